@@ -1,0 +1,48 @@
+"""Sparse linear regression under differential privacy.
+
+Estimators follow scikit-learn's interface. Names are imported on first use, so that
+``import dpscreen`` stays cheap.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "ADPScreen": "dpscreen.estimators",
+    "DPFrankWolfe": "dpscreen.estimators",
+    "FrankWolfeLasso": "dpscreen.estimators",
+    "RNMScreen": "dpscreen.estimators",
+    "PublishedCalibrationWarning": "dpscreen.privacy.notices",
+    "SeededNoiseWarning": "dpscreen.privacy.notices",
+    "WeakDeltaWarning": "dpscreen.privacy.notices",
+}
+__all__ = [
+    "ADPScreen",
+    "DPFrankWolfe",
+    "FrankWolfeLasso",
+    "PublishedCalibrationWarning",
+    "RNMScreen",
+    "SeededNoiseWarning",
+    "WeakDeltaWarning",
+    "__version__",
+]
+
+if TYPE_CHECKING:
+    from dpscreen.estimators import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen
+    from dpscreen.privacy.notices import (
+        PublishedCalibrationWarning,
+        SeededNoiseWarning,
+        WeakDeltaWarning,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpscreen' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

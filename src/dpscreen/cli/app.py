@@ -1,0 +1,59 @@
+"""The `dpscreen` command and its manners.
+
+Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage. Subcommands
+are imported only when they are called, so that `dpscreen --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+
+import click
+
+from dpscreen import __version__
+
+COMMANDS = {
+    "demo": ("dpscreen.cli.demo", "Published, proven and non-private methods side by side."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when called, and that guesses what a typo meant."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Name the commands, in the order in which they are best read."""
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        """Import a command."""
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[name][0]).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, or say which one may have been meant."""
+        close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+        if args[0] not in COMMANDS and close:
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{close[0]}'?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, package_name="dpscreen", prog_name="dpscreen")
+def dpscreen() -> None:
+    """Sparse linear regression under differential privacy.
+
+    \b
+    Try:
+      dpscreen demo
+      dpscreen demo --data correlated --plot demo.svg
+    """

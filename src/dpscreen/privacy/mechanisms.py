@@ -1,0 +1,173 @@
+"""Mechanisms as values that carry their guarantee.
+
+Each one says what it requires of the numbers it is given and what it then guarantees. It keeps no
+state: the noise is an argument. Only an `Accountant` should call one on private data.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpscreen.privacy.noise import Noise
+from dpscreen.privacy.zcdp import ZCDP
+
+Array = NDArray[np.float64]
+Released = TypeVar("Released", covariant=True)
+
+
+class Mechanism(Protocol[Released]):
+    """A noisy function of private numbers."""
+
+    @property
+    def name(self) -> str:
+        """Name it for the privacy statement."""
+
+    @property
+    def sensitivity(self) -> float:
+        """Say what it requires: how far one row may move its input."""
+
+    @property
+    def scale(self) -> float:
+        """Say how much noise it adds."""
+
+    @property
+    def cost(self) -> ZCDP:
+        """Say what one call costs if the requirement holds."""
+
+    def __call__(self, values: Array, noise: Noise, /) -> Released:
+        """Release a noisy answer."""
+
+
+@dataclass(frozen=True)
+class GumbelNoisyMax:
+    """Index of the largest score after Gumbel noise: the exponential mechanism.
+
+    Requires    one row changes each score by at most `sensitivity`, and the changes of any two
+                scores differ by at most `score_range` (twice the sensitivity, if nothing better
+                has been proved)
+    Guarantees  range²/(8β²)-zCDP, β the scale                        (docs/privacy.md, Lemma 2)
+    """
+
+    sensitivity: float
+    score_range: float
+    scale: float
+    name = "Gumbel noisy max"
+
+    @classmethod
+    def of_cost(
+        cls, cost: ZCDP, *, sensitivity: float, score_range: float | None = None
+    ) -> GumbelNoisyMax:
+        """Return the selection with the least noise that costs no more than `cost`."""
+        span = 2 * sensitivity if score_range is None else score_range
+        scale = span / math.sqrt(8 * float(cost))
+        while cls(sensitivity, span, scale).cost > cost:
+            scale = math.nextafter(scale, math.inf)
+        return cls(sensitivity, span, scale)
+
+    @cached_property
+    def cost(self) -> ZCDP:
+        """Return range²/(8β²), exactly."""
+        return ZCDP(Fraction(self.score_range) ** 2 / (8 * Fraction(self.scale) ** 2))
+
+    def __call__(self, scores: Array, noise: Noise) -> int:
+        """Release the index of the noisy maximum."""
+        return int(np.argmax(scores + self.scale * noise.gumbel(scores.size)))
+
+
+@dataclass(frozen=True)
+class LaplaceNoisyMax:
+    """Index of the largest score after Laplace noise: report-noisy-max.
+
+    Requires    one row changes each score by at most `sensitivity`
+    Guarantees  (2Δ/b)-DP, b the scale: with scores that move in both directions the factor 2 stays.
+                The paper states Δ/b (erratum E4).
+    """
+
+    sensitivity: float
+    scale: float
+    name = "Laplace report-noisy-max"
+
+    @classmethod
+    def as_published(cls, epsilon: float, *, sensitivity: float) -> LaplaceNoisyMax:
+        """Return the paper's calibration, b = Δ/ε, which guarantees 2ε."""
+        return cls(sensitivity, sensitivity / epsilon)
+
+    @classmethod
+    def of_epsilon(cls, epsilon: float, *, sensitivity: float) -> LaplaceNoisyMax:
+        """Return the calibration that guarantees ε: b = 2Δ/ε."""
+        return cls(sensitivity, 2 * sensitivity / epsilon)
+
+    @property
+    def epsilon(self) -> float:
+        """Return the pure ε of one call: 2Δ/b."""
+        return 2 * self.sensitivity / self.scale
+
+    @cached_property
+    def cost(self) -> ZCDP:
+        """Return ε²/2: noise that is not Gumbel has no bounded-range discount (Lemma 2)."""
+        return ZCDP((2 * Fraction(self.sensitivity) / Fraction(self.scale)) ** 2 / 2)
+
+    def __call__(self, scores: Array, noise: Noise) -> int:
+        """Release the index of the noisy maximum."""
+        return int(np.argmax(scores + self.scale * noise.laplace(scores.size)))
+
+
+@dataclass(frozen=True)
+class ThresholdedNoisyMin:
+    """Index of the smallest noisy score when that is negative, else None (Algorithm 2, 11-15).
+
+    The comparison with 0 looks at the noisy value, which the analysis of report-noisy-max does not
+    release. So there is no cost to state (erratum E5); it serves the published calibration only.
+    """
+
+    sensitivity: float
+    scale: float
+    name = "Laplace report-noisy-min with a threshold"
+
+    @property
+    def cost(self) -> ZCDP:
+        """Refuse: no cost has been proved."""
+        raise NotImplementedError("report-noisy-min with an un-noised threshold: erratum E5")
+
+    def __call__(self, scores: Array, noise: Noise) -> int | None:
+        """Release the index of the noisy minimum if the minimum is negative."""
+        noisy = scores + self.scale * noise.laplace(scores.size)
+        index = int(np.argmin(noisy))
+        return index if noisy[index] < 0 else None
+
+
+@dataclass(frozen=True)
+class GaussianVector:
+    """A whole vector with Gaussian noise.
+
+    Requires    one row moves the vector by at most `sensitivity` in L2
+    Guarantees  Δ₂²/(2σ²)-zCDP, σ the scale                           (docs/privacy.md, Lemma 3)
+    """
+
+    sensitivity: float
+    scale: float
+    name = "Gaussian vector"
+
+    @classmethod
+    def of_cost(cls, cost: ZCDP, *, sensitivity: float) -> GaussianVector:
+        """Return the release with the least noise that costs no more than `cost`."""
+        scale = sensitivity / math.sqrt(2 * float(cost))
+        while cls(sensitivity, scale).cost > cost:
+            scale = math.nextafter(scale, math.inf)
+        return cls(sensitivity, scale)
+
+    @cached_property
+    def cost(self) -> ZCDP:
+        """Return Δ₂²/(2σ²), exactly."""
+        return ZCDP(Fraction(self.sensitivity) ** 2 / (2 * Fraction(self.scale) ** 2))
+
+    def __call__(self, values: Array, noise: Noise) -> Array:
+        """Release the noisy vector."""
+        return np.asarray(values + self.scale * noise.normal(values.size), dtype=np.float64)

@@ -1,0 +1,132 @@
+"""Where randomness comes from. It is always an argument, never a global.
+
+The default is a cryptographic stream keyed by the operating system. A seed gives reproducible noise
+for studies and tests; whoever knows it can subtract the noise, so a seeded release is not private,
+and the type of the source says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+Array = NDArray[np.float64]
+Words = NDArray[np.uint64]
+
+
+class Noise(ABC):
+    """Independent draws from the distributions that mechanisms need, in float64."""
+
+    secure: ClassVar[bool]
+
+    @abstractmethod
+    def words(self, count: int) -> Words:
+        """Return `count` independent, uniform 64-bit words."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """Say where the bits come from, for the privacy statement."""
+
+    def uniform(self, count: int) -> Array:
+        """Return uniforms on (0, 1): the middles of 2^52 equal cells, so never 0 and never 1."""
+        return _middles(self.words(count))
+
+    def exponential(self, count: int) -> Array:
+        """Return standard exponentials."""
+        return -np.log(self.uniform(count))
+
+    def gumbel(self, count: int) -> Array:
+        """Return standard Gumbel draws."""
+        return -np.log(self.exponential(count))
+
+    def laplace(self, count: int) -> Array:
+        """Return standard Laplace draws: an exponential whose sign is a bit it does not use."""
+        words = self.words(count)
+        draws = np.log(_middles(words))
+        draws.view(np.uint64)[...] ^= words << np.uint64(63)  # flips the sign bit, or does not
+        return draws
+
+    def normal(self, count: int) -> Array:
+        """Return standard normals, by inversion."""
+        return np.asarray(ndtri(self.uniform(count)), dtype=np.float64)
+
+    def signs(self, count: int) -> Array:
+        """Return −1 or +1 with equal probability."""
+        return 1.0 - 2.0 * (self.words(count) & np.uint64(1)).astype(np.float64)
+
+
+class SecureNoise(Noise):
+    """AES-256 in counter mode, keyed by the operating system.
+
+    The stream is never repeated: a forked child draws a key of its own, and copying or pickling
+    gives a new source.
+    """
+
+    secure = True
+
+    def __init__(self) -> None:
+        self._rekey()
+
+    def __reduce__(self) -> tuple[type[SecureNoise], tuple[()]]:
+        return SecureNoise, ()
+
+    @property
+    def description(self) -> str:
+        """Say where the bits come from."""
+        return "AES-256-CTR keyed by the operating system"
+
+    def words(self, count: int) -> Words:
+        """Return the next words of the stream."""
+        if os.getpid() != self._owner:
+            self._rekey()
+        return np.frombuffer(self._stream.update(bytes(8 * count)), dtype=np.uint64)
+
+    def _rekey(self) -> None:
+        self._owner = os.getpid()
+        self._stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+
+
+class SeededNoise(Noise):
+    """A reproducible stream from a number or a name. For studies and tests only: not private."""
+
+    secure = False
+
+    def __init__(self, seed: int | str) -> None:
+        self._seed = seed
+        self._generator = np.random.PCG64(_entropy(seed))
+
+    @property
+    def description(self) -> str:
+        """Say that the noise can be repeated."""
+        return "a seeded general-purpose generator (reproducible, so not private)"
+
+    def words(self, count: int) -> Words:
+        """Return the next words of the stream."""
+        return np.asarray(self._generator.random_raw(count), dtype=np.uint64)
+
+
+def _middles(words: Words) -> Array:
+    # The top 52 bits become the fraction of a float64 in [1, 2); taking off 1 − 2^−53 is exact and
+    # leaves the middle of a cell. With 53 bits the top cell would round to 1.
+    bits = words >> np.uint64(12)
+    bits |= np.uint64(0x3FF0000000000000)
+    cells = bits.view(np.float64)
+    cells -= 1 - 2.0**-53
+    return cells
+
+
+def _entropy(seed: int | str) -> int:
+    return seed if isinstance(seed, int) else named_seed(seed)
+
+
+def named_seed(name: str) -> int:
+    """Return the same 128-bit seed for the same name on every machine."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], "big")

@@ -1,0 +1,43 @@
+"""The linear algebra: designs, the Frank-Wolfe loop and the screening rules.
+
+Knows nothing of privacy.
+"""
+
+from dpscreen.regression.design import DenseDesign, Design, GramDesign, Point
+from dpscreen.regression.frank_wolfe import (
+    Vertex,
+    frank_wolfe,
+    random_start,
+    steepest_vertex,
+    vertex_at,
+    vertex_scores,
+    wolfe_gap,
+    zero_start,
+)
+from dpscreen.regression.screening import (
+    Elimination,
+    least_sensitive_kappa,
+    published_scores,
+    relaxed_scores,
+    safe_scores,
+)
+
+__all__ = [
+    "DenseDesign",
+    "Design",
+    "Elimination",
+    "GramDesign",
+    "Point",
+    "Vertex",
+    "frank_wolfe",
+    "least_sensitive_kappa",
+    "published_scores",
+    "random_start",
+    "relaxed_scores",
+    "safe_scores",
+    "steepest_vertex",
+    "vertex_at",
+    "vertex_scores",
+    "wolfe_gap",
+    "zero_start",
+]

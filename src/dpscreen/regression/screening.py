@@ -1,0 +1,85 @@
+"""Screening rules: scores whose being negative is meant to prove that an optimal weight is zero.
+
+S = Xᵀ(Xw − y), and Γ = wᵀS + λ‖S‖∞ is the Wolfe gap, both in sums. For f(u) = ‖u − y‖²/(2n) the
+paper's Eq. 1 has L = μ = 1/n, so that n times its score is |S_i| + wᵀS + (‖x_(i)‖ + ‖Xw‖)√Γ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpscreen.regression.design import Design, Point
+from dpscreen.regression.frank_wolfe import Vertex, wolfe_gap
+
+Array = NDArray[np.float64]
+Rule = Callable[..., Array]
+
+
+def published_scores(design: Design, point: Point, *, radius: float) -> Array:
+    """Return Eq. 1 as printed, in its own units (means over n rows).
+
+    It is stated for the unit ball; for λ > 1 it can screen what the optimum needs (erratum E3).
+    """
+    weights, gradient = point.weights, point.gradient()
+    root = np.sqrt(wolfe_gap(weights, gradient, radius=radius))
+    scores = np.abs(gradient)
+    scores += float(weights @ gradient) + point.fitted_norm() * root
+    scores += root * design.column_norms
+    scores /= design.n_rows
+    return scores
+
+
+def safe_scores(design: Design, point: Point, *, radius: float) -> Array:
+    """Return the rule with the radius put right (erratum E3), in means: negative is a proof."""
+    weights, gradient = point.weights, point.gradient()
+    root = np.sqrt(wolfe_gap(weights, gradient, radius=radius))
+    spread = (radius * design.column_norms + point.fitted_norm()) * root
+    scores = radius * np.abs(gradient) + weights @ gradient + spread
+    return np.asarray(scores / design.n_rows, dtype=np.float64)
+
+
+def relaxed_scores(design: Design, point: Point, *, radius: float, kappa: float) -> Array:
+    """Return the relaxed rule (Lemma 6), in sums: never below n times the safe score.
+
+    a√Γ ≤ a²/(2κ) + κΓ/2 trades the root, whose sensitivity grows with √n, for terms that one row
+    moves by a constant.
+    """
+    weights, gradient = point.weights, point.gradient()
+    gap = wolfe_gap(weights, gradient, radius=radius)
+    squares = (radius * design.column_norms) ** 2 + point.fitted_norm() ** 2
+    scores = radius * np.abs(gradient) + weights @ gradient + squares / kappa + 0.5 * kappa * gap
+    return np.asarray(scores, dtype=np.float64)
+
+
+def least_sensitive_kappa(*, radius: float, residual_bound: float) -> float:
+    """Return the public κ that makes a relaxed score least sensitive: √(2λ/R)."""
+    return float(np.sqrt(2 * radius / residual_bound))
+
+
+class Elimination:
+    """Non-private screening at every iteration: what a rule rejects is left out for good."""
+
+    def __init__(self, design: Design, rule: Rule, *, radius: float) -> None:
+        self._design = design
+        self._rule = rule
+        self._radius = radius
+        self.active = np.ones(design.n_features, dtype=bool)
+
+    def choose(self, point: Point) -> Vertex | None:
+        """Choose the steepest vertex among the features that are left."""
+        if not self.active.any():
+            return None
+        gradient = point.gradient()
+        feature = int(np.argmax(np.where(self.active, np.abs(gradient), -1.0)))
+        return Vertex(feature, -1 if gradient[feature] > 0 else 1)
+
+    def screen(self, point: Point, _t: int) -> Iterable[int]:
+        """Reject the features whose score is negative."""
+        scores = self._rule(self._design, point, radius=self._radius)
+        # At the optimum a needed feature scores exactly 0, so rounding must not decide.
+        rejected = np.flatnonzero(self.active & (scores < -1e-12 * np.abs(scores).max()))
+        self.active[rejected] = False
+        return rejected.tolist()
