@@ -138,39 +138,55 @@ def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
 
 
 def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
+    _refuse_text(X, options.get("y"))
     try:
-        return validate_data(estimator, X, dtype=np.float64, **options)
+        with np.errstate(all="ignore"):  # sums of huge values overflow while they are looked over
+            return validate_data(estimator, X, dtype=np.float64, **options)
+    except Warning:
+        raise
     except Exception as problem:  # whatever it is, its text must not get out
         kind = TypeError if isinstance(problem, TypeError) else ValueError
-        message = _without_values(str(problem), X)
+        message = _without_values(str(problem))
     # Raised out here so that the original is not even attached.
     raise kind(message)
 
 
-def _without_values(message: str, X: Any) -> str:
+def _refuse_text(X: Any, y: Any) -> None:
+    """Refuse text by its type, whether or not this text would pass for numbers."""
+    columns = _columns_of_text(X)
+    if columns:
+        raise ValueError(_NOT_NUMBERS.format(where=f"X, column {', '.join(columns)},"))
+    for name, values in (("X", X), ("y", y)):
+        if getattr(getattr(values, "dtype", None), "kind", "") in ("U", "S"):
+            raise ValueError(_NOT_NUMBERS.format(where=name))
+
+
+def _without_values(message: str) -> str:
     if message.startswith(_NAMES_OF_COLUMNS):
         return message  # column names are public, and the list of them is what helps
     for pattern, advice in _HARMLESS.items():
         found = re.match(pattern, message)
         if found:
             return f"{found.group()}. {advice}".rstrip()
-    return _NOT_NUMBERS.format(where=_columns_of_text(X) or "X and y")
+    return _NOT_NUMBERS.format(where="X and y")
 
 
-def _columns_of_text(X: Any) -> str:
-    """Name the columns of a data frame that do not hold numbers: names are public."""
+def _columns_of_text(X: Any) -> list[str]:
+    """Name the columns of a data frame whose type is not one of numbers: names are public."""
     dtypes = getattr(X, "dtypes", None)
     columns = getattr(X, "columns", None)
     if dtypes is None or columns is None:
-        return ""
-    text = [str(c) for c, kind in zip(columns, dtypes, strict=True) if not _numeric(kind)]
-    return f"X, column {', '.join(text)}," if text else ""
+        return []
+    return [str(name) for name, dtype in zip(columns, dtypes, strict=True) if not _numeric(dtype)]
 
 
 def _numeric(dtype: Any) -> bool:
-    """Whether a numpy, pandas or polars type holds numbers."""
+    """Whether a numpy, pandas or polars type holds numbers; plain objects are looked at later."""
+    name = str(dtype).lower()
+    if name == "object" or name.startswith("bool"):
+        return True
     kind = getattr(dtype, "kind", None)
-    return kind in "biuf" if kind else bool(getattr(dtype, "is_numeric", lambda: True)())
+    return kind in "iuf" if kind else bool(getattr(dtype, "is_numeric", lambda: False)())
 
 
 def bounds(

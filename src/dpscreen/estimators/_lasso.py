@@ -104,7 +104,8 @@ class FrankWolfeLasso(LinearModel):
     def _describe(
         self, design: Design, weights: Array, means: tuple[Array, float], radius: float
     ) -> None:
-        gap = wolfe_gap(weights, design.at(weights).gradient(), radius=radius)
+        gradient = design.at(weights).gradient()
+        gap = wolfe_gap(float(weights @ gradient), gradient, radius=radius)
         self.dual_gap_ = gap / design.n_rows
         self.n_iter_ = self.n_iter
         self.coef_ = weights

@@ -79,9 +79,12 @@ def steepest_vertex(point: Point) -> Vertex:
     return Vertex(feature, -1 if gradient[feature] > 0 else 1)
 
 
-def wolfe_gap(weights: Array, gradient: Array, *, radius: float) -> float:
-    """Return wᵀS + λ‖S‖∞ ≥ 0, a bound on the distance to the optimum of ½‖Xw − y‖²."""
-    return max(0.0, float(weights @ gradient + radius * np.max(np.abs(gradient))))
+def wolfe_gap(slope: float, gradient: Array, *, radius: float) -> float:
+    """Return wᵀS + λ‖S‖∞ ≥ 0 from `slope` = wᵀS and S, or |S|.
+
+    It bounds how far ½‖Xw − y‖² is above its least value on the ball.
+    """
+    return max(0.0, slope + radius * max(float(gradient.max()), -float(gradient.min())))
 
 
 def zero_start(n_features: int) -> Array:

@@ -6,7 +6,9 @@ paper's Eq. 1 has L = μ = 1/n, so that n times its score is |S_i| + wᵀS + (�
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,26 +20,40 @@ Array = NDArray[np.float64]
 Rule = Callable[..., Array]
 
 
+class _Terms(NamedTuple):
+    """What all rules are made of, at one point."""
+
+    size: Array  # |S_i|
+    slope: float  # wᵀS
+    gap: float  # Γ
+    fit: float  # ‖Xw‖₂
+
+
+def _terms(point: Point, radius: float) -> _Terms:
+    gradient = point.gradient()
+    size = np.abs(gradient)
+    slope = float(point.weights @ gradient)
+    return _Terms(size, slope, wolfe_gap(slope, size, radius=radius), point.fitted_norm())
+
+
 def published_scores(design: Design, point: Point, *, radius: float) -> Array:
     """Return Eq. 1 as printed, in its own units (means over n rows).
 
     It is stated for the unit ball; for λ > 1 it can screen what the optimum needs (erratum E3).
     """
-    weights, gradient = point.weights, point.gradient()
-    root = np.sqrt(wolfe_gap(weights, gradient, radius=radius))
-    scores = np.abs(gradient)
-    scores += float(weights @ gradient) + point.fitted_norm() * root
+    scores, slope, gap, fit = _terms(point, radius)
+    root = math.sqrt(gap)
     scores += root * design.column_norms
+    scores += slope + fit * root
     scores /= design.n_rows
     return scores
 
 
 def safe_scores(design: Design, point: Point, *, radius: float) -> Array:
     """Return the rule with the radius put right (erratum E3), in means: negative is a proof."""
-    weights, gradient = point.weights, point.gradient()
-    root = np.sqrt(wolfe_gap(weights, gradient, radius=radius))
-    spread = (radius * design.column_norms + point.fitted_norm()) * root
-    scores = radius * np.abs(gradient) + weights @ gradient + spread
+    size, slope, gap, fit = _terms(point, radius)
+    root = math.sqrt(gap)
+    scores = radius * (size + root * design.column_norms) + (slope + fit * root)
     return np.asarray(scores / design.n_rows, dtype=np.float64)
 
 
@@ -47,16 +63,16 @@ def relaxed_scores(design: Design, point: Point, *, radius: float, kappa: float)
     a√Γ ≤ a²/(2κ) + κΓ/2 trades the root, whose sensitivity grows with √n, for terms that one row
     moves by a constant.
     """
-    weights, gradient = point.weights, point.gradient()
-    gap = wolfe_gap(weights, gradient, radius=radius)
-    squares = (radius * design.column_norms) ** 2 + point.fitted_norm() ** 2
-    scores = radius * np.abs(gradient) + weights @ gradient + squares / kappa + 0.5 * kappa * gap
-    return np.asarray(scores, dtype=np.float64)
+    size, slope, gap, fit = _terms(point, radius)
+    squares = (radius * design.column_norms) ** 2 / kappa
+    return np.asarray(
+        radius * size + squares + (slope + fit**2 / kappa + kappa * gap / 2), dtype=np.float64
+    )
 
 
 def least_sensitive_kappa(*, radius: float, residual_bound: float) -> float:
     """Return the public κ that makes a relaxed score least sensitive: √(2λ/R)."""
-    return float(np.sqrt(2 * radius / residual_bound))
+    return math.sqrt(2 * radius / residual_bound)
 
 
 class Elimination:

@@ -1,0 +1,48 @@
+"""Fair timing on a shared machine: the two sides take turns, and the median of each counts."""
+
+from __future__ import annotations
+
+import platform
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import sklearn
+
+
+def side_by_side(*sides: Callable[[], object], rounds: int = 5) -> list[float]:
+    """Return the median seconds of each side, taken in turns so that a busy spell hits all."""
+    seconds: list[list[float]] = [[] for _ in sides]
+    for _ in range(rounds):
+        for side, taken in zip(sides, seconds, strict=True):
+            began = time.perf_counter()
+            side()
+            taken.append(time.perf_counter() - began)
+    return [statistics.median(taken) for taken in seconds]
+
+
+def peak_bytes(work: Callable[[], object]) -> int:
+    """Return the most memory that `work` held at once, numpy arrays included."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def machine() -> str:
+    """Say where the numbers come from."""
+    return (
+        f"Python {platform.python_version()}, numpy {np.__version__}, "
+        f"scikit-learn {sklearn.__version__}, {platform.machine()}"
+    )
+
+
+def report(label: str, value: float, *, at_least: float = 0.0, at_most: float = np.inf) -> None:
+    """Print a ratio beside what it should reach."""
+    wanted = f"≥ {at_least:g}" if at_least else f"≤ {at_most:g}" if at_most < np.inf else ""
+    verdict = "" if not wanted else "ok" if at_least <= value <= at_most else "MISSED"
+    print(f"  {label:<74} {value:8.2f}   {wanted:<7} {verdict}".rstrip())

@@ -1,0 +1,212 @@
+"""Bad input: an error that names the parameter, repeats no data value and leaves nothing fitted."""
+
+from __future__ import annotations
+
+import traceback
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from estimator_settings import PUBLIC
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from dpscreen import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen, WeakDeltaWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.PublishedCalibrationWarning")
+
+BAD_PARAMETERS = [
+    ("radius", None), ("radius", 0), ("radius", -1.0), ("radius", np.nan), ("radius", np.inf),
+    ("radius", "3"), ("radius", True),
+    ("n_iter", None), ("n_iter", 0), ("n_iter", 2.5), ("n_iter", True), ("n_iter", "5"),
+    ("epsilon", None), ("epsilon", 0.0), ("epsilon", -1), ("epsilon", np.inf), ("epsilon", np.nan),
+    ("delta", None), ("delta", 0), ("delta", 1), ("delta", 1.5), ("delta", -1e-9),
+    ("delta", np.nan),
+    ("feature_bounds", None), ("feature_bounds", (1, 1)), ("feature_bounds", (1, -1)),
+    ("feature_bounds", (0, np.inf)), ("feature_bounds", (0, np.nan)), ("feature_bounds", "ab"),
+    ("feature_bounds", [(0, 1)] * 5), ("feature_bounds", (0, 1, 2)), ("feature_bounds", 3),
+    ("feature_bounds", (0.0, 5e-324)),
+    ("target_bounds", None), ("target_bounds", (2, 2)), ("target_bounds", (3, 2)),
+    ("target_bounds", (0, np.inf)), ("target_bounds", [(0, 1)] * 6), ("target_bounds", "xy"),
+    ("fit_intercept", "yes"), ("fit_intercept", 1),
+    ("calibration", "exact"), ("calibration", None),
+    ("start", "ones"), ("start", 0),
+    ("random_state", -1), ("random_state", 1.5), ("random_state", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS)
+def test_bad_parameter_is_named(private_class, rows, name, value):
+    model = private_class(**PUBLIC | {name: value})
+    with pytest.raises((ValueError, TypeError), match=name):
+        model.fit(*rows)
+    assert_unfitted(model)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (DPFrankWolfe, "clip", 0),
+        (DPFrankWolfe, "clip", np.inf),
+        (RNMScreen, "screening_share", 0),
+        (RNMScreen, "screening_share", 1),
+        (RNMScreen, "screening_delta_share", 1.0),
+        (ADPScreen, "screen_at", "first"),
+        (ADPScreen, "screen_at", 6),
+        (ADPScreen, "screen_at", [1, 9]),
+        (ADPScreen, "screen_at", []),
+        (ADPScreen, "screen_at", [0]),
+        (ADPScreen, "screen_at", 1.5),
+    ],
+)
+def test_bad_parameter_of_one_estimator_is_named(rows, kind, name, value):
+    model = kind(**PUBLIC | {name: value})
+    with pytest.raises((ValueError, TypeError), match=name):
+        model.fit(*rows)
+    assert_unfitted(model)
+
+
+@pytest.mark.parametrize("setting", [{"radius": None}, {"screening": "fast"}, {"n_iter": 0}])
+def test_bad_parameter_of_the_reference(rows, setting):
+    model = FrankWolfeLasso(**{"radius": 1.0} | setting)
+    with pytest.raises((ValueError, TypeError), match=next(iter(setting))):
+        model.fit(*rows)
+    assert_unfitted(model)
+
+
+def test_clip_does_not_belong_to_the_published_calibration(rows):
+    with pytest.raises(ValueError, match="clip"):
+        DPFrankWolfe(**PUBLIC, clip=1.0, calibration="published").fit(*rows)
+
+
+SECRET = "Zebedee-8675309"
+
+
+def bad_rows():
+    X = np.full((30, 6), 0.8675309)
+    y = np.full(30, 0.8675309)
+    nan, infinite = X.copy(), X.copy()
+    nan[3, 2], infinite[3, 2] = np.nan, np.inf
+    text = X.astype(object)
+    text[4, 1] = SECRET
+    names = list("abcdef")
+    frame = pd.DataFrame(X, columns=names)
+    return {
+        "nan in X": (nan, y),
+        "infinity in X": (infinite, y),
+        "nan in y": (X, nan[:, 2]),
+        "infinity in y": (X, infinite[:, 2]),
+        "text in X": (text, y),
+        "text in y": (X, text[:, 1]),
+        "strings": (X.astype(str), y),
+        "frame with text": (frame.assign(b=SECRET), y),
+        "polars with text": (pl.DataFrame(frame.to_dict("list")).with_columns(b=pl.lit(SECRET)), y),
+        "frame with NA": (frame.astype("Float64").mask(frame.index.to_series() == 3), y),
+        "categories": (frame.assign(b=pd.Categorical([SECRET] * 30)), y),
+        "dates": (frame.assign(b=pd.Timestamp("1986-07-05")), y),
+        "one dimension": (X[:, 0], y),
+        "three dimensions": (X[None], y),
+        "scalar": (0.8675309, y),
+        "complex": (X + 0.8675309j, y),
+        "unequal lengths": (X, y[:-1]),
+        "no rows": (X[:0], y[:0]),
+        "no columns": (X[:, :0], y),
+        "wide y": (X, X[:, :2]),
+        "no y": (X, None),
+        "objects": (np.array([[{"v": SECRET}] * 6] * 30, dtype=object), y),
+        "ragged": ([[0.8675309] * 6, [0.8675309]], y[:2]),
+        "sparse": (scipy.sparse.csr_matrix(X), y),
+    }
+
+
+@pytest.mark.parametrize("case", bad_rows())
+def test_bad_rows_are_refused_without_being_quoted(private_class, case):
+    X, y = bad_rows()[case]
+    model = private_class(**PUBLIC)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        model.fit(X, y)
+    assert_no_data_in(caught.value)
+    assert_unfitted(model)
+
+
+BAD_TO_PREDICT_FOR = [
+    case for case in bad_rows() if "y" not in case.split() and case not in {"unequal lengths"}
+]
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize("case", BAD_TO_PREDICT_FOR)
+def test_bad_rows_to_predict_for_are_not_quoted_either(rows, case):
+    X, _ = bad_rows()[case]
+    model = DPFrankWolfe(**PUBLIC).fit(*rows)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        model.predict(X)
+    assert_no_data_in(caught.value)
+
+
+def test_text_columns_are_named():
+    X, y = bad_rows()["frame with text"]
+    with pytest.raises(ValueError, match="column b"):
+        DPFrankWolfe(**PUBLIC).fit(X, y)
+
+
+def test_a_failed_refit_forgets_the_earlier_model(private_class, rows):
+    X, y = rows
+    model = private_class(**PUBLIC).fit(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(X > 0.9, np.nan, X), y)
+    assert_unfitted(model)
+
+
+def test_weak_delta_warns_and_a_strong_one_does_not(private_class, rows):
+    with pytest.warns(WeakDeltaWarning, match="delta"):
+        private_class(**PUBLIC | {"delta": 1 / 400}).fit(*rows)
+    private_class(**PUBLIC | {"delta": 1 / 401}).fit(*rows)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda X, y: (X[:1], y[:1]),
+        lambda X, y: (np.zeros_like(X), y),
+        lambda X, y: (np.ones_like(X), np.zeros_like(y)),
+        lambda X, y: (np.repeat(X[:, :1], 6, axis=1), y),
+        lambda X, y: (1e6 * X, 1e9 * y),
+        lambda X, y: (1e308 * X, -1e308 * np.sign(y)),
+        lambda X, y: (X[:3], y[:3]),
+        lambda X, y: (X.astype(np.float32), y.astype(int)),
+        lambda X, y: (X > 0, y > 0),
+    ],
+    ids=[
+        "one row",
+        "zeros",
+        "constant",
+        "duplicates",
+        "outside",
+        "huge",
+        "n < d",
+        "narrow",
+        "bool",
+    ],
+)
+def test_odd_data_is_fitted_not_refused(private_class, calibration, rows, change):
+    model = private_class(**PUBLIC, calibration=calibration).fit(*change(*rows))
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.intercept_)
+
+
+def assert_unfitted(model):
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+
+
+def assert_no_data_in(problem):
+    told = "".join(traceback.format_exception(problem)) + repr(problem.__context__)
+    told += repr(problem.__cause__)
+    shown = "".join(str(part) for part in (problem, repr(problem), told.split("Traceback")[0]))
+    assert problem.__context__ is None
+    assert problem.__cause__ is None
+    for value in (SECRET, "8675309", "1986"):
+        assert value not in shown
