@@ -6,10 +6,12 @@ Knows nothing of regression.
 from dpscreen.privacy.accountant import Accountant, BudgetExceeded, Use
 from dpscreen.privacy.budget import Budget
 from dpscreen.privacy.mechanisms import (
+    DiscreteGaussian,
     GaussianVector,
     GumbelNoisyMax,
     LaplaceNoisyMax,
     Mechanism,
+    NoisyMax,
     ThresholdedNoisyMin,
 )
 from dpscreen.privacy.noise import Noise, SecureNoise, SeededNoise, named_seed
@@ -26,12 +28,14 @@ __all__ = [
     "Accountant",
     "Budget",
     "BudgetExceeded",
+    "DiscreteGaussian",
     "GaussianVector",
     "GumbelNoisyMax",
     "LaplaceNoisyMax",
     "Mechanism",
     "MechanismRecord",
     "Noise",
+    "NoisyMax",
     "PrivacyStatement",
     "PublishedCalibrationWarning",
     "SecureNoise",

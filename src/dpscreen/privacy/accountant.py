@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from dpscreen.privacy.mechanisms import Mechanism
@@ -47,7 +46,7 @@ class Accountant:
         self._counts: Counter[tuple[str, Mechanism[object]]] = Counter()
 
     def release(
-        self, mechanism: Mechanism[Released], values: NDArray[np.float64], *, purpose: str
+        self, mechanism: Mechanism[Released], values: NDArray[Any], *, purpose: str
     ) -> Released:
         """Book one call of the mechanism, then make it."""
         if self.limit is not None:

@@ -10,15 +10,18 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpscreen.privacy.discrete_gaussian import discrete_gaussian
 from dpscreen.privacy.noise import Noise
+from dpscreen.privacy.selection import exponential_mechanism
 from dpscreen.privacy.zcdp import ZCDP
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Released = TypeVar("Released", covariant=True)
 
 
@@ -41,7 +44,7 @@ class Mechanism(Protocol[Released]):
     def cost(self) -> ZCDP:
         """Say what one call costs if the requirement holds."""
 
-    def __call__(self, values: Array, noise: Noise, /) -> Released:
+    def __call__(self, values: NDArray[Any], noise: Noise, /) -> Released:
         """Release a noisy answer."""
 
 
@@ -79,6 +82,87 @@ class GumbelNoisyMax:
     def __call__(self, scores: Array, noise: Noise) -> int:
         """Release the index of the noisy maximum."""
         return int(np.argmax(scores + self.scale * noise.gumbel(scores.size)))
+
+
+@dataclass(frozen=True)
+class NoisyMax:
+    """Index of the largest score after Gumbel noise: the exponential mechanism, sampled exactly.
+
+    Requires    scores are whole numbers of `unit`; one row changes each score by at most
+                `sensitivity`, and the changes of any two scores differ by at most `score_range`
+                (twice the sensitivity, if nothing better has been proved)
+    Guarantees  range²/(8β²)-zCDP, β the scale                        (docs/privacy.md, Lemma 2)
+    """
+
+    sensitivity: float
+    score_range: float
+    scale: float
+    unit: float
+    name = "noisy max (exponential mechanism)"
+
+    @classmethod
+    def of_cost(
+        cls, cost: ZCDP, *, sensitivity: float, unit: float, score_range: float | None = None
+    ) -> NoisyMax:
+        """Return the selection with the least noise that costs no more than `cost`."""
+        span = 2 * sensitivity if score_range is None else score_range
+        scale = span / math.sqrt(8 * float(cost))
+        while cls(sensitivity, span, scale, unit).cost > cost:
+            scale = math.nextafter(scale, math.inf)
+        return cls(sensitivity, span, scale, unit)
+
+    @cached_property
+    def cost(self) -> ZCDP:
+        """Return range²/(8β²), exactly."""
+        return ZCDP(Fraction(self.score_range) ** 2 / (8 * Fraction(self.scale) ** 2))
+
+    @cached_property
+    def scale_in_units(self) -> Fraction:
+        """Return β in units of the scores, exactly."""
+        return Fraction(self.scale) / Fraction(self.unit)
+
+    def __call__(self, scores: Integers, noise: Noise) -> int:
+        """Release the index of the noisy maximum."""
+        return exponential_mechanism(_whole(scores), self.scale_in_units, noise)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """A vector of whole numbers of `unit`, with discrete Gaussian noise on the same lattice.
+
+    Requires    values are whole numbers of `unit`; one row moves them by ≤ `sensitivity` in L2
+    Guarantees  Δ₂²/(2σ²)-zCDP, σ the scale                           (docs/privacy.md, Lemma 3)
+    """
+
+    sensitivity: float
+    scale: float
+    unit: float
+    name = "discrete Gaussian vector"
+
+    @classmethod
+    def of_cost(cls, cost: ZCDP, *, sensitivity: float, unit: float) -> DiscreteGaussian:
+        """Return the release with the least noise that costs no more than `cost`."""
+        scale = sensitivity / math.sqrt(2 * float(cost))
+        while cls(sensitivity, scale, unit).cost > cost:
+            scale = math.nextafter(scale, math.inf)
+        return cls(sensitivity, scale, unit)
+
+    @cached_property
+    def cost(self) -> ZCDP:
+        """Return Δ₂²/(2σ²), exactly."""
+        return ZCDP(Fraction(self.sensitivity) ** 2 / (2 * Fraction(self.scale) ** 2))
+
+    def __call__(self, values: Integers, noise: Noise) -> Array:
+        """Release the noisy vector, in the units of the sensitivity."""
+        variance = (Fraction(self.scale) / Fraction(self.unit)) ** 2
+        noisy = _whole(values) + discrete_gaussian(variance, values.size, noise)
+        return np.asarray(noisy * self.unit, dtype=np.float64)
+
+
+def _whole(values: Integers) -> Integers:
+    if values.dtype != np.int64:
+        raise TypeError("an exact mechanism takes whole numbers (int64) of its unit.")
+    return values
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,9 @@ class Noise(ABC):
 
     secure: ClassVar[bool]
 
+    def __init__(self) -> None:
+        self._spare: list[int] = []
+
     @abstractmethod
     def words(self, count: int) -> Words:
         """Return `count` independent, uniform 64-bit words."""
@@ -34,6 +37,23 @@ class Noise(ABC):
     @abstractmethod
     def description(self) -> str:
         """Say where the bits come from, for the privacy statement."""
+
+    def word(self) -> int:
+        """Return one uniform 64-bit word; they are made a few at a time."""
+        if not self._spare:
+            self._spare = self.words(128).tolist()
+        return self._spare.pop()
+
+    def below(self, limit: int) -> int:
+        """Return a whole number below `limit`, each with exactly the same probability."""
+        n_bits = limit.bit_length()
+        while True:
+            bits, n_drawn = 0, 0
+            while n_drawn < n_bits:
+                bits, n_drawn = bits << 64 | self.word(), n_drawn + 64
+            number = bits >> (n_drawn - n_bits)
+            if number < limit:
+                return number
 
     def uniform(self, count: int) -> Array:
         """Return uniforms on (0, 1): the middles of 2^52 equal cells, so never 0 and never 1."""
@@ -73,6 +93,7 @@ class SecureNoise(Noise):
     secure = True
 
     def __init__(self) -> None:
+        super().__init__()
         self._rekey()
 
     def __reduce__(self) -> tuple[type[SecureNoise], tuple[()]]:
@@ -85,9 +106,18 @@ class SecureNoise(Noise):
 
     def words(self, count: int) -> Words:
         """Return the next words of the stream."""
-        if os.getpid() != self._owner:
-            self._rekey()
+        self._check_owner()
         return np.frombuffer(self._stream.update(bytes(8 * count)), dtype=np.uint64)
+
+    def word(self) -> int:
+        """Return one word; what a parent process had in store is not used by its child."""
+        self._check_owner()
+        return super().word()
+
+    def _check_owner(self) -> None:
+        if os.getpid() != self._owner:
+            self._spare = []
+            self._rekey()
 
     def _rekey(self) -> None:
         self._owner = os.getpid()
@@ -100,7 +130,7 @@ class SeededNoise(Noise):
     secure = False
 
     def __init__(self, seed: int | str) -> None:
-        self._seed = seed
+        super().__init__()
         self._generator = np.random.PCG64(_entropy(seed))
 
     @property

@@ -1,0 +1,64 @@
+"""Compiled loops over rows that lie on a lattice. `lattice` says what they are for.
+
+Whole numbers add up to the same sum in any order, so the loops may be split over threads and
+vector lanes at will. The only float arithmetic, in `clipped_residuals`, looks at one row at a time.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+@numba.njit(nogil=True, cache=True)
+def column_sums(columns, levels, out, first, last):
+    """Set out[j] = Σ_i columns[j, i]·levels[i] for first ≤ j < last, four columns at a time.
+
+    Factors are at most 2^14, so a product fits 32 bits and a sum of 2^34 of them fits 64.
+    """
+    n = levels.size
+    j = first
+    while j + 4 <= last:
+        c0, c1, c2, c3 = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
+        s0, s1, s2, s3 = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+        for i in range(n):
+            level = np.int32(levels[i])
+            s0 += np.int64(np.int32(c0[i]) * level)
+            s1 += np.int64(np.int32(c1[i]) * level)
+            s2 += np.int64(np.int32(c2[i]) * level)
+            s3 += np.int64(np.int32(c3[i]) * level)
+        out[j], out[j + 1], out[j + 2], out[j + 3] = s0, s1, s2, s3
+        j += 4
+    while j < last:
+        column = columns[j]
+        s0 = np.int64(0)
+        for i in range(n):
+            s0 += np.int64(np.int32(column[i]) * np.int32(levels[i]))
+        out[j] = s0
+        j += 1
+
+
+@numba.njit(nogil=True, cache=True)
+def add_column(fit, column, amount):
+    """Add amount·column to the fit, in whole numbers."""
+    for i in range(fit.size):
+        fit[i] += amount * np.int64(column[i])
+
+
+@numba.njit(nogil=True, cache=True)
+def clipped_residuals(fit, target, scale, levels_per_unit, most, out):
+    """Set out[i] to the residual scale·fit[i] − target[i] in levels, rounded and clipped to ±most.
+
+    Each row by itself: an order of operations that does not depend on where the row stands.
+    """
+    for i in range(fit.size):
+        level = np.rint((scale * np.float64(fit[i]) - target[i]) * levels_per_unit)
+        out[i] = np.int16(min(max(level, -most), most))
+
+
+@numba.njit(nogil=True, cache=True)
+def fitted_levels(fit, scale, levels_per_unit, most, out):
+    """Set out[i] to the fitted value scale·fit[i] in levels, rounded and clipped to ±most."""
+    for i in range(fit.size):
+        level = np.rint(scale * np.float64(fit[i]) * levels_per_unit)
+        out[i] = np.int16(min(max(level, -most), most))

@@ -1,0 +1,222 @@
+"""Rows on a lattice of whole numbers: sums that are exact, and the same in any order.
+
+The sum of floats depends on their order, and one row can move it by more than its own size; so
+what a proven method selects on is summed in whole numbers (docs/exactness.md, Lemma 8):
+
+* a feature in [−1, 1] is truncated to k/2^14 and kept as the 16-bit k, a quarter of a float64;
+* weights are scale·v with whole v, so Σ_j k_ij v_j, the fit of a row, is a whole number;
+* a row's residual is computed from that number and its own target alone, clipped to ±c and rounded
+  to ψ·c/2^14 with whole ψ.
+
+Σ_i ψ_i k_ij is then a whole number of units c/2^28 which one row moves by at most 2^28: exactly c.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from math import floor, sqrt
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Narrow = NDArray[np.int16]
+
+LEVELS = 2**14
+UNITS = LEVELS**2
+# Then no sum below, the weighted ones of the relaxed rule included, reaches 2^63.
+MOST_ROWS = 2**28
+# A start that is not zero needs fractions of the whole numbers that steps add.
+FINE_GRAIN = 2**20
+# A fit of at most 2^14 times the way travelled stays below 2^63.
+LONGEST_WAY = 2**48
+_WEIGHT_BITS = 6
+# Below this many products a second thread costs more than it saves.
+_PARALLEL_PRODUCTS = 1_000_000
+
+
+def on_lattice(values: Array) -> Narrow:
+    """Return values of [−1, 1] as whole numbers of 1/2^14, truncated toward zero."""
+    return np.trunc(values * LEVELS).astype(np.int16)
+
+
+class LatticeDesign:
+    """Columns of 16-bit whole numbers, and a target of which only clipped residuals are used."""
+
+    def __init__(self, columns: Narrow, target: Array) -> None:
+        if columns.shape[1] > MOST_ROWS:
+            raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
+        self.columns = np.ascontiguousarray(columns)
+        self.target = target
+        self.n_features, self.n_rows = columns.shape
+
+    @classmethod
+    def from_rows(cls, X: Array, y: Array) -> LatticeDesign:
+        """Put rows that are in memory, already in [−1, 1], on the lattice."""
+        return cls(np.ascontiguousarray(on_lattice(X).T), np.asarray(y, dtype=np.float64))
+
+    def at(self, weights: Array, *, scale: float = 1.0) -> LatticePoint:
+        """Return the point next to `weights` that lies on the lattice, stored with that scale."""
+        point = LatticePoint(self, scale, grain=FINE_GRAIN if weights.any() else 1)
+        point.begin(np.trunc(weights / scale * FINE_GRAIN).astype(np.int64))
+        return point
+
+    def column_squares(self) -> Integers:
+        """Return Σ_i k_ij² for every feature: 2^28 times the squared norm of the column."""
+        squares = np.empty(self.n_features, dtype=np.int64)
+        for j, column in enumerate(self.columns):
+            squares[j] = _sums(column[None], column)[0]
+        return squares
+
+    def sums(self, levels: Narrow) -> Integers:
+        """Return Σ_i levels_i k_ij for every feature."""
+        return _sums(self.columns, levels)
+
+
+class LatticePoint:
+    """Weights w = scale·v/grain with whole v, and the fit Σ_j k_ij v_j of every row."""
+
+    def __init__(self, design: LatticeDesign, scale: float, *, grain: int = 1) -> None:
+        self.design = design
+        self.scale = scale
+        self._grain = grain
+        self._v = np.zeros(design.n_features, dtype=np.int64)
+        self._fit = np.zeros(design.n_rows, dtype=np.int64)
+        self._levels = np.empty(design.n_rows, dtype=np.int16)
+        self._travelled = 0
+
+    @property
+    def weights(self) -> Array:
+        """Return w, as a new array."""
+        return np.asarray(self.scale / self._grain * self._v, dtype=np.float64)
+
+    def begin(self, unscaled: Integers) -> None:
+        """Move from zero to unscaled weights that are given in grains."""
+        for feature in np.flatnonzero(unscaled):
+            self._move(int(feature), int(unscaled[feature]))
+
+    def add(self, feature: int, amount: int) -> None:
+        """Add a whole number to one unscaled weight."""
+        self._move(feature, amount * self._grain)
+
+    def zero(self, feature: int) -> None:
+        """Set the weight of one feature to zero."""
+        if self._v[feature]:
+            self._move(feature, -int(self._v[feature]))
+
+    def _move(self, feature: int, grains: int) -> None:
+        from dpscreen.regression import _kernels as kernels
+
+        self._travelled += abs(grains)
+        if self._travelled >= LONGEST_WAY:
+            raise OverflowError("too many steps for exact sums; lower n_iter.")
+        self._v[feature] += grains
+        kernels.add_column(self._fit, self.design.columns[feature], grains)
+
+    def residual_levels(self, clip: float) -> Narrow:
+        """Return each row's clipped residual, in whole numbers of clip/2^14.
+
+        The array is overwritten by the next call.
+        """
+        from dpscreen.regression import _kernels as kernels
+
+        kernels.clipped_residuals(
+            self._fit,
+            self.design.target,
+            self.scale / self._grain / LEVELS,
+            LEVELS / clip,
+            float(LEVELS),
+            self._levels,
+        )
+        return self._levels
+
+    def fitted_levels(self, bound: float) -> Narrow:
+        """Return each row's fitted value, clipped to ±bound, in whole numbers of bound/2^14."""
+        from dpscreen.regression import _kernels as kernels
+
+        levels = np.empty(self.design.n_rows, dtype=np.int16)
+        kernels.fitted_levels(
+            self._fit, self.scale / self._grain / LEVELS, LEVELS / bound, float(LEVELS), levels
+        )
+        return levels
+
+    def clipped_sums(self, clip: float) -> Integers:
+        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1)."""
+        return self.design.sums(self.residual_levels(clip))
+
+
+def _sums(columns: Narrow, levels: Narrow) -> Integers:
+    from dpscreen.regression import _kernels as kernels
+
+    out = np.empty(len(columns), dtype=np.int64)
+    threads = _threads() if columns.size >= _PARALLEL_PRODUCTS else 1
+    edges = np.linspace(0, len(columns), threads + 1).astype(int) // 4 * 4
+    edges[-1] = len(columns)
+    parts = list(pairwise(edges))
+    pool = _pool(os.getpid())
+    jobs = [pool.submit(kernels.column_sums, columns, levels, out, *part) for part in parts[1:]]
+    kernels.column_sums(columns, levels, out, *parts[0])
+    for job in jobs:
+        job.result()
+    return out
+
+
+def _threads() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _pool(_process: int) -> ThreadPoolExecutor:
+    # One pool a process: the threads of a parent do not live on in a forked child.
+    return ThreadPoolExecutor(max_workers=_threads(), thread_name_prefix="dpscreen")
+
+
+@dataclass(frozen=True)
+class RelaxedRule:
+    """The public constants of the relaxed rule on the lattice.
+
+    κ is moved a little from its best value √(2λ/R), so that λ/(κR), the factor between the squares
+    and the gradient, is a whole number of 1/2^6.
+    """
+
+    radius: float
+    residual_bound: float
+
+    rounding: ClassVar[int] = 2
+    """How many units the two roundings can add to the change that one row makes."""
+
+    @property
+    def weight(self) -> int:
+        """Return λ/(κR) in whole numbers of 1/2^6."""
+        best: float = 2**_WEIGHT_BITS * sqrt(self.radius / (2 * self.residual_bound))
+        return max(1, round(best))
+
+    @property
+    def kappa(self) -> Fraction:
+        """Return κ."""
+        ratio = Fraction(self.radius) / Fraction(self.residual_bound)
+        return ratio * Fraction(2**_WEIGHT_BITS, self.weight)
+
+
+def exact_relaxed_scores(point: LatticePoint, squares: Integers, rule: RelaxedRule) -> Integers:
+    """Return the relaxed scores of Lemma 6, divided by λ, in whole numbers of R/2^28.
+
+    Term by term s̃_i/λ = |S_i| + wᵀS/λ + (λ‖x_(i)‖² + ‖Xw‖²/λ)/κ + (κ/2)(wᵀS/λ + ‖S‖∞), with the
+    residuals and the fitted values of single rows rounded to R/2^14 and λ/2^14. All sums are whole;
+    the two places where a fraction is rounded down are counted in `RelaxedRule.rounding`.
+    """
+    residuals = point.residual_levels(rule.residual_bound)
+    fitted = point.fitted_levels(rule.radius)
+    size = np.abs(point.design.sums(residuals))
+    slope = int(_sums(fitted[None], residuals)[0])
+    fit_square = int(_sums(fitted[None], fitted)[0])
+    common = slope + floor(rule.kappa * (slope + int(size.max())) / 2)
+    spread = (rule.weight * (squares + fit_square)) >> _WEIGHT_BITS
+    return np.asarray(size + spread + common, dtype=np.int64)

@@ -1,0 +1,186 @@
+"""A release is booked before its noise exists, and refused when the limit does not cover it."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpscreen.privacy import (
+    ZCDP,
+    Accountant,
+    BudgetExceeded,
+    GaussianVector,
+    GumbelNoisyMax,
+    LaplaceNoisyMax,
+    Noise,
+    SeededNoise,
+    ThresholdedNoisyMin,
+    Use,
+)
+
+SCORES = np.zeros(3)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A mechanism that costs what it is told to."""
+
+    cost: ZCDP
+    name: str = "a stub"
+    sensitivity: float = 1.0
+    scale: float = 1.0
+
+    def __call__(self, values, noise):
+        return "released"
+
+
+@dataclass(frozen=True)
+class Failing(Priced):
+    def __call__(self, values, noise):
+        raise RuntimeError("after the noise was drawn")
+
+
+class CountedNoise(Noise):
+    secure = False
+    description = "a stub"
+
+    def __init__(self):
+        self.drawn = 0
+
+    def words(self, count):
+        self.drawn += count
+        return np.zeros(count, dtype=np.uint64)
+
+
+class BrokenNoise(CountedNoise):
+    def words(self, count):
+        raise OSError("no entropy")
+
+
+def book(accountant, mechanism, times=1, purpose="test"):
+    return [accountant.release(mechanism, SCORES, purpose=purpose) for _ in range(times)]
+
+
+@given(st.fractions("1/1000000", 100, max_denominator=10**9), st.integers(1, 200))
+def test_t_shares_of_the_limit_fit_exactly_and_no_more(rho, count):
+    accountant = Accountant(SeededNoise(0), limit=ZCDP(rho))
+    share = Priced(ZCDP(rho) / count)
+    assert book(accountant, share, count) == ["released"] * count
+    assert accountant.spent == accountant.limit
+    with pytest.raises(BudgetExceeded):
+        book(accountant, Priced(ZCDP(Fraction(1, 10**30))))
+    book(accountant, Priced(ZCDP.free()))  # what is free still fits
+
+
+@given(st.floats(1e-6, 100), st.integers(1, 60))
+@settings(max_examples=40)
+def test_t_selections_at_a_share_of_the_limit_fit_and_no_more(rho, count):
+    limit = ZCDP(rho)
+    accountant = Accountant(SeededNoise(0), limit=limit)
+    selection = GumbelNoisyMax.of_cost(limit / count, sensitivity=1.0)
+    book(accountant, selection, count)
+    assert accountant.spent == count * selection.cost <= limit
+    with pytest.raises(BudgetExceeded):
+        book(accountant, selection)
+
+
+def test_costs_of_different_mechanisms_add():
+    selection, vector = GumbelNoisyMax(1, 2, 10.0), GaussianVector(1.0, 7.0)
+    accountant = Accountant(SeededNoise(0), limit=ZCDP(1))
+    book(accountant, selection, 3)
+    book(accountant, vector, 2)
+    assert accountant.spent == 3 * selection.cost + 2 * vector.cost
+
+
+def test_a_release_over_the_limit_draws_no_noise_and_is_not_booked():
+    noise = CountedNoise()
+    selection = GumbelNoisyMax(1, 2, 1.0)
+    accountant = Accountant(noise, limit=selection.cost * Fraction(5, 2))
+    book(accountant, selection, 2)
+    drawn = noise.drawn
+    assert drawn == 2 * SCORES.size
+    with pytest.raises(BudgetExceeded, match=r"0\.5 .* 1 of 1\.25"):
+        book(accountant, selection)
+    assert noise.drawn == drawn
+    assert accountant.spent == 2 * selection.cost
+    assert [use.count for use in accountant.uses] == [2]
+
+
+def test_after_a_refusal_a_smaller_release_may_still_fit():
+    accountant = Accountant(SeededNoise(0), limit=ZCDP(1))
+    with pytest.raises(BudgetExceeded):
+        book(accountant, Priced(ZCDP(2)))
+    assert book(accountant, Priced(ZCDP(1))) == ["released"]
+
+
+def test_a_mechanism_that_raises_has_still_been_paid_for():
+    accountant = Accountant(SeededNoise(0), limit=ZCDP(1))
+    failing = Failing(ZCDP(Fraction(3, 4)))
+    with pytest.raises(RuntimeError, match="after the noise"):
+        book(accountant, failing)
+    assert accountant.spent == failing.cost
+    assert accountant.uses == (Use("test", failing, 1),)
+    with pytest.raises(BudgetExceeded):
+        book(accountant, failing)
+
+
+def test_noise_that_raises_has_still_been_paid_for():
+    selection = GumbelNoisyMax(1, 2, 1.0)
+    accountant = Accountant(BrokenNoise(), limit=ZCDP(1))
+    with pytest.raises(OSError, match="no entropy"):
+        book(accountant, selection)
+    assert accountant.spent == selection.cost
+    assert accountant.uses == (Use("test", selection, 1),)
+
+
+def test_uses_are_grouped_by_purpose_and_value_in_order_of_first_use():
+    accountant = Accountant(SeededNoise(0), limit=ZCDP(100))
+    for _ in range(3):
+        book(accountant, GumbelNoisyMax(1, 2, 3.0), purpose="step")
+        book(accountant, GumbelNoisyMax(1, 2, 3.0), purpose="screening")
+    book(accountant, GumbelNoisyMax(1, 2, 4.0), 2, purpose="step")
+    assert accountant.uses == (
+        Use("step", GumbelNoisyMax(1, 2, 3.0), 3),
+        Use("screening", GumbelNoisyMax(1, 2, 3.0), 3),
+        Use("step", GumbelNoisyMax(1, 2, 4.0), 2),
+    )
+    total = sum((use.count * use.mechanism.cost for use in accountant.uses), ZCDP.free())
+    assert total == accountant.spent
+
+
+def test_the_list_of_uses_cannot_be_altered_from_outside():
+    accountant = Accountant(SeededNoise(0), limit=ZCDP(100))
+    before = accountant.uses
+    book(accountant, GumbelNoisyMax(1, 2, 3.0))
+    assert before == ()
+    with pytest.raises(AttributeError):
+        accountant.uses = ()
+
+
+def test_the_published_calibration_books_and_claims_no_cost():
+    accountant = Accountant(SeededNoise(0), limit=None)
+    step, screening = LaplaceNoisyMax(1.0, 0.001), ThresholdedNoisyMin(1.0, 0.001)
+    book(accountant, step, 500)
+    book(accountant, screening, 2)
+    assert accountant.spent == ZCDP.free()
+    assert [(use.mechanism, use.count) for use in accountant.uses] == [(step, 500), (screening, 2)]
+
+
+def test_a_mechanism_without_a_proved_cost_has_no_place_under_a_limit():
+    noise = CountedNoise()
+    accountant = Accountant(noise, limit=ZCDP(10**9))
+    with pytest.raises(NotImplementedError, match="E5"):
+        book(accountant, ThresholdedNoisyMin(1.0, 1.0))
+    assert noise.drawn == 0
+    assert accountant.uses == ()
+
+
+def test_the_noise_is_the_accountants_own():
+    values = np.arange(4.0)
+    released = Accountant(SeededNoise("a"), limit=ZCDP(1)).release(
+        GaussianVector(1.0, 2.0), values, purpose="test"
+    )
+    np.testing.assert_array_equal(released, values + 2.0 * SeededNoise("a").normal(4))

@@ -1,0 +1,257 @@
+"""Each draw has its law, from both sources, and the secure stream is never repeated.
+
+Every statistical test has a false-alarm rate of 1e-6 and shows that it rejects a scale 10 % off.
+"""
+
+import copy
+import os
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpscreen.privacy import Noise, SecureNoise, SeededNoise, named_seed
+
+ALARM = 1e-6
+Z = stats.norm.isf(ALARM / 2)
+COUNT = 200_000
+LAWS = {
+    "uniform": stats.uniform,
+    "exponential": stats.expon,
+    "gumbel": stats.gumbel_r,
+    "laplace": stats.laplace,
+    "normal": stats.norm,
+}
+SOURCES = {
+    "seeded by number": lambda: SeededNoise(20240517),
+    "seeded by name": lambda: SeededNoise("tests/noise"),
+    "secure": SecureNoise,
+}
+
+sources = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+
+
+class FixedWords(Noise):
+    """A source that gives the words it was given."""
+
+    secure = False
+    description = "a stub"
+
+    def __init__(self, words):
+        self._words = words
+
+    def words(self, count):
+        return np.array(self._words[:count], dtype=np.uint64)
+
+
+# --- laws -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LAWS)
+@sources
+def test_draws_follow_their_law_and_the_test_would_see_10_percent(source, name):
+    draws, law = getattr(source(), name)(COUNT), LAWS[name]
+    assert stats.ks_1samp(draws, law.cdf).pvalue > ALARM
+    for wrong in (0.9, 1.1):
+        assert stats.ks_1samp(draws, law(scale=wrong).cdf).pvalue < ALARM
+
+
+@sources
+def test_signs_are_fair_and_the_test_would_see_1_percent(source):
+    signs = source().signs(COUNT)
+    assert set(np.unique(signs)) == {-1.0, 1.0}
+    heads = int((signs > 0).sum())
+    assert stats.binomtest(heads, COUNT, 0.5).pvalue > ALARM
+    assert stats.binomtest(heads, COUNT, 0.51).pvalue < ALARM
+    assert stats.binomtest(heads, COUNT, 0.49).pvalue < ALARM
+
+
+def correlation_z(a, b):
+    """Return √n times the correlation: standard normal for independent a and b."""
+    return np.sqrt(a.size) * np.corrcoef(a, b)[0, 1]
+
+
+def dependence(draws):
+    """Return z-scores for the ways in which a Laplace stream could be less than independent."""
+    sign, size = np.sign(draws), np.abs(draws)
+    serial = [correlation_z(of[:-lag], of[lag:]) for of in (draws, sign, size) for lag in (1, 2, 7)]
+    return np.array([*serial, correlation_z(sign, size), correlation_z(sign, size > np.log(2))])
+
+
+@sources
+def test_laplace_draws_are_independent_and_sign_does_not_tell_size(source):
+    assert np.abs(dependence(source().laplace(COUNT))).max() < Z
+
+
+def test_the_independence_test_sees_repeated_and_shared_bits():
+    words = SeededNoise(3).words(COUNT)
+    repeated = FixedWords(np.repeat(words[: COUNT // 2], 2))
+    assert np.abs(dependence(repeated.laplace(COUNT))).max() > Z
+    shared = (words & ~np.uint64(1)) | (words >> np.uint64(63))  # the sign is the size's top bit
+    assert np.abs(dependence(FixedWords(shared).laplace(COUNT))).max() > Z
+
+
+def test_sizes_are_the_same_on_both_sides():
+    draws = SeededNoise(5).laplace(COUNT)
+    assert stats.ks_2samp(draws[draws > 0], -draws[draws < 0]).pvalue > ALARM
+
+
+# --- the ends -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", [0, 1, 2**11, 2**12 - 1, 2**63, 2**64 - 2**12, 2**64 - 1])
+def test_uniform_is_never_0_or_1_and_nothing_is_infinite(word):
+    noise = FixedWords([word])
+    assert 0 < noise.uniform(1)[0] < 1
+    for name in (*LAWS, "signs"):
+        assert np.isfinite(getattr(noise, name)(1)).all()
+    assert noise.exponential(1)[0] > 0
+
+
+def test_uniforms_are_the_middles_of_their_cells():
+    low, high = FixedWords([0, 2**64 - 1]).uniform(2)
+    assert (low, high) == (2.0**-53, 1 - 2.0**-53)
+    assert FixedWords([2**63]).uniform(1)[0] == 0.5 + 2.0**-53
+
+
+def test_the_lowest_bit_decides_the_sign_alone():
+    plus, minus = FixedWords([12345 << 40, (12345 << 40) + 1]).laplace(2)
+    assert plus == -minus != 0
+
+
+def test_the_words_given_are_left_alone():
+    words = SeededNoise(1).words(100)
+    before = words.copy()
+    source = FixedWords(words)
+    source.words = lambda count: words
+    for name in (*LAWS, "signs"):
+        getattr(source, name)(100)
+    assert (words == before).all()
+
+
+@sources
+@pytest.mark.parametrize("name", [*LAWS, "signs", "words"])
+@pytest.mark.parametrize("count", [0, 1, 1001])
+def test_as_many_as_asked_for(source, name, count):
+    assert getattr(source(), name)(count).shape == (count,)
+
+
+# --- seeded ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**127, "table 1, trial 3", ""])
+def test_a_seed_gives_the_same_stream_again(seed):
+    one, other = SeededNoise(seed), SeededNoise(seed)
+    np.testing.assert_array_equal(one.laplace(50), other.laplace(50))
+    np.testing.assert_array_equal(one.normal(50), other.normal(50))
+
+
+def test_different_seeds_and_names_give_different_streams():
+    seeds = [0, 1, 2**64, "", "0", "1", "trial 1", "trial 2", "trial 1 "]
+    firsts = {SeededNoise(seed).words(2).tobytes() for seed in seeds}
+    assert len(firsts) == len(seeds)
+
+
+def test_a_name_is_the_same_seed_on_every_machine():
+    # SHA-256's first 16 bytes, so it must never depend on Python's own string hash.
+    assert named_seed("abc") == 0xBA7816BF8F01CFEA414140DE5DAE2223
+    assert SeededNoise("abc").words(1) == SeededNoise(named_seed("abc")).words(1)
+
+
+def test_the_stream_goes_on():
+    noise = SeededNoise(1)
+    whole, parts = SeededNoise(1).words(20), [noise.words(5), noise.words(15)]
+    np.testing.assert_array_equal(whole, np.concatenate(parts))
+
+
+# --- secure ---------------------------------------------------------------------------------
+
+
+def test_the_types_say_which_is_private():
+    assert SecureNoise.secure is True
+    assert SeededNoise.secure is False
+    assert "not private" in SeededNoise(0).description
+
+
+def distinct(*draws):
+    """Whether no word occurs in two draws (64-bit words: a false alarm in 1e17)."""
+    return len(set(np.concatenate(draws).tolist())) == sum(draw.size for draw in draws)
+
+
+@pytest.mark.parametrize(
+    "duplicate",
+    [copy.copy, copy.deepcopy, lambda noise: pickle.loads(pickle.dumps(noise))],
+    ids=["copy", "deepcopy", "pickle"],
+)
+@pytest.mark.parametrize("used", [False, True])
+def test_a_duplicate_is_a_new_source(duplicate, used):
+    noise = SecureNoise()
+    if used:
+        noise.words(3)
+    other = duplicate(noise)
+    assert isinstance(other, SecureNoise)
+    assert distinct(noise.words(8), other.words(8), noise.words(8), other.words(8))
+
+
+def test_a_pickle_holds_no_key():
+    noise = SecureNoise()
+    assert pickle.dumps(noise) == pickle.dumps(SecureNoise())
+
+
+def words_of_a_child(noise, count):
+    """Fork a real process and return what the child draws from the source it inherited."""
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12+: threads of the runner
+        child = os.fork()
+    if child == 0:  # pragma: no cover (in the child)
+        try:
+            os.write(writer, noise.words(count).tobytes())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as pipe:  # noqa: PTH123 (a descriptor)
+        data = pipe.read()
+    os.waitpid(child, 0)
+    return np.frombuffer(data, dtype=np.uint64)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_has_a_stream_of_its_own():
+    noise = SecureNoise()
+    noise.words(3)
+    children = [words_of_a_child(noise, 8) for _ in range(3)]
+    assert all(child.size == 8 for child in children)
+    assert distinct(*children, noise.words(8))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_the_fork_test_would_see_a_shared_stream():
+    noise = SeededNoise(1)
+    assert not distinct(words_of_a_child(noise, 8), noise.words(8))
+
+
+def test_two_sources_differ_and_a_stream_does_not_repeat():
+    assert distinct(*(SecureNoise().words(1000) for _ in range(5)))
+    noise = SecureNoise()
+    assert distinct(*(noise.words(1000) for _ in range(5)))
+
+
+@sources
+def test_numpys_global_state_is_neither_read_nor_changed(source):
+    np.random.seed(0)
+    before = np.random.get_state()[1].copy()
+    noise = source()
+    for name in (*LAWS, "signs"):
+        getattr(noise, name)(10)
+    assert (np.random.get_state()[1] == before).all()
+
+
+def test_numpys_global_seed_does_not_reach_secure_noise():
+    draws = []
+    for _ in range(2):
+        np.random.seed(0)
+        draws.append(SecureNoise().words(8))
+    assert distinct(*draws)
