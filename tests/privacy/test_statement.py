@@ -146,11 +146,6 @@ def test_lines_are_readable(statement):
     assert "None" not in str(statement)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=TypeError,
-    reason="_promise looks at the errata, not at the calibration: without errata it formats None",
-)
 def test_a_published_statement_without_errata_still_says_not_private():
     accountant = Accountant(SecureNoise(), limit=None)
     statement = PrivacyStatement.of(BUDGET, accountant, public=PUBLIC)

@@ -292,10 +292,6 @@ def test_safe_elimination_reaches_the_same_optimum(make):
     assert left_out > 0
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Elimination.screen's tolerance is relative to the scores, which are all rounding here",
-)
 def test_at_the_optimum_rounding_does_not_reject_the_only_feature():
     # Started on the vertex that is optimal, every score is 0 up to rounding.
     rng = np.random.default_rng(5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -146,47 +146,52 @@ def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
         raise
     except Exception as problem:  # whatever it is, its text must not get out
         kind = TypeError if isinstance(problem, TypeError) else ValueError
-        message = _without_values(str(problem))
+        message = _without_values(str(problem), X)
     # Raised out here so that the original is not even attached.
     raise kind(message)
 
 
 def _refuse_text(X: Any, y: Any) -> None:
     """Refuse text by its type, whether or not this text would pass for numbers."""
-    columns = _columns_of_text(X)
+    columns = _columns_but(_numeric_or_object, X)
     if columns:
-        raise ValueError(_NOT_NUMBERS.format(where=f"X, column {', '.join(columns)},"))
+        raise ValueError(_NOT_NUMBERS.format(where=columns))
     for name, values in (("X", X), ("y", y)):
         if getattr(getattr(values, "dtype", None), "kind", "") in ("U", "S"):
             raise ValueError(_NOT_NUMBERS.format(where=name))
 
 
-def _without_values(message: str) -> str:
+def _without_values(message: str, X: Any) -> str:
     if message.startswith(_NAMES_OF_COLUMNS):
         return message  # column names are public, and the list of them is what helps
     for pattern, advice in _HARMLESS.items():
         found = re.match(pattern, message)
         if found:
             return f"{found.group()}. {advice}".rstrip()
-    return _NOT_NUMBERS.format(where="X and y")
+    return _NOT_NUMBERS.format(where=_columns_but(_numeric, X) or "X and y")
 
 
-def _columns_of_text(X: Any) -> list[str]:
-    """Name the columns of a data frame whose type is not one of numbers: names are public."""
+def _columns_but(fits: Callable[[Any], bool], X: Any) -> str:
+    """Name the columns of a data frame whose type does not fit: names are public."""
     dtypes = getattr(X, "dtypes", None)
     columns = getattr(X, "columns", None)
     if dtypes is None or columns is None:
-        return []
-    return [str(name) for name, dtype in zip(columns, dtypes, strict=True) if not _numeric(dtype)]
+        return ""
+    names = [str(name) for name, dtype in zip(columns, dtypes, strict=True) if not fits(dtype)]
+    return f"X, column {', '.join(names)}," if names else ""
 
 
 def _numeric(dtype: Any) -> bool:
-    """Whether a numpy, pandas or polars type holds numbers; plain objects are looked at later."""
-    name = str(dtype).lower()
-    if name == "object" or name.startswith("bool"):
+    """Whether a numpy, pandas or polars type holds numbers."""
+    if str(dtype).lower().startswith("bool"):
         return True
     kind = getattr(dtype, "kind", None)
     return kind in "iuf" if kind else bool(getattr(dtype, "is_numeric", lambda: False)())
+
+
+def _numeric_or_object(dtype: Any) -> bool:
+    """Whether a type may hold numbers: plain objects are looked at one by one, later."""
+    return str(dtype).lower() == "object" or _numeric(dtype)
 
 
 def bounds(

@@ -69,7 +69,7 @@ class GumbelNoisyMax:
     ) -> GumbelNoisyMax:
         """Return the selection with the least noise that costs no more than `cost`."""
         span = 2 * sensitivity if score_range is None else score_range
-        scale = span / math.sqrt(8 * float(cost))
+        scale = span / math.sqrt(8 * _positive(cost))
         while cls(sensitivity, span, scale).cost > cost:
             scale = math.nextafter(scale, math.inf)
         return cls(sensitivity, span, scale)
@@ -106,7 +106,7 @@ class NoisyMax:
     ) -> NoisyMax:
         """Return the selection with the least noise that costs no more than `cost`."""
         span = 2 * sensitivity if score_range is None else score_range
-        scale = span / math.sqrt(8 * float(cost))
+        scale = span / math.sqrt(8 * _positive(cost))
         while cls(sensitivity, span, scale, unit).cost > cost:
             scale = math.nextafter(scale, math.inf)
         return cls(sensitivity, span, scale, unit)
@@ -142,7 +142,7 @@ class DiscreteGaussian:
     @classmethod
     def of_cost(cls, cost: ZCDP, *, sensitivity: float, unit: float) -> DiscreteGaussian:
         """Return the release with the least noise that costs no more than `cost`."""
-        scale = sensitivity / math.sqrt(2 * float(cost))
+        scale = sensitivity / math.sqrt(2 * _positive(cost))
         while cls(sensitivity, scale, unit).cost > cost:
             scale = math.nextafter(scale, math.inf)
         return cls(sensitivity, scale, unit)
@@ -157,6 +157,12 @@ class DiscreteGaussian:
         variance = (Fraction(self.scale) / Fraction(self.unit)) ** 2
         noisy = _whole(values) + discrete_gaussian(variance, values.size, noise)
         return np.asarray(noisy * self.unit, dtype=np.float64)
+
+
+def _positive(cost: ZCDP) -> float:
+    if not cost.rho:
+        raise ValueError("a noisy release cannot cost nothing.")
+    return float(cost)
 
 
 def _whole(values: Integers) -> Integers:
@@ -242,7 +248,7 @@ class GaussianVector:
     @classmethod
     def of_cost(cls, cost: ZCDP, *, sensitivity: float) -> GaussianVector:
         """Return the release with the least noise that costs no more than `cost`."""
-        scale = sensitivity / math.sqrt(2 * float(cost))
+        scale = sensitivity / math.sqrt(2 * _positive(cost))
         while cls(sensitivity, scale).cost > cost:
             scale = math.nextafter(scale, math.inf)
         return cls(sensitivity, scale)

@@ -20,6 +20,18 @@ from scipy.special import ndtri
 Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
+# How many forks lie between the first process and this one.
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_fork)
+
 
 class Noise(ABC):
     """Independent draws from the distributions that mechanisms need, in float64."""
@@ -115,12 +127,12 @@ class SecureNoise(Noise):
         return super().word()
 
     def _check_owner(self) -> None:
-        if os.getpid() != self._owner:
+        if self._forks != _forks:
             self._spare = []
             self._rekey()
 
     def _rekey(self) -> None:
-        self._owner = os.getpid()
+        self._forks = _forks
         self._stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
 
 
@@ -154,7 +166,7 @@ def _middles(words: Words) -> Array:
 
 
 def _entropy(seed: int | str) -> int:
-    return seed if isinstance(seed, int) else named_seed(seed)
+    return named_seed(seed) if isinstance(seed, str) else int(seed)
 
 
 def named_seed(name: str) -> int:

@@ -105,10 +105,11 @@ class PrivacyStatement:
 
     def _promise(self) -> str:
         pair = f"epsilon = {self.epsilon:g}, delta = {self.delta:.4g}"
-        if self.errata:
+        if self.calibration == "published":
+            grounds = f" (errata {', '.join(self.errata)})" if self.errata else ""
             return (
                 f"NOT PRIVATE AS STATED. The published calibration claims ({pair}) for "
-                f"{self.neighbours}; the claim does not hold (errata {', '.join(self.errata)})."
+                f"{self.neighbours}; the claim does not hold{grounds}."
             )
         promise = (
             f"({pair})-differential privacy for {self.neighbours}, all arguments held fixed and "

@@ -63,7 +63,7 @@ class ZCDP:
             if cls(Fraction(rho)).delta(epsilon) <= budget.delta:
                 return cls(Fraction(rho))
         raise ValueError(
-            f"no positive rho fits into epsilon={budget.epsilon!r}, delta={budget.delta!r}."
+            f"epsilon={budget.epsilon!r} with delta={budget.delta!r} is too small to be divided up."
         )
 
     def __add__(self, other: ZCDP) -> ZCDP:
@@ -84,6 +84,8 @@ class ZCDP:
 
     def epsilon(self, delta: float) -> float:
         """Return the least ε certified at this δ."""
+        if not 0 < delta < 1:
+            raise ValueError(f"delta must lie strictly between 0 and 1; got {delta!r}.")
         rho, log_delta = float(self), math.log(delta)
         if rho == 0:
             return 0.0
@@ -104,7 +106,8 @@ class ZCDP:
             size = (alpha - 1) * (alpha * rho + epsilon) + np.log(alpha) + 1
             return exponent - np.log(alpha) + 1e-14 * size  # the last term outweighs rounding
 
-        return min(1.0, math.exp(min(0.0, _least_over_orders(log_bound))))
+        bound = math.exp(min(0.0, _least_over_orders(log_bound)))
+        return max(bound, math.nextafter(0.0, 1.0))  # what underflows is still not nothing
 
 
 def _least_over_orders(bound: Callable[[Array], Array]) -> float:

@@ -95,7 +95,11 @@ class Elimination:
     def screen(self, point: Point, _t: int) -> Iterable[int]:
         """Reject the features whose score is negative."""
         scores = self._rule(self._design, point, radius=self._radius)
-        # At the optimum a needed feature scores exactly 0, so rounding must not decide.
-        rejected = np.flatnonzero(self.active & (scores < -1e-12 * np.abs(scores).max()))
+        rejected = np.flatnonzero(self.active & (scores < -self._rounding(point)))
         self.active[rejected] = False
         return rejected.tolist()
+
+    def _rounding(self, point: Point) -> float:
+        """Return how far below 0 a score must be: a needed feature may score 0 at the optimum."""
+        largest = float(np.abs(point.gradient()).max())
+        return 1e-12 * max(1.0, self._radius) * largest / self._design.n_rows
