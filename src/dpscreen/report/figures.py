@@ -1,0 +1,229 @@
+"""Figures 1 to 4, drawn from stored rows alone: whole figures as files, panels for the page.
+
+Lines differ in dash pattern as well as in colour. matplotlib's global state is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpscreen.report.numbers import number as as_text
+from dpscreen.report.svg import inline
+from dpscreen.study.curves import Curve, Panel, figure_panels
+from dpscreen.study.published import published_figures
+from dpscreen.study.results import TrialRow
+from dpscreen.study.suites import all_items
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NUMBERS = (1, 2, 3, 4)
+INK, GRID_LINES = "#24292f", "#d8dee4"
+COLOURS = ("#0067a5", "#c44e00", "#00795a", "#9b4f96", "#6b5b00", "#5c6670")
+"""Told apart with any of the common colour vision deficiencies; each at least 4:1 on white."""
+DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.5, 1.5), (6, 1.5, 1.5, 1.5))
+PANELS_A_ROW = {1: 2, 2: 4, 3: 3, 4: 1}
+PANEL_WIDTH = {1: 4.2, 2: 3.3, 3: 3.3, 4: 6.4}
+LOGARITHMIC = {4}
+UPRIGHT = {1: "fraction nonzero", 2: "mean squared error", 3: "fraction nonzero", 4: "Wolfe gap"}
+"""What stands along the y-axis, short enough for a small panel."""
+STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "dpscreen", "path.simplify_threshold": 0.2}
+METADATA: dict[str, Any] = {"Date": None, "Creator": None}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one curve is drawn: indices into `COLOURS` and `DASHES`."""
+
+    label: str
+    colour: int
+    dash: int
+
+
+@dataclass(frozen=True)
+class PanelPicture:
+    """One panel for the page: its SVG text, and the same in words."""
+
+    title: str
+    svg: str
+    words: str
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A figure on the page. No pictures means that its rows are not there."""
+
+    key: str
+    title: str
+    note: str
+    pictures: tuple[PanelPicture, ...]
+    legend: tuple[Look, ...]
+
+
+# --- what is written and shown ------------------------------------------------------------------
+
+
+def figure_view(number: int, rows: Iterable[TrialRow]) -> FigureView:
+    """Return one figure, panel by panel, to stand in a page."""
+    published = published_figures()[number]
+    panels = figure_panels(rows, number)
+    return FigureView(
+        key=f"figure{number}",
+        title=f"Figure {number}. {all_items()[f'figure{number}'].title}",
+        note=f"{published.y_axis.capitalize()} against {published.x_axis}. {published.note}",
+        pictures=tuple(_picture(number, panel, place) for place, panel in enumerate(panels)),
+        legend=_legend(panels),
+    )
+
+
+def write_figure(number: int, rows: Iterable[TrialRow], directory: Path) -> list[Path]:
+    """Write the figure as PNG and SVG; nothing if there are no rows for it."""
+    panels = figure_panels(rows, number)
+    if not panels:
+        return []
+    figure = _whole(number, panels)
+    paths = [directory / f"figure{number}.{suffix}" for suffix in ("png", "svg")]
+    for path in paths:
+        _save(figure, path)
+    return paths
+
+
+def _save(figure: Figure, target: Path | BytesIO, **options: Any) -> None:
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        if isinstance(target, Path) and target.suffix == ".png":
+            figure.savefig(target, dpi=140)
+        else:
+            figure.savefig(target, format="svg", metadata=METADATA, **options)
+
+
+# --- drawing ------------------------------------------------------------------------------------
+
+
+def _whole(number: int, panels: Sequence[Panel]) -> Figure:
+    across = min(PANELS_A_ROW[number], len(panels))
+    down = -(-len(panels) // across)
+    figure = _canvas(PANEL_WIDTH[number] * across, 2.7 * down + 0.5)
+    places = figure.subplots(down, across, squeeze=False).ravel()
+    for axes, panel in zip(places, panels, strict=False):
+        _draw(axes, panel, number)
+        axes.set_title(panel.label, loc="left", fontsize=10, color=INK, parse_math=False)
+    for axes in places[len(panels) :]:
+        axes.set_visible(False)
+    figure.supxlabel(published_figures()[number].x_axis, fontsize=9, color=INK)
+    figure.supylabel(UPRIGHT[number], fontsize=9, color=INK)
+    _draw_legend(figure, _legend(panels))
+    return figure
+
+
+def _picture(number: int, panel: Panel, place: int) -> PanelPicture:
+    published = published_figures()[number]
+    figure = _canvas(4.2, 2.7)
+    axes = figure.subplots()
+    _draw(axes, panel, number)
+    axes.set_xlabel(published.x_axis, fontsize=9, color=INK)
+    axes.set_ylabel(UPRIGHT[number], fontsize=9, color=INK)
+    buffer = BytesIO()
+    _save(figure, buffer, transparent=True)
+    swap = {INK: "var(--ink)", GRID_LINES: "var(--line)"}
+    swap |= {colour: f"var(--c{shade})" for shade, colour in enumerate(COLOURS)}
+    svg = inline(buffer.getvalue().decode(), prefix=f"f{number}p{place}", colours=swap)
+    return PanelPicture(panel.label, svg, in_words(panel))
+
+
+def _canvas(width: float, height: float) -> Figure:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _draw(axes: Axes, panel: Panel, number: int) -> None:
+    for curve, look in zip(panel.curves, looks(panel.curves), strict=True):
+        _draw_curve(axes, curve, look)
+    if number in LOGARITHMIC:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(INK)
+    axes.tick_params(colors=INK, labelsize=9, which="both")
+    axes.grid(color=GRID_LINES, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _draw_curve(axes: Axes, curve: Curve, look: Look) -> None:
+    colour, dashes = COLOURS[look.colour], DASHES[look.dash]
+    style = (0, dashes) if dashes else "solid"
+    axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(curve.x, curve.mean, color=colour, linewidth=1.6, linestyle=style)
+
+
+def _draw_legend(figure: Figure, legend: Sequence[Look]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=COLOURS[look.colour], linestyle=(0, DASHES[look.dash] or (1, 0)))
+        for look in legend
+    ]
+    names = [look.label for look in legend]
+    across = 2 if len(names) > 3 else 3
+    drawn = figure.legend(
+        handles, names, loc="outside upper left", ncols=across, frameon=False, fontsize=9
+    )
+    for text in drawn.get_texts():
+        text.set_parse_math(False)
+        text.set_color(INK)
+
+
+def looks(curves: Sequence[Curve]) -> list[Look]:
+    """Return how the curves of one panel are drawn.
+
+    Colour goes by method and dashes by series; where there is one of either, both go by the other.
+    """
+    methods = list(dict.fromkeys(curve.method for curve in curves))
+    series = list(dict.fromkeys(curve.series for curve in curves))
+    found = []
+    for curve in curves:
+        by_method, by_series = methods.index(curve.method), series.index(curve.series)
+        colour = by_method if len(methods) > 1 else by_series
+        dash = by_series if len(series) > 1 else by_method
+        found.append(Look(curve.label, colour % len(COLOURS), dash % len(DASHES)))
+    return found
+
+
+def _legend(panels: Sequence[Panel]) -> tuple[Look, ...]:
+    """Return the looks of all panels once; labels that look alike share what they end with."""
+    named: dict[tuple[int, int], list[str]] = {}
+    for panel in panels:
+        for look in looks(panel.curves):
+            names = named.setdefault((look.colour, look.dash), [])
+            if look.label not in names:
+                names.append(look.label)
+    return tuple(Look(_shared(names), *place) for place, names in named.items())
+
+
+def _shared(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    endings = {name.rsplit(", ", 1)[-1] for name in names}
+    return endings.pop() if len(endings) == 1 else " / ".join(names)
+
+
+def in_words(panel: Panel) -> str:
+    """Say where each curve starts and ends, for those who cannot see it."""
+    parts = [
+        f"{curve.label} goes from {as_text(curve.mean[0])} at iteration {curve.x[0]:.0f} to "
+        f"{as_text(curve.mean[-1])} at iteration {curve.x[-1]:.0f}"
+        for curve in panel.curves
+    ]
+    return f"{panel.label}: {'; '.join(parts)}."

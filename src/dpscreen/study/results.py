@@ -1,0 +1,221 @@
+"""Result rows, and the file they live in: JSON lines, appended one by one, never lost.
+
+Every line carries a checksum. A last line that was cut short is dropped, a damaged one is set aside
+together with the file it stood in, and rows computed with other settings or versions are told
+apart by their fingerprint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FILE_NAME = "results.jsonl"
+REVISION = 2
+"""Part of every fingerprint: raise it when a method computes something else than before."""
+
+
+class StudyError(Exception):
+    """The study cannot go on; the message says why."""
+
+
+class RowKey(NamedTuple):
+    """What a row is a result of."""
+
+    suite: str
+    data: str
+    method: str
+    trial: int
+
+
+@dataclass(frozen=True)
+class TrialRow:
+    """One trial of one method on one data set.
+
+    An undefined metric is nan. `seed` names the noise: see `seeds`. `settings` says what was run
+    and which of its choices were not private.
+    """
+
+    suite: str
+    data: str
+    method: str
+    trial: int
+    seed: str
+    metrics: Mapping[str, float]
+    series: Mapping[str, list[float]]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    fingerprint: str
+    seconds: float
+
+    @property
+    def key(self) -> RowKey:
+        """What it is a result of."""
+        return RowKey(self.suite, self.data, self.method, self.trial)
+
+
+@dataclass(frozen=True)
+class ResultsProblem:
+    """Something about a results file that its owner should know."""
+
+    kind: str  # "truncated", "corrupt" or "other settings"
+    message: str
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The good rows of a file, and what was wrong with the others."""
+
+    rows: tuple[TrialRow, ...]
+    problems: tuple[ResultsProblem, ...]
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What the numbers of a row may depend on, and the machine it was made on."""
+    import platform
+    from importlib.metadata import version
+
+    from dpscreen import __version__
+
+    libraries = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    machine = {"python": platform.python_version(), "machine": platform.machine()}
+    return {"dpscreen": __version__, **libraries, **machine}
+
+
+def fingerprint(declared: Mapping[str, Any]) -> str:
+    """Return a short hash of the settings and of the versions that numbers depend on."""
+    relevant = {k: v for k, v in versions().items() if k not in ("python", "machine")}
+    content = {"revision": REVISION, "versions": relevant, "declared": declared}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+# --- one row, one line ------------------------------------------------------------------------
+
+
+def to_line(row: TrialRow) -> str:
+    """Write a row as JSON with a checksum; nan, which JSON lacks, becomes null."""
+    content = asdict(row)
+    content["metrics"] = {k: None if math.isnan(v) else v for k, v in row.metrics.items()}
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return json.dumps({"check": _checksum(text), "row": content}, ensure_ascii=False)
+
+
+def from_line(line: str) -> TrialRow:
+    """Read a row; ValueError if it is not what `to_line` wrote."""
+    entry = json.loads(line)
+    if not isinstance(entry, dict) or not isinstance(entry.get("row"), dict):
+        raise ValueError("not a row")
+    content = entry["row"]
+    if _checksum(json.dumps(content, ensure_ascii=False)) != entry.get("check"):
+        raise ValueError("the checksum does not fit")
+    if set(content) != {field.name for field in fields(TrialRow)}:
+        raise ValueError("not the fields of a row")
+    content["metrics"] = {k: math.nan if v is None else v for k, v in content["metrics"].items()}
+    return TrialRow(**content)
+
+
+def _checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def read_rows(path: Path) -> Loaded:
+    """Read every good row, and say what was wrong with the rest. The file is not changed."""
+    if not path.exists():
+        return Loaded((), ())
+    *lines, tail = path.read_bytes().split(b"\n")
+    rows, damaged = [], []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(from_line(line.decode()))
+        except (ValueError, TypeError, AttributeError):
+            damaged.append(number)
+    problems = []
+    if damaged:
+        problems.append(_corrupt(path, damaged))
+    if tail:
+        problems.append(_truncated(path))
+    return Loaded(tuple(rows), tuple(problems))
+
+
+def _corrupt(path: Path, numbers: list[int]) -> ResultsProblem:
+    which = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
+    return ResultsProblem(
+        "corrupt", f"{path}: {len(numbers)} damaged line(s) were left out (line {which})."
+    )
+
+
+def _truncated(path: Path) -> ResultsProblem:
+    return ResultsProblem(
+        "truncated", f"{path}: the last line is cut short and was dropped; its trial is run again."
+    )
+
+
+# --- the file ---------------------------------------------------------------------------------
+
+
+class ResultStore:
+    """The results of one output directory."""
+
+    def __init__(self, directory: Path | str) -> None:
+        self.directory = Path(directory)
+        self.path = self.directory / FILE_NAME
+
+    def open(self) -> Loaded:
+        """Make sure that rows can be written, mend the file if need be, and read it.
+
+        A damaged file is renamed to `results.jsonl.corrupt`, its good rows are kept.
+        """
+        self._require_writable()
+        loaded = read_rows(self.path)
+        if not loaded.problems:
+            return loaded
+        aside = self._set_aside() if any(p.kind == "corrupt" for p in loaded.problems) else None
+        self._rewrite(loaded.rows)
+        return Loaded(
+            loaded.rows, tuple(_with_place(problem, aside) for problem in loaded.problems)
+        )
+
+    def append(self, row: TrialRow) -> None:
+        """Write one row, through to the operating system."""
+        try:
+            with self.path.open("ab") as file:
+                file.write(to_line(row).encode() + b"\n")
+        except OSError as error:
+            raise StudyError(f"cannot write to {self.path}: {error.strerror}") from error
+
+    def _require_writable(self) -> None:
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab"):
+                pass
+        except OSError as error:
+            raise StudyError(f"cannot write results to {self.path}: {error.strerror}") from error
+
+    def _set_aside(self) -> Path:
+        aside = self.path.with_name(FILE_NAME + ".corrupt")
+        number = 1
+        while aside.exists():
+            number += 1
+            aside = self.path.with_name(f"{FILE_NAME}.corrupt{number}")
+        aside.write_bytes(self.path.read_bytes())
+        return aside
+
+    def _rewrite(self, rows: Iterable[TrialRow]) -> None:
+        # A full copy first, then one rename: at no moment is a good row in neither file.
+        fresh = self.path.with_name(FILE_NAME + ".new")
+        fresh.write_bytes(b"".join(to_line(row).encode() + b"\n" for row in rows))
+        fresh.replace(self.path)
+
+
+def _with_place(problem: ResultsProblem, aside: Path | None) -> ResultsProblem:
+    if aside is None or problem.kind != "corrupt":
+        return problem
+    return ResultsProblem(problem.kind, f"{problem.message} The damaged file is kept as {aside}.")

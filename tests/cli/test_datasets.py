@@ -1,0 +1,136 @@
+"""`dpscreen datasets` as a real process, against a server on this machine."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from dpscreen.data.csvfile import read_csv
+
+START = "from dpscreen.cli.datasets import command; command(prog_name='dpscreen datasets')"
+# As on a machine without the data: no checkout beside the package.
+ALONE = f"from dpscreen.data import store; store._checkouts = lambda: iter(()); {START}"
+
+
+@pytest.fixture
+def datasets(tmp_path):
+    """Return a function that runs the command with an empty cache."""
+
+    def run(*arguments, **variables):
+        kept = {k: v for k, v in os.environ.items() if k != "DPSCREEN_DATA"}
+        return subprocess.run(
+            [sys.executable, "-W", "error", "-c", ALONE, *arguments],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**kept, "XDG_CACHE_HOME": str(tmp_path), "NO_PROXY": "127.0.0.1", **variables},
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def site():
+    """Return (address, bodies by path) of a server that answers 404 to anything else."""
+    bodies = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = bodies.get(self.path)
+            if body is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            """Keep the test output quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", bodies
+        server.shutdown()
+        thread.join()
+
+
+def test_list_shows_sizes_and_how_to_get_what_is_missing(datasets):
+    done = datasets("list")
+    assert done.returncode == 0, done.stderr
+    lines = {line.split()[0]: line for line in done.stdout.splitlines()}
+    assert lines["blogfeedback"].split()[1:3] == ["52397", "280"]
+    assert "dpscreen datasets fetch abalone" in lines["abalone"]
+    assert "cannot be fetched" in lines["riboflavin"]
+    assert "\x1b" not in done.stdout
+
+
+def test_list_shows_where_a_set_was_found(datasets, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "pyrim.csv").write_text("")
+    done = datasets("list", "--json", DPSCREEN_DATA=str(tmp_path / "mine"))
+    found = {entry["name"]: entry for entry in json.loads(done.stdout)}
+    assert found["pyrim"]["files"] == [str(tmp_path / "mine" / "pyrim.csv")]
+    assert found["pyrim"]["rows"] == 74
+    assert found["abalone"]["files"] == []
+    assert found["abalone"]["fetchable"]
+    assert not found["riboflavin"]["fetchable"]
+
+
+def test_path_prints_the_places_in_order(datasets, tmp_path):
+    done = datasets("path", DPSCREEN_DATA="/here")
+    assert done.stdout.splitlines() == ["/here", str(tmp_path / "dpscreen")]
+
+
+def test_fetch_keeps_a_right_download(datasets, site, tmp_path, shared_data):
+    address, bodies = site
+    frame = read_csv(shared_data / "housing.csv")
+    lines = (
+        f"{y!r} " + " ".join(f"{j}:{x!r}" for j, x in enumerate(row, start=1))
+        for *row, y in frame.values.tolist()
+    )
+    bodies["/~cjlin/libsvmtools/datasets/regression/housing"] = "\n".join(lines).encode()
+    done = datasets("fetch", "housing", "--base-url", address)
+    assert done.returncode == 0, done.stderr
+    assert "Fetching Housing" in done.stderr
+    assert done.stdout == ""
+    assert (tmp_path / "dpscreen" / "housing.csv").is_file()
+    assert str(tmp_path / "dpscreen" / "housing.csv") in datasets("list").stdout
+
+
+def test_a_failure_is_one_sentence_and_the_others_are_still_tried(datasets, site, tmp_path):
+    address, bodies = site
+    bodies["/~cjlin/libsvmtools/datasets/regression/housing"] = b"1 1:2\n"
+    done = datasets("fetch", "abalone", "housing", "--base-url", address)
+    assert done.returncode == 1
+    errors = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    assert len(errors) == 2
+    assert "answered 404" in errors[0]
+    assert "nothing was kept" in errors[1]
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "dpscreen").exists()
+
+
+def test_no_connection_and_no_archive(datasets):
+    done = datasets("fetch", "riboflavin", "pyrim", "--base-url", "http://127.0.0.1:9")
+    assert done.returncode == 1
+    assert "Riboflavin cannot be fetched" in done.stderr
+    assert "No connection to 127.0.0.1:9" in done.stderr
+
+
+def test_a_wrong_name_is_wrong_usage(datasets):
+    done = datasets("fetch", "abalon")
+    assert done.returncode == 2
+    assert "Did you mean 'abalone'?" in done.stderr
+    assert done.stdout == ""
+
+
+def test_help_teaches_by_example(datasets):
+    assert "dpscreen datasets fetch abalone housing" in datasets("-h").stdout

@@ -1,0 +1,154 @@
+"""`dpscreen reproduce` as a real process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+START = "from dpscreen.cli.reproduce import command; command(prog_name='dpscreen reproduce')"
+# As on a machine without the data: no checkout beside the package, an empty DPSCREEN_DATA.
+NO_DATA = f"from dpscreen.data import store; store._checkouts = lambda: iter(()); {START}"
+
+
+def environment(tmp_path):
+    return {
+        **os.environ,
+        "OPENBLAS_NUM_THREADS": "1",
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "DPSCREEN_DATA": str(tmp_path / "no data"),
+    }
+
+
+def reproduce(*arguments, cwd, code=START):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=environment(cwd),
+        timeout=180,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Return a folder with a study of one item, and what the command said."""
+    folder = tmp_path_factory.mktemp("reproduce")
+    done = reproduce("theorem2", "--trials", "1", "--jobs", "1", cwd=folder)
+    return folder, done
+
+
+def test_it_computes_writes_and_says_where(small):
+    folder, done = small
+    assert done.returncode == 0, done.stderr
+    assert "Page: dpscreen-study/index.html" in done.stderr
+    assert "trials done" in done.stderr
+    assert "Theorem 2" in done.stdout
+    assert "Table 5" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+    made = folder / "dpscreen-study"
+    assert 'id="theorem2"' in (made / "index.html").read_text(encoding="utf-8")
+    assert "d = 600" in (made / "tables" / "theorem2.md").read_text(encoding="utf-8")
+    assert (made / "results.jsonl").read_text().count("\n") == 6
+
+
+def test_redrawing_computes_nothing_and_gives_the_same(small):
+    folder, _ = small
+    made = folder / "dpscreen-study"
+    page, rows = made / "index.html", made / "results.jsonl"
+    before, stored = page.read_bytes(), rows.read_bytes()
+    page.unlink()
+    done = reproduce("--redraw", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert rows.read_bytes() == stored
+    assert page.read_bytes() == before
+    told = json.loads(done.stdout)
+    assert told["counted"] == 0
+    assert told["claims"]["theorem-2-many-iterations"] == "does not hold"
+
+
+def test_damaged_results_are_set_aside_and_the_rest_is_kept(small, tmp_path):
+    stored = (small[0] / "dpscreen-study" / "results.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "out").mkdir()
+    damaged = [*stored[:2], "garbage\n", *stored[3:]]
+    (tmp_path / "out" / "results.jsonl").write_text("".join(damaged))
+    done = reproduce("theorem2", "--trials", "1", "--jobs", "1", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "damaged" in done.stderr
+    assert "results.jsonl.corrupt" in done.stderr
+    assert (tmp_path / "out" / "results.jsonl.corrupt").read_text() == "".join(damaged)
+    kept = (tmp_path / "out" / "results.jsonl").read_text().splitlines(keepends=True)
+    assert len(kept) == 6
+    assert set(kept) >= {*stored[:2], *stored[3:]}
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "damaged" in page
+    assert str(tmp_path) not in page
+
+
+def test_missing_data_is_said_and_the_rest_goes_on(tmp_path):
+    asked = ("table2", "theorem2", "--trials", "1", "--jobs", "1", "--out", "out")
+    done = reproduce(*asked, cwd=tmp_path, code=NO_DATA)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Left out:") == 8
+    assert "dpscreen datasets fetch abalone" in done.stderr
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "dpscreen datasets fetch abalone" in page
+    assert str(tmp_path) not in page
+    assert "d = 600" in page
+
+
+def test_stopping_says_how_to_go_on(tmp_path):
+    rows = tmp_path / "out" / "results.jsonl"
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, "theorem2", "--trials", "500", "--jobs", "1", "--out", "out"],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not (rows.exists() and rows.read_bytes().count(b"\n") > 2):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "run the same command to go on" in told
+    assert "Traceback" not in told
+    stored = rows.read_bytes()
+    done = reproduce("theorem2", "--trials", "1", "--jobs", "1", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0
+    assert rows.read_bytes().startswith(stored[: stored.rindex(b"\n") + 1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["tabel1"], 2, "did you mean 'table1'? known are table1, figure1"),
+        (["--trials", "0"], 2, "--trials"),
+        (["theorem2", "--out", "in the way"], 1, "Cannot write"),
+        (["--redraw", "--out", "nowhere"], 1, "no results in nowhere"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(tmp_path, arguments, code, told):
+    (tmp_path / "in the way").write_text("a file")
+    done = reproduce(*arguments, cwd=tmp_path)
+    assert done.returncode == code
+    assert told in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["in the way"]
+
+
+def test_help_teaches_by_example(tmp_path):
+    told = reproduce("-h", cwd=tmp_path).stdout
+    assert "Examples:" in told
+    assert "dpscreen reproduce table1 figure1 --trials 5" in told
+    assert "more-iterations" in told

@@ -1,0 +1,148 @@
+"""A real browser, driven through a pipe: no network, no extra package.
+
+Chromium reads DevTools commands from file descriptor 3 and answers on 4, each message ended by a
+zero byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--remote-debugging-pipe",
+)
+# The pipe's ends may be numbered 3 or 4 themselves, so move them out of the way first.
+MOVE_AND_START = """
+import fcntl, os, sys
+commands, answers = (fcntl.fcntl(int(end), fcntl.F_DUPFD, 20) for end in sys.argv[1:3])
+os.dup2(commands, 3)
+os.dup2(answers, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+def find_browser() -> str:
+    """Return Chromium's path; without it, skip, or fail where CI promises to have it."""
+    for name in NAMES:
+        if path := shutil.which(name):
+            return path
+    reason = "there is no Chromium here (Debian: apt-get install chromium)"
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+class Browser:
+    """One tab."""
+
+    def __init__(self, commands: int, answers: int) -> None:
+        self._commands = os.fdopen(commands, "wb", buffering=0)
+        self._answers = os.fdopen(answers, "rb")
+        self._number = 0
+        self._session: str | None = None
+        self.events: list[dict[str, Any]] = []
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.send("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.send(f"{domain}.enable")
+
+    def send(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a command and return its result; events on the way are kept."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        self._commands.write(json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._receive()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+
+    def open(self, page: Path) -> None:
+        """Load a page and wait until it is there."""
+        self.events.clear()
+        self.send("Page.navigate", url=page.absolute().as_uri())
+        while not self.seen("Page.loadEventFired"):
+            self._receive()
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of a JavaScript expression."""
+        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def resize(self, width: int, height: int = 900) -> None:
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+
+    def prefer(self, scheme: str) -> None:
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.send("Emulation.setEmulatedMedia", features=[feature])
+
+    def seen(self, method: str) -> list[dict[str, Any]]:
+        """Return the parameters of these events since the page was opened."""
+        return [event["params"] for event in self.events if event.get("method") == method]
+
+    def _receive(self) -> dict[str, Any]:
+        message = bytearray()
+        while (byte := self._answers.read(1)) != b"\0":
+            assert byte, "the browser has gone away"
+            message += byte
+        answer: dict[str, Any] = json.loads(message)
+        if "method" in answer:
+            self.events.append(answer)
+        return answer
+
+
+@contextlib.contextmanager
+def browser() -> Iterator[Browser]:
+    """Start Chromium with a profile of its own and end it afterwards."""
+    path = find_browser()
+    command_read, command_write = os.pipe()
+    answer_read, answer_write = os.pipe()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        start = [sys.executable, "-c", MOVE_AND_START, str(command_read), str(answer_write)]
+        process = subprocess.Popen(
+            [*start, path, *FLAGS, f"--user-data-dir={profile}"],
+            pass_fds=(command_read, answer_write),
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        os.close(command_read)
+        os.close(answer_write)
+        try:
+            tab = Browser(command_write, answer_read)
+            yield tab
+            tab._commands.close()
+            tab._answers.close()
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
