@@ -147,6 +147,11 @@ class LatticePoint:
         )
         return levels
 
+    def squared_error(self) -> float:
+        """Return ‖Xw − y‖² on the lattice, in float64: for studies on public data."""
+        residual = self.scale / self._grain / LEVELS * self._fit - self.design.target
+        return float(residual @ residual)
+
     def clipped_sums(self, clip: float) -> Integers:
         """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1)."""
         return self.design.sums(self.residual_levels(clip))
@@ -187,10 +192,15 @@ class RelaxedRule:
     """
 
     radius: float
-    residual_bound: float
+    target_bound: float
 
     rounding: ClassVar[int] = 2
     """How many units the two roundings can add to the change that one row makes."""
+
+    @property
+    def residual_bound(self) -> float:
+        """Return R = λ + B, at which residuals are clipped."""
+        return self.radius + self.target_bound
 
     @property
     def weight(self) -> int:
