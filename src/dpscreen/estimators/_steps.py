@@ -56,11 +56,8 @@ def starting_point(kind: str, n_features: int, *, radius: float, noise: Noise) -
 def published_choice(
     accountant: Accountant, budget: Budget, *, radius: float, n_iter: int, n_rows: int
 ) -> Choose[Point]:
-    """Choose a vertex by report-noisy-max on ⟨v, g⟩ with Lap(λ√(8T ln(1/δ))/(nε)) (MATH §1)."""
-    mechanism = LaplaceNoisyMax.as_published(
-        composition.advanced_share(budget, count=n_iter),
-        sensitivity=sensitivity.published_vertex_score(radius=radius, n_rows=n_rows),
-    )
+    """Choose a vertex by report-noisy-max on ⟨v, g⟩, with the paper's noise."""
+    mechanism = published_step_mechanism(budget, radius=radius, n_iter=n_iter, n_rows=n_rows)
 
     def choose(point: Point) -> Vertex:
         scores = vertex_scores(point.gradient())
@@ -70,17 +67,32 @@ def published_choice(
     return choose
 
 
+def published_step_mechanism(
+    budget: Budget, *, radius: float, n_iter: int, n_rows: int
+) -> LaplaceNoisyMax:
+    """Return the noise of a published DP-FW step: Lap(λ√(8T ln(1/δ))/(nε))."""
+    return LaplaceNoisyMax.as_published(
+        composition.advanced_share(budget, count=n_iter),
+        sensitivity=sensitivity.published_vertex_score(radius=radius, n_rows=n_rows),
+    )
+
+
 def proven_choice(accountant: Accountant, cost: ZCDP, *, clip: float) -> Choose[LatticePoint]:
     """Choose a vertex by noisy max on exact clipped sums: c²/(2β²)-zCDP (Lemmas 1, 2 and 8)."""
-    mechanism = NoisyMax.of_cost(
-        cost, sensitivity=sensitivity.clipped_gradient(clip=clip), unit=clip / UNITS
-    )
+    mechanism = step_mechanism(cost, clip=clip)
 
     def choose(point: LatticePoint) -> Vertex:
         scores = vertex_scores(point.clipped_sums(clip))
         return vertex_at(accountant.release(mechanism, scores, purpose=STEP), scores.size // 2)
 
     return choose
+
+
+def step_mechanism(cost: ZCDP, *, clip: float) -> NoisyMax:
+    """Return the selection of a proven step, on clipped sums in whole numbers of clip/2^28."""
+    return NoisyMax.of_cost(
+        cost, sensitivity=sensitivity.clipped_gradient(clip=clip), unit=clip / UNITS
+    )
 
 
 def published_rnm(

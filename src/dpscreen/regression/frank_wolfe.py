@@ -74,7 +74,7 @@ def frank_wolfe(
 
 def vertex_scores(gradient: Sums) -> Sums:
     """Return −⟨v, S⟩/λ for the 2d vertices: +e_1 … +e_d, then −e_1 … −e_d. The largest is best."""
-    return np.concatenate((-gradient, gradient))
+    return np.concatenate((-gradient, gradient), axis=-1)
 
 
 def vertex_at(position: int, n_features: int) -> Vertex:

@@ -161,13 +161,15 @@ def _sums(columns: Narrow, levels: Narrow) -> Integers:
     from dpscreen.regression import _kernels as kernels
 
     out = np.empty(len(columns), dtype=np.int64)
-    threads = _threads() if columns.size >= _PARALLEL_PRODUCTS else 1
-    edges = np.linspace(0, len(columns), threads + 1).astype(int) // 4 * 4
+    if columns.size < _PARALLEL_PRODUCTS:
+        kernels.column_sums(columns, levels, out, 0, len(columns))
+        return out
+    edges = np.linspace(0, len(columns), _threads() + 1).astype(int) // 4 * 4
     edges[-1] = len(columns)
-    parts = list(pairwise(edges))
     pool = _pool(os.getpid())
-    jobs = [pool.submit(kernels.column_sums, columns, levels, out, *part) for part in parts[1:]]
-    kernels.column_sums(columns, levels, out, *parts[0])
+    jobs = [
+        pool.submit(kernels.column_sums, columns, levels, out, *part) for part in pairwise(edges)
+    ]
     for job in jobs:
         job.result()
     return out
