@@ -1,0 +1,223 @@
+"""`dpscreen ledger`: one budget for a data set, shared by all who release from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dpscreen.cli import console
+from dpscreen.privacy.accountant import BudgetExceeded
+from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
+from dpscreen.privacy.ledger_export import Document
+
+HELP = {"help_option_names": ["-h", "--help"]}
+COLUMNS = ("number", "at", "who", "purpose", "rho", "epsilon")
+NUMBERS = {"number", "rho", "epsilon"}
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the whole ledger as JSON.")
+FILE = click.argument("ledger", type=click.Path(path_type=Path))
+
+
+class Failure(click.ClickException):
+    """A failure told in one sentence: exit code 1."""
+
+
+class Refusal(click.ClickException):
+    """A budget that does not cover what was asked for: exit code 3."""
+
+    exit_code = 3
+
+
+@contextmanager
+def ledger_failures() -> Iterator[None]:
+    """Turn what a ledger raises into a sentence and an exit code."""
+    try:
+        yield
+    except LedgerProblem as problem:
+        raise Failure(str(problem)) from None
+    except BudgetExceeded as refusal:
+        raise Refusal(str(refusal)) from None
+
+
+@click.group(context_settings=HELP)
+def command() -> None:
+    """Keep one budget for a data set, shared by all who release from it.
+
+    A cost is booked on disk before the noise it pays for exists, and what does not fit is refused.
+
+    \b
+    Examples:
+      dpscreen ledger create survey.db --dataset "survey 2024" --epsilon 2 --delta 1e-6
+      dpscreen ledger show survey.db
+      dpscreen ledger export survey.db --format csv > survey.csv
+    """
+
+
+@command.command(context_settings=HELP)
+@FILE
+@click.option("--dataset", required=True, help="The name of the data set.")
+@click.option("--epsilon", type=float, required=True, help="All that may ever be spent on it.")
+@click.option("--delta", type=float, required=True, help="Choose it far below 1 over the rows.")
+@click.option("--note", default="", help="Anything worth knowing.")
+@click.option(
+    "--declare",
+    "declared",
+    metavar="NAME=TEXT",
+    multiple=True,
+    help="What tells the data set from others; may be repeated. Never computed from its rows.",
+)
+@AS_JSON
+def create(
+    ledger: Path,
+    dataset: str,
+    epsilon: float,
+    delta: float,
+    note: str,
+    declared: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Make a new ledger. A file that exists is never overwritten, and a budget never raised.
+
+    Put it on a local disk, where all who release from the data set can write it.
+
+    \b
+    Examples:
+      dpscreen ledger create survey.db --dataset "survey 2024" --epsilon 2 --delta 1e-6
+      dpscreen ledger create panel.db --dataset panel --epsilon 1 --delta 1e-7 \\
+          --declare unit="one household" --declare version=3
+    """
+    with ledger_failures(), _wrong_usage():
+        made = PrivacyLedger.create(
+            ledger,
+            dataset=dataset,
+            epsilon=epsilon,
+            delta=delta,
+            note=note,
+            declared=_pairs(declared),
+        )
+        if as_json:
+            click.echo(made.export("json"), nl=False)
+    granted = f"epsilon {epsilon:g} at delta {delta:g}"
+    click.echo(f"Ledger for {made.dataset} written to {ledger}: {granted}.", err=True)
+
+
+@command.command(context_settings=HELP)
+@FILE
+@click.option("--since", metavar="HASH", help="Fail unless the ledger holds this earlier hash.")
+@AS_JSON
+def show(ledger: Path, since: str | None, as_json: bool) -> None:
+    """Show who spent what and when, and what remains.
+
+    \b
+    Examples:
+      dpscreen ledger show survey.db
+      dpscreen ledger show survey.db --json
+    """
+    with ledger_failures():
+        found = PrivacyLedger(ledger, since=since)
+        if as_json:
+            click.echo(found.export("json"), nl=False)
+        else:
+            _show(console.output(), found.document())
+
+
+@command.command(context_settings=HELP)
+@FILE
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "json"]),
+    default="csv",
+    show_default=True,
+    help="CSV holds the reservations, JSON all of the ledger.",
+)
+def export(ledger: Path, form: str) -> None:
+    """Write the ledger to stdout.
+
+    \b
+    Examples:
+      dpscreen ledger export survey.db > survey.csv
+      dpscreen ledger export survey.db --format json > survey.json
+    """
+    with ledger_failures():
+        click.echo(PrivacyLedger(ledger).export(form), nl=False)
+
+
+@contextmanager
+def _wrong_usage() -> Iterator[None]:
+    """A value that no ledger can have is wrong usage."""
+    try:
+        yield
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _pairs(declared: tuple[str, ...]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for item in declared:
+        name, sign, text = item.partition("=")
+        if not sign or not name.strip() or name in pairs:
+            raise click.BadParameter(
+                f"write NAME=TEXT, each name once; got {item!r}.", param_hint="--declare"
+            )
+        pairs[name] = text
+    return pairs
+
+
+def _show(out: Console, ledger: Document) -> None:
+    """Print a table on a terminal and plain, unwrapped lines elsewhere."""
+    for name, text in _facts(ledger):
+        out.print(Text(f"{name + ':':<13}{text}"), soft_wrap=True)
+    if not ledger["reservations"]:
+        out.print("Nothing is booked yet.")
+        return
+    rows = [[_cell(line[name]) for name in COLUMNS] for line in ledger["reservations"]]
+    out.print()
+    if out.is_terminal:
+        _print_table(out, rows)
+    else:
+        _print_plain(out, rows)
+    out.print("\nThe rho of reservations add up; their epsilons, each for itself, do not.")
+
+
+def _facts(ledger: Document) -> Iterator[tuple[str, str]]:
+    yield "data set", ledger["dataset"]
+    for name, text in ledger["declared"].items():
+        yield "declared", f"{name} = {text}"
+    if ledger["note"]:
+        yield "note", ledger["note"]
+    yield "created", f"{ledger['created']['at']} by {ledger['created']['who']}"
+    for name in ("total", "spent", "remaining"):
+        amount = ledger[name]
+        epsilon = f"epsilon {amount['epsilon']:g} at delta {ledger['delta']:g}"
+        yield name, f"rho {amount['rho']:g} ({epsilon})"
+    yield "fingerprint", ledger["fingerprint"]
+    yield "head", ledger["head"]
+
+
+def _cell(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _print_table(out: Console, rows: list[list[str]]) -> None:
+    table = Table()
+    for name in COLUMNS:
+        title = "at (UTC)" if name == "at" else name
+        table.add_column(title, justify="right" if name in NUMBERS else "left")
+    for number, at, *rest in rows:
+        minute = at[:16].replace("T", " ")
+        table.add_row(*map(Text, (number, minute, *rest)))
+    out.print(table)
+
+
+def _print_plain(out: Console, rows: list[list[str]]) -> None:
+    lines = [list(COLUMNS), *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        out.print(Text("  ".join(cells).rstrip()), soft_wrap=True)

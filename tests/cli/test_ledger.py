@@ -1,0 +1,189 @@
+"""`dpscreen ledger`, as a real process."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+
+from dpscreen.privacy.ledger import PrivacyLedger
+
+MAIN = "from dpscreen.cli.ledger import command; command(prog_name='dpscreen ledger')"
+GRANT = ("--dataset", "survey 2024", "--epsilon", "2", "--delta", "1e-6")
+
+
+def dpscreen_ledger(*arguments, cwd=None, code=MAIN, **environment):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=cwd,
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"} | environment,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    ledger = PrivacyLedger.create(
+        tmp_path / "budget.db", dataset="survey 2024", epsilon=2, delta=1e-6
+    )
+    ledger.reserve(ledger.total / 4, purpose="income [bold]model[/bold], first try", who="Ada")
+    ledger.reserve(ledger.total / 4, purpose="größe " + "x" * 120, who="Emmy")
+    return ledger
+
+
+def test_create_tells_on_stderr_and_makes_a_ledger(tmp_path):
+    declared = ("--declare", "unit=one row", "--declare", "version=a=b", "--note", "for two years")
+    done = dpscreen_ledger("create", "budget.db", *GRANT, *declared, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "survey 2024 written to budget.db: epsilon 2 at delta 1e-06" in done.stderr
+    ledger = PrivacyLedger(tmp_path / "budget.db")
+    assert ledger.declared == {"unit": "one row", "version": "a=b"}
+    assert ledger.note == "for two years"
+
+
+def test_create_as_json(tmp_path):
+    done = dpscreen_ledger("create", "budget.db", *GRANT, "--json", cwd=tmp_path)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["total"]["epsilon"] == 2
+
+
+def test_create_refuses_to_overwrite(ledger):
+    before = ledger.path.read_bytes()
+    done = dpscreen_ledger("create", ledger.path, *GRANT)
+    assert done.returncode == 1
+    assert "never overwritten" in done.stderr
+    assert ledger.path.read_bytes() == before
+
+
+def test_show_is_plain_off_a_terminal(ledger):
+    done = dpscreen_ledger("show", ledger.path)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout
+    lines = done.stdout.splitlines()
+    assert "remaining:   rho 0.0440763 (epsilon 1.37494 at delta 1e-06)" in lines
+    (ada,) = (line for line in lines if "Ada" in line)
+    assert ada.split()[0] == "1"
+    assert "income [bold]model[/bold], first try" in ada
+    (emmy,) = (line for line in lines if "Emmy" in line)  # however long, one line
+    assert "größe " + "x" * 120 in emmy
+    assert ledger.head in done.stdout
+
+
+def test_show_an_unused_ledger(tmp_path):
+    PrivacyLedger.create(tmp_path / "budget.db", dataset="survey", epsilon=2, delta=1e-6)
+    assert "Nothing is booked yet." in dpscreen_ledger("show", "budget.db", cwd=tmp_path).stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_show_is_a_table_on_a_terminal(ledger):
+    import pty
+
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "show", str(ledger.path)],
+        stdout=theirs,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
+    ) as child:
+        os.close(theirs)
+        seen = b""
+        try:
+            while part := os.read(ours, 4096):
+                seen += part
+        except OSError:  # Linux says so when the other end is closed
+            pass
+    os.close(ours)
+    assert child.returncode == 0
+    assert "┃" in seen.decode()
+    assert "at (UTC)" in seen.decode()
+
+
+def test_json_and_csv_parse_back(ledger):
+    for arguments in (("show", ledger.path, "--json"), ("export", ledger.path, "--format", "json")):
+        found = json.loads(dpscreen_ledger(*arguments).stdout)
+        assert found == ledger.document()
+    done = dpscreen_ledger("export", ledger.path)
+    assert done.stderr == ""
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["who"], row["purpose"], Fraction(row["rho_exact"])) for row in rows] == [
+        (entry.who, entry.purpose, entry.cost.rho) for entry in ledger.entries()
+    ]
+
+
+def test_since_wants_an_earlier_hash(ledger):
+    assert dpscreen_ledger("show", ledger.path, "--since", ledger.head).returncode == 0
+    done = dpscreen_ledger("show", ledger.path, "--since", "0" * 64)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "older copy" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "told"),
+    [
+        ("show", "text.db", "not a ledger"),
+        ("show", ".", "is not a file"),
+        ("export", "none.db", "does not exist"),
+    ],
+)
+def test_a_file_that_is_no_ledger_exits_with_1_and_one_sentence(tmp_path, verb, name, told):
+    (tmp_path / "text.db").write_text("not a ledger\n" * 100)
+    done = dpscreen_ledger(verb, name, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["create", "x.db"], "Missing option"),
+        (["create", "x.db", *GRANT[:2], "--epsilon", "nan", "--delta", "1e-6"], "epsilon must be"),
+        (["create", "x.db", "--dataset", "a\x1b[2J", *GRANT[2:]], "printable"),
+        (["create", "x.db", *GRANT, "--declare", "a=1", "--declare", "a=2"], "each name once"),
+        (["export", "x.db", "--format", "xml"], "--format"),
+        (["shred", "x.db"], "No such command"),
+    ],
+)
+def test_wrong_usage_exits_with_2_and_leaves_no_file(tmp_path, arguments, told):
+    done = dpscreen_ledger(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_budget_exits_with_3(ledger):
+    code = """
+import click, sys
+from dpscreen.cli.ledger import ledger_failures
+from dpscreen.privacy.ledger import PrivacyLedger
+
+@click.command()
+def spend():
+    with ledger_failures():
+        ledger = PrivacyLedger(sys.argv[1])
+        ledger.reserve(ledger.total, purpose="too much")
+
+spend([])
+"""
+    done = dpscreen_ledger(ledger.path, code=code)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "does not fit" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_help_teaches_by_example():
+    for arguments in ([], ["create"]):
+        done = dpscreen_ledger(*arguments, "--help")
+        assert done.returncode == 0
+        assert "Examples:" in done.stdout

@@ -1,0 +1,315 @@
+"""What fits is booked, exactly; what does not is refused and says what remains."""
+
+import copy
+import csv
+import io
+import json
+import os
+import pickle
+import threading
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpscreen import __version__
+from dpscreen.privacy import ZCDP, Budget, BudgetExceeded
+from dpscreen.privacy import ledger as ledgers
+from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, Reservation
+from dpscreen.privacy.ledger_export import affordable_epsilon, as_csv, as_json, document
+from dpscreen.privacy.ledger_records import (
+    FINEST_UNIT,
+    LONGEST_SUM,
+    Account,
+    Chain,
+    bookable,
+    one_line,
+)
+
+TINY = ZCDP(Fraction(1, 10**60))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return make(tmp_path / "budget.db")
+
+
+def make(path, **changes):
+    asked = {"dataset": "survey 2024", "epsilon": 2, "delta": 1e-6} | changes
+    return PrivacyLedger.create(path, **asked)
+
+
+def account(**changes):
+    asked = {"dataset": "survey", "declared": {}, "note": "", "who": "owner"} | changes
+    return Account.open(Budget(2, 1e-6), **asked)
+
+
+def test_a_new_ledger_grants_what_was_declared(tmp_path):
+    ledger = make(tmp_path / "budget.db", note="for two years", declared={"unit": "one row"})
+    assert ledger.budget == Budget(2, 1e-6)
+    assert ledger.total == ledger.remaining == ZCDP.within(Budget(2, 1e-6))
+    assert ledger.spent == ZCDP.free()
+    assert ledger.entries() == ()
+    assert (ledger.dataset, ledger.note, ledger.declared) == (
+        "survey 2024",
+        "for two years",
+        {"unit": "one row"},
+    )
+    assert sorted(tmp_path.iterdir()) == [ledger.path]  # one file at rest
+
+
+def test_the_fingerprint_is_of_the_declaration_alone():
+    same = account(declared={"a": "1", "b": "2"}).fingerprint
+    assert account(declared={"b": "2", "a": "1"}, note="x", who="y").fingerprint == same
+    others = [account(declared={"a": "1"}), account(declared={"a": "12", "b": ""})]
+    others += [account(declared={"a": "1", "b": "2"}, dataset="survey2")]
+    assert len({same, *(other.fingerprint for other in others)}) == 4
+
+
+def test_a_reservation_says_who_what_and_when(ledger):
+    cost = ledger.total / 3
+    booked = ledger.reserve(cost, purpose="income model", detail="DP-FW, 30 steps")
+    assert (booked.number, booked.cost, booked.purpose) == (1, cost, "income model")
+    assert (booked.library, booked.detail) == (__version__, "DP-FW, 30 steps")
+    assert booked.who
+    at = datetime.fromisoformat(booked.at)
+    assert at.utcoffset() == timedelta(0)
+    assert abs(datetime.now(UTC) - at) < timedelta(minutes=5)
+    assert ledger.reserve(cost, purpose="again", who="Ada").who == "Ada"
+    assert ledger.entries()[0] == booked
+    assert ledger.head == ledger.entries()[-1].hash
+
+
+def test_the_user_is_not_taken_from_the_environment(ledger, monkeypatch):
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "somebody-else")
+    if os.name == "posix":
+        assert ledger.reserve(TINY, purpose="test").who != "somebody-else"
+
+
+def test_a_booking_waits_for_the_disk(ledger):
+    database = ledger._file._connect()
+    assert database.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
+    assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    database.close()
+
+
+@given(st.integers(1, 12), st.floats(0.01, 20), st.sampled_from([1e-3, 1e-6, 1e-9]))
+@settings(max_examples=12)
+def test_n_shares_of_the_total_fit_exactly_and_no_more(tmp_path_factory, count, epsilon, delta):
+    path = tmp_path_factory.mktemp("ledger") / "budget.db"
+    ledger = make(path, epsilon=epsilon, delta=delta)
+    for _ in range(count):
+        ledger.reserve(ledger.total / count, purpose="share")
+    assert ledger.spent == ledger.total
+    assert ledger.remaining == ZCDP.free()
+    with pytest.raises(BudgetRefused):
+        ledger.reserve(TINY, purpose="one more")
+    assert len(PrivacyLedger(path).entries()) == count
+
+
+@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=8))
+@settings(max_examples=12)
+def test_any_split_of_the_total_fits_exactly(tmp_path_factory, weights):
+    ledger = make(tmp_path_factory.mktemp("ledger") / "budget.db")
+    for weight in weights:
+        ledger.reserve(ledger.total * Fraction(weight, sum(weights)), purpose="part")
+    assert ledger.spent == ledger.total
+    with pytest.raises(BudgetRefused, match="rho=0 remains"):
+        ledger.reserve(TINY, purpose="one more")
+
+
+@given(st.lists(st.fractions(0, 1, max_denominator=10**30), max_size=100))
+@settings(max_examples=50)
+def test_a_sum_stays_short_and_never_books_too_little(costs):
+    spent = asked = ZCDP.free()
+    for cost in map(ZCDP, costs):
+        booked = bookable(spent, cost)
+        assert cost <= booked <= cost + ZCDP(Fraction(1, FINEST_UNIT))
+        spent, asked = spent + booked, asked + cost
+    assert spent >= asked
+    assert spent.rho.denominator.bit_length() <= LONGEST_SUM + 257
+
+
+def test_short_sums_are_exact_and_long_ones_round_up():
+    assert bookable(ZCDP(Fraction(1, 3)), ZCDP(Fraction(1, 7))) == ZCDP(Fraction(1, 7))
+    long = ZCDP(Fraction(1, 3**3000))
+    assert long < bookable(ZCDP.free(), long) == ZCDP(Fraction(1, FINEST_UNIT))
+
+
+def test_a_cost_of_a_million_digits_is_booked_too(ledger):
+    monster = ZCDP(ledger.total.rho * Fraction(10**20000, 2 * 10**20000 + 1))
+    assert monster < ledger.reserve(monster, purpose="monster").cost < ledger.total / 2 + TINY
+    assert PrivacyLedger(ledger.path).spent == ledger.spent
+
+
+def test_a_refusal_names_what_remains_and_books_nothing(ledger):
+    ledger.reserve(ledger.total / 2, purpose="half")
+    with pytest.raises(BudgetRefused) as refused:
+        ledger.reserve(ledger.total, purpose="too much")
+    assert isinstance(refused.value, BudgetExceeded)
+    assert refused.value.remaining == ledger.total / 2
+    for part in ("rho=0.0881527", "rho=0.0440763 remains", "epsilon=1.37494", "delta=1e-06"):
+        assert part in str(refused.value)
+    assert len(ledger.entries()) == 1
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (str(again), again.remaining) == (str(refused.value), refused.value.remaining)
+    ledger.reserve(ZCDP.within(Budget(refused.value.epsilon, 1e-6)), purpose="as told")
+
+
+@given(st.floats(0.001, 50), st.sampled_from([1e-2, 1e-5, 1e-12]), st.fractions("1/1000000000", 1))
+@settings(max_examples=60)
+def test_the_epsilon_that_is_said_to_remain_fits(epsilon, delta, share):
+    remaining = ZCDP.within(Budget(epsilon, delta)) * share
+    told = affordable_epsilon(remaining, delta)
+    assert 0 <= told <= epsilon * (1 + 1e-8)
+    if told:
+        assert ZCDP.within(Budget(told, delta)) <= remaining
+        more = told * (1 + 1e-4)
+        assert ZCDP.within(Budget(more, delta)) > remaining
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 2, 5, 10])
+def test_an_untouched_budget_is_said_to_remain_whole(epsilon):
+    assert affordable_epsilon(ZCDP.within(Budget(epsilon, 1e-6)), 1e-6) == epsilon
+
+
+@pytest.mark.parametrize("cost", [0.1, 1, None, Fraction(1, 3), "1", True])
+def test_only_a_zcdp_cost_can_be_reserved(ledger, cost):
+    with pytest.raises(TypeError, match="ZCDP"):
+        ledger.reserve(cost, purpose="test")
+
+
+def test_a_free_reservation_is_refused(ledger):
+    with pytest.raises(ValueError, match="cost something"):
+        ledger.reserve(ZCDP.free(), purpose="test")
+    assert ledger.entries() == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epsilon": 0},
+        {"epsilon": -1},
+        {"epsilon": float("nan")},
+        {"epsilon": float("inf")},
+        {"delta": 0},
+        {"delta": 1},
+        {"dataset": ""},
+        {"dataset": "a\x1b[2Jb"},
+        {"dataset": "a\x00b"},
+        {"dataset": "a\ud800b"},
+        {"note": "=1+1"},
+        {"note": "x" * 2001},
+        {"declared": {"": "x"}},
+        {"timeout": -1},
+        {"timeout": float("nan")},
+    ],
+)
+def test_a_ledger_that_cannot_be_leaves_no_file(tmp_path, changes):
+    with pytest.raises(ValueError, match="must"):
+        make(tmp_path / "budget.db", **changes)
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.text(max_size=60))
+def test_texts_are_one_printable_line_or_refused(text):
+    try:
+        line = one_line("purpose", text)
+    except ValueError:
+        return
+    assert line == " ".join(text.split())
+    assert line.isprintable()
+    assert line[0] not in "=+-@"
+
+
+signs = st.sampled_from(" ,;\"'\\/=") | st.characters(exclude_categories=("C", "Z"))
+lines = st.text(signs, max_size=40).map(lambda text: " ".join(f"x{text}".split()))
+
+
+@given(st.lists(st.tuples(lines, lines, lines), max_size=5))
+@settings(max_examples=40)
+def test_exports_parse_back(texts):
+    owner = account(declared={"unit": "one, \"two\"; 'three'"})
+    chain, entries = Chain.of(owner), []
+    for purpose, who, detail in texts:
+        asked = Reservation.ask(owner.total / 7, purpose=purpose, who=who, detail=detail)
+        entries.append(chain.sealed(asked))
+        chain = chain.then(entries[-1])
+    ledger = document(owner, entries, chain.hash)
+    assert json.loads(as_json(ledger)) == ledger
+    rows = list(csv.DictReader(io.StringIO(as_csv(ledger), newline="")))
+    assert [
+        (int(row["number"]), Fraction(row["rho_exact"]), row["purpose"], row["who"], row["detail"])
+        for row in rows
+    ] == [(e.number, e.cost.rho, e.purpose, e.who, e.detail) for e in entries]
+    assert [row["hash"] for row in rows] == [entry.hash for entry in entries]
+    parts = [Fraction(ledger[name]["rho_exact"]) for name in ("spent", "remaining", "total")]
+    assert parts[0] + parts[1] == parts[2]
+    assert ledger["spent"]["rho"] >= parts[0]
+    assert ledger["remaining"]["rho"] <= parts[1]
+
+
+def test_export_knows_its_forms(ledger):
+    ledger.reserve(ledger.total / 2, purpose="half")
+    assert json.loads(ledger.export("json"))["reservations"][0]["purpose"] == "half"
+    assert ledger.export("csv").splitlines()[0].startswith("number,at,who,purpose,rho,")
+    with pytest.raises(ValueError, match="'csv' or 'json'"):
+        ledger.export("xml")
+
+
+def test_copies_and_pickles_are_the_same_ledger(ledger):
+    ledger.reserve(ledger.total / 4, purpose="a secret purpose")
+    for twin in (copy.deepcopy(ledger), pickle.loads(pickle.dumps(ledger))):
+        twin.reserve(ledger.total / 4, purpose="twin")
+    assert ledger.spent == ledger.total * Fraction(3, 4)
+    assert b"secret" not in pickle.dumps(ledger)  # a saved model does not carry the history
+
+
+def test_threads_share_a_ledger(ledger):
+    refused = []
+
+    def work():
+        for _ in range(5):
+            try:
+                ledger.reserve(ledger.total / 12, purpose="thread")
+            except BudgetRefused as error:
+                refused.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 8
+    assert ledger.spent == ledger.total
+    assert [entry.number for entry in ledger.entries()] == list(range(1, 13))
+
+
+def test_two_objects_see_each_other(ledger):
+    other = PrivacyLedger(ledger.path)
+    ledger.reserve(ledger.total / 2, purpose="here")
+    assert other.remaining == ledger.total / 2
+    other.reserve(ledger.total / 2, purpose="there")
+    with pytest.raises(BudgetRefused):
+        ledger.reserve(TINY, purpose="too late")
+
+
+def test_the_seam_takes_a_ledger_a_path_or_nothing(ledger):
+    ledgers.reserve(None, ledger.total, purpose="nothing")
+    ledgers.reserve(ledger, ledger.total / 4, purpose="object")
+    ledgers.reserve(ledger.path, ledger.total / 4, purpose="path")
+    ledgers.reserve(str(ledger.path), ledger.total / 4, purpose="text")
+    assert [entry.purpose for entry in ledger.entries()] == ["object", "path", "text"]
+    with pytest.raises(BudgetExceeded):
+        ledgers.reserve(ledger, ledger.total, purpose="too much")
+
+
+def test_there_is_no_way_back(ledger):
+    public = {name for name in dir(ledger) if not name.startswith("_")}
+    assert not {name for name in public if any(w in name for w in ("release", "cancel", "refund"))}
+    booked = ledger.reserve(ledger.total, purpose="all")
+    assert isinstance(booked, Reservation)
+    assert not hasattr(booked, "release")

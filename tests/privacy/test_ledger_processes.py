@@ -1,0 +1,284 @@
+"""Many processes, a kill at any moment, a full disk: budget may be lost, never given twice."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="fork, kill -9 and limits as POSIX has")
+
+
+def make(path, epsilon=2.0):
+    return PrivacyLedger.create(path, dataset="survey", epsilon=epsilon, delta=1e-6)
+
+
+def start(code, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # a process with threads should not fork
+    )
+
+
+def run(code, *arguments):
+    with start(code, *arguments) as child:
+        answer, _ = child.communicate(timeout=50)
+    assert child.returncode == 0
+    return answer.split()
+
+
+def ask(child, line):
+    child.stdin.write(f"{line}\n")
+    child.stdin.flush()
+
+
+WORKER = """
+import sys
+from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger
+
+print("ready", flush=True)
+for line in sys.stdin:
+    path, parts, times = line.split()
+    ledger = PrivacyLedger(path)
+    booked = 0
+    for _ in range(int(times)):
+        try:
+            ledger.reserve(ledger.total / int(parts), purpose="race")
+            booked += 1
+        except BudgetRefused:
+            pass
+    print(booked, flush=True)
+"""
+
+
+def race(paths, *, workers, parts, times):
+    """Return how much each worker booked from each ledger, all of them starting together."""
+    children = [start(WORKER) for _ in range(workers)]
+    try:
+        assert {child.stdout.readline() for child in children} == {"ready\n"}
+        for path in paths:
+            for child in children:
+                ask(child, f"{path} {parts} {times}")
+            yield [int(child.stdout.readline()) for child in children]
+    finally:
+        for child in children:
+            child.communicate(timeout=50)
+
+
+def test_eight_processes_of_fifty_share_a_budget_for_a_hundred(tmp_path):
+    ledger = make(tmp_path / "budget.db")
+    (booked,) = race([ledger.path], workers=8, parts=100, times=50)
+    assert sum(booked) == 100
+    assert ledger.spent == ledger.total
+    assert [entry.number for entry in PrivacyLedger(ledger.path).entries()] == list(range(1, 101))
+
+
+def test_of_two_racing_for_the_last_of_the_budget_one_gets_it(tmp_path):
+    paths = [make(tmp_path / f"{number}.db").path for number in range(20)]
+    for booked in race(paths, workers=2, parts=1, times=1):
+        assert sorted(booked) == [0, 1]
+    assert all(len(PrivacyLedger(path).entries()) == 1 for path in paths)
+
+
+def test_of_two_creating_the_same_ledger_one_does(tmp_path):
+    made, problems = [], []
+
+    def create():
+        try:
+            made.append(make(tmp_path / "budget.db"))
+        except LedgerProblem as problem:
+            problems.append(str(problem))
+
+    threads = [threading.Thread(target=create) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
+    assert all("never overwritten" in problem for problem in problems)
+    assert PrivacyLedger(tmp_path / "budget.db").head == made[0].head
+
+
+KILLED_AT_RANDOM = """
+import os, random, signal, sys, time
+from dpscreen.privacy.ledger import PrivacyLedger
+
+path, marker, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
+total = PrivacyLedger(path).total
+begun = time.monotonic()
+for _ in range(5):
+    PrivacyLedger(path).reserve(total / 10**6, purpose="how long does it take?")
+longest = (time.monotonic() - begun) / 5 * 4
+for _ in range(rounds):
+    child = os.fork()
+    if child == 0:
+        released = os.open(marker, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        ledger = PrivacyLedger(path)
+        while True:
+            ledger.reserve(total / 10**6, purpose="release")
+            os.write(released, b".")
+            os.fsync(released)
+    time.sleep(random.uniform(0, longest))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert PrivacyLedger(path).spent * 10**6 >= total * os.path.getsize(marker)
+"""
+
+
+def test_a_kill_at_any_moment_never_gives_budget_back(tmp_path):
+    ledger, marker, rounds = make(tmp_path / "budget.db"), tmp_path / "released", 100
+    marker.touch()
+    run(KILLED_AT_RANDOM, ledger.path, marker, rounds)
+    released, booked = marker.stat().st_size, len(PrivacyLedger(ledger.path).entries()) - 5
+    assert released <= booked <= released + rounds  # each kill loses at most the one under way
+    assert released > 10  # the rounds did something
+    assert ledger.spent == ledger.total * (booked + 5) / 10**6
+
+
+KILLED_AT_STATEMENT = """
+import os, signal, sqlite3, sys
+from dpscreen.privacy import ledger_file
+from dpscreen.privacy.ledger import PrivacyLedger
+
+path, after = sys.argv[1], sys.argv[2] == "after"
+ledger = PrivacyLedger(path)
+connect = sqlite3.connect
+
+
+class Dying(sqlite3.Connection):
+    left = 0
+
+    def execute(self, *arguments):
+        Dying.left -= 1
+        if Dying.left == 0 and not after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        cursor = super().execute(*arguments)
+        if Dying.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return cursor
+
+
+def attempt(statements):
+    child = os.fork()
+    if child == 0:
+        sqlite3.connect = lambda *a, **k: connect(*a, factory=Dying, **k)
+        Dying.left = statements
+        ledger.reserve(ledger.total / 1000, purpose="doomed")
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+statements = 1
+while not attempt(statements):
+    print(len(PrivacyLedger(path).entries()))
+    statements += 1
+print(len(PrivacyLedger(path).entries()))
+"""
+
+
+@pytest.mark.parametrize(("moment", "lost"), [("before", 0), ("after", 1)])
+def test_a_kill_at_each_statement_loses_at_most_the_one_under_way(tmp_path, moment, lost):
+    booked = [*map(int, run(KILLED_AT_STATEMENT, make(tmp_path / "budget.db").path, moment))]
+    assert len(booked) > 10  # the statements of a reservation, and one that came through
+    # Only a kill after the last statement, COMMIT, comes too late to stop the booking.
+    assert booked == [0] * (len(booked) - 1 - lost) + [1] * lost + [1 + lost]
+
+
+FILLING = """
+import resource, sys
+from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
+
+ledger = PrivacyLedger(sys.argv[1])
+if sys.argv[2] != "0":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+booked = 0
+try:
+    while booked < 5000:
+        ledger.reserve(ledger.total / 10**6, purpose="x" * 1000)
+        booked += 1
+except LedgerProblem as problem:
+    print(problem, file=sys.stderr)
+print(booked)
+"""
+
+
+def fill(path, limit, log):
+    with log.open("w") as messages:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", FILLING, str(path), str(limit)],
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            text=True,
+            check=True,
+            timeout=50,
+        )
+    return int(done.stdout), log.read_text()
+
+
+@pytest.mark.parametrize("limit", [21000, 40960, 70001])
+def test_a_file_that_may_not_grow_books_no_more(tmp_path, limit):
+    ledger = make(tmp_path / "budget.db")
+    booked, told = fill(ledger.path, limit, tmp_path / "log")
+    assert "full" in told or "could not be read or written" in told
+    assert "booked" in told
+    assert len(told.splitlines()) == 1
+    assert len(PrivacyLedger(ledger.path).entries()) == booked < 5000
+    ledger.reserve(ledger.total / 10**6, purpose="there is room again")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Mount a disk of 128 kB, or skip where that is not allowed."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = shutil.which("mount")
+    asked = [mount, "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)] if mount else ["false"]
+    if subprocess.run(asked, capture_output=True, check=False).returncode:
+        pytest.skip("no disk may be mounted here")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_books_no_more_and_keeps_what_was_booked(tmp_path, small_disk):
+    ledger = make(small_disk / "budget.db")
+    booked, told = fill(ledger.path, 0, tmp_path / "log")
+    assert "disk is full. No reservation was booked." in told
+    assert 0 < booked < 5000
+    assert len(PrivacyLedger(ledger.path).entries()) == booked
+    for number in range(100):
+        try:
+            make(small_disk / f"{number}.db")
+        except LedgerProblem:
+            break
+    assert not (small_disk / f"{number}.db").exists()
+    assert len(PrivacyLedger(ledger.path).entries()) == booked
+
+
+FORKED = """
+import os, sys
+from dpscreen.privacy.ledger import PrivacyLedger
+
+ledger = PrivacyLedger(sys.argv[1])
+ledger.reserve(ledger.total / 10, purpose="before")
+children = []
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        ledger.reserve(ledger.total / 10, purpose="child")
+        os._exit(0)
+    children.append(child)
+assert all(os.waitpid(child, 0)[1] == 0 for child in children)
+ledger.reserve(ledger.total / 10, purpose="after")
+print(len(ledger.entries()))
+"""
+
+
+def test_a_ledger_survives_a_fork(tmp_path):
+    assert run(FORKED, make(tmp_path / "budget.db").path) == ["5"]
