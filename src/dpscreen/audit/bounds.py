@@ -7,23 +7,33 @@ privacy demands p ≤ e^ε q + δ. So a lower confidence limit of p and an upper
 
 from __future__ import annotations
 
-import math
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
 
-from scipy.stats import beta
+Array = NDArray[np.float64]
 
 
-def clopper_pearson(successes: int, runs: int, *, miss: float) -> tuple[float, float]:
+def clopper_pearson(successes: ArrayLike, runs: int, *, miss: float) -> tuple[Array, Array]:
     """Return one-sided limits (low, high); each fails to hold with probability at most `miss`."""
-    low = float(beta.ppf(miss, successes, runs - successes + 1)) if successes else 0.0
-    high = float(beta.isf(miss, successes + 1, runs - successes)) if successes < runs else 1.0
+    k = np.asarray(successes, dtype=np.float64)
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1), runs - k + 1, miss), 0.0)
+    high = np.where(k < runs, betaincinv(k + 1, np.maximum(runs - k, 1), 1 - miss), 1.0)
     return low, high
 
 
 def certified_epsilon(
-    hits: int, runs: int, other_hits: int, other_runs: int, *, delta: float, confidence: float
-) -> float:
-    """Return the ε that the counts of one event certify, 0 if they certify nothing."""
+    hits: ArrayLike,
+    runs: int,
+    other_hits: ArrayLike,
+    other_runs: int,
+    *,
+    delta: float,
+    confidence: float,
+) -> Array:
+    """Return the ε that the counts of events certify, 0 where they certify nothing."""
     miss = (1 - confidence) / 2
     low = clopper_pearson(hits, runs, miss=miss)[0]
     high = clopper_pearson(other_hits, other_runs, miss=miss)[1]
-    return max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
+    ratio = np.maximum(low - delta, 0.0) / high
+    return np.log(np.maximum(ratio, 1.0))

@@ -6,8 +6,8 @@ of the runs and judged on the other, so that the search does not flatter the res
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class Event:
     def epsilon(self, here: Array, there: Array, *, delta: float, confidence: float) -> float:
         """Return the ε that the event certifies from runs on the two data sets."""
         likely, unlikely = (here, there) if self.first else (there, here)
-        return certified_epsilon(
+        certified = certified_epsilon(
             self.count(likely),
             len(likely),
             self.count(unlikely),
@@ -46,21 +46,41 @@ class Event:
             delta=delta,
             confidence=confidence,
         )
+        return float(certified)
 
 
 def best_event(here: Array, there: Array, *, delta: float, confidence: float) -> Event:
     """Return the event that certifies most on these runs."""
-    return max(
-        _candidates(here, there),
-        key=lambda event: event.epsilon(here, there, delta=delta, confidence=confidence),
+    found = (
+        _best_threshold(here, there, kind, delta=delta, confidence=confidence)
+        for kind in product(range(here.shape[1]), (True, False), (True, False))
     )
+    return max(found, key=lambda pair: pair[0])[1]
 
 
-def _candidates(here: Array, there: Array) -> Iterator[Event]:
-    for statistic in range(here.shape[1]):
-        values = np.unique(np.concatenate((here[:, statistic], there[:, statistic])))
-        places = np.unique(np.linspace(0, len(values) - 1, _THRESHOLDS).astype(int))
-        for threshold in values[places]:
-            for above in (True, False):
-                for first in (True, False):
-                    yield Event(statistic, float(threshold), above, first)
+def _best_threshold(
+    here: Array, there: Array, kind: tuple[int, bool, bool], *, delta: float, confidence: float
+) -> tuple[float, Event]:
+    """Return the best threshold for one statistic, side and direction, with what it certifies."""
+    statistic, above, first = kind
+    likely, unlikely = (here, there) if first else (there, here)
+    values = np.unique(np.concatenate((here[:, statistic], there[:, statistic])))
+    places = np.unique(np.linspace(0, len(values) - 1, _THRESHOLDS).astype(int))
+    thresholds = values[places]
+    certified = certified_epsilon(
+        _counts(likely[:, statistic], thresholds, above),
+        len(likely),
+        _counts(unlikely[:, statistic], thresholds, above),
+        len(unlikely),
+        delta=delta,
+        confidence=confidence,
+    )
+    best = int(np.argmax(certified))
+    return float(certified[best]), Event(statistic, float(thresholds[best]), above, first)
+
+
+def _counts(values: Array, thresholds: Array, above: bool) -> NDArray[np.intp]:
+    ordered = np.sort(values)
+    if above:
+        return len(values) - np.searchsorted(ordered, thresholds, side="left")
+    return np.searchsorted(ordered, thresholds, side="right")

@@ -22,6 +22,7 @@ from dpscreen.privacy import (
     PublishedCalibrationWarning,
     sensitivity,
 )
+from dpscreen.privacy.ledger import reserve
 from dpscreen.regression import (
     Design,
     LatticeDesign,
@@ -99,7 +100,7 @@ class PrivateFrankWolfe(PrivateLinearModel):
     errata: tuple[str, ...]
     """The errata under which the published calibration fails."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, ledger: Any = None) -> Self:
         """Fit the model, spending the whole budget.
 
         Parameters
@@ -108,6 +109,9 @@ class PrivateFrankWolfe(PrivateLinearModel):
             Private rows. Values outside `feature_bounds` are clipped.
         y : array-like of shape (n_samples,)
             Private targets. Values outside `target_bounds` are clipped.
+        ledger : PrivacyLedger or path, default=None
+            Where to book the budget before anything is released. If it does not fit there,
+            nothing is released and `BudgetRefused` says what is left.
 
         Returns
         -------
@@ -117,11 +121,13 @@ class PrivateFrankWolfe(PrivateLinearModel):
         with check.refit(self):
             settings = self._settings()
             if settings.published:
-                self._warn_of_published()
+                self._warn_of_published(ledger)
             noise = noise_source(self.random_state)
             X, y = check.rows_and_target(self, X, y)
             units = self._units(settings)
             warn_of_weak_delta(settings.budget.delta, len(X))
+            if ledger is not None:
+                reserve(ledger, ZCDP.within(settings.budget), purpose=type(self).__name__)
             fit = self._fit_published if settings.published else self._fit_proven
             weights, self.privacy_ = fit(settings, noise, units, X, y)
             self.coef_, self.intercept_ = units.in_users_units(weights)
@@ -152,7 +158,9 @@ class PrivateFrankWolfe(PrivateLinearModel):
             start=start or ("random" if published else "zero"),
         )
 
-    def _warn_of_published(self) -> None:
+    def _warn_of_published(self, ledger: Any) -> None:
+        if ledger is not None:
+            raise ValueError("ledger: the published calibration has no true cost to book.")
         warnings.warn(
             f"calibration='published' uses the paper's constants, with which the stated epsilon "
             f"does not hold (errata {', '.join(self.errata)}).",
