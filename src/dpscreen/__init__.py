@@ -14,14 +14,18 @@ _HOMES = {
     "DPFrankWolfe": "dpscreen.estimators",
     "FrankWolfeLasso": "dpscreen.estimators",
     "RNMScreen": "dpscreen.estimators",
+    "BudgetRefused": "dpscreen.privacy.ledger",
+    "PrivacyLedger": "dpscreen.privacy.ledger",
     "PublishedCalibrationWarning": "dpscreen.privacy.notices",
     "SeededNoiseWarning": "dpscreen.privacy.notices",
     "WeakDeltaWarning": "dpscreen.privacy.notices",
 }
 __all__ = [
     "ADPScreen",
+    "BudgetRefused",
     "DPFrankWolfe",
     "FrankWolfeLasso",
+    "PrivacyLedger",
     "PublishedCalibrationWarning",
     "RNMScreen",
     "SeededNoiseWarning",
@@ -31,6 +35,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from dpscreen.estimators import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen
+    from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger
     from dpscreen.privacy.notices import (
         PublishedCalibrationWarning,
         SeededNoiseWarning,

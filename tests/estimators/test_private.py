@@ -20,7 +20,7 @@ from dpscreen import (
     SeededNoiseWarning,
 )
 from dpscreen.privacy import ZCDP, Budget, SecureNoise, SeededNoise
-from dpscreen.regression import DenseDesign, vertex_at, vertex_scores
+from dpscreen.regression import LatticeDesign, vertex_at, vertex_scores
 
 PUBLISHED = pytest.mark.filterwarnings("ignore::dpscreen.PublishedCalibrationWarning")
 SEEDED = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
@@ -200,15 +200,33 @@ def test_intercept_is_found_inside_the_ball():
 
 @SEEDED
 @PUBLISHED
-def test_gram_and_dense_forms_choose_alike(private_class, calibration, rows, monkeypatch):
+def test_gram_and_dense_forms_choose_alike(private_class, rows, monkeypatch):
     import dpscreen.estimators._private as home
 
     X, y = rows
-    setting = PUBLIC | {"n_iter": 40, "random_state": 8}
-    folded = private_class(**setting, calibration=calibration).fit(X, y)
+    setting = PUBLIC | {"n_iter": 40, "random_state": 8, "calibration": "published"}
+    folded = private_class(**setting).fit(X, y)
     monkeypatch.setattr(home, "gram_pays", lambda *_, **__: False)
-    dense = private_class(**setting, calibration=calibration).fit(X, y)
+    dense = private_class(**setting).fit(X, y)
     np.testing.assert_allclose(folded.coef_, dense.coef_, atol=1e-12)
+
+
+@SEEDED
+def test_the_order_of_the_rows_does_not_matter_to_the_last_bit(private_class, rows):
+    X, y = rows
+    order = np.random.default_rng(3).permutation(len(X))
+    setting = PUBLIC | {"n_iter": 40, "random_state": 8}
+    straight = private_class(**setting).fit(X, y)
+    shuffled = private_class(**setting).fit(X[order], y[order])
+    np.testing.assert_array_equal(straight.coef_, shuffled.coef_)
+    assert straight.intercept_ == shuffled.intercept_
+
+
+@SEEDED
+def test_proven_fits_from_a_random_start_stay_on_the_lattice(private_class, rows):
+    model = private_class(**PUBLIC, start="random", random_state=2).fit(*rows)
+    assert model.privacy_.arithmetic.startswith("exact")
+    assert np.abs(model.coef_).sum() * 10 <= PUBLIC["radius"] * (1 + 1e-9)
 
 
 # --- the guarantee, end to end on data small enough to enumerate ----------------------------------
@@ -226,18 +244,18 @@ SMALL = {
 
 def law_of_transcripts(X, y, *, clip, scale):
     """Return the probability of every sequence of vertices of a two-step proven DP-FW."""
-    design, law = DenseDesign(X, y), {}
+    design, law = LatticeDesign.from_rows(X, y), {}
     d = X.shape[1]
     for path in itertools.product(range(2 * d), repeat=2):
-        weights, probability = np.zeros(d), 1.0
+        point, probability = design.at(np.zeros(d), scale=1.0), 1.0
         for t, position in enumerate(path, start=1):
-            scores = vertex_scores(design.at(weights).gradient(clip=clip)) / scale
+            scores = vertex_scores(point.clipped_sums(clip)) * (clip / 2**28 / scale)
             chances = np.exp(scores - scores.max())
             probability *= chances[position] / chances.sum()
             vertex = vertex_at(position, d)
-            weights = weights * (1 - 2 / (t + 2))
-            weights[vertex.feature] += vertex.sign * 2 / (t + 2)
-        law[path] = (probability, weights)
+            point.add(vertex.feature, vertex.sign * (t + 1))
+            point.scale = 2 / ((t + 1) * (t + 2))
+        law[path] = (probability, point.weights)
     return law
 
 

@@ -1,7 +1,7 @@
 """The `dpscreen` command and its manners.
 
-Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage. Subcommands
-are imported only when they are called, so that `dpscreen --help` answers at once.
+Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 budget
+refused. Subcommands are imported only when called, so that `dpscreen --help` answers at once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,16 @@ from dpscreen import __version__
 
 COMMANDS = {
     "demo": ("dpscreen.cli.demo", "Published, proven and non-private methods side by side."),
+    "reproduce": (
+        "dpscreen.cli.reproduce",
+        "Every table, figure and claim of the paper, with the truth beside it.",
+    ),
+    "datasets": ("dpscreen.cli.datasets", "List and download the paper's data sets."),
+    "audit": ("dpscreen.cli.audit", "Try to refute what is claimed about privacy."),
+    "ledger": (
+        "dpscreen.cli.ledger",
+        "One budget for a data set, shared by all who release from it.",
+    ),
 }
 
 
@@ -55,5 +65,7 @@ def dpscreen() -> None:
     \b
     Try:
       dpscreen demo
-      dpscreen demo --data correlated --plot demo.svg
+      dpscreen reproduce table1 --trials 5
+      dpscreen audit published-dp-fw
+      dpscreen ledger create budget.db --help
     """

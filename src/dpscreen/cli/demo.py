@@ -16,11 +16,12 @@ from dpscreen.study import demo
 
 LESSON = """\
 Published RNM-Screen finds {published[TPR]:.0%} of the features that matter and keeps \
-{published[FPR]:.0%} of those that do not, and its stated epsilon does not hold. Made provable, its \
-screening step needs noise far larger than the differences between scores, so that it screens \
+{published[FPR]:.0%} of those that do not, and its stated epsilon does not hold. Made provable, \
+its screening step needs noise far larger than the differences between scores, so that it screens \
 nothing, or a feature at random: that is the honest answer for this rule at this budget (F1 \
 {screened[F1]:.2f}). Private Frank-Wolfe with clipped residuals, at the same epsilon and with a \
-guarantee that is true, finds {proven[TPR]:.0%} and keeps {proven[FPR]:.0%} (F1 {proven[F1]:.2f})."""
+guarantee that is true, finds {proven[TPR]:.0%} and keeps {proven[FPR]:.0%} (F1 \
+{proven[F1]:.2f})."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

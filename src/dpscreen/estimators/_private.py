@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 from dpscreen.estimators import _checks as check
 from dpscreen.estimators import _steps as steps
@@ -17,15 +17,31 @@ from dpscreen.privacy import (
     ZCDP,
     Accountant,
     Budget,
+    Noise,
     PrivacyStatement,
     PublishedCalibrationWarning,
     sensitivity,
 )
-from dpscreen.regression import Design, frank_wolfe
+from dpscreen.privacy.ledger import reserve
+from dpscreen.regression import (
+    Design,
+    LatticeDesign,
+    LatticePoint,
+    Point,
+    RelaxedRule,
+    frank_wolfe,
+)
 from dpscreen.regression.design import gram_pays
-from dpscreen.regression.frank_wolfe import Choose, Screen
+from dpscreen.regression.frank_wolfe import Array, Choose, P, Screen
 
-Steps = tuple[Choose, Screen | None]
+D = TypeVar("D", bound=Design | LatticeDesign)
+
+EXACT = (
+    "exact: features are truncated to 2^-14 of their half-width and clipped residuals rounded to "
+    "2^-14 of the clip, sums are of whole numbers, and noise is sampled without rounding"
+)
+
+Steps = tuple[Choose[P], Screen[P] | None]
 
 
 @dataclass(frozen=True)
@@ -43,18 +59,14 @@ class Settings:
     screening_delta_share: float = 0.0
     screen_at: frozenset[int] = frozenset()
 
-    def clips(self, residual_bound: float) -> bool:
-        """Whether the clip ever binds, so that single residuals are needed."""
-        return self.clip is not None and self.clip < residual_bound
-
 
 @dataclass(frozen=True)
-class Run:
-    """What the steps of one fit are built from."""
+class Run(Generic[D]):
+    """What the steps of one fit are built from: public settings, and rows behind an accountant."""
 
     settings: Settings
     accountant: Accountant
-    design: Design
+    design: D
     target_bound: float
 
     @property
@@ -88,7 +100,7 @@ class PrivateFrankWolfe(PrivateLinearModel):
     errata: tuple[str, ...]
     """The errata under which the published calibration fails."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, ledger: Any = None) -> Self:
         """Fit the model, spending the whole budget.
 
         Parameters
@@ -97,6 +109,9 @@ class PrivateFrankWolfe(PrivateLinearModel):
             Private rows. Values outside `feature_bounds` are clipped.
         y : array-like of shape (n_samples,)
             Private targets. Values outside `target_bounds` are clipped.
+        ledger : PrivacyLedger or path, default=None
+            Where to book the budget before anything is released. If it does not fit there,
+            nothing is released and `BudgetRefused` says what is left.
 
         Returns
         -------
@@ -106,22 +121,25 @@ class PrivateFrankWolfe(PrivateLinearModel):
         with check.refit(self):
             settings = self._settings()
             if settings.published:
-                self._warn_of_published()
+                self._warn_of_published(ledger)
             noise = noise_source(self.random_state)
             X, y = check.rows_and_target(self, X, y)
             units = self._units(settings)
             warn_of_weak_delta(settings.budget.delta, len(X))
-            limit = None if settings.published else ZCDP.within(settings.budget)
-            run = self._prepare(settings, Accountant(noise, limit=limit), units, X, y)
-            self._release(run, units)
+            if ledger is not None:
+                reserve(ledger, ZCDP.within(settings.budget), purpose=type(self).__name__)
+            fit = self._fit_published if settings.published else self._fit_proven
+            weights, self.privacy_ = fit(settings, noise, units, X, y)
+            self.coef_, self.intercept_ = units.in_users_units(weights)
+            self.n_iter_ = settings.n_iter
         return self
 
     @abstractmethod
-    def _published_steps(self, run: Run) -> Steps:
+    def _published_steps(self, run: Run[Design]) -> Steps[Point]:
         """Return the paper's choice and screening, with its constants."""
 
     @abstractmethod
-    def _proven_steps(self, run: Run) -> Steps:
+    def _proven_steps(self, run: Run[LatticeDesign]) -> Steps[LatticePoint]:
         """Return choice and screening whose costs add up to the limit."""
 
     def _settings(self) -> Settings:
@@ -140,7 +158,9 @@ class PrivateFrankWolfe(PrivateLinearModel):
             start=start or ("random" if published else "zero"),
         )
 
-    def _warn_of_published(self) -> None:
+    def _warn_of_published(self, ledger: Any) -> None:
+        if ledger is not None:
+            raise ValueError("ledger: the published calibration has no true cost to book.")
         warnings.warn(
             f"calibration='published' uses the paper's constants, with which the stated epsilon "
             f"does not hold (errata {', '.join(self.errata)}).",
@@ -157,51 +177,39 @@ class PrivateFrankWolfe(PrivateLinearModel):
         )
         return PublicUnits(*pairs, constant=settings.fit_intercept)
 
-    def _prepare(
-        self, settings: Settings, accountant: Accountant, units: PublicUnits, X: Any, y: Any
-    ) -> Run:
-        bound = units.target_bound
-        residual = sensitivity.residual_bound(radius=settings.radius, target_bound=bound)
-        gram = not settings.clips(residual) and gram_pays(
-            len(X), units.n_candidates, n_iter=settings.n_iter
+    def _fit_proven(
+        self, settings: Settings, noise: Noise, units: PublicUnits, X: Array, y: Array
+    ) -> tuple[Array, PrivacyStatement]:
+        limit = ZCDP.within(settings.budget)
+        design = units.lattice_design(X, y)
+        run = Run(settings, Accountant(noise, limit=limit), design, units.target_bound)
+        weights = _optimise(run, self._proven_steps(run))
+        return weights, PrivacyStatement.of(
+            settings.budget,
+            run.accountant,
+            public=(*self._public(), "whether delta is at least 1 over the number of rows"),
+            arithmetic=EXACT,
         )
-        return Run(settings, accountant, units.design(X, y, gram=gram), bound)
 
-    def _release(self, run: Run, units: PublicUnits) -> None:
-        settings = run.settings
-        make_steps = self._published_steps if settings.published else self._proven_steps
-        choose, screen = make_steps(run)
-        weights = frank_wolfe(
-            run.design,
-            steps.starting_point(
-                settings.start,
-                units.n_candidates,
-                radius=settings.radius,
-                noise=run.accountant.noise,
-            ),
-            radius=settings.radius,
-            n_iter=settings.n_iter,
-            choose=choose,
-            screen=screen,
+    def _fit_published(
+        self, settings: Settings, noise: Noise, units: PublicUnits, X: Array, y: Array
+    ) -> tuple[Array, PrivacyStatement]:
+        gram = gram_pays(len(X), units.n_candidates, n_iter=settings.n_iter)
+        design = units.float_design(X, y, gram=gram)
+        run = Run(settings, Accountant(noise, limit=None), design, units.target_bound)
+        weights = _optimise(run, self._published_steps(run))
+        return weights, PrivacyStatement.of(
+            settings.budget,
+            run.accountant,
+            public=(*self._public(), f"the number of rows, {len(X)}, in every noise scale"),
+            arithmetic="float64 sums and float64 noise",
+            errata=self.errata,
         )
-        self.coef_, self.intercept_ = units.in_users_units(weights)
-        self.n_iter_ = settings.n_iter
-        self.privacy_ = self._statement(run)
 
-    def _statement(self, run: Run) -> PrivacyStatement:
-        published = run.settings.published
-        public = (
+    def _public(self) -> tuple[str, ...]:
+        return (
             "all parameters, the bounds of the features and the target among them",
             f"the columns and their number, {self.n_features_in_}",
-            f"the number of rows, {run.design.n_rows}, on which the noise scale rests"
-            if published
-            else "whether delta is at least 1 over the number of rows",
-        )
-        return PrivacyStatement.of(
-            run.settings.budget,
-            run.accountant,
-            public=public,
-            errata=self.errata if published else (),
         )
 
 
@@ -308,10 +316,10 @@ class DPFrankWolfe(PrivateFrankWolfe):
             raise ValueError("clip belongs to the proven calibration; the published one has none.")
         return replace(settings, clip=check.positive("clip", self.clip))
 
-    def _published_steps(self, run: Run) -> Steps:
+    def _published_steps(self, run: Run[Design]) -> Steps[Point]:
         return _published_choice(run, run.settings.budget), None
 
-    def _proven_steps(self, run: Run) -> Steps:
+    def _proven_steps(self, run: Run[LatticeDesign]) -> Steps[LatticePoint]:
         return _proven_choice(run, run.limit), None
 
 
@@ -328,12 +336,12 @@ class ScreeningFrankWolfe(PrivateFrankWolfe):
             screening_delta_share=check.share("screening_delta_share", self.screening_delta_share),
         )
 
-    def _split(self, run: Run) -> tuple[Budget, Budget]:
+    def _split(self, run: Run[Design]) -> tuple[Budget, Budget]:
         return run.settings.budget.split(
             share=run.settings.screening_share, delta_share=run.settings.screening_delta_share
         )
 
-    def _split_cost(self, run: Run) -> tuple[ZCDP, ZCDP]:
+    def _split_cost(self, run: Run[LatticeDesign]) -> tuple[ZCDP, ZCDP]:
         part = Fraction(run.settings.screening_share)
         return run.limit * (1 - part), run.limit * part
 
@@ -394,22 +402,21 @@ start, random_state
         self.start = start
         self.random_state = random_state
 
-    def _published_steps(self, run: Run) -> Steps:
+    def _published_steps(self, run: Run[Design]) -> Steps[Point]:
         optimisation, screening = self._split(run)
         settings = run.settings
         return _published_choice(run, optimisation), steps.published_rnm(
             run.accountant, run.design, screening, radius=settings.radius, n_iter=settings.n_iter
         )
 
-    def _proven_steps(self, run: Run) -> Steps:
+    def _proven_steps(self, run: Run[LatticeDesign]) -> Steps[LatticePoint]:
         optimisation, screening = self._split_cost(run)
         settings = run.settings
         return _proven_choice(run, optimisation), steps.proven_rnm(
             run.accountant,
             run.design,
             screening / settings.n_iter,
-            radius=settings.radius,
-            target_bound=run.target_bound,
+            rule=RelaxedRule(settings.radius, run.target_bound),
         )
 
 
@@ -475,7 +482,7 @@ start, random_state
             settings, screen_at=check.iterations("screen_at", self.screen_at, settings.n_iter)
         )
 
-    def _published_steps(self, run: Run) -> Steps:
+    def _published_steps(self, run: Run[Design]) -> Steps[Point]:
         optimisation, screening = self._split(run)
         return _published_choice(run, optimisation), steps.published_adp(
             run.accountant,
@@ -485,20 +492,19 @@ start, random_state
             at=run.settings.screen_at,
         )
 
-    def _proven_steps(self, run: Run) -> Steps:
+    def _proven_steps(self, run: Run[LatticeDesign]) -> Steps[LatticePoint]:
         optimisation, screening = self._split_cost(run)
         when = run.settings.screen_at
         return _proven_choice(run, optimisation), steps.proven_adp(
             run.accountant,
             run.design,
             screening / len(when),
-            radius=run.settings.radius,
-            target_bound=run.target_bound,
+            rule=RelaxedRule(run.settings.radius, run.target_bound),
             at=when,
         )
 
 
-def _published_choice(run: Run, budget: Budget) -> Choose:
+def _published_choice(run: Run[Design], budget: Budget) -> Choose[Point]:
     return steps.published_choice(
         run.accountant,
         budget,
@@ -508,11 +514,29 @@ def _published_choice(run: Run, budget: Budget) -> Choose:
     )
 
 
-def _proven_choice(run: Run, cost: ZCDP) -> Choose:
+def _proven_choice(run: Run[LatticeDesign], cost: ZCDP) -> Choose[LatticePoint]:
     bound = run.residual_bound
     return steps.proven_choice(
         run.accountant,
         cost / run.settings.n_iter,
-        clip=run.settings.clip or bound,
-        residual_bound=bound,
+        clip=min(run.settings.clip or bound, bound),
+    )
+
+
+def _optimise(run: Run[Any], made: Steps[Any]) -> Array:
+    """Run the loop from the starting point that the settings ask for."""
+    settings = run.settings
+    start = steps.starting_point(
+        settings.start,
+        run.design.n_features,
+        radius=settings.radius,
+        noise=run.accountant.noise,
+    )
+    return frank_wolfe(
+        run.design,
+        start,
+        radius=settings.radius,
+        n_iter=settings.n_iter,
+        choose=made[0],
+        screen=made[1],
     )

@@ -16,27 +16,31 @@ from dpscreen.privacy import (
     ZCDP,
     Accountant,
     Budget,
+    DiscreteGaussian,
     GaussianVector,
-    GumbelNoisyMax,
     LaplaceNoisyMax,
     Noise,
+    NoisyMax,
     ThresholdedNoisyMin,
     composition,
     sensitivity,
 )
 from dpscreen.regression import (
     Design,
+    LatticeDesign,
+    LatticePoint,
     Point,
+    RelaxedRule,
     Vertex,
-    least_sensitive_kappa,
+    exact_relaxed_scores,
     published_scores,
     random_start,
-    relaxed_scores,
     vertex_at,
     vertex_scores,
     zero_start,
 )
 from dpscreen.regression.frank_wolfe import Array, Choose, Screen
+from dpscreen.regression.lattice import UNITS
 
 STEP = "Frank-Wolfe step"
 SCREENING = "screening"
@@ -51,12 +55,9 @@ def starting_point(kind: str, n_features: int, *, radius: float, noise: Noise) -
 
 def published_choice(
     accountant: Accountant, budget: Budget, *, radius: float, n_iter: int, n_rows: int
-) -> Choose:
-    """Choose a vertex by report-noisy-max on ⟨v, g⟩ with Lap(λ√(8T ln(1/δ))/(nε)) (MATH §1)."""
-    mechanism = LaplaceNoisyMax.as_published(
-        composition.advanced_share(budget, count=n_iter),
-        sensitivity=sensitivity.published_vertex_score(radius=radius, n_rows=n_rows),
-    )
+) -> Choose[Point]:
+    """Choose a vertex by report-noisy-max on ⟨v, g⟩, with the paper's noise."""
+    mechanism = published_step_mechanism(budget, radius=radius, n_iter=n_iter, n_rows=n_rows)
 
     def choose(point: Point) -> Vertex:
         scores = vertex_scores(point.gradient())
@@ -66,24 +67,37 @@ def published_choice(
     return choose
 
 
-def proven_choice(
-    accountant: Accountant, cost: ZCDP, *, clip: float, residual_bound: float
-) -> Choose:
-    """Choose a vertex by Gumbel noisy max on clipped sums: c²/(2β²)-zCDP (Lemmas 1 and 2)."""
-    clip = min(clip, residual_bound)
-    mechanism = GumbelNoisyMax.of_cost(cost, sensitivity=sensitivity.clipped_gradient(clip=clip))
-    binding = clip if clip < residual_bound else None
+def published_step_mechanism(
+    budget: Budget, *, radius: float, n_iter: int, n_rows: int
+) -> LaplaceNoisyMax:
+    """Return the noise of a published DP-FW step: Lap(λ√(8T ln(1/δ))/(nε))."""
+    return LaplaceNoisyMax.as_published(
+        composition.advanced_share(budget, count=n_iter),
+        sensitivity=sensitivity.published_vertex_score(radius=radius, n_rows=n_rows),
+    )
 
-    def choose(point: Point) -> Vertex:
-        scores = vertex_scores(point.gradient(clip=binding))
+
+def proven_choice(accountant: Accountant, cost: ZCDP, *, clip: float) -> Choose[LatticePoint]:
+    """Choose a vertex by noisy max on exact clipped sums: c²/(2β²)-zCDP (Lemmas 1, 2 and 8)."""
+    mechanism = step_mechanism(cost, clip=clip)
+
+    def choose(point: LatticePoint) -> Vertex:
+        scores = vertex_scores(point.clipped_sums(clip))
         return vertex_at(accountant.release(mechanism, scores, purpose=STEP), scores.size // 2)
 
     return choose
 
 
+def step_mechanism(cost: ZCDP, *, clip: float) -> NoisyMax:
+    """Return the selection of a proven step, on clipped sums in whole numbers of clip/2^28."""
+    return NoisyMax.of_cost(
+        cost, sensitivity=sensitivity.clipped_gradient(clip=clip), unit=clip / UNITS
+    )
+
+
 def published_rnm(
     accountant: Accountant, design: Design, budget: Budget, *, radius: float, n_iter: int
-) -> Screen:
+) -> Screen[Point]:
     """Zero the feature with the smallest noisy score of Eq. 1 when it is negative (Algorithm 2)."""
     bound = sensitivity.published_screening_score(radius=radius, n_rows=design.n_rows)
     share = composition.advanced_share(budget, count=n_iter)
@@ -99,7 +113,7 @@ def published_rnm(
 
 def published_adp(
     accountant: Accountant, design: Design, budget: Budget, *, radius: float, at: frozenset[int]
-) -> Screen:
+) -> Screen[Point]:
     """Zero every feature whose score of Eq. 1, with Gaussian noise, is negative (Algorithm 1)."""
     bound = sensitivity.published_screening_vector(
         radius=radius, n_rows=design.n_rows, n_features=design.n_features
@@ -117,22 +131,20 @@ def published_adp(
 
 
 def proven_rnm(
-    accountant: Accountant, design: Design, cost: ZCDP, *, radius: float, target_bound: float
-) -> Screen:
+    accountant: Accountant, design: LatticeDesign, cost: ZCDP, *, rule: RelaxedRule
+) -> Screen[LatticePoint]:
     """Select one feature, or "screen nothing", by the relaxed rule: Δ²/(8β²)-zCDP (Lemma 6).
 
     "Screen nothing" scores 0 plus a public head start of β ln d: against d flat scores it then wins
     every other time instead of once in d + 1.
     """
-    kappa = _kappa(radius, target_bound)
-    bound = sensitivity.relaxed_screening_score(
-        radius=radius, target_bound=target_bound, kappa=kappa
-    )
-    mechanism = GumbelNoisyMax.of_cost(cost, sensitivity=bound, score_range=bound)
-    nothing = mechanism.scale * math.log(design.n_features)
+    unit, bound = _relaxed_unit(rule), _relaxed_bound(rule)
+    mechanism = NoisyMax.of_cost(cost, sensitivity=bound, score_range=bound, unit=unit)
+    nothing = round(mechanism.scale * math.log(design.n_features) / unit)
+    squares = design.column_squares()
 
-    def screen(point: Point, _t: int) -> Iterable[int]:
-        scores = -relaxed_scores(design, point, radius=radius, kappa=kappa)
+    def screen(point: LatticePoint, _t: int) -> Iterable[int]:
+        scores = -exact_relaxed_scores(point, squares, rule)
         candidates = np.append(scores, nothing)
         found = accountant.release(mechanism, candidates, purpose=SCREENING)
         return (found,) if found < scores.size else ()
@@ -142,32 +154,38 @@ def proven_rnm(
 
 def proven_adp(
     accountant: Accountant,
-    design: Design,
+    design: LatticeDesign,
     cost: ZCDP,
     *,
-    radius: float,
-    target_bound: float,
+    rule: RelaxedRule,
     at: frozenset[int],
-) -> Screen:
+) -> Screen[LatticePoint]:
     """Zero every feature whose relaxed score, with Gaussian noise, is negative (Lemmas 3 and 6)."""
-    kappa = _kappa(radius, target_bound)
-    bound = sensitivity.relaxed_screening_vector(
-        radius=radius, target_bound=target_bound, kappa=kappa, n_features=design.n_features
-    )
-    mechanism = GaussianVector.of_cost(cost, sensitivity=bound)
+    bound = math.nextafter(math.sqrt(design.n_features) * _relaxed_bound(rule), math.inf)
+    mechanism = DiscreteGaussian.of_cost(cost, sensitivity=bound, unit=_relaxed_unit(rule))
+    squares = design.column_squares()
 
-    def screen(point: Point, t: int) -> Iterable[int]:
+    def screen(point: LatticePoint, t: int) -> Iterable[int]:
         if t not in at:
             return ()
-        scores = relaxed_scores(design, point, radius=radius, kappa=kappa)
+        scores = exact_relaxed_scores(point, squares, rule)
         return _negative(accountant.release(mechanism, scores, purpose=SCREENING))
 
     return screen
 
 
-def _kappa(radius: float, target_bound: float) -> float:
-    residual = sensitivity.residual_bound(radius=radius, target_bound=target_bound)
-    return least_sensitive_kappa(radius=radius, residual_bound=residual)
+def _relaxed_unit(rule: RelaxedRule) -> float:
+    """Return the unit of exact relaxed scores, which are divided by λ: R/2^28."""
+    return rule.residual_bound / UNITS
+
+
+def _relaxed_bound(rule: RelaxedRule) -> float:
+    """Return how far one row moves an exact relaxed score, its two roundings included."""
+    change = sensitivity.relaxed_screening_score(
+        radius=rule.radius, target_bound=rule.target_bound, kappa=float(rule.kappa)
+    )
+    # A relative 1e-12 outweighs the float64 arithmetic of the line above many times over.
+    return change / rule.radius * (1 + 1e-12) + rule.rounding * _relaxed_unit(rule)
 
 
 def _negative(noisy: Array) -> list[int]:

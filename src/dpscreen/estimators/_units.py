@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpscreen.regression import DenseDesign, Design, GramDesign
+from dpscreen.regression import DenseDesign, Design, GramDesign, LatticeDesign
+from dpscreen.regression.lattice import on_lattice
 
 Array = NDArray[np.float64]
 
@@ -53,10 +54,17 @@ class PublicUnits:
         """Return the half-width of each feature's bounds."""
         return np.asarray(self.feature_bounds[:, 1] / 2 - self.feature_bounds[:, 0] / 2)
 
-    def design(self, X: Array, y: Array, *, gram: bool) -> Design:
-        """Return the rows in public units, as a Gram or a dense design."""
+    def float_design(self, X: Array, y: Array, *, gram: bool) -> Design:
+        """Return the rows in public units in float64, as a Gram or a dense design."""
         build = self._gram_design if gram else self._dense_design
         return build(X, self._target(y))
+
+    def lattice_design(self, X: Array, y: Array) -> LatticeDesign:
+        """Return the rows in public units on the lattice, on which sums are exact."""
+        columns = np.empty((self.n_candidates, len(X)), dtype=np.int16)
+        for where, block in self._blocks(X):
+            columns[:, where] = on_lattice(block).T
+        return LatticeDesign(columns, self._target(y))
 
     def in_users_units(self, weights: Array) -> tuple[Array, float]:
         """Return coefficients and intercept that apply to the features as the user has them."""

@@ -5,6 +5,14 @@ Knows nothing of regression.
 
 from dpscreen.privacy.accountant import Accountant, BudgetExceeded, Use
 from dpscreen.privacy.budget import Budget
+from dpscreen.privacy.ledger import (
+    BudgetRefused,
+    LedgerBusy,
+    LedgerProblem,
+    PrivacyLedger,
+    Reservable,
+    Reservation,
+)
 from dpscreen.privacy.mechanisms import (
     DiscreteGaussian,
     GaussianVector,
@@ -28,16 +36,22 @@ __all__ = [
     "Accountant",
     "Budget",
     "BudgetExceeded",
+    "BudgetRefused",
     "DiscreteGaussian",
     "GaussianVector",
     "GumbelNoisyMax",
     "LaplaceNoisyMax",
+    "LedgerBusy",
+    "LedgerProblem",
     "Mechanism",
     "MechanismRecord",
     "Noise",
     "NoisyMax",
+    "PrivacyLedger",
     "PrivacyStatement",
     "PublishedCalibrationWarning",
+    "Reservable",
+    "Reservation",
     "SecureNoise",
     "SeededNoise",
     "SeededNoiseWarning",

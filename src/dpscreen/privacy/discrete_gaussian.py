@@ -22,15 +22,17 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
+# A proposal of 60 standard deviations, which never happens, would still fit 64 bits.
+MOST_VARIANCE = 2**110
 _COIN_BITS = 52
-# The float64 error of 2^52·exp(−x) is far below 2^12 for x with a relative error of a few ulp.
+# 2^52·exp(−x) is off by a few units where x comes from a float64 division (docs/exactness.md).
 _MARGIN = 2.0**12
 
 
 def discrete_gaussian(variance: Fraction, count: int, noise: Noise) -> Integers:
     """Return `count` independent draws with parameter σ² = `variance`."""
-    if not 0 < variance < 2**80:
-        raise ValueError("the variance must be positive and below 2^80 squared units.")
+    if not 0 < variance < MOST_VARIANCE:
+        raise ValueError("noise this large (2^55 units) would overflow: the budget is too small.")
     draws = np.empty(count, dtype=np.int64)
     open_places = np.arange(count)
     while open_places.size:

@@ -56,6 +56,7 @@ class PrivacyStatement:
     mechanisms: tuple[MechanismRecord, ...]
     public: tuple[str, ...]
     errata: tuple[str, ...]
+    arithmetic: str
     noise: str
     secure_noise: bool
 
@@ -66,6 +67,7 @@ class PrivacyStatement:
         accountant: Accountant,
         *,
         public: tuple[str, ...],
+        arithmetic: str = "float64",
         errata: tuple[str, ...] = (),
     ) -> PrivacyStatement:
         """Close the account of a fit."""
@@ -79,6 +81,7 @@ class PrivacyStatement:
             mechanisms=tuple(MechanismRecord.of(use, proven=proven) for use in accountant.uses),
             public=public,
             errata=errata,
+            arithmetic=arithmetic,
             noise=accountant.noise.description,
             secure_noise=accountant.noise.secure,
         )
@@ -96,11 +99,12 @@ class PrivacyStatement:
         yield "Mechanisms:"
         yield from (f"  - {record}" for record in self.mechanisms)
         yield "Treated as public: " + "; ".join(self.public) + "."
-        yield f"Noise: {self.noise}, float64."
+        yield f"Arithmetic: {self.arithmetic}."
+        yield f"Random bits: {self.noise}."
         yield (
             "Not covered: choices made by looking at the data (bounds, radius, n_iter, which model "
-            "to keep), running time, floating-point rounding, and whether the data passed the "
-            "check for missing and infinite values."
+            "to keep), running time, and whether there were rows and they passed the check for "
+            "missing and infinite values."
         )
 
     def _promise(self) -> str:

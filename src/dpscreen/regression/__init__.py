@@ -14,6 +14,12 @@ from dpscreen.regression.frank_wolfe import (
     wolfe_gap,
     zero_start,
 )
+from dpscreen.regression.lattice import (
+    LatticeDesign,
+    LatticePoint,
+    RelaxedRule,
+    exact_relaxed_scores,
+)
 from dpscreen.regression.screening import (
     Elimination,
     least_sensitive_kappa,
@@ -27,8 +33,12 @@ __all__ = [
     "Design",
     "Elimination",
     "GramDesign",
+    "LatticeDesign",
+    "LatticePoint",
     "Point",
+    "RelaxedRule",
     "Vertex",
+    "exact_relaxed_scores",
     "frank_wolfe",
     "least_sensitive_kappa",
     "published_scores",

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-class Point(Protocol):
-    """Weights w = scale · v, and the sums of the data at w."""
+class Position(Protocol):
+    """Weights w = scale · v that can be moved one coordinate at a time."""
 
     scale: float
 
@@ -27,11 +27,15 @@ class Point(Protocol):
     def weights(self) -> Array:
         """Return w, as a new array."""
 
-    def add(self, index: int, amount: float) -> None:
+    def add(self, feature: int, amount: int, /) -> None:
         """Add `amount` to the unscaled weight v of one feature."""
 
-    def zero(self, index: int) -> None:
+    def zero(self, feature: int, /) -> None:
         """Set the weight of one feature to zero."""
+
+
+class Point(Position, Protocol):
+    """A position together with the sums of the data there, in float64."""
 
     def gradient(self, *, clip: float | None = None) -> Array:
         """Return S = Σ ψ_c(r_i) x_i with r = Xw − y, clipped to ±c (None: not clipped)."""

@@ -6,14 +6,17 @@ The loop knows nothing of privacy: who chooses the vertex, and who screens, are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpscreen.regression.design import Design, Point
+from dpscreen.regression.design import Point, Position
 
 Array = NDArray[np.float64]
+P = TypeVar("P", bound=Position)
+Sums = TypeVar("Sums", NDArray[np.float64], NDArray[np.int64])
+Place = TypeVar("Place", bound=Position, covariant=True)
 
 
 class Vertex(NamedTuple):
@@ -23,25 +26,32 @@ class Vertex(NamedTuple):
     sign: int
 
 
-Choose = Callable[[Point], Vertex | None]
+Choose = Callable[[P], Vertex | None]
 """Looks at a point and names the vertex to move to; None: nothing is left to move to."""
 
-Screen = Callable[[Point, int], Iterable[int]]
+Screen = Callable[[P, int], Iterable[int]]
 """Looks at a point after step t and names the features to set to zero."""
 
-Watch = Callable[[int, Point], None]
+Watch = Callable[[int, P], None]
 """Sees each iterate, for studies on public data. It must never be given private rows."""
 
 
+class Ground(Protocol[Place]):
+    """What can be moved about on: a design of any kind."""
+
+    def at(self, weights: Array, *, scale: float) -> Place:
+        """Return the point w = `weights`, stored with the given scale."""
+
+
 def frank_wolfe(
-    design: Design,
+    design: Ground[P],
     start: Array,
     *,
     radius: float,
     n_iter: int,
-    choose: Choose,
-    screen: Screen | None = None,
-    watch: Watch | None = None,
+    choose: Choose[P],
+    screen: Screen[P] | None = None,
+    watch: Watch[P] | None = None,
 ) -> Array:
     """Run w ← (1 − γ)w + γ·vertex with γ = 2/(t + 2), t = 1..n_iter, and return the last w.
 
@@ -62,9 +72,9 @@ def frank_wolfe(
     return point.weights
 
 
-def vertex_scores(gradient: Array) -> Array:
+def vertex_scores(gradient: Sums) -> Sums:
     """Return −⟨v, S⟩/λ for the 2d vertices: +e_1 … +e_d, then −e_1 … −e_d. The largest is best."""
-    return np.concatenate((-gradient, gradient))
+    return np.concatenate((-gradient, gradient), axis=-1)
 
 
 def vertex_at(position: int, n_features: int) -> Vertex:

@@ -147,6 +147,11 @@ class LatticePoint:
         )
         return levels
 
+    def squared_error(self) -> float:
+        """Return ‖Xw − y‖² on the lattice, in float64: for studies on public data."""
+        residual = self.scale / self._grain / LEVELS * self._fit - self.design.target
+        return float(residual @ residual)
+
     def clipped_sums(self, clip: float) -> Integers:
         """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1)."""
         return self.design.sums(self.residual_levels(clip))
@@ -156,13 +161,15 @@ def _sums(columns: Narrow, levels: Narrow) -> Integers:
     from dpscreen.regression import _kernels as kernels
 
     out = np.empty(len(columns), dtype=np.int64)
-    threads = _threads() if columns.size >= _PARALLEL_PRODUCTS else 1
-    edges = np.linspace(0, len(columns), threads + 1).astype(int) // 4 * 4
+    if columns.size < _PARALLEL_PRODUCTS:
+        kernels.column_sums(columns, levels, out, 0, len(columns))
+        return out
+    edges = np.linspace(0, len(columns), _threads() + 1).astype(int) // 4 * 4
     edges[-1] = len(columns)
-    parts = list(pairwise(edges))
     pool = _pool(os.getpid())
-    jobs = [pool.submit(kernels.column_sums, columns, levels, out, *part) for part in parts[1:]]
-    kernels.column_sums(columns, levels, out, *parts[0])
+    jobs = [
+        pool.submit(kernels.column_sums, columns, levels, out, *part) for part in pairwise(edges)
+    ]
     for job in jobs:
         job.result()
     return out
@@ -187,10 +194,15 @@ class RelaxedRule:
     """
 
     radius: float
-    residual_bound: float
+    target_bound: float
 
     rounding: ClassVar[int] = 2
     """How many units the two roundings can add to the change that one row makes."""
+
+    @property
+    def residual_bound(self) -> float:
+        """Return R = λ + B, at which residuals are clipped."""
+        return self.radius + self.target_bound
 
     @property
     def weight(self) -> int:

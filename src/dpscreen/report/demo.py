@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 TRUTH, FOUND, FALSE = "#9aa5b1", "#0b6e4f", "#c1440e"
 
 
-def draw(
-    results: Sequence[Outcome], truth: NDArray[np.float64], title: str, path: Path
-) -> None:
+def draw(results: Sequence[Outcome], truth: NDArray[np.float64], title: str, path: Path) -> None:
     """Write one panel a method, side by side, to `path` (the suffix says the format)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

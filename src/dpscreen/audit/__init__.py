@@ -1,0 +1,15 @@
+"""Neighbouring data sets in, a certified lower bound on ε out.
+
+An audit cannot prove privacy, but it can refute a claim: if the released numbers tell two
+neighbouring data sets apart better than the claimed ε allows, at a stated confidence, the claim is
+false. Proven methods must survive it; the published calibration does not.
+
+>>> from dpscreen.audit import audit
+>>> [finding.verdict for finding in audit(["published-noisy-max"], runs=4000, seed="doc")]
+['claim refuted']
+"""
+
+from dpscreen.audit.audit import Finding, audit, audit_case
+from dpscreen.audit.cases import Case, all_cases
+
+__all__ = ["Case", "Finding", "all_cases", "audit", "audit_case"]

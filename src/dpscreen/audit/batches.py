@@ -1,0 +1,118 @@
+"""Many runs of one small case at once.
+
+The arithmetic is that of the library's own points and mechanisms, with one more axis for the runs;
+tests hold the two together. Only worst cases of a few rows and features are meant.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpscreen.privacy import LaplaceNoisyMax, Noise, NoisyMax
+from dpscreen.privacy.lazy import below_exponential
+from dpscreen.privacy.selection import exponential_mechanism, weight_bits
+from dpscreen.regression.lattice import LEVELS, on_lattice
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class LatticeRuns:
+    """Frank-Wolfe on the lattice for many runs: what `LatticePoint` does, a row a run."""
+
+    def __init__(self, X: Array, y: Array, runs: int) -> None:
+        self._columns = on_lattice(X).T.astype(np.int64)
+        self._target = y
+        self._v = np.zeros((runs, X.shape[1]), dtype=np.int64)
+        self._fit = np.zeros((runs, len(y)), dtype=np.int64)
+        self._runs = np.arange(runs)
+        self.scale = 1.0
+
+    @property
+    def weights(self) -> Array:
+        """Return the weights, a row a run."""
+        return np.asarray(self.scale * self._v, dtype=np.float64)
+
+    def add(self, features: Integers, amounts: Integers) -> None:
+        """Add to one unscaled weight in every run."""
+        self._v[self._runs, features] += amounts
+        self._fit += amounts[:, None] * self._columns[features]
+
+    def clipped_sums(self, clip: float) -> Integers:
+        """Return the clipped sums of every run, in whole numbers of clip/2^28."""
+        residuals = self.scale / LEVELS * self._fit - self._target
+        levels = np.clip(np.rint(residuals * (LEVELS / clip)), -LEVELS, LEVELS)
+        return np.asarray(levels.astype(np.int64) @ self._columns.T)
+
+
+class GramRuns:
+    """Frank-Wolfe on the Gram form for many runs: what `GramPoint` does, a row a run."""
+
+    def __init__(self, X: Array, y: Array, runs: int) -> None:
+        self._gram, self._moment = X.T @ X, X.T @ y
+        self._v = np.zeros((runs, X.shape[1]))
+        self._pull = np.zeros((runs, X.shape[1]))
+        self._runs = np.arange(runs)
+        self.scale = 1.0
+
+    @property
+    def weights(self) -> Array:
+        """Return the weights, a row a run."""
+        return self.scale * self._v
+
+    def add(self, features: Integers, amounts: Integers) -> None:
+        """Add to one unscaled weight in every run."""
+        self._v[self._runs, features] += amounts
+        self._pull += amounts[:, None] * self._gram[features]
+
+    def gradient(self) -> Array:
+        """Return the gradient of every run."""
+        return self.scale * self._pull - self._moment
+
+
+def laplace_choices(mechanism: LaplaceNoisyMax, scores: Array, noise: Noise) -> Integers:
+    """Return the noisy maximum of every row of scores."""
+    draws = noise.laplace(scores.size).reshape(scores.shape)
+    return np.asarray(np.argmax(scores + mechanism.scale * draws, axis=1), dtype=np.int64)
+
+
+def exact_choices(mechanism: NoisyMax, scores: Integers, noise: Noise) -> Integers:
+    """Return the exact noisy maximum of every row of at most 512 scores.
+
+    One word a row makes the proposal of `exponential_mechanism`, whose three steps these are.
+    """
+    from dpscreen.privacy import _kernels as kernels
+
+    scale, n_bits = mechanism.scale_in_units, weight_bits(scores.shape[1])
+    rate, block = kernels.LOG2_E / float(scale), np.empty(1, dtype=np.int64)
+    bounds = np.empty_like(scores)
+    for row, top in enumerate(scores.max(axis=1).tolist()):
+        kernels.upper_weights(scores[row], top, rate, n_bits, bounds[row], block)
+    found, places = _proposals(bounds, noise)
+    sure = (places >= 0) & (places < _certain(bounds[np.arange(len(scores)), found]))
+    for row in np.flatnonzero(~sure).tolist():
+        x = Fraction(int(scores[row].max() - scores[row, found[row]])) / scale
+        missed = places[row] < 0
+        if missed or not below_exponential(int(places[row]), n_bits, x, noise):
+            found[row] = exponential_mechanism(scores[row], scale, noise)
+    return found
+
+
+def _proposals(bounds: Integers, noise: Noise) -> tuple[Integers, Integers]:
+    """Return the candidate on whose share a number falls, and the place there; −1 is a miss."""
+    ends = np.cumsum(bounds, axis=1)
+    totals = ends[:, -1]
+    shift = np.uint64(64 - int(totals.max()).bit_length())
+    numbers = (noise.words(len(bounds)) >> shift).astype(np.int64)
+    found = np.minimum((ends <= numbers[:, None]).sum(axis=1), bounds.shape[1] - 1)
+    rows = np.arange(len(bounds))
+    places = numbers - (ends[rows, found] - bounds[rows, found])
+    return found, np.where(numbers < totals, places, -1)
+
+
+def _certain(bounds: Integers) -> Integers:
+    """Return `certain_weight` of every bound."""
+    return bounds - (bounds >> 14) - 4

@@ -1,0 +1,86 @@
+"""Choosing the event that tells two neighbouring data sets apart best.
+
+An event is "this released number is at least (or at most) that threshold". It is chosen on one half
+of the runs and judged on the other, so that the search does not flatter the result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpscreen.audit.bounds import certified_epsilon
+
+Array = NDArray[np.float64]
+
+# The search looks at this many thresholds a statistic; more would hardly find better ones.
+_THRESHOLDS = 200
+
+
+@dataclass(frozen=True)
+class Event:
+    """One side of a threshold on a released number; `first`: likely on the first data set."""
+
+    statistic: int
+    threshold: float
+    above: bool
+    first: bool
+
+    def count(self, outputs: Array) -> int:
+        """Return in how many runs the event happened."""
+        values = outputs[:, self.statistic]
+        happened = values >= self.threshold if self.above else values <= self.threshold
+        return int(np.count_nonzero(happened))
+
+    def epsilon(self, here: Array, there: Array, *, delta: float, confidence: float) -> float:
+        """Return the ε that the event certifies from runs on the two data sets."""
+        likely, unlikely = (here, there) if self.first else (there, here)
+        certified = certified_epsilon(
+            self.count(likely),
+            len(likely),
+            self.count(unlikely),
+            len(unlikely),
+            delta=delta,
+            confidence=confidence,
+        )
+        return float(certified)
+
+
+def best_event(here: Array, there: Array, *, delta: float, confidence: float) -> Event:
+    """Return the event that certifies most on these runs."""
+    found = (
+        _best_threshold(here, there, kind, delta=delta, confidence=confidence)
+        for kind in product(range(here.shape[1]), (True, False), (True, False))
+    )
+    return max(found, key=lambda pair: pair[0])[1]
+
+
+def _best_threshold(
+    here: Array, there: Array, kind: tuple[int, bool, bool], *, delta: float, confidence: float
+) -> tuple[float, Event]:
+    """Return the best threshold for one statistic, side and direction, with what it certifies."""
+    statistic, above, first = kind
+    likely, unlikely = (here, there) if first else (there, here)
+    values = np.unique(np.concatenate((here[:, statistic], there[:, statistic])))
+    places = np.unique(np.linspace(0, len(values) - 1, _THRESHOLDS).astype(int))
+    thresholds = values[places]
+    certified = certified_epsilon(
+        _counts(likely[:, statistic], thresholds, above),
+        len(likely),
+        _counts(unlikely[:, statistic], thresholds, above),
+        len(unlikely),
+        delta=delta,
+        confidence=confidence,
+    )
+    best = int(np.argmax(certified))
+    return float(certified[best]), Event(statistic, float(thresholds[best]), above, first)
+
+
+def _counts(values: Array, thresholds: Array, above: bool) -> NDArray[np.intp]:
+    ordered = np.sort(values)
+    if above:
+        return len(values) - np.searchsorted(ordered, thresholds, side="left")
+    return np.searchsorted(ordered, thresholds, side="right")
