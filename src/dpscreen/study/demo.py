@@ -42,7 +42,7 @@ def paper_data(kind: str, rng: np.random.Generator) -> Simulated:
 
 def contestants() -> dict[str, Callable[[], Any]]:
     """Return the methods of the demonstration, by the name they are shown under."""
-    private = {
+    private: dict[str, Any] = {
         "radius": RADIUS,
         "epsilon": EPSILON,
         "delta": DELTA,

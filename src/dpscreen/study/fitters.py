@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from dpscreen.estimators import _steps as steps
-from dpscreen.privacy import ZCDP, Accountant, Noise, sensitivity
+from dpscreen.privacy import ZCDP, Accountant, Noise
 from dpscreen.regression import (
     Design,
     Elimination,
     GramDesign,
+    LatticePoint,
     Point,
+    RelaxedRule,
     frank_wolfe,
     published_scores,
     steepest_vertex,
@@ -47,7 +49,7 @@ Fitter = Callable[[Problem, Noise, Recorder], Fit]
 
 # --- published: the paper's constants ---------------------------------------------------------
 
-Screening = Callable[[Accountant, Problem], Screen]
+Screening = Callable[[Accountant, Problem], Screen[Point]]
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Published:
         )
         return Fit(weights, screen.counts if screen else {})
 
-    def _choice(self, accountant: Accountant, problem: Problem) -> Choose:
+    def _choice(self, accountant: Accountant, problem: Problem) -> Choose[Point]:
         budget = problem.budget.optimisation if self.screening else problem.budget.total
         return steps.published_choice(
             accountant,
@@ -91,7 +93,7 @@ class Published:
 class Counted:
     """A screening step that counts how many coordinates it has set to zero."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen[Point]) -> None:
         self._screen = screen
         self.screened = 0
 
@@ -107,7 +109,7 @@ class Counted:
         return {"screened": float(self.screened)}
 
 
-def rnm(accountant: Accountant, problem: Problem) -> Screen:
+def rnm(accountant: Accountant, problem: Problem) -> Screen[Point]:
     """Screen as Algorithm 2 does."""
     return steps.published_rnm(
         accountant,
@@ -118,7 +120,7 @@ def rnm(accountant: Accountant, problem: Problem) -> Screen:
     )
 
 
-def uniform_zeroing(accountant: Accountant, problem: Problem) -> Screen:
+def uniform_zeroing(accountant: Accountant, problem: Problem) -> Screen[Point]:
     """Screen when Algorithm 2 does, but whichever coordinate chance names (erratum E7)."""
     screen = rnm(accountant, problem)
     n_features = problem.design.n_features
@@ -151,7 +153,7 @@ class Adp:
 
     when: When
 
-    def __call__(self, accountant: Accountant, problem: Problem) -> Screen:
+    def __call__(self, accountant: Accountant, problem: Problem) -> Screen[Point]:
         """Return the screening step."""
         return steps.published_adp(
             accountant,
@@ -168,7 +170,7 @@ class WithoutNoise:
 
     when: When
 
-    def __call__(self, _accountant: Accountant, problem: Problem) -> Screen:
+    def __call__(self, _accountant: Accountant, problem: Problem) -> Screen[Point]:
         """Return the screening step."""
         at = self.when.iterations(problem.n_iter)
 
@@ -292,7 +294,7 @@ def lasso(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fit:
 
 @dataclass(frozen=True)
 class Proven:
-    """Frank-Wolfe from zero with clipped sums and Gumbel noise, possibly screening.
+    """Frank-Wolfe from zero with clipped sums, exactly, and possibly screening.
 
     T = M/4 within [6, 200], where M = n√(2ρ)/ln(2d) measures how much signal ρ can carry. The clip
     is the target's standard deviation and B its largest |y|; both look at the data, as the paper's
@@ -309,7 +311,7 @@ class Proven:
         optimisation = limit * ((1 - self.screening_share) / n_iter)
         screening = limit * (self.screening_share / n_iter)
         weights = frank_wolfe(
-            problem.rows.paired,
+            problem.rows.lattice,
             zero_start(problem.design.n_features),
             radius=problem.radius,
             n_iter=n_iter,
@@ -326,27 +328,20 @@ def affordable_steps(limit: ZCDP, design: Design) -> int:
     return int(np.clip(round(signal / 4), 6, 200))
 
 
-def _proven_choice(accountant: Accountant, cost: ZCDP, problem: Problem) -> Choose:
-    return steps.proven_choice(
-        accountant,
-        cost,
-        clip=problem.rows.target_deviation,
-        residual_bound=sensitivity.residual_bound(
-            radius=problem.radius, target_bound=problem.rows.target_bound
-        ),
-    )
+def _proven_choice(accountant: Accountant, cost: ZCDP, problem: Problem) -> Choose[LatticePoint]:
+    rule = _rule(problem)
+    clip = min(problem.rows.target_deviation, rule.residual_bound)
+    return steps.proven_choice(accountant, cost, clip=clip)
 
 
-def _proven_rnm(accountant: Accountant, cost: ZCDP, problem: Problem) -> Screen:
+def _proven_rnm(accountant: Accountant, cost: ZCDP, problem: Problem) -> Screen[LatticePoint]:
     # The rule holds at every point of the ball, however that was chosen; only its own sums must
     # not be clipped (Lemma 6).
-    return steps.proven_rnm(
-        accountant,
-        problem.design,
-        cost,
-        radius=problem.radius,
-        target_bound=problem.rows.target_bound,
-    )
+    return steps.proven_rnm(accountant, problem.rows.lattice, cost, rule=_rule(problem))
+
+
+def _rule(problem: Problem) -> RelaxedRule:
+    return RelaxedRule(problem.radius, problem.rows.target_bound)
 
 
 def _proven_settings(problem: Problem, limit: ZCDP, n_iter: int) -> dict[str, Any]:

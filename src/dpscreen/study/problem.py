@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpscreen.privacy import Budget
-from dpscreen.regression import DenseDesign, GramDesign
+from dpscreen.regression import DenseDesign, GramDesign, LatticeDesign
 from dpscreen.study.metrics import Gram
-from dpscreen.study.paired import PairedDesign
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -49,9 +48,9 @@ class Rows:
         return GramDesign.from_rows(self.whole.X, self.whole.y)
 
     @cached_property
-    def paired(self) -> PairedDesign:
-        """Rows and Gram matrix together, for methods that clip."""
-        return PairedDesign(self.whole, self.folded)
+    def lattice(self) -> LatticeDesign:
+        """The rows on the lattice, for proven methods."""
+        return LatticeDesign.from_rows(self.whole.X, self.whole.y)
 
     @cached_property
     def moments(self) -> Gram:

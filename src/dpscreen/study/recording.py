@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpscreen.regression import Point, wolfe_gap
+from dpscreen.regression import wolfe_gap
+from dpscreen.regression.design import Position
 from dpscreen.study.problem import Problem
 
 MOST_POINTS = 200
@@ -31,7 +32,7 @@ class Recorder:
         """Return the callback for a run of this many iterations."""
         return Watcher(self, watched_iterations(n_iter) if self._wanted else frozenset())
 
-    def note(self, t: int, point: Point) -> None:
+    def note(self, t: int, point: Position) -> None:
         """Append one point to every curve."""
         self._curves["iteration"].append(t)
         for name in self._wanted:
@@ -43,17 +44,17 @@ class Recorder:
         """The curves with their iterations; empty if nothing was watched."""
         return self._curves if self._curves["iteration"] else {}
 
-    def _mse(self, point: Point) -> float:
-        return point.squared_error() / self._problem.design.n_rows
+    def _mse(self, point: Position) -> float:
+        return self._problem.mean_squared_error(point.weights)
 
-    def _kept_true(self, point: Point) -> float:
+    def _kept_true(self, point: Position) -> float:
         return float(np.mean(point.weights[self._problem.support] != 0))
 
-    def _kept_false(self, point: Point) -> float:
+    def _kept_false(self, point: Position) -> float:
         return float(np.mean(point.weights[~self._problem.support] != 0))
 
-    def _wolfe_gap(self, point: Point) -> float:
-        gradient = point.gradient()
+    def _wolfe_gap(self, point: Position) -> float:
+        gradient = self._problem.design.at(point.weights).gradient()
         slope = float(point.weights @ gradient)
         gap = wolfe_gap(slope, gradient, radius=self._problem.radius)
         return gap / self._problem.design.n_rows
@@ -66,7 +67,7 @@ class Watcher:
         self._recorder = recorder
         self._iterations = iterations
 
-    def __call__(self, t: int, point: Point) -> None:
+    def __call__(self, t: int, point: Position) -> None:
         """Note the iterate if its iteration is one of those kept."""
         if t in self._iterations:
             self._recorder.note(t, point)
