@@ -136,16 +136,18 @@ def test_a_few_draws(count):
     assert draws.dtype == np.int64
 
 
-@pytest.mark.parametrize("variance", [Fraction(0), Fraction(-1), Fraction(2**80), Fraction(10**30)])
+@pytest.mark.parametrize(
+    "variance", [Fraction(0), Fraction(-1), Fraction(2**110), Fraction(10**40)]
+)
 def test_a_variance_out_of_range_is_refused(variance):
-    with pytest.raises(ValueError, match="variance"):
+    with pytest.raises(ValueError, match="standard deviation"):
         discrete_gaussian(variance, 3, SeededNoise(1))
 
 
 def test_the_largest_variance_does_not_overflow():
-    draws = discrete_gaussian(Fraction(2**80) - Fraction(1, 3), 20_000, SeededNoise("largest"))
-    assert np.abs(draws).max() < 8 * 2**40
-    assert draws.std() == pytest.approx(2**40, rel=0.04)
+    draws = discrete_gaussian(Fraction(2**110) - Fraction(1, 3), 20_000, SeededNoise("largest"))
+    assert np.abs(draws).max() < 8 * 2**55
+    assert draws.std() == pytest.approx(2**55, rel=0.04)
 
 
 # --- the exact path and the margin -----------------------------------------------------------
@@ -218,10 +220,10 @@ def test_numpy_s_exponential_is_far_better_than_the_margin_asks():
 
 
 @given(
-    st.fractions(Fraction(1, 10**6), 2**80 - 1, max_denominator=10**6),
+    st.fractions(Fraction(1, 10**6), 2**110 - 1, max_denominator=10**6),
     st.floats(-1, 40).map(lambda z: max(z, -1.0)),
 )
-@example(Fraction(2**80) - Fraction(1, 3), 0.0)
+@example(Fraction(2**110) - Fraction(1, 3), 0.0)
 def test_the_exponents_of_the_acceptance_are_accurate(variance, z):
     # δx·exp(−x)·2^52 must be far below 2^12: within 8 is what the analysis promises.
     scale = module._laplace_scale(variance)

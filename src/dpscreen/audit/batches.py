@@ -80,17 +80,15 @@ def laplace_choices(mechanism: LaplaceNoisyMax, scores: Array, noise: Noise) -> 
 
 
 def exact_choices(mechanism: NoisyMax, scores: Integers, noise: Noise) -> Integers:
-    """Return the exact noisy maximum of every row of at most 512 scores.
+    """Return the exact noisy maximum of every row of scores.
 
     One word a row makes the proposal of `exponential_mechanism`, whose three steps these are.
     """
     from dpscreen.privacy import _kernels as kernels
 
     scale, n_bits = mechanism.scale_in_units, weight_bits(scores.shape[1])
-    rate, block = kernels.LOG2_E / float(scale), np.empty(1, dtype=np.int64)
     bounds = np.empty_like(scores)
-    for row, top in enumerate(scores.max(axis=1).tolist()):
-        kernels.upper_weights(scores[row], top, rate, n_bits, bounds[row], block)
+    kernels.upper_weights(scores, kernels.LOG2_E / float(scale), n_bits, bounds)
     found, places = _proposals(bounds, noise)
     sure = (places >= 0) & (places < _certain(bounds[np.arange(len(scores)), found]))
     for row in np.flatnonzero(~sure).tolist():

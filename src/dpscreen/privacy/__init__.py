@@ -16,7 +16,6 @@ from dpscreen.privacy.ledger import (
 from dpscreen.privacy.mechanisms import (
     DiscreteGaussian,
     GaussianVector,
-    GumbelNoisyMax,
     LaplaceNoisyMax,
     Mechanism,
     NoisyMax,
@@ -39,7 +38,6 @@ __all__ = [
     "BudgetRefused",
     "DiscreteGaussian",
     "GaussianVector",
-    "GumbelNoisyMax",
     "LaplaceNoisyMax",
     "LedgerBusy",
     "LedgerProblem",

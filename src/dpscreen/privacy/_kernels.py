@@ -22,38 +22,68 @@ BLOCK = 512
 LOG2_E = math.log2(math.e)
 
 
-@numba.njit(nogil=True, cache=True)
-def upper_weights(scores, top, rate, n_bits, bounds, blocks):
-    """Fill `bounds` with H_j and `blocks` with their sums over blocks; return the total.
+@numba.njit(inline="always")
+def upper_weight(top, score, rate, unit):
+    """Return H: a whole number that is certainly at least 2^B·exp((score − top)/β).
 
     Only IEEE +, −, × and floor are used, and integer shifts: no function whose last bits depend on
-    the platform. The factor 1 + 2^−16 outweighs all rounding and the polynomial's error together.
+    the platform. The factor 1 + 2^−16 in `unit` outweighs all rounding and the polynomial's error
+    together. The difference is taken in unsigned 64 bits, where it cannot overflow.
     """
-    unit = (1 + 2.0**-16) * 2.0**n_bits
+    below_top = np.float64(np.uint64(top) - np.uint64(score))
+    exponent = max(-rate * below_top, _LEAST_EXPONENT)
+    whole = np.floor(exponent)
+    f = exponent - whole
+    power = _C0 + f * (_C1 + f * (_C2 + f * (_C3 + f * (_C4 + f * (_C5 + f * _C6)))))
+    return ((np.int64(power * unit) + 1) >> np.int64(-whole)) + 1
+
+
+@numba.njit(inline="always")
+def weight_unit(n_bits):
+    """Return 2^B with the margin that makes H an upper bound."""
+    return (1 + 2.0**-16) * 2.0**n_bits
+
+
+@numba.njit(nogil=True, cache=True)
+def block_sums(scores, top, rate, n_bits, blocks):
+    """Fill `blocks` with the sums of H over blocks of candidates; return the total."""
+    unit = weight_unit(n_bits)
     total = np.int64(0)
     for block in range(blocks.size):
         first = block * BLOCK
-        last = min(first + BLOCK, scores.size)
-        for i in range(first, last):
-            exponent = max(-rate * np.float64(top - scores[i]), _LEAST_EXPONENT)
-            whole = np.floor(exponent)
-            f = exponent - whole
-            power = _C0 + f * (_C1 + f * (_C2 + f * (_C3 + f * (_C4 + f * (_C5 + f * _C6)))))
-            bounds[i] = ((np.int64(power * unit) + 1) >> np.int64(-whole)) + 1
-        blocks[block] = bounds[first:last].sum()
-        total += blocks[block]
+        share = np.int64(0)
+        for i in range(first, min(first + BLOCK, scores.size)):
+            share += upper_weight(top, scores[i], rate, unit)
+        blocks[block] = share
+        total += share
     return total
 
 
 @numba.njit(nogil=True, cache=True)
-def locate(bounds, blocks, number):
-    """Return the candidate whose share holds `number`, and the place within the share."""
+def locate(scores, top, rate, n_bits, blocks, number):
+    """Return the candidate whose share holds `number`, the place within the share, and its H.
+
+    The H of one block are computed again: keeping them all would cost more than it saves.
+    """
+    unit = weight_unit(n_bits)
     block = 0
     while number >= blocks[block]:
         number -= blocks[block]
         block += 1
-    index = block * BLOCK
-    while number >= bounds[index]:
-        number -= bounds[index]
-        index += 1
-    return index, number
+    first = block * BLOCK
+    for i in range(first, min(first + BLOCK, scores.size)):
+        bound = upper_weight(top, scores[i], rate, unit)
+        if number < bound:
+            return i, number, bound
+        number -= bound
+    raise ValueError("a block does not add up to its sum")
+
+
+@numba.njit(nogil=True, cache=True)
+def upper_weights(scores, rate, n_bits, bounds):
+    """Fill `bounds` with the H of many small selections, one a row."""
+    unit = weight_unit(n_bits)
+    for row in range(scores.shape[0]):
+        top = scores[row].max()
+        for i in range(scores.shape[1]):
+            bounds[row, i] = upper_weight(top, scores[row, i], rate, unit)

@@ -24,6 +24,7 @@ Booleans = NDArray[np.bool_]
 
 # A proposal of 60 standard deviations, which never happens, would still fit 64 bits.
 MOST_VARIANCE = 2**110
+LEAST_VARIANCE = Fraction(1, 10**300)
 _COIN_BITS = 52
 # 2^52·exp(−x) is off by a few units where x comes from a float64 division (docs/exactness.md).
 _MARGIN = 2.0**12
@@ -31,8 +32,8 @@ _MARGIN = 2.0**12
 
 def discrete_gaussian(variance: Fraction, count: int, noise: Noise) -> Integers:
     """Return `count` independent draws with parameter σ² = `variance`."""
-    if not 0 < variance < MOST_VARIANCE:
-        raise ValueError("noise this large (2^55 units) would overflow: the budget is too small.")
+    if not LEAST_VARIANCE < variance < MOST_VARIANCE:
+        raise ValueError("the standard deviation must lie between 1e-150 and 2^55 units.")
     draws = np.empty(count, dtype=np.int64)
     open_places = np.arange(count)
     while open_places.size:

@@ -22,6 +22,11 @@ def below_exponential(digits: int, n_digits: int, x: Fraction, noise: Noise) -> 
     """
     precision = 25
     while True:
+        if x >= n_digits:  # then exp(−x) < 2^−n_digits, and no exponential has to be written out
+            if digits:
+                return False
+            digits, n_digits = noise.word(), n_digits + 64
+            continue
         low, high = exponential_enclosure(x, precision)
         if digits + 1 <= low * 2**n_digits:
             return True

@@ -49,42 +49,6 @@ class Mechanism(Protocol[Released]):
 
 
 @dataclass(frozen=True)
-class GumbelNoisyMax:
-    """Index of the largest score after Gumbel noise: the exponential mechanism.
-
-    Requires    one row changes each score by at most `sensitivity`, and the changes of any two
-                scores differ by at most `score_range` (twice the sensitivity, if nothing better
-                has been proved)
-    Guarantees  range²/(8β²)-zCDP, β the scale                        (docs/privacy.md, Lemma 2)
-    """
-
-    sensitivity: float
-    score_range: float
-    scale: float
-    name = "Gumbel noisy max"
-
-    @classmethod
-    def of_cost(
-        cls, cost: ZCDP, *, sensitivity: float, score_range: float | None = None
-    ) -> GumbelNoisyMax:
-        """Return the selection with the least noise that costs no more than `cost`."""
-        span = 2 * sensitivity if score_range is None else score_range
-        scale = span / math.sqrt(8 * _positive(cost))
-        while cls(sensitivity, span, scale).cost > cost:
-            scale = math.nextafter(scale, math.inf)
-        return cls(sensitivity, span, scale)
-
-    @cached_property
-    def cost(self) -> ZCDP:
-        """Return range²/(8β²), exactly."""
-        return ZCDP(Fraction(self.score_range) ** 2 / (8 * Fraction(self.scale) ** 2))
-
-    def __call__(self, scores: Array, noise: Noise) -> int:
-        """Release the index of the noisy maximum."""
-        return int(np.argmax(scores + self.scale * noise.gumbel(scores.size)))
-
-
-@dataclass(frozen=True)
 class NoisyMax:
     """Index of the largest score after Gumbel noise: the exponential mechanism, sampled exactly.
 
@@ -97,12 +61,15 @@ class NoisyMax:
     sensitivity: float
     score_range: float
     scale: float
-    unit: float
+    unit: float = 1.0
     name = "noisy max (exponential mechanism)"
+
+    def __post_init__(self) -> None:
+        _check_numbers(self.sensitivity, self.score_range, self.scale, self.unit)
 
     @classmethod
     def of_cost(
-        cls, cost: ZCDP, *, sensitivity: float, unit: float, score_range: float | None = None
+        cls, cost: ZCDP, *, sensitivity: float, unit: float = 1.0, score_range: float | None = None
     ) -> NoisyMax:
         """Return the selection with the least noise that costs no more than `cost`."""
         span = 2 * sensitivity if score_range is None else score_range
@@ -139,6 +106,9 @@ class DiscreteGaussian:
     unit: float
     name = "discrete Gaussian vector"
 
+    def __post_init__(self) -> None:
+        _check_numbers(self.sensitivity, self.scale, self.unit)
+
     @classmethod
     def of_cost(cls, cost: ZCDP, *, sensitivity: float, unit: float) -> DiscreteGaussian:
         """Return the release with the least noise that costs no more than `cost`."""
@@ -163,6 +133,11 @@ def _positive(cost: ZCDP) -> float:
     if not cost.rho:
         raise ValueError("a noisy release cannot cost nothing.")
     return float(cost)
+
+
+def _check_numbers(*numbers: float) -> None:
+    if not all(math.isfinite(number) and number > 0 for number in numbers):
+        raise ValueError("sensitivity, scale and unit must be positive, finite numbers.")
 
 
 def _whole(values: Integers) -> Integers:

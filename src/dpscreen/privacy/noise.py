@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -37,9 +38,7 @@ class Noise(ABC):
     """Independent draws from the distributions that mechanisms need, in float64."""
 
     secure: ClassVar[bool]
-
-    def __init__(self) -> None:
-        self._spare: list[int] = []
+    _spare: Iterator[int] = iter(())
 
     @abstractmethod
     def words(self, count: int) -> Words:
@@ -52,9 +51,10 @@ class Noise(ABC):
 
     def word(self) -> int:
         """Return one uniform 64-bit word; they are made a few at a time."""
-        if not self._spare:
-            self._spare = self.words(128).tolist()
-        return self._spare.pop()
+        for word in self._spare:
+            return word
+        self._spare = iter(self.words(128).tolist())
+        return next(self._spare)
 
     def below(self, limit: int) -> int:
         """Return a whole number below `limit`, each with exactly the same probability."""
@@ -105,7 +105,6 @@ class SecureNoise(Noise):
     secure = True
 
     def __init__(self) -> None:
-        super().__init__()
         self._rekey()
 
     def __reduce__(self) -> tuple[type[SecureNoise], tuple[()]]:
@@ -128,7 +127,7 @@ class SecureNoise(Noise):
 
     def _check_owner(self) -> None:
         if self._forks != _forks:
-            self._spare = []
+            self._spare = iter(())
             self._rekey()
 
     def _rekey(self) -> None:
@@ -142,7 +141,6 @@ class SeededNoise(Noise):
     secure = False
 
     def __init__(self, seed: int | str) -> None:
-        super().__init__()
         self._generator = np.random.PCG64(_entropy(seed))
 
     @property

@@ -31,17 +31,24 @@ def exponential_mechanism(scores: Scores, scale: Fraction, noise: Noise) -> int:
     from dpscreen.privacy import _kernels as kernels  # compiled code: loaded when first needed
 
     top, n_bits = int(scores.max()), weight_bits(scores.size)
-    bounds = np.empty(scores.size, dtype=np.int64)
+    rate = kernels.LOG2_E / _workable(scale)
     blocks = np.empty(-(-scores.size // kernels.BLOCK), dtype=np.int64)
-    rate = kernels.LOG2_E / float(scale)
-    total = int(kernels.upper_weights(scores, top, rate, n_bits, bounds, blocks))
+    total = int(kernels.block_sums(scores, top, rate, n_bits, blocks))
     while True:
-        index, place = kernels.locate(bounds, blocks, noise.below(total))
-        if place < certain_weight(int(bounds[index])):
+        number = noise.below(total)
+        index, place, bound = kernels.locate(scores, top, rate, n_bits, blocks, number)
+        if place < certain_weight(int(bound)):
             return int(index)
         x = Fraction(top - int(scores[index])) / scale
         if below_exponential(int(place), n_bits, x, noise):
             return int(index)
+
+
+def _workable(scale: Fraction) -> float:
+    """Return the scale as a float, if scores divided by it can be told apart and stay finite."""
+    if not Fraction(1, 10**300) <= scale <= 10**300:
+        raise ValueError("the scale must be positive, and between 1e-300 and 1e300 units.")
+    return float(scale)
 
 
 def weight_bits(count: int) -> int:

@@ -53,7 +53,7 @@ def clipped_residuals(fit, target, scale, levels_per_unit, most, out):
     """
     for i in range(fit.size):
         level = np.rint((scale * np.float64(fit[i]) - target[i]) * levels_per_unit)
-        out[i] = np.int16(min(max(level, -most), most))
+        out[i] = np.int16(min(max(-most, level), most))  # in this order a NaN is clipped too
 
 
 @numba.njit(nogil=True, cache=True)
@@ -61,4 +61,4 @@ def fitted_levels(fit, scale, levels_per_unit, most, out):
     """Set out[i] to the fitted value scale·fit[i] in levels, rounded and clipped to ±most."""
     for i in range(fit.size):
         level = np.rint(scale * np.float64(fit[i]) * levels_per_unit)
-        out[i] = np.int16(min(max(level, -most), most))
+        out[i] = np.int16(min(max(-most, level), most))

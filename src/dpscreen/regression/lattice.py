@@ -39,12 +39,12 @@ FINE_GRAIN = 2**20
 LONGEST_WAY = 2**48
 _WEIGHT_BITS = 6
 # Below this many products a second thread costs more than it saves.
-_PARALLEL_PRODUCTS = 1_000_000
+_PARALLEL_PRODUCTS = 4_000_000
 
 
 def on_lattice(values: Array) -> Narrow:
-    """Return values of [−1, 1] as whole numbers of 1/2^14, truncated toward zero."""
-    return np.trunc(values * LEVELS).astype(np.int16)
+    """Return values, clipped to [−1, 1], as whole numbers of 1/2^14, truncated toward zero."""
+    return np.trunc(np.clip(values, -1.0, 1.0) * LEVELS).astype(np.int16)
 
 
 class LatticeDesign:
@@ -53,6 +53,8 @@ class LatticeDesign:
     def __init__(self, columns: Narrow, target: Array) -> None:
         if columns.shape[1] > MOST_ROWS:
             raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
+        if target.shape != columns.shape[1:]:
+            raise ValueError("there must be one target for every row.")
         self.columns = np.ascontiguousarray(columns)
         self.target = target
         self.n_features, self.n_rows = columns.shape
@@ -131,7 +133,7 @@ class LatticePoint:
             self._fit,
             self.design.target,
             self.scale / self._grain / LEVELS,
-            LEVELS / clip,
+            LEVELS / _workable(clip),
             float(LEVELS),
             self._levels,
         )
@@ -143,14 +145,13 @@ class LatticePoint:
 
         levels = np.empty(self.design.n_rows, dtype=np.int16)
         kernels.fitted_levels(
-            self._fit, self.scale / self._grain / LEVELS, LEVELS / bound, float(LEVELS), levels
+            self._fit,
+            self.scale / self._grain / LEVELS,
+            LEVELS / _workable(bound),
+            float(LEVELS),
+            levels,
         )
         return levels
-
-    def squared_error(self) -> float:
-        """Return ‖Xw − y‖² on the lattice, in float64: for studies on public data."""
-        residual = self.scale / self._grain / LEVELS * self._fit - self.design.target
-        return float(residual @ residual)
 
     def clipped_sums(self, clip: float) -> Integers:
         """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1)."""
@@ -166,7 +167,7 @@ def _sums(columns: Narrow, levels: Narrow) -> Integers:
         return out
     edges = np.linspace(0, len(columns), _threads() + 1).astype(int) // 4 * 4
     edges[-1] = len(columns)
-    pool = _pool(os.getpid())
+    pool = _pool()
     jobs = [
         pool.submit(kernels.column_sums, columns, levels, out, *part) for part in pairwise(edges)
     ]
@@ -180,8 +181,7 @@ def _threads() -> int:
 
 
 @cache
-def _pool(_process: int) -> ThreadPoolExecutor:
-    # One pool a process: the threads of a parent do not live on in a forked child.
+def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=_threads(), thread_name_prefix="dpscreen")
 
 
@@ -232,3 +232,15 @@ def exact_relaxed_scores(point: LatticePoint, squares: Integers, rule: RelaxedRu
     common = slope + floor(rule.kappa * (slope + int(size.max())) / 2)
     spread = (rule.weight * (squares + fit_square)) >> _WEIGHT_BITS
     return np.asarray(size + spread + common, dtype=np.int64)
+
+
+if hasattr(os, "register_at_fork"):
+    # The threads of a parent do not live on in a forked child.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def _workable(bound: float) -> float:
+    """Refuse a bound by which 2^14 cannot be divided without overflow; it is public."""
+    if not 1e-290 < bound < 1e290:
+        raise ValueError("clip and radius must lie between 1e-290 and 1e290.")
+    return bound
