@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import foundation
+from benchmarks import exactness, foundation
 
-BENCHMARKS = {"foundation": foundation.main}
+BENCHMARKS = {"foundation": foundation.main, "exactness": exactness.main}
 
 
 def main() -> None:
