@@ -103,9 +103,7 @@ def test_each_mechanism_has_a_line_with_sensitivity_scale_and_count():
     assert record == MechanismRecord(
         "a step", selection.name, 1.5, selection.scale, 4, float(4 * selection.cost)
     )
-    line = (
-        f"a step: {selection.name}, 4 times, sensitivity 1.5, noise scale {selection.scale:.4g}"
-    )
+    line = f"a step: {selection.name}, 4 times, sensitivity 1.5, noise scale {selection.scale:.4g}"
     assert line in " ".join(str(statement).split())
 
 
