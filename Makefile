@@ -33,8 +33,10 @@ lint: $(STAMP)
 test: lint  ## lint, types, import directions and the test suite
 	$(ONE_THREAD) $(BIN)/pytest -n 2 -q
 
-study: $(STAMP)  ## the slow statistical studies
+study: $(STAMP)  ## the slow tests, the full audit, and the study of the paper as a page
 	$(BIN)/pytest -m slow -q
+	$(BIN)/dpscreen audit --jobs 2 --save dpscreen-study
+	$(BIN)/dpscreen reproduce --out dpscreen-study
 
 bench: $(STAMP)  ## speed, as ratios measured side by side
 	$(BIN)/python -m benchmarks

@@ -11,5 +11,15 @@ false. Proven methods must survive it; the published calibration does not.
 
 from dpscreen.audit.audit import Finding, audit, audit_case
 from dpscreen.audit.cases import Case, all_cases
+from dpscreen.audit.store import AuditFileProblem, load_findings, save_findings
 
-__all__ = ["Case", "Finding", "all_cases", "audit", "audit_case"]
+__all__ = [
+    "AuditFileProblem",
+    "Case",
+    "Finding",
+    "all_cases",
+    "audit",
+    "audit_case",
+    "load_findings",
+    "save_findings",
+]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import json
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 from rich.table import Table
 
-from dpscreen.audit import Finding, all_cases, audit
+from dpscreen.audit import Finding, all_cases, audit, save_findings
 from dpscreen.cli import console
 
 
@@ -25,6 +26,11 @@ from dpscreen.cli import console
 )
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
 @click.option("--seed", help="Repeat the same audit; without it the noise is that of a release.")
+@click.option(
+    "--save",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the findings in this directory, for the page of `dpscreen reproduce`.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print findings as JSON.")
 def command(
     cases: tuple[str, ...],
@@ -32,6 +38,7 @@ def command(
     confidence: float,
     jobs: int,
     seed: str | None,
+    save: Path | None,
     as_json: bool,
 ) -> None:
     """Certify lower bounds on epsilon by telling neighbouring data sets apart.
@@ -44,7 +51,8 @@ def command(
     Examples:
       dpscreen audit
       dpscreen audit published-dp-fw dp-fw-one-hot --runs 5000
-      dpscreen audit --jobs 2 --json > audit.json
+      dpscreen audit --jobs 2 --json > findings.json
+      dpscreen audit --save dpscreen-study
     """
     _check(cases)
     log = console.messages()
@@ -58,6 +66,8 @@ def command(
             seed=seed,
             on_finding=lambda found: bar.update(task, advance=1, description=found.name),
         )
+    if save:
+        _save(findings, save)
     if as_json:
         click.echo(json.dumps([asdict(found) | _verdict(found) for found in findings], indent=2))
     else:
@@ -72,6 +82,14 @@ def _check(cases: tuple[str, ...]) -> None:
             close = difflib.get_close_matches(name, all_cases(), n=1)
             hint = f" Did you mean '{close[0]}'?" if close else ""
             raise click.UsageError(f"No case '{name}'.{hint} Cases: {', '.join(all_cases())}.")
+
+
+def _save(findings: list[Finding], directory: Path) -> None:
+    try:
+        path = save_findings(findings, directory)
+    except OSError as error:
+        raise click.ClickException(f"Cannot write to {directory}: {error.strerror}.") from None
+    click.echo(f"Findings: {path}", err=True)
 
 
 def _verdict(found: Finding) -> dict[str, object]:

@@ -15,6 +15,7 @@ from rich.console import Console
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
+    from dpscreen.audit import Finding
     from dpscreen.report.study import Report
     from dpscreen.study.results import ResultsProblem, ResultStore
     from dpscreen.study.runner import Progress, Skipped, StudyRun
@@ -196,7 +197,18 @@ def _report(store: ResultStore, run: StudyRun | None) -> Report:
         raise StudyError(f"there are no results in {store.directory}; run `dpscreen reproduce`")
     texts = dict.fromkeys(_without_place(problem, store) for problem in problems)
     left_out = tuple(_for_page(one) for one in skipped if one.data not in with_rows)
-    return Report(stored.rows, left_out, tuple(texts))
+    return Report(stored.rows, left_out, tuple(texts), _findings(store.directory))
+
+
+def _findings(directory: Path) -> tuple[Finding, ...]:
+    """Return what an audit left here; a damaged file is told and left out."""
+    from dpscreen.audit import AuditFileProblem, load_findings
+
+    try:
+        return load_findings(directory)
+    except AuditFileProblem as problem:
+        _say(f"{problem}.")
+        return ()
 
 
 def _absent() -> tuple[Skipped, ...]:

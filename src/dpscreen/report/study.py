@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from dpscreen.audit import Finding
 from dpscreen.report import evidence_tables as small
 from dpscreen.report.errata import Erratum, errata
 from dpscreen.report.figures import NUMBERS, FigureView, figure_view, write_figure
@@ -45,6 +46,7 @@ class Report:
     rows: Sequence[TrialRow]
     skipped: tuple[Skipped, ...] = ()
     problems: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @cached_property
     def index(self) -> RowIndex:
@@ -87,6 +89,11 @@ class Report:
         return small.theorem2_table(compare_theorem2(self.rows))
 
     @cached_property
+    def audit(self) -> Grid | None:
+        """What an audit certified."""
+        return small.audit_table(self.findings)
+
+    @cached_property
     def proven_settings(self) -> Grid | None:
         """What the proven methods ran with."""
         return small.proven_settings(self.index)
@@ -94,7 +101,7 @@ class Report:
     @cached_property
     def grids(self) -> tuple[Grid, ...]:
         """Every table there is."""
-        others = (self.r2, self.control, self.theorem2, self.proven_settings)
+        others = (self.r2, self.control, self.theorem2, self.audit, self.proven_settings)
         return (self.tally, *self.tables, *(grid for grid in others if grid is not None))
 
     @cached_property

@@ -1,0 +1,48 @@
+"""Findings on disk, beside the study's results, for the page to show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from dpscreen.audit.audit import Finding
+
+NAME = "audit.json"
+
+
+class AuditFileProblem(Exception):
+    """A file of findings cannot be used; the message says why."""
+
+
+def save_findings(findings: Sequence[Finding], directory: Path) -> Path:
+    """Write findings into a directory, in place of those of an earlier audit."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / NAME
+    fresh = path.with_name(NAME + ".new")
+    fresh.write_text(json.dumps([asdict(one) for one in findings], indent=1), encoding="utf-8")
+    fresh.replace(path)
+    return path
+
+
+def load_findings(directory: Path) -> tuple[Finding, ...]:
+    """Read the findings of a directory; none if there was no audit."""
+    path = directory / NAME
+    if not path.exists():
+        return ()
+    try:
+        return tuple(_finding(one) for one in json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, KeyError, UnicodeDecodeError):
+        raise AuditFileProblem(
+            f"{NAME} is not a file of findings; run `dpscreen audit --save` again"
+        ) from None
+
+
+def _finding(stored: dict[str, object]) -> Finding:
+    values = {field.name: stored[field.name] for field in fields(Finding)}
+    curve = values.pop("curve")
+    if not isinstance(curve, list):
+        raise TypeError("a curve is a list of pairs")
+    pairs = tuple((float(delta), float(epsilon)) for delta, epsilon in curve)
+    return Finding(**values, curve=pairs)  # type: ignore[arg-type]

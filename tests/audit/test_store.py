@@ -1,0 +1,24 @@
+"""Findings on disk."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpscreen.audit import AuditFileProblem, audit, load_findings, save_findings
+
+
+def test_findings_come_back_as_they_were(tmp_path):
+    findings = audit(["published-noisy-max"], runs=500, seed="store")
+    save_findings(findings, tmp_path / "new")
+    assert list(load_findings(tmp_path / "new")) == findings
+
+
+def test_no_audit_is_no_findings(tmp_path):
+    assert load_findings(tmp_path) == ()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '[{"name": "x"}]', "null", "\x00"])
+def test_a_damaged_file_is_told(tmp_path, text):
+    (tmp_path / "audit.json").write_text(text)
+    with pytest.raises(AuditFileProblem, match="audit"):
+        load_findings(tmp_path)
