@@ -7,6 +7,15 @@ import math
 import numba
 import numpy as np
 
+
+def compiled(function):
+    """Compile, and keep the result on disk where there is a place to keep it."""
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # neither the installation nor the user's cache can be written to
+        return numba.njit(nogil=True)(function)
+
+
 # Degree-6 polynomial for 2^f on [0, 1], within 2^−28 of it; a test checks the bound.
 _C0, _C1, _C2, _C3, _C4, _C5, _C6 = (
     1.0000000025307452,
@@ -44,7 +53,7 @@ def weight_unit(n_bits):
     return (1 + 2.0**-16) * 2.0**n_bits
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def block_sums(scores, top, rate, n_bits, blocks):
     """Fill `blocks` with the sums of H over blocks of candidates; return the total."""
     unit = weight_unit(n_bits)
@@ -59,7 +68,7 @@ def block_sums(scores, top, rate, n_bits, blocks):
     return total
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def locate(scores, top, rate, n_bits, blocks, number):
     """Return the candidate whose share holds `number`, the place within the share, and its H.
 
@@ -79,7 +88,7 @@ def locate(scores, top, rate, n_bits, blocks, number):
     raise ValueError("a block does not add up to its sum")
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def upper_weights(scores, rate, n_bits, bounds):
     """Fill `bounds` with the H of many small selections, one a row."""
     unit = weight_unit(n_bits)

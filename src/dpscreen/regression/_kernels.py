@@ -10,7 +10,15 @@ import numba
 import numpy as np
 
 
-@numba.njit(nogil=True, cache=True)
+def compiled(function):
+    """Compile, and keep the result on disk where there is a place to keep it."""
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # neither the installation nor the user's cache can be written to
+        return numba.njit(nogil=True)(function)
+
+
+@compiled
 def column_sums(columns, levels, out, first, last):
     """Set out[j] = Σ_i columns[j, i]·levels[i] for first ≤ j < last, four columns at a time.
 
@@ -38,14 +46,14 @@ def column_sums(columns, levels, out, first, last):
         j += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def add_column(fit, column, amount):
     """Add amount·column to the fit, in whole numbers."""
     for i in range(fit.size):
         fit[i] += amount * np.int64(column[i])
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def clipped_residuals(fit, target, scale, levels_per_unit, most, out):
     """Set out[i] to the residual scale·fit[i] − target[i] in levels, rounded and clipped to ±most.
 
@@ -56,7 +64,7 @@ def clipped_residuals(fit, target, scale, levels_per_unit, most, out):
         out[i] = np.int16(min(max(-most, level), most))  # in this order a NaN is clipped too
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def fitted_levels(fit, scale, levels_per_unit, most, out):
     """Set out[i] to the fitted value scale·fit[i] in levels, rounded and clipped to ±most."""
     for i in range(fit.size):
