@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numba
 import pytest
 
@@ -18,5 +20,5 @@ def test_no_place_for_a_cache_is_no_obstacle(kernels, monkeypatch):
             raise RuntimeError("cannot cache function: no locator available")
         return real(nogil=nogil)
 
-    monkeypatch.setattr(numba, "njit", nowhere)
+    monkeypatch.setattr(kernels, "numba", SimpleNamespace(njit=nowhere))
     assert kernels.compiled(lambda x: x + 1)(2) == 3
