@@ -25,7 +25,13 @@ HERE = Path(__file__).parent
 def finished(tmp_path_factory):
     """The tiny study, run once with two workers."""
     store = ResultStore(tmp_path_factory.mktemp("two"))
-    return store, run(store=store, trials=3, jobs=2, experiments=experiments())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MKL_NUM_THREADS", raising=False)
+        patch.setenv("OMP_NUM_THREADS", "3")
+        done = run(store=store, trials=3, jobs=2, experiments=experiments())
+        assert "MKL_NUM_THREADS" not in os.environ, "the environment is left as it was"
+        assert os.environ["OMP_NUM_THREADS"] == "3"
+    return store, done
 
 
 def test_every_planned_row_is_there_and_in_the_file(finished):
@@ -204,10 +210,6 @@ def test_a_vanished_worker_is_told(tmp_path):
             trials=1,
             experiments=experiments_with(tiny_study.vanish),
         )
-
-
-def test_the_environment_is_left_as_it_was(finished):
-    assert "MKL_NUM_THREADS" not in os.environ
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
