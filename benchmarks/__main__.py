@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import exactness, foundation
+from benchmarks import exactness, foundation, private_lasso
 
-BENCHMARKS = {"foundation": foundation.main, "exactness": exactness.main}
+BENCHMARKS = {
+    "foundation": foundation.main,
+    "exactness": exactness.main,
+    "private-lasso": private_lasso.main,
+}
 
 
 def main() -> None:

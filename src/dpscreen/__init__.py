@@ -13,6 +13,7 @@ _HOMES = {
     "ADPScreen": "dpscreen.estimators",
     "DPFrankWolfe": "dpscreen.estimators",
     "FrankWolfeLasso": "dpscreen.estimators",
+    "PrivateLasso": "dpscreen.estimators",
     "RNMScreen": "dpscreen.estimators",
     "BudgetRefused": "dpscreen.privacy.ledger",
     "PrivacyLedger": "dpscreen.privacy.ledger",
@@ -26,6 +27,7 @@ __all__ = [
     "DPFrankWolfe",
     "FrankWolfeLasso",
     "PrivacyLedger",
+    "PrivateLasso",
     "PublishedCalibrationWarning",
     "RNMScreen",
     "SeededNoiseWarning",
@@ -34,7 +36,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from dpscreen.estimators import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen
+    from dpscreen.estimators import (
+        ADPScreen,
+        DPFrankWolfe,
+        FrankWolfeLasso,
+        PrivateLasso,
+        RNMScreen,
+    )
     from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger
     from dpscreen.privacy.notices import (
         PublishedCalibrationWarning,

@@ -2,5 +2,6 @@
 
 from dpscreen.estimators._lasso import FrankWolfeLasso
 from dpscreen.estimators._private import ADPScreen, DPFrankWolfe, RNMScreen
+from dpscreen.estimators._private_lasso import PrivateLasso
 
-__all__ = ["ADPScreen", "DPFrankWolfe", "FrankWolfeLasso", "RNMScreen"]
+__all__ = ["ADPScreen", "DPFrankWolfe", "FrankWolfeLasso", "PrivateLasso", "RNMScreen"]

@@ -1,0 +1,160 @@
+"""The solver that takes whole gradients: Gaussian noise, hard thresholding, private line search.
+
+A gradient costs as much as ν² selections, ν the rows' L2 norm, and moves all weights at once. That
+pays where rows are short and features nearly uncorrelated. Lemmas: docs/private-lasso.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpscreen.estimators import _private_lasso_rules as rules
+from dpscreen.estimators._private_lasso_purse import Purse
+from dpscreen.estimators._private_lasso_task import Solution, Task, intercept_move, rescaled
+from dpscreen.privacy import ZCDP, DiscreteGaussian, NoisyMax, sensitivity
+from dpscreen.privacy.quantiles import release_cell
+from dpscreen.regression.lattice import LEVELS, UNITS, LatticePoint
+from dpscreen.regression.thresholding import (
+    capped_loss,
+    hard_threshold,
+    rows_within,
+    squared_lengths,
+    thresholded_steps,
+)
+
+Array = NDArray[np.float64]
+
+
+def rows_fill_the_norm(task: Task, row_norm: float) -> bool:
+    """Release whether nine rows in ten are nearly as long as declared: a count, moved by one."""
+    shortest = math.floor((rules.FULL_LENGTH * row_norm) ** 2 * UNITS)
+    long = squared_lengths(task.design, task.n_features) >= shortest
+    noisy, _ = task.purse.release_sum(
+        int(np.count_nonzero(long)),
+        most=1,
+        bound=1.0,
+        cost=task.purse.share(rules.ROWS_SHARE),
+        purpose="how many rows are long",
+    )
+    return rules.gradients_pay(noisy, task.regime.n_rows)
+
+
+def release_row_norm(task: Task) -> float:
+    """Release a bound on rows' norms: the upper edge of the cell that holds their median."""
+    edges = np.sqrt(task.n_features) * 2.0 ** (np.arange(-32, 1) / 4)
+    lengths = np.sqrt(squared_lengths(task.design, task.n_features)) / LEVELS
+    cell = release_cell(
+        task.purse.accountant,
+        lengths,
+        np.concatenate(([0.0], edges[:-1], [math.inf])),
+        cost=task.purse.share(rules.target_share(task.regime)),
+        purpose="the rows' norm",
+    )
+    return float(edges[cell])
+
+
+def solve_noisy_gradient(task: Task) -> Solution:
+    """Take a few gradients with Gaussian noise, threshold at the noise, search each step length."""
+    row_norm = task.choices.row_norm or release_row_norm(task)
+    run = GradientRun(task, row_norm)
+    weights = np.zeros(task.design.n_features)
+    for k in range(run.n_iter):
+        weights = run.improved(k, weights)
+    return run.finish(weights)
+
+
+class GradientRun:
+    """One fit by noisy gradients: what each release costs, and the scale on the way."""
+
+    def __init__(self, task: Task, row_norm: float) -> None:
+        self._task = task
+        self._row_norm = row_norm
+        self._rows = rows_within(task.design, task.n_features, row_norm)
+        self._deviation = task.deviation
+        self._entered = np.zeros(task.n_features, dtype=bool)
+        self.n_iter = task.choices.n_iter or rules.n_gradients(task.regime, row_norm)
+        self._set_costs(task.purse)
+
+    def _set_costs(self, purse: Purse) -> None:
+        fewer = min(1.0, rules.MOST_GRADIENTS / self.n_iter)
+        self._line_cost = purse.share(fewer * rules.LINE_SHARE)
+        self._rescale_cost = purse.share(fewer * rules.rescale_share(purse.regime))
+        self._intercept_cost = purse.share(rules.INTERCEPT_SHARE) / self.n_iter
+        reserved = self.n_iter * self._line_cost + (self.n_iter - 1) * self._rescale_cost
+        if self._task.choices.intercept:
+            reserved += self.n_iter * self._intercept_cost
+        self._gradient_cost = ZCDP(purse.remaining.rho - reserved.rho) / self.n_iter
+
+    def improved(self, k: int, weights: Array) -> Array:
+        """Return the weights after one more gradient."""
+        point = self._at(weights)
+        if k > 0:
+            self._deviation = rescaled(self._task, point, self._deviation, self._rescale_cost)
+        clip = self._task.choices.clip or self._deviation / rules.GAUSSIAN
+        weights = point.weights
+        if self._task.choices.intercept:
+            weights[-1] += intercept_move(self._task, point, clip, self._intercept_cost)
+        return self._searched(weights, point, clip)
+
+    def finish(self, weights: Array) -> Solution:
+        """Drop what is small and return the rest."""
+        task, d = self._task, self._task.n_features
+        middle = math.sqrt(task.deviation * self._deviation)
+        weights = weights.copy()
+        weights[:d] = hard_threshold(weights[:d], task.smallest_weight(middle))
+        return Solution(weights, self.n_iter, None, self._deviation)
+
+    def _at(self, weights: Array) -> LatticePoint:
+        return self._task.design.at(weights, scale=self._task.deviation)
+
+    def _searched(self, weights: Array, point: LatticePoint, clip: float) -> Array:
+        """Return the best of several steps along one noisy gradient."""
+        d = self._task.n_features
+        gradient, noise = self._release_gradient(point, clip)
+        curvature = self._task.spread**2 * self._task.regime.n_rows
+        level = rules.threshold(d) * noise / curvature
+        steps = thresholded_steps(weights[:d], -gradient / curvature, rules.LENGTHS, level=level)
+        most = rules.LARGEST_WEIGHT * self._task.deviation
+        steps = [self._admitted(np.clip(step, -most, most)) for step in steps]
+        tried = [np.append(step, weights[d:]) for step in steps]
+        best = tried[self._release_best(tried)]
+        self._entered |= best[:d] != 0
+        return best
+
+    def _release_gradient(self, point: LatticePoint, clip: float) -> tuple[Array, float]:
+        """Release Σψ_c(r_i)x_i over the shortened rows, floored to c/2^14 (Lemmas 1 and 13)."""
+        change = sensitivity.clipped_gradient_l2(clip=clip, row_norm=self._row_norm)
+        rounding = math.sqrt(self._task.n_features) * clip / LEVELS
+        mechanism = DiscreteGaussian.of_cost(
+            self._gradient_cost,
+            sensitivity=(change + rounding) * (1 + 1e-12),
+            unit=clip / LEVELS,
+        )
+        sums = self._rows.sums(point.residual_levels(clip)) // LEVELS
+        release = self._task.purse.accountant.release
+        return release(mechanism, sums, purpose="noisy gradient"), mechanism.scale
+
+    def _admitted(self, weights: Array) -> Array:
+        """Return the weights of features that entered before, and of the largest new ones.
+
+        Together at most `max_features` (Lemma 7).
+        """
+        limit = self._task.choices.max_features
+        if limit is None:
+            return weights
+        rank = np.lexsort((-np.abs(weights), ~self._entered))
+        admitted = np.zeros_like(weights)
+        admitted[rank[:limit]] = weights[rank[:limit]]
+        return admitted
+
+    def _release_best(self, tried: list[Array]) -> int:
+        """Release the step of least capped loss: a row adds to every loss, at most 1 (Lemma 14)."""
+        cap = rules.LOSS_CAP * self._deviation / rules.GAUSSIAN
+        scores = np.array([-capped_loss(self._at(weights), cap) for weights in tried])
+        mechanism = NoisyMax.of_cost(
+            self._line_cost, sensitivity=1.0, score_range=1.0, unit=1 / LEVELS
+        )
+        return self._task.purse.accountant.release(mechanism, scores, purpose="step length")

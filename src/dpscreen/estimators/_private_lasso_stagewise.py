@@ -1,0 +1,134 @@
+"""The solvers that select: private stagewise, and clipped private Frank-Wolfe.
+
+Each fixes from public and released numbers what every one of its releases costs, then runs, and
+spends all that is left of the budget. Lemmas: docs/private-lasso.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpscreen.estimators import _private_lasso_rules as rules
+from dpscreen.estimators._private_lasso_task import (
+    Entrants,
+    Selector,
+    Solution,
+    Task,
+    intercept_move,
+    rescaled,
+)
+from dpscreen.privacy import ZCDP
+from dpscreen.regression import Vertex, frank_wolfe, zero_start
+from dpscreen.regression.lattice import LatticePoint
+from dpscreen.regression.stagewise import Path, decaying_grains, grain_size, stagewise
+
+Array = NDArray[np.float64]
+
+MOST_GRAINS = 2.0**40
+"""How far the intercept moves at most: beyond, with a tiny radius, whole numbers would overflow."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many steps there are, when estimates are renewed, and what each release costs."""
+
+    n_iter: int
+    rescale_at: frozenset[int]
+    rescale_cost: ZCDP
+    intercept_at: frozenset[int]
+    intercept_cost: ZCDP
+    step_cost: ZCDP
+
+    @classmethod
+    def of(cls, task: Task) -> Plan:
+        """Divide what is left of the budget."""
+        regime, choices, n_iter = task.regime, task.choices, task.n_steps
+        when = () if choices.clip else rules.rescale_times(regime)
+        rescale_at = rules.at_steps(when, n_iter) - {n_iter}
+        when = rules.intercept_times(regime) if choices.intercept else ()
+        intercept_at = rules.at_steps(when, n_iter)
+        rescale_cost = task.purse.share(rules.rescale_share(regime))
+        intercept_cost = task.purse.share(rules.INTERCEPT_SHARE) / max(1, len(intercept_at))
+        reserved = len(rescale_at) * rescale_cost + len(intercept_at) * intercept_cost
+        step_cost = ZCDP(task.purse.remaining.rho - reserved.rho) / n_iter
+        return cls(n_iter, rescale_at, rescale_cost, intercept_at, intercept_cost, step_cost)
+
+
+class StagewiseRun:
+    """The private side of the stagewise loop: who chooses, and what is renewed on the way."""
+
+    def __init__(self, task: Task, plan: Plan) -> None:
+        self._task = task
+        self._plan = plan
+        self.deviation = task.deviation
+        entrants = Entrants(task.n_features, task.n_features, task.choices.max_features)
+        self._selector = Selector(task.purse, entrants, plan.step_cost, purpose="stagewise step")
+        self._selector.clip_at(task.clip(self.deviation))
+
+    def choose(self, t: int, point: LatticePoint) -> Vertex:
+        """Renew estimates when they are due, then choose."""
+        if t in self._plan.rescale_at:
+            self._rescale(point)
+        self.centre(t, point)
+        return self._selector.choose(point)
+
+    def centre(self, t: int, point: LatticePoint) -> None:
+        """Move the intercept, if that is due before step t."""
+        if t in self._plan.intercept_at:
+            clip = rules.intercept_clip(self._selector.clip, self.deviation)
+            cost = self._plan.intercept_cost
+            move = intercept_move(self._task, point, clip, cost)
+            grains = round(rules.clamp(move / point.scale, -MOST_GRAINS, MOST_GRAINS))
+            point.add(self._task.n_features, grains)
+
+    def _rescale(self, point: LatticePoint) -> None:
+        self.deviation = rescaled(self._task, point, self.deviation, self._plan.rescale_cost)
+        self._selector.clip_at(self._task.clip(self.deviation))
+
+
+def solve_stagewise(task: Task) -> Solution:
+    """Take small steps along signed features, each chosen by a noisy maximum."""
+    plan = Plan.of(task)
+    run = StagewiseRun(task, plan)
+    grain = grain_size(first_step=task.first_step(plan.n_iter), n_iter=plan.n_iter)
+    point = LatticePoint(task.design, grain)
+    path = stagewise(point, decaying_grains(plan.n_iter), choose=run.choose)
+    _drop_small(point, task, run.deviation)
+    run.centre(plan.n_iter, point)
+    return Solution(point.weights, plan.n_iter, path, run.deviation)
+
+
+def _drop_small(point: LatticePoint, task: Task, deviation: float) -> None:
+    weights = point.weights[: task.n_features]
+    for feature in np.flatnonzero(np.abs(weights) < task.smallest_weight(deviation)):
+        point.zero(int(feature))
+
+
+def solve_frank_wolfe(task: Task) -> Solution:
+    """Run clipped DP-FW; the constant is one more candidate, inside the ball (Lemma 10)."""
+    n_iter, n_candidates = task.n_steps, task.design.n_features
+    radius = task.choices.radius or task.first_step(n_iter) * (n_iter + 1) / 2
+    entrants = Entrants(n_candidates, task.n_features, task.choices.max_features)
+    cost = task.purse.remaining / n_iter
+    selector = Selector(task.purse, entrants, cost, purpose="Frank-Wolfe step")
+    selector.clip_at(task.clip(task.deviation))
+    chosen: list[Vertex] = []
+
+    def choose(point: LatticePoint) -> Vertex:
+        chosen.append(selector.choose(point))
+        return chosen[-1]
+
+    start = zero_start(n_candidates)
+    weights = frank_wolfe(task.design, start, radius=radius, n_iter=n_iter, choose=choose)
+    return Solution(weights, n_iter, _vertex_path(chosen, radius), task.deviation)
+
+
+def _vertex_path(chosen: list[Vertex], radius: float) -> Path:
+    """Return the path as the last iterate weighs it: step t counts 2λ(t+1)/((T+1)(T+2))."""
+    n_iter = len(chosen)
+    steps = 2 * radius * np.arange(2, n_iter + 2) / ((n_iter + 1) * (n_iter + 2))
+    features, signs = np.array(chosen, dtype=np.int64).T
+    return Path(features, signs, steps)

@@ -1,0 +1,89 @@
+"""Where a bulk of private numbers lies: quantiles of one column, and of many columns at once.
+
+Both count rows on either side of public thresholds. With the quantile a fraction p/r, the counts
+r·#{below} − p·n are whole numbers, so sensitivities and noise are exact; n enters them as data and
+need not be public. Proofs: docs/private-lasso.md, Lemmas 11 and 12.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpscreen.privacy.accountant import Accountant
+from dpscreen.privacy.mechanisms import DiscreteGaussian, NoisyMax
+from dpscreen.privacy.zcdp import ZCDP
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Excess = Callable[[Array], Integers]
+"""Thresholds, one for each column, to r·#{values at or below} − p·n of each column."""
+
+MEDIAN = Fraction(1, 2)
+
+
+def excess_change(quantile: Fraction) -> int:
+    """Return how far one row moves r·#{below} − p·n: max(p, r − p) (Lemma 11)."""
+    part, whole = quantile.as_integer_ratio()
+    return max(part, whole - part)
+
+
+def cell_scores(values: Array, edges: Array, *, quantile: Fraction = MEDIAN) -> Integers:
+    """Score each cell [g_k, g_{k+1}) by how many rows it is away from holding the quantile.
+
+    u_k = −max(r·#{v < g_k} − p·n, p·n − r·#{v < g_{k+1}}, 0). One row moves it by at most
+    max(p, r − p), up or down (Lemma 11).
+    """
+    part, whole = quantile.as_integer_ratio()
+    below = np.searchsorted(np.sort(values), edges).astype(np.int64)
+    excess = whole * below - part * values.size
+    return -np.maximum(np.maximum(excess[:-1], -excess[1:]), 0)
+
+
+def release_cell(
+    accountant: Accountant,
+    values: Array,
+    edges: Array,
+    *,
+    cost: ZCDP,
+    purpose: str,
+    quantile: Fraction = MEDIAN,
+) -> int:
+    """Release the cell that holds the quantile, by noisy max (Lemmas 2 and 11)."""
+    change = float(excess_change(quantile))
+    mechanism = NoisyMax.of_cost(cost, sensitivity=change, unit=1.0)
+    scores = cell_scores(values, edges, quantile=quantile)
+    return accountant.release(mechanism, scores, purpose=purpose)
+
+
+def release_search(
+    accountant: Accountant,
+    excess: Excess,
+    low: Array,
+    high: Array,
+    *,
+    change: float,
+    levels: int,
+    cost: ZCDP,
+    purpose: str,
+) -> Array:
+    """Release a quantile of every column by a noisy binary search, all columns at once.
+
+    Each level releases the excess at the middles, which one row moves by at most `change` in L2
+    (Lemma 12). The middles depend on earlier releases only.
+    """
+    mechanism = DiscreteGaussian.of_cost(cost / levels, sensitivity=change, unit=1.0)
+    for _ in range(levels):
+        middle = low / 2 + high / 2
+        above = accountant.release(mechanism, excess(middle), purpose=purpose) < 0
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return low / 2 + high / 2
+
+
+def columns_change(n_columns: int, quantile: Fraction) -> float:
+    """Return how far one row moves the excess of d columns in L2: max(p, r − p)·√d (Lemma 12)."""
+    return math.nextafter(excess_change(quantile) * math.sqrt(n_columns), math.inf)
