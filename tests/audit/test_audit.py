@@ -33,6 +33,7 @@ SMALL = {
     "dp-fw-intercept": 2_000,
     "rnm-screening": 400,
     "adp-screening": 200,
+    "private-lasso": 150,
     "noisy-max": 4_000,
     "gaussian": 4_000,
     "weak-noisy-max": 40_000,

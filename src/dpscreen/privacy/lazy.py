@@ -22,7 +22,8 @@ def below_exponential(digits: int, n_digits: int, x: Fraction, noise: Noise) -> 
     """
     precision = 25
     while True:
-        if x >= n_digits > 0:  # then exp(−x) < 2^−n_digits, and no exponential has to be written out
+        if x >= n_digits > 0:
+            # Then exp(−x) < 2^−n_digits, and a huge exponential need not be written out.
             if digits:
                 return False
             digits, n_digits = noise.word(), n_digits + 64
