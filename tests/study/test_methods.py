@@ -70,7 +70,12 @@ def test_one_call_adds_a_method(monkeypatch):
     monkeypatch.setattr(methods, "METHODS", dict(METHODS))
     flagship = Method("flagship", "Flagship", fitters.np_fw, "proven", random=True)
     assert methods.register(flagship) is methods.METHODS["flagship"]
-    assert methods.proven_names() == ("proven-dp-fw", "proven-rnm-screen", "flagship")
+    assert methods.proven_names() == (
+        "proven-dp-fw",
+        "proven-rnm-screen",
+        "private-lasso",
+        "flagship",
+    )
     with pytest.raises(ValueError, match="already a method 'flagship'"):
         methods.register(flagship)
 

@@ -80,7 +80,7 @@ def test_an_item_runs_only_what_it_needs():
     jobs = plan(find_items(["table1", "figure2"]), 2, all_experiments())
     assert {job.experiment.suite for job in jobs} == {"synthetic", "real"}
     real = {name for job in jobs if job.experiment.suite == "real" for name in job.methods}
-    assert real == {"rnm-screen", "proven-dp-fw", "proven-rnm-screen"}
+    assert real == {"rnm-screen", "proven-dp-fw", "proven-rnm-screen", "private-lasso"}
 
 
 def test_items_are_found_by_name_once_and_all_by_default():

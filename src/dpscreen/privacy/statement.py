@@ -35,7 +35,7 @@ class MechanismRecord:
     def __str__(self) -> str:
         cost = "" if self.rho is None else f", rho {self.rho:.4g}"
         return (
-            f"{self.purpose}: {self.name}, {self.count} times, "
+            f"{self.purpose}: {self.name}, {_times(self.count)}, "
             f"sensitivity {self.sensitivity:.4g}, noise scale {self.scale:.4g}{cost}"
         )
 
@@ -122,6 +122,10 @@ class PrivacyStatement:
         if self.secure_noise:
             return promise
         return "NOT PRIVATE: the noise was seeded. With secure noise this would be " + promise
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _wrapped(line: str) -> str:

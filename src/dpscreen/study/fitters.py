@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dpscreen.estimators import PrivateLasso
 from dpscreen.estimators import _steps as steps
 from dpscreen.privacy import ZCDP, Accountant, Noise
 from dpscreen.regression import (
@@ -351,3 +353,24 @@ def _proven_settings(problem: Problem, limit: ZCDP, n_iter: int) -> dict[str, An
         "clip": problem.rows.target_deviation,
         "target_bound": problem.rows.target_bound,
     }
+
+
+def private_lasso(problem: Problem, noise: Noise, _recorder: Recorder) -> Fit:
+    """Fit `PrivateLasso` with its own rules; only |y| ≤ B looks at the data (erratum E8).
+
+    Its error is that of its predictions: it has an intercept, and clips features as it was fitted.
+    """
+    X, y, bound = problem.rows.whole.X, problem.rows.whole.y, problem.rows.target_bound
+    budget = problem.budget.total
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the study's seeds and of the paper's δ = 1/n
+        model = PrivateLasso(
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            feature_bounds=(-1, 1),
+            target_bounds=(-bound, bound),
+            random_state=noise,
+        ).fit(X, y)
+    error = float(np.mean((model.predict(X) - y) ** 2))
+    settings = {"n_iter": model.n_iter_, "rho": model.privacy_.rho, "target_bound": bound}
+    return Fit(model.coef_, {"mse": error}, settings)

@@ -22,6 +22,7 @@ from dpscreen.study.fitters import (
     np_fw,
     oracle_k,
     preselect_k,
+    private_lasso,
     rnm,
     uniform_zeroing,
 )
@@ -135,3 +136,10 @@ _add("np-fw-adp-last", "NP-FW, ADP last", Steepest(Adp(LAST)), "not private")
 
 _add("proven-dp-fw", "Proven DP-FW", Proven(Fraction(0)), "proven", note=E8)
 _add("proven-rnm-screen", "Proven RNM-Screen", Proven(SCREENING_SHARE), "proven", note=E8)
+_add(
+    "private-lasso",
+    "PrivateLasso",
+    private_lasso,
+    "proven",
+    note="Every setting follows its own rules; only |y| ≤ B is taken from the data (erratum E8).",
+)
