@@ -46,9 +46,10 @@ def exponential_mechanism(scores: Scores, scale: Fraction, noise: Noise) -> int:
 
 def _workable(scale: Fraction) -> float:
     """Return the scale as a float, if scores divided by it can be told apart and stay finite."""
-    if not Fraction(1, 10**300) <= scale <= 10**300:
+    number = float(scale)
+    if not 1e-300 <= number <= 1e300:
         raise ValueError("the scale must be positive, and between 1e-300 and 1e300 units.")
-    return float(scale)
+    return number
 
 
 def weight_bits(count: int) -> int:
