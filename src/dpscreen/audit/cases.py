@@ -372,7 +372,7 @@ def _weakened() -> list[Case]:
             CLAIM,
             ProvenFrankWolfe(ONE_HOT, weaken=1.5),
             stands=False,
-            runs=100_000,
+            runs=200_000,
         ),
         Case(
             "weak-noisy-max",
@@ -380,7 +380,7 @@ def _weakened() -> list[Case]:
             CLAIM,
             _noisy_max(1.5),
             stands=False,
-            runs=100_000,
+            runs=200_000,
         ),
         Case(
             "weak-gaussian",
@@ -388,6 +388,6 @@ def _weakened() -> list[Case]:
             CLAIM,
             _gaussian(1.5),
             stands=False,
-            runs=100_000,
+            runs=200_000,
         ),
     ]
