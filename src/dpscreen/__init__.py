@@ -20,6 +20,8 @@ _HOMES = {
     "PublishedCalibrationWarning": "dpscreen.privacy.notices",
     "SeededNoiseWarning": "dpscreen.privacy.notices",
     "WeakDeltaWarning": "dpscreen.privacy.notices",
+    "plan": "dpscreen.report.plan",
+    "plan_for": "dpscreen.report.plan",
 }
 __all__ = [
     "ADPScreen",
@@ -33,6 +35,8 @@ __all__ = [
     "SeededNoiseWarning",
     "WeakDeltaWarning",
     "__version__",
+    "plan",
+    "plan_for",
 ]
 
 if TYPE_CHECKING:
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
         SeededNoiseWarning,
         WeakDeltaWarning,
     )
+    from dpscreen.report.plan import plan, plan_for
 
 
 def __getattr__(name: str) -> Any:

@@ -75,8 +75,3 @@ def test_bad_parameters_are_named(rows, given, message):
     with pytest.raises(ValueError, match=message):
         model.fit(*rows)
     assert not hasattr(model, "coef_")
-
-
-def test_split_inference_is_announced_not_faked(rows):
-    with pytest.raises(NotImplementedError, match="split"):
-        PrivateLasso(**SETTING, inference="split").fit(*rows)

@@ -33,14 +33,26 @@ def load_findings(directory: Path) -> tuple[Finding, ...]:
         return ()
     try:
         return tuple(_finding(one) for one in json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError, KeyError, UnicodeDecodeError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, OSError):
         raise AuditFileProblem(
             f"{NAME} is not a file of findings; run `dpscreen audit --save` again"
         ) from None
 
 
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "float": (int, float),
+    "int": int,
+    "bool": bool,
+    "str": str,
+}
+
+
 def _finding(stored: dict[str, object]) -> Finding:
     values = {field.name: stored[field.name] for field in fields(Finding)}
+    for field in fields(Finding):
+        kind = _KINDS.get(str(field.type))
+        if kind and not isinstance(values[field.name], kind):
+            raise TypeError(f"{field.name} has another type")
     curve = values.pop("curve")
     if not isinstance(curve, list):
         raise TypeError("a curve is a list of pairs")

@@ -15,6 +15,7 @@ from dpscreen import __version__
 
 COMMANDS = {
     "demo": ("dpscreen.cli.demo", "Published, proven and non-private methods side by side."),
+    "plan": ("dpscreen.cli.plan", "What a private fit would find, before any budget is spent."),
     "reproduce": (
         "dpscreen.cli.reproduce",
         "Every table, figure and claim of the paper, with the truth beside it.",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
 Array = NDArray[np.float64]
@@ -35,7 +36,7 @@ _HARMLESS = {
     r"y should be a 1d array, got an array of shape \([\d, ]*\) instead": "",
     r"(?:This )?\w+(?: estimator)? requires y to be passed, but the target y is None": "",
     r"Complex data not supported": "",
-    r"(?:float\(\) )?argument must be a string or a (?:real )?number, not '\w+'": "",
+    r"(?:float\(\) )?argument must be a string or a (?:real )?number": "",
     r"Sparse data was passed(?: for [Xy])?, but dense data is required": "Use .toarray().",
 }
 _NAMES_OF_COLUMNS = "The feature names should match those that were passed during fit"
@@ -50,6 +51,20 @@ def positive(name: str, value: Any) -> float:
     number = _real(name, value)
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a positive, finite number; got {value!r}.")
+    return number
+
+
+MOST_STEPS = 20_000
+"""With more, whole-number weights from a random start could outgrow 64 bits."""
+LEAST, MOST = 1e-60, 1e60
+"""What radius, clips, norms and half-widths lie between: then no square and no ratio overflows."""
+
+
+def size(name: str, value: Any) -> float:
+    """Return a positive parameter with which float64 can compute."""
+    number = positive(name, value)
+    if not LEAST <= number <= MOST:
+        raise ValueError(f"{name} must lie between {LEAST:g} and {MOST:g}; got {value!r}.")
     return number
 
 
@@ -70,6 +85,14 @@ def whole(name: str, value: Any) -> int:
     if value < 1:
         raise ValueError(f"{name} must be at least 1; got {value!r}.")
     return int(value)
+
+
+def steps(name: str, value: Any) -> int:
+    """Return a number of steps for which exact sums have room."""
+    number = whole(name, value)
+    if number > MOST_STEPS:
+        raise ValueError(f"{name} must be at most {MOST_STEPS}; got {value!r}.")
+    return number
 
 
 def choice(name: str, value: Any, options: tuple[str | None, ...]) -> Any:
@@ -129,7 +152,7 @@ def _forget(estimator: BaseEstimator) -> None:
 def rows_and_target(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Array]:
     """Return X and y as finite float64 arrays, or say what is wrong without quoting them."""
     X, y = _quietly(estimator, X, y=y, y_numeric=True)
-    return X, np.asarray(y, dtype=np.float64)
+    return X, y
 
 
 def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
@@ -141,7 +164,8 @@ def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
     _refuse_text(X, options.get("y"))
     try:
         with np.errstate(all="ignore"):  # sums of huge values overflow while they are looked over
-            return validate_data(estimator, X, dtype=np.float64, **options)
+            found = validate_data(estimator, X, dtype=np.float64, **options)
+            return found if "y" not in options else (found[0], _target(found[1]))
     except Warning:
         raise
     except Exception as problem:  # whatever it is, its text must not get out
@@ -149,6 +173,15 @@ def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
         message = _without_values(str(problem), X)
     # Raised out here so that the original is not even attached.
     raise kind(message)
+
+
+def _target(y: Any) -> Array:
+    """Return the target as float64, looked over once more: what was an object may be NaN now."""
+    if y.dtype.kind not in "biuf":
+        raise ValueError("text or dates")
+    numbers = np.asarray(y, dtype=np.float64)
+    assert_all_finite(numbers, input_name="y")
+    return numbers
 
 
 def _refuse_text(X: Any, y: Any) -> None:
@@ -250,4 +283,7 @@ def _increasing(name: str, pairs: Array) -> Array:
         raise ValueError(f"{name} must be finite.")
     if not ((high > low) & (high / 2 - low / 2 > 0)).all():
         raise ValueError(f"{name} must have low < high in every pair.")
+    half = high / 2 - low / 2
+    if not ((half >= LEAST) & (half <= MOST)).all():
+        raise ValueError(f"{name} must be between {2 * LEAST:g} and {2 * MOST:g} wide.")
     return pairs

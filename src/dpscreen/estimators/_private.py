@@ -126,10 +126,10 @@ class PrivateFrankWolfe(PrivateLinearModel):
             X, y = check.rows_and_target(self, X, y)
             units = self._units(settings)
             warn_of_weak_delta(settings.budget.delta, len(X))
-            if ledger is not None:
-                reserve(ledger, ZCDP.within(settings.budget), purpose=type(self).__name__)
-            fit = self._fit_published if settings.published else self._fit_proven
-            weights, self.privacy_ = fit(settings, noise, units, X, y)
+            if settings.published:
+                weights, self.privacy_ = self._fit_published(settings, noise, units, X, y)
+            else:
+                weights, self.privacy_ = self._fit_proven(settings, noise, units, X, y, ledger)
             self.coef_, self.intercept_ = units.in_users_units(weights)
             self.n_iter_ = settings.n_iter
         return self
@@ -148,8 +148,8 @@ class PrivateFrankWolfe(PrivateLinearModel):
         )
         start = check.choice("start", self.start, (None, "zero", "random"))
         return Settings(
-            radius=check.positive("radius", self.radius),
-            n_iter=check.whole("n_iter", self.n_iter),
+            radius=check.size("radius", self.radius),
+            n_iter=check.steps("n_iter", self.n_iter),
             budget=Budget(
                 check.positive("epsilon", self.epsilon), check.share("delta", self.delta)
             ),
@@ -178,12 +178,21 @@ class PrivateFrankWolfe(PrivateLinearModel):
         return PublicUnits(*pairs, constant=settings.fit_intercept)
 
     def _fit_proven(
-        self, settings: Settings, noise: Noise, units: PublicUnits, X: Array, y: Array
+        self,
+        settings: Settings,
+        noise: Noise,
+        units: PublicUnits,
+        X: Array,
+        y: Array,
+        ledger: Any,
     ) -> tuple[Array, PrivacyStatement]:
         limit = ZCDP.within(settings.budget)
         design = units.lattice_design(X, y)
         run = Run(settings, Accountant(noise, limit=limit), design, units.target_bound)
-        weights = _optimise(run, self._proven_steps(run))
+        made = self._proven_steps(run)
+        # Whatever parameters can make fail has failed by now; from here on the budget is gone.
+        reserve(ledger, limit, purpose=type(self).__name__)
+        weights = _optimise(run, made)
         return weights, PrivacyStatement.of(
             settings.budget,
             run.accountant,
@@ -314,7 +323,7 @@ class DPFrankWolfe(PrivateFrankWolfe):
             return settings
         if settings.published:
             raise ValueError("clip belongs to the proven calibration; the published one has none.")
-        return replace(settings, clip=check.positive("clip", self.clip))
+        return replace(settings, clip=check.size("clip", self.clip))
 
     def _published_steps(self, run: Run[Design]) -> Steps[Point]:
         return _published_choice(run, run.settings.budget), None

@@ -11,11 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpscreen.estimators import _checks as check
 from dpscreen.estimators import _private_lasso_bounds as bounds
+from dpscreen.estimators import _private_lasso_inference as inference
 from dpscreen.estimators import _private_lasso_rules as rules
 from dpscreen.estimators._base import PrivateLinearModel, noise_source, warn_of_weak_delta
 from dpscreen.estimators._private import EXACT
 from dpscreen.estimators._private_lasso_gradients import rows_fill_the_norm, solve_noisy_gradient
 from dpscreen.estimators._private_lasso_purse import Purse
+from dpscreen.estimators._private_lasso_pvalues import noise_p_values
 from dpscreen.estimators._private_lasso_stagewise import solve_frank_wolfe, solve_stagewise
 from dpscreen.estimators._private_lasso_task import Choices, Solution, Task
 from dpscreen.estimators._units import PublicUnits
@@ -42,6 +44,7 @@ class Settings:
     standardize: bool | str
     solver: str
     n_rows: int | None
+    split: bool
 
 
 class PrivateLasso(PrivateLinearModel):
@@ -76,8 +79,10 @@ class PrivateLasso(PrivateLinearModel):
     standardize : {"auto", True, False}, default="auto"
         Whether features get tighter bounds, found privately. "auto" pays a little to ask whether
         the public bounds fit, and tightens them where they do not and there are rows enough.
-    inference : None
-        Reserved: "split" will give intervals.
+    inference : {None, "split"}, default=None
+        "split": secret coins send each row to one of two halves. One selects and gives the model,
+        the other gives 95 % intervals for at most 20 of the selected features, each half at the
+        whole budget. Where intervals would not be valid, `inference_` says why.
     solver : {"auto", "stagewise", "frank-wolfe", "noisy-gradient"}, default="auto"
         "auto": stagewise, unless `row_norm` is given and a paid check speaks for noisy gradients.
     fit_intercept : bool, default=True
@@ -109,6 +114,9 @@ class PrivateLasso(PrivateLinearModel):
         Steps or gradients taken: always as planned, because stopping early would look at the data.
     n_rows_ : int
         The number of rows that rules used.
+    inference_ : Inference
+        Only with ``inference="split"``: `available`, `wording` and `intervals`, each with feature,
+        name, coefficient, standard_error, low and high, in the user's units. Print it.
     privacy_ : PrivacyStatement
         What is promised, and what it rests on. Print it.
     n_features_in_, feature_names_in_
@@ -116,8 +124,9 @@ class PrivateLasso(PrivateLinearModel):
 
     Notes
     -----
-    Coefficients are shrunken, noisy and selected; no standard errors are valid. Expect no useful
-    model where M = n√(2ρ)/ln(2d) is below 20.
+    Coefficients are shrunken, noisy and selected; no standard errors are valid, but those of
+    ``inference="split"``. `noise_p_values` tests only whether a choice could be privacy noise.
+    Expect no useful model where M = n√(2ρ)/ln(2d) is below 20.
 
     Examples
     --------
@@ -138,6 +147,7 @@ class PrivateLasso(PrivateLinearModel):
     scale_: float
     solver_: str
     n_rows_: int
+    inference_: inference.Inference
 
     def __init__(
         self,
@@ -201,15 +211,40 @@ class PrivateLasso(PrivateLinearModel):
             purse = _purse(settings, noise, X.shape)
             if ledger is not None:
                 reserve(ledger, purse.limit, purpose=type(self).__name__)
-            place = bounds.place_target(purse, y, pairs[1])
-            features = _feature_bounds(settings, purse, X, pairs[0])
-            units = PublicUnits(features, place.bounds, constant=settings.choices.intercept)
-            task = _task(settings, purse, units, place.deviation, X, y)
-            self.solver_ = settings.solver if settings.solver != "auto" else _best_solver(task)
-            self._release(SOLVERS[self.solver_](task), units)
             self.n_rows_ = purse.regime.n_rows
-            self.privacy_ = self._statement(settings, purse)
+            reason = inference.refusal(purse.regime)
+            if settings.split and reason is None:
+                self._fit_split(settings, purse, pairs, X, y)
+            else:
+                self._fit_rows(settings, inference.Half(purse, X, y), pairs)
+                self.privacy_ = self._statement(settings, purse)
+                if settings.split:
+                    self.inference_ = inference.not_available(str(reason))
         return self
+
+    def noise_p_values(self) -> Array:
+        """Return for each feature a p-value of "only privacy noise ever chose it".
+
+        Valid for the hypothesis that the feature's gradient was zero at every step. It does not
+        test whether a coefficient is zero in the population, and with few features it has little
+        power. Computed from `path_`, so free; `max_features` and `fit_intercept` must still be
+        those of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            1 for features that were never chosen. Not corrected for the number of features.
+        """
+        check_is_fitted(self)
+        if self.path_ is None:
+            raise ValueError("noise p-values need a path, which noisy gradients do not have.")
+        constants = int(self.solver_ == "frank-wolfe" and self.fit_intercept)
+        return noise_p_values(
+            self.path_,
+            n_features=self.n_features_in_,
+            n_constants=constants,
+            limit=self.max_features,
+        )
 
     def predict(self, X: Any) -> Array:
         """Predict the target for each row of X.
@@ -231,13 +266,11 @@ class PrivateLasso(PrivateLinearModel):
         return np.asarray(rows @ self.coef_ + self.intercept_, dtype=np.float64)
 
     def _settings(self) -> Settings:
-        if check.choice("inference", self.inference, (None, "split")) == "split":
-            raise NotImplementedError("inference='split' is not available yet; leave it None.")
         choices = Choices(
-            radius=_optional(check.positive, "radius", self.radius),
-            n_iter=_optional(check.whole, "n_iter", self.n_iter),
-            clip=_optional(check.positive, "clip", self.clip),
-            row_norm=_optional(check.positive, "row_norm", self.row_norm),
+            radius=_optional(check.size, "radius", self.radius),
+            n_iter=_optional(check.steps, "n_iter", self.n_iter),
+            clip=_optional(check.size, "clip", self.clip),
+            row_norm=_optional(check.size, "row_norm", self.row_norm),
             max_features=_optional(check.whole, "max_features", self.max_features),
             intercept=check.flag("fit_intercept", self.fit_intercept),
         )
@@ -249,6 +282,7 @@ class PrivateLasso(PrivateLinearModel):
             self.standardize,
             check.choice("solver", self.solver, ("auto", *SOLVERS)),
             _optional(check.whole, "n_rows", self.n_rows),
+            check.choice("inference", self.inference, (None, "split")) == "split",
         )
 
     def _public_bounds(self) -> tuple[Array, Array]:
@@ -259,6 +293,32 @@ class PrivateLasso(PrivateLinearModel):
             self.n_features_in_,
         )
 
+    def _fit_rows(
+        self, settings: Settings, half: inference.Half, public: tuple[Array, Array]
+    ) -> inference.Selected:
+        """Release the model from the rows that are given, out of their purse."""
+        purse, X, y = half.purse, half.X, half.y
+        place = bounds.place_target(purse, y, public[1])
+        features = _feature_bounds(settings, purse, X, public[0])
+        units = PublicUnits(features, place.bounds, constant=settings.choices.intercept)
+        task = _task(settings, purse, units, place.deviation, X, y)
+        self.solver_ = settings.solver if settings.solver != "auto" else _best_solver(task)
+        solution = SOLVERS[self.solver_](task)
+        self._release(solution, units)
+        return inference.Selected(solution.weights, units, place.deviation, task.spread)
+
+    def _fit_split(
+        self, settings: Settings, purse: Purse, public: tuple[Array, Array], X: Array, y: Array
+    ) -> None:
+        """Release the model from one half of the rows and intervals from the other (Lemma 16)."""
+        first, second = inference.split(purse, X, y)
+        selected = self._fit_rows(settings, first, public)
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        self.inference_ = inference.infer(second, selected, names)
+        self.privacy_ = inference.parallel_statement(
+            *(self._statement(settings, half.purse) for half in (first, second))
+        )
+
     def _release(self, solution: Solution, units: PublicUnits) -> None:
         self.coef_, self.intercept_ = units.in_users_units(solution.weights)
         self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds
@@ -267,7 +327,7 @@ class PrivateLasso(PrivateLinearModel):
         self.n_iter_ = solution.n_iter
 
     def _statement(self, settings: Settings, purse: Purse) -> PrivacyStatement:
-        rows = f"{purse.regime.n_rows}, on which the rules rest"
+        rows = f"{self.n_rows_}, on which the rules rest"
         public = (
             "all parameters, the bounds of the features and the target among them",
             f"the columns and their number, {self.n_features_in_}",

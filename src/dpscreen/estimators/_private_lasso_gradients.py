@@ -7,6 +7,7 @@ pays where rows are short and features nearly uncorrelated. Lemmas: docs/private
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,8 @@ def release_row_norm(task: Task) -> float:
 
 def solve_noisy_gradient(task: Task) -> Solution:
     """Take a few gradients with Gaussian noise, threshold at the noise, search each step length."""
-    row_norm = task.choices.row_norm or release_row_norm(task)
+    longest = math.sqrt(task.n_features)  # no row is longer, whatever was declared
+    row_norm = min(task.choices.row_norm or release_row_norm(task), longest)
     run = GradientRun(task, row_norm)
     weights = np.zeros(task.design.n_features)
     for k in range(run.n_iter):
@@ -80,13 +82,18 @@ class GradientRun:
 
     def _set_costs(self, purse: Purse) -> None:
         fewer = min(1.0, rules.MOST_GRADIENTS / self.n_iter)
-        self._line_cost = purse.share(fewer * rules.LINE_SHARE)
-        self._rescale_cost = purse.share(fewer * rules.rescale_share(purse.regime))
-        self._intercept_cost = purse.share(rules.INTERCEPT_SHARE) / self.n_iter
-        reserved = self.n_iter * self._line_cost + (self.n_iter - 1) * self._rescale_cost
+        line = purse.share(fewer * rules.LINE_SHARE)
+        rescale = purse.share(fewer * rules.rescale_share(purse.regime))
+        intercept = purse.share(rules.INTERCEPT_SHARE) / self.n_iter
+        reserved = self.n_iter * line + (self.n_iter - 1) * rescale
         if self._task.choices.intercept:
-            reserved += self.n_iter * self._intercept_cost
-        self._gradient_cost = ZCDP(purse.remaining.rho - reserved.rho) / self.n_iter
+            reserved += self.n_iter * intercept
+        # Whatever the estimates before have left, half of it is for the gradients.
+        part = min(Fraction(1), purse.remaining.rho / (2 * reserved.rho))
+        self._line_cost, self._rescale_cost = line * part, rescale * part
+        self._intercept_cost = intercept * part
+        left = purse.remaining.rho - part * reserved.rho
+        self._gradient_cost = ZCDP(left) / self.n_iter
 
     def improved(self, k: int, weights: Array) -> Array:
         """Return the weights after one more gradient."""
@@ -96,7 +103,9 @@ class GradientRun:
         clip = self._task.choices.clip or self._deviation / rules.GAUSSIAN
         weights = point.weights
         if self._task.choices.intercept:
-            weights[-1] += intercept_move(self._task, point, clip, self._intercept_cost)
+            most = rules.LARGEST_WEIGHT * self._task.deviation
+            move = intercept_move(self._task, point, clip, self._intercept_cost)
+            weights[-1] = rules.clamp(weights[-1] + move, -most, most)
         return self._searched(weights, point, clip)
 
     def finish(self, weights: Array) -> Solution:

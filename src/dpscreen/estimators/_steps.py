@@ -141,6 +141,8 @@ def proven_rnm(
     unit, bound = _relaxed_unit(rule), _relaxed_bound(rule)
     mechanism = NoisyMax.of_cost(cost, sensitivity=bound, score_range=bound, unit=unit)
     nothing = round(mechanism.scale * math.log(design.n_features) / unit)
+    if nothing >= 2**62:
+        raise ValueError("epsilon is too small: the noise of screening would overflow.")
     squares = design.column_squares()
 
     def screen(point: LatticePoint, _t: int) -> Iterable[int]:

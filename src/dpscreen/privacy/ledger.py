@@ -310,6 +310,8 @@ class PrivacyLedger:
         chain, entries = _verified(content, self._chain)
         if content.last_number() != chain.number:
             raise Damaged("reservations are missing from its end")
+        if content.count() != chain.number:
+            raise Damaged("it holds rows that are no reservations")
         if chain.spent > self.total:
             raise Damaged("more is booked than was granted")
         return chain, entries

@@ -105,10 +105,15 @@ class Content:
 
     def last_number(self) -> int:
         """Return the last number that was ever given, whether or not its row is still there."""
-        row = self._database.execute(
-            "SELECT seq FROM sqlite_sequence WHERE name = 'reservation'"
-        ).fetchone()
-        return 0 if row is None else _believed(int, row[0])
+        rows = self._database.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
+        if any(name != "reservation" for name, _ in rows) or len(rows) > 1:
+            raise Damaged("its last number is not where it should be")
+        return _believed(int, rows[0][1]) if rows else 0
+
+    def count(self) -> int:
+        """Return how many rows there are, those included that no reservation has a number for."""
+        (number,) = self._database.execute("SELECT count(*) FROM reservation").fetchone()
+        return int(number)
 
     def append(self, entry: Reservation) -> None:
         """Write a reservation; it is booked when the transaction has been committed."""

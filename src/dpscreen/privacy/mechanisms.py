@@ -15,7 +15,11 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpscreen.privacy.discrete_gaussian import discrete_gaussian
+from dpscreen.privacy.discrete_gaussian import (
+    LEAST_VARIANCE,
+    MOST_VARIANCE,
+    discrete_gaussian,
+)
 from dpscreen.privacy.noise import Noise
 from dpscreen.privacy.selection import exponential_mechanism
 from dpscreen.privacy.zcdp import ZCDP
@@ -108,6 +112,8 @@ class DiscreteGaussian:
 
     def __post_init__(self) -> None:
         _check_numbers(self.sensitivity, self.scale, self.unit)
+        if not LEAST_VARIANCE < self.variance_in_units < MOST_VARIANCE:
+            raise ValueError("epsilon is too small, or too large: the noise would overflow.")
 
     @classmethod
     def of_cost(cls, cost: ZCDP, *, sensitivity: float, unit: float) -> DiscreteGaussian:
@@ -122,10 +128,14 @@ class DiscreteGaussian:
         """Return Δ₂²/(2σ²), exactly."""
         return ZCDP(Fraction(self.sensitivity) ** 2 / (2 * Fraction(self.scale) ** 2))
 
+    @cached_property
+    def variance_in_units(self) -> Fraction:
+        """Return σ² in squared units, exactly."""
+        return (Fraction(self.scale) / Fraction(self.unit)) ** 2
+
     def __call__(self, values: Integers, noise: Noise) -> Array:
         """Release the noisy vector, in the units of the sensitivity."""
-        variance = (Fraction(self.scale) / Fraction(self.unit)) ** 2
-        noisy = _whole(values) + discrete_gaussian(variance, values.size, noise)
+        noisy = _whole(values) + discrete_gaussian(self.variance_in_units, values.size, noise)
         return np.asarray(noisy * self.unit, dtype=np.float64)
 
 

@@ -110,7 +110,7 @@ def to_line(row: TrialRow) -> str:
 
 def from_line(line: str) -> TrialRow:
     """Read a row; ValueError if it is not what `to_line` wrote."""
-    entry = json.loads(line)
+    entry = json.loads(line, parse_constant=_refused)
     if not isinstance(entry, dict) or not isinstance(entry.get("row"), dict):
         raise ValueError("not a row")
     content = entry["row"]
@@ -120,6 +120,10 @@ def from_line(line: str) -> TrialRow:
         raise ValueError("not the fields of a row")
     content["metrics"] = {k: math.nan if v is None else v for k, v in content["metrics"].items()}
     return TrialRow(**content)
+
+
+def _refused(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _checksum(text: str) -> str:
@@ -135,7 +139,7 @@ def read_rows(path: Path) -> Loaded:
     for number, line in enumerate(lines, start=1):
         try:
             rows.append(from_line(line.decode()))
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             damaged.append(number)
     problems = []
     if damaged:

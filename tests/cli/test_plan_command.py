@@ -1,0 +1,81 @@
+"""`dpscreen plan`, as a real process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+MAIN = "from dpscreen.cli.plan import command; command(prog_name='dpscreen plan')"
+
+
+def dpscreen_plan(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=cwd,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_plan_with_its_picture(tmp_path):
+    done = dpscreen_plan(
+        *("--rows", 500, "--features", 10, "--epsilon", 1, "--effect", 0.4),
+        *("--plot", "plan.png"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "M = 36.8" in done.stdout
+    assert "power" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert done.stderr == "Picture written to plan.png\n"
+    assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_plan_as_json():
+    done = dpscreen_plan("--rows", 100, "--features", 10, "--epsilon", 1, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert not told["useful"]
+    assert "do not expect a useful model" in told["words"]
+    assert {"effect", "power", "r2", "false_positives"} <= set(told["rows"][0])
+
+
+def test_the_inverse():
+    done = dpscreen_plan("--rows", 500, "--features", 8, "--effect", 0.3, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert told["name"] == "epsilon"
+    assert 0.1 < told["value"] < 10
+    assert "Epsilon of about" in told["words"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "--features"),
+        (["--features", 10], "Give --rows, --epsilon, or both"),
+        (["--features", 10, "--rows", 100], "--epsilon, or --effect"),
+        (["--features", 10, "--epsilon", 1], "--rows, or --effect"),
+        (["--features", 10, "--epsilon", 0, "--rows", 100], "--epsilon"),
+        (["--features", 10, "--epsilon", 1, "--rows", 100, "--plot", "a.gif"], ".png"),
+        (["--features", 10, "--epsilon", 1, "--rows", 100, "--plot", "no/a.png"], "directory"),
+        (["--features", 10, "--epsilon", 1, "--effect", 0.1, "--plot", "a.png"], "both"),
+        (["--features", 40, "--epsilon", 1, "--rows", 100, "--effect", 0.9], "variance"),
+    ],
+)
+def test_wrong_usage_exits_with_2_and_says_why(arguments, told, tmp_path):
+    done = dpscreen_plan(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_help_teaches_by_example():
+    assert "dpscreen plan --rows 5000 --features 40 --epsilon 1" in dpscreen_plan("-h").stdout

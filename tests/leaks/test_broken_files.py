@@ -1,0 +1,309 @@
+"""Files that something else wrote to: one clear error, never another traceback, never free budget.
+
+What a flipped byte or a cut does to opening a ledger is in tests/privacy; here a broken ledger is
+reserved from, by a fit and by an object that had it open.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fuzz_rows import IGNORED, CountingNoise
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from dpscreen import DPFrankWolfe, PrivacyLedger
+from dpscreen.audit import AuditFileProblem, load_findings, save_findings
+from dpscreen.audit.audit import Finding
+from dpscreen.privacy import ZCDP, Budget
+from dpscreen.privacy.accountant import BudgetExceeded
+from dpscreen.privacy.ledger import LedgerProblem
+from dpscreen.study.results import ResultStore, StudyError, TrialRow, from_line, to_line
+
+pytestmark = [pytest.mark.filterwarnings(one) for one in IGNORED]
+many = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+
+# --- bytes ----------------------------------------------------------------------------------------
+
+
+@st.composite
+def damage(draw, image):
+    """Draw what could become of a file's bytes."""
+    places = st.integers(0, len(image))
+    first, last = sorted((draw(places), draw(places)))
+    part, piece = image[first:last], draw(st.binary(max_size=64))
+    page = 4096 * draw(st.integers(0, max(0, len(image) // 4096 - 1)))
+    kinds = {
+        "overwritten": image[:first] + piece + image[first + len(piece) :],
+        "inserted": image[:first] + piece + image[first:],
+        "deleted": image[:first] + image[last:],
+        "repeated": image[:last] + part + image[last:],
+        "zeroed": image[:first] + bytes(len(part)) + image[last:],
+        "page lost": image[:page] + image[page + 4096 :],
+        "page zeroed": image[:page] + bytes(4096) + image[page + 4096 :],
+        "turned round": image[:first] + part[::-1] + image[last:],
+        "untouched": image,
+    }
+    return kinds[draw(st.sampled_from(sorted(kinds)))]
+
+
+# --- the ledger -----------------------------------------------------------------------------------
+
+COST = ZCDP.within(Budget(0.5, 1e-6))
+ROWS = np.linspace(-1, 1, 24).reshape(8, 3), np.linspace(-1, 1, 8)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ledger") / "whole.db"
+    ledger = PrivacyLedger.create(path, dataset="survey", epsilon=2, delta=1e-6)
+    for number in range(3):
+        ledger.reserve(COST, purpose=f"model {number}")
+    return ledger
+
+
+def model():
+    bounds = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1)}
+    noise = CountingNoise(1)
+    return DPFrankWolfe(radius=1, n_iter=2, epsilon=0.5, delta=1e-6, random_state=noise, **bounds)
+
+
+def assert_booked_or_refused(path, whole, ledger):
+    """Fit with the ledger: either it is booked beside all that was, or there is no model."""
+    fitted = model()
+    try:
+        fitted.fit(*ROWS, ledger=ledger)
+    except (LedgerProblem, BudgetExceeded):
+        assert fitted.random_state.used == 0
+        with pytest.raises(NotFittedError):
+            check_is_fitted(fitted)
+        return
+    *before, last = PrivacyLedger(path).entries()
+    assert tuple(before) == whole.entries()
+    assert last.cost == COST
+
+
+@given(data=st.data())
+@many
+def test_a_fit_with_a_damaged_ledger_is_booked_or_refused(whole, data):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "broken.db"
+        path.write_bytes(data.draw(damage(whole.path.read_bytes())))
+        assert_booked_or_refused(path, whole, path)
+
+
+@given(data=st.data())
+@many
+def test_a_ledger_damaged_while_it_is_open_is_booked_or_refused(whole, data):
+    image = whole.path.read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "broken.db"
+        path.write_bytes(image)
+        ledger = PrivacyLedger(path)
+        path.write_bytes(data.draw(damage(image)))
+        assert_booked_or_refused(path, whole, ledger)
+
+
+def test_a_page_written_twice_gives_nothing_back(whole):
+    # The account, whose row has the number 0, lies where the reservations are looked for, and the
+    # reservations where SQLite keeps the last number given.
+    image = whole.path.read_bytes()
+    for page in range(0, len(image), 4096):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "broken.db"
+            path.write_bytes(image[:page] + image[page : page + 4096] + image[page:])
+            assert_booked_or_refused(path, whole, path)
+
+
+JOURNAL = bytes.fromhex("d9d505f920a163d7")
+
+
+@given(data=st.data())
+@settings(parent=many, max_examples=40)
+def test_a_strange_journal_beside_a_ledger_gives_nothing_back(whole, data):
+    image = whole.path.read_bytes()
+    header = JOURNAL + b"".join(
+        data.draw(st.integers(0, most)).to_bytes(4, "big")
+        for most in (2**32 - 1, 2**32 - 1, 8, 512, 4096)
+    )
+    page = data.draw(st.integers(0, 9)).to_bytes(4, "big") + bytes(4096) + bytes(4)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "broken.db"
+        path.write_bytes(image)
+        journal = data.draw(st.binary(max_size=200) | st.just(header.ljust(512, b"\0") + page))
+        path.with_name("broken.db-journal").write_bytes(journal)
+        assert_booked_or_refused(path, whole, path)
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+ODD = (
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.sampled_from([10**300, 1e308, "", "x", "\ud800", "NaN", [], {}, [[]], [1]])
+    | st.floats()
+    | st.text(max_size=5)
+)
+
+
+@st.composite
+def altered(draw, value):
+    """Draw a JSON value in which one place, at any depth, holds something else."""
+    deeper = isinstance(value, dict | list) and value and draw(st.integers(0, 4))
+    if not deeper:
+        return draw(ODD)
+    if isinstance(value, list):
+        place = draw(st.integers(0, len(value) - 1))
+        return [*value[:place], draw(altered(value[place])), *value[place + 1 :]]
+    key = draw(st.sampled_from(sorted(value)))
+    if draw(st.integers(0, 5)) == 0:
+        return {name: one for name, one in value.items() if name != key}
+    return value | {key: draw(altered(value[key]))}
+
+
+FINDING = Finding("a", "A case", 1.0, 1e-6, 0.5, 0.999, 500, True, ((0.0, 0.4), (1e-6, 0.5)))
+
+
+@pytest.fixture(scope="module")
+def audit_image(tmp_path_factory):
+    return save_findings([FINDING, FINDING], tmp_path_factory.mktemp("audit")).read_bytes()
+
+
+def read_audit(content):
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "audit.json").write_bytes(content)
+        try:
+            return load_findings(Path(folder))
+        except AuditFileProblem:
+            return ()
+
+
+@given(data=st.data())
+@settings(parent=many, max_examples=150)
+def test_damaged_findings_are_told(audit_image, data):
+    read_audit(data.draw(damage(audit_image)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        "[" * 100_000 + "]" * 100_000,
+    ],
+    ids=["open lists", "open mappings", "lists"],
+)
+def test_deep_findings_are_told(text):
+    read_audit(text.encode())
+
+
+def test_huge_numbers_in_findings_are_told(audit_image):
+    (first, _) = json.loads(audit_image)
+    read_audit(json.dumps([first | {"curve": [[10**400, 1]]}]).encode())
+
+
+@pytest.mark.parametrize("name", ["claimed", "certified", "delta", "runs", "stands", "title"])
+def test_findings_of_the_wrong_type_are_told(audit_image, name):
+    (first, _) = json.loads(audit_image)
+    for found in read_audit(json.dumps([first | {name: [None]}]).encode()):
+        kinds = {field: type(value) for field, value in vars(FINDING).items()}
+        assert {field: type(value) for field, value in vars(found).items()} == kinds
+
+
+def test_an_audit_that_is_a_directory_is_told():
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "audit.json").mkdir()
+        with pytest.raises(AuditFileProblem):
+            load_findings(Path(folder))
+
+
+@given(data=st.data())
+@settings(parent=many, max_examples=150)
+def test_altered_findings_are_told(audit_image, data):
+    read_audit(json.dumps(data.draw(altered(json.loads(audit_image)))).encode())
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def trial(number):
+    return TrialRow(
+        suite="paper",
+        data="linear",
+        method="rnm-screen",
+        trial=number,
+        seed=f"seed {number}",
+        metrics={"mse": 1.5, "f1": float("nan")},
+        series={"path": [1.0, 2.0]},
+        settings={"radius": 5, "note": "Grüße"},
+        versions={"numpy": "2"},
+        fingerprint="0123456789abcdef",
+        seconds=0.25,
+    )
+
+
+LINES = [to_line(trial(number)) for number in range(4)]
+IMAGE = "".join(line + "\n" for line in LINES).encode()
+
+
+def open_twice(content):
+    """Open a results file, which mends it, and open it again; return the rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "results.jsonl"
+        path.write_bytes(content)
+        store = ResultStore(folder)
+        try:
+            loaded = store.open()
+            again = store.open()
+        except StudyError:
+            return ()
+        assert len(again.rows) == len(loaded.rows)
+        assert not again.problems
+        if loaded.problems and any(one.kind == "corrupt" for one in loaded.problems):
+            assert path.with_name("results.jsonl.corrupt").read_bytes() == content
+        store.append(trial(9))
+        return loaded.rows
+
+
+@given(st.data())
+@settings(parent=many, max_examples=120)
+def test_damaged_results_are_mended_and_no_row_is_made_up(data):
+    written = {line: None for line in LINES}
+    for row in open_twice(data.draw(damage(IMAGE))):
+        assert to_line(row) in written
+
+
+def resealed(content):
+    """Return a line with a checksum that fits, whatever it holds."""
+    text = json.dumps(content, ensure_ascii=False)
+    check = f"{zlib.crc32(text.encode(errors='replace')):08x}"
+    return json.dumps({"check": check, "row": content}, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("opening", ["[", '{"row":', '{"check":"0","row":{"metrics":'])
+def test_a_deep_line_is_damage(opening):
+    assert len(open_twice(IMAGE + (opening * 100_000).encode() + b"\n")) == 4
+
+
+def test_a_sealed_infinity_is_damage_or_kept():
+    content = json.loads(LINES[0])["row"]
+    line = resealed(content | {"metrics": {"mse": float("inf")}})
+    assert len(open_twice(IMAGE + line.encode() + b"\nnot a row\n")) in (4, 5)
+
+
+@given(st.data())
+@settings(parent=many, max_examples=100)
+def test_an_altered_row_is_damage_or_a_row(data):
+    content = data.draw(altered(json.loads(LINES[0])["row"]))
+    try:
+        from_line(resealed(content))
+    except (ValueError, TypeError, AttributeError):
+        return

@@ -1,0 +1,407 @@
+"""A secret planted in the rows is looked for in all that a fit says, keeps or leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import decimal
+import gc
+import logging
+import pickle
+import struct
+import traceback
+import warnings
+import weakref
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from fuzz_rows import EVERY_CLASS, IGNORED, CountingNoise
+
+from dpscreen import DPFrankWolfe, PrivacyLedger, PrivateLasso
+
+pytestmark = [pytest.mark.filterwarnings(one) for one in IGNORED]
+each_class = pytest.mark.parametrize("kind", EVERY_CLASS, ids=lambda kind: kind.__name__)
+
+N, D = 37, 3
+SECRET = 8675309.25
+WORD = "Zebedee-8675309"
+DAY = datetime.datetime(1986, 7, 5, 8, 6, 7)
+PUBLIC = {
+    "epsilon": 2.0,
+    "delta": 1e-6,
+    "feature_bounds": (-1e9, 1e9),
+    "target_bounds": (-1e9, 1e9),
+    "random_state": "planted",  # other digits in every run would hold those of the secret one day
+}
+TOLD_AS = ("8675309", "8.675309", "8.67531e", "Zebedee", "1986-07", "1986, 7", "05/07", "07/05")
+BYTES = tuple(
+    struct.pack(form, SECRET) for form in ("<d", ">d", "<f", ">f")
+) + tuple(text.encode() for text in TOLD_AS)  # fmt: skip
+
+
+def make(kind, **options):
+    steps = {} if kind is PrivateLasso else {"radius": 1e7, "n_iter": 4}
+    return kind(**PUBLIC | steps | options)
+
+
+def plain():
+    rng = np.random.default_rng(5)
+    return rng.uniform(-1e6, 1e6, size=(N, D)), rng.uniform(-1e6, 1e6, size=N)
+
+
+# --- listening ------------------------------------------------------------------------------------
+
+
+class Listener(logging.Handler):
+    """Keeps all that is logged at any level."""
+
+    def __init__(self):
+        super().__init__(level=0)
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(f"{record.getMessage()} {record.args} {record.exc_text}")
+
+
+@contextlib.contextmanager
+def listening():
+    """Yield a list that receives what is logged, warned and raised; errors end here."""
+    told, listener, root = [], Listener(), logging.getLogger()
+    level = root.level
+    root.addHandler(listener)
+    root.setLevel(logging.DEBUG)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                yield told
+            except Exception as problem:
+                told += said_by(problem)
+        told += [f"{one.message} {one.message.args} {one.source}" for one in caught]
+        told += listener.lines
+    finally:
+        root.removeHandler(listener)
+        root.setLevel(level)
+
+
+def said_by(problem):
+    """List what an exception and all that hangs on it say."""
+    found, queue = [], [problem]
+    while queue:
+        one = queue.pop()
+        notes = getattr(one, "__notes__", [])
+        found += [str(one), repr(one), repr(one.args), repr(vars(one)), repr(notes)]
+        queue += [other for other in (one.__context__, one.__cause__) if other is not None]
+    return [*found, *traceback.format_exception_only(problem)]
+
+
+def kept_by(model):
+    """List what a model shows of itself, and its pickle."""
+    shown = [repr(model), str(model), model._repr_html_(), repr(vars(model))]
+    privacy = getattr(model, "privacy_", None)
+    return [*shown, str(privacy), repr(privacy)], pickle.dumps(model)
+
+
+def assert_untold(texts, pickled=b""):
+    for text in texts:
+        assert not [word for word in TOLD_AS if word in text], text[:300]
+    assert not [code for code in BYTES if code in pickled]
+
+
+def fit_and_search(model, X, y, capfd):
+    """Fit, or fail to; return what was told and whether the fit went through."""
+    with listening() as told:
+        model.fit(X, y)
+        told.append("fitted")
+    printed = capfd.readouterr()
+    texts, pickled = kept_by(model)
+    assert_untold([*told, *printed, *texts], pickled)
+    return "fitted" in told
+
+
+# --- where the secret may hide --------------------------------------------------------------------
+
+
+def rows_with(value):
+    X = plain()[0].astype(object)
+    X[4, 1] = value
+    return X
+
+
+def target_with(value):
+    y = plain()[1].astype(object)
+    y[4] = value
+    return y
+
+
+class Hostile:
+    """An object that tells the secret whenever it is asked."""
+
+    def __repr__(self):
+        return WORD
+
+    def __float__(self):
+        raise RuntimeError(WORD)
+
+
+class HostileArray:
+    """Rows that tell the secret when they are looked at."""
+
+    def __len__(self):
+        return N
+
+    def __array__(self, *args, **options):
+        problem = RuntimeError(WORD, SECRET)
+        problem.add_note(WORD)
+        raise problem from ValueError(SECRET)
+
+
+OBJECTS = {
+    "text": WORD,
+    "number as text": str(SECRET),
+    "bytes": WORD.encode(),
+    "datetime": DAY,
+    "datetime64": np.datetime64(DAY),
+    "timestamp": pd.Timestamp(DAY),
+    "zone": DAY.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=1), WORD)),
+    "duration": datetime.timedelta(seconds=SECRET),
+    "decimal": decimal.Decimal(str(SECRET)),
+    "fraction": Fraction(SECRET),
+    "float": SECRET,
+    "too large": 8675309 * 10**400,
+    "complex": complex(SECRET, 1),
+    "nested list": [SECRET, WORD],
+    "array": np.array([SECRET, SECRET]),
+    "mapping": {WORD: SECRET},
+    "set": {WORD},
+    "error": ValueError(WORD),
+    "hostile": Hostile(),
+    "not a time": pd.NaT,
+}
+
+
+@each_class
+@pytest.mark.parametrize("name", OBJECTS)
+def test_an_object_in_a_cell_is_never_told(kind, name, capfd):
+    value, (X, y) = OBJECTS[name], plain()
+    fit_and_search(make(kind), rows_with(value), y, capfd)
+    fit_and_search(make(kind), rows_with(value).tolist(), y, capfd)
+    fit_and_search(make(kind), X, target_with(value), capfd)
+    fit_and_search(make(kind), X, pd.Series(target_with(value)), capfd)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_an_object_in_a_list_of_targets_is_never_told(name, capfd):
+    X, _ = plain()
+    fit_and_search(make(DPFrankWolfe), X, target_with(OBJECTS[name]).tolist(), capfd)
+    fit_and_search(make(DPFrankWolfe), X, [OBJECTS[name]] * N, capfd)
+
+
+def tables():
+    X, y = plain()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    days = pd.Series(pd.date_range(DAY, periods=N))
+    series = {
+        "category": pd.Series([WORD] * N, dtype="category"),
+        "numbers as categories": pd.Series([SECRET] * N, dtype="category"),
+        "string": pd.Series([WORD] * N, dtype="string"),
+        "dates": days,
+        "zoned dates": days.dt.tz_localize("UTC"),
+        "periods": pd.Series(pd.period_range(DAY, periods=N)),
+        "intervals": pd.Series(pd.interval_range(SECRET, periods=N)),
+        "missing": pd.Series([SECRET, None] * N, dtype="Float64")[:N],
+        "numbers": pd.Series([SECRET] * N),
+    }
+    polars = {
+        "categorical": pl.Series([WORD] * N, dtype=pl.Categorical),
+        "enum": pl.Series([WORD] * N, dtype=pl.Enum([WORD])),
+        "lists": pl.Series([[SECRET]] * N),
+        "dates": pl.Series([DAY] * N),
+        "durations": pl.Series([datetime.timedelta(seconds=SECRET)] * N),
+        "decimals": pl.Series([decimal.Decimal(str(SECRET))] * N),
+        "numbers": pl.Series([SECRET] * N),
+        "missing": pl.Series([SECRET, None] * N)[:N],
+    }
+    named = [(SECRET, WORD)] * N
+    return (
+        {f"pandas {name}": (frame.assign(b=one), y) for name, one in series.items()}
+        | {f"pandas target {name}": (X, one) for name, one in series.items()}
+        | {
+            f"polars {name}": (pl.DataFrame(frame.to_dict("list")).with_columns(b=one), y)
+            for name, one in polars.items()
+        }
+        | {f"polars target {name}": (X, one) for name, one in polars.items()}
+        | {
+            "index": (frame.set_index(pd.Index([WORD] * N)), pd.Series(y, index=[SECRET] * N)),
+            "name of the index": (frame.rename_axis(WORD), pd.Series(y, name=WORD)),
+            "attributes": (_with_attributes(frame), y),
+            "structured": (np.array(named, dtype=[("a", float), ("b", "U20")]), y),
+            "structured target": (X, np.array(named, dtype=[("a", float), ("b", "U20")])),
+            "names of types": (np.array(named, dtype=[(WORD, float), ("b", "U20")]), y),
+            "masked": (np.ma.masked_equal(np.full((N, D), SECRET), SECRET), y),
+            "hostile rows": (HostileArray(), y),
+            "hostile target": (X, HostileArray()),
+            "one text": (WORD, y),
+            "one text as target": (X, WORD),
+            "mapping": ({WORD: [SECRET] * N}, y),
+            "set": ({SECRET}, y),
+            "ragged": ([[SECRET] * D, [SECRET]], [SECRET, SECRET]),
+            "ragged target": (X, [[SECRET], SECRET] * (N // 2) + [SECRET]),
+            "deep": ([[[[SECRET]]]] * N, y),
+        }
+    )
+
+
+def _with_attributes(frame):
+    frame = frame.copy()
+    frame.attrs["note"] = WORD
+    return frame
+
+
+@pytest.mark.parametrize("kind", [DPFrankWolfe, PrivateLasso], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", tables())
+def test_a_table_is_never_told(kind, name, capfd):
+    fit_and_search(make(kind), *tables()[name], capfd)
+
+
+def test_a_polars_series_of_text_is_never_told(capfd):
+    fit_and_search(make(DPFrankWolfe), plain()[0], pl.Series([WORD] * N), capfd)
+
+
+def test_the_class_of_a_cell_is_never_told(capfd):
+    fit_and_search(make(DPFrankWolfe), rows_with(type("Zebedee", (), {})()), plain()[1], capfd)
+
+
+# --- targets that are no numbers must not pass for numbers ----------------------------------------
+
+PRETENDERS = {
+    "None": lambda y: target_with(None),
+    "infinity as an object": lambda y: target_with(float("inf")),
+    "not a time": lambda y: np.array([DAY] * (N - 1) + ["NaT"], dtype="M8[s]"),
+    "too wide": lambda y: np.where(np.arange(N) == 4, np.longdouble("1e4000"), y),
+}
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(np.float64).max, reason="no wide float")
+@each_class
+@pytest.mark.parametrize("name", PRETENDERS)
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+def test_a_target_that_becomes_nan_or_infinite_is_refused(kind, name):
+    X, y = plain()
+    with pytest.raises((ValueError, TypeError)):
+        make(kind).fit(X, PRETENDERS[name](y))
+
+
+def test_no_target_switches_the_published_noise_off():
+    X, _ = plain()
+    chosen = set()
+    for seed in range(12):
+        noise = CountingNoise(seed)
+        model = make(DPFrankWolfe, calibration="published", start="zero", random_state=noise)
+        with contextlib.suppress(ValueError, TypeError):
+            chosen.add(tuple(np.flatnonzero(model.fit(X, target_with(None)).coef_).tolist()))
+    assert len(chosen) != 1
+
+
+# --- what stays on the fitted object --------------------------------------------------------------
+
+
+def arrays_in(thing, seen=None):
+    """Yield every array that can be reached from an object."""
+    seen = set() if seen is None else seen
+    if id(thing) in seen:
+        return
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray):
+        yield thing
+        if thing.base is not None:
+            yield from arrays_in(thing.base, seen)
+        return
+    if isinstance(thing, dict):
+        parts = [*thing.keys(), *thing.values()]
+    elif isinstance(thing, list | tuple | set | frozenset):
+        parts = list(thing)
+    elif is_dataclass(thing):
+        parts = [getattr(thing, field.name) for field in fields(thing)]
+    else:
+        parts = list(vars(thing).values()) if hasattr(thing, "__dict__") else []
+    for part in parts:
+        yield from arrays_in(part, seen)
+
+
+CALIBRATIONS = [(kind, "proven") for kind in EVERY_CLASS] + [
+    (kind, "published") for kind in EVERY_CLASS if kind is not PrivateLasso
+]
+each_fit = pytest.mark.parametrize(("kind", "calibration"), CALIBRATIONS)
+
+
+def fitted(kind, calibration, X, y):
+    options = {} if kind is PrivateLasso else {"calibration": calibration}
+    return make(kind, **options).fit(X, y)
+
+
+@each_fit
+def test_a_fitted_model_holds_no_rows(kind, calibration):
+    X, y = plain()
+    model = fitted(kind, calibration, X, y)
+    cells = np.concatenate((X.ravel(), y))
+    for array in arrays_in(model):
+        assert not np.shares_memory(array, X)
+        assert not np.shares_memory(array, y)
+        assert N not in array.shape
+        if array.dtype.kind == "f":
+            assert not np.isin(array, cells).any()
+    numbers = {value for value in vars(model).values() if isinstance(value, float)}
+    assert not numbers & set(cells.tolist())
+
+
+@each_fit
+def test_a_fitted_model_keeps_no_rows_alive(kind, calibration):
+    X, y = plain()
+    traces = weakref.ref(X), weakref.ref(y)
+    model = fitted(kind, calibration, X, y)
+    del X, y
+    gc.collect()
+    assert model.n_features_in_ == D
+    assert [trace() for trace in traces] == [None, None]
+
+
+@each_fit
+def test_a_secret_in_the_numbers_is_not_told(kind, calibration, capfd):
+    X, y = plain()
+    X[5, 1] = y[6] = SECRET
+    options = {} if kind is PrivateLasso else {"calibration": calibration}
+    assert fit_and_search(make(kind, **options), X, y, capfd)
+    assert fit_and_search(make(kind, **options), np.full_like(X, SECRET), y, capfd)
+    assert fit_and_search(make(kind, **options), X, np.full_like(y, -SECRET), capfd)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@each_class
+def test_a_secret_beside_a_bad_cell_is_not_told(kind, bad, capfd):
+    X, y = np.full((N, D), SECRET), np.full(N, SECRET)
+    X[2, 1] = bad
+    assert not fit_and_search(make(kind), X, y, capfd)
+    assert not fit_and_search(make(kind), X.astype(object), y, capfd)
+    assert not fit_and_search(make(kind), pd.DataFrame(X, index=[WORD] * N), y, capfd)
+
+
+@each_class
+def test_a_ledger_learns_nothing_of_the_rows(kind, tmp_path, capfd):
+    ledger = PrivacyLedger.create(tmp_path / "b.db", dataset="d", epsilon=2.5, delta=1e-6, who="me")
+    X, y = np.full((N, D), SECRET), np.full(N, SECRET)
+    with listening() as told:
+        make(kind).fit(X, y, ledger=ledger)
+    with listening() as refused:
+        make(kind).fit(X, y, ledger=ledger)
+    assert "does not fit" in "".join(refused)
+    exports = [ledger.export("json"), ledger.export("csv")]
+    # Times, hashes and nonces hold any digits: only what is told and the numbers are searched.
+    words = [word for text in exports for word in text.split('"') if len(word) < 24]
+    assert_untold([*told, *refused, *capfd.readouterr(), repr(ledger)])
+    assert not [word for word in words if "Zebedee" in word or "8675309" in word]
+    assert struct.pack("<d", SECRET) not in ledger.path.read_bytes()
