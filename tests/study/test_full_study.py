@@ -55,7 +55,7 @@ def test_table_1_is_in_the_bands_of_the_foundation(rows):
 def test_proven_methods_find_the_support_that_rnm_screen_misses(rows):
     for data in SYNTHETIC:
         proven = estimate(rows, "synthetic", data, "proven-dp-fw", "f1")
-        assert proven.mean > 0.9
+        assert proven.mean > 0.85
 
 
 def test_all_printed_r2_fit_the_other_definition(rows):
