@@ -34,6 +34,7 @@ SMALL = {
     "rnm-screening": 400,
     "adp-screening": 200,
     "private-lasso": 150,
+    "private-lasso-split": 100,
     "noisy-max": 4_000,
     "gaussian": 4_000,
     "weak-noisy-max": 40_000,
@@ -61,6 +62,11 @@ def test_published_dp_fw_is_refuted_beyond_its_claim():
     found = audit(["published-dp-fw"], runs=2_500, seed="E1")[0]
     assert found.certified > 4.9
     assert found.verdict == "claim refuted"
+
+
+def test_the_split_case_does_refit():
+    outputs = all_cases()["private-lasso-split"].sample(True, 20, SeededNoise("refit"))
+    assert (outputs[:, -1] > 0).mean() > 0.5
 
 
 def test_the_curve_falls_with_delta():
