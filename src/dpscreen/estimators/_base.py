@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dpscreen.estimators._checks import rows_alone
+from dpscreen.estimators._checks import bounds, rows_alone
 from dpscreen.privacy import (
     Noise,
     PrivacyStatement,
@@ -51,6 +51,17 @@ class PrivateLinearModel(LinearModel):
     """A linear model that carries a privacy statement."""
 
     privacy_: PrivacyStatement
+    feature_bounds: Any
+    target_bounds: Any
+
+    def _public_bounds(self) -> tuple[Array, Array]:
+        """Return the declared bounds of every feature and of the target."""
+        return bounds(
+            self.feature_bounds,
+            self.target_bounds,
+            getattr(self, "feature_names_in_", None),
+            self.n_features_in_,
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

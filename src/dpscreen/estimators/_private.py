@@ -90,8 +90,6 @@ class PrivateFrankWolfe(PrivateLinearModel):
     n_iter: int | None
     epsilon: float | None
     delta: float | None
-    feature_bounds: Any
-    target_bounds: Any
     fit_intercept: bool
     calibration: str
     start: str | None
@@ -169,13 +167,7 @@ class PrivateFrankWolfe(PrivateLinearModel):
         )
 
     def _units(self, settings: Settings) -> PublicUnits:
-        pairs = check.bounds(
-            self.feature_bounds,
-            self.target_bounds,
-            getattr(self, "feature_names_in_", None),
-            self.n_features_in_,
-        )
-        return PublicUnits(*pairs, constant=settings.fit_intercept)
+        return PublicUnits(*self._public_bounds(), constant=settings.fit_intercept)
 
     def _fit_proven(
         self,

@@ -285,14 +285,6 @@ class PrivateLasso(PrivateLinearModel):
             check.choice("inference", self.inference, (None, "split")) == "split",
         )
 
-    def _public_bounds(self) -> tuple[Array, Array]:
-        return check.bounds(
-            self.feature_bounds,
-            self.target_bounds,
-            getattr(self, "feature_names_in_", None),
-            self.n_features_in_,
-        )
-
     def _fit_rows(
         self, settings: Settings, half: inference.Half, public: tuple[Array, Array]
     ) -> inference.Selected:
