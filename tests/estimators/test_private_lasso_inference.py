@@ -16,9 +16,11 @@ from dpscreen import PrivateLasso
 from dpscreen.estimators import _private_lasso_inference as inference
 from dpscreen.estimators._private_lasso_purse import Purse
 from dpscreen.estimators._private_lasso_rules import Regime
+from dpscreen.estimators._rows import ArrayRows
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.privacy import ZCDP, Accountant, Budget, NoisyMax, SecureNoise, SeededNoise
 from dpscreen.privacy.moments import release_sums, triangle_change
+from dpscreen.regression import moments
 from dpscreen.regression.lattice import LEVELS, UNITS
 
 pytestmark = [
@@ -72,11 +74,11 @@ def test_every_row_is_in_one_half_whatever_its_position():
     X, y = np.arange(4.0)[:, None], np.arange(4.0)
     seen = np.zeros(16)
     for _ in range(4000):
-        first, second = inference.split(purse, X, y)
-        assert sorted([*first.y, *second.y]) == [0, 1, 2, 3]
-        np.testing.assert_array_equal(first.X[:, 0], first.y)
-        np.testing.assert_array_equal(second.X[:, 0], second.y)
-        seen[int(sum(2**row for row in first.y))] += 1
+        first, second = inference.split(purse, ArrayRows(X, y))
+        assert sorted([*first.rows.y, *second.rows.y]) == [0, 1, 2, 3]
+        np.testing.assert_array_equal(first.rows.X[:, 0], first.rows.y)
+        np.testing.assert_array_equal(second.rows.X[:, 0], second.rows.y)
+        seen[int(sum(2**row for row in first.rows.y))] += 1
     assert stats.chisquare(seen).pvalue > 1e-6
     assert {half.purse.regime.n_rows for half in (first, second)} == {2}
     assert first.purse.limit == second.purse.limit == limit
@@ -174,24 +176,26 @@ def test_short_rows_are_short_and_exact():
     residuals = rng.integers(-LEVELS, LEVELS + 1, size=400).astype(np.int16)
     residuals[:2] = LEVELS, -LEVELS
     for norm in (0.1, 1.0, 1.7, math.sqrt(5)):
-        rows = inference.short_rows(columns, residuals, norm)
-        squares = (rows.columns.astype(object) ** 2).sum(axis=0)
+        rows, kept = moments.short_pair(columns, residuals, norm)
+        squares = (rows.astype(object) ** 2).sum(axis=0)
         assert all(square <= (norm * LEVELS) ** 2 for square in squares)
-        assert (np.abs(rows.residuals.astype(int)) <= np.abs(residuals.astype(int))).all()
-        x, psi = rows.columns.astype(object), rows.residuals.astype(object)
-        assert (rows.gram() == x @ x.T).all()
-        assert (rows.moment() == x @ psi).all()
+        assert (np.abs(kept.astype(int)) <= np.abs(residuals.astype(int))).all()
+        x, psi = rows.astype(object), kept.astype(object)
+        sums = moments.short_moments(columns, residuals, norm)
+        gram, moment, middle = moments.unpacked(sums, len(columns))
+        assert (gram == x @ x.T).all()
+        assert (moment == x @ psi).all()
         z = np.vectorize(lambda v: int(math.copysign(abs(v) // LEVELS, v)), otypes=[object])(
             x * psi
         )
-        assert (rows.middle() == z @ z.T).all()
+        assert (middle == z @ z.T).all()
 
 
 def test_blocks_are_added_up(monkeypatch):
     columns = np.random.default_rng(32).integers(-LEVELS, LEVELS, size=(3, 50)).astype(np.int16)
-    whole = inference.exact_gram(columns)
-    monkeypatch.setattr(inference, "_BLOCK", 7)
-    np.testing.assert_array_equal(inference.exact_gram(columns), whole)
+    whole = moments.exact_gram(columns)
+    monkeypatch.setattr(moments, "_BLOCK", 7)
+    np.testing.assert_array_equal(moments.exact_gram(columns), whole)
 
 
 class Scripted(Accountant):
@@ -212,7 +216,7 @@ def given_to_mechanisms(X, y, cell, *, constant=True):
     selected = inference.Selected(weights, units, deviation=0.7, spread=0.4)
     limit = ZCDP(1)
     purse = Purse(Scripted(cell), limit, Regime(500, 3, 1.0))
-    inference.infer(inference.Half(purse, X, y), selected, list("abc"))
+    inference.infer(inference.Half(purse, ArrayRows(X, y)), selected, list("abc"))
     return purse.accountant.given
 
 
@@ -345,7 +349,9 @@ def test_nothing_selected_is_said():
     units = PublicUnits(np.array([[-1.0, 1.0]] * 2), np.array([-2.0, 2.0]), constant=True)
     selected = inference.Selected(np.array([0.0, 0.0, 1.0]), units, deviation=1.0, spread=0.4)
     purse = Purse(Accountant(SecureNoise(), limit=ZCDP(1)), ZCDP(1), Regime(500, 2, 1.0))
-    found = inference.infer(inference.Half(purse, np.zeros((3, 2)), np.zeros(3)), selected, "ab")
+    found = inference.infer(
+        inference.Half(purse, ArrayRows(np.zeros((3, 2)), np.zeros(3))), selected, "ab"
+    )
     assert "selected no feature" in found.wording
     assert purse.accountant.spent == ZCDP.free()
 

@@ -68,7 +68,7 @@ def threads(monkeypatch):
     """Return a function that makes even the smallest sum use that many threads."""
 
     def use(count):
-        monkeypatch.setattr(lattice, "_threads", lambda: count)
+        monkeypatch.setattr(lattice, "threads", lambda: count)
         monkeypatch.setattr(lattice, "_PARALLEL_PRODUCTS", 0)
 
     return use
@@ -441,7 +441,7 @@ def test_fits_in_eight_threads_are_those_of_one(threads):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_sums_with_threads_of_its_own(monkeypatch):
-    monkeypatch.setattr(lattice, "_threads", lambda: 2)
+    monkeypatch.setattr(lattice, "threads", lambda: 2)
     monkeypatch.setattr(lattice, "_PARALLEL_PRODUCTS", 0)
     design = random_design(400, 24)
     expected = small_fit(design, "child")  # the parent's pool has live threads now

@@ -9,6 +9,7 @@ import pytest
 
 from dpscreen.regression import Vertex
 from dpscreen.regression.lattice import LEVELS, LatticeDesign, LatticePoint
+from dpscreen.regression.moments import squared_lengths
 from dpscreen.regression.stagewise import (
     GRAINS,
     Path,
@@ -19,8 +20,6 @@ from dpscreen.regression.stagewise import (
 from dpscreen.regression.thresholding import (
     capped_loss,
     hard_threshold,
-    rows_within,
-    squared_lengths,
     thresholded_steps,
 )
 
@@ -67,11 +66,11 @@ def test_a_trace_is_the_running_sum():
 
 def test_rows_are_never_longer_than_declared(design):
     for norm in (0.3, 1.0, 1.7, 5.0):
-        short = rows_within(design, 4, norm)
-        lengths = squared_lengths(short, 4)
+        short = design.shortened(4, norm)
+        lengths = squared_lengths(short.columns)
         assert short.n_features == 4
         assert all(int(length) <= (norm * LEVELS) ** 2 for length in lengths)
-        long = squared_lengths(design, 4) > (norm * LEVELS) ** 2
+        long = squared_lengths(design.columns[:4]) > (norm * LEVELS) ** 2
         np.testing.assert_array_equal(short.columns[:, ~long], design.columns[:4, ~long])
         assert np.sqrt(lengths[long] / LEVELS**2).min(initial=norm) >= norm * (1 - 1e-3)
 

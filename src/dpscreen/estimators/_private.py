@@ -12,6 +12,8 @@ from typing import Any, Generic, Self, TypeVar
 from dpscreen.estimators import _checks as check
 from dpscreen.estimators import _steps as steps
 from dpscreen.estimators._base import PrivateLinearModel, noise_source, warn_of_weak_delta
+from dpscreen.estimators._rows import RowSource
+from dpscreen.estimators._sources import in_memory, private_rows
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.privacy import (
     ZCDP,
@@ -25,8 +27,8 @@ from dpscreen.privacy import (
 from dpscreen.privacy.ledger import reserve
 from dpscreen.regression import (
     Design,
-    LatticeDesign,
-    LatticePoint,
+    ExactDesign,
+    ExactPoint,
     Point,
     RelaxedRule,
     frank_wolfe,
@@ -34,7 +36,7 @@ from dpscreen.regression import (
 from dpscreen.regression.design import gram_pays
 from dpscreen.regression.frank_wolfe import Array, Choose, P, Screen
 
-D = TypeVar("D", bound=Design | LatticeDesign)
+D = TypeVar("D", bound=Design | ExactDesign)
 
 EXACT = (
     "exact: features are truncated to 2^-14 of their half-width and clipped residuals rounded to "
@@ -121,13 +123,13 @@ class PrivateFrankWolfe(PrivateLinearModel):
             if settings.published:
                 self._warn_of_published(ledger)
             noise = noise_source(self.random_state)
-            X, y = check.rows_and_target(self, X, y)
+            rows = private_rows(self, X, y)
             units = self._units(settings)
-            warn_of_weak_delta(settings.budget.delta, len(X))
+            warn_of_weak_delta(settings.budget.delta, rows.n_rows)
             if settings.published:
-                weights, self.privacy_ = self._fit_published(settings, noise, units, X, y)
+                weights, self.privacy_ = self._fit_published(settings, noise, units, rows)
             else:
-                weights, self.privacy_ = self._fit_proven(settings, noise, units, X, y, ledger)
+                weights, self.privacy_ = self._fit_proven(settings, noise, units, rows, ledger)
             self.coef_, self.intercept_ = units.in_users_units(weights)
             self.n_iter_ = settings.n_iter
         return self
@@ -137,7 +139,7 @@ class PrivateFrankWolfe(PrivateLinearModel):
         """Return the paper's choice and screening, with its constants."""
 
     @abstractmethod
-    def _proven_steps(self, run: Run[LatticeDesign]) -> Steps[LatticePoint]:
+    def _proven_steps(self, run: Run[ExactDesign]) -> Steps[ExactPoint]:
         """Return choice and screening whose costs add up to the limit."""
 
     def _settings(self) -> Settings:
@@ -174,12 +176,11 @@ class PrivateFrankWolfe(PrivateLinearModel):
         settings: Settings,
         noise: Noise,
         units: PublicUnits,
-        X: Array,
-        y: Array,
+        rows: RowSource,
         ledger: Any,
     ) -> tuple[Array, PrivacyStatement]:
         limit = ZCDP.within(settings.budget)
-        design = units.lattice_design(X, y)
+        design = rows.lattice(units)
         run = Run(settings, Accountant(noise, limit=limit), design, units.target_bound)
         made = self._proven_steps(run)
         # Whatever parameters can make fail has failed by now; from here on the budget is gone.
@@ -193,8 +194,9 @@ class PrivateFrankWolfe(PrivateLinearModel):
         )
 
     def _fit_published(
-        self, settings: Settings, noise: Noise, units: PublicUnits, X: Array, y: Array
+        self, settings: Settings, noise: Noise, units: PublicUnits, rows: RowSource
     ) -> tuple[Array, PrivacyStatement]:
+        X, y = in_memory(rows)
         gram = gram_pays(len(X), units.n_candidates, n_iter=settings.n_iter)
         design = units.float_design(X, y, gram=gram)
         run = Run(settings, Accountant(noise, limit=None), design, units.target_bound)
@@ -320,7 +322,7 @@ class DPFrankWolfe(PrivateFrankWolfe):
     def _published_steps(self, run: Run[Design]) -> Steps[Point]:
         return _published_choice(run, run.settings.budget), None
 
-    def _proven_steps(self, run: Run[LatticeDesign]) -> Steps[LatticePoint]:
+    def _proven_steps(self, run: Run[ExactDesign]) -> Steps[ExactPoint]:
         return _proven_choice(run, run.limit), None
 
 
@@ -342,7 +344,7 @@ class ScreeningFrankWolfe(PrivateFrankWolfe):
             share=run.settings.screening_share, delta_share=run.settings.screening_delta_share
         )
 
-    def _split_cost(self, run: Run[LatticeDesign]) -> tuple[ZCDP, ZCDP]:
+    def _split_cost(self, run: Run[ExactDesign]) -> tuple[ZCDP, ZCDP]:
         part = Fraction(run.settings.screening_share)
         return run.limit * (1 - part), run.limit * part
 
@@ -410,7 +412,7 @@ start, random_state
             run.accountant, run.design, screening, radius=settings.radius, n_iter=settings.n_iter
         )
 
-    def _proven_steps(self, run: Run[LatticeDesign]) -> Steps[LatticePoint]:
+    def _proven_steps(self, run: Run[ExactDesign]) -> Steps[ExactPoint]:
         optimisation, screening = self._split_cost(run)
         settings = run.settings
         return _proven_choice(run, optimisation), steps.proven_rnm(
@@ -493,7 +495,7 @@ start, random_state
             at=run.settings.screen_at,
         )
 
-    def _proven_steps(self, run: Run[LatticeDesign]) -> Steps[LatticePoint]:
+    def _proven_steps(self, run: Run[ExactDesign]) -> Steps[ExactPoint]:
         optimisation, screening = self._split_cost(run)
         when = run.settings.screen_at
         return _proven_choice(run, optimisation), steps.proven_adp(
@@ -515,7 +517,7 @@ def _published_choice(run: Run[Design], budget: Budget) -> Choose[Point]:
     )
 
 
-def _proven_choice(run: Run[LatticeDesign], cost: ZCDP) -> Choose[LatticePoint]:
+def _proven_choice(run: Run[ExactDesign], cost: ZCDP) -> Choose[ExactPoint]:
     bound = run.residual_bound
     return steps.proven_choice(
         run.accountant,

@@ -20,10 +20,12 @@ from dpscreen.estimators._private_lasso_purse import Purse
 from dpscreen.estimators._private_lasso_pvalues import noise_p_values
 from dpscreen.estimators._private_lasso_stagewise import solve_frank_wolfe, solve_stagewise
 from dpscreen.estimators._private_lasso_task import Choices, Solution, Task
+from dpscreen.estimators._rows import RowSource
+from dpscreen.estimators._sources import private_rows
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.privacy import ZCDP, Accountant, Budget, Noise, PrivacyStatement
 from dpscreen.privacy.ledger import reserve
-from dpscreen.regression.lattice import UNITS, LatticeDesign
+from dpscreen.regression.lattice import UNITS, ExactDesign
 from dpscreen.regression.stagewise import Path
 
 Array = NDArray[np.float64]
@@ -205,18 +207,18 @@ class PrivateLasso(PrivateLinearModel):
         with check.refit(self):
             settings = self._settings()
             noise = noise_source(self.random_state)
-            X, y = check.rows_and_target(self, X, y)
+            rows = private_rows(self, X, y)
             pairs = self._public_bounds()
-            warn_of_weak_delta(settings.budget.delta, len(X))
-            purse = _purse(settings, noise, X.shape)
+            warn_of_weak_delta(settings.budget.delta, rows.n_rows)
+            purse = _purse(settings, noise, rows)
             if ledger is not None:
                 reserve(ledger, purse.limit, purpose=type(self).__name__)
             self.n_rows_ = purse.regime.n_rows
             reason = inference.refusal(purse.regime)
             if settings.split and reason is None:
-                self._fit_split(settings, purse, pairs, X, y)
+                self._fit_split(settings, purse, pairs, rows)
             else:
-                self._fit_rows(settings, inference.Half(purse, X, y), pairs)
+                self._fit_rows(settings, inference.Half(purse, rows), pairs)
                 self.privacy_ = self._statement(settings, purse)
                 if settings.split:
                     self.inference_ = inference.not_available(str(reason))
@@ -289,21 +291,21 @@ class PrivateLasso(PrivateLinearModel):
         self, settings: Settings, half: inference.Half, public: tuple[Array, Array]
     ) -> inference.Selected:
         """Release the model from the rows that are given, out of their purse."""
-        purse, X, y = half.purse, half.X, half.y
-        place = bounds.place_target(purse, y, public[1])
-        features = _feature_bounds(settings, purse, X, public[0])
+        purse, rows = half.purse, half.rows
+        place = bounds.place_target(purse, rows, public[1])
+        features = _feature_bounds(settings, purse, rows, public[0])
         units = PublicUnits(features, place.bounds, constant=settings.choices.intercept)
-        task = _task(settings, purse, units, place.deviation, X, y)
+        task = _task(settings, purse, rows.lattice(units), place.deviation)
         self.solver_ = settings.solver if settings.solver != "auto" else _best_solver(task)
         solution = SOLVERS[self.solver_](task)
         self._release(solution, units)
         return inference.Selected(solution.weights, units, place.deviation, task.spread)
 
     def _fit_split(
-        self, settings: Settings, purse: Purse, public: tuple[Array, Array], X: Array, y: Array
+        self, settings: Settings, purse: Purse, public: tuple[Array, Array], rows: RowSource
     ) -> None:
         """Release the model from one half of the rows and intervals from the other (Lemma 16)."""
-        first, second = inference.split(purse, X, y)
+        first, second = inference.split(purse, rows)
         selected = self._fit_rows(settings, first, public)
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         self.inference_ = inference.infer(second, selected, names)
@@ -337,28 +339,25 @@ def _optional(checked: Any, name: str, value: Any) -> Any:
     return None if value is None else checked(name, value)
 
 
-def _purse(settings: Settings, noise: Noise, shape: tuple[int, int]) -> Purse:
+def _purse(settings: Settings, noise: Noise, rows: RowSource) -> Purse:
     limit = ZCDP.within(settings.budget)
-    regime = rules.Regime(settings.n_rows or shape[0], shape[1], float(limit))
+    regime = rules.Regime(settings.n_rows or rows.n_rows, rows.n_features, float(limit))
     return Purse(Accountant(noise, limit=limit), limit, regime)
 
 
-def _feature_bounds(settings: Settings, purse: Purse, X: Array, public: Array) -> Array:
+def _feature_bounds(settings: Settings, purse: Purse, rows: RowSource, public: Array) -> Array:
     """Return the features' bounds: as declared, or tightened."""
     declared = settings.choices.row_norm is not None and settings.standardize == "auto"
     if declared or not settings.standardize:
         return public
-    return bounds.tightened(purse, X, public, always=settings.standardize != "auto")
+    return bounds.tightened(purse, rows, public, always=settings.standardize != "auto")
 
 
-def _task(
-    settings: Settings, purse: Purse, units: PublicUnits, deviation: float, X: Array, y: Array
-) -> Task:
-    design = units.lattice_design(X, y)
+def _task(settings: Settings, purse: Purse, design: ExactDesign, deviation: float) -> Task:
     return Task(purse, design, deviation, _release_spread(purse, design), settings.choices)
 
 
-def _release_spread(purse: Purse, design: LatticeDesign) -> float:
+def _release_spread(purse: Purse, design: ExactDesign) -> float:
     """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row."""
     if not rules.finds_spread(purse.regime):
         return rules.UNKNOWN_SPREAD

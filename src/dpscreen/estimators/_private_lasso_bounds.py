@@ -8,6 +8,7 @@ bounds, so everything after this module is stated in `PublicUnits`, whoever set 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,6 +17,12 @@ from numpy.typing import NDArray
 
 from dpscreen.estimators import _private_lasso_rules as rules
 from dpscreen.estimators._private_lasso_purse import Purse
+from dpscreen.estimators._rows import (
+    RowSource,
+    clipped_levels,
+    distance_counts,
+    target_counts,
+)
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.quantiles import (
     MEDIAN,
@@ -24,10 +31,12 @@ from dpscreen.privacy.quantiles import (
     release_cell,
     release_search,
 )
+from dpscreen.regression.counting import counts_by_distance, counts_on_grid, pooled_counts
 from dpscreen.regression.lattice import LEVELS
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Below = Callable[[Array, float, int], Integers]
 
 HIGH = Fraction(4, 5)
 DEVIATIONS = {MEDIAN: 0.6745, Fraction(7, 10): 1.0364, HIGH: 1.2816}
@@ -37,7 +46,6 @@ CELLS_PER_OCTAVE = 4
 CENTRE_LEVELS, SCALE_LEVELS, FIT_LEVELS = 12, 5, 6
 SCALE_OCTAVES, FIT_OCTAVES = 12, 8
 
-_BLOCK = 4096
 _LARGEST = np.finfo(np.float64).max / 4
 
 
@@ -78,47 +86,68 @@ class Seat:
 
 def release_deviation(
     purse: Purse,
-    magnitudes: Array,
+    count: Callable[[Array], Integers],
     *,
     top: float,
     cost: ZCDP,
     purpose: str,
     quantile: Fraction = MEDIAN,
 ) -> float:
-    """Release a quantile of |values|, as the deviation of a normal with that quantile."""
+    """Release a quantile of |values|, as the deviation of a normal with that quantile.
+
+    `count` says how many values lie in each cell between the edges that it is given.
+    """
     exponents = np.arange(SCALE_OCTAVES * CELLS_PER_OCTAVE, 0, -1) / CELLS_PER_OCTAVE
     edges = np.concatenate(([0.0], top * 2.0**-exponents, [math.inf]))
     cell = release_cell(
-        purse.accountant, magnitudes, edges, cost=cost, purpose=purpose, quantile=quantile
+        purse.accountant, count(edges), cost=cost, purpose=purpose, quantile=quantile
     )
     middle = float(edges[max(cell, 1)]) * 2 ** (0.5 / CELLS_PER_OCTAVE)
     return middle / DEVIATIONS[quantile]
 
 
-def place_target(purse: Purse, y: Array, bounds: Array) -> Place:
+def place_target(purse: Purse, rows: RowSource, bounds: Array) -> Place:
     """Release where the target lies; where rows are few, only its scale if that seems to do."""
-    low, high = bounds
-    units = (np.clip(y, low, high) - (low / 2 + high / 2)) / (high / 2 - low / 2)
-    return _seat(purse, units).place(bounds)
+    return _seat(purse, Target(rows, bounds)).place(bounds)
 
 
-def _seat(purse: Purse, y: Array) -> Seat:
+@dataclass(frozen=True)
+class Target:
+    """A private target in units of its bounds, seen through counts and clipped sums."""
+
+    rows: RowSource
+    bounds: Array
+
+    def counts(self, edges: Array) -> Integers:
+        """Return how many rows lie in each cell."""
+        return self.rows.target_total(target_counts, self.bounds, edges)
+
+    def distance_counts(self, centre: float, edges: Array) -> Integers:
+        """Return how many rows are so far from the centre."""
+        return self.rows.target_total(distance_counts, self.bounds, centre, edges)
+
+    def clipped_levels(self, centre: float, clip: float) -> int:
+        """Return Σψ_c(y − centre), each term rounded to c/2^14."""
+        return int(self.rows.target_total(clipped_levels, self.bounds, centre, clip)[0])
+
+
+def _seat(purse: Purse, target: Target) -> Seat:
     regime = purse.regime
     if rules.centres_target(regime):
-        return _centred_seat(purse, y)
-    deviation = _target_deviation(purse, y, top=1.0, quantile=MEDIAN)
+        return _centred_seat(purse, target)
+    deviation = _target_deviation(purse, target, 0.0, quantile=MEDIAN)
     if not rules.can_centre_target(regime):
         return Seat(0.0, deviation)
-    if rules.target_bounds_fit(deviation) and _is_centred(purse, y, deviation):
+    if rules.target_bounds_fit(deviation) and _is_centred(purse, target, deviation):
         return Seat(0.0, deviation)
-    return _centred_seat(purse, y)
+    return _centred_seat(purse, target)
 
 
-def _is_centred(purse: Purse, y: Array, deviation: float) -> bool:
+def _is_centred(purse: Purse, target: Target, deviation: float) -> bool:
     """Release whether rows lie near the middle: a count, moved by one."""
-    near = np.abs(y) <= deviation / rules.GAUSSIAN / 2
+    near = deviation / rules.GAUSSIAN / 2
     noisy, _ = purse.release_sum(
-        int(np.count_nonzero(near)),
+        int(target.distance_counts(0.0, np.array([0.0, near, math.inf]))[0]),
         most=1,
         bound=1.0,
         cost=purse.share(rules.inner_share(purse.regime)),
@@ -127,43 +156,41 @@ def _is_centred(purse: Purse, y: Array, deviation: float) -> bool:
     return rules.target_centred(noisy / purse.regime.n_rows)
 
 
-def _centred_seat(purse: Purse, y: Array) -> Seat:
-    centre = _target_median(purse, y)
+def _centred_seat(purse: Purse, target: Target) -> Seat:
+    centre = _target_median(purse, target)
     quantile = rules.target_quantile(purse.regime)
-    deviation = _target_deviation(purse, y - centre, top=1 + abs(centre), quantile=quantile)
-    mean = _clipped_mean(purse, y - centre, rules.MEAN_REACH * deviation)
+    deviation = _target_deviation(purse, target, centre, quantile=quantile)
+    mean = _clipped_mean(purse, target, centre, rules.MEAN_REACH * deviation)
     return Seat(centre + mean, deviation)
 
 
-def _target_median(purse: Purse, y: Array) -> float:
+def _target_median(purse: Purse, target: Target) -> float:
     cells = rules.centre_cells(purse.regime)
     edges = np.append(2 * np.arange(cells) / cells - 1, math.inf)
     cell = release_cell(
         purse.accountant,
-        y,
-        edges,
+        target.counts(edges),
         cost=purse.share(rules.centre_share(purse.regime)),
         purpose="the target's centre",
     )
     return float(edges[cell]) + 1 / cells
 
 
-def _target_deviation(purse: Purse, distances: Array, *, top: float, quantile: Fraction) -> float:
+def _target_deviation(purse: Purse, target: Target, centre: float, *, quantile: Fraction) -> float:
     return release_deviation(
         purse,
-        np.abs(distances),
-        top=top,
+        lambda edges: target.distance_counts(centre, edges),
+        top=1 + abs(centre),
         cost=purse.share(rules.target_share(purse.regime)),
         purpose="the target's scale",
         quantile=quantile,
     )
 
 
-def _clipped_mean(purse: Purse, values: Array, clip: float) -> float:
-    """Release Σ ψ_c(v)/n, each term rounded to c/2^14: one row moves the sum by at most c."""
-    levels = np.rint(np.clip(values / clip, -1, 1) * LEVELS).astype(np.int64)
+def _clipped_mean(purse: Purse, target: Target, centre: float, clip: float) -> float:
+    """Release Σψ_c(y − centre)/n: one row moves the sum by at most c."""
     noisy, noise = purse.release_sum(
-        int(levels.sum()),
+        target.clipped_levels(centre, clip),
         most=LEVELS,
         bound=clip,
         cost=purse.share(rules.target_share(purse.regime)),
@@ -176,39 +203,38 @@ def _clipped_mean(purse: Purse, values: Array, clip: float) -> float:
 
 
 class Columns:
-    """Private columns in units of their bounds, seen through counts below one threshold each.
+    """Private columns in units of their bounds, seen through counts of their cells."""
 
-    A count compares one cell at a time, so narrow floats change which cell falls where by a hair,
-    and no sensitivity.
-    """
-
-    def __init__(self, X: Array, bounds: Array) -> None:
+    def __init__(self, rows: RowSource, bounds: Array) -> None:
         low, high = bounds.T
-        self.n_rows, self.n_features = X.shape
+        self._rows, self._bounds = rows, bounds
+        self.n_features = rows.n_features
         self.middles, self.halves = low / 2 + high / 2, high / 2 - low / 2
-        self._columns = np.empty(X.shape[::-1], dtype=np.float32)
-        for first in range(0, self.n_rows, _BLOCK):
-            rows = np.clip(X[first : first + _BLOCK], low, high)
-            self._columns[:, first : first + _BLOCK] = ((rows - self.middles) / self.halves).T
 
-    def below(self, thresholds: Array) -> Integers:
-        """Return #{u < threshold} of every column, u in [−1, 1]."""
-        edges = thresholds.astype(np.float32).tolist()
-        pairs = zip(self._columns, edges, strict=True)
-        return np.array([np.count_nonzero(column < edge) for column, edge in pairs])
+    def below_grid(self, origin: Array, width: float, n_cells: int) -> Integers:
+        """Return #{u < origin + k·width/n} of every column, k = 0, …, n, and the number of rows."""
+        counts = self._rows.feature_total(
+            counts_on_grid, self._bounds, origin, n_cells / width, n_cells
+        )
+        return np.cumsum(counts, axis=1)
 
-    def within(self, centres: Array, reach: Array) -> Integers:
-        """Return #{centre − reach ≤ u < centre + reach} of every column."""
-        return self.below(centres + reach) - self.below(centres - reach)
+    def within(self, centres: Array, reaches: Array) -> Integers:
+        """Return #{|u − centre| < reach} of every column, and the number of rows."""
+        counts = self._rows.feature_total(counts_by_distance, self._bounds, centres, reaches)
+        return np.cumsum(counts, axis=1)
+
+    def pooled(self) -> Integers:
+        """Return #{|u| < k/2^12} over the cells of all columns, k = 1, …, 2^12."""
+        return np.cumsum(self._rows.feature_total(pooled_counts, self._bounds))
 
     def bounds(self, centres: Array, reach: Array) -> Array:
         """Return bounds that are given in units of the public ones, in the user's units."""
         return bounds_around(self.middles + self.halves * centres, self.halves * reach)
 
 
-def tightened(purse: Purse, X: Array, bounds: Array, *, always: bool) -> Array:
+def tightened(purse: Purse, rows: RowSource, bounds: Array, *, always: bool) -> Array:
     """Return the features' bounds: the public ones where they fit, else released ones."""
-    columns = Columns(X, bounds)
+    columns = Columns(rows, bounds)
     if always:
         return place_features(purse, columns)
     if not rules.can_judge(purse.regime):
@@ -225,27 +251,31 @@ def tightened(purse: Purse, X: Array, bounds: Array, *, always: bool) -> Array:
 def judge_bounds(purse: Purse, columns: Columns) -> rules.Fit:
     """Release how the public bounds fit, from counts over all cells (Lemma 12)."""
     cost = purse.share(rules.judge_share(purse.regime))
-    reach = _common_reach(purse, columns, cost)
-    inner = _near_the_middle(columns, reach / 2)
+    pooled = columns.pooled()
+    reach = _common_reach(purse, pooled, columns.n_features, cost)
     noisy, _ = purse.release_sum(
-        inner, most=columns.n_features, bound=1.0, cost=cost, purpose="cells near the middle"
+        near_the_middle(pooled, reach / 2),
+        most=columns.n_features,
+        bound=1.0,
+        cost=cost,
+        purpose="cells near the middle",
     )
     return rules.Fit(reach, noisy / purse.regime.n_rows)
 
 
-def _common_reach(purse: Purse, columns: Columns, cost: ZCDP) -> float:
+def _common_reach(purse: Purse, pooled: Integers, n_features: int, cost: ZCDP) -> float:
     part, whole = HIGH.as_integer_ratio()
-    cells = columns.n_rows * columns.n_features
 
     def excess(exponents: Array) -> Integers:
-        return np.array([whole * _near_the_middle(columns, 2 ** exponents[0]) - part * cells])
+        inside = near_the_middle(pooled, float(2 ** exponents[0]))
+        return np.array([whole * inside - part * int(pooled[-1])])
 
     exponent = release_search(
         purse.accountant,
         excess,
         np.array([-float(FIT_OCTAVES)]),
         np.zeros(1),
-        change=float(columns.n_features * excess_change(HIGH)),
+        change=float(n_features * excess_change(HIGH)),
         levels=FIT_LEVELS,
         cost=cost,
         purpose="how far cells reach",
@@ -253,10 +283,9 @@ def _common_reach(purse: Purse, columns: Columns, cost: ZCDP) -> float:
     return float(2 ** exponent[0])
 
 
-def _near_the_middle(columns: Columns, reach: float) -> int:
-    """Return how many cells of all columns have −reach ≤ u < reach."""
-    d = columns.n_features
-    return int(columns.within(np.zeros(d), np.full(d, reach)).sum())
+def near_the_middle(pooled: Integers, reach: float) -> int:
+    """Return how many cells of all columns have |u| < reach, rounded to 2^−12."""
+    return int(pooled[min(max(round(reach * len(pooled)), 1), len(pooled)) - 1])
 
 
 def place_features(purse: Purse, columns: Columns) -> Array:
@@ -270,13 +299,36 @@ def place_features(purse: Purse, columns: Columns) -> Array:
     return columns.bounds(centres, rules.feature_reach(purse.regime, room) * 2**exponents)
 
 
-def _release_centres(purse: Purse, columns: Columns, cost: ZCDP) -> Array:
-    def excess(middles: Array) -> Integers:
-        return np.asarray(2 * columns.below(middles) - columns.n_rows)
+class TabledSearch:
+    """The counts of a noisy bisection, several levels from one look at the rows.
 
+    `below(origin, width, n)` counts rows at n + 1 equally spaced thresholds from `origin` on, one
+    origin for each column, and all rows last. A bisection of `width` around its middles asks for
+    some of them in the next log2 n levels, whatever the noise.
+    """
+
+    def __init__(self, below: Below, quantile: Fraction, width: float, *, depth: int) -> None:
+        self._below, self._quantile = below, quantile
+        self._width, self._depth = width, depth
+        self._level = 0
+
+    def __call__(self, middles: Array) -> Integers:
+        """Return r·#{below the middle} − p·n of every column, for the next level."""
+        if self._level % self._depth == 0:
+            width = self._width / 2**self._level
+            self._origin, self._step = middles - width / 2, width / 2**self._depth
+            self._table = self._below(self._origin, width, 2**self._depth)
+        self._level += 1
+        part, whole = self._quantile.as_integer_ratio()
+        places = np.rint((middles - self._origin) / self._step).astype(np.int64)
+        below = self._table[np.arange(len(middles)), places]
+        return np.asarray(whole * below - part * self._table[:, -1])
+
+
+def _release_centres(purse: Purse, columns: Columns, cost: ZCDP) -> Array:
     return release_search(
         purse.accountant,
-        excess,
+        TabledSearch(columns.below_grid, MEDIAN, 2.0, depth=CENTRE_LEVELS // 2),
         np.full(columns.n_features, -1.0),
         np.full(columns.n_features, 1.0),
         change=columns_change(columns.n_features, MEDIAN),
@@ -289,15 +341,15 @@ def _release_centres(purse: Purse, columns: Columns, cost: ZCDP) -> Array:
 def _release_exponents(purse: Purse, columns: Columns, centres: Array, cost: ZCDP) -> Array:
     """Release log2 of the 0.8 quantile of |u − centre|."""
     quantile = rules.scale_quantile(purse.regime, SCALE_LEVELS)
-    part, whole = quantile.as_integer_ratio()
+    octaves = SCALE_OCTAVES + 1.0
 
-    def excess(exponents: Array) -> Integers:
-        inside = columns.within(centres, 2**exponents)
-        return np.asarray(whole * inside - part * columns.n_rows)
+    def below(origin: Array, width: float, n_cells: int) -> Integers:
+        exponents = origin[0] + width * np.arange(n_cells + 1) / n_cells
+        return columns.within(centres, 2**exponents)
 
     exponents = release_search(
         purse.accountant,
-        excess,
+        TabledSearch(below, quantile, octaves, depth=SCALE_LEVELS),
         np.full(columns.n_features, -float(SCALE_OCTAVES)),
         np.full(columns.n_features, 1.0),
         change=columns_change(columns.n_features, quantile),

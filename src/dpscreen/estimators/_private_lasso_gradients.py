@@ -17,12 +17,10 @@ from dpscreen.estimators._private_lasso_purse import Purse
 from dpscreen.estimators._private_lasso_task import Solution, Task, intercept_move, rescaled
 from dpscreen.privacy import ZCDP, DiscreteGaussian, NoisyMax, sensitivity
 from dpscreen.privacy.quantiles import release_cell
-from dpscreen.regression.lattice import LEVELS, UNITS, LatticePoint
+from dpscreen.regression.lattice import LEVELS, UNITS, ExactPoint
 from dpscreen.regression.thresholding import (
     capped_loss,
     hard_threshold,
-    rows_within,
-    squared_lengths,
     thresholded_steps,
 )
 
@@ -32,9 +30,9 @@ Array = NDArray[np.float64]
 def rows_fill_the_norm(task: Task, row_norm: float) -> bool:
     """Release whether nine rows in ten are nearly as long as declared: a count, moved by one."""
     shortest = math.floor((rules.FULL_LENGTH * row_norm) ** 2 * UNITS)
-    long = squared_lengths(task.design, task.n_features) >= shortest
+    edges = np.array([0, shortest, np.iinfo(np.int64).max])
     noisy, _ = task.purse.release_sum(
-        int(np.count_nonzero(long)),
+        int(task.design.length_counts(task.n_features, edges)[1]),
         most=1,
         bound=1.0,
         cost=task.purse.share(rules.ROWS_SHARE),
@@ -46,11 +44,11 @@ def rows_fill_the_norm(task: Task, row_norm: float) -> bool:
 def release_row_norm(task: Task) -> float:
     """Release a bound on rows' norms: the upper edge of the cell that holds their median."""
     edges = np.sqrt(task.n_features) * 2.0 ** (np.arange(-32, 1) / 4)
-    lengths = np.sqrt(squared_lengths(task.design, task.n_features)) / LEVELS
+    squares = np.ceil((edges[:-1] * LEVELS) ** 2).astype(np.int64)
+    cells = np.concatenate(([0], squares, [np.iinfo(np.int64).max]))
     cell = release_cell(
         task.purse.accountant,
-        lengths,
-        np.concatenate(([0.0], edges[:-1], [math.inf])),
+        task.design.length_counts(task.n_features, cells),
         cost=task.purse.share(rules.target_share(task.regime)),
         purpose="the rows' norm",
     )
@@ -74,7 +72,6 @@ class GradientRun:
     def __init__(self, task: Task, row_norm: float) -> None:
         self._task = task
         self._row_norm = row_norm
-        self._rows = rows_within(task.design, task.n_features, row_norm)
         self._deviation = task.deviation
         self._entered = np.zeros(task.n_features, dtype=bool)
         self.n_iter = task.choices.n_iter or rules.n_gradients(task.regime, row_norm)
@@ -116,10 +113,10 @@ class GradientRun:
         weights[:d] = hard_threshold(weights[:d], task.smallest_weight(middle))
         return Solution(weights, self.n_iter, None, self._deviation)
 
-    def _at(self, weights: Array) -> LatticePoint:
+    def _at(self, weights: Array) -> ExactPoint:
         return self._task.design.at(weights, scale=self._task.deviation)
 
-    def _searched(self, weights: Array, point: LatticePoint, clip: float) -> Array:
+    def _searched(self, weights: Array, point: ExactPoint, clip: float) -> Array:
         """Return the best of several steps along one noisy gradient."""
         d = self._task.n_features
         gradient, noise = self._release_gradient(point, clip)
@@ -133,7 +130,7 @@ class GradientRun:
         self._entered |= best[:d] != 0
         return best
 
-    def _release_gradient(self, point: LatticePoint, clip: float) -> tuple[Array, float]:
+    def _release_gradient(self, point: ExactPoint, clip: float) -> tuple[Array, float]:
         """Release Σψ_c(r_i)x_i over the shortened rows, floored to c/2^14 (Lemmas 1 and 13)."""
         change = sensitivity.clipped_gradient_l2(clip=clip, row_norm=self._row_norm)
         rounding = math.sqrt(self._task.n_features) * clip / LEVELS
@@ -142,9 +139,9 @@ class GradientRun:
             sensitivity=(change + rounding) * (1 + 1e-12),
             unit=clip / LEVELS,
         )
-        sums = self._rows.sums(point.residual_levels(clip)) // LEVELS
+        sums = point.short_gradient(clip, n_features=self._task.n_features, row_norm=self._row_norm)
         release = self._task.purse.accountant.release
-        return release(mechanism, sums, purpose="noisy gradient"), mechanism.scale
+        return release(mechanism, sums // LEVELS, purpose="noisy gradient"), mechanism.scale
 
     def _admitted(self, weights: Array) -> Array:
         """Return the weights of features that entered before, and of the largest new ones.

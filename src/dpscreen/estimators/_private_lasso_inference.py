@@ -16,16 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpscreen.estimators import _private_lasso_rules as rules
-from dpscreen.estimators._private_lasso_bounds import release_deviation
 from dpscreen.estimators._private_lasso_purse import Purse
+from dpscreen.estimators._private_lasso_task import release_residual_deviation
+from dpscreen.estimators._rows import RowSource
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.privacy import Accountant, MechanismRecord, PrivacyStatement
 from dpscreen.privacy.moments import release_sums, triangle_change
-from dpscreen.regression.lattice import LEVELS, UNITS, LatticeDesign
+from dpscreen.regression.lattice import UNITS, ExactDesign
+from dpscreen.regression.moments import unpacked
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Narrow = NDArray[np.int16]
 
 LEAST_SIGNAL = 80
 """The M below which no intervals are given."""
@@ -57,8 +58,6 @@ PARALLEL = (
     "only, so costs add within a half, and rho is the larger of the two sums, not their total "
     "(docs/private-lasso.md, Lemma 16)"
 )
-
-_BLOCK = 2**16
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,7 @@ class Half:
     """Some of the rows, and the purse that pays for what is released about them."""
 
     purse: Purse
-    X: Array
-    y: Array
+    rows: RowSource
 
 
 def n_listed(regime: rules.Regime) -> int:
@@ -137,14 +135,14 @@ def refusal(regime: rules.Regime) -> str | None:
     return None
 
 
-def split(purse: Purse, X: Array, y: Array) -> tuple[Half, Half]:
+def split(purse: Purse, rows: RowSource) -> tuple[Half, Half]:
     """Return two halves by secret coins, each with the whole limit and the nominal n/2."""
     noise, limit = purse.accountant.noise, purse.limit
-    heads = (noise.words(len(X)) >> np.uint64(63)).astype(bool)
+    heads = (noise.words(rows.n_rows) >> np.uint64(63)).astype(bool)
     regime = replace(purse.regime, n_rows=max(1, purse.regime.n_rows // 2))
     first, second = (
-        Half(Purse(Accountant(noise, limit=limit), limit, regime), X[rows], y[rows])
-        for rows in (heads, ~heads)
+        Half(Purse(Accountant(noise, limit=limit), limit, regime), rows.where(side))
+        for side in (heads, ~heads)
     )
     return first, second
 
@@ -191,56 +189,6 @@ class Selected:
         return math.sqrt(min(square, n_columns))
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows of norm at most ν with their clipped residuals, in whole numbers of 1/2^14.
-
-    Residuals are in units of the clip: −2^14 ≤ ψ ≤ 2^14.
-    """
-
-    columns: Narrow
-    residuals: Narrow
-    row_norm: float
-
-    def gram(self) -> Integers:
-        """Return Σxxᵀ in whole numbers of 1/2^28."""
-        return exact_gram(self.columns)
-
-    def moment(self) -> Integers:
-        """Return Σψx in whole numbers of 1/2^28."""
-        return exact_gram(np.vstack((self.columns, self.residuals)))[-1, :-1]
-
-    def middle(self) -> Integers:
-        """Return Σzzᵀ, z = ψx truncated to 1/2^14, in whole numbers of 1/2^28."""
-        products = self.columns.astype(np.int64) * self.residuals
-        return exact_gram((np.sign(products) * (np.abs(products) // LEVELS)).astype(np.int16))
-
-
-def short_rows(columns: Narrow, residuals: Narrow, row_norm: float) -> Rows:
-    """Return rows of norm at most ν: longer ones are shrunk together with their residual.
-
-    The factor is a little too small and everything is truncated towards zero, so that no rounding
-    leaves a row longer than ν or a residual larger than it was.
-    """
-    lengths = np.sqrt(np.sum(columns.astype(np.int64) ** 2, axis=0)) / LEVELS
-    safe = row_norm * (1 - 1e-12)
-    factors = np.where(lengths > safe, safe / np.maximum(lengths, safe), 1.0)
-    return Rows(
-        np.trunc(columns * factors).astype(np.int16),
-        np.trunc(residuals * factors).astype(np.int16),
-        row_norm,
-    )
-
-
-def exact_gram(columns: Narrow) -> Integers:
-    """Return Σ_i k_i k_iᵀ. Sums of 2^16 products of at most 2^28 are exact in floats."""
-    gram = np.zeros((len(columns), len(columns)), dtype=np.int64)
-    for first in range(0, columns.shape[1], _BLOCK):
-        block = columns[:, first : first + _BLOCK].astype(np.float64)
-        gram += (block @ block.T).astype(np.int64)
-    return gram
-
-
 def infer(half: Half, selected: Selected, names: Sequence[str]) -> Inference:
     """Release intervals for the features that the first half weighs most."""
     purse, units = half.purse, selected.units
@@ -250,7 +198,7 @@ def infer(half: Half, selected: Selected, names: Sequence[str]) -> Inference:
         return not_available("the first half selected no feature.")
     start = np.zeros_like(selected.weights)
     start[chosen] = selected.weights[chosen]
-    design = units.lattice_design(half.X, half.y)
+    design = half.rows.lattice(units)
     moments = _release_moments(purse, design, selected, start, chosen)
     if not moments.clear:
         return not_available(
@@ -299,29 +247,28 @@ class Moments:
 
 
 def _release_moments(
-    purse: Purse, design: LatticeDesign, selected: Selected, start: Array, chosen: Integers
+    purse: Purse, design: ExactDesign, selected: Selected, start: Array, chosen: Integers
 ) -> Moments:
     """Release the residuals' scale, then the three sums; together the whole limit."""
     point = design.at(start, scale=max(selected.deviation, float(np.abs(start).max())))
-    top = 2 * selected.deviation
-    magnitudes = np.abs(point.residual_levels(top)) * (top / LEVELS)
-    cost = purse.limit * SCALE_SHARE
-    purpose = "the residuals' scale"
     norm = selected.row_norm(len(chosen))
     clip = clip_factor(purse.regime, spread=selected.spread, row_norm=norm)
-    clip *= release_deviation(purse, magnitudes, top=top, cost=cost, purpose=purpose)
-    rows = short_rows(design.columns[chosen], point.residual_levels(clip), norm)
-    gram, gram_noise = _release_triangle(purse, rows.gram(), norm, GRAM_SHARE, "features squared")
+    clip *= release_residual_deviation(
+        purse, point, top=2 * selected.deviation, cost=purse.limit * SCALE_SHARE
+    )
+    sums = point.short_moments(clip, chosen=chosen, row_norm=norm)
+    squares, products, middles = unpacked(sums, len(chosen))
+    gram, gram_noise = _release_triangle(purse, squares, norm, GRAM_SHARE, "features squared")
     moment, moment_noise = release_sums(
         purse.accountant,
-        rows.moment(),
+        products,
         units_per_one=UNITS,
         change=norm,
         cost=purse.limit * MOMENT_SHARE,
         purpose="residuals times features, in units of the clip",
     )
     purpose = "the same squared"
-    middle, _ = _release_triangle(purse, rows.middle(), norm, MIDDLE_SHARE, purpose)
+    middle, _ = _release_triangle(purse, middles, norm, MIDDLE_SHARE, purpose)
     return Moments(gram, moment, middle, gram_noise, moment_noise, clip)
 
 

@@ -22,7 +22,7 @@ from dpscreen.estimators._private_lasso_task import (
 )
 from dpscreen.privacy import ZCDP
 from dpscreen.regression import Vertex, frank_wolfe, zero_start
-from dpscreen.regression.lattice import LatticePoint
+from dpscreen.regression.lattice import ExactPoint
 from dpscreen.regression.stagewise import Path, decaying_grains, grain_size, stagewise
 
 Array = NDArray[np.float64]
@@ -68,14 +68,14 @@ class StagewiseRun:
         self._selector = Selector(task.purse, entrants, plan.step_cost, purpose="stagewise step")
         self._selector.clip_at(task.clip(self.deviation))
 
-    def choose(self, t: int, point: LatticePoint) -> Vertex:
+    def choose(self, t: int, point: ExactPoint) -> Vertex:
         """Renew estimates when they are due, then choose."""
         if t in self._plan.rescale_at:
             self._rescale(point)
         self.centre(t, point)
         return self._selector.choose(point)
 
-    def centre(self, t: int, point: LatticePoint) -> None:
+    def centre(self, t: int, point: ExactPoint) -> None:
         """Move the intercept, if that is due before step t."""
         if t in self._plan.intercept_at:
             clip = rules.intercept_clip(self._selector.clip, self.deviation)
@@ -84,7 +84,7 @@ class StagewiseRun:
             grains = round(rules.clamp(move / point.scale, -MOST_GRAINS, MOST_GRAINS))
             point.add(self._task.n_features, grains)
 
-    def _rescale(self, point: LatticePoint) -> None:
+    def _rescale(self, point: ExactPoint) -> None:
         self.deviation = rescaled(self._task, point, self.deviation, self._plan.rescale_cost)
         self._selector.clip_at(self._task.clip(self.deviation))
 
@@ -94,14 +94,14 @@ def solve_stagewise(task: Task) -> Solution:
     plan = Plan.of(task)
     run = StagewiseRun(task, plan)
     grain = grain_size(first_step=task.first_step(plan.n_iter), n_iter=plan.n_iter)
-    point = LatticePoint(task.design, grain)
+    point = task.design.start(grain)
     path = stagewise(point, decaying_grains(plan.n_iter), choose=run.choose)
     _drop_small(point, task, run.deviation)
     run.centre(plan.n_iter, point)
     return Solution(point.weights, plan.n_iter, path, run.deviation)
 
 
-def _drop_small(point: LatticePoint, task: Task, deviation: float) -> None:
+def _drop_small(point: ExactPoint, task: Task, deviation: float) -> None:
     weights = point.weights[: task.n_features]
     for feature in np.flatnonzero(np.abs(weights) < task.smallest_weight(deviation)):
         point.zero(int(feature))
@@ -117,7 +117,7 @@ def solve_frank_wolfe(task: Task) -> Solution:
     selector.clip_at(task.clip(task.deviation))
     chosen: list[Vertex] = []
 
-    def choose(point: LatticePoint) -> Vertex:
+    def choose(point: ExactPoint) -> Vertex:
         chosen.append(selector.choose(point))
         return chosen[-1]
 

@@ -13,7 +13,7 @@ from dpscreen.estimators._private_lasso_bounds import release_deviation
 from dpscreen.estimators._private_lasso_purse import Purse
 from dpscreen.privacy import ZCDP, NoisyMax, sensitivity
 from dpscreen.regression import Vertex, vertex_at
-from dpscreen.regression.lattice import LEVELS, UNITS, LatticeDesign, LatticePoint
+from dpscreen.regression.lattice import LEVELS, UNITS, ExactDesign, ExactPoint
 from dpscreen.regression.stagewise import Path
 
 Array = NDArray[np.float64]
@@ -41,7 +41,7 @@ class Task:
     """
 
     purse: Purse
-    design: LatticeDesign
+    design: ExactDesign
     deviation: float
     spread: float
     choices: Choices
@@ -125,7 +125,7 @@ class Selector:
         change = sensitivity.clipped_gradient(clip=clip)
         self._mechanism = NoisyMax.of_cost(self._cost, sensitivity=change, unit=clip / UNITS)
 
-    def choose(self, point: LatticePoint) -> Vertex:
+    def choose(self, point: ExactPoint) -> Vertex:
         """Release the candidate and the sign of the next step."""
         allowed = self._entrants.allowed
         sums = point.clipped_sums(self.clip)[allowed]
@@ -137,19 +137,27 @@ class Selector:
         return Vertex(candidate, sign)
 
 
-def rescaled(task: Task, point: LatticePoint, deviation: float, cost: ZCDP) -> float:
+def rescaled(task: Task, point: ExactPoint, deviation: float, cost: ZCDP) -> float:
     """Release the residuals' deviation, from the median of |r|; it is only ever lowered."""
     top = math.sqrt(2) * deviation / rules.GAUSSIAN
-    magnitudes = np.abs(point.residual_levels(top)) * (top / LEVELS)
-    purpose = "the residuals' scale"
-    found = release_deviation(task.purse, magnitudes, top=top, cost=cost, purpose=purpose)
-    return min(found, deviation)
+    return min(release_residual_deviation(task.purse, point, top=top, cost=cost), deviation)
 
 
-def intercept_move(task: Task, point: LatticePoint, clip: float, cost: ZCDP) -> float:
+def release_residual_deviation(purse: Purse, point: ExactPoint, *, top: float, cost: ZCDP) -> float:
+    """Release the residuals' deviation, from the median of |r| up to `top`."""
+    counts = point.residual_counts(top)
+    sizes = np.arange(LEVELS + 1) * (top / LEVELS)
+
+    def in_cells(edges: Array) -> Integers:
+        below = np.concatenate(([0], np.cumsum(counts)))
+        return np.diff(below[np.searchsorted(sizes, edges)])
+
+    return release_deviation(purse, in_cells, top=top, cost=cost, purpose="the residuals' scale")
+
+
+def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> float:
     """Release how far to move the intercept: −Σψ_c(r)/n, which one row moves by c/n (Lemma 1)."""
-    total = int(point.residual_levels(clip).sum(dtype=np.int64))
     noisy, noise = task.purse.release_sum(
-        total, most=LEVELS, bound=clip, cost=cost, purpose="the intercept"
+        point.residual_total(clip), most=LEVELS, bound=clip, cost=cost, purpose="the intercept"
     )
     return rules.clamp(-rules.shrunk(noisy, noise) / task.regime.n_rows, -clip, clip)

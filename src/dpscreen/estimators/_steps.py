@@ -27,8 +27,8 @@ from dpscreen.privacy import (
 )
 from dpscreen.regression import (
     Design,
-    LatticeDesign,
-    LatticePoint,
+    ExactDesign,
+    ExactPoint,
     Point,
     RelaxedRule,
     Vertex,
@@ -77,11 +77,11 @@ def published_step_mechanism(
     )
 
 
-def proven_choice(accountant: Accountant, cost: ZCDP, *, clip: float) -> Choose[LatticePoint]:
+def proven_choice(accountant: Accountant, cost: ZCDP, *, clip: float) -> Choose[ExactPoint]:
     """Choose a vertex by noisy max on exact clipped sums: c²/(2β²)-zCDP (Lemmas 1, 2 and 8)."""
     mechanism = step_mechanism(cost, clip=clip)
 
-    def choose(point: LatticePoint) -> Vertex:
+    def choose(point: ExactPoint) -> Vertex:
         scores = vertex_scores(point.clipped_sums(clip))
         return vertex_at(accountant.release(mechanism, scores, purpose=STEP), scores.size // 2)
 
@@ -131,8 +131,8 @@ def published_adp(
 
 
 def proven_rnm(
-    accountant: Accountant, design: LatticeDesign, cost: ZCDP, *, rule: RelaxedRule
-) -> Screen[LatticePoint]:
+    accountant: Accountant, design: ExactDesign, cost: ZCDP, *, rule: RelaxedRule
+) -> Screen[ExactPoint]:
     """Select one feature, or "screen nothing", by the relaxed rule: Δ²/(8β²)-zCDP (Lemma 6).
 
     "Screen nothing" scores 0 plus a public head start of β ln d: against d flat scores it then wins
@@ -145,7 +145,7 @@ def proven_rnm(
         raise ValueError("epsilon is too small: the noise of screening would overflow.")
     squares = design.column_squares()
 
-    def screen(point: LatticePoint, _t: int) -> Iterable[int]:
+    def screen(point: ExactPoint, _t: int) -> Iterable[int]:
         scores = -exact_relaxed_scores(point, squares, rule)
         candidates = np.append(scores, nothing)
         found = accountant.release(mechanism, candidates, purpose=SCREENING)
@@ -156,18 +156,18 @@ def proven_rnm(
 
 def proven_adp(
     accountant: Accountant,
-    design: LatticeDesign,
+    design: ExactDesign,
     cost: ZCDP,
     *,
     rule: RelaxedRule,
     at: frozenset[int],
-) -> Screen[LatticePoint]:
+) -> Screen[ExactPoint]:
     """Zero every feature whose relaxed score, with Gaussian noise, is negative (Lemmas 3 and 6)."""
     bound = math.nextafter(math.sqrt(design.n_features) * _relaxed_bound(rule), math.inf)
     mechanism = DiscreteGaussian.of_cost(cost, sensitivity=bound, unit=_relaxed_unit(rule))
     squares = design.column_squares()
 
-    def screen(point: LatticePoint, t: int) -> Iterable[int]:
+    def screen(point: ExactPoint, t: int) -> Iterable[int]:
         if t not in at:
             return ()
         scores = exact_relaxed_scores(point, squares, rule)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpscreen.regression import DenseDesign, Design, GramDesign, LatticeDesign
-from dpscreen.regression.lattice import on_lattice
+from dpscreen.regression.counting import lattice_columns
 
 Array = NDArray[np.float64]
 
@@ -57,14 +57,12 @@ class PublicUnits:
     def float_design(self, X: Array, y: Array, *, gram: bool) -> Design:
         """Return the rows in public units in float64, as a Gram or a dense design."""
         build = self._gram_design if gram else self._dense_design
-        return build(X, self._target(y))
+        return build(X, self.centred_target(y))
 
     def lattice_design(self, X: Array, y: Array) -> LatticeDesign:
         """Return the rows in public units on the lattice, on which sums are exact."""
-        columns = np.empty((self.n_candidates, len(X)), dtype=np.int16)
-        for where, block in self._blocks(X):
-            columns[:, where] = on_lattice(block).T
-        return LatticeDesign(columns, self._target(y))
+        columns = lattice_columns(X, self.feature_bounds, constant=self.constant)
+        return LatticeDesign(columns, self.centred_target(y))
 
     def in_users_units(self, weights: Array) -> tuple[Array, float]:
         """Return coefficients and intercept that apply to the features as the user has them."""
@@ -105,7 +103,8 @@ class PublicUnits:
         np.clip(features, -1.0, 1.0, out=features)
         return out
 
-    def _target(self, y: Array) -> Array:
+    def centred_target(self, y: Array) -> Array:
+        """Return the target, clipped to its bounds and centred on them."""
         low, high = self.target_bounds
         centred = np.clip(y, low, high) - self.target_centre
         return np.clip(centred, -self.target_bound, self.target_bound)

@@ -32,31 +32,33 @@ def excess_change(quantile: Fraction) -> int:
     return max(part, whole - part)
 
 
-def cell_scores(values: Array, edges: Array, *, quantile: Fraction = MEDIAN) -> Integers:
+def cell_scores(counts: Integers, *, quantile: Fraction = MEDIAN) -> Integers:
     """Score each cell [g_k, g_{k+1}) by how many rows it is away from holding the quantile.
 
-    u_k = −max(r·#{v < g_k} − p·n, p·n − r·#{v < g_{k+1}}, 0). One row moves it by at most
-    max(p, r − p), up or down (Lemma 11).
+    u_k = −max(r·#{v < g_k} − p·n, p·n − r·#{v < g_{k+1}}, 0), from the cells' counts, which add up
+    to n. One row moves it by at most max(p, r − p), up or down (Lemma 11).
     """
     part, whole = quantile.as_integer_ratio()
-    below = np.searchsorted(np.sort(values), edges).astype(np.int64)
-    excess = whole * below - part * values.size
-    return -np.maximum(np.maximum(excess[:-1], -excess[1:]), 0)
+    below = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    excess = whole * below - part * below[-1]
+    return np.asarray(-np.maximum(np.maximum(excess[:-1], -excess[1:]), 0))
 
 
 def release_cell(
     accountant: Accountant,
-    values: Array,
-    edges: Array,
+    counts: Integers,
     *,
     cost: ZCDP,
     purpose: str,
     quantile: Fraction = MEDIAN,
 ) -> int:
-    """Release the cell that holds the quantile, by noisy max (Lemmas 2 and 11)."""
+    """Release the cell that holds the quantile, by noisy max (Lemmas 2 and 11).
+
+    Every row is counted in exactly one cell, which depends on that row alone.
+    """
     change = float(excess_change(quantile))
     mechanism = NoisyMax.of_cost(cost, sensitivity=change, unit=1.0)
-    scores = cell_scores(values, edges, quantile=quantile)
+    scores = cell_scores(counts, quantile=quantile)
     return accountant.release(mechanism, scores, purpose=purpose)
 
 

@@ -15,6 +15,8 @@ from dpscreen.regression.frank_wolfe import (
     zero_start,
 )
 from dpscreen.regression.lattice import (
+    ExactDesign,
+    ExactPoint,
     LatticeDesign,
     LatticePoint,
     RelaxedRule,
@@ -32,6 +34,8 @@ __all__ = [
     "DenseDesign",
     "Design",
     "Elimination",
+    "ExactDesign",
+    "ExactPoint",
     "GramDesign",
     "LatticeDesign",
     "LatticePoint",

@@ -70,3 +70,73 @@ def fitted_levels(fit, scale, levels_per_unit, most, out):
     for i in range(fit.size):
         level = np.rint(scale * np.float64(fit[i]) * levels_per_unit)
         out[i] = np.int16(min(max(-most, level), most))
+
+
+@numba.njit(inline="always")
+def in_units(value, low, high, middle, half):
+    """Return a cell, clipped to its bounds, in units in which they are −1 and 1."""
+    return (min(max(value, low), high) - middle) / half
+
+
+@compiled
+def uniform_cells(X, low, high, origin, per_unit, out):
+    """Count each column's cells floor((u − origin)·per_unit), in out[j, 1:-1]; beyond, at its ends.
+
+    Rows by tiles, so that a tile stays in the cache whatever the layout of X.
+    """
+    n, d = X.shape
+    last = out.shape[1] - 1
+    for first in range(0, n, 256):
+        for j in range(d):
+            middle, half = low[j] / 2 + high[j] / 2, high[j] / 2 - low[j] / 2
+            for i in range(first, min(first + 256, n)):
+                u = in_units(X[i, j], low[j], high[j], middle, half)
+                place = np.floor((u - origin[j]) * per_unit)
+                out[j, np.int64(min(max(place + 1, 0.0), np.float64(last)))] += 1
+
+
+@compiled
+def distance_cells(X, low, high, centres, edges, out):
+    """Count each column's distances |u − centre| between edges that increase: out[j, k] for
+    edges[k − 1] ≤ distance < edges[k].
+    """
+    n, d = X.shape
+    m = edges.size
+    for first in range(0, n, 256):
+        for j in range(d):
+            middle, half = low[j] / 2 + high[j] / 2, high[j] / 2 - low[j] / 2
+            for i in range(first, min(first + 256, n)):
+                u = in_units(X[i, j], low[j], high[j], middle, half)
+                distance = abs(u - centres[j])
+                below, length = 0, m
+                while length > 0:
+                    step = length >> 1
+                    further = edges[below + step] <= distance
+                    below = below + step + 1 if further else below
+                    length = length - step - 1 if further else step
+                out[j, below] += 1
+
+
+@compiled
+def pooled_cells(X, low, high, out):
+    """Count |u| of all columns together, in equal cells of [0, 1]."""
+    n, d = X.shape
+    cells = out.size
+    for first in range(0, n, 256):
+        for j in range(d):
+            middle, half = low[j] / 2 + high[j] / 2, high[j] / 2 - low[j] / 2
+            for i in range(first, min(first + 256, n)):
+                u = in_units(X[i, j], low[j], high[j], middle, half)
+                out[min(np.int64(abs(u) * cells), cells - 1)] += 1
+
+
+@compiled
+def to_lattice(X, low, high, levels, out):
+    """Set out[j, i] to X[i, j] in units of its bounds, in whole numbers of 1/levels, truncated."""
+    n, d = X.shape
+    for first in range(0, n, 256):
+        for j in range(d):
+            middle, half = low[j] / 2 + high[j] / 2, high[j] / 2 - low[j] / 2
+            for i in range(first, min(first + 256, n)):
+                u = in_units(X[i, j], low[j], high[j], middle, half)
+                out[j, i] = np.int16(np.trunc(min(max(u, -1.0), 1.0) * levels))

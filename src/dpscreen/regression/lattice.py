@@ -13,23 +13,23 @@ what a proven method selects on is summed in whole numbers (docs/exactness.md, L
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from itertools import pairwise
 from math import floor, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpscreen.regression.moments import LEVELS as LEVELS
+from dpscreen.regression.moments import short_moments, short_rows, squared_lengths
+from dpscreen.regression.threads import pool, threads
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Narrow = NDArray[np.int16]
 
-LEVELS = 2**14
 UNITS = LEVELS**2
 # Then no sum below, the weighted ones of the relaxed rule included, reaches 2^63.
 MOST_ROWS = 2**28
@@ -47,6 +47,64 @@ def on_lattice(values: Array) -> Narrow:
     return np.trunc(np.clip(values, -1.0, 1.0) * LEVELS).astype(np.int16)
 
 
+class ExactPoint(Protocol):
+    """Weights w, and what may be asked about the rows there: sums of whole numbers over rows.
+
+    Each sum is the same whatever the order of the rows, and whether they lie in one place or many.
+    Residual levels are whole numbers of clip/2^14, between −2^14 and 2^14.
+    """
+
+    scale: float
+
+    @property
+    def weights(self) -> Array:
+        """Return w, as a new array."""
+
+    def add(self, feature: int, amount: int) -> None:
+        """Add a whole number to one unscaled weight."""
+
+    def zero(self, feature: int) -> None:
+        """Set the weight of one feature to zero."""
+
+    def clipped_sums(self, clip: float) -> Integers:
+        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1)."""
+
+    def residual_total(self, clip: float) -> int:
+        """Return the sum of the residual levels."""
+
+    def residual_counts(self, clip: float) -> Integers:
+        """Return how many residual levels have size 0, 1, …, 2^14."""
+
+    def relaxed_sums(self, rule: RelaxedRule) -> Integers:
+        """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""
+
+    def short_gradient(self, clip: float, *, n_features: int, row_norm: float) -> Integers:
+        """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
+
+    def short_moments(self, clip: float, *, chosen: Integers, row_norm: float) -> Integers:
+        """Return the sums of `moments.short_moments` over the chosen columns."""
+
+
+class ExactDesign(Protocol):
+    """Rows on the lattice, wherever they are."""
+
+    @property
+    def n_features(self) -> int:
+        """Return the number of columns, the constant among them if there is one."""
+
+    def start(self, scale: float) -> ExactPoint:
+        """Return the point w = 0, to which whole numbers of `scale` will be added."""
+
+    def at(self, weights: Array, *, scale: float = 1.0) -> ExactPoint:
+        """Return the point next to `weights` that lies on the lattice, stored with that scale."""
+
+    def column_squares(self) -> Integers:
+        """Return Σ_i k_ij² for every feature: 2^28 times the squared norm of the column."""
+
+    def length_counts(self, n_features: int, edges: Integers) -> Integers:
+        """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
+
+
 class LatticeDesign:
     """Columns of 16-bit whole numbers, and a target of which only clipped residuals are used."""
 
@@ -58,16 +116,21 @@ class LatticeDesign:
         self.columns = np.ascontiguousarray(columns)
         self.target = target
         self.n_features, self.n_rows = columns.shape
+        self._short: tuple[int, float, LatticeDesign] | None = None
 
     @classmethod
     def from_rows(cls, X: Array, y: Array) -> LatticeDesign:
         """Put rows that are in memory, already in [−1, 1], on the lattice."""
         return cls(np.ascontiguousarray(on_lattice(X).T), np.asarray(y, dtype=np.float64))
 
+    def start(self, scale: float) -> LatticePoint:
+        """Return the point w = 0, to which whole numbers of `scale` will be added."""
+        return LatticePoint(self, scale)
+
     def at(self, weights: Array, *, scale: float = 1.0) -> LatticePoint:
         """Return the point next to `weights` that lies on the lattice, stored with that scale."""
         point = LatticePoint(self, scale, grain=FINE_GRAIN if weights.any() else 1)
-        point.begin(np.trunc(weights / scale * FINE_GRAIN).astype(np.int64))
+        point.begin(in_grains(weights, scale))
         return point
 
     def column_squares(self) -> Integers:
@@ -80,6 +143,29 @@ class LatticeDesign:
     def sums(self, levels: Narrow) -> Integers:
         """Return Σ_i levels_i k_ij for every feature."""
         return _sums(self.columns, levels)
+
+    def length_counts(self, n_features: int, edges: Integers) -> Integers:
+        """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
+        return cell_counts(squared_lengths(self.columns[:n_features]), edges)
+
+    def shortened(self, n_features: int, row_norm: float) -> LatticeDesign:
+        """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
+        if self._short is None or self._short[:2] != (n_features, row_norm):
+            rows = short_rows(self.columns[:n_features], row_norm)
+            self._short = (n_features, row_norm, LatticeDesign(rows, self.target))
+        return self._short[2]
+
+
+def cell_counts(values: NDArray[Any], edges: NDArray[Any]) -> Integers:
+    """Return how many values fall into each cell [edges_k, edges_k+1); none falls outside."""
+    cells = np.searchsorted(edges, values, side="right") - 1
+    last = len(edges) - 2
+    return np.bincount(np.clip(cells, 0, last), minlength=last + 1).astype(np.int64)
+
+
+def in_grains(weights: Array, scale: float) -> Integers:
+    """Return weights in whole numbers of scale/2^20, truncated toward zero."""
+    return np.asarray(np.trunc(weights / scale * FINE_GRAIN), dtype=np.int64)
 
 
 class LatticePoint:
@@ -157,6 +243,35 @@ class LatticePoint:
         """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1)."""
         return self.design.sums(self.residual_levels(clip))
 
+    def residual_total(self, clip: float) -> int:
+        """Return the sum of the residual levels."""
+        return int(self.residual_levels(clip).sum(dtype=np.int64))
+
+    def residual_counts(self, clip: float) -> Integers:
+        """Return how many residual levels have size 0, 1, …, 2^14."""
+        sizes = np.abs(self.residual_levels(clip))
+        return np.bincount(sizes, minlength=LEVELS + 1).astype(np.int64)
+
+    def relaxed_sums(self, rule: RelaxedRule) -> Integers:
+        """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""
+        residuals = self.residual_levels(rule.residual_bound)
+        fitted = self.fitted_levels(rule.radius)
+        return np.concatenate(
+            (
+                self.design.sums(residuals),
+                _sums(fitted[None], residuals),
+                _sums(fitted[None], fitted),
+            )
+        )
+
+    def short_gradient(self, clip: float, *, n_features: int, row_norm: float) -> Integers:
+        """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
+        return self.design.shortened(n_features, row_norm).sums(self.residual_levels(clip))
+
+    def short_moments(self, clip: float, *, chosen: Integers, row_norm: float) -> Integers:
+        """Return the sums of `moments.short_moments` over the chosen columns."""
+        return short_moments(self.design.columns[chosen], self.residual_levels(clip), row_norm)
+
 
 def _sums(columns: Narrow, levels: Narrow) -> Integers:
     from dpscreen.regression import _kernels as kernels
@@ -165,24 +280,14 @@ def _sums(columns: Narrow, levels: Narrow) -> Integers:
     if columns.size < _PARALLEL_PRODUCTS:
         kernels.column_sums(columns, levels, out, 0, len(columns))
         return out
-    edges = np.linspace(0, len(columns), _threads() + 1).astype(int) // 4 * 4
+    edges = np.linspace(0, len(columns), threads() + 1).astype(int) // 4 * 4
     edges[-1] = len(columns)
-    pool = _pool()
     jobs = [
-        pool.submit(kernels.column_sums, columns, levels, out, *part) for part in pairwise(edges)
+        pool().submit(kernels.column_sums, columns, levels, out, *part) for part in pairwise(edges)
     ]
     for job in jobs:
         job.result()
     return out
-
-
-def _threads() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=_threads(), thread_name_prefix="dpscreen")
 
 
 @dataclass(frozen=True)
@@ -217,26 +322,18 @@ class RelaxedRule:
         return ratio * Fraction(2**_WEIGHT_BITS, self.weight)
 
 
-def exact_relaxed_scores(point: LatticePoint, squares: Integers, rule: RelaxedRule) -> Integers:
+def exact_relaxed_scores(point: ExactPoint, squares: Integers, rule: RelaxedRule) -> Integers:
     """Return the relaxed scores of Lemma 6, divided by λ, in whole numbers of R/2^28.
 
     Term by term s̃_i/λ = |S_i| + wᵀS/λ + (λ‖x_(i)‖² + ‖Xw‖²/λ)/κ + (κ/2)(wᵀS/λ + ‖S‖∞), with the
     residuals and the fitted values of single rows rounded to R/2^14 and λ/2^14. All sums are whole;
     the two places where a fraction is rounded down are counted in `RelaxedRule.rounding`.
     """
-    residuals = point.residual_levels(rule.residual_bound)
-    fitted = point.fitted_levels(rule.radius)
-    size = np.abs(point.design.sums(residuals))
-    slope = int(_sums(fitted[None], residuals)[0])
-    fit_square = int(_sums(fitted[None], fitted)[0])
+    sums = point.relaxed_sums(rule)
+    size, slope, fit_square = np.abs(sums[:-2]), int(sums[-2]), int(sums[-1])
     common = slope + floor(rule.kappa * (slope + int(size.max())) / 2)
     spread = (rule.weight * (squares + fit_square)) >> _WEIGHT_BITS
     return np.asarray(size + spread + common, dtype=np.int64)
-
-
-if hasattr(os, "register_at_fork"):
-    # The threads of a parent do not live on in a forked child.
-    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _workable(bound: float) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpscreen.regression.frank_wolfe import Vertex
-from dpscreen.regression.lattice import LatticePoint
+from dpscreen.regression.lattice import ExactPoint
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -22,7 +22,7 @@ Integers = NDArray[np.int64]
 GRAINS = 2**10
 """Into how many grains the last, smallest step is divided: the intercept moves by grains."""
 
-Choose = Callable[[int, LatticePoint], Vertex]
+Choose = Callable[[int, ExactPoint], Vertex]
 """Looks at a point before step t = 0, 1, … and names the feature and the sign of the step."""
 
 
@@ -59,7 +59,7 @@ def grain_size(*, first_step: float, n_iter: int) -> float:
     return first_step / (GRAINS * n_iter)
 
 
-def stagewise(point: LatticePoint, grains: Integers, *, choose: Choose) -> Path:
+def stagewise(point: ExactPoint, grains: Integers, *, choose: Choose) -> Path:
     """Take every step from the point, in place, and return what was done."""
     chosen = np.empty((2, len(grains)), dtype=np.int64)
     for t, grain in enumerate(grains):
