@@ -1,0 +1,189 @@
+"""Tables of private rows: CSV, gzip CSV or Parquet in, numbers within public bounds out.
+
+>>> rows = read_rows("data.csv", schema)           # rows.X, rows.y
+>>> for rows in stream_rows("data.parquet", schema): ...    # the same values, in bounded memory
+>>> X = read_features("new.csv", schema)           # to predict: the target may be absent
+
+What a cell becomes depends on the cell and the schema alone. No cell makes a table unreadable, and
+no message repeats one; docs/schema.md says which refusals depend on rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpscreen.data.schema import TableSchema
+from dpscreen.data.tables_growing import Growing
+from dpscreen.data.tables_header import is_parquet, match_names, read_header
+from dpscreen.data.tables_problem import TableProblem
+
+if TYPE_CHECKING:
+    from dpscreen.data.tables_encode import Encoder
+
+Array = NDArray[np.float64]
+Progress = Callable[[float], None]
+ROWS_PER_CHUNK = 1 << 16
+
+__all__ = ["Rows", "TableProblem", "read_features", "read_rows", "stream_rows"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows:
+    """Features and target of private rows, within the schema's bounds."""
+
+    X: Array
+    y: Array
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_features={self.X.shape[1]})"
+
+
+def read_rows(path: str | Path, schema: TableSchema, *, progress: Progress | None = None) -> Rows:
+    """Read all rows that count: of each unit the first few, as the schema says.
+
+    `progress` is told the share of the file that has been read.
+    """
+    source, encoder = _opened(Path(path), schema)
+    return gathered(source, encoder, schema, progress)
+
+
+def stream_rows(
+    path: str | Path,
+    schema: TableSchema,
+    *,
+    columns: Sequence[str] | None = None,
+    rows_per_chunk: int = ROWS_PER_CHUNK,
+) -> Iterator[Rows]:
+    """Read the rows of `read_rows` in chunks of that many, the last one shorter.
+
+    `columns` chooses features, by their names or by the column they are made of, in that order.
+    """
+    if rows_per_chunk < 1:
+        raise ValueError("rows_per_chunk must be at least 1")
+    source, encoder = _opened(Path(path), schema, columns)
+    return _chunks(kept_rows(source, encoder, schema), encoder.width, rows_per_chunk)
+
+
+def read_features(
+    path: str | Path, schema: TableSchema, *, progress: Progress | None = None
+) -> Array:
+    """Read the features of every row, none left out; target and unit may be absent."""
+    from dpscreen.data.tables_encode import Encoder
+
+    schema.check()
+    encoder = Encoder(schema)
+    optional = [field.name for field in schema.fields if field.name not in encoder.columns]
+    source = _source(Path(path), schema, encoder.columns, optional)
+    return gathered_features(source, encoder, progress)
+
+
+# --- rows that count ------------------------------------------------------------------------------
+
+
+def gathered_features(source: Any, encoder: Encoder, progress: Progress | None = None) -> Array:
+    """Collect the features of every row of a source."""
+    grown = Growing(encoder.width, source.n_rows)
+    for batch in source:
+        encoder.features(batch, grown.room_for(len(batch), source.share()))
+        _tell(progress, source)
+    return grown.finished()
+
+
+def gathered(
+    source: Any, encoder: Encoder, schema: TableSchema, progress: Progress | None = None
+) -> Rows:
+    """Collect the rows of a source without a second copy of them."""
+    X, y = Growing(encoder.width, source.n_rows), Growing(1, source.n_rows)
+    for keep, target, batch in _kept(source, encoder, schema):
+        share = source.share()
+        encoder.features(batch, X.room_for(len(batch), share))
+        y.room_for(len(batch), share)[:, 0] = target
+        X.drop_from_last(keep)
+        y.drop_from_last(keep)
+        _tell(progress, source)
+    return Rows(X.finished(), y.finished()[:, 0])
+
+
+def kept_rows(source: Any, encoder: Encoder, schema: TableSchema) -> Iterator[Rows]:
+    """Yield the rows that count of each batch."""
+    for keep, target, batch in _kept(source, encoder, schema):
+        features = np.empty((len(batch), encoder.width))
+        encoder.features(batch, features)
+        yield Rows(features, target) if keep is None else Rows(features[keep], target[keep])
+
+
+def _kept(source: Any, encoder: Encoder, schema: TableSchema) -> Iterator[Any]:
+    """Yield (which rows count or None for all, target, batch)."""
+    from dpscreen.data.tables_units import UnitCounter
+
+    counter = UnitCounter(schema.rows_per_unit) if schema.unit is not None else None
+    leave_out = schema.settings.missing_target == "leave out"
+    fill = schema.fill_of(schema.target)
+    for batch in source:
+        target = encoder.target(batch)
+        absent = np.isnan(target)
+        target[absent] = fill
+        # The unit's rule comes first, so that it looks at nothing but the order of rows.
+        keep = counter.keep(encoder.unit_ids(batch)) if counter else None
+        if leave_out:
+            keep = ~absent if keep is None else keep & ~absent
+        yield keep, target, batch
+
+
+def _chunks(batches: Iterator[Rows], width: int, size: int) -> Iterator[Rows]:
+    X, y, filled = np.empty((size, width)), np.empty(size), 0
+    for rows in batches:
+        start = 0
+        while start < len(rows):
+            take = min(size - filled, len(rows) - start)
+            X[filled : filled + take] = rows.X[start : start + take]
+            y[filled : filled + take] = rows.y[start : start + take]
+            start, filled = start + take, filled + take
+            if filled == size:
+                yield Rows(X, y)
+                X, y, filled = np.empty((size, width)), np.empty(size), 0
+    if filled:
+        yield Rows(X[:filled].copy(), y[:filled].copy())
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _opened(
+    path: Path, schema: TableSchema, columns: Sequence[str] | None = None
+) -> tuple[Any, Encoder]:
+    """Check everything that is public before the first row is read."""
+    from dpscreen.data.tables_encode import Encoder
+
+    schema.check()
+    encoder = Encoder(schema, columns)
+    others = (schema.target, schema.unit)
+    wanted = dict.fromkeys((*encoder.columns, *(name for name in others if name is not None)))
+    return _source(path, schema, tuple(wanted)), encoder
+
+
+def _source(
+    path: Path, schema: TableSchema, wanted: Sequence[str], optional: Sequence[str] = ()
+) -> Any:
+    from dpscreen.data.tables_csv import TextBlocks
+    from dpscreen.data.tables_parquet import ParquetBatches
+
+    header = read_header(path, schema)
+    match_names(path, header.names, schema, optional)
+    if is_parquet(path):
+        return ParquetBatches(path, wanted)
+    return TextBlocks(path, header, schema, wanted)
+
+
+def _tell(progress: Progress | None, source: Any) -> None:
+    if progress is not None:
+        progress(source.share())

@@ -1,0 +1,144 @@
+"""`dpscreen schema`, as a real process."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+MAIN = "from dpscreen.cli.schema import command; command(prog_name='dpscreen schema')"
+DATA = "age;who;cost\n34;Zebedee;5\n"
+FILLED = {
+    "fields": [
+        {"name": "age", "type": "number", "constraints": {"minimum": 0, "maximum": 120}},
+        {"name": "who", "type": "string"},
+        {"name": "cost", "type": "number", "constraints": {"minimum": 0, "maximum": 9}},
+    ],
+    "dpscreen": {"target": "cost", "unit": "who", "rows_per_unit": 3},
+}
+
+
+def dpscreen_schema(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=cwd,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "data.csv").write_text(DATA)
+    (tmp_path / "filled.json").write_text(json.dumps(FILLED))
+    return tmp_path
+
+
+def test_a_new_schema_holds_names_and_nothing_else(folder):
+    made = ("new", "data.csv", "-o", "schema.json", "--target", "cost", "--unit", "who")
+    done = dpscreen_schema(*made, cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "never by looking at the data" in done.stderr
+    text = (folder / "schema.json").read_text()
+    assert "Zebedee" not in text + done.stderr
+    found = json.loads(text)
+    assert [field["name"] for field in found["fields"]] == ["age", "who", "cost"]
+    assert found["fields"][0]["constraints"] == {"minimum": None, "maximum": None, "enum": []}
+    assert found["dialect"] == {"delimiter": ";"}
+    assert found["dpscreen"]["target"] == "cost"
+    checked = dpscreen_schema("check", "schema.json", "--data", "data.csv", cwd=folder)
+    assert checked.returncode == 1
+    assert checked.stdout.count("\n- ") == 2
+    assert "column 'age' has no type" in checked.stdout
+
+
+def test_names_come_from_any_table(folder):
+    (folder / "data.gz").write_bytes(gzip.compress(DATA.encode("utf-8-sig")))
+    pq.write_table(pa.table({"age": ["x"], "who": ["Zebedee"], "cost": [1]}), folder / "data.pq")
+    for name in ("data.gz", "data.pq"):
+        done = dpscreen_schema("new", name, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert [one["name"] for one in json.loads(done.stdout)["fields"]] == ["age", "who", "cost"]
+
+
+def test_a_file_is_replaced_only_when_told(folder):
+    (folder / "schema.json").write_text("mine")
+    done = dpscreen_schema("new", "data.csv", "-o", "schema.json", cwd=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--force" in done.stderr
+    assert (folder / "schema.json").read_text() == "mine"
+    done = dpscreen_schema("new", "data.csv", "-o", "schema.json", "--force", cwd=folder)
+    assert done.returncode == 0
+    assert json.loads((folder / "schema.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("data", "arguments", "told"),
+    [
+        ("34;Zebedee;5\n", (), "may be a row and no header"),
+        ("a;a\n1;2\n", (), "names stand twice, in columns 1 and 2"),
+        ("a;\n1;2\n", (), "column 2 has no name"),
+        ("", (), "no column names"),
+        ("a;b\n", ("--target", "c"), "has no column 'c'"),
+        ("a;b\n", ("-o", "none/schema.json"), "no directory none"),
+    ],
+)
+def test_what_is_no_table_is_told_and_leaves_no_file(folder, data, arguments, told):
+    (folder / "data.csv").write_text(data)
+    before = sorted(folder.iterdir())
+    done = dpscreen_schema("new", "data.csv", *(arguments or ("-o", "new.json")), cwd=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert told in done.stderr
+    assert "Zebedee" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(folder.iterdir()) == before
+
+
+def test_years_may_be_names(folder):
+    (folder / "data.csv").write_text("2019,2020\n1,2\n")
+    assert "--numeric-names" in dpscreen_schema("new", "data.csv", cwd=folder).stderr
+    done = dpscreen_schema("new", "data.csv", "--numeric-names", cwd=folder)
+    assert [one["name"] for one in json.loads(done.stdout)["fields"]] == ["2019", "2020"]
+
+
+def test_a_good_schema_is_told_in_a_sentence(folder):
+    done = dpscreen_schema("check", "filled.json", "--data", "data.csv", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 column and 1 feature;" in done.stdout
+    assert "at most 3 rows of each" in done.stdout
+    told = json.loads(dpscreen_schema("check", "filled.json", "--json", cwd=folder).stdout)
+    assert told["usable"] is True
+    assert told["problems"] == []
+    assert told["features"] == ["age"]
+
+
+def test_problems_as_json(folder):
+    (folder / "bad.json").write_text(json.dumps(FILLED | {"dpscreen": {"target": "costs"}}))
+    done = dpscreen_schema("check", "bad.json", "--json", cwd=folder)
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert told["usable"] is False
+    assert any("did you mean 'cost'" in problem for problem in told["problems"])
+
+
+def test_a_table_in_place_of_a_schema_is_not_repeated(folder):
+    done = dpscreen_schema("check", "data.csv", cwd=folder)
+    assert done.returncode == 1
+    assert "not a schema in JSON" in done.stdout
+    assert "Zebedee" not in done.stdout + done.stderr
+
+
+def test_help_teaches_by_example(folder):
+    for arguments in ([], ["new"], ["check"]):
+        done = dpscreen_schema(*arguments, "--help", cwd=folder)
+        assert done.returncode == 0
+        assert "Examples:" in done.stdout
+    assert dpscreen_schema("chek", cwd=folder).returncode == 2

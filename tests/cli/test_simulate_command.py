@@ -1,0 +1,135 @@
+"""`dpscreen simulate`, as a real process, and the tables it draws."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dpscreen.data.dummy import as_csv, simulate_table
+from dpscreen.data.schema import TableSchema, load_schema
+from dpscreen.data.tables import read_rows
+
+MAIN = "from dpscreen.cli.simulate import command; command(prog_name='dpscreen simulate')"
+SCHEMA = {
+    "fields": [
+        {"name": "age", "type": "integer", "constraints": {"minimum": 18, "maximum": 90}},
+        {"name": "smoker", "type": "string", "constraints": {"enum": ["yes", 'it\'s; "no"']}},
+        {"name": "grade", "type": "integer", "constraints": {"enum": [1, 2, 3]}},
+        {
+            "name": "income",
+            "type": "number",
+            "decimalChar": ",",
+            "constraints": {"minimum": 1, "maximum": 1e5},
+        },
+        {"name": "member", "type": "boolean", "trueValues": ["ja"], "falseValues": ["nein"]},
+        {"name": "cost", "type": "number", "constraints": {"minimum": 0, "maximum": 500}},
+        {"name": "who", "type": "string"},
+        {"name": "note", "type": "string"},
+    ],
+    "missingValues": ["NA"],
+    "dialect": {"delimiter": ";", "quoteChar": "'"},
+    "dpscreen": {
+        "target": "cost",
+        "features": ["age", "smoker", "grade", "income", "member"],
+        "unit": "who",
+        "rows_per_unit": 2,
+        "transform": {"income": "log", "cost": "sqrt"},
+        "fill": {"smoker": "yes"},
+    },
+}
+
+
+def dpscreen_simulate(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=cwd,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    return tmp_path
+
+
+def test_csv_and_parquet_hold_the_same_rows(folder):
+    asked = ("--schema", "schema.json", "--rows", 500, "--seed", 3, "--missing", 0.05)
+    for name in ("dummy.csv", "dummy.parquet"):
+        done = dpscreen_simulate(*asked, "-o", name, cwd=folder)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "500 rows" in done.stderr
+        assert "true effect" in done.stderr
+    schema = load_schema(folder / "schema.json")
+    text, binary = (read_rows(folder / f"dummy.{form}", schema) for form in ("csv", "parquet"))
+    assert np.array_equal(text.X, binary.X)
+    assert np.array_equal(text.y, binary.y)
+    table = pq.read_table(folder / "dummy.parquet")
+    assert 250 < len(text) < 500 == table.num_rows
+    assert 0 < table.column("cost").null_count < 100
+    printed = dpscreen_simulate(*asked, cwd=folder)
+    assert printed.stdout == (folder / "dummy.csv").read_text()
+
+
+def test_there_is_a_signal_to_be_found():
+    schema = TableSchema.from_dict(SCHEMA)
+    dummy = simulate_table(schema, 3000, rng=np.random.default_rng(1))
+    rows = schema.encode(dummy.table)
+    design = np.column_stack([np.ones(len(rows)), rows.X])
+    _, _, _, _ = found = np.linalg.lstsq(design, rows.y, rcond=None)
+    explained = 1 - np.var(rows.y - design @ found[0]) / np.var(rows.y)
+    assert 0.3 < explained < 0.95
+    assert set(dummy.effects) <= set(schema.feature_names)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 40), st.floats(0, 1))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_cell_lies_within_the_schema(tmp_path, seed, n_rows, missing):
+    schema = TableSchema.from_dict(SCHEMA)
+    dummy = simulate_table(schema, n_rows, rng=np.random.default_rng(seed), missing=missing)
+    columns = dummy.table.to_pydict()
+    assert all(cell is None or 18 <= cell <= 90 for cell in columns["age"])
+    assert all(cell is None or 0 <= cell <= 500 for cell in columns["cost"])
+    assert set(columns["grade"]) <= {1, 2, 3, None}
+    assert None not in columns["who"]
+    (tmp_path / "dummy.csv").write_bytes(as_csv(dummy, schema))
+    assert np.array_equal(read_rows(tmp_path / "dummy.csv", schema).X, schema.encode(dummy.table).X)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ((), 2, "--schema"),
+        (("--schema", "schema.json", "--rows", 0), 2, "--rows"),
+        (("--schema", "schema.json", "-o", "a.xlsx"), 2, ".csv or .parquet"),
+        (("--schema", "schema.json", "--missing", 2), 2, "--missing"),
+        (("--schema", "empty.json", "-o", "a.csv"), 1, "the target is not named"),
+        (("--schema", "none.json", "-o", "a.csv"), 1, "cannot be read"),
+        (("--schema", "schema.json", "-o", "there.csv"), 1, "--force"),
+    ],
+)
+def test_what_is_wrong_is_told_and_leaves_no_file(folder, arguments, code, told):
+    (folder / "empty.json").write_text(json.dumps(SCHEMA | {"dpscreen": {}}))
+    (folder / "there.csv").write_text("mine")
+    before = sorted(folder.iterdir())
+    done = dpscreen_simulate(*arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(folder.iterdir()) == before
+    assert (folder / "there.csv").read_text() == "mine"
+
+
+def test_help_teaches_by_example(folder):
+    assert "dpscreen simulate --schema schema.json" in dpscreen_simulate("-h", cwd=folder).stdout

@@ -1,0 +1,91 @@
+"""A slow, plain reader of tables to hold the fast one against, and schemas to try it on."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+
+import numpy as np
+
+from dpscreen.data.schema import TableSchema
+
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+
+
+def described(**dpscreen) -> dict:
+    """Return a schema with a column of each kind."""
+    return {
+        "fields": [
+            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 100}},
+            {"name": "smoker", "type": "string", "constraints": {"enum": ["yes", "no", "once"]}},
+            {"name": "income", "type": "number", "constraints": {"minimum": 1, "maximum": 1e6}},
+            {"name": "grade", "type": "integer", "constraints": {"enum": [1, 2]}},
+            {"name": "member", "type": "boolean"},
+            {"name": "cost", "type": "number", "constraints": {"minimum": 0, "maximum": 500}},
+            {"name": "who", "type": "string"},
+        ],
+        "missingValues": ["", "NA", "-99"],
+        "dpscreen": {
+            "target": "cost",
+            "unit": "who",
+            "rows_per_unit": 2,
+            "fill": {"smoker": "no"},
+            "transform": {"income": "log", "cost": "log1p"},
+            **dpscreen,
+        },
+    }
+
+
+def make_schema(**dpscreen) -> TableSchema:
+    return TableSchema.from_dict(described(**dpscreen))
+
+
+NAMES = ("age", "smoker", "income", "grade", "member", "cost", "who")
+SCHEMA = make_schema()
+
+
+def as_csv(rows, *, names=NAMES, delimiter=",", end="\n", quoting=csv.QUOTE_MINIMAL) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=quoting)
+    writer.writerow(names)
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def expected(rows) -> tuple[np.ndarray, np.ndarray]:
+    """Encode rows of text by SCHEMA, one cell at a time."""
+    features, target, seen = [], [], {}
+    for age, smoker, income, grade, member, cost, who in rows:
+        name = "" if who in SCHEMA.missing_values else who.strip(" \t\r\n\v\f")
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 2:
+            continue
+        level = "no" if smoker in SCHEMA.missing_values else smoker.strip(" \t\r\n\v\f")
+        features.append(
+            [
+                number(age, 0, 100, 50.0),
+                *(float(level == one) for one in ("yes", "no", "once")),
+                number(income, 1, 1e6, math.log(1e6) / 2, math.log),
+                *(float(number(grade, -1e9, 1e9, math.nan) == one) for one in (1, 2)),
+                truth(member),
+            ]
+        )
+        target.append(number(cost, 0, 500, math.log1p(500) / 2, math.log1p))
+    return np.array(features).reshape(-1, 8), np.array(target)
+
+
+def number(text, low, high, fill, transform=float):
+    text = text.strip(" \t\r\n\v\f")
+    value = float(text) if NUMBER.fullmatch(text) else math.nan
+    if not math.isfinite(value) or value == -99:
+        return fill
+    return transform(min(max(value, low), high))
+
+
+def truth(text):
+    text = text.strip(" \t\r\n\v\f")
+    return {"true": 1.0, "True": 1.0, "TRUE": 1.0, "1": 1.0}.get(
+        text, 0.0 if text in ("false", "False", "FALSE", "0") else 0.5
+    )
