@@ -13,21 +13,28 @@ _HOMES = {
     "ADPScreen": "dpscreen.estimators",
     "DPFrankWolfe": "dpscreen.estimators",
     "FrankWolfeLasso": "dpscreen.estimators",
+    "LoadedModel": "dpscreen.estimators",
+    "ModelFileProblem": "dpscreen.estimators",
     "PrivateLasso": "dpscreen.estimators",
     "RNMScreen": "dpscreen.estimators",
+    "load": "dpscreen.estimators",
     "BudgetRefused": "dpscreen.privacy.ledger",
     "PrivacyLedger": "dpscreen.privacy.ledger",
     "PublishedCalibrationWarning": "dpscreen.privacy.notices",
     "SeededNoiseWarning": "dpscreen.privacy.notices",
     "WeakDeltaWarning": "dpscreen.privacy.notices",
+    "scan": "dpscreen.data.scan",
     "plan": "dpscreen.report.plan",
     "plan_for": "dpscreen.report.plan",
+    "write_model_page": "dpscreen.report.model_page",
 }
 __all__ = [
     "ADPScreen",
     "BudgetRefused",
     "DPFrankWolfe",
     "FrankWolfeLasso",
+    "LoadedModel",
+    "ModelFileProblem",
     "PrivacyLedger",
     "PrivateLasso",
     "PublishedCalibrationWarning",
@@ -35,17 +42,24 @@ __all__ = [
     "SeededNoiseWarning",
     "WeakDeltaWarning",
     "__version__",
+    "load",
     "plan",
     "plan_for",
+    "scan",
+    "write_model_page",
 ]
 
 if TYPE_CHECKING:
+    from dpscreen.data.scan import scan
     from dpscreen.estimators import (
         ADPScreen,
         DPFrankWolfe,
         FrankWolfeLasso,
+        LoadedModel,
+        ModelFileProblem,
         PrivateLasso,
         RNMScreen,
+        load,
     )
     from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger
     from dpscreen.privacy.notices import (
@@ -53,6 +67,7 @@ if TYPE_CHECKING:
         SeededNoiseWarning,
         WeakDeltaWarning,
     )
+    from dpscreen.report.model_page import write_model_page
     from dpscreen.report.plan import plan, plan_for
 
 

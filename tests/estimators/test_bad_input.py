@@ -117,7 +117,10 @@ def bad_rows():
         "no y": (X, None),
         "objects": (np.array([[{"v": SECRET}] * 6] * 30, dtype=object), y),
         "ragged": ([[0.8675309] * 6, [0.8675309]], y[:2]),
-        "sparse": (scipy.sparse.csr_matrix(X), y),
+        "sparse, with a NaN": (scipy.sparse.csr_matrix(nan), y),
+        "sparse, with an infinity": (scipy.sparse.coo_array(infinite), y),
+        "sparse, complex": (scipy.sparse.csr_matrix(X + 0.8675309j), y),
+        "sparse, with no columns": (scipy.sparse.csc_matrix(X[:, :0]), y),
     }
 
 

@@ -1,10 +1,15 @@
 """What a fit promises can be read, cannot be changed, and holds no array."""
 
+import json
 from dataclasses import FrozenInstanceError, asdict, fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dpscreen import __version__
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -151,3 +156,118 @@ def test_a_published_statement_without_errata_still_says_not_private():
     statement = PrivacyStatement.of(BUDGET, accountant, public=PUBLIC)
     assert not statement.holds
     assert str(statement).startswith("NOT PRIVATE")
+
+
+# --- what NIST SP 800-226 asks for, in plain values -----------------------------------------------
+
+TERMS = {"unit", "composition", "preprocessing", "tuning", "trust_model", "timing", "library"}
+
+
+@each
+def test_the_text_holds_every_term(statement):
+    text = words(statement)
+    for name in ("composition", "preprocessing", "tuning", "trust_model", "timing", "library"):
+        assert getattr(statement, name) in text
+    assert f"dpscreen {__version__}" in text
+    assert "a curator sees the rows" in text
+
+
+def test_the_published_calibration_claims_no_composition():
+    assert "no cost is claimed" in STATEMENTS["published"].composition
+
+
+@each
+def test_a_statement_survives_json(statement):
+    plain = json.loads(json.dumps(statement.to_dict(), allow_nan=False))
+    assert plain["holds"] == statement.holds
+    assert set(plain) > TERMS
+    again = PrivacyStatement.from_dict(plain)
+    assert again == statement
+    assert str(again) == str(statement)
+
+
+@given(
+    st.sampled_from(sorted(STATEMENTS["proven"].to_dict())),
+    st.one_of(st.none(), st.booleans(), st.floats(), st.integers(), st.text(), st.just([[]])),
+)
+def test_any_value_in_any_field_is_read_or_refused(name, value):
+    found = STATEMENTS["proven"].to_dict() | {name: value}
+    try:
+        again = PrivacyStatement.from_dict(found)
+    except ValueError:
+        return
+    assert isinstance(str(again), str)
+    assert again.holds
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "told"),
+    [
+        ("proven, seeded", {"holds": True}, "promise holds"),
+        ("proven, seeded", {"holds": True, "secure_noise": True}, "promise holds"),
+        ("published", {"holds": True, "calibration": "proven"}, "must state what each"),
+        ("published", {"rho": 0.1}, "no cost"),
+        ("proven", {"holds": False}, "promise holds"),
+        ("proven", {"epsilon": 1.0}, "do not follow from its rho"),
+        ("proven", {"epsilon": 0.0}, "out of range"),
+        ("proven", {"delta": 1e-9}, "do not follow from its rho"),
+        ("proven", {"rho": 0.01}, "add up"),
+        ("proven", {"mechanisms": []}, "add up"),
+        ("proven", {"calibration": "hoped"}, "neither"),
+        ("proven", {"extra": 1}, "unknown"),
+        ("proven", {"rows_per_unit": 0}, "rows_per_unit"),
+        ("proven", {"unit": "a\x1b[2J"}, "unit"),
+        ("proven", {"epsilon": float("nan")}, "epsilon"),
+        ("proven", {"mechanisms": [7]}, "objects"),
+    ],
+)
+def test_a_statement_that_contradicts_itself_is_refused(kind, changed, told):
+    with pytest.raises(ValueError, match=told):
+        PrivacyStatement.from_dict(STATEMENTS[kind].to_dict() | changed)
+
+
+def test_a_field_too_few_is_refused():
+    found = STATEMENTS["proven"].to_dict()
+    del found["timing"]
+    with pytest.raises(ValueError, match="timing"):
+        PrivacyStatement.from_dict(found)
+
+
+def test_less_noise_than_the_cost_allows_is_refused():
+    found = STATEMENTS["proven"].to_dict()
+    found["mechanisms"][0]["scale"] /= 3
+    with pytest.raises(ValueError, match="sensitivity and noise scale"):
+        PrivacyStatement.from_dict(found)
+
+
+@pytest.mark.parametrize("k", [1, 2, 10])
+def test_units_are_stated_with_their_sensitivity_and_cost(k):
+    limit = ZCDP.within(BUDGET)
+    accountant = Accountant(SecureNoise(), limit=limit, rows_per_unit=k)
+    selection = NoisyMax.of_cost(limit / k**2, sensitivity=1.5)
+    accountant.release(selection, np.zeros(3, dtype=np.int64), purpose="a step")
+    statement = PrivacyStatement.of(BUDGET, accountant, public=PUBLIC)
+    (record,) = statement.mechanisms
+    assert record.sensitivity == k * 1.5
+    assert record.rho == pytest.approx(float(limit))
+    assert statement.neighbours == f"adding or removing {statement.unit}"
+    assert PrivacyStatement.from_dict(statement.to_dict()) == statement
+    assert ("rows, not people" in words(statement)) == (k == 1)
+    assert f"at most {k} row" in statement.for_units_of("person").unit
+
+
+def test_the_documented_statement_is_the_one_that_is_printed():
+    from dpscreen import DPFrankWolfe
+
+    model = DPFrankWolfe(
+        radius=3,
+        n_iter=30,
+        epsilon=1,
+        delta=1e-6,
+        clip=1,
+        feature_bounds=(-1, 1),
+        target_bounds=(-4, 4),
+    )
+    model.fit(np.zeros((50, 10)), np.zeros(50))
+    page = Path(__file__).parents[2] / "docs" / "privacy.md"
+    assert f"```text\n{model.privacy_}\n```" in page.read_text(encoding="utf-8")

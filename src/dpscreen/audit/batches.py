@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpscreen.privacy import LaplaceNoisyMax, Noise, NoisyMax
+from dpscreen.privacy import LaplaceNoisyMax, Noise, NoisyMax, SignedNoisyMax
 from dpscreen.privacy.lazy import below_exponential
 from dpscreen.privacy.selection import exponential_mechanism, weight_bits
 from dpscreen.regression.lattice import LEVELS, on_lattice
@@ -79,7 +79,7 @@ def laplace_choices(mechanism: LaplaceNoisyMax, scores: Array, noise: Noise) -> 
     return np.asarray(np.argmax(scores + mechanism.scale * draws, axis=1), dtype=np.int64)
 
 
-def exact_choices(mechanism: NoisyMax, scores: Integers, noise: Noise) -> Integers:
+def exact_choices(mechanism: NoisyMax | SignedNoisyMax, scores: Integers, noise: Noise) -> Integers:
     """Return the exact noisy maximum of every row of scores.
 
     One word a row makes the proposal of `exponential_mechanism`, whose three steps these are.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +14,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen.estimators._checks import bounds, rows_alone
+from dpscreen.estimators._sparse_rows import is_sparse, sparse_alone
 from dpscreen.privacy import (
     Noise,
     PrivacyStatement,
@@ -19,6 +23,10 @@ from dpscreen.privacy import (
     SeededNoiseWarning,
     WeakDeltaWarning,
 )
+
+if TYPE_CHECKING:
+    from dpscreen.estimators._release import Release
+    from dpscreen.estimators._summary import Summary
 
 Array = NDArray[np.float64]
 
@@ -35,7 +43,7 @@ class LinearModel(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Rows to predict for, in the units of the rows that were fitted.
 
         Returns
@@ -44,7 +52,8 @@ class LinearModel(RegressorMixin, BaseEstimator):
             X @ coef_ + intercept_.
         """
         check_is_fitted(self)
-        return np.asarray(rows_alone(self, X) @ self.coef_ + self.intercept_, dtype=np.float64)
+        rows = sparse_alone(self, X) if is_sparse(X) else rows_alone(self, X)
+        return np.asarray(rows @ self.coef_ + self.intercept_, dtype=np.float64)
 
 
 class PrivateLinearModel(LinearModel):
@@ -62,6 +71,95 @@ class PrivateLinearModel(LinearModel):
             getattr(self, "feature_names_in_", None),
             self.n_features_in_,
         )
+
+    def summary(self) -> Summary:
+        """Return the selected features in a table, largest effect first.
+
+        Returns
+        -------
+        Summary
+            Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
+            intervals where there are any, and noise p-values where there is a path.
+        """
+        from dpscreen.estimators._summary import summary_of
+
+        return summary_of(self._released())
+
+    def explain(self) -> str:
+        """Return one paragraph for whoever has to decide: findings, privacy, and its limits.
+
+        Returns
+        -------
+        str
+            It begins with a warning if the privacy statement does not hold.
+        """
+        from dpscreen.estimators._explain import explanation_of
+
+        return explanation_of(self._released())
+
+    def to_model_card(self) -> str:
+        """Return a model card in Markdown, the whole privacy statement in it.
+
+        Returns
+        -------
+        str
+            Names and wordings are escaped.
+        """
+        from dpscreen.estimators._model_card import model_card_of
+
+        return model_card_of(self._released())
+
+    def to_registry_entry(self, *, tier: int = 3) -> dict[str, Any]:
+        """Return an entry for the public registry of deployments of differential privacy.
+
+        Parameters
+        ----------
+        tier : {1, 2, 3}, default=3
+            How much to tell: the product, its promise, or how the promise is kept.
+
+        Returns
+        -------
+        dict
+            In plain values. What only the curator knows is left empty.
+        """
+        from dpscreen.estimators._registry import registry_entry_of
+
+        return registry_entry_of(self._released(), tier=tier)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        force: bool = False,
+    ) -> None:
+        """Write the model to a JSON file, which `dpscreen.load` reads (docs/model-file.md).
+
+        Parameters
+        ----------
+        path : path-like
+            Where to. The file is written whole or not at all.
+        schema : dict, default=None
+            What describes the data set, kept in the file as it is. It must be public.
+        force : bool, default=False
+            Whether a file that exists may be replaced.
+
+        Raises
+        ------
+        ModelFileProblem
+            The file exists, or cannot be written.
+        """
+        from dpscreen.estimators._model_file import write
+
+        release = self._released()
+        write(release if schema is None else replace(release, schema=schema), path, force=force)
+
+    def _released(self) -> Release:
+        """Return all that the model has released."""
+        from dpscreen.estimators._release import release_of
+
+        check_is_fitted(self)
+        return release_of(self, self._public_bounds())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

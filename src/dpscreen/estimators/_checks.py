@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
 Array = NDArray[np.float64]
@@ -95,6 +95,18 @@ def steps(name: str, value: Any) -> int:
     return number
 
 
+MOST_ROWS_PER_UNIT = 2**20
+"""With more, noise would drown anything that float64 can tell apart."""
+
+
+def rows_per_unit(value: Any) -> int:
+    """Return k, the most rows that one unit has."""
+    number = whole("rows_per_unit", value)
+    if number > MOST_ROWS_PER_UNIT:
+        raise ValueError(f"rows_per_unit must be at most {MOST_ROWS_PER_UNIT}; got {value!r}.")
+    return number
+
+
 def choice(name: str, value: Any, options: tuple[str | None, ...]) -> Any:
     """Return a parameter that must be one of a few words."""
     if not any(value is option or value == option for option in options):
@@ -160,12 +172,39 @@ def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
     return np.asarray(_quietly(estimator, X, reset=False), dtype=np.float64)
 
 
+_SPARSE: dict[str, Any] = {"accept_sparse": ("csr", "csc", "coo"), "dtype": "numeric"}
+
+
+def sparse_rows_and_target(
+    estimator: BaseEstimator, X: Any, matrix: Any, y: Any
+) -> tuple[Any, Array]:
+    """Return a scipy matrix and y, checked; `X` is what has the names of its columns, if any."""
+    matrix, y = _quietly(estimator, matrix, y=y, y_numeric=True, **_SPARSE)
+    _quietly(estimator, X, skip_check_array=True)
+    return matrix, y
+
+
+def sparse_rows_alone(estimator: BaseEstimator, X: Any, matrix: Any) -> Any:
+    """Return a scipy matrix of rows to predict for; `X` is what has the names of its columns."""
+    _quietly(estimator, X, reset=False, skip_check_array=True)
+    return _without_quoting(lambda: check_array(matrix, **_SPARSE), X)
+
+
 def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
     _refuse_text(X, options.get("y"))
+    options.setdefault("dtype", np.float64)
+
+    def look() -> Any:
+        found = validate_data(estimator, X, **options)
+        return found if "y" not in options else (found[0], _target(found[1]))
+
+    return _without_quoting(look, X)
+
+
+def _without_quoting(look: Callable[[], Any], X: Any) -> Any:
     try:
         with np.errstate(all="ignore"):  # sums of huge values overflow while they are looked over
-            found = validate_data(estimator, X, dtype=np.float64, **options)
-            return found if "y" not in options else (found[0], _target(found[1]))
+            return look()
     except Warning:
         raise
     except Exception as problem:  # whatever it is, its text must not get out

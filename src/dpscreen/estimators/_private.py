@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Generic, Self, TypeVar
@@ -60,6 +61,7 @@ class Settings:
     screening_share: float = 0.0
     screening_delta_share: float = 0.0
     screen_at: frozenset[int] = frozenset()
+    rows_per_unit: int = 1
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,9 @@ class Run(Generic[D]):
 
     @property
     def limit(self) -> ZCDP:
-        """Return the whole ρ of a proven fit."""
+        """Return what a proven fit may spend on one row: ρ/k² for units of k rows (Lemma 18)."""
         assert self.accountant.limit is not None, "the published calibration has no zCDP limit"
-        return self.accountant.limit
+        return self.accountant.limit / self.accountant.rows_per_unit**2
 
 
 class PrivateFrankWolfe(PrivateLinearModel):
@@ -95,20 +97,26 @@ class PrivateFrankWolfe(PrivateLinearModel):
     fit_intercept: bool
     calibration: str
     start: str | None
+    rows_per_unit: int
     random_state: Any
 
     errata: tuple[str, ...]
     """The errata under which the published calibration fails."""
 
-    def fit(self, X: Any, y: Any, *, ledger: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, ledger: Any = None) -> Self:
         """Fit the model, spending the whole budget.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Private rows. Values outside `feature_bounds` are clipped.
+        X : array-like or data frame of shape (n_samples, n_features), or rows from a file
+            Private rows. Values outside `feature_bounds` are clipped. A Dask array or data frame
+            is fitted on its cluster, `dpscreen.scan` reads a file part by part; noise being equal,
+            the coefficients are the same, to the last bit. A scipy matrix or a frame of sparse
+            columns stays sparse: its bounds are taken as ± the larger of their ends, so that
+            zero stays zero (proven calibration only).
         y : array-like of shape (n_samples,)
-            Private targets. Values outside `target_bounds` are clipped.
+            Private targets. Values outside `target_bounds` are clipped. None for rows from a file,
+            which bring their target along.
         ledger : PrivacyLedger or path, default=None
             Where to book the budget before anything is released. If it does not fit there,
             nothing is released and `BudgetRefused` says what is left.
@@ -123,13 +131,13 @@ class PrivateFrankWolfe(PrivateLinearModel):
             if settings.published:
                 self._warn_of_published(ledger)
             noise = noise_source(self.random_state)
-            rows = private_rows(self, X, y)
-            units = self._units(settings)
-            warn_of_weak_delta(settings.budget.delta, rows.n_rows)
-            if settings.published:
-                weights, self.privacy_ = self._fit_published(settings, noise, units, rows)
-            else:
-                weights, self.privacy_ = self._fit_proven(settings, noise, units, rows, ledger)
+            with closing(private_rows(self, X, y)) as rows:
+                units = self._units(settings, rows)
+                warn_of_weak_delta(settings.budget.delta, rows.n_rows)
+                if settings.published:
+                    weights, self.privacy_ = self._fit_published(settings, noise, units, rows)
+                else:
+                    weights, self.privacy_ = self._fit_proven(settings, noise, units, rows, ledger)
             self.coef_, self.intercept_ = units.in_users_units(weights)
             self.n_iter_ = settings.n_iter
         return self
@@ -147,6 +155,11 @@ class PrivateFrankWolfe(PrivateLinearModel):
             check.choice("calibration", self.calibration, ("proven", "published")) == "published"
         )
         start = check.choice("start", self.start, (None, "zero", "random"))
+        rows_per_unit = check.rows_per_unit(self.rows_per_unit)
+        if published and rows_per_unit > 1:
+            raise ValueError(
+                "rows_per_unit: the published calibration makes no promise, for units neither."
+            )
         return Settings(
             radius=check.size("radius", self.radius),
             n_iter=check.steps("n_iter", self.n_iter),
@@ -156,6 +169,7 @@ class PrivateFrankWolfe(PrivateLinearModel):
             fit_intercept=check.flag("fit_intercept", self.fit_intercept),
             published=published,
             start=start or ("random" if published else "zero"),
+            rows_per_unit=rows_per_unit,
         )
 
     def _warn_of_published(self, ledger: Any) -> None:
@@ -168,8 +182,19 @@ class PrivateFrankWolfe(PrivateLinearModel):
             stacklevel=3,
         )
 
-    def _units(self, settings: Settings) -> PublicUnits:
-        return PublicUnits(*self._public_bounds(), constant=settings.fit_intercept)
+    def _units(self, settings: Settings, rows: RowSource) -> PublicUnits:
+        features, target = self._public_bounds()
+        return PublicUnits(rows.usable_bounds(features), target, constant=settings.fit_intercept)
+
+    @property
+    def _takes_sparse(self) -> bool:
+        """Whether sparse rows are fitted: the published calibration sums floats, of dense rows."""
+        return self.calibration != "published"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
 
     def _fit_proven(
         self,
@@ -181,7 +206,8 @@ class PrivateFrankWolfe(PrivateLinearModel):
     ) -> tuple[Array, PrivacyStatement]:
         limit = ZCDP.within(settings.budget)
         design = rows.lattice(units)
-        run = Run(settings, Accountant(noise, limit=limit), design, units.target_bound)
+        accountant = Accountant(noise, limit=limit, rows_per_unit=settings.rows_per_unit)
+        run = Run(settings, accountant, design, units.target_bound)
         made = self._proven_steps(run)
         # Whatever parameters can make fail has failed by now; from here on the budget is gone.
         reserve(ledger, limit, purpose=type(self).__name__)
@@ -189,7 +215,11 @@ class PrivateFrankWolfe(PrivateLinearModel):
         return weights, PrivacyStatement.of(
             settings.budget,
             run.accountant,
-            public=(*self._public(), "whether delta is at least 1 over the number of rows"),
+            public=(
+                *self._public(),
+                *rows.disclosed,
+                "whether delta is at least 1 over the number of rows",
+            ),
             arithmetic=EXACT,
         )
 
@@ -249,6 +279,9 @@ class DPFrankWolfe(PrivateFrankWolfe):
         does not hold.
     start : {None, "zero", "random"}, default=None
         Starting point. None: zero when proven, random when published, as in the paper.
+    rows_per_unit : int, default=1
+        The most rows that one unit, a person for example, has. The promise is then for adding or
+        removing a unit, and all noise is so many times as large (proven calibration only).
     random_state : None, int, str or numpy generator, default=None
         None draws noise from a cryptographic stream. Anything else is reproducible, not private,
         and warned about.
@@ -297,6 +330,7 @@ class DPFrankWolfe(PrivateFrankWolfe):
         fit_intercept: bool = True,
         calibration: str = "proven",
         start: str | None = None,
+        rows_per_unit: int = 1,
         random_state: Any = None,
     ) -> None:
         self.radius = radius
@@ -309,6 +343,7 @@ class DPFrankWolfe(PrivateFrankWolfe):
         self.fit_intercept = fit_intercept
         self.calibration = calibration
         self.start = start
+        self.rows_per_unit = rows_per_unit
         self.random_state = random_state
 
     def _settings(self) -> Settings:
@@ -365,7 +400,7 @@ class RNMScreen(ScreeningFrankWolfe):
     screening_delta_share : float, default=0.25
         Part of δ for screening when published; zCDP has no δ to split.
     radius, n_iter, epsilon, delta, feature_bounds, target_bounds, fit_intercept, calibration, \
-start, random_state
+start, rows_per_unit, random_state
         As in :class:`DPFrankWolfe`.
 
     Attributes
@@ -390,6 +425,7 @@ start, random_state
         fit_intercept: bool = True,
         calibration: str = "proven",
         start: str | None = None,
+        rows_per_unit: int = 1,
         random_state: Any = None,
     ) -> None:
         self.radius = radius
@@ -403,6 +439,7 @@ start, random_state
         self.fit_intercept = fit_intercept
         self.calibration = calibration
         self.start = start
+        self.rows_per_unit = rows_per_unit
         self.random_state = random_state
 
     def _published_steps(self, run: Run[Design]) -> Steps[Point]:
@@ -437,7 +474,7 @@ class ADPScreen(ScreeningFrankWolfe):
     screening_share, screening_delta_share : float
         As in :class:`RNMScreen`.
     radius, n_iter, epsilon, delta, feature_bounds, target_bounds, fit_intercept, calibration, \
-start, random_state
+start, rows_per_unit, random_state
         As in :class:`DPFrankWolfe`.
 
     Attributes
@@ -463,6 +500,7 @@ start, random_state
         fit_intercept: bool = True,
         calibration: str = "proven",
         start: str | None = None,
+        rows_per_unit: int = 1,
         random_state: Any = None,
     ) -> None:
         self.radius = radius
@@ -477,6 +515,7 @@ start, random_state
         self.fit_intercept = fit_intercept
         self.calibration = calibration
         self.start = start
+        self.rows_per_unit = rows_per_unit
         self.random_state = random_state
 
     def _settings(self) -> Settings:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,13 +23,22 @@ from dpscreen.estimators._private_lasso_stagewise import solve_frank_wolfe, solv
 from dpscreen.estimators._private_lasso_task import Choices, Solution, Task
 from dpscreen.estimators._rows import RowSource
 from dpscreen.estimators._sources import private_rows
+from dpscreen.estimators._sparse_rows import clipped_product, is_sparse, sparse_alone
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.privacy import ZCDP, Accountant, Budget, Noise, PrivacyStatement
 from dpscreen.privacy.ledger import reserve
+from dpscreen.privacy.statement import COMPOSITION
 from dpscreen.regression.lattice import UNITS, ExactDesign
+from dpscreen.regression.moments import whole_sum
 from dpscreen.regression.stagewise import Path
 
 Array = NDArray[np.float64]
+
+IN_HALVES = (
+    "adaptive composition in zCDP within each of two halves, of which one row touches one only; "
+    "the larger of the two sums is converted to epsilon and delta at the end "
+    "(docs/private-lasso.md, Lemma 16)"
+)
 
 SOLVERS = {
     "stagewise": solve_stagewise,
@@ -47,6 +57,8 @@ class Settings:
     solver: str
     n_rows: int | None
     split: bool
+    rows_per_unit: int = 1
+    disclosed: tuple[str, ...] = ()
 
 
 class PrivateLasso(PrivateLinearModel):
@@ -81,6 +93,7 @@ class PrivateLasso(PrivateLinearModel):
     standardize : {"auto", True, False}, default="auto"
         Whether features get tighter bounds, found privately. "auto" pays a little to ask whether
         the public bounds fit, and tightens them where they do not and there are rows enough.
+        Sparse rows keep the public bounds: "auto" is False, and True is refused.
     inference : {None, "split"}, default=None
         "split": secret coins send each row to one of two halves. One selects and gives the model,
         the other gives 95 % intervals for at most 20 of the selected features, each half at the
@@ -93,6 +106,9 @@ class PrivateLasso(PrivateLinearModel):
     n_rows : int, default=None
         The public number of rows that rules may use. None: the actual number, which is thereby
         disclosed, and the statement says so.
+    rows_per_unit : int, default=1
+        The most rows that one unit, a person for example, has. The promise is then for adding or
+        removing a unit, and all noise is so many times as large. Not with ``inference="split"``.
     random_state : None, int, str or numpy generator, default=None
         None draws noise from a cryptographic stream. Anything else is reproducible, not private,
         and warned about.
@@ -143,6 +159,8 @@ class PrivateLasso(PrivateLinearModel):
     True
     """
 
+    _takes_sparse = True
+
     feature_bounds_: Array
     target_bounds_: Array
     path_: Path | None
@@ -168,6 +186,7 @@ class PrivateLasso(PrivateLinearModel):
         solver: str = "auto",
         fit_intercept: bool = True,
         n_rows: int | None = None,
+        rows_per_unit: int = 1,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -184,17 +203,23 @@ class PrivateLasso(PrivateLinearModel):
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.n_rows = n_rows
+        self.rows_per_unit = rows_per_unit
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, ledger: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, ledger: Any = None) -> Self:
         """Fit the model, spending the whole budget.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Private rows. Values outside `feature_bounds` are clipped.
+        X : array-like or data frame of shape (n_samples, n_features), or rows from a file
+            Private rows. Values outside `feature_bounds` are clipped. A Dask array or data frame
+            is fitted on its cluster, `dpscreen.scan` reads a file part by part; noise being equal,
+            the coefficients are the same, to the last bit. A scipy matrix or a frame of sparse
+            columns stays sparse: its bounds are taken as ± the larger of their ends, so that
+            zero stays zero, and are not tightened.
         y : array-like of shape (n_samples,)
-            Private targets. Values outside `target_bounds` are clipped.
+            Private targets. Values outside `target_bounds` are clipped. None for rows from a file,
+            which bring their target along.
         ledger : PrivacyLedger or path, default=None
             Where to book the budget before anything is released. If it does not fit there,
             nothing is released and `BudgetRefused` says what is left.
@@ -207,22 +232,30 @@ class PrivateLasso(PrivateLinearModel):
         with check.refit(self):
             settings = self._settings()
             noise = noise_source(self.random_state)
-            rows = private_rows(self, X, y)
-            pairs = self._public_bounds()
-            warn_of_weak_delta(settings.budget.delta, rows.n_rows)
-            purse = _purse(settings, noise, rows)
-            if ledger is not None:
-                reserve(ledger, purse.limit, purpose=type(self).__name__)
-            self.n_rows_ = purse.regime.n_rows
-            reason = inference.refusal(purse.regime)
-            if settings.split and reason is None:
-                self._fit_split(settings, purse, pairs, rows)
-            else:
-                self._fit_rows(settings, inference.Half(purse, rows), pairs)
-                self.privacy_ = self._statement(settings, purse)
-                if settings.split:
-                    self.inference_ = inference.not_available(str(reason))
+            with closing(private_rows(self, X, y)) as rows:
+                features, target = self._public_bounds()
+                pairs = rows.usable_bounds(features), target
+                settings = _for_rows(settings, rows)
+                warn_of_weak_delta(settings.budget.delta, rows.n_rows)
+                purse = _purse(settings, noise, rows)
+                if ledger is not None:
+                    reserve(ledger, purse.limit, purpose=type(self).__name__)
+                self._fit_purse(settings, purse, pairs, rows)
         return self
+
+    def _fit_purse(
+        self, settings: Settings, purse: Purse, public: tuple[Array, Array], rows: RowSource
+    ) -> None:
+        """Release the model, with intervals if they were asked for and can be had."""
+        self.n_rows_ = purse.regime.n_rows
+        reason = inference.refusal(purse.regime)
+        if settings.split and reason is None:
+            self._fit_split(settings, purse, public, rows)
+            return
+        self._fit_rows(settings, inference.Half(purse, rows), public)
+        self.privacy_ = self._statement(settings, purse)
+        if settings.split:
+            self.inference_ = inference.not_available(str(reason))
 
     def noise_p_values(self) -> Array:
         """Return for each feature a p-value of "only privacy noise ever chose it".
@@ -253,7 +286,7 @@ class PrivateLasso(PrivateLinearModel):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Rows to predict for, in the units of the rows that were fitted. They are clipped to
             `feature_bounds_`, as those were.
 
@@ -263,9 +296,17 @@ class PrivateLasso(PrivateLinearModel):
             The clipped rows @ coef_ + intercept_.
         """
         check_is_fitted(self)
+        if is_sparse(X):
+            rows = sparse_alone(self, X)
+            return clipped_product(rows, self.feature_bounds_, self.coef_) + self.intercept_
         low, high = self.feature_bounds_.T
         rows = np.clip(check.rows_alone(self, X), low, high)
         return np.asarray(rows @ self.coef_ + self.intercept_, dtype=np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.standardize is not True
+        return tags
 
     def _settings(self) -> Settings:
         choices = Choices(
@@ -278,13 +319,21 @@ class PrivateLasso(PrivateLinearModel):
         )
         if not isinstance(self.standardize, bool | np.bool_):
             check.choice("standardize", self.standardize, ("auto",))
+        split = check.choice("inference", self.inference, (None, "split")) == "split"
+        rows_per_unit = check.rows_per_unit(self.rows_per_unit)
+        if split and rows_per_unit > 1:
+            raise ValueError(
+                "inference='split' needs rows_per_unit=1: rows of one unit are not independent, "
+                "so intervals that count them as if they were would be too short."
+            )
         return Settings(
             Budget(check.positive("epsilon", self.epsilon), check.share("delta", self.delta)),
             choices,
             self.standardize,
             check.choice("solver", self.solver, ("auto", *SOLVERS)),
             _optional(check.whole, "n_rows", self.n_rows),
-            check.choice("inference", self.inference, (None, "split")) == "split",
+            split,
+            rows_per_unit,
         )
 
     def _fit_rows(
@@ -297,6 +346,7 @@ class PrivateLasso(PrivateLinearModel):
         units = PublicUnits(features, place.bounds, constant=settings.choices.intercept)
         task = _task(settings, purse, rows.lattice(units), place.deviation)
         self.solver_ = settings.solver if settings.solver != "auto" else _best_solver(task)
+        rows.announce(task.n_steps)
         solution = SOLVERS[self.solver_](task)
         self._release(solution, units)
         return inference.Selected(solution.weights, units, place.deviation, task.spread)
@@ -329,9 +379,15 @@ class PrivateLasso(PrivateLinearModel):
             if settings.n_rows is None
             else f"n_rows, {rows}",
             "whether delta is at least 1 over the number of rows",
+            *settings.disclosed,
         )
+        halved = purse.regime.n_rows < self.n_rows_
         return PrivacyStatement.of(
-            settings.budget, purse.accountant, public=public, arithmetic=EXACT
+            settings.budget,
+            purse.accountant,
+            public=public,
+            arithmetic=EXACT,
+            composition=IN_HALVES if halved else COMPOSITION,
         )
 
 
@@ -339,10 +395,23 @@ def _optional(checked: Any, name: str, value: Any) -> Any:
     return None if value is None else checked(name, value)
 
 
+def _for_rows(settings: Settings, rows: RowSource) -> Settings:
+    """Return the settings as these rows allow them: what is sparse is not centred."""
+    if not rows.keeps_zero:
+        return replace(settings, disclosed=rows.disclosed)
+    if settings.standardize is True:
+        raise ValueError(
+            "standardize=True would centre the features, and sparse rows would be sparse no more; "
+            "use standardize=False, and declare bounds that fit."
+        )
+    return replace(settings, standardize=False, disclosed=rows.disclosed)
+
+
 def _purse(settings: Settings, noise: Noise, rows: RowSource) -> Purse:
-    limit = ZCDP.within(settings.budget)
-    regime = rules.Regime(settings.n_rows or rows.n_rows, rows.n_features, float(limit))
-    return Purse(Accountant(noise, limit=limit), limit, regime)
+    """Return the whole budget for one unit; the rules see what of it one row may cost."""
+    limit, k = ZCDP.within(settings.budget), settings.rows_per_unit
+    regime = rules.Regime(settings.n_rows or rows.n_rows, rows.n_features, float(limit / k**2))
+    return Purse(Accountant(noise, limit=limit, rows_per_unit=k), limit, regime)
 
 
 def _feature_bounds(settings: Settings, purse: Purse, rows: RowSource, public: Array) -> Array:
@@ -362,7 +431,7 @@ def _release_spread(purse: Purse, design: ExactDesign) -> float:
     if not rules.finds_spread(purse.regime):
         return rules.UNKNOWN_SPREAD
     d = purse.regime.n_features
-    total = sum(int(square) for square in design.column_squares()[:d])
+    total = whole_sum(design.column_squares()[:d])
     noisy, _ = purse.release_sum(
         total,
         most=d * UNITS,

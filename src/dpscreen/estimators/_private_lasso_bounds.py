@@ -220,8 +220,7 @@ class Columns:
 
     def within(self, centres: Array, reaches: Array) -> Integers:
         """Return #{|u − centre| < reach} of every column, and the number of rows."""
-        counts = self._rows.feature_total(counts_by_distance, self._bounds, centres, reaches)
-        return np.cumsum(counts, axis=1)
+        return self._rows.feature_total(counts_by_distance, self._bounds, centres, reaches)
 
     def pooled(self) -> Integers:
         """Return #{|u| < k/2^12} over the cells of all columns, k = 1, …, 2^12."""

@@ -16,7 +16,11 @@ FINE = 2**10
 
 @dataclass(frozen=True)
 class Purse:
-    """One accountant, its limit, and the public numbers that say how far it reaches."""
+    """One accountant, its limit, and the public numbers that say how far it reaches.
+
+    The limit is for one unit. What is handed out are costs for one row, of which a unit with k rows
+    pays k² times as much (Lemma 18).
+    """
 
     accountant: Accountant
     limit: ZCDP
@@ -24,12 +28,13 @@ class Purse:
 
     @property
     def remaining(self) -> ZCDP:
-        """Return what has not been spent."""
-        return ZCDP(self.limit.rho - self.accountant.spent.rho)
+        """Return what has not been spent, for one row."""
+        left = ZCDP(self.limit.rho - self.accountant.spent.rho)
+        return left / self.accountant.rows_per_unit**2
 
     def share(self, share: float) -> ZCDP:
-        """Return a share of the whole budget."""
-        return self.limit * Fraction(share)
+        """Return a share of the whole budget, for one row."""
+        return self.limit * Fraction(share) / self.accountant.rows_per_unit**2
 
     def release_sum(
         self, total: int, *, most: int, bound: float, cost: ZCDP, purpose: str

@@ -103,7 +103,8 @@ def solve_stagewise(task: Task) -> Solution:
 
 def _drop_small(point: ExactPoint, task: Task, deviation: float) -> None:
     weights = point.weights[: task.n_features]
-    for feature in np.flatnonzero(np.abs(weights) < task.smallest_weight(deviation)):
+    small = (weights != 0) & (np.abs(weights) < task.smallest_weight(deviation))
+    for feature in np.flatnonzero(small):
         point.zero(int(feature))
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dpscreen.estimators import _private_lasso_rules as rules
 from dpscreen.estimators._private_lasso_bounds import release_deviation
 from dpscreen.estimators._private_lasso_purse import Purse
-from dpscreen.privacy import ZCDP, NoisyMax, sensitivity
-from dpscreen.regression import Vertex, vertex_at
+from dpscreen.privacy import ZCDP, SignedNoisyMax, sensitivity
+from dpscreen.regression import Vertex
 from dpscreen.regression.lattice import LEVELS, UNITS, ExactDesign, ExactPoint
 from dpscreen.regression.stagewise import Path
 
@@ -123,18 +123,16 @@ class Selector:
         """Clip residuals there from now on; the noise follows."""
         self.clip = clip
         change = sensitivity.clipped_gradient(clip=clip)
-        self._mechanism = NoisyMax.of_cost(self._cost, sensitivity=change, unit=clip / UNITS)
+        self._mechanism = SignedNoisyMax.of_cost(self._cost, sensitivity=change, unit=clip / UNITS)
 
     def choose(self, point: ExactPoint) -> Vertex:
         """Release the candidate and the sign of the next step."""
         allowed = self._entrants.allowed
-        sums = point.clipped_sums(self.clip)[allowed]
-        scores = np.concatenate((-sums, sums))
-        found = self._accountant.release(self._mechanism, scores, purpose=self._purpose)
-        place, sign = vertex_at(found, len(allowed))
+        scores = point.signed_scores(self.clip, allowed)
+        place, sign = self._accountant.release(self._mechanism, scores, purpose=self._purpose)
         candidate = int(allowed[place])
         self._entrants.enter(candidate)
-        return Vertex(candidate, sign)
+        return Vertex(candidate, -sign)  # a step against the gradient
 
 
 def rescaled(task: Task, point: ExactPoint, deviation: float, cost: ZCDP) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ Count = Callable[..., Integers]
 class RowSource(ABC):
     """Private rows with finite numbers in them, d features and a target."""
 
+    keeps_zero: ClassVar[bool] = False
+    """Whether features are scaled and never centred, because zeros are not stored."""
+
     @property
     @abstractmethod
     def n_features(self) -> int:
@@ -37,6 +40,21 @@ class RowSource(ABC):
     @abstractmethod
     def n_rows(self) -> int:
         """Return the number of rows. It is private, unless it is disclosed."""
+
+    def close(self) -> None:  # noqa: B027
+        """Let go of what was kept for the fit, elsewhere than in this process."""
+
+    def announce(self, passes: int) -> None:  # noqa: B027
+        """Expect so many more passes over the rows, for whoever shows progress."""
+
+    @property
+    def disclosed(self) -> tuple[str, ...]:
+        """Return what the form of the rows tells, for the statement."""
+        return ()
+
+    def usable_bounds(self, bounds: Array) -> Array:
+        """Return the features' bounds as these rows can be mapped from them."""
+        return bounds
 
     @abstractmethod
     def target_total(self, count: Count, *args: Any) -> Integers:

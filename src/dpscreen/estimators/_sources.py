@@ -10,12 +10,29 @@ from sklearn.base import BaseEstimator
 
 from dpscreen.estimators import _checks as check
 from dpscreen.estimators._rows import ArrayRows, RowSource
+from dpscreen.estimators._sparse_rows import is_sparse, sparse_rows
+from dpscreen.estimators._streamed import MappedArrays, StreamedRows
 
 Array = NDArray[np.float64]
+
+STREAMED_BYTES = 2**28
+"""From this size on, an array that is mapped from disk is left there."""
 
 
 def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     """Return X and y as private rows, or say what is wrong without quoting them."""
+    if isinstance(X, StreamedRows):
+        if y is not None:
+            raise ValueError("rows from a file bring their target along; y must be None.")
+        return _named(estimator, X, X.reader.feature_names)
+    if is_sparse(X) and getattr(estimator, "_takes_sparse", False):
+        return sparse_rows(estimator, X, y)
+    if type(X).__module__.split(".")[0].startswith("dask"):
+        from dpscreen.estimators._cluster import cluster_rows
+
+        return _named(estimator, *cluster_rows(X, y))
+    if _is_mapped(X, y):
+        return _named(estimator, StreamedRows(MappedArrays(X, y)), None)
     return ArrayRows(*check.rows_and_target(estimator, X, y))
 
 
@@ -27,3 +44,26 @@ def in_memory(rows: RowSource) -> tuple[Array, Array]:
             "data frame."
         )
     return rows.X, rows.y
+
+
+def _is_mapped(X: Any, y: Any) -> bool:
+    """Whether X is a large table of numbers mapped from disk, with a target beside it."""
+    return (
+        isinstance(X, np.memmap)
+        and X.ndim == 2
+        and X.dtype.kind in "iuf"
+        and X.nbytes >= STREAMED_BYTES
+        and isinstance(y, np.ndarray)
+        and y.dtype.kind in "biuf"
+        and y.shape == (len(X),)
+    )
+
+
+def _named(estimator: BaseEstimator, rows: RowSource, names: tuple[str, ...] | None) -> RowSource:
+    """Tell the estimator what columns there are, as scikit-learn's own check would."""
+    estimator.n_features_in_ = rows.n_features
+    if names is not None:
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    if not rows.n_rows:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return rows

@@ -21,6 +21,7 @@ from dpscreen.privacy import (
     LaplaceNoisyMax,
     Noise,
     NoisyMax,
+    SignedNoisyMax,
     ThresholdedNoisyMin,
     composition,
     sensitivity,
@@ -82,15 +83,15 @@ def proven_choice(accountant: Accountant, cost: ZCDP, *, clip: float) -> Choose[
     mechanism = step_mechanism(cost, clip=clip)
 
     def choose(point: ExactPoint) -> Vertex:
-        scores = vertex_scores(point.clipped_sums(clip))
-        return vertex_at(accountant.release(mechanism, scores, purpose=STEP), scores.size // 2)
+        feature, sign = accountant.release(mechanism, point.clipped_sums(clip), purpose=STEP)
+        return Vertex(feature, -sign)  # a step against the gradient
 
     return choose
 
 
-def step_mechanism(cost: ZCDP, *, clip: float) -> NoisyMax:
+def step_mechanism(cost: ZCDP, *, clip: float) -> SignedNoisyMax:
     """Return the selection of a proven step, on clipped sums in whole numbers of clip/2^28."""
-    return NoisyMax.of_cost(
+    return SignedNoisyMax.of_cost(
         cost, sensitivity=sensitivity.clipped_gradient(clip=clip), unit=clip / UNITS
     )
 

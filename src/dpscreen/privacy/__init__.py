@@ -19,6 +19,7 @@ from dpscreen.privacy.mechanisms import (
     LaplaceNoisyMax,
     Mechanism,
     NoisyMax,
+    SignedNoisyMax,
     ThresholdedNoisyMin,
 )
 from dpscreen.privacy.noise import Noise, SecureNoise, SeededNoise, named_seed
@@ -53,6 +54,7 @@ __all__ = [
     "SecureNoise",
     "SeededNoise",
     "SeededNoiseWarning",
+    "SignedNoisyMax",
     "ThresholdedNoisyMin",
     "Use",
     "WeakDeltaWarning",

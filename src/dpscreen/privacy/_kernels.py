@@ -96,3 +96,91 @@ def upper_weights(scores, rate, n_bits, bounds):
         top = scores[row].max()
         for i in range(scores.shape[1]):
             bounds[row, i] = upper_weight(top, scores[row, i], rate, unit)
+
+
+@compiled
+def class_bounds(rate, n_bits, shift, aligned, opposite):
+    """Fill the H of aligned candidates i classes below the top, and of opposite ones (Lemma 20).
+
+    The edge of an aligned class lies i·2^s below that of the top class. An opposite candidate's
+    edge lies (i + 1)·2^s − 1 below it, i being the sum of its class and of the top class.
+    """
+    unit = weight_unit(n_bits)
+    for i in range(aligned.size):
+        near = np.int64(i) << shift
+        far = near + ((np.int64(1) << shift) - 1)
+        aligned[i] = upper_weight(near, np.int64(0), rate, unit)
+        opposite[i] = upper_weight(far, np.int64(0), rate, unit)
+
+
+@compiled
+def count_classes(values, shift, depth, limit):
+    """Return the highest class |value| >> shift, and the counts of `depth` classes from it down.
+
+    There are fewer counts if class 0 is nearer, and the class is −1 if a value is not below the
+    limit. Neighbours are counted apart: adding to one place twice in a row would wait for memory.
+    """
+    high, low = np.int64(0), np.int64(0)
+    for i in range(values.size):
+        high = max(high, values[i])
+        low = min(low, values[i])
+    if high >= limit or low <= -limit:
+        return np.int64(-1), np.empty(0, dtype=np.int64)
+    top = max(high, -low) >> shift
+    n_classes = min(depth, top + 1)
+    parts = np.zeros((4, n_classes + 1), dtype=np.int64)  # the last takes all that lies deeper
+    for i in range(values.size):
+        below = top - (abs(values[i]) >> shift)
+        parts[i & 3, min(below, n_classes)] += 1
+    return top, parts[0, :-1] + parts[1, :-1] + parts[2, :-1] + parts[3, :-1]
+
+
+@compiled
+def member_of(values, shift, lowest, highest, rank):
+    """Return the index of the rank-th value whose class lies between two classes, ends included."""
+    for i in range(values.size):
+        number = abs(values[i]) >> shift
+        if lowest <= number <= highest:
+            if rank == 0:
+                return i
+            rank -= 1
+    raise ValueError("a class has fewer members than were counted")
+
+
+@compiled
+def class_total(counts, size, top, aligned, opposite):
+    """Return ΣH over all candidates, two for each score; those below all classes have H = 1."""
+    total, n_deep = np.int64(0), np.int64(size)
+    for below in range(counts.size):
+        across = 2 * top - below
+        other = opposite[across] if across < opposite.size else np.int64(1)
+        total += counts[below] * (aligned[below] + other)
+        n_deep -= counts[below]
+    return total + 2 * n_deep
+
+
+@compiled
+def locate_class(counts, top, aligned, opposite, number):
+    """Return the lowest and the highest class that `number` falls to, the sign, rank and place.
+
+    A class has the shares of its aligned members, then those of its opposite ones. What is left
+    falls to the scores below all that were counted, which are taken together and have H = 1.
+    """
+    for below in range(counts.size):
+        share = counts[below] * aligned[below]
+        if number < share:
+            return top - below, top - below, 1, number // aligned[below], number % aligned[below]
+        number -= share
+        across = 2 * top - below
+        bound = opposite[across] if across < opposite.size else np.int64(1)
+        share = counts[below] * bound
+        if number < share:
+            return top - below, top - below, -1, number // bound, number % bound
+        number -= share
+    return np.int64(0), top - counts.size, 1 - 2 * (number & 1), number >> 1, np.int64(0)
+
+
+@compiled
+def own_bound(top, score, rate, n_bits):
+    """Return the H of one candidate."""
+    return upper_weight(top, score, rate, weight_unit(n_bits))

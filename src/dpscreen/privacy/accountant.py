@@ -10,8 +10,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from numpy.typing import NDArray
-
 from dpscreen.privacy.mechanisms import Mechanism
 from dpscreen.privacy.noise import Noise
 from dpscreen.privacy.zcdp import ZCDP
@@ -37,20 +35,25 @@ class Accountant:
 
     `limit=None` is the published calibration: uses are listed, but no cost is claimed, because the
     sensitivities they rest on are wrong.
+
+    The limit is for one unit, which may have `rows_per_unit` rows. Mechanisms state what one row
+    costs; k rows move whatever they are given k times as far, so a unit costs k² as much (Lemma
+    18).
     """
 
-    def __init__(self, noise: Noise, *, limit: ZCDP | None) -> None:
+    def __init__(self, noise: Noise, *, limit: ZCDP | None, rows_per_unit: int = 1) -> None:
+        if rows_per_unit < 1:
+            raise ValueError("rows_per_unit must be at least 1.")
         self.noise = noise
         self.limit = limit
+        self.rows_per_unit = rows_per_unit
         self.spent = ZCDP.free()
         self._counts: Counter[tuple[str, Mechanism[object]]] = Counter()
 
-    def release(
-        self, mechanism: Mechanism[Released], values: NDArray[Any], *, purpose: str
-    ) -> Released:
+    def release(self, mechanism: Mechanism[Released], values: Any, *, purpose: str) -> Released:
         """Book one call of the mechanism, then make it."""
         if self.limit is not None:
-            self._charge(mechanism.cost)
+            self._charge(mechanism.cost * self.rows_per_unit**2)
         self._counts[purpose, mechanism] += 1
         return mechanism(values, self.noise)
 

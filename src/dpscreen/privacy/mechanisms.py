@@ -21,7 +21,8 @@ from dpscreen.privacy.discrete_gaussian import (
     discrete_gaussian,
 )
 from dpscreen.privacy.noise import Noise
-from dpscreen.privacy.selection import exponential_mechanism
+from dpscreen.privacy.selection import exponential_mechanism, workable
+from dpscreen.privacy.signed_selection import ArrayScores, Signed, SignedSampler, SignedScores
 from dpscreen.privacy.zcdp import ZCDP
 
 Array = NDArray[np.float64]
@@ -48,7 +49,7 @@ class Mechanism(Protocol[Released]):
     def cost(self) -> ZCDP:
         """Say what one call costs if the requirement holds."""
 
-    def __call__(self, values: NDArray[Any], noise: Noise, /) -> Released:
+    def __call__(self, values: Any, noise: Noise, /) -> Released:
         """Release a noisy answer."""
 
 
@@ -95,6 +96,54 @@ class NoisyMax:
     def __call__(self, scores: Integers, noise: Noise) -> int:
         """Release the index of the noisy maximum."""
         return exponential_mechanism(_whole(scores), self.scale_in_units, noise)
+
+
+@dataclass(frozen=True)
+class SignedNoisyMax:
+    """Which of the numbers ±g_j is largest after Gumbel noise: index and sign, sampled exactly.
+
+    Requires    g holds whole numbers of `unit`; one row changes each by at most `sensitivity`
+    Guarantees  Δ²/(2β²)-zCDP, β the scale                            (docs/privacy.md, Lemma 2)
+
+    The law is that of `NoisyMax` on the scores g and −g. It is drawn by classes (docs/scale.md,
+    Lemma 20), so `g` may be an array or anything that keeps count of its classes.
+    """
+
+    sensitivity: float
+    scale: float
+    unit: float = 1.0
+    name = "noisy max (exponential mechanism)"
+
+    def __post_init__(self) -> None:
+        _check_numbers(self.sensitivity, self.scale, self.unit)
+        workable(self.scale_in_units)
+
+    @classmethod
+    def of_cost(cls, cost: ZCDP, *, sensitivity: float, unit: float = 1.0) -> SignedNoisyMax:
+        """Return the selection with the least noise that costs no more than `cost`."""
+        found = NoisyMax.of_cost(cost, sensitivity=sensitivity, unit=unit)
+        return cls(sensitivity, found.scale, unit)
+
+    @cached_property
+    def cost(self) -> ZCDP:
+        """Return Δ²/(2β²), exactly: ±g_j and ±g_k can move apart by twice Δ."""
+        return ZCDP(Fraction(self.sensitivity) ** 2 / (2 * Fraction(self.scale) ** 2))
+
+    @cached_property
+    def scale_in_units(self) -> Fraction:
+        """Return β in units of the scores, exactly."""
+        return Fraction(self.scale) / Fraction(self.unit)
+
+    @cached_property
+    def sampler(self) -> SignedSampler:
+        """Return what draws: its classes and bounds follow from the scale alone."""
+        return SignedSampler(self.scale_in_units)
+
+    def __call__(self, scores: Integers | SignedScores, noise: Noise) -> Signed:
+        """Release the index and the sign of the noisy maximum."""
+        if isinstance(scores, np.ndarray):
+            scores = ArrayScores(_whole(scores))
+        return self.sampler(scores, noise)
 
 
 @dataclass(frozen=True)

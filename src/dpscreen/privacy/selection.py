@@ -15,6 +15,7 @@ the law of adding Gumbel noise of scale β and taking the largest.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -31,7 +32,7 @@ def exponential_mechanism(scores: Scores, scale: Fraction, noise: Noise) -> int:
     from dpscreen.privacy import _kernels as kernels  # compiled code: loaded when first needed
 
     top, n_bits = int(scores.max()), weight_bits(scores.size)
-    rate = kernels.LOG2_E / _workable(scale)
+    rate = kernels.LOG2_E / workable(scale)
     blocks = np.empty(-(-scores.size // kernels.BLOCK), dtype=np.int64)
     total = int(kernels.block_sums(scores, top, rate, n_bits, blocks))
     while True:
@@ -44,9 +45,12 @@ def exponential_mechanism(scores: Scores, scale: Fraction, noise: Noise) -> int:
             return int(index)
 
 
-def _workable(scale: Fraction) -> float:
+def workable(scale: Fraction) -> float:
     """Return the scale as a float, if scores divided by it can be told apart and stay finite."""
-    number = float(scale)
+    try:
+        number = float(scale)
+    except OverflowError:
+        number = math.inf
     if not 1e-300 <= number <= 1e300:
         raise ValueError("the scale must be positive, and between 1e-300 and 1e300 units.")
     return number

@@ -1,20 +1,55 @@
-"""The statement that goes with a release: what is promised, on what grounds, and what is not."""
+"""The statement that goes with a release: what is promised, on what grounds, and what is not.
+
+It holds what NIST SP 800-226 asks of a claim of differential privacy: the parameters, the unit and
+the neighbouring relation, every mechanism and the composition, what is public, what was done before
+and around the release, who is trusted, and how noise and arithmetic were made.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
+from dpscreen import __version__
 from dpscreen.privacy.accountant import Accountant, Use
 from dpscreen.privacy.budget import Budget
 
-NEIGHBOURS = "adding or removing one row"
+ROW = "one row"
+NEIGHBOURS = f"adding or removing {ROW}"
+
+COMPOSITION = (
+    "adaptive composition in zCDP, in which costs add up; the total is converted to epsilon and "
+    "delta at the end (docs/privacy.md, Lemma 4)"
+)
+NO_COMPOSITION = "as published, with sensitivities that do not hold; no cost is claimed"
+PREPROCESSING = (
+    "outside the budget: values are clipped to bounds that are public or released, each row by "
+    "itself; whatever was done to the rows before the fit is not covered"
+)
+TUNING = (
+    "the fit's own choices are functions of public and released numbers, paid for inside the "
+    "budget; comparing several fits, or setting parameters by looking at the data, is not covered"
+)
+TRUST = (
+    "central: a curator sees the rows and runs the fit on a trusted machine; everybody else sees "
+    "what is released, may know every other row, and is not trusted"
+)
+TIMING = "none: running time depends on the data, so let nobody who is not trusted measure it"
+NOT_COVERED = (
+    "choices made by looking at the data (bounds, radius, n_iter, which model to keep)",
+    "running time",
+    "whether there were rows and they passed the check for missing and infinite values",
+)
 
 
 @dataclass(frozen=True)
 class MechanismRecord:
-    """One line of the account: a mechanism with its sensitivity, noise scale and count."""
+    """One line of the account: a mechanism with its sensitivity, noise scale and count.
+
+    Sensitivity and cost are for one unit: k times and k² times those of a row.
+    """
 
     purpose: str
     name: str
@@ -24,13 +59,12 @@ class MechanismRecord:
     rho: float | None
 
     @classmethod
-    def of(cls, use: Use, *, proven: bool) -> MechanismRecord:
+    def of(cls, use: Use, *, proven: bool, rows_per_unit: int = 1) -> MechanismRecord:
         """Record a use; the cost is stated only where it is proven."""
-        mechanism = use.mechanism
-        rho = float(use.count * mechanism.cost) if proven else None
-        return cls(
-            use.purpose, mechanism.name, mechanism.sensitivity, mechanism.scale, use.count, rho
-        )
+        mechanism, k = use.mechanism, rows_per_unit
+        rho = float(k**2 * use.count * mechanism.cost) if proven else None
+        change = k * mechanism.sensitivity
+        return cls(use.purpose, mechanism.name, change, mechanism.scale, use.count, rho)
 
     def __str__(self) -> str:
         cost = "" if self.rho is None else f", rho {self.rho:.4g}"
@@ -45,7 +79,8 @@ class PrivacyStatement:
     """What a fitted model promises. Holds public and released values only.
 
     `holds` is False where the promise is known not to be kept: the published calibration, and
-    noise that can be repeated from a seed.
+    noise that can be repeated from a seed. ε, δ and ρ are for one unit: one row, or up to
+    `rows_per_unit` rows.
     """
 
     epsilon: float
@@ -59,6 +94,15 @@ class PrivacyStatement:
     arithmetic: str
     noise: str
     secure_noise: bool
+    unit: str = ROW
+    rows_per_unit: int = 1
+    composition: str = COMPOSITION
+    preprocessing: str = PREPROCESSING
+    tuning: str = TUNING
+    trust_model: str = TRUST
+    timing: str = TIMING
+    not_covered: tuple[str, ...] = NOT_COVERED
+    library: str = f"dpscreen {__version__}"
 
     @classmethod
     def of(
@@ -69,27 +113,62 @@ class PrivacyStatement:
         public: tuple[str, ...],
         arithmetic: str = "float64",
         errata: tuple[str, ...] = (),
+        composition: str = COMPOSITION,
     ) -> PrivacyStatement:
         """Close the account of a fit."""
-        proven = accountant.limit is not None
+        proven, k = accountant.limit is not None, accountant.rows_per_unit
+        unit = unit_of(k)
         return cls(
-            epsilon=budget.epsilon,
-            delta=budget.delta,
+            epsilon=float(budget.epsilon),
+            delta=float(budget.delta),
             rho=float(accountant.spent) if proven else None,
             calibration="proven" if proven else "published",
-            neighbours=NEIGHBOURS,
-            mechanisms=tuple(MechanismRecord.of(use, proven=proven) for use in accountant.uses),
+            neighbours=f"adding or removing {unit}",
+            mechanisms=tuple(
+                MechanismRecord.of(use, proven=proven, rows_per_unit=k) for use in accountant.uses
+            ),
             public=public,
             errata=errata,
             arithmetic=arithmetic,
             noise=accountant.noise.description,
             secure_noise=accountant.noise.secure,
+            unit=unit,
+            rows_per_unit=k,
+            composition=composition if proven else NO_COMPOSITION,
         )
 
     @property
     def holds(self) -> bool:
         """Whether the stated (ε, δ) may be relied on."""
         return self.calibration == "proven" and self.secure_noise
+
+    def for_units_of(self, column: str) -> PrivacyStatement:
+        """Return the statement with its unit named by the column that tells units apart.
+
+        The caller has made sure that no value of the column has more than `rows_per_unit` rows.
+        """
+        unit = f"one value of the column {column!r} (at most {_rows(self.rows_per_unit)})"
+        return replace(self, unit=unit, neighbours=f"adding or removing {unit}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement in plain values, as JSON can hold them."""
+        found = asdict(self)
+        lists = {name: list(value) for name, value in found.items() if isinstance(value, tuple)}
+        return found | lists | {"holds": self.holds}
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> PrivacyStatement:
+        """Return the statement that `to_dict` wrote; a ValueError says what is wrong with it."""
+        from dpscreen.privacy.statement_checks import checked, contradiction
+
+        values = checked(found, fields(cls), extra=("holds",))
+        said = values.pop("holds")
+        records = [checked(one, fields(MechanismRecord)) for one in values.pop("mechanisms")]
+        made = cls(mechanisms=tuple(MechanismRecord(**record) for record in records), **values)
+        problem = contradiction(made, holds=said)
+        if problem:
+            raise ValueError(problem)
+        return made
 
     def __str__(self) -> str:
         return "\n".join(_wrapped(line) for line in self._lines())
@@ -98,14 +177,16 @@ class PrivacyStatement:
         yield self._promise()
         yield "Mechanisms:"
         yield from (f"  - {record}" for record in self.mechanisms)
+        yield f"Composition: {self.composition}."
         yield "Treated as public: " + "; ".join(self.public) + "."
+        yield f"Before the fit: {self.preprocessing}."
+        yield f"Tuning: {self.tuning}."
+        yield f"Trust: {self.trust_model}."
         yield f"Arithmetic: {self.arithmetic}."
         yield f"Random bits: {self.noise}."
-        yield (
-            "Not covered: choices made by looking at the data (bounds, radius, n_iter, which model "
-            "to keep), running time, and whether there were rows and they passed the check for "
-            "missing and infinite values."
-        )
+        yield f"Measures against timing: {self.timing}."
+        yield "Not covered: " + _listed(self.not_covered) + "."
+        yield f"Library: {self.library}."
 
     def _promise(self) -> str:
         pair = f"epsilon = {self.epsilon:g}, delta = {self.delta:.4g}"
@@ -115,17 +196,31 @@ class PrivacyStatement:
                 f"NOT PRIVATE AS STATED. The published calibration claims ({pair}) for "
                 f"{self.neighbours}; the claim does not hold{grounds}."
             )
+        whose = "; rows, not people" if self.rows_per_unit == 1 and self.unit == ROW else ""
         promise = (
             f"({pair})-differential privacy for {self.neighbours}, all arguments held fixed and "
-            f"chosen without the data; rows, not people. Composed in zCDP, rho = {self.rho:.6g}."
+            f"chosen without the data{whose}. Composed in zCDP, rho = {self.rho:.6g}."
         )
         if self.secure_noise:
             return promise
         return "NOT PRIVATE: the noise was seeded. With secure noise this would be " + promise
 
 
+def unit_of(rows_per_unit: int) -> str:
+    """Describe the unit that a promise is for."""
+    return ROW if rows_per_unit == 1 else f"one unit (at most {_rows(rows_per_unit)})"
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
+
+
+def _listed(items: tuple[str, ...]) -> str:
+    return ", ".join(items[:-1]) + f", and {items[-1]}" if len(items) > 1 else "".join(items)
 
 
 def _wrapped(line: str) -> str:

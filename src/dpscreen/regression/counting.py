@@ -39,13 +39,14 @@ def counts_on_grid(
 
 
 def counts_by_distance(X: Array, bounds: Array, centres: Array, edges: Array) -> Integers:
-    """Return, for each column, how many |u − centre| lie between one edge and the next."""
+    """Return, for each column, how many |u − centre| lie below each edge, and all rows last."""
     from dpscreen.regression import _kernels as kernels
 
     low, high = _ends(bounds)
-    shape = (X.shape[1], len(edges) + 1)
+    every = np.append(edges, np.inf)
+    shape = (X.shape[1], len(every))
     return _over_rows(
-        X, shape, lambda part, out: kernels.distance_cells(part, low, high, centres, edges, out)
+        X, shape, lambda part, out: kernels.distances_below(part, low, high, centres, every, out)
     )
 
 

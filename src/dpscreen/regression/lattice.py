@@ -13,6 +13,7 @@ what a proven method selects on is summed in whole numbers (docs/exactness.md, L
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from dpscreen.regression.moments import LEVELS as LEVELS
 from dpscreen.regression.moments import short_moments, short_rows, squared_lengths
+from dpscreen.regression.score_index import ScoreIndex
 from dpscreen.regression.threads import pool, threads
 
 Array = NDArray[np.float64]
@@ -69,6 +71,9 @@ class ExactPoint(Protocol):
     def clipped_sums(self, clip: float) -> Integers:
         """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1)."""
 
+    def signed_scores(self, clip: float, allowed: Integers) -> Integers | ScoreIndex:
+        """Return the same sums of the allowed features alone, in a form to select from."""
+
     def residual_total(self, clip: float) -> int:
         """Return the sum of the residual levels."""
 
@@ -78,10 +83,10 @@ class ExactPoint(Protocol):
     def relaxed_sums(self, rule: RelaxedRule) -> Integers:
         """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""
 
-    def short_gradient(self, clip: float, *, n_features: int, row_norm: float) -> Integers:
+    def short_gradient(self, clip: float, n_features: int, row_norm: float) -> Integers:
         """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
 
-    def short_moments(self, clip: float, *, chosen: Integers, row_norm: float) -> Integers:
+    def short_moments(self, clip: float, chosen: Integers, row_norm: float) -> Integers:
         """Return the sums of `moments.short_moments` over the chosen columns."""
 
 
@@ -133,6 +138,16 @@ class LatticeDesign:
         point.begin(in_grains(weights, scale))
         return point
 
+    def move(self, fit: Integers, feature: int, amount: int) -> None:
+        """Add amount·column to the fit of every row."""
+        from dpscreen.regression import _kernels as kernels
+
+        kernels.add_column(fit, self.columns[feature], amount)
+
+    def dense_columns(self, chosen: Integers) -> Narrow:
+        """Return a few columns, one array each."""
+        return self.columns[chosen]
+
     def column_squares(self) -> Integers:
         """Return Σ_i k_ij² for every feature: 2^28 times the squared norm of the column."""
         squares = np.empty(self.n_features, dtype=np.int64)
@@ -168,16 +183,13 @@ def in_grains(weights: Array, scale: float) -> Integers:
     return np.asarray(np.trunc(weights / scale * FINE_GRAIN), dtype=np.int64)
 
 
-class LatticePoint:
-    """Weights w = scale·v/grain with whole v, and the fit Σ_j k_ij v_j of every row."""
+class Walker(ABC):
+    """Weights w = scale·v/grain with whole v, reached from zero by moves along single features."""
 
-    def __init__(self, design: LatticeDesign, scale: float, *, grain: int = 1) -> None:
-        self.design = design
+    def __init__(self, n_features: int, scale: float, *, grain: int = 1) -> None:
         self.scale = scale
         self._grain = grain
-        self._v = np.zeros(design.n_features, dtype=np.int64)
-        self._fit = np.zeros(design.n_rows, dtype=np.int64)
-        self._levels = np.empty(design.n_rows, dtype=np.int16)
+        self._v = np.zeros(n_features, dtype=np.int64)
         self._travelled = 0
 
     @property
@@ -200,13 +212,66 @@ class LatticePoint:
             self._move(feature, -int(self._v[feature]))
 
     def _move(self, feature: int, grains: int) -> None:
-        from dpscreen.regression import _kernels as kernels
-
         self._travelled += abs(grains)
         if self._travelled >= LONGEST_WAY:
             raise OverflowError("too many steps for exact sums; lower n_iter.")
         self._v[feature] += grains
-        kernels.add_column(self._fit, self.design.columns[feature], grains)
+        self._moved(feature, grains)
+
+    @abstractmethod
+    def _moved(self, feature: int, grains: int) -> None:
+        """Take the rows along."""
+
+    @abstractmethod
+    def clipped_sums(self, clip: float) -> Integers:
+        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1)."""
+
+    def signed_scores(self, clip: float, allowed: Integers) -> Integers | ScoreIndex:
+        """Return the same sums of the allowed features alone, in a form to select from."""
+        return self.clipped_sums(clip)[allowed]
+
+
+class LatticeRows(Protocol):
+    """Rows in one place, dense or sparse, as a point moves among them."""
+
+    n_features: int
+    n_rows: int
+    target: Array
+
+    def move(self, fit: Integers, feature: int, amount: int) -> None:
+        """Add amount·column to the fit of every row."""
+
+    def sums(self, levels: Narrow) -> Integers:
+        """Return Σ_i levels_i k_ij for every feature."""
+
+    def dense_columns(self, chosen: Integers) -> Narrow:
+        """Return a few columns, one array each."""
+
+    def shortened(self, n_features: int, row_norm: float) -> LatticeRows:
+        """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
+
+
+class LatticePoint(Walker):
+    """Weights, and the fit Σ_j k_ij v_j of every row.
+
+    `fit` may be given where the rows come in parts: it is then brought up to date in place.
+    """
+
+    def __init__(
+        self,
+        design: LatticeRows,
+        scale: float,
+        *,
+        grain: int = 1,
+        fit: Integers | None = None,
+    ) -> None:
+        super().__init__(design.n_features, scale, grain=grain)
+        self.design = design
+        self._fit = np.zeros(design.n_rows, dtype=np.int64) if fit is None else fit
+        self._levels = np.empty(design.n_rows, dtype=np.int16)
+
+    def _moved(self, feature: int, grains: int) -> None:
+        self.design.move(self._fit, feature, grains)
 
     def residual_levels(self, clip: float) -> Narrow:
         """Return each row's clipped residual, in whole numbers of clip/2^14.
@@ -216,14 +281,13 @@ class LatticePoint:
         from dpscreen.regression import _kernels as kernels
 
         kernels.clipped_residuals(
-            self._fit,
-            self.design.target,
-            self.scale / self._grain / LEVELS,
-            LEVELS / _workable(clip),
-            float(LEVELS),
-            self._levels,
+            self._fit, self.design.target, *self._rounding(clip), self._levels
         )
         return self._levels
+
+    def _rounding(self, clip: float) -> tuple[float, float, float]:
+        """Return the scale of the fit, the levels in one unit, and how many there are at most."""
+        return self.scale / self._grain / LEVELS, LEVELS / _workable(clip), float(LEVELS)
 
     def fitted_levels(self, bound: float) -> Narrow:
         """Return each row's fitted value, clipped to ±bound, in whole numbers of bound/2^14."""
@@ -264,13 +328,14 @@ class LatticePoint:
             )
         )
 
-    def short_gradient(self, clip: float, *, n_features: int, row_norm: float) -> Integers:
+    def short_gradient(self, clip: float, n_features: int, row_norm: float) -> Integers:
         """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
         return self.design.shortened(n_features, row_norm).sums(self.residual_levels(clip))
 
-    def short_moments(self, clip: float, *, chosen: Integers, row_norm: float) -> Integers:
+    def short_moments(self, clip: float, chosen: Integers, row_norm: float) -> Integers:
         """Return the sums of `moments.short_moments` over the chosen columns."""
-        return short_moments(self.design.columns[chosen], self.residual_levels(clip), row_norm)
+        columns = self.design.dense_columns(chosen)
+        return short_moments(columns, self.residual_levels(clip), row_norm)
 
 
 def _sums(columns: Narrow, levels: Narrow) -> Integers:

@@ -28,20 +28,27 @@ def squared_lengths(columns: Narrow) -> Integers:
     return squares
 
 
+def whole_sum(values: Integers) -> int:
+    """Return the sum of whole numbers that are not negative, also where it exceeds 64 bits."""
+    high, low = values >> 28, values & (2**28 - 1)
+    return (int(high.sum()) << 28) + int(low.sum())
+
+
 def short_rows(columns: Narrow, row_norm: float) -> Narrow:
     """Return the rows, those longer than `row_norm` in L2 shrunk to it."""
-    return np.trunc(columns * _factors(columns, row_norm)).astype(np.int16)
+    return np.trunc(columns * short_factors(squared_lengths(columns), row_norm)).astype(np.int16)
 
 
-def _factors(columns: Narrow, row_norm: float) -> Array:
-    lengths = np.sqrt(squared_lengths(columns)) / LEVELS
+def short_factors(squares: Integers, row_norm: float) -> Array:
+    """Return what rows of these squared lengths are multiplied by: 1 if they are short enough."""
+    lengths = np.sqrt(squares) / LEVELS
     safe = row_norm * (1 - 1e-12)
     return np.where(lengths > safe, safe / np.maximum(lengths, safe), 1.0)
 
 
 def short_pair(columns: Narrow, residuals: Narrow, row_norm: float) -> tuple[Narrow, Narrow]:
     """Return the rows, each shrunk to `row_norm` together with its residual if it is longer."""
-    factors = _factors(columns, row_norm)
+    factors = short_factors(squared_lengths(columns), row_norm)
     rows = np.trunc(columns * factors).astype(np.int16)
     return rows, np.trunc(residuals * factors).astype(np.int16)
 

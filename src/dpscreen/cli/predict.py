@@ -1,0 +1,113 @@
+"""`dpscreen predict`: a model file applied to a table."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpscreen.cli.model_file import HELP, MODEL, loaded
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dpscreen.estimators import LoadedModel
+
+    Array = NDArray[np.float64]
+
+COLUMN = "prediction"
+_TOGETHER = 1 << 16
+
+
+@click.command(context_settings=HELP)
+@MODEL
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the predictions to this CSV file; else they go to stdout.",
+)
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+def command(model: Path, data: Path, output: Path | None, force: bool) -> None:
+    """Predict the target for every row of a table: one column, in the order of the rows.
+
+    DATA is a CSV, gzip CSV or Parquet file with the columns of the schema that the model keeps; the
+    target need not be there. Nothing protects these rows: predictions for private rows are as
+    private as the rows.
+
+    \b
+    Examples:
+      dpscreen predict model.json new.csv
+      dpscreen predict model.json new.parquet -o predictions.csv
+    """
+    if output is not None and output.exists() and not force:
+        raise click.ClickException(f"{output} exists already; give another name, or --force.")
+    found = loaded(model)
+    values = _predictions(found, data)
+    if output is None:
+        for text in _lines(values):
+            click.echo(text, nl=False)
+        return
+    _write(_lines(values), output)
+    click.echo(f"{len(values)} predictions written to {output}.", err=True)
+
+
+def _lines(values: Array) -> Iterator[str]:
+    """Yield the lines of a CSV file, many at a time; numbers read back as they are."""
+    yield f"{COLUMN}\n"
+    for first in range(0, len(values), _TOGETHER):
+        yield "".join(f"{value!r}\n" for value in values[first : first + _TOGETHER].tolist())
+
+
+def _predictions(model: LoadedModel, data: Path) -> Array:
+    from dpscreen.data.errors import DataError
+    from dpscreen.data.schema import TableSchema
+    from dpscreen.data.tables import read_features
+
+    if model.schema is None:
+        raise click.ClickException(
+            "the model was saved without a schema, so it is not known which columns it needs; use "
+            "dpscreen.load and predict in Python, or save it with a schema."
+        )
+    try:
+        schema = TableSchema.from_dict(model.schema)
+        schema.check()
+        _check_features(model, schema)
+        rows = read_features(data, schema)
+        return schema.untransform_target(_predicted(model, rows))
+    except DataError as problem:
+        raise click.ClickException(str(problem)) from None
+
+
+def _predicted(model: LoadedModel, rows: Array) -> Array:
+    """Predict for columns whose names were compared before, so that they need none."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return model.predict(rows)
+
+
+def _check_features(model: LoadedModel, schema: Any) -> None:
+    named = getattr(model, "feature_names_in_", None)
+    if named is not None and tuple(named) != tuple(schema.feature_names):
+        raise click.ClickException("the schema in the model does not describe its features.")
+    if len(schema.feature_names) != model.n_features_in_:
+        raise click.ClickException("the schema in the model does not describe its features.")
+
+
+def _write(lines: Iterator[str], output: Path) -> None:
+    """Write whole or not at all."""
+    beside = output.with_name(f".{output.name}.{os.getpid()}.tmp")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            file.writelines(lines)
+        beside.replace(output)
+    except OSError as error:
+        raise click.ClickException(f"Cannot write {output}: {error.strerror}.") from None
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,326 @@
+"""Private rows on a Dask cluster: sums are made where the rows are, and only sums travel.
+
+Each partition becomes a `Part` that lives in a worker's memory, in a cache that may be lost at any
+time: a worker that has not seen a partition, or not all moves of a walk, makes up for it from the
+question alone. Workers draw no noise, so a question asked twice releases nothing.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpscreen.estimators._rows import Count, RowSource
+from dpscreen.estimators._units import PublicUnits
+from dpscreen.regression.parts import Part, PartedDesign, Question
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+PATIENCE = 120.0
+"""For how many seconds a cluster may have no workers at all."""
+
+Key = tuple[str, str]
+"""A fit, and one partition of its rows."""
+
+_KEPT = 512
+_rows: OrderedDict[Key, tuple[Array, Array]] = OrderedDict()
+_parts: OrderedDict[Key, Part] = OrderedDict()
+"""Of this worker process: the partitions that fits go on with, as rows and on the lattice."""
+
+
+class ClusterFailed(RuntimeError):
+    """A cluster could not answer. What was booked stays booked; nothing is released."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What a worker answers instead of raising: the text of an exception could quote cells."""
+
+    reason: str
+
+
+# --- on the workers -------------------------------------------------------------------------------
+
+
+def _rows_of(X: Any, y: Any, n_features: int, chosen: Flags | None) -> tuple[Array, Array]:
+    """Return a partition as finite float64 arrays, the chosen rows only."""
+    rows, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64).ravel()
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        raise Refused(f"a partition does not have the {n_features} columns of the others.")
+    if len(rows) != len(target):
+        raise Refused("a partition of X and its partition of y have different numbers of rows.")
+    if not (np.isfinite(rows).all() and np.isfinite(target).all()):
+        raise Refused("Input contains NaN or infinity. Fill it by a rule that does not look at it.")
+    return (rows, target) if chosen is None else (rows[chosen], target[chosen])
+
+
+class Refused(Exception):
+    """A partition cannot be used, for a reason that quotes no cell."""
+
+
+def _safely(work: Callable[[], Any]) -> Any:
+    """Return what `work` returns; a worker must not raise, or its log would show the arguments."""
+    try:
+        return work()
+    except Refused as problem:
+        return Failed(str(problem))
+    except MemoryError:
+        return Failed("a worker ran out of memory.")
+    except Exception as problem:
+        return Failed(f"a worker failed on a partition ({type(problem).__name__}).")
+
+
+def _kept(cache: OrderedDict[Key, Any], key: Key, make: Callable[[], Any]) -> Any:
+    """Return what the cache holds, or make it; the oldest gives way."""
+    if key not in cache:
+        cache[key] = make()
+        while len(cache) > _KEPT:
+            cache.popitem(last=False)
+    return cache[key]
+
+
+def count_part(
+    X: Any,
+    y: Any,
+    chosen: Flags | None,
+    key: Key,
+    n_features: int,
+    side: str,
+    count: Count,
+    args: tuple[Any, ...],
+) -> Any:
+    """Return a count of the features or of the target of one partition."""
+
+    def work() -> Integers:
+        rows, target = _kept(_rows, key, lambda: _rows_of(X, y, n_features, chosen))
+        return count(rows if side == "features" else target, *args)
+
+    return _safely(work)
+
+
+def answer_part(
+    X: Any, y: Any, chosen: Flags | None, key: Key, units: PublicUnits, question: Question
+) -> Any:
+    """Return one partition's answer, from the cache if it is still there."""
+
+    def make() -> Part:
+        rows = _kept(_rows, key, lambda: _rows_of(X, y, len(units.feature_bounds), chosen))
+        return Part(units.lattice_design(*rows))
+
+    def work() -> Integers:
+        part: Part = _kept(_parts, key, make)
+        return part.answer(question)
+
+    return _safely(work)
+
+
+def part_length(X: Any, y: Any, n_features: int) -> Any:
+    """Return the number of rows of one partition, once all its cells have been looked over."""
+    return _safely(lambda: len(_rows_of(X, y, n_features, None)[1]))
+
+
+def forget(run: str) -> None:
+    """Drop what this worker keeps of one fit."""
+    for cache in (_rows, _parts):
+        for key in [key for key in cache if key[0] == run]:
+            del cache[key]
+
+
+# --- on the client --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Where some rows are: futures of features and target, and which of the rows are meant."""
+
+    X: Any
+    y: Any
+    n_rows: int
+    key: Key
+    chosen: Flags | None = None
+
+
+class ClusterRows(RowSource):
+    """Partitions of rows on a cluster."""
+
+    def __init__(self, client: Any, partitions: Sequence[Partition], n_features: int) -> None:
+        self._client, self._partitions, self._d = client, partitions, n_features
+
+    @classmethod
+    def of(cls, client: Any, X: Sequence[Any], y: Sequence[Any], n_features: int) -> ClusterRows:
+        """Keep delayed partitions in the workers' memory and count their rows."""
+        rows, targets = client.persist(list(X)), client.persist(list(y))
+        rows, targets = client.compute(rows), client.compute(targets)
+        lengths = _gathered(
+            client,
+            [
+                client.submit(part_length, a, b, n_features, pure=False)
+                for a, b in zip(rows, targets, strict=True)
+            ],
+        )
+        run = uuid.uuid4().hex
+        parts = [
+            Partition(*part, key=(run, uuid.uuid4().hex))
+            for part in zip(rows, targets, lengths, strict=True)
+        ]
+        return cls(client, parts, n_features)
+
+    @property
+    def n_features(self) -> int:
+        """Return d."""
+        return self._d
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return sum(
+            part.n_rows if part.chosen is None else int(np.count_nonzero(part.chosen))
+            for part in self._partitions
+        )
+
+    def target_total(self, count: Count, *args: Any) -> Integers:
+        """Return Σ count(y, *args) over all partitions."""
+        return self._counted("target", count, args)
+
+    def feature_total(self, count: Count, *args: Any) -> Integers:
+        """Return Σ count(X, *args) over all partitions."""
+        return self._counted("features", count, args)
+
+    def lattice(self, units: PublicUnits) -> ClusterDesign:
+        """Return the rows on the lattice, where they are."""
+        return ClusterDesign(self._client, self._partitions, units)
+
+    def close(self) -> None:
+        """Let the workers drop what they keep, if they can still be reached."""
+        with suppress(Exception):
+            self._client.run(forget, self._partitions[0].key[0])
+
+    def where(self, chosen: Flags) -> ClusterRows:
+        """Return the chosen rows; a flag for each travels, and no row."""
+        ends = np.cumsum([part.n_rows for part in self._partitions])[:-1]
+        flags = np.split(chosen, ends)
+        parts = [
+            replace(part, chosen=one, key=(part.key[0], uuid.uuid4().hex))
+            for part, one in zip(self._partitions, flags, strict=True)
+        ]
+        return ClusterRows(self._client, parts, self._d)
+
+    def _counted(self, side: str, count: Count, args: tuple[Any, ...]) -> Integers:
+        jobs = [
+            self._client.submit(
+                count_part,
+                *(part.X, part.y, part.chosen, part.key),
+                *(self._d, side, count, args),
+                pure=False,
+            )
+            for part in self._partitions
+        ]
+        return _summed(_gathered(self._client, jobs))
+
+
+class ClusterDesign(PartedDesign):
+    """Rows on the lattice, in the memory of workers."""
+
+    def __init__(self, client: Any, partitions: Sequence[Partition], units: PublicUnits) -> None:
+        super().__init__(units.n_candidates)
+        self._client, self._partitions, self._units = client, partitions, units
+
+    def total(self, question: Question) -> Integers:
+        """Ask every partition where it is, and add up the answers."""
+        jobs = [
+            self._client.submit(
+                answer_part,
+                *(part.X, part.y, part.chosen, part.key),
+                *(self._units, question),
+                pure=False,
+            )
+            for part in self._partitions
+        ]
+        return _summed(_gathered(self._client, jobs))
+
+
+def _summed(answers: list[Integers]) -> Integers:
+    return np.asarray(np.sum(answers, axis=0, dtype=np.int64))
+
+
+def _gathered(client: Any, jobs: list[Any]) -> list[Any]:
+    """Return the answers, or say why there are none."""
+    _wait(client, jobs)
+    try:
+        answers = client.gather(jobs)
+    except Exception as problem:
+        reason = type(problem).__name__
+    else:
+        failed = next((one for one in answers if isinstance(one, Failed)), None)
+        if failed is None:
+            return list(answers)
+        raise ValueError(failed.reason)
+    raise ClusterFailed(f"the cluster lost the rows or the connection ({reason}).")
+
+
+def _wait(client: Any, jobs: list[Any]) -> None:
+    """Wait while there are workers; without any, for as long as patience lasts."""
+    from distributed import wait as wait_for
+
+    alone_since: float | None = None
+    while not all(job.done() for job in jobs):
+        try:
+            wait_for(jobs, timeout=min(2.0, PATIENCE / 4))  # type: ignore[no-untyped-call]
+        except TimeoutError:
+            alone = not client.scheduler_info(n_workers=-1)["workers"]
+            alone_since = (alone_since or time.monotonic()) if alone else None
+            if alone_since is not None and time.monotonic() - alone_since > PATIENCE:
+                raise ClusterFailed(
+                    f"the cluster has had no worker for {PATIENCE:g} s. Nothing is released; a "
+                    "budget that was booked in a ledger stays booked."
+                ) from None
+
+
+# --- from Dask's collections ----------------------------------------------------------------------
+
+
+def cluster_rows(X: Any, y: Any) -> tuple[ClusterRows, tuple[str, ...] | None]:
+    """Return the rows of a Dask array or data frame, and the names of its columns."""
+    from distributed import get_client
+
+    try:
+        client = get_client()
+    except ValueError:
+        raise ValueError(
+            "Dask rows need a cluster: make one with dask.distributed.Client() first, or hand over "
+            "X.compute() and y.compute()."
+        ) from None
+    names, n_features = _columns(X)
+    rows, targets = _partitions(X), _partitions(y)
+    if len(rows) != len(targets):
+        raise ValueError("X and y must be partitioned alike, rows by rows.")
+    return ClusterRows.of(client, rows, targets, n_features), names
+
+
+def _columns(X: Any) -> tuple[tuple[str, ...] | None, int]:
+    if hasattr(X, "columns"):
+        names = tuple(str(name) for name in X.columns)
+        return names, len(names)
+    if X.ndim != 2:
+        raise ValueError("Expected 2D array of rows and features.")
+    return None, int(X.shape[1])
+
+
+def _partitions(collection: Any) -> list[Any]:
+    """Return whole rows as delayed values, one for each partition."""
+    if hasattr(collection, "to_delayed") and hasattr(collection, "npartitions"):
+        if getattr(collection, "ndim", 1) == 2 and hasattr(collection, "rechunk"):
+            collection = collection.rechunk({1: -1})
+        delayed = collection.to_delayed()
+        return list(np.asarray(delayed, dtype=object).ravel())
+    raise TypeError("X and y must both be Dask arrays or data frames.")

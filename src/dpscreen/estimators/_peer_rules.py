@@ -1,0 +1,45 @@
+"""The public rules by which the peers are set. No function here sees a row."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from dpscreen.estimators._private_lasso_rules import Regime, clamp
+
+TARGET_CLIP = 2.0
+"""Where the target is clipped for its moments, in its deviations."""
+
+GRAM_SHARE = Fraction(1, 2)
+SIS_SHARE = Fraction(1, 4)
+GCD_SHARE = Fraction(3, 4)
+
+
+def ridge_floor(n_columns: int) -> float:
+    """Return what the least eigenvalue is lifted to, in deviations of the Gram matrix's noise."""
+    return 0.25 * math.sqrt(n_columns) + 1.5
+
+
+def n_selected(regime: Regime) -> int:
+    """Return how many features screening keeps."""
+    return round(clamp(regime.signal / 10, 1, min(40, regime.n_features)))
+
+
+def n_kept(regime: Regime) -> int:
+    """Return how many weights hard thresholding keeps."""
+    return round(clamp(regime.signal / 5, 1, min(40, regime.n_features)))
+
+
+def iht_steps(regime: Regime) -> int:
+    """Return how many thresholded gradient steps are taken."""
+    return round(clamp(regime.signal / 2, 3, 100))
+
+
+def iht_length(n_kept: int, time: float) -> float:
+    """Return the step, in units of the inverse curvature of one feature."""
+    return 1.5 * (1 - time) / math.sqrt(n_kept)
+
+
+def gcd_steps(regime: Regime) -> int:
+    """Return how many coordinate steps are taken."""
+    return round(clamp(regime.signal / 3, 4, 200))

@@ -1,0 +1,284 @@
+"""Four private regressions of other authors, on the estimates and mechanisms of PrivateLasso.
+
+Each starts where PrivateLasso's solvers start: bounds, the target's deviation and the features'
+spread are released and paid for. Each fixes from public and released numbers what its releases
+cost, and spends all that is left. The rules and the measurements behind them: docs/peers.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpscreen.estimators import _peer_rules as peer_rules
+from dpscreen.estimators import _private_lasso_rules as rules
+from dpscreen.estimators._private_lasso_purse import Purse
+from dpscreen.estimators._private_lasso_stagewise import Plan
+from dpscreen.estimators._private_lasso_task import Solution, Task, intercept_move, rescaled
+from dpscreen.privacy import ZCDP, NoisyMax
+from dpscreen.privacy.moments import release_sums, triangle_change
+from dpscreen.regression.lattice import UNITS
+from dpscreen.regression.moments import unpacked
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+HALF = Fraction(1, 2)
+FINEST = 2.0**-20
+"""The grain of weights, in deviations of the target."""
+
+MOST_LEVELS = 2.0**56
+"""Where released weights are cut off before they join whole-number sums."""
+
+
+def row_norm(task: Task, n_columns: int) -> float:
+    """Return ν for so many features: what was declared, or what few rows of that spread exceed."""
+    square = task.spread**2 * (n_columns + 3 * math.sqrt(2 * n_columns))
+    declared = math.inf if task.choices.row_norm is None else task.choices.row_norm**2
+    return math.sqrt(min(square, n_columns, declared))
+
+
+# --- least squares from noisy moments -------------------------------------------------------------
+
+
+def solve_adassp(task: Task) -> Solution:
+    """Release Σxxᵀ and Σxy of all features, and solve with an adaptive ridge."""
+    return least_squares(task, np.arange(task.n_features))
+
+
+def solve_sis(task: Task) -> Solution:
+    """Peel off the features most correlated with the target, then solve on them alone."""
+    d, count = task.n_features, peer_rules.n_selected(task.regime)
+    chosen = np.arange(d)
+    if count < d:
+        sums = task.design.start(1.0).clipped_sums(_target_clip(task))[:d]
+        cost = task.purse.remaining * peer_rules.SIS_SHARE
+        purpose = "correlation with the target"
+        chosen = np.sort(peel(task.purse, sums, count, cost=cost, purpose=purpose))
+    return least_squares(task, chosen)
+
+
+def peel(purse: Purse, sums: Integers, count: int, *, cost: ZCDP, purpose: str) -> Integers:
+    """Release the places of the largest |sums|, one noisy maximum after the other.
+
+    Sums are whole numbers of 2^-28, and one row moves each by at most 1; so it moves |sums|.
+    """
+    mechanism = NoisyMax.of_cost(cost / count, sensitivity=1.0, unit=1 / UNITS)
+    left, sizes = np.arange(len(sums)), np.abs(sums)
+    found = []
+    for _ in range(count):
+        place = purse.accountant.release(mechanism, sizes[left], purpose=purpose)
+        found.append(left[place])
+        left = np.delete(left, place)
+    return np.array(found)
+
+
+def least_squares(task: Task, chosen: Integers) -> Solution:
+    """Release weights of the chosen features, (Ĝ + λI)⁻¹b̂, and an intercept, for all that is left.
+
+    Features and target are centred by their bounds, so the intercept can come last.
+    """
+    intercept = task.purse.share(rules.INTERCEPT_SHARE) * int(task.choices.intercept)
+    weights = np.zeros(task.design.n_features)
+    weights[chosen] = _release_ridge(task, chosen, _less(task.purse.remaining, intercept))
+    if task.choices.intercept:
+        point = task.design.at(weights, scale=task.deviation)
+        weights[-1] = intercept_move(task, point, task.deviation, intercept)
+    return Solution(weights, 1, None, task.deviation)
+
+
+def _less(cost: ZCDP, other: ZCDP) -> ZCDP:
+    return ZCDP(cost.rho - other.rho)
+
+
+def _release_ridge(task: Task, chosen: Integers, budget: ZCDP) -> Array:
+    """Release Σxxᵀ and Σψx over rows shortened to ν (Lemmas 13 and 17), and solve."""
+    clip, norm = _target_clip(task), row_norm(task, len(chosen))
+    sums = task.design.start(1.0).short_moments(clip, chosen, norm)
+    squares, products, _ = unpacked(sums, len(chosen))
+    gram_cost = budget * peer_rules.GRAM_SHARE
+    gram, noise = _release_gram(task.purse, squares, norm, gram_cost)
+    moment, _ = release_sums(
+        task.purse.accountant,
+        products,
+        units_per_one=UNITS,
+        change=norm,
+        cost=_less(budget, gram_cost),
+        purpose="features times target, in units of the clip",
+    )
+    most = rules.LARGEST_WEIGHT * task.deviation
+    return np.clip(-clip * ridge(gram, moment, noise), -most, most)
+
+
+def ridge(gram: Array, moment: Array, noise: float) -> Array:
+    """Return (Ĝ + λI)⁻¹b̂, λ just enough to lift the least eigenvalue above the noise (Lemma 7)."""
+    values, vectors = np.linalg.eigh(gram)
+    floor = peer_rules.ridge_floor(len(gram)) * noise
+    lifted = values + max(0.0, floor - float(values[0]))
+    return np.asarray(vectors @ ((vectors.T @ moment) / lifted))
+
+
+def _target_clip(task: Task) -> float:
+    return peer_rules.TARGET_CLIP * task.deviation
+
+
+def _release_gram(purse: Purse, gram: Integers, norm: float, cost: ZCDP) -> tuple[Array, float]:
+    """Release a symmetric matrix by its upper triangle (Lemma 17)."""
+    upper = np.triu_indices(len(gram))
+    released, noise = release_sums(
+        purse.accountant,
+        gram[upper],
+        units_per_one=UNITS,
+        change=triangle_change(norm),
+        cost=cost,
+        purpose="features squared",
+    )
+    out = np.zeros(gram.shape)
+    out[upper] = released
+    return out + np.triu(out, 1).T, noise
+
+
+# --- steps ----------------------------------------------------------------------------------------
+
+
+class Walk:
+    """A point that moves; on its way the scale and the intercept are renewed as in PrivateLasso."""
+
+    def __init__(self, task: Task, n_iter: int) -> None:
+        self.task = replace(task, choices=replace(task.choices, n_iter=n_iter))
+        self.plan = Plan.of(self.task)
+        self.point = task.design.start(task.deviation * FINEST)
+        self.deviation = task.deviation
+
+    @property
+    def clip(self) -> float:
+        """Return where residuals are clipped now."""
+        return self.task.clip(self.deviation)
+
+    @property
+    def curvature(self) -> float:
+        """Return nσ_x², by which a sum of residuals times a feature is divided."""
+        return self.task.regime.n_rows * self.task.spread**2
+
+    @property
+    def weights(self) -> Array:
+        """Return the features' weights."""
+        return self.point.weights[: self.task.n_features]
+
+    def steps(self) -> Iterator[int]:
+        """Yield every step, after what is due before it; after the last, move the intercept."""
+        for t in range(self.plan.n_iter):
+            if t in self.plan.rescale_at:
+                cost = self.plan.rescale_cost
+                self.deviation = rescaled(self.task, self.point, self.deviation, cost)
+            self._centre(t)
+            yield t
+        self._centre(self.plan.n_iter)
+
+    def move(self, feature: int, by: float) -> None:
+        """Move one weight, by a whole number of grains."""
+        most = rules.LARGEST_WEIGHT * self.task.deviation
+        grains = round(rules.clamp(by, -most, most) / self.point.scale)
+        self.point.add(feature, grains)
+
+    def move_to(self, weights: Array) -> None:
+        """Move the features' weights there."""
+        moves = weights - self.weights
+        for feature in np.flatnonzero(moves):
+            self.move(int(feature), float(moves[feature]))
+
+    def solution(self) -> Solution:
+        """Return where the walk has come to."""
+        return Solution(self.point.weights, self.plan.n_iter, None, self.deviation)
+
+    def _centre(self, t: int) -> None:
+        if t in self.plan.intercept_at:
+            clip = rules.intercept_clip(self.clip, self.deviation)
+            cost = self.plan.intercept_cost
+            self.move(self.task.n_features, intercept_move(self.task, self.point, clip, cost))
+
+
+def solve_gcd(task: Task) -> Solution:
+    """Choose the feature of the largest gradient, release that gradient, step along it."""
+    walk = Walk(task, peer_rules.gcd_steps(task.regime))
+    choice = walk.plan.step_cost * peer_rules.GCD_SHARE
+    value = walk.plan.step_cost * (1 - peer_rules.GCD_SHARE)
+    lengths, last = np.ones(task.n_features), np.zeros(task.n_features)
+    for _ in walk.steps():
+        clip = walk.clip
+        sums = walk.point.clipped_sums(clip)[: task.n_features]
+        feature = int(peel(task.purse, sums, 1, cost=choice, purpose="greedy coordinate")[0])
+        noisy, _ = task.purse.release_sum(
+            int(sums[feature]), most=UNITS, bound=clip, cost=value, purpose="its gradient"
+        )
+        if overshot(noisy, float(last[feature])):
+            lengths[feature] /= 2
+        last[feature] = noisy
+        walk.move(feature, -float(lengths[feature]) * noisy / walk.curvature)
+    return walk.solution()
+
+
+def overshot(gradient: float, before: float) -> bool:
+    """Whether a step went more than twice too far, by released numbers (Lemma 7)."""
+    return gradient * before < 0 and abs(gradient) >= abs(before)
+
+
+def solve_iht(task: Task) -> Solution:
+    """Take noisy gradient steps, and keep the largest weights after each."""
+    walk = Walk(task, peer_rules.iht_steps(task.regime))
+    count = peer_rules.n_kept(task.regime)
+    whole = row_norm(task, task.n_features) ** 2 <= 2 * count
+    for t in walk.steps():
+        length = peer_rules.iht_length(count, t / walk.plan.n_iter)
+        target = _whole_step(walk, count, length) if whole else _peeled_step(walk, count, length)
+        walk.move_to(target)
+    return walk.solution()
+
+
+def _whole_step(walk: Walk, count: int, length: float) -> Array:
+    """Return the weights after a step along the whole noisy gradient, all but the largest zero."""
+    d = walk.task.n_features
+    norm = row_norm(walk.task, d)
+    sums = walk.point.short_gradient(walk.clip, d, norm)
+    move = _release_move(walk, sums, norm, length, walk.plan.step_cost)
+    moved = walk.weights + move
+    return _only(moved, np.argsort(-np.abs(moved), kind="stable")[:count])
+
+
+def _peeled_step(walk: Walk, count: int, length: float) -> Array:
+    """Return the weights after a step, the largest peeled off before their values are released."""
+    cost = walk.plan.step_cost * HALF
+    levels = walk.weights * (walk.curvature / length / walk.clip * UNITS)
+    here = np.rint(np.clip(levels, -MOST_LEVELS, MOST_LEVELS)).astype(np.int64)
+    sums = here - walk.point.clipped_sums(walk.clip)[: walk.task.n_features]
+    kept = peel(walk.task.purse, sums, count, cost=cost, purpose="largest weights")
+    norm = row_norm(walk.task, count)
+    _, products, _ = unpacked(walk.point.short_moments(walk.clip, kept, norm), count)
+    moved = walk.weights
+    moved[kept] += _release_move(walk, products, norm, length, cost)
+    return _only(moved, kept)
+
+
+def _release_move(walk: Walk, sums: Integers, norm: float, length: float, cost: ZCDP) -> Array:
+    """Release −ηΣψ_c(r)x/(nσ_x²), rows shortened to ν: cν in L2 (Lemmas 1, 13 and 17)."""
+    noisy, _ = release_sums(
+        walk.task.purse.accountant,
+        sums,
+        units_per_one=UNITS,
+        change=norm,
+        cost=cost,
+        purpose="noisy gradient, in units of the clip",
+    )
+    return np.asarray(-length * walk.clip / walk.curvature * noisy)
+
+
+def _only(weights: Array, kept: Integers) -> Array:
+    """Return the weights with all but the kept ones zero."""
+    out = np.zeros_like(weights)
+    out[kept] = weights[kept]
+    return out

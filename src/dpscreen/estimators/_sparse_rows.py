@@ -1,0 +1,117 @@
+"""Sparse rows: zeros are never stored, so a feature is scaled by its bounds and never centred.
+
+Zero stays zero if bounds are symmetric; those of a sparse feature are made so, by the larger of
+their two ends. Whatever is computed visits the nonzeros alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from dpscreen.estimators import _checks as check
+from dpscreen.estimators._rows import Count, RowSource
+from dpscreen.regression.sparse import SparseLatticeDesign, without_duplicates
+
+if TYPE_CHECKING:
+    from dpscreen.estimators._units import PublicUnits
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a scipy matrix or array, or a data frame of sparse columns alone."""
+    return sparse.issparse(X) or (hasattr(X, "columns") and hasattr(X, "sparse"))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows(RowSource):
+    """A scipy matrix in memory, and a target."""
+
+    X: Any
+    y: Array
+
+    keeps_zero: ClassVar[bool] = True
+
+    @property
+    def disclosed(self) -> tuple[str, ...]:
+        """Return what the form of the rows tells."""
+        return (
+            "that the rows are sparse: each feature is clipped to plus and minus the larger end of "
+            "its bounds, and not centred",
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Return d."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return len(self.y)
+
+    def usable_bounds(self, bounds: Array) -> Array:
+        """Return bounds ± the larger end."""
+        reach = np.abs(bounds).max(axis=1)
+        return np.stack((-reach, reach), axis=1)
+
+    def target_total(self, count: Count, *args: Any) -> Integers:
+        """Return count(y, *args)."""
+        return count(self.y, *args)
+
+    def feature_total(self, count: Count, *args: Any) -> Integers:
+        """Refuse: the cells of sparse rows are never looked at one by one."""
+        raise NotImplementedError("sparse rows keep their public bounds.")
+
+    def lattice(self, units: PublicUnits) -> SparseLatticeDesign:
+        """Return the rows in public units on the lattice."""
+        if units.feature_centres.any():
+            raise ValueError("the bounds of sparse features must be symmetric.")
+        return SparseLatticeDesign.from_rows(
+            self.X,
+            units.centred_target(self.y),
+            bounds=units.feature_halves,
+            constant=units.constant,
+        )
+
+    def where(self, chosen: NDArray[np.bool_]) -> SparseRows:
+        """Return the chosen rows."""
+        return SparseRows(self.X.tocsr()[chosen], self.y[chosen])
+
+
+def sparse_rows(estimator: BaseEstimator, X: Any, y: Any) -> SparseRows:
+    """Return X and y as sparse rows, or say what is wrong without quoting them."""
+    return SparseRows(*check.sparse_rows_and_target(estimator, X, _matrix(X), y))
+
+
+def sparse_alone(estimator: BaseEstimator, X: Any) -> Any:
+    """Return the sparse rows to predict for, by rows and without duplicates."""
+    return without_duplicates(check.sparse_rows_alone(estimator, X, _matrix(X)))
+
+
+def clipped_product(rows: Any, bounds: Array, coef: Array) -> Array:
+    """Return the rows, every cell clipped to the bounds of its column, times the coefficients.
+
+    What a zero is clipped to is added for whole rows, and taken off where a cell is stored.
+    """
+    low, high = bounds.T
+    zeros = np.clip(0.0, low, high)
+    clipped = np.clip(rows.data, low[rows.indices], high[rows.indices]) - zeros[rows.indices]
+    matrix = sparse.csr_array((clipped, rows.indices, rows.indptr), shape=rows.shape)
+    return np.asarray(matrix @ coef + zeros @ coef, dtype=np.float64)
+
+
+def _matrix(X: Any) -> Any:
+    """Return a sparse data frame as a scipy matrix; a matrix as it is."""
+    if sparse.issparse(X):
+        return X
+    if any(dtype.fill_value != 0 for dtype in X.dtypes):
+        raise ValueError("a sparse data frame must leave out zeros: fill_value must be 0.")
+    return X.sparse.to_coo()

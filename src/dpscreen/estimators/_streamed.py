@@ -1,0 +1,217 @@
+"""Private rows that are read part by part, again and again: files, and arrays mapped from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from queue import Queue
+from threading import Thread
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpscreen.estimators._rows import Count, RowSource
+from dpscreen.estimators._units import PublicUnits
+from dpscreen.regression.counting import lattice_columns
+from dpscreen.regression.streamed import RowsChanged, StreamedDesign
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Narrow = NDArray[np.int16]
+Flags = NDArray[np.bool_]
+T = TypeVar("T")
+
+ROWS_PER_CHUNK = 2**16
+AHEAD = 2
+"""How many chunks are read ahead of the one that is being worked on."""
+
+
+class ChunkReader(Protocol):
+    """Rows on disk, in the user's units and all finite, always in the same chunks."""
+
+    @property
+    def n_features(self) -> int:
+        """Return the number of features."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Return the names of the features, if they have any."""
+
+    def chunks(self, features: Sequence[int] | None) -> Iterator[Array]:
+        """Yield the chosen features, or all, of some rows at a time."""
+
+    def target(self) -> Array:
+        """Return the target of all rows."""
+
+    def unchanged(self) -> bool:
+        """Whether the rows are still those that were there at the beginning."""
+
+
+class StreamedRows(RowSource):
+    """Rows that stay on disk.
+
+    `watch(done, expected)` is told about every pass over them, and closed at the end if it can be.
+    """
+
+    def __init__(
+        self, reader: ChunkReader, *, watch: Callable[[int, int], None] | None = None
+    ) -> None:
+        self.reader = reader
+        self._watch = watch
+        self._passes, self._expected = 0, 0
+        self._y = reader.target()
+
+    @property
+    def n_features(self) -> int:
+        """Return d."""
+        return self.reader.n_features
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return len(self._y)
+
+    def announce(self, passes: int) -> None:
+        """Expect so many more passes over the rows."""
+        self._expected = self._passes + passes
+
+    def close(self) -> None:
+        """Tell whoever watches that it is over."""
+        getattr(self._watch, "close", lambda: None)()
+
+    def target_total(self, count: Count, *args: Any) -> Integers:
+        """Return count(y, *args); the target is in memory."""
+        return count(self._y, *args)
+
+    def feature_total(self, count: Count, *args: Any) -> Integers:
+        """Return Σ count(X, *args) over all chunks, from one pass."""
+        total: Any = 0
+        for chunk in self._chunks(None):
+            total = total + count(chunk, *args)
+        return np.asarray(total, dtype=np.int64)
+
+    def lattice(self, units: PublicUnits) -> StreamedDesign:
+        """Return the rows on the lattice, made anew in every pass."""
+
+        def read(features: Sequence[int] | None) -> Iterator[Narrow]:
+            chosen = slice(None) if features is None else list(features)
+            bounds, constant = units.feature_bounds[chosen], units.constant and features is None
+            for chunk in self._chunks(features):
+                yield lattice_columns(chunk, bounds, constant=constant)
+
+        target = units.centred_target(self._y)
+        return StreamedDesign(read, target, n_columns=units.n_candidates, constant=units.constant)
+
+    def where(self, chosen: Flags) -> StreamedRows:
+        """Return the chosen rows; all are read, the others are left out."""
+        return StreamedRows(ChosenRows(self.reader, chosen), watch=self._watch)
+
+    def _chunks(self, features: Sequence[int] | None) -> Iterator[Array]:
+        with closing(ahead(self.reader.chunks(features))) as chunks:
+            yield from chunks
+        if not self.reader.unchanged():
+            raise RowsChanged
+        if features is None:
+            self._passes += 1
+            if self._watch:
+                self._watch(self._passes, self._expected)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRows:
+    """Some of the rows of another reader."""
+
+    reader: ChunkReader
+    chosen: Flags
+
+    @property
+    def n_features(self) -> int:
+        """Return d."""
+        return self.reader.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Return the names of the features, if they have any."""
+        return self.reader.feature_names
+
+    def chunks(self, features: Sequence[int] | None) -> Iterator[Array]:
+        """Yield the chosen rows of every chunk."""
+        first = 0
+        for chunk in self.reader.chunks(features):
+            flags = self.chosen[first : first + len(chunk)]
+            if len(flags) != len(chunk):
+                raise RowsChanged
+            yield chunk[flags]
+            first += len(chunk)
+
+    def target(self) -> Array:
+        """Return the target of the chosen rows."""
+        return self.reader.target()[self.chosen]
+
+    def unchanged(self) -> bool:
+        """Whether the rows are still those that were there at the beginning."""
+        return self.reader.unchanged()
+
+
+@dataclass(frozen=True, eq=False)
+class MappedArrays:
+    """Arrays that the operating system maps from disk."""
+
+    X: Array
+    y: Array
+    feature_names: tuple[str, ...] | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Return d."""
+        return int(self.X.shape[1])
+
+    def chunks(self, features: Sequence[int] | None) -> Iterator[Array]:
+        """Yield rows as float64 copies, so that no page of the map stays in use."""
+        chosen = slice(None) if features is None else list(features)
+        for first in range(0, len(self.X), ROWS_PER_CHUNK):
+            yield np.array(self.X[first : first + ROWS_PER_CHUNK, chosen], dtype=np.float64)
+
+    def target(self) -> Array:
+        """Return the target, once every number has been looked over."""
+        target = np.array(self.y, dtype=np.float64)
+        for values in (target, *self.chunks(None)):
+            if not np.isfinite(values).all():
+                raise ValueError(
+                    "Input X or y contains NaN or infinity. Fill it by a rule that does not look "
+                    "at the data."
+                )
+        return target
+
+    def unchanged(self) -> bool:
+        """Arrays cannot be watched."""
+        return True
+
+
+def ahead(chunks: Iterator[T]) -> Generator[T, None, None]:
+    """Yield what an iterator yields, which runs ahead in a thread of its own."""
+    queue: Queue[tuple[str, Any]] = Queue(maxsize=AHEAD)
+    stop = False
+
+    def run() -> None:
+        try:
+            for chunk in chunks:
+                queue.put(("chunk", chunk))
+                if stop:
+                    return
+            queue.put(("end", None))
+        except BaseException as problem:  # handed over, to be raised where the chunks are used
+            queue.put(("problem", problem))
+
+    Thread(target=run, name="dpscreen-reader", daemon=True).start()
+    try:
+        while (found := queue.get())[0] == "chunk":
+            yield found[1]
+        if found[0] == "problem":
+            raise found[1]
+    finally:
+        stop = True
+        while not queue.empty():
+            queue.get()

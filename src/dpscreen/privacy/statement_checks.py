@@ -1,0 +1,122 @@
+"""What a statement that comes from a file must satisfy before anybody relies on it.
+
+A file can be edited. What follows from other numbers in it is computed again: whether the promise
+holds, whether ε and δ follow from ρ, and whether the mechanisms add up to ρ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import Field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpscreen.privacy.mechanisms import DiscreteGaussian, NoisyMax
+from dpscreen.privacy.zcdp import ZCDP
+
+if TYPE_CHECKING:
+    from dpscreen.privacy.statement import MechanismRecord, PrivacyStatement
+
+LARGEST = 1e200
+"""Above it, numbers are not believed."""
+
+MOST_COUNT = 10**9
+CLOSE = 1e-6
+PER_SQUARE = {NoisyMax.name: (1 / 2, 1 / 8), DiscreteGaussian.name: (1 / 2,)}
+"""ρ in units of (Δ/scale)². A selection costs a quarter where scores have the range Δ (Lemma 2)."""
+
+HALVES = ("first half: ", "second half: ")
+
+
+def checked(found: Any, fields: Iterable[Field[Any]], *, extra: tuple[str, ...] = ()) -> Any:
+    """Return the values of a dataclass from a mapping, each of its declared type."""
+    if not isinstance(found, Mapping):
+        raise ValueError("the statement and each of its mechanisms must be objects.")
+    kinds = {field.name: str(field.type) for field in fields} | dict.fromkeys(extra, "bool")
+    missing = [name for name in kinds if name not in found]
+    unknown = [str(name)[:40] for name in found if name not in kinds]
+    if missing or unknown:
+        raise ValueError(f"the statement has missing fields {missing} or unknown ones {unknown}.")
+    return {name: _value(name, found[name], kind) for name, kind in kinds.items()}
+
+
+def _value(name: str, value: Any, kind: str) -> Any:
+    match kind, value:
+        case "bool", bool():
+            return value
+        case "str", str() if value.isprintable():
+            return value
+        case (("float" | "float | None"), int() | float()) if _is_number(value):
+            return float(value)
+        case "int", int() | float() if _is_count(value):
+            return int(value)
+        case "float | None", None:
+            return None
+        case "tuple[str, ...]", list() | tuple():
+            return tuple(_value(name, one, "str") for one in value)
+        case "tuple[MechanismRecord, ...]", list() | tuple():
+            return value
+    raise ValueError(f"the statement's {name} is not a value of the right kind and size.")
+
+
+def _is_number(value: float) -> bool:
+    return not isinstance(value, bool) and math.isfinite(value) and 0 <= value <= LARGEST
+
+
+def _is_count(value: float) -> bool:
+    return _is_number(value) and 1 <= value <= MOST_COUNT and value == int(value)
+
+
+def contradiction(statement: PrivacyStatement, *, holds: bool) -> str | None:
+    """Return in which way a statement contradicts itself; None if it does not."""
+    if statement.calibration not in ("proven", "published"):
+        return "the statement's calibration is neither proven nor published."
+    if not (statement.epsilon > 0 and 0 < statement.delta < 1):
+        return "the statement's epsilon or delta is out of range."
+    if holds != statement.holds or (statement.secure_noise and "seeded" in statement.noise):
+        return (
+            "the statement contradicts itself about whether its promise holds: that needs proven "
+            "mechanisms and noise that is not seeded."
+        )
+    if statement.calibration == "published":
+        known = (statement.rho, *(record.rho for record in statement.mechanisms))
+        claimed = any(rho is not None for rho in known)
+        return "the published calibration has no cost to state." if claimed else None
+    return _unpaid(statement)
+
+
+def _unpaid(statement: PrivacyStatement) -> str | None:
+    """Return what is wrong with the account of a proven statement."""
+    rho = statement.rho
+    if not rho or any(not record.rho for record in statement.mechanisms):
+        return "a proven statement must state what each mechanism costs."
+    if not all(_cost_follows(record) for record in statement.mechanisms):
+        return "a mechanism's rho does not follow from its sensitivity and noise scale."
+    if abs(_largest_sum(statement) - rho) > CLOSE * rho:
+        return "the mechanisms' costs do not add up to the statement's rho."
+    with np.errstate(all="ignore"):
+        follows = ZCDP(Fraction(rho)).delta(statement.epsilon) <= statement.delta * (1 + CLOSE)
+    return None if follows else "the statement's epsilon and delta do not follow from its rho."
+
+
+def _cost_follows(record: MechanismRecord) -> bool:
+    """Whether ρ is what the lemma of the mechanism says, times the count."""
+    if record.name not in PER_SQUARE:
+        return True
+    try:
+        ratio = (record.rho or 0.0) / record.count / (record.sensitivity / record.scale) ** 2
+    except ArithmeticError:
+        return False
+    return any(abs(ratio - known) <= CLOSE * known for known in PER_SQUARE[record.name])
+
+
+def _largest_sum(statement: PrivacyStatement) -> float:
+    """Return ρ: costs add up, within each half where a coin split the rows (Lemma 16)."""
+    sums = dict.fromkeys((*HALVES, ""), 0.0)
+    for record in statement.mechanisms:
+        half = next(half for half in sums if record.purpose.startswith(half))
+        sums[half] += record.rho or 0.0
+    return sums.pop("") + max(sums.values())

@@ -1,0 +1,131 @@
+"""`dpscreen predict`, as a real process and in this one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import dpscreen
+from dpscreen.cli.app import dpscreen as app
+from dpscreen.data.schema import TableSchema
+
+DESCRIPTOR = {
+    "fields": [
+        {"name": "age", "type": "number", "constraints": {"minimum": 0, "maximum": 100}},
+        {"name": "sex", "type": "string", "constraints": {"enum": ["f", "m"]}},
+        {"name": "cost", "type": "number", "constraints": {"minimum": 1, "maximum": 1000}},
+    ],
+    "dpscreen": {"target": "cost", "transform": {"cost": "log"}},
+}
+TABLE = "age,sex\n40,f\n50,m\n-20,m\n"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("models")
+    schema = TableSchema.from_dict(DESCRIPTOR)
+    rng = np.random.default_rng(0)
+    names = list(schema.feature_names)
+    low, high = schema.feature_bounds.T
+    X = pd.DataFrame(rng.uniform(low, high, (3000, len(names))), columns=names)
+    y = 0.05 * X["age"] + rng.normal(0, 0.1, 3000)
+    model = dpscreen.PrivateLasso(
+        epsilon=2,
+        delta=1e-6,
+        feature_bounds=schema.feature_bounds.tolist(),
+        target_bounds=schema.target_bounds,
+    ).fit(X, y)
+    model.save(home / "model.json", schema=DESCRIPTOR)
+    model.save(home / "bare.json")
+    model.save(home / "other.json", schema=DESCRIPTOR | {"fields": DESCRIPTOR["fields"][::2]})
+    model.save(home / "nonsense.json", schema={"fields": 7})
+    (home / "new.csv").write_text(TABLE, encoding="utf-8")
+    (home / "wrong.csv").write_text("age,years\n1,2\n", encoding="utf-8")
+    return home
+
+
+@pytest.fixture(autouse=True)
+def _at_home(home, monkeypatch):
+    monkeypatch.chdir(home)
+
+
+def predict(*arguments):
+    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
+
+
+def expected():
+    model = dpscreen.load("model.json")
+    rows = [[40, 1, 0], [50, 0, 1], [0, 0, 1]]
+    frame = pd.DataFrame(rows, columns=list(model.feature_names_in_), dtype=float)
+    return np.exp(np.clip(model.predict(frame), 0, np.log(1000)))
+
+
+def read(text):
+    head, *rest = text.splitlines()
+    assert head == "prediction"
+    return np.array([float(line) for line in rest])
+
+
+def test_predictions_on_the_shell():
+    main = "from dpscreen.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", main, "predict", "model.json", "new.csv"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    np.testing.assert_allclose(read(done.stdout), expected(), rtol=1e-12)
+
+
+def test_predictions_in_a_file(tmp_path):
+    done = predict("model.json", "new.csv", "-o", tmp_path / "out.csv")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "3 predictions written to" in done.stderr
+    np.testing.assert_allclose(read((tmp_path / "out.csv").read_text()), expected(), rtol=1e-12)
+    done = predict("model.json", "new.csv", "-o", tmp_path / "out.csv")
+    assert done.exit_code == 1
+    assert "exists already" in done.stderr
+    assert predict("model.json", "new.csv", "-o", tmp_path / "out.csv", "--force").exit_code == 0
+    assert [one.name for one in tmp_path.iterdir()] == ["out.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("bare.json", "new.csv"), 1, "without a schema"),
+        (("other.json", "new.csv"), 1, "does not describe its features"),
+        (("nonsense.json", "new.csv"), 1, "Table Schema"),
+        (("model.json", "wrong.csv"), 1, "sex"),
+        (("model.json", "missing.csv"), 1, "missing.csv"),
+        (("new.csv", "model.json"), 1, "not JSON"),
+        (("model.json", "new.csv", "-o", "nowhere/out.csv"), 1, "Cannot write"),
+        (("model.json",), 2, "DATA"),
+    ],
+)
+def test_failures_in_one_sentence(arguments, code, told):
+    done = predict(*arguments)
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_cell_is_never_repeated(home):
+    (home / "secret.csv").write_text("age,sex\n40,SECRETCELL\nSECRETCELL,f\n", encoding="utf-8")
+    done = predict("model.json", "secret.csv")
+    assert "SECRETCELL" not in done.stdout + done.stderr + str(done.exception)
+
+
+def test_help_teaches_by_example():
+    assert "dpscreen predict model.json new.csv" in predict("--help").stdout
+
+
+def test_the_schema_in_the_file_is_the_one_that_was_given(home):
+    assert json.loads((home / "model.json").read_text())["schema"] == DESCRIPTOR

@@ -1,0 +1,115 @@
+"""`dpscreen show`, as a real process and in this one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dpscreen
+from dpscreen.cli.app import dpscreen as app
+
+SETTING = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (0, 1), "target_bounds": (-5, 5)}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    home = tmp_path_factory.mktemp("models")
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (3000, 4))
+    y = 4 * X[:, 0] - 2 + rng.normal(0, 0.1, 3000)
+    dpscreen.PrivateLasso(**SETTING).fit(X, y).save(home / "model.json")
+    with pytest.warns(dpscreen.SeededNoiseWarning):
+        dpscreen.PrivateLasso(**SETTING, random_state=1).fit(X, y).save(home / "seeded.json")
+    (home / "broken.json").write_text('{"format": "dpscreen-model", "version": 1')
+    return home
+
+
+def show(*arguments):
+    return CliRunner().invoke(app, ["show", *map(str, arguments)])
+
+
+def test_a_model_on_the_shell(files):
+    main = "from dpscreen.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", main, "show", "model.json"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=files,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "of 4 features selected" in done.stdout
+    assert "Composition: " in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_as_json(files):
+    done = show(files / "model.json", "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert told["statement"]["holds"] is True
+    assert told["features"][0]["feature"] == "x0"
+    assert told["features"][0]["noise_p_value"] < 0.05
+
+
+def test_for_a_manager(files):
+    done = show(files / "model.json", "--explain")
+    assert "can become at most 73 % sure" in " ".join(done.stdout.split())
+    assert max(map(len, done.stdout.splitlines())) <= 88
+
+
+def test_a_card(files):
+    assert show(files / "model.json", "--card").stdout.startswith("# Model card: PrivateLasso\n")
+
+
+@pytest.mark.parametrize("tier", [1, 2, 3])
+def test_an_entry_for_the_registry(files, tier):
+    done = show(files / "model.json", "--registry", "--tier", tier)
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["tier"] == tier
+    assert "fill in: url_slug" in done.stderr
+
+
+def test_a_model_that_is_not_private(files):
+    done = show(files / "seeded.json", "--explain")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("THIS MODEL IS NOT PRIVATE")
+    assert "does not hold" in done.stderr
+    done = show(files / "seeded.json", "--registry")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "nothing to register" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("broken.json",), 1, "not JSON, or not all of it"),
+        (("modle.json",), 1, "Did you mean"),
+        (("nowhere/model.json",), 1, "No such file"),
+        ((".",), 1, "not a file"),
+        ((), 2, "MODEL"),
+        (("model.json", "--json", "--card"), 2, "Give one of"),
+        (("model.json", "--jsn"), 2, "--json"),
+        (("model.json", "--registry", "--tier", "4"), 2, "--tier"),
+    ],
+)
+def test_failures_in_one_sentence(files, monkeypatch, arguments, code, told):
+    monkeypatch.chdir(files)
+    done = show(*arguments)
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_teaches_by_example():
+    done = show("--help")
+    assert done.exit_code == 0
+    assert "dpscreen show model.json --explain" in done.stdout
+    assert "show" in CliRunner().invoke(app, ["shwo"]).stderr

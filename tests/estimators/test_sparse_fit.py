@@ -1,0 +1,238 @@
+"""Estimators take sparse rows, never make them dense, and release what dense rows would.
+
+With symmetric bounds that are not tightened, the same words give the same coefficients, bit for
+bit, whatever the form of the rows.
+"""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from estimator_settings import PUBLIC
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpscreen import DPFrankWolfe, PrivateLasso
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.PublishedCalibrationWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
+]
+
+BUDGET = {"epsilon": 2.0, "delta": 1e-6, "random_state": 5}
+BOUNDS = {"feature_bounds": (-1, 1), "target_bounds": (-3, 3)}
+FORMS = {
+    "csr": sp.csr_array,
+    "csc": sp.csc_matrix,
+    "coo": sp.coo_array,
+    "lil": sp.lil_matrix,
+    "frame": lambda X: pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(X)).rename(columns=str),
+}
+
+
+def sparse_data(n_rows, n_features, seed, *, density=0.1):
+    rng = np.random.default_rng(seed)
+    X = np.where(
+        rng.random((n_rows, n_features)) < density, rng.uniform(-1.1, 1.1, (n_rows, n_features)), 0
+    )
+    return X, 2 * X[:, 0] - X[:, -1] + rng.normal(0, 0.2, n_rows)
+
+
+def lasso(**more):
+    return PrivateLasso(**BUDGET, **{**BOUNDS, "standardize": False, **more})
+
+
+def dense_and_sparse(model, X, y, form="csr"):
+    """Return what dense rows and what sparse ones release."""
+    dense = model.fit(X, y)
+    released = dense.coef_.copy(), dense.intercept_
+    other = model.fit(FORMS[form](X), y)
+    return released, (other.coef_, other.intercept_)
+
+
+def assert_same(model, X, y, form="csr"):
+    (coef, intercept), (sparse_coef, sparse_intercept) = dense_and_sparse(model, X, y, form)
+    assert coef.tolist() == sparse_coef.tolist()
+    assert intercept == sparse_intercept
+
+
+# --- one answer ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", ["stagewise", "frank-wolfe", "noisy-gradient"])
+def test_every_form_and_solver_releases_the_same(form, solver):
+    X, y = sparse_data(600, 40, 1)
+    assert_same(lasso(solver=solver), X, y, form)
+
+
+@given(
+    st.integers(1, 60),
+    st.integers(1, 40),
+    st.integers(0, 2**32),
+    st.sampled_from(
+        [
+            {},
+            {"fit_intercept": False},
+            {"max_features": 2},
+            {"clip": 0.4},
+            {"n_iter": 3, "radius": 2.0},
+            {"solver": "frank-wolfe", "max_features": 3},
+            {"solver": "frank-wolfe", "fit_intercept": False},
+        ]
+    ),
+)
+@settings(max_examples=40, deadline=None)
+def test_shapes_and_settings_release_the_same(n_rows, n_features, seed, more):
+    X, y = sparse_data(n_rows, n_features, seed, density=0.3)
+    assert_same(lasso(**more), X, y)
+
+
+@pytest.mark.parametrize("more", [{"clip": 0.5}, {"fit_intercept": False}, {"start": "random"}])
+def test_frank_wolfe_releases_the_same(more):
+    X, y = sparse_data(300, 30, 2)
+    model = DPFrankWolfe(**BUDGET, **BOUNDS, radius=4.0, n_iter=15, **more)
+    assert_same(model, X, y)
+
+
+def test_screening_releases_the_same(private_class):
+    X, y = sparse_data(300, 30, 3)
+    assert_same(private_class(**BUDGET, **BOUNDS, radius=2.0, n_iter=6), X, y)
+
+
+def test_intervals_are_the_same():
+    X, y = sparse_data(4000, 6, 4, density=0.6)
+    model = lasso(inference="split")
+    dense = model.fit(X, y).inference_
+    found = model.fit(sp.csr_array(X), y).inference_
+    assert dense.available
+    assert dense == found
+
+
+def test_bounds_of_every_feature_scale_it():
+    X, y = sparse_data(500, 5, 5)
+    reach = np.array([1.0, 2.0, 0.5, 10.0, 3.0])
+    bounds = np.stack((-reach, reach), axis=1)
+    assert_same(lasso(feature_bounds=bounds), X * reach, y)
+
+
+# --- bounds ----------------------------------------------------------------------------------
+
+
+def test_bounds_are_made_symmetric_and_zero_stays_zero():
+    X, y = sparse_data(500, 4, 6)
+    X = np.abs(X)
+    bounds = np.array([[0, 1], [-3, 1], [0.5, 2], [-1, 1]])
+    symmetric = np.array([[-1, 1], [-3, 3], [-2, 2], [-1, 1]])
+    model = lasso(feature_bounds=bounds).fit(sp.csr_array(X), y)
+    right = lasso(feature_bounds=symmetric).fit(X, y)
+    assert model.coef_.tolist() == right.coef_.tolist()
+    assert model.feature_bounds_.tolist() == symmetric.tolist()
+    assert "sparse" in str(model.privacy_)
+    assert "sparse" not in str(right.privacy_)
+
+
+def test_bounds_are_not_tightened():
+    X, y = sparse_data(3000, 10, 7)
+    wide = {"feature_bounds": (-100, 100), "standardize": "auto"}
+    model = lasso(**wide).fit(sp.csr_array(X), y)
+    assert model.feature_bounds_.tolist() == [[-100, 100]] * 10
+    with pytest.raises(ValueError, match="standardize=True would centre"):
+        lasso(standardize=True).fit(sp.csr_array(X), y)
+
+
+def test_a_refusal_comes_before_the_ledger_is_charged(tmp_path):
+    X, y = sparse_data(50, 3, 8)
+    with pytest.raises(ValueError, match="standardize"):
+        lasso(standardize=True).fit(sp.csr_array(X), y, ledger=tmp_path / "ledger.json")
+    assert not (tmp_path / "ledger.json").exists()
+
+
+# --- predictions -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_predictions_are_those_for_dense_rows(form):
+    X, y = sparse_data(500, 12, 9)
+    # Bounds that leave out zero: what is not stored is clipped too.
+    for bounds in ((-1, 1), (0.2, 0.8), (-0.8, -0.1)):
+        model = lasso(feature_bounds=bounds)
+        model.fit(pd.DataFrame(X).rename(columns=str) if form == "frame" else X, y)
+        dense = pd.DataFrame(2 * X).rename(columns=str) if form == "frame" else 2 * X
+        sparse = FORMS[form](2 * X)
+        np.testing.assert_allclose(model.predict(sparse), model.predict(dense), rtol=1e-12)
+
+
+def test_predictions_count_duplicates_once():
+    X, y = sparse_data(300, 5, 10)
+    model = lasso().fit(X, y)
+    twice = sp.coo_array(X)
+    twice = sp.coo_array(
+        (np.tile(twice.data / 2, 2), (np.tile(twice.row, 2), np.tile(twice.col, 2))), X.shape
+    )
+    np.testing.assert_allclose(model.predict(twice), model.predict(X), rtol=1e-12)
+
+
+def test_other_columns_are_refused():
+    X, y = sparse_data(100, 5, 11)
+    model = lasso().fit(FORMS["frame"](X), y)
+    assert model.feature_names_in_.tolist() == list("01234")
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(FORMS["frame"](X).rename(columns=lambda name: f"x{name}"))
+    with pytest.raises(ValueError, match="4 features"):
+        lasso().fit(sp.csr_array(X), y).predict(sp.csr_array(X[:, 1:]))
+
+
+# --- what is refused -------------------------------------------------------------------------
+
+
+def test_a_frame_that_leaves_out_something_else_is_refused():
+    frame = pd.DataFrame({"a": pd.arrays.SparseArray([1.0, np.nan, 2.0])})
+    with pytest.raises(ValueError, match="fill_value must be 0"):
+        lasso().fit(frame, [1.0, 2.0, 3.0])
+
+
+def test_the_published_calibration_needs_dense_rows():
+    X, y = sparse_data(100, 5, 12)
+    model = DPFrankWolfe(**BUDGET, **BOUNDS, radius=1.0, n_iter=3, calibration="published")
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        model.fit(sp.csr_array(X), y)
+
+
+def test_nothing_is_ever_dense():
+    # 300 × 200 000 cells would be 480 megabytes as floats and 120 as 16-bit whole numbers.
+    rng = np.random.default_rng(0)
+    X = sp.random(300, 200_000, density=2e-4, random_state=rng, format="csr")
+    y = rng.normal(size=300)
+    for model in (lasso(n_iter=6), DPFrankWolfe(**BUDGET, **BOUNDS, radius=1.0, n_iter=4)):
+        model.fit(X[:5], y[:5])  # what is compiled and loaded once does not count
+        tracemalloc.start()
+        model.fit(X, y).predict(X)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 40e6
+
+
+# --- scikit-learn's own checks ---------------------------------------------------------------
+
+SPARSE_CHECKS = [
+    PrivateLasso(
+        epsilon=2.0, delta=1e-6, feature_bounds=(-10, 10), target_bounds=(-100, 100), n_iter=5
+    ),
+    DPFrankWolfe(**PUBLIC),
+    DPFrankWolfe(**PUBLIC, calibration="published"),
+]
+
+
+def is_about_sparse(check):
+    return "sparse" in getattr(check, "func", check).__name__
+
+
+@parametrize_with_checks(SPARSE_CHECKS)
+def test_scikit_learn_check(estimator, check):
+    if is_about_sparse(check):
+        check(estimator)

@@ -1,0 +1,330 @@
+"""Selection by classes is exactly the exponential mechanism on ±g (docs/scale.md, Lemma 20).
+
+The law is compared with brute-force probabilities by chi-square: false-alarm rate 1e-6 for each
+test, and a scale off by 1.1 is rejected. The bounds that the proof needs are checked against 60
+digits, and scores that count their classes in another way must choose the same, word for word.
+"""
+
+import pickle
+from collections import Counter
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpscreen.privacy import ZCDP, Noise, NoisyMax, SeededNoise, SignedNoisyMax, signed_selection
+from dpscreen.privacy.selection import certain_weight, weight_bits
+from dpscreen.privacy.signed_selection import (
+    MOST_SCORE,
+    ArrayScores,
+    SignedSampler,
+    class_shift,
+)
+
+ALARM = 1e-6
+RNG = np.random.default_rng(20240715)
+
+SHAPES = {
+    "one": ([3], Fraction(7)),
+    "one, negative": ([-40], Fraction(30)),
+    "zeros": ([0, 0, 0], Fraction(1)),
+    "all equal": ([9] * 7, Fraction(20)),
+    "five": ([0, 10, 25, -30, 20], Fraction(17)),
+    "a scale below one": ([2, -1, 1, 0], Fraction(2, 3)),
+    "a scale that is a power of two": ([64, -32, 16, 8, 0], Fraction(32)),
+    "near zero, many": (RNG.integers(-50, 50, 300), Fraction(400)),
+    "wide": (RNG.integers(-(10**9), 10**9, 400), Fraction(10**9, 3)),
+    "one far ahead": ([*[0] * 200, -7000], Fraction(1000)),
+    "gaps": ([2**40, 0, -(2**40), 2**39], Fraction(2**40)),
+    "huge": ([2**61, -(2**61) + 5, 2**60, 0], Fraction(2**60)),
+    "huge and tied": ([2**61, -(2**61), 2**61 - 1, 3], Fraction(1)),
+    "a huge scale": ([2**61, -(2**61), 0], Fraction(10**300)),
+    "a tiny scale": ([2, -2, 1, 0], Fraction(1, 10**300)),
+}
+OFF_SCALE_SEEN = ("one, negative", "five", "a scale that is a power of two", "gaps", "huge")
+
+
+class Script(Noise):
+    """Words that were written beforehand."""
+
+    secure = False
+    description = "a stub"
+
+    def __init__(self, words):
+        super().__init__()
+        self.left = list(words)
+
+    def words(self, count):
+        raise AssertionError("one word at a time")
+
+    def word(self):
+        return self.left.pop(0)
+
+
+class Listed:
+    """Signed scores that count their classes by plain Python."""
+
+    def __init__(self, values):
+        self.values = [int(value) for value in values]
+        self.size = len(self.values)
+
+    def classes(self, shift, depth):
+        self.numbers = [abs(value) >> shift for value in self.values]
+        top, counted = max(self.numbers), Counter(self.numbers)
+        return top, np.array([counted[top - i] for i in range(min(depth, top + 1))])
+
+    def member(self, lowest, highest, rank):
+        inside = [j for j, number in enumerate(self.numbers) if lowest <= number <= highest]
+        return inside[rank]
+
+    def score(self, index):
+        return self.values[index]
+
+
+def as_array(values):
+    return ArrayScores(np.asarray(values, dtype=np.int64))
+
+
+def softmax(values, scale):
+    """Return the probabilities of +g, then of −g; differences and quotients are exact."""
+    scores = [int(g) for g in values] + [-int(g) for g in values]
+    exponents = [float((score - max(scores)) / Fraction(scale)) for score in scores]
+    weights = np.exp(np.maximum(exponents, -745))
+    return weights / weights.sum()
+
+
+def counts_of(values, scale, *, draws, seed):
+    noise, sampler, size = SeededNoise(seed), SignedSampler(scale), len(values)
+    scores = as_array(values)
+    chosen = [sampler(scores, noise) for _ in range(draws)]
+    cells = [feature if sign > 0 else size + feature for feature, sign in chosen]
+    return np.bincount(cells, minlength=2 * size)
+
+
+def chi_square(counts, probabilities):
+    """Return the p-value; small cells are joined until ten draws are expected."""
+    draws, group, label, expected = counts.sum(), np.empty(counts.size, dtype=int), 0, 0.0
+    for cell in np.argsort(probabilities, kind="stable"):
+        group[cell], expected = label, expected + probabilities[cell] * draws
+        if expected >= 10:
+            label, expected = label + 1, 0.0
+    cells = np.bincount(group, probabilities) * draws
+    return stats.chisquare(np.bincount(group, counts), cells).pvalue if cells.size > 1 else 1.0
+
+
+# --- the law ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_law_is_the_softmax_of_plus_and_minus(name):
+    values, scale = SHAPES[name]
+    counts = counts_of(values, scale, draws=30_000, seed=f"signed {name}")
+    assert chi_square(counts, softmax(values, scale)) > ALARM
+    assert counts[softmax(values, scale) < 1e-30].sum() == 0
+    if name in OFF_SCALE_SEEN:
+        assert chi_square(counts, softmax(values, scale * Fraction(11, 10))) < ALARM
+        assert chi_square(counts, softmax(values, scale / Fraction(11, 10))) < ALARM
+
+
+def test_the_exact_path_alone_gives_the_same_law(monkeypatch):
+    monkeypatch.setattr(signed_selection, "certain_weight", lambda _: -1)
+    values, scale = SHAPES["five"]
+    counts = counts_of(values, scale, draws=3_000, seed="exact")
+    assert chi_square(counts, softmax(values, scale)) > ALARM
+    assert chi_square(counts, softmax(values, scale * Fraction(16, 10))) < ALARM
+
+
+@pytest.mark.parametrize("n_bits", [0, 1, 3])
+def test_loose_bounds_cost_time_and_not_exactness(monkeypatch, n_bits):
+    monkeypatch.setattr(signed_selection, "weight_bits", lambda _: n_bits)
+    values, scale = SHAPES["five"]
+    counts = counts_of(values, scale, draws=3_000, seed=f"loose {n_bits}")
+    assert chi_square(counts, softmax(values, scale)) > ALARM
+    assert chi_square(counts, softmax(values, scale * Fraction(16, 10))) < ALARM
+
+
+def test_a_wrong_acceptance_would_be_seen(monkeypatch):
+    # The power of the tests above: taking every proposal of a class is another law.
+    monkeypatch.setattr(SignedSampler, "_accepted", lambda *_: True)
+    values, scale = [24, 31, 16, -20, 3], Fraction(32)
+    counts = counts_of(values, scale, draws=30_000, seed="wrong")
+    assert chi_square(counts, softmax(values, scale)) < ALARM
+
+
+def test_classes_too_deep_to_matter_keep_their_own_small_chance(monkeypatch):
+    # Where weights are eight units at most and few classes are told apart, the deep have a share
+    # that is seen: they are proposed, and refused in proportion.
+    monkeypatch.setattr(signed_selection, "_HOPELESS", 0.5)
+    monkeypatch.setattr(signed_selection, "weight_bits", lambda _: 3)
+    values, scale = [40, 20, -10, 5, 0], Fraction(20)
+    assert SignedSampler(scale).depth < 40 >> class_shift(scale)
+    counts = counts_of(values, scale, draws=4_000, seed="deep")
+    assert counts[[2, 7, 3, 8, 4, 9]].sum() > 500
+    assert chi_square(counts, softmax(values, scale)) > ALARM
+    assert chi_square(counts, softmax(values, scale * Fraction(14, 10))) < ALARM
+
+
+# --- one answer, however the scores are stored -----------------------------------------------
+
+values_of = st.lists(st.integers(-(2**61), 2**61), min_size=1, max_size=60)
+small_values = st.lists(st.integers(-300, 300), min_size=1, max_size=60)
+scales = st.builds(Fraction, st.integers(1, 2**66), st.integers(1, 2**30))
+small_scales = st.builds(Fraction, st.integers(1, 900), st.integers(1, 9))
+
+
+@given(values_of | small_values, scales | small_scales, st.integers(0, 2**32))
+@example([2**62 - 1, -(2**62) + 1], Fraction(10**300), 0)
+@example([2**62 - 1, 0], Fraction(1, 10**300), 0)
+def test_every_representation_chooses_the_same_from_the_same_words(values, scale, seed):
+    sampler, ours, theirs = SignedSampler(scale), SeededNoise(seed), SeededNoise(seed)
+    for _ in range(5):
+        chosen = sampler(as_array(values), ours)
+        assert chosen == sampler(Listed(values), theirs)
+        assert ours.word() == theirs.word()
+
+
+def test_the_layout_of_an_array_does_not_matter():
+    values = RNG.integers(-100, 100, 1030)
+    frozen = values.copy()
+    frozen.flags.writeable = False
+    mechanism = SignedNoisyMax(1.0, 50.0)
+    drawn = [
+        [mechanism(form, noise) for _ in range(50)]
+        for form, noise in (
+            (form, SeededNoise("layout")) for form in (values, frozen, np.repeat(values, 3)[::3])
+        )
+    ]
+    assert drawn[0] == drawn[1] == drawn[2]
+
+
+# --- the bounds of the proof -----------------------------------------------------------------
+
+
+def true_weight(difference, scale, n_bits):
+    """Return 2^B·exp(−difference/scale) to 60 digits."""
+    with mpmath.workdps(60):
+        x = mpmath.mpf(int(difference)) * scale.denominator / scale.numerator
+        return mpmath.ldexp(mpmath.exp(-x), n_bits)
+
+
+def class_bound(sampler, bounds, *, top, value, side):
+    number = abs(value) >> sampler.shift
+    table, place = (bounds.aligned, top - number) if side > 0 else (bounds.opposite, top + number)
+    return int(table[place]) if place < len(table) else 1
+
+
+@given(values_of | small_values, scales | small_scales)
+@example([2**62 - 1, -(2**61)], Fraction(10**300))
+@example([2**62 - 1, 1, 0], Fraction(2**63))
+@example([1, 0], Fraction(1, 10**300))
+def test_the_bound_of_a_class_is_at_least_the_weight_of_its_members(values, scale):
+    sampler = SignedSampler(scale)
+    bounds = sampler.bounds(len(values))
+    top = max(abs(value) for value in values) >> sampler.shift
+    edge = (top + 1 << sampler.shift) - 1
+    for value in values:
+        for side in (1, -1):
+            score = side * abs(value)
+            bound = class_bound(sampler, bounds, top=top, value=value, side=side)
+            own = signed_selection._kernels().own_bound(edge, score, sampler.rate, bounds.n_bits)
+            weight = true_weight(edge - score, scale, bounds.n_bits)
+            assert score <= edge < 2**63
+            assert bound >= weight
+            assert own >= weight
+            assert certain_weight(own) <= weight
+
+
+@given(scales | small_scales)
+def test_classes_are_between_a_quarter_and_half_of_the_scale_wide(scale):
+    width = 2 ** class_shift(scale)
+    assert width == 1 or 4 * width > scale or width == 2**61
+    assert width == 1 or 2 * width <= scale
+
+
+@given(scales | small_scales)
+def test_most_proposals_are_accepted(scale):
+    # The lowest member of a class has at least e^−½ of the weight that its class bounds.
+    sampler = SignedSampler(scale)
+    assert (2**sampler.shift - 1) / scale <= Fraction(1, 2)
+    bounds = sampler.bounds(100)
+    lowest = true_weight(2**sampler.shift - 1, scale, bounds.n_bits)
+    assert lowest / int(bounds.aligned[0]) > 0.606
+
+
+def test_the_total_stays_below_2_to_63():
+    for exponent in range(0, 39, 3):
+        size = 2**exponent
+        bounds = SignedSampler(Fraction(10)).bounds(size)
+        assert bounds.n_bits == weight_bits(2 * size)
+        assert 2 * size * max(bounds.aligned.max(), bounds.opposite.max()) < 2**63
+
+
+def test_words_next_to_the_true_weight_are_decided_by_the_next_word():
+    values, scale = [1], Fraction(1)
+    sampler = SignedSampler(scale)
+    bounds = sampler.bounds(1)
+    aligned, opposite = int(bounds.aligned[0]), int(bounds.opposite[2])
+    total = aligned + opposite
+    edge, next_word = divmod(int(true_weight(2, scale, bounds.n_bits + 64)), 2**64)
+    assert certain_weight(opposite) < edge < opposite
+
+    def drawn(place, *words):
+        number = (aligned + place) << 64 - total.bit_length()
+        script = Script([number, *words, 0])  # a last proposal falls to +g and is accepted
+        return sampler(as_array(values), script).sign, len(script.left)
+
+    assert drawn(edge - 1) == (-1, 1)
+    assert drawn(edge + 1) == (1, 0)
+    assert drawn(edge, next_word - 1) == (-1, 1)
+    assert drawn(edge, next_word + 1) == (1, 0)
+    assert drawn(opposite - 1) == (1, 0)
+
+
+# --- the mechanism ---------------------------------------------------------------------------
+
+
+def test_it_costs_what_noisy_max_on_both_signs_costs():
+    ours = SignedNoisyMax.of_cost(ZCDP(0.3), sensitivity=2.0, unit=0.5)
+    theirs = NoisyMax.of_cost(ZCDP(0.3), sensitivity=2.0, unit=0.5)
+    assert ours.cost == theirs.cost <= ZCDP(0.3)
+    assert ours.scale == theirs.scale
+    assert ours.sampler.scale == theirs.scale_in_units
+
+
+def test_it_can_be_compared_hashed_and_sent_elsewhere():
+    mechanism = SignedNoisyMax(1.0, 3.0)
+    mechanism(np.array([1, 2, 3]), SeededNoise(0))
+    copy = pickle.loads(pickle.dumps(mechanism))
+    assert copy == mechanism
+    assert hash(copy) == hash(mechanism)
+
+
+@pytest.mark.parametrize("value", [MOST_SCORE, -MOST_SCORE, -(2**63), 2**63 - 1])
+def test_scores_that_would_overflow_are_refused(value):
+    with pytest.raises(OverflowError, match="2\\^62"):
+        SignedNoisyMax(1.0, 3.0)(np.array([0, value]), SeededNoise(0))
+
+
+def test_nothing_to_choose_from_is_refused():
+    with pytest.raises(ValueError, match="nothing to choose"):
+        SignedNoisyMax(1.0, 3.0)(np.empty(0, dtype=np.int64), SeededNoise(0))
+
+
+def test_scores_that_are_not_whole_are_refused():
+    with pytest.raises(TypeError, match="whole"):
+        SignedNoisyMax(1.0, 3.0)(np.array([1.0]), SeededNoise(0))
+
+
+@pytest.mark.parametrize("scale", [Fraction(-1), Fraction(1, 10**301), Fraction(10**301)])
+def test_an_unworkable_scale_is_refused(scale):
+    with pytest.raises(ValueError, match="scale"):
+        SignedSampler(scale)
+
+
+def test_an_unworkable_scale_is_refused_before_anything_is_booked():
+    with pytest.raises(ValueError, match="scale"):
+        SignedNoisyMax(1.0, 1e200, 1e-200)
