@@ -53,7 +53,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_does_not():
 
 def test_the_simulated_target_has_variance_one_whatever_the_effect():
     setting = replace(SMALL, n_rows=20_000, correlation=0.5)
-    table = simulation._table(setting, Scale.of(setting.regime, exact=True), "variance")
+    table = simulation.simulated_table(setting, Scale.of(setting.regime, exact=True), "variance")
     truth = np.zeros(20)
     truth[simulation.support(20, 5)] = 0.4 * (-1.0) ** np.arange(5)
     y = table.X @ truth + math.sqrt(1 - setting.explained(0.4)) * table.noise

@@ -15,6 +15,15 @@ from dpscreen import __version__
 
 COMMANDS = {
     "demo": ("dpscreen.cli.demo", "Published, proven and non-private methods side by side."),
+    "schema": ("dpscreen.cli.schema", "Declare what a table may hold, before it is read."),
+    "simulate": ("dpscreen.cli.simulate", "Dummy data of a schema's shape."),
+    "fit": ("dpscreen.cli.fit", "From a table to a private model, a summary and a page."),
+    "show": ("dpscreen.cli.show", "What a model file holds: features, privacy, limits."),
+    "predict": ("dpscreen.cli.predict", "A model file applied to a table."),
+    "compare": (
+        "dpscreen.cli.compare",
+        "Methods and budgets side by side on simulated rows; spends nothing.",
+    ),
     "plan": ("dpscreen.cli.plan", "What a private fit would find, before any budget is spent."),
     "reproduce": (
         "dpscreen.cli.reproduce",
@@ -69,4 +78,10 @@ def dpscreen() -> None:
       dpscreen reproduce table1 --trials 5
       dpscreen audit published-dp-fw
       dpscreen ledger create budget.db --help
+
+    \b
+    To complete commands and options with the Tab key, put this into your shell's start-up file:
+      bash   eval "$(_DPSCREEN_COMPLETE=bash_source dpscreen)"
+      zsh    eval "$(_DPSCREEN_COMPLETE=zsh_source dpscreen)"
+      fish   _DPSCREEN_COMPLETE=fish_source dpscreen | source
     """

@@ -31,6 +31,12 @@ def progress(console: Console) -> Progress:
     )
 
 
+def sentence(problem: object) -> str:
+    """Return what went wrong as a sentence that begins with a capital."""
+    text = str(problem)
+    return text[:1].upper() + text[1:]
+
+
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 100

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dpscreen.report.canvas import COLOURS, INK, canvas, plain_axes, save, themed_svg
 from dpscreen.report.numbers import number as as_text
-from dpscreen.report.svg import inline
 from dpscreen.study.curves import Curve, Panel, figure_panels
 from dpscreen.study.published import published_figures
 from dpscreen.study.results import TrialRow
@@ -23,17 +22,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NUMBERS = (1, 2, 3, 4)
-INK, GRID_LINES = "#24292f", "#d8dee4"
-COLOURS = ("#0067a5", "#c44e00", "#00795a", "#9b4f96", "#6b5b00", "#5c6670")
-"""Told apart with any of the common colour vision deficiencies; each at least 4:1 on white."""
 DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.5, 1.5), (6, 1.5, 1.5, 1.5))
 PANELS_A_ROW = {1: 2, 2: 4, 3: 3, 4: 1}
 PANEL_WIDTH = {1: 4.2, 2: 3.3, 3: 3.3, 4: 6.4}
 LOGARITHMIC = {4}
 UPRIGHT = {1: "fraction nonzero", 2: "mean squared error", 3: "fraction nonzero", 4: "Wolfe gap"}
 """What stands along the y-axis, short enough for a small panel."""
-STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "dpscreen", "path.simplify_threshold": 0.2}
-METADATA: dict[str, Any] = {"Date": None, "Creator": None}
 
 
 @dataclass(frozen=True)
@@ -89,18 +83,8 @@ def write_figure(number: int, rows: Iterable[TrialRow], directory: Path) -> list
     figure = _whole(number, panels)
     paths = [directory / f"figure{number}.{suffix}" for suffix in ("png", "svg")]
     for path in paths:
-        _save(figure, path)
+        save(figure, path)
     return paths
-
-
-def _save(figure: Figure, target: Path | BytesIO, **options: Any) -> None:
-    import matplotlib
-
-    with matplotlib.rc_context(STYLE):
-        if isinstance(target, Path) and target.suffix == ".png":
-            figure.savefig(target, dpi=140)
-        else:
-            figure.savefig(target, format="svg", metadata=METADATA, **options)
 
 
 # --- drawing ------------------------------------------------------------------------------------
@@ -109,7 +93,7 @@ def _save(figure: Figure, target: Path | BytesIO, **options: Any) -> None:
 def _whole(number: int, panels: Sequence[Panel]) -> Figure:
     across = min(PANELS_A_ROW[number], len(panels))
     down = -(-len(panels) // across)
-    figure = _canvas(PANEL_WIDTH[number] * across, 2.7 * down + 0.5)
+    figure = canvas(PANEL_WIDTH[number] * across, 2.7 * down + 0.5)
     places = figure.subplots(down, across, squeeze=False).ravel()
     for axes, panel in zip(places, panels, strict=False):
         _draw(axes, panel, number)
@@ -124,26 +108,13 @@ def _whole(number: int, panels: Sequence[Panel]) -> Figure:
 
 def _picture(number: int, panel: Panel, place: int) -> PanelPicture:
     published = published_figures()[number]
-    figure = _canvas(4.2, 2.7)
+    figure = canvas(4.2, 2.7)
     axes = figure.subplots()
     _draw(axes, panel, number)
     axes.set_xlabel(published.x_axis, fontsize=9, color=INK)
     axes.set_ylabel(UPRIGHT[number], fontsize=9, color=INK)
-    buffer = BytesIO()
-    _save(figure, buffer, transparent=True)
-    swap = {INK: "var(--ink)", GRID_LINES: "var(--line)"}
-    swap |= {colour: f"var(--c{shade})" for shade, colour in enumerate(COLOURS)}
-    svg = inline(buffer.getvalue().decode(), prefix=f"f{number}p{place}", colours=swap)
+    svg = themed_svg(figure, prefix=f"f{number}p{place}")
     return PanelPicture(panel.label, svg, in_words(panel))
-
-
-def _canvas(width: float, height: float) -> Figure:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _draw(axes: Axes, panel: Panel, number: int) -> None:
@@ -154,11 +125,7 @@ def _draw(axes: Axes, panel: Panel, number: int) -> None:
     else:
         axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(INK)
-    axes.tick_params(colors=INK, labelsize=9, which="both")
-    axes.grid(color=GRID_LINES, linewidth=0.6)
-    axes.set_axisbelow(True)
+    plain_axes(axes)
 
 
 def _draw_curve(axes: Axes, curve: Curve, look: Look) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from dpscreen.report.figures import COLOURS, DASHES
+from dpscreen.report.canvas import COLOURS
+from dpscreen.report.figures import DASHES
+from dpscreen.report.jinja import environment, template_text
 from dpscreen.report.paper_tables import FEWEST
 from dpscreen.report.verdicts import verdict
 from dpscreen.study.compare import RELATIVE_TOLERANCE, STANDARD_ERRORS, TOLERANCE
 from dpscreen.study.published import label
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from dpscreen.report.study import Report
 
 ORDER = ("table1", "figure1", "table2", "r2", "figure2", "table3", "figure3", "figure4",
@@ -22,23 +21,7 @@ ORDER = ("table1", "figure1", "table2", "r2", "figure2", "table3", "figure3", "f
 
 def render(report: Report) -> str:
     """Return the page. Whatever comes from rows is escaped; only our own SVG is taken as it is."""
-    return _environment().get_template("study.html").render(_content(report))
-
-
-def _environment() -> Environment:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    return Environment(
-        loader=FunctionLoader(_template),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-def _template(name: str) -> str:
-    return files("dpscreen.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return environment().get_template("study.html").render(_content(report))
 
 
 def _content(report: Report) -> dict[str, Any]:
@@ -48,7 +31,7 @@ def _content(report: Report) -> dict[str, Any]:
     drawn = {figure.key: figure for figure in report.figures}
     return {
         "report": report,
-        "css": Markup(_template("study.css")),
+        "css": Markup(template_text("study.css")),
         "parts": [(key, shown.get(key), drawn.get(key)) for key in ORDER],
         "swatches": _swatches(),
         "verdict": verdict,

@@ -170,9 +170,11 @@ def plan(
     >>> expected.useful
     True
     """
-    setting = _setting(n_rows, n_features, epsilon, delta, n_effects, correlation, looseness)
+    setting = setting_of(n_rows, n_features, epsilon, delta, n_effects, correlation, looseness)
     check.share("power", power)
-    sizes = simulation.default_effects(setting) if effects is None else _sizes(setting, effects)
+    sizes = (
+        simulation.default_effects(setting) if effects is None else checked_sizes(setting, effects)
+    )
     rows = _simulated(setting, sizes, repetitions, random_state, power)
     regime = setting.regime
     return Plan(
@@ -242,8 +244,8 @@ def plan_for(
         raise ValueError("give n_rows to learn epsilon, or epsilon to learn n_rows: one of them.")
     name, searched = ("n_rows", ROWS_SEARCHED) if n_rows is None else ("epsilon", EPSILON_SEARCHED)
     rows, budget = (1000 if n_rows is None else n_rows), (1.0 if epsilon is None else epsilon)
-    setting = _setting(rows, n_features, budget, delta, n_effects, correlation, looseness)
-    (size,) = _sizes(setting, [effect])
+    setting = setting_of(rows, n_features, budget, delta, n_effects, correlation, looseness)
+    (size,) = checked_sizes(setting, [effect])
     value = simulation.search(
         simulation.with_amount(setting, name),
         size,
@@ -258,15 +260,16 @@ def plan_for(
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def _setting(
+def setting_of(
     n_rows: int,
     n_features: int,
     epsilon: float,
     delta: float,
-    n_effects: int | None,
-    correlation: float,
-    looseness: float,
+    n_effects: int | None = None,
+    correlation: float = 0.0,
+    looseness: float = 1.0,
 ) -> Setting:
+    """Return what to simulate, or say which number is wrong; parameters are those of `plan`."""
     features = check.whole("n_features", n_features)
     most = min(features, MOST_FEATURES)
     count = max(1, min(5, most // 4)) if n_effects is None else check.whole("n_effects", n_effects)
@@ -287,7 +290,8 @@ def _setting(
     )
 
 
-def _sizes(setting: Setting, effects: Iterable[float]) -> tuple[float, ...]:
+def checked_sizes(setting: Setting, effects: Iterable[float]) -> tuple[float, ...]:
+    """Return sizes of effect in order, or say why they cannot be simulated."""
     sizes = tuple(sorted({check.positive("effects", effect) for effect in effects}))
     if not sizes:
         raise ValueError("effects must hold at least one size.")

@@ -212,7 +212,7 @@ def _measure(
     """Return power, false positives and R² of each table, for each size."""
     measured: Measured = {effect: [] for effect in effects}
     for number in numbers:
-        table = _table(setting, scale, f"plan/{seed}/{number}")
+        table = simulated_table(setting, scale, f"plan/{seed}/{number}")
         for effect, found in measured.items():
             found.append(table.fit(effect, f"plan/{seed}/{number}/{effect!r}"))
     return measured
@@ -224,7 +224,7 @@ def _row(setting: Setting, effect: float, measured: Array) -> Row:
     return Row(
         effect=effect,
         power=float(power),
-        power_se=max(float(errors[0]), _share_error(power, len(measured) * setting.n_effects)),
+        power_se=max(float(errors[0]), share_error(power, len(measured) * setting.n_effects)),
         false_positives=float(false),
         false_positives_se=float(errors[1]),
         r2=float(r2),
@@ -234,7 +234,7 @@ def _row(setting: Setting, effect: float, measured: Array) -> Row:
     )
 
 
-def _share_error(share: float, count: int) -> float:
+def share_error(share: float, count: int) -> float:
     """Return a share's standard error after one more hit and one more miss: never 0."""
     smoothed = (share * count + 1) / (count + 2)
     return float(math.sqrt(smoothed * (1 - smoothed) / count))
@@ -252,23 +252,40 @@ class Table:
 
     def fit(self, effect: float, name: str) -> tuple[float, float, float]:
         """Return the share of true features found, the number of false ones, and held-out R²."""
-        n_features, setting = self.scale.n_features, self.setting
-        truth = np.zeros(n_features)
-        place = support(n_features, setting.n_effects)
-        truth[place] = effect * (-1.0) ** np.arange(setting.n_effects)
-        rest = 1 - explained(n_features, setting.n_effects, setting.correlation, effect)
-        model = _fitted(
-            setting, self.scale, self.X, self.X @ truth + math.sqrt(rest) * self.noise, name
-        )
-        coef = self._kept(model)
-        used = np.flatnonzero((coef != 0) | (truth != 0))
-        test, bounds = self.test[:, used], model.feature_bounds_[used].T
-        error = test @ truth[used] - np.clip(test, *bounds) @ coef[used] - model.intercept_
-        found = coef != 0
-        false = float(found.sum() - found[place].sum())
-        return float(found[place].mean()), false, 1 - float(np.mean(error**2)) - rest
+        model = _fitted(self.setting, self.scale, self.X, self.target(effect), name)
+        return self.score(effect, self.kept(model), model.intercept_, model.feature_bounds_)
 
-    def _kept(self, model: PrivateLasso) -> Array:
+    def truth(self, effect: float) -> Array:
+        """Return the coefficients behind the target."""
+        coef = np.zeros(self.scale.n_features)
+        place = support(self.scale.n_features, self.setting.n_effects)
+        coef[place] = effect * (-1.0) ** np.arange(self.setting.n_effects)
+        return coef
+
+    def unexplained(self, effect: float) -> float:
+        """Return the variance of the target's noise."""
+        setting = self.setting
+        return 1 - explained(self.scale.n_features, setting.n_effects, setting.correlation, effect)
+
+    def target(self, effect: float) -> Array:
+        """Return the target of every row."""
+        noise = math.sqrt(self.unexplained(effect)) * self.noise
+        return np.asarray(self.X @ self.truth(effect) + noise)
+
+    def score(
+        self, effect: float, coef: Array, intercept: float, bounds: Array
+    ) -> tuple[float, float, float]:
+        """Return what `fit` does, for any coefficients, of features clipped to the bounds."""
+        truth = self.truth(effect)
+        used = np.flatnonzero((coef != 0) | (truth != 0))
+        test, place = self.test[:, used], truth != 0
+        error = test @ truth[used] - np.clip(test, *bounds[used].T) @ coef[used] - intercept
+        found = coef != 0
+        false = float(np.count_nonzero(found & ~place))
+        r2 = 1 - float(np.mean(error**2)) - self.unexplained(effect)
+        return float(found[place].mean()), false, r2
+
+    def kept(self, model: PrivateLasso) -> Array:
         """Return the coefficients as pruned with the real number of rows.
 
         The level below which weights are dropped is the one rule that knows n apart from n²ρ; the
@@ -286,7 +303,8 @@ class Table:
         return np.asarray(np.where(np.abs(weights) < level, 0.0, weights) / half)
 
 
-def _table(setting: Setting, scale: Scale, name: str) -> Table:
+def simulated_table(setting: Setting, scale: Scale, name: str) -> Table:
+    """Return one table; the name is its seed."""
     rng = np.random.default_rng(named_seed(name))
     X = _normal_rows(scale.n_rows, scale.n_features, setting.correlation, rng)
     noise = rng.standard_normal(scale.n_rows)
@@ -335,7 +353,7 @@ def _fitted(setting: Setting, scale: Scale, X: Array, y: Array, name: str) -> Pr
     """Fit with seeded noise: nothing here is private, so its warning would only mislead."""
     reach, target_reach = setting.looseness * REACH, setting.looseness * TARGET_REACH
     model = PrivateLasso(
-        epsilon=_epsilon(setting, scale),
+        epsilon=thinned_epsilon(setting, scale),
         delta=setting.delta,
         feature_bounds=(-reach, reach),
         target_bounds=(-target_reach, target_reach),
@@ -348,7 +366,8 @@ def _fitted(setting: Setting, scale: Scale, X: Array, y: Array, name: str) -> Pr
         return model.fit(X, y)
 
 
-def _epsilon(setting: Setting, scale: Scale) -> float:
+def thinned_epsilon(setting: Setting, scale: Scale) -> float:
+    """Return the ε at which fewer rows stand for all."""
     if (scale.n_rows, scale.n_features) == (setting.n_rows, setting.n_features):
         return setting.epsilon
     return ZCDP(Fraction(scale.rho)).epsilon(setting.delta)

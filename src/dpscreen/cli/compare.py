@@ -1,0 +1,229 @@
+"""`dpscreen compare`: methods and budgets side by side on simulated rows, which spends nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.table import Table
+
+from dpscreen.cli import console
+
+if TYPE_CHECKING:
+    from dpscreen.study.side_by_side import Contest, Outcome
+
+NAMES = ("private-lasso", "dp-fw", "rnm-screen", "lasso")
+MOST_FITS = 60
+LESSON = (
+    "Simulated rows: nothing was read and nothing is spent. Real rows are less tidy, so read it as "
+    "which method suits this size and budget, not as what yours will give."
+)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--rows", type=click.IntRange(min=2), required=True, help="Number of rows.")
+@click.option("--features", type=click.IntRange(min=1), help="Number of features.")
+@click.option(
+    "--schema",
+    "schema_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Take the number of features, and the rows of a unit, from this schema.",
+)
+@click.option(
+    "--epsilon",
+    "epsilons",
+    type=click.FloatRange(0, min_open=True),
+    multiple=True,
+    default=(0.5, 1.0, 2.0, 5.0),
+    show_default=True,
+    help="A budget to try; may be repeated.",
+)
+@click.option(
+    "--delta",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=1e-6,
+    show_default=True,
+    help="Delta of all of them.",
+)
+@click.option(
+    "--method",
+    "methods",
+    type=click.Choice(NAMES),
+    multiple=True,
+    help="A method to try; may be repeated.  [default: all]",
+)
+@click.option(
+    "--effect",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Standardised coefficient of the features that matter.  [default: half of the variance]",
+)
+@click.option("--n-effects", type=click.IntRange(min=1), help="How many features matter.")
+@click.option(
+    "--repetitions",
+    type=click.IntRange(min=2, max=1000),
+    help="Simulated tables.  [default: as many as take about ten seconds]",
+)
+@click.option("--seed", default="0", show_default=True, help="Of the simulation.")
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Draw R² and power into this file (.png, .svg or .pdf).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    rows: int,
+    features: int | None,
+    schema_file: Path | None,
+    epsilons: tuple[float, ...],
+    delta: float,
+    methods: tuple[str, ...],
+    effect: float | None,
+    n_effects: int | None,
+    repetitions: int | None,
+    seed: str,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare methods and budgets on simulated rows: no data is read, nothing is spent.
+
+    Every method fits the same rows: some features matter, and explain half of the target's variance
+    together unless --effect says otherwise. "lasso" is not private: the standard to measure by.
+
+    \b
+    Examples:
+      dpscreen compare --rows 5000 --features 40
+      dpscreen compare --rows 5000 --schema schema.json --epsilon 0.5 --epsilon 1
+      dpscreen compare --rows 5000 --features 40 --method private-lasso --method dp-fw --json
+      dpscreen compare --rows 5000 --features 40 --plot compare.png
+    """
+    check_plot(plot)
+    shape = _shape(features, schema_file)
+    contest = _contest(rows, shape, epsilons, delta, methods, effect, n_effects)
+    outcomes = _run(contest, repetitions, seed)
+    title = _title(contest)
+    if plot is not None:
+        _draw(outcomes, title, plot)
+    if as_json:
+        click.echo(json.dumps(_as_dict(contest, outcomes), indent=2))
+    else:
+        _show(outcomes, title)
+
+
+def check_plot(plot: Path | None) -> None:
+    """Refuse a picture that cannot be written, before the work."""
+    if plot is None:
+        return
+    if plot.suffix not in {".png", ".svg", ".pdf"}:
+        raise click.BadParameter("must end in .png, .svg or .pdf.", param_hint="--plot")
+    if not plot.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no directory {plot.parent}.", param_hint="--plot")
+
+
+def _shape(features: int | None, schema_file: Path | None) -> tuple[int, int]:
+    """Return the number of features and the most rows of a unit."""
+    if (features is None) == (schema_file is None):
+        raise click.UsageError("Give --features or --schema: one of them.")
+    if schema_file is None:
+        assert features is not None
+        return features, 1
+    from dpscreen.data.schema import SchemaProblem, load_schema
+
+    try:
+        schema = load_schema(schema_file)
+        schema.check()
+    except SchemaProblem as problem:
+        raise click.ClickException(console.sentence(problem)) from None
+    return len(schema.feature_names), schema.rows_per_unit
+
+
+def _contest(
+    rows: int,
+    shape: tuple[int, int],
+    epsilons: Sequence[float],
+    delta: float,
+    methods: Sequence[str],
+    effect: float | None,
+    n_effects: int | None,
+) -> Contest:
+    chosen = tuple(sorted(set(epsilons)))
+    if len(chosen) * len(NAMES) > MOST_FITS:
+        raise click.UsageError(f"Give at most {MOST_FITS // len(NAMES)} values of --epsilon.")
+    from dpscreen.report.plan import checked_sizes, setting_of
+    from dpscreen.study.side_by_side import Contest
+
+    try:
+        setting = setting_of(rows, shape[0], chosen[0], delta, n_effects=n_effects)
+        size = None if effect is None else checked_sizes(setting, [effect])[0]
+        asked = tuple(name for name in NAMES if name in methods) or NAMES
+        contest = Contest(setting, chosen, asked, size, rows_per_unit=shape[1])
+        contest.check()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    return contest
+
+
+def _run(contest: Contest, repetitions: int | None, seed: str) -> tuple[Outcome, ...]:
+    from dpscreen.study.side_by_side import compete
+
+    with console.progress(console.messages()) as bar:
+        task = bar.add_task("simulating", total=None)
+
+        def tell(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        return compete(contest, repetitions=repetitions, seed=seed, on_table=tell)
+
+
+def _title(contest: Contest) -> str:
+    setting = contest.setting
+    unit = "" if contest.rows_per_unit == 1 else f", {contest.rows_per_unit} rows a unit"
+    return (
+        f"{setting.n_rows} rows, {setting.n_features} features of which {setting.n_effects} have "
+        f"an effect of {contest.size:.2g}, delta {setting.delta:g}{unit}"
+    )
+
+
+def _draw(outcomes: Sequence[Outcome], title: str, plot: Path) -> None:
+    from dpscreen.report.side_by_side import draw
+
+    try:
+        draw(outcomes, title, plot)
+    except OSError as error:
+        raise click.ClickException(f"Cannot write {plot}: {error.strerror}.") from None
+    click.echo(f"Picture written to {plot}", err=True)
+
+
+def _as_dict(contest: Contest, outcomes: Sequence[Outcome]) -> dict[str, object]:
+    setting = contest.setting
+    return {
+        "n_rows": setting.n_rows,
+        "n_features": setting.n_features,
+        "n_effects": setting.n_effects,
+        "effect": contest.size,
+        "delta": setting.delta,
+        "rows_per_unit": contest.rows_per_unit,
+        "outcomes": [asdict(one) for one in outcomes],
+    }
+
+
+def _show(outcomes: Sequence[Outcome], title: str) -> None:
+    table = Table(title=title, title_style="bold")
+    table.add_column("method")
+    for name in ("epsilon", "power", "false features", "held-out R²", "best R²"):
+        table.add_column(name, justify="right")
+    for one in outcomes:
+        table.add_row(
+            one.method,
+            "not private" if one.epsilon is None else f"{one.epsilon:g}",
+            f"{one.power:.2f} ± {one.power_se:.2f}",
+            f"{one.false_positives:.1f} ± {one.false_positives_se:.1f}",
+            f"{one.r2:.3f} ± {one.r2_se:.3f}",
+            f"{one.best_r2:.3f}",
+        )
+    out = console.output()
+    out.print(table)
+    out.print(LESSON, markup=False)

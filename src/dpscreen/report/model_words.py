@@ -1,0 +1,154 @@
+"""What a model's page says in words: promise, paragraph, assumptions and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpscreen import __version__
+from dpscreen.privacy import PrivacyStatement
+from dpscreen.report.model_view import ModelView
+from dpscreen.report.numbers import count
+from dpscreen.report.short import shortened, without_towers
+
+Facts = list[tuple[str, str]]
+
+TOO_LITTLE = (
+    "the rows are too few for this budget and so many features, and what is chosen is mostly noise."
+)
+LIMITS = "NOT protected: "
+ASSUMPTIONS = (
+    "Bounds, levels and all settings were chosen from knowledge, not by looking at these data.",
+    "The computer that fitted the model, and those who ran it, are trusted with the rows.",
+    "Values beyond the declared bounds were clipped to them; bounds that cut off much of the data "
+    "bias the coefficients.",
+    "A straight line is a fair summary: coefficients describe, and are not causes.",
+)
+UNPROTECTED = (
+    "What holds for people in general: it can be applied to anyone, in the data or not.",
+    "What other releases from the same data give away: their costs add to this one.",
+    "The rows themselves, against those who can read them or the computer's memory.",
+)
+
+
+def target_name(schema: Any) -> str:
+    """Return what the schema calls the target."""
+    descriptor = schema.to_dict() if hasattr(schema, "to_dict") else schema
+    block = descriptor.get("dpscreen") if isinstance(descriptor, Mapping) else None
+    name = block.get("target") if isinstance(block, Mapping) else None
+    if not isinstance(block, Mapping) or not isinstance(name, str):
+        return "the target"
+    transforms = block.get("transform") or {}
+    word = transforms.get(name, "none") if isinstance(transforms, Mapping) else "none"
+    return shortened(name if word == "none" else f"{word}({name})", 60)
+
+
+def headline(statement: PrivacyStatement, view: ModelView) -> str:
+    """Say in one sentence what this is."""
+    return (
+        f"A linear model of {view.target} with {len(view.lines)} of "
+        f"{count(view.n_features, 'feature')}, fitted under differential privacy with "
+        f"ε = {statement.epsilon:g} and δ = {statement.delta:g}."
+    )
+
+
+def headline_facts(model: Any, view: ModelView) -> Facts:
+    """Return the few numbers that everyone asks for."""
+    statement: PrivacyStatement = model.privacy_
+    rows = getattr(model, "n_rows_", None)
+    facts = [
+        ("Epsilon", f"{statement.epsilon:g}"),
+        ("Delta", f"{statement.delta:g}"),
+        ("Features chosen", f"{len(view.lines)}"),
+    ]
+    return facts if rows is None else [*facts, ("Rows", f"{rows:,}".replace(",", "\u202f"))]
+
+
+def warnings(statement: PrivacyStatement) -> list[str]:
+    """Say what must not be overlooked."""
+    found = []
+    if statement.calibration == "published":
+        found.append(
+            "Not private as stated: the paper's constants were used, with which the stated ε does "
+            f"not hold (errata {', '.join(statement.errata)})."
+        )
+    elif not statement.secure_noise:
+        found.append(
+            "Not private: the noise came from a seed, and whoever knows the seed can take it away. "
+            "Fit again without random_state before anything is handed over."
+        )
+    return found
+
+
+def paragraphs(model: Any) -> list[str]:
+    """Return the model's own explanation; what is not protected stands apart."""
+    told, sign, limits = without_towers(model.explain()).partition(LIMITS)
+    return [told.strip(), sign + limits] if sign else [told]
+
+
+# --- the statement --------------------------------------------------------------------------------
+
+
+def statement_facts(statement: PrivacyStatement) -> Facts:
+    """Return what is promised and on what grounds, as names and texts."""
+    rho = "" if statement.rho is None else f", ρ = {statement.rho:.6g} in zCDP"
+    return [
+        ("Promise", f"ε = {statement.epsilon:g}, δ = {statement.delta:g}{rho}"),
+        ("Does it hold?", "yes" if statement.holds else "no: see the warning at the top"),
+        ("Unit", statement.unit),
+        ("Neighbouring data sets", statement.neighbours),
+        ("Composition", statement.composition),
+        ("Before the fit", statement.preprocessing),
+        ("Tuning", statement.tuning),
+        ("Trust", statement.trust_model),
+        ("Arithmetic", statement.arithmetic),
+        ("Random bits", statement.noise),
+        ("Measures against timing", statement.timing),
+        ("Library", statement.library),
+    ]
+
+
+# --- assumptions and limits -----------------------------------------------------------------------
+
+
+def assumptions(statement: PrivacyStatement) -> list[str]:
+    """List what the promise and the numbers rest on."""
+    rows = statement.rows_per_unit
+    unit = (
+        "Every person is in at most one row. Who is in several is protected less, row by row."
+        if rows == 1
+        else f"Every unit has at most {rows} rows; surplus rows were left out without looking at "
+        "their values."
+    )
+    return [unit, *ASSUMPTIONS]
+
+
+def unprotected(statement: PrivacyStatement) -> list[str]:
+    """List what differential privacy does not hide."""
+    told = [f"{text[:1].upper()}{text[1:]}." for text in statement.not_covered]
+    return [*UNPROTECTED, *told]
+
+
+# --- budget and origin ----------------------------------------------------------------------------
+
+
+def budget_facts(ledger: Mapping[str, Any] | None) -> Facts | None:
+    """Return what the ledger granted, what is spent and what remains; None without one."""
+    if ledger is None:
+        return None
+    delta = ledger["delta"]
+    facts = [("Data set", shortened(str(ledger["dataset"]), 120))]
+    for name in ("total", "spent", "remaining"):
+        amount = ledger[name]
+        title = "Granted" if name == "total" else name.capitalize()
+        facts.append((title, f"ε {amount['epsilon']:g} at δ {delta:g} (ρ {amount['rho']:g})"))
+    return facts
+
+
+def made_with(model: Any, view: ModelView) -> Facts:
+    """Say what made the model."""
+    return [
+        ("Method", view.method),
+        ("Steps", str(getattr(model, "n_iter_", "–"))),
+        ("Library", f"{model.privacy_.library}; this page by dpscreen {__version__}"),
+    ]

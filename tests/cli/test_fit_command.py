@@ -1,0 +1,371 @@
+"""`dpscreen fit`: from a table to files, and everything that must not happen on the way."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+import dpscreen
+from dpscreen.cli import fit as fit_module
+from dpscreen.cli.app import dpscreen as dpscreen_group
+from dpscreen.cli.fit import command
+from dpscreen.privacy.ledger import PrivacyLedger
+
+MAIN = """
+from dpscreen.report import model_page, plan
+from dpscreen.study import what_if
+model_page.SECONDS = plan.SECONDS = what_if.SECONDS = 0.1  # of simulations, which need not be good
+from dpscreen.cli.fit import command
+command(prog_name='dpscreen fit')
+"""
+BUDGET = ("--epsilon", 1, "--delta", "1e-6")
+SECRET = "731.4159"
+HEADER = "age,smoker,patient,cost\n"
+COMPLETE = {
+    "fields": [
+        {"name": "age", "type": "number", "constraints": {"minimum": 0, "maximum": 120}},
+        {"name": "smoker", "type": "string", "constraints": {"enum": ["yes", "no"]}},
+        {"name": "patient", "type": "string"},
+        {"name": "cost", "type": "number", "constraints": {"minimum": 0, "maximum": 1000}},
+    ],
+    "dpscreen": {"target": "cost", "features": ["age", "smoker"]},
+}
+
+
+def dpscreen_fit(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=cwd,
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+        timeout=180,
+        check=False,
+    )
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Go to a directory with a table, its schema and a ledger."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    age, smoker = rng.uniform(20, 80, 500), rng.choice(["yes", "no"], 500)
+    cost = 5 * age + 200 * (smoker == "yes") + rng.normal(0, 30, 500)
+    rows = zip(age, smoker, range(500), cost, strict=True)
+    lines = [f"{a:.2f},{s},p{i // 2},{c:.2f}\n" for a, s, i, c in rows]
+    lines[7] = f"{SECRET},yes,secret-patient,{SECRET}\n"
+    (tmp_path / "data.csv").write_text(HEADER + "".join(lines))
+    write_schema(tmp_path)
+    PrivacyLedger.create(tmp_path / "budget.db", dataset="stays", epsilon=1.5, delta=1e-6)
+    return tmp_path
+
+
+def write_schema(place, name="schema.json", **block):
+    schema = COMPLETE | {"dpscreen": COMPLETE["dpscreen"] | block}
+    (place / name).write_text(json.dumps(schema))
+
+
+def fit(*arguments):
+    """Run the command in this process, which is quicker."""
+    full = ("data.csv", "--schema", "schema.json", *BUDGET, *arguments)
+    return CliRunner().invoke(command, [str(one) for one in full])
+
+
+def only_inputs(place) -> bool:
+    return {one.name for one in place.iterdir()} <= {"data.csv", "schema.json", "budget.db"}
+
+
+def spent(place) -> float:
+    return float(PrivacyLedger(place / "budget.db").spent)
+
+
+# --- a real fit -----------------------------------------------------------------------------------
+
+
+def test_a_model_a_summary_and_a_page(place):
+    done = dpscreen_fit(
+        *("data.csv", "--schema", "schema.json", *BUDGET, "--ledger", "budget.db", "--json"),
+        *("-o", "model.json", "--report", "report.html", "--purpose", "the yearly report"),
+        cwd=place,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["statement"]["holds"]
+    assert {row["feature"] for row in told["features"]} <= {"age", "smoker=yes", "smoker=no"}
+    assert "Model written to model.json" in done.stderr
+    assert "Page written to report.html" in done.stderr
+
+    model = dpscreen.load(place / "model.json")
+    assert list(model.feature_names_in_) == ["age", "smoker=yes", "smoker=no"]
+    assert model.schema["dpscreen"]["target"] == "cost"
+    assert model.n_rows_ == 500
+
+    page = (place / "report.html").read_text(encoding="utf-8")
+    assert "A private model of <bdi>cost</bdi>" in page
+    (booked,) = PrivacyLedger(place / "budget.db").entries()
+    assert (booked.purpose, booked.detail) == ("the yearly report", "PrivateLasso")
+    assert f"ρ {PrivacyLedger(place / 'budget.db').document()['remaining']['rho']:g}" in page
+
+    for text in (done.stdout, done.stderr, page, (place / "model.json").read_text()):
+        assert SECRET not in text
+        assert "secret-patient" not in text
+    assert not [one.name for one in place.iterdir() if one.name.startswith(".")]
+
+
+def test_the_summary_is_printed_and_warnings_are_sentences(place):
+    done = dpscreen_fit(
+        *("data.csv", "--schema", "schema.json", "--epsilon", 1, "--delta", 0.01),
+        *("-o", "model.json"),
+        cwd=place,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "noise p" in done.stdout
+    assert "Warning: delta is at least 1/n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("method", "fitted_by"), [("dp-fw", "DPFrankWolfe"), ("rnm-screen", "RNMScreen")]
+)
+def test_other_methods_need_a_public_number_of_rows(place, method, fitted_by):
+    refused = fit("--method", method, "-o", "model.json")
+    assert refused.exit_code == 2
+    assert "needs --rows-public" in refused.stderr
+    assert only_inputs(place)
+    done = fit("--method", method, "--rows-public", 500, "-o", "model.json")
+    assert done.exit_code == 0, done.stderr
+    model = dpscreen.load("model.json")
+    assert model.fitted_by_ == fitted_by
+    assert list(model.feature_names_in_) == ["age", "smoker=yes", "smoker=no"]
+
+
+def test_a_unit_is_named_in_the_statement(place):
+    write_schema(place, unit="patient", rows_per_unit=2)
+    done = fit("-o", "model.json", "--rows-public", 500)
+    assert done.exit_code == 0, done.stderr
+    statement = dpscreen.load("model.json").privacy_
+    assert statement.rows_per_unit == 2
+    assert "'patient' (at most 2 rows)" in statement.neighbours
+
+
+def test_compressed_and_parquet_files_are_read(place):
+    import gzip
+
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    text = (place / "data.csv").read_bytes()
+    (place / "packed.csv.gz").write_bytes(gzip.compress(text))
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv("data.csv"), "data.parquet")
+    for number, name in enumerate(("packed.csv.gz", "data.parquet")):
+        options = (name, "--schema", "schema.json", *map(str, BUDGET), "-o", f"{number}.json")
+        done = CliRunner().invoke(command, options)
+        assert done.exit_code == 0, done.stderr
+        assert dpscreen.load(f"{number}.json").n_rows_ == 500
+
+
+# --- dry run --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def garbage(place):
+    """Leave nothing that could be read after the names of the columns."""
+    (place / "data.csv").write_bytes(HEADER.encode() + b"\xff\xfe\x00" + SECRET.encode() * 9)
+    return place
+
+
+def test_a_dry_run_reads_no_cell_and_spends_nothing(garbage):
+    done = dpscreen_fit(
+        *("data.csv", "--schema", "schema.json", *BUDGET, "--dry-run", "--rows-public", 500),
+        *("--ledger", "budget.db", "-o", "model.json", "--report", "report.html"),
+        cwd=garbage,
+    )
+    assert done.returncode == 0, done.stderr
+    for told in ("nothing is spent", "private-lasso", "one row", "rho 0.02436", "stays has", "M ="):
+        assert told in done.stdout
+    assert SECRET not in done.stdout + done.stderr
+    assert only_inputs(garbage)
+    assert spent(garbage) == 0
+
+
+def test_a_dry_run_as_json_without_a_number_of_rows(garbage):
+    done = fit("--dry-run", "--json", "--max-features", 2)
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["settings"]["max_features"] == 2
+    assert (told["expected"], told["ledger"], told["would_write"]) == (None, None, [])
+    plain = fit("--dry-run")
+    assert "Give --rows-public" in plain.stdout
+    assert only_inputs(garbage)
+
+
+def test_the_real_run_on_garbage_fails_and_repeats_nothing(garbage):
+    done = fit("-o", "model.json", "--ledger", "budget.db")
+    assert done.exit_code == 1
+    assert SECRET not in done.output
+    assert only_inputs(garbage)
+    assert spent(garbage) == 0
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_a_schema_that_is_not_filled_in_is_refused_before_any_row(garbage, dry):
+    empty = json.loads((garbage / "schema.json").read_text())
+    del empty["fields"][0]["constraints"]
+    (garbage / "schema.json").write_text(json.dumps(empty))
+    done = fit("-o", "model.json", "--report", "report.html", "--ledger", "budget.db", *dry)
+    assert done.exit_code == 1
+    assert "The schema cannot be used yet" in done.stderr
+    assert "'age'" in done.stderr
+    assert only_inputs(garbage)
+    assert spent(garbage) == 0
+
+
+def test_a_budget_that_does_not_do_is_refused_before_any_row(garbage):
+    done = dpscreen_fit(
+        *("data.csv", "--schema", "schema.json", "--epsilon", 3, "--delta", "1e-6"),
+        *("--ledger", "budget.db", "-o", "model.json", "--report", "report.html"),
+        cwd=garbage,
+    )
+    assert done.returncode == 3
+    assert "epsilon 1.5 at delta 1e-06 left" in done.stderr
+    assert done.stdout == ""
+    assert only_inputs(garbage)
+    assert spent(garbage) == 0
+    assert fit("--epsilon", 3, "--dry-run", "--ledger", "budget.db").exit_code == 3
+
+
+def test_a_budget_that_is_gone_when_it_is_needed_is_refused(place, monkeypatch):
+    monkeypatch.setattr(fit_module, "check_budget", lambda asked, booking: None)
+    done = fit("--epsilon", 3, "-o", "model.json", "--ledger", "budget.db")
+    assert done.exit_code == 3
+    assert only_inputs(place)
+    assert spent(place) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ((), 2, "Give -o"),
+        (("-o", "data.csv", "--force"), 2, "would replace another file"),
+        (("-o", "schema.json", "--force"), 2, "would replace another file"),
+        (("-o", "a.json", "--report", "./a.json"), 2, "would replace another file"),
+        (("-o", "nowhere/a.json"), 2, "there is no directory nowhere"),
+        (("-o", "."), 2, "is a directory"),
+        (("-o", "a.json", "--ledger", "none.db"), 1, "none.db"),
+        (("-o", "a.json", "--inference", "split", "--method", "dp-fw"), 2, "dp-fw"),
+        (("-o", "a.json", "--ledger", "budget.db", "--purpose", "=1+1"), 2, "--purpose"),
+        (("-o", "a.json", "--delta", 1), 2, "--delta"),
+        (("-o", "a.json", "--method", "lasso"), 2, "private-lasso"),
+    ],
+)
+def test_wrong_usage_leaves_no_file(place, arguments, code, told):
+    done = fit(*arguments)
+    assert done.exit_code == code
+    assert told in done.stderr
+    assert only_inputs(place)
+
+
+def test_columns_that_differ_are_refused_by_their_names_alone(garbage):
+    (garbage / "data.csv").write_bytes(b"age,smoker,cost\n" + b"\xff" * 99)
+    done = fit("-o", "model.json", "--dry-run")
+    assert done.exit_code == 1
+    assert "'patient'" in done.stderr
+
+
+def test_what_exists_is_replaced_only_by_force(place):
+    (place / "model.json").write_text("mine")
+    done = fit("-o", "model.json", "--ledger", "budget.db")
+    assert done.exit_code == 1
+    assert "exists already" in done.stderr
+    assert (place / "model.json").read_text() == "mine"
+    assert spent(place) == 0
+    assert fit("-o", "model.json", "--force").exit_code == 0
+    assert dpscreen.load(place / "model.json").n_rows_ == 500
+
+
+# --- when something breaks after the budget is spent ----------------------------------------------
+
+
+def test_the_model_is_safe_when_the_page_fails(place, monkeypatch):
+    def broken(*_arguments, **_settings):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("dpscreen.report.model_page.write_model_page", broken)
+    done = fit("-o", "model.json", "--report", "report.html")
+    assert done.exit_code == 1
+    assert "The model is in model.json, but the page could not be written" in done.stderr
+    assert dpscreen.load(place / "model.json").n_rows_ == 500
+    assert not (place / "report.html").exists()
+
+
+def test_the_model_is_printed_when_the_disk_is_full(place, monkeypatch):
+    def full(*_arguments, **_settings):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("dpscreen.estimators._model_file._place", full)
+    done = fit("-o", "model.json", "--ledger", "budget.db")
+    assert done.exit_code == 1
+    assert "was printed instead" in done.stderr
+    (place / "rescued.json").write_text(done.stdout)
+    assert dpscreen.load(place / "rescued.json").schema["dpscreen"]["target"] == "cost"
+    assert not (place / "model.json").exists()
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, MemoryError, KeyboardInterrupt])
+def test_a_fit_that_breaks_says_so_and_repeats_nothing(place, monkeypatch, kind):
+    def breaks(self, X, y, *, ledger):
+        ledger.reserve(PrivacyLedger("budget.db").total / 2, purpose="PrivateLasso")
+        raise kind(f"cell {SECRET}")
+
+    monkeypatch.setattr("dpscreen.estimators.PrivateLasso.fit", breaks)
+    done = fit("-o", "model.json", "--ledger", "budget.db")
+    assert done.exit_code == 1
+    assert f"The fit failed ({kind.__name__})" in done.stderr
+    assert "keeps what was booked" in done.stderr
+    assert SECRET not in done.output
+    assert only_inputs(place)
+
+
+# --- completion -----------------------------------------------------------------------------------
+
+
+def test_the_shell_completes_commands():
+    code = "import sys; sys.argv = ['dpscreen']; from dpscreen.cli import main; main()"
+    request = {
+        "_DPSCREEN_COMPLETE": "bash_complete",
+        "COMP_WORDS": "dpscreen fi",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | request,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout == "plain,fit\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "started", "expected"),
+    [
+        (["fit"], "--meth", "--method"),
+        (["fit", "--method"], "dp", "dp-fw"),
+        ([], "comp", "compare"),
+    ],
+)
+def test_the_shell_completes_options_and_values(words, started, expected):
+    shell = ShellComplete(dpscreen_group, {}, "dpscreen", "_DPSCREEN_COMPLETE")
+    assert [item.value for item in shell.get_completions(words, started)] == [expected]
