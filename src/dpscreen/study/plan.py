@@ -400,6 +400,10 @@ COARSE, FINE = (0.1, 150_000), (0.3, MOST_CELLS)
 """Seconds, about, and most cells of a score: on the way, and around the answer."""
 
 
+MOST_CHANCE = 0.6
+"""What share of the features without effect may enter: with enough steps all do, true or not."""
+
+
 def search(
     setting_at: Callable[[float], Setting],
     effect: float,
@@ -415,13 +419,16 @@ def search(
     simulated with more tables, and the curve through them is read off. About 10 % accurate.
     """
 
-    def score(amount: float, seconds: float, cells: int) -> float:
+    def row_at(amount: float, seconds: float, cells: int) -> Row:
         setting = setting_at(amount)
         tables = affordable_repetitions(setting, 1, seconds=seconds, most_cells=cells)
         (row,) = simulate(
             setting, [effect], repetitions=min(24, tables), seed=seed, most_cells=cells
         )
-        return row.power
+        return row
+
+    def score(amount: float, seconds: float, cells: int) -> float:
+        return row_at(amount, seconds, cells).power
 
     if score(high, *COARSE) < power:
         return None
@@ -431,7 +438,9 @@ def search(
         ends[score(math.exp(middle), *COARSE) >= power] = middle
     near = math.exp((ends[0] + ends[1]) / 2)
     amounts = sorted({min(max(near * factor, low), high) for factor in NEIGHBOURS})
-    return crossing(amounts, [score(amount, *FINE) for amount in amounts], power=power) or high
+    found = crossing(amounts, [score(amount, *FINE) for amount in amounts], power=power) or high
+    others = setting_at(found).n_features - setting_at(found).n_effects
+    return found if row_at(found, *COARSE).false_positives <= MOST_CHANCE * others else None
 
 
 def with_amount(setting: Setting, name: str) -> Callable[[float], Setting]:
