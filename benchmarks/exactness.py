@@ -9,7 +9,7 @@ import opendp.prelude as dp
 from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import machine, report, side_by_side
-from dpscreen.privacy import NoisyMax, SecureNoise
+from dpscreen.privacy import NoisyMax, SecureNoise, SignedNoisyMax
 from dpscreen.regression.lattice import UNITS, LatticeDesign
 
 CLIP = 1.0
@@ -73,12 +73,11 @@ def steps(n_rows: int, n_features: int, at_most: float, repeat: int) -> None:
     y, r = X[:, 0] - X[:, 1] + rng.normal(0, 0.1, size=n_rows), rng.normal(size=n_rows)
     design, noise = LatticeDesign.from_rows(X, y), SecureNoise()
     point = design.at(np.zeros(n_features), scale=2.0**-10)
-    levels, select = point.residual_levels(CLIP).copy(), NoisyMax(CLIP, 2 * CLIP, SCALE, UNIT)
+    levels, select = point.residual_levels(CLIP).copy(), SignedNoisyMax(CLIP, SCALE, UNIT)
 
     def step() -> None:
-        sums = point.clipped_sums(CLIP)
-        chosen = select(np.concatenate([-sums, sums]), noise)
-        point.add(chosen % n_features, 1 if chosen < n_features else -1)
+        feature, sign = select(point.clipped_sums(CLIP), noise)
+        point.add(feature, -sign)
 
     product = times(repeat, lambda: X.T @ r)
 

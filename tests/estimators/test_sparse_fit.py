@@ -196,6 +196,20 @@ def test_a_frame_that_leaves_out_something_else_is_refused():
         lasso().fit(frame, [1.0, 2.0, 3.0])
 
 
+def test_a_frame_with_a_column_called_sparse_is_not_sparse():
+    X, y = sparse_data(50, 2, 13)
+    frame = pd.DataFrame(X, columns=["sparse", "b"])
+    assert lasso().fit(frame, y).coef_.tolist() == lasso().fit(X, y).coef_.tolist()
+
+
+def test_a_frame_of_which_a_part_is_sparse_is_fitted_as_dense():
+    X, y = sparse_data(50, 2, 13)
+    frame = FORMS["frame"](X).assign(b=1.0)
+    with pytest.warns(UserWarning, match="converted to a dense"):
+        coef = lasso().fit(frame, y).coef_
+    assert coef.tolist() == lasso().fit(frame.astype(float), y).coef_.tolist()
+
+
 def test_the_published_calibration_needs_dense_rows():
     X, y = sparse_data(100, 5, 12)
     model = DPFrankWolfe(**BUDGET, **BOUNDS, radius=1.0, n_iter=3, calibration="published")

@@ -158,7 +158,10 @@ def lasso_params(draw, n_features, *, reach=59):
         "standardize": False if gradient else draw(st.sampled_from([True, False, "auto"])),
         "radius": draw(st.none() | size(-reach, reach)),
         "n_iter": draw(st.none() | st.integers(1, 8)),
-        "clip": draw(st.none() | (size(-3, 0).map(half.__mul__) if gradient else size(-59, 59))),
+        "clip": draw(
+            st.none()
+            | (size(-3, 0).map(lambda part: max(part * half, 1e-60)) if gradient else size(-59, 59))
+        ),
         "row_norm": draw(st.none() | size(-3, 3)),
         "max_features": draw(st.none() | st.integers(1, 5)),
         "n_rows": draw(st.none() | st.integers(1, 10**9)),

@@ -35,9 +35,18 @@ def iht_steps(regime: Regime) -> int:
     return round(clamp(regime.signal / 2, 3, 100))
 
 
-def iht_length(n_kept: int, time: float) -> float:
-    """Return the step, in units of the inverse curvature of one feature."""
-    return 1.5 * (1 - time) / math.sqrt(n_kept)
+def first_length(n_kept: int) -> float:
+    """Return the length of a thresholded step, over the inverse curvature of one feature."""
+    return 1.5 / math.sqrt(n_kept)
+
+
+def fade(time: float) -> float:
+    """Return by how much steps are shortened at that part of the way."""
+    return 1 - time / 2
+
+
+TURN = 0.3
+"""A step whose cosine with the one before is below −TURN went too far."""
 
 
 def gcd_steps(regime: Regime) -> int:

@@ -233,52 +233,62 @@ def solve_iht(task: Task) -> Solution:
     walk = Walk(task, peer_rules.iht_steps(task.regime))
     count = peer_rules.n_kept(task.regime)
     whole = row_norm(task, task.n_features) ** 2 <= 2 * count
+    length, last = peer_rules.first_length(count), np.zeros(task.n_features)
     for t in walk.steps():
-        length = peer_rules.iht_length(count, t / walk.plan.n_iter)
-        target = _whole_step(walk, count, length) if whole else _peeled_step(walk, count, length)
-        walk.move_to(target)
+        fade = peer_rules.fade(t / walk.plan.n_iter)
+        kept = None if whole else _release_largest(walk, count, fade * length)
+        way = _release_way(walk, kept)
+        if turned_back(way, last):
+            length /= 2
+        last = way
+        walk.move_to(_largest(walk.weights + fade * length * way, count, kept))
     return walk.solution()
 
 
-def _whole_step(walk: Walk, count: int, length: float) -> Array:
-    """Return the weights after a step along the whole noisy gradient, all but the largest zero."""
-    d = walk.task.n_features
-    norm = row_norm(walk.task, d)
-    sums = walk.point.short_gradient(walk.clip, d, norm)
-    move = _release_move(walk, sums, norm, length, walk.plan.step_cost)
-    moved = walk.weights + move
-    return _only(moved, np.argsort(-np.abs(moved), kind="stable")[:count])
+def turned_back(way: Array, before: Array) -> bool:
+    """Whether a step went too far, by released numbers: the next way points back (Lemma 7)."""
+    sizes = float(np.linalg.norm(way) * np.linalg.norm(before))
+    return float(way @ before) < -peer_rules.TURN * sizes
 
 
-def _peeled_step(walk: Walk, count: int, length: float) -> Array:
-    """Return the weights after a step, the largest peeled off before their values are released."""
-    cost = walk.plan.step_cost * HALF
+def _release_largest(walk: Walk, count: int, length: float) -> Integers:
+    """Release which weights will be the largest after a step of that length, by peeling."""
     levels = walk.weights * (walk.curvature / length / walk.clip * UNITS)
     here = np.rint(np.clip(levels, -MOST_LEVELS, MOST_LEVELS)).astype(np.int64)
     sums = here - walk.point.clipped_sums(walk.clip)[: walk.task.n_features]
-    kept = peel(walk.task.purse, sums, count, cost=cost, purpose="largest weights")
-    norm = row_norm(walk.task, count)
-    _, products, _ = unpacked(walk.point.short_moments(walk.clip, kept, norm), count)
-    moved = walk.weights
-    moved[kept] += _release_move(walk, products, norm, length, cost)
-    return _only(moved, kept)
+    cost = walk.plan.step_cost * HALF
+    return peel(walk.task.purse, sums, count, cost=cost, purpose="largest weights")
 
 
-def _release_move(walk: Walk, sums: Integers, norm: float, length: float, cost: ZCDP) -> Array:
-    """Release −ηΣψ_c(r)x/(nσ_x²), rows shortened to ν: cν in L2 (Lemmas 1, 13 and 17)."""
+def _release_way(walk: Walk, kept: Integers | None) -> Array:
+    """Release −Σψ_c(r)x/(nσ_x²) of all features, or of the kept ones; zero for the others.
+
+    Rows are shortened to ν, so one row moves the sums by cν in L2 (Lemmas 1, 13 and 17).
+    """
+    places = np.arange(walk.task.n_features) if kept is None else kept
+    norm = row_norm(walk.task, len(places))
     noisy, _ = release_sums(
         walk.task.purse.accountant,
-        sums,
+        _short_sums(walk, kept, norm),
         units_per_one=UNITS,
         change=norm,
-        cost=cost,
+        cost=walk.plan.step_cost * (1 if kept is None else HALF),
         purpose="noisy gradient, in units of the clip",
     )
-    return np.asarray(-length * walk.clip / walk.curvature * noisy)
+    way = np.zeros(walk.task.n_features)
+    way[places] = -walk.clip / walk.curvature * noisy
+    return way
 
 
-def _only(weights: Array, kept: Integers) -> Array:
-    """Return the weights with all but the kept ones zero."""
+def _short_sums(walk: Walk, kept: Integers | None, norm: float) -> Integers:
+    if kept is None:
+        return walk.point.short_gradient(walk.clip, walk.task.n_features, norm)
+    return unpacked(walk.point.short_moments(walk.clip, kept, norm), len(kept))[1]
+
+
+def _largest(weights: Array, count: int, kept: Integers | None) -> Array:
+    """Return the weights with all but the kept ones zero, or all but the largest."""
+    order = np.argsort(-np.abs(weights), kind="stable")[:count] if kept is None else kept
     out = np.zeros_like(weights)
-    out[kept] = weights[kept]
+    out[order] = weights[order]
     return out

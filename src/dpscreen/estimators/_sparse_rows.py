@@ -27,7 +27,10 @@ Integers = NDArray[np.int64]
 
 def is_sparse(X: Any) -> bool:
     """Whether X is a scipy matrix or array, or a data frame of sparse columns alone."""
-    return sparse.issparse(X) or (hasattr(X, "columns") and hasattr(X, "sparse"))
+    if sparse.issparse(X):
+        return True
+    dtypes = list(X.dtypes) if hasattr(X, "columns") and hasattr(X, "dtypes") else []
+    return bool(dtypes) and all(hasattr(dtype, "fill_value") for dtype in dtypes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -308,10 +308,11 @@ class NoisyIHT(Peer):
                 weight's size by at most c, and the gradient over rows of norm at most ν by cν, in
                 units of the sum (docs/peers.md, Lemma P1; docs/private-lasso.md, Lemmas 1 and 17)
 
-    Rules       s = M/5 between 1 and 40; M/2 steps between 3 and 100; η = (1.5/√s)(1 − t/T): the
-                fixed 1/2 of the paper diverges on collinear features, and what is safe for them
-                hardly moves on others. Clip, residuals' scale and intercept as in PrivateLasso.
-                Half of a peeled step selects.
+    Rules       s = M/5 between 1 and 40; M/2 steps between 3 and 100; η = 1.5/√s, which fades to
+                half, and is halved whenever the released gradient points back: the fixed 1/2 of
+                the paper diverges on collinear features, and what is safe for them hardly moves on
+                others. Clip, residuals' scale and intercept as in PrivateLasso. Half of a peeled
+                step selects.
 
     Parameters and attributes are those of every `Peer`.
 
@@ -338,8 +339,10 @@ class PrivateGCD(Peer):
                 the size of each, by at most c (docs/peers.md, Lemma P1)
 
     Rules       M/3 steps between 4 and 200; three quarters of a step's budget for the choice, which
-                is among d sums, one for the step. Clip, residuals' scale and intercept as in
-                PrivateLasso. All features have the same smoothness nσ_x², with the paid spread.
+                is among d sums, one for the step. All features have the same smoothness nσ_x²,
+                with the paid spread; where the released gradient of a feature comes back with the
+                other sign and no smaller, its later steps are halved, which is free. Clip,
+                residuals' scale and intercept as in PrivateLasso.
 
     Parameters and attributes are those of every `Peer`.
 

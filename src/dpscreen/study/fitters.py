@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen.estimators import PrivateLasso
+from dpscreen.estimators import PrivateLasso, peers
 from dpscreen.estimators import _steps as steps
 from dpscreen.privacy import ZCDP, Accountant, Noise
 from dpscreen.regression import (
@@ -355,22 +355,28 @@ def _proven_settings(problem: Problem, limit: ZCDP, n_iter: int) -> dict[str, An
     }
 
 
-def private_lasso(problem: Problem, noise: Noise, _recorder: Recorder) -> Fit:
-    """Fit `PrivateLasso` with its own rules; only |y| ≤ B looks at the data (erratum E8).
+@dataclass(frozen=True)
+class OwnRules:
+    """An estimator that sets itself by its own rules; only |y| ≤ B looks at the data (erratum E8).
 
     Its error is that of its predictions: it has an intercept, and clips features as it was fitted.
     """
-    X, y, bound = problem.rows.whole.X, problem.rows.whole.y, problem.rows.target_bound
-    budget = problem.budget.total
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the study's seeds and of the paper's δ = 1/n
-        model = PrivateLasso(
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            feature_bounds=(-1, 1),
-            target_bounds=(-bound, bound),
-            random_state=noise,
-        ).fit(X, y)
-    error = float(np.mean((model.predict(X) - y) ** 2))
-    settings = {"n_iter": model.n_iter_, "rho": model.privacy_.rho, "target_bound": bound}
-    return Fit(model.coef_, {"mse": error}, settings)
+
+    kind: type[PrivateLasso] | type[peers.Peer]
+
+    def __call__(self, problem: Problem, noise: Noise, _recorder: Recorder) -> Fit:
+        """Run once."""
+        X, y, bound = problem.rows.whole.X, problem.rows.whole.y, problem.rows.target_bound
+        budget = problem.budget.total
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the study's seeds and of the paper's δ = 1/n
+            model = self.kind(
+                epsilon=budget.epsilon,
+                delta=budget.delta,
+                feature_bounds=(-1, 1),
+                target_bounds=(-bound, bound),
+                random_state=noise,
+            ).fit(X, y)
+        error = float(np.mean((model.predict(X) - y) ** 2))
+        settings = {"n_iter": model.n_iter_, "rho": model.privacy_.rho, "target_bound": bound}
+        return Fit(model.coef_, {"mse": error}, settings)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from dpscreen.estimators import PrivateLasso, peers
 from dpscreen.regression import published_scores, safe_scores
 from dpscreen.study.fitters import (
     LONGER,
     Adp,
     Eliminating,
     Fitter,
+    OwnRules,
     Proven,
     Published,
     Steepest,
@@ -22,7 +24,6 @@ from dpscreen.study.fitters import (
     np_fw,
     oracle_k,
     preselect_k,
-    private_lasso,
     rnm,
     uniform_zeroing,
 )
@@ -34,7 +35,10 @@ SCREENING_SHARE = Fraction(1, 50)
 
 @dataclass(frozen=True)
 class Method:
-    """A way to find coefficients. `random` is False where the noise is never touched."""
+    """A way to find coefficients. `random` is False where the noise is never touched.
+
+    A peer is a method of other authors: it can be run, but is in no table of the paper's.
+    """
 
     name: str
     label: str
@@ -42,6 +46,7 @@ class Method:
     calibration: Calibration
     random: bool
     note: str = ""
+    peer: bool = False
 
 
 METHODS: dict[str, Method] = {}
@@ -56,8 +61,9 @@ def register(method: Method) -> Method:
 
 
 def proven_names() -> tuple[str, ...]:
-    """The methods whose stated budget holds, in the order of their registration."""
-    return tuple(name for name, method in METHODS.items() if method.calibration == "proven")
+    """The methods whose stated budget holds, in the order of their registration; not the peers."""
+    proven = (method for method in METHODS.values() if method.calibration == "proven")
+    return tuple(method.name for method in proven if not method.peer)
 
 
 E8 = "T, clip and |y| ≤ B are chosen from the data, as the paper's λ and scaling are (erratum E8)."
@@ -72,8 +78,9 @@ def _add(
     *,
     random: bool = True,
     note: str = "",
+    peer: bool = False,
 ) -> None:
-    register(Method(name, label, fit, calibration, random, note))
+    register(Method(name, label, fit, calibration, random, note, peer))
 
 
 _add("rnm-screen", "RNM-Screen", Published(rnm), "published")
@@ -136,10 +143,13 @@ _add("np-fw-adp-last", "NP-FW, ADP last", Steepest(Adp(LAST)), "not private")
 
 _add("proven-dp-fw", "Proven DP-FW", Proven(Fraction(0)), "proven", note=E8)
 _add("proven-rnm-screen", "Proven RNM-Screen", Proven(SCREENING_SHARE), "proven", note=E8)
-_add(
-    "private-lasso",
-    "PrivateLasso",
-    private_lasso,
-    "proven",
-    note="Every setting follows its own rules; only |y| ≤ B is taken from the data (erratum E8).",
-)
+
+OWN_RULES = "Every setting follows its own rules; only |y| ≤ B is taken from the data (erratum E8)."
+_add("private-lasso", "PrivateLasso", OwnRules(PrivateLasso), "proven", note=OWN_RULES)
+for _name, _label, _kind in (
+    ("adassp", "AdaSSP", peers.AdaSSP),
+    ("dp-sis", "DP-SIS and refit", peers.PrivateSIS),
+    ("noisy-iht", "Noisy IHT", peers.NoisyIHT),
+    ("dp-gcd", "DP-GCD", peers.PrivateGCD),
+):
+    _add(_name, _label, OwnRules(_kind), "proven", note=OWN_RULES, peer=True)
