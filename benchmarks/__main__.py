@@ -1,15 +1,25 @@
-"""Run every benchmark and print ratios: `make bench`, or `python -m benchmarks foundation`."""
+"""Run every benchmark and print ratios: `make bench`, or `python -m benchmarks foundation`.
+
+What was measured is also saved, as dpscreen-bench/ratios.json.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 
-from benchmarks import exactness, foundation, private_lasso
+from benchmarks import exactness, foundation, peers, private_lasso, scale, sparse, tables
+from benchmarks.timing import RATIOS, machine
 
 BENCHMARKS = {
     "foundation": foundation.main,
     "exactness": exactness.main,
     "private-lasso": private_lasso.main,
+    "peers": peers.main,
+    "tables": tables.main,
+    "scale": scale.main,
+    "sparse": sparse.main,
 }
 
 
@@ -19,6 +29,16 @@ def main() -> None:
         sys.exit(f"no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
     for name in sys.argv[1:] or BENCHMARKS:
         BENCHMARKS[name]()
+        save()
+
+
+def save() -> None:
+    """Write what has been measured so far."""
+    place = Path("dpscreen-bench")
+    place.mkdir(exist_ok=True)
+    found = {"machine": machine(), "ratios": RATIOS}
+    text = json.dumps(found, indent=1, ensure_ascii=False, default=float)
+    (place / "ratios.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import platform
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import sklearn
@@ -33,6 +33,11 @@ def peak_bytes(work: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
+def growth(sizes: Sequence[float], seconds: Sequence[float]) -> float:
+    """Return the exponent with which time grows: the slope of log time on log size."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
 def machine() -> str:
     """Say where the numbers come from."""
     return (
@@ -41,8 +46,13 @@ def machine() -> str:
     )
 
 
+RATIOS: list[dict[str, object]] = []
+"""Everything that was reported, for whoever saves it."""
+
+
 def report(label: str, value: float, *, at_least: float = 0.0, at_most: float = np.inf) -> None:
     """Print a ratio beside what it should reach."""
     wanted = f"≥ {at_least:g}" if at_least else f"≤ {at_most:g}" if at_most < np.inf else ""
     verdict = "" if not wanted else "ok" if at_least <= value <= at_most else "MISSED"
+    RATIOS.append({"label": label.strip(), "value": value, "wanted": wanted, "verdict": verdict})
     print(f"  {label:<74} {value:8.2f}   {wanted:<7} {verdict}".rstrip())

@@ -147,6 +147,24 @@ def test_importing_the_package_is_cheap():
     assert done.stdout.strip() == "[]"
 
 
+def import_seconds(module: str) -> float:
+    """Return the processor time of importing a module in a new process, warnings being errors."""
+    code = (
+        f"import time; start = time.process_time(); import {module}\n"
+        "print(time.process_time() - start)"
+    )
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def test_importing_the_package_costs_at_most_four_times_numpy():
+    # Side by side and the least of three, so that a busy machine slows both alike.
+    pairs = [(import_seconds("dpscreen"), import_seconds("numpy")) for _ in range(3)]
+    ours, numpys = map(min, zip(*pairs, strict=True))
+    assert ours <= 4 * numpys
+
+
 @pytest.mark.parametrize("package", ["privacy", "regression"])
 def test_the_core_needs_neither_sklearn_nor_matplotlib(package):
     code = f"import dpscreen.{package}, sys; print({{'sklearn', 'matplotlib'}} & set(sys.modules))"

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dpscreen
 from dpscreen.estimators import _peer_rules, _peer_solvers, peers
-from dpscreen.estimators._peer_solvers import peel, ridge
+from dpscreen.estimators._peer_solvers import overshot, peel, ridge, turned_back
 from dpscreen.estimators._private_lasso_purse import Purse
 from dpscreen.estimators._private_lasso_rules import Regime
 from dpscreen.privacy import (
@@ -361,6 +361,17 @@ def test_the_ridge_lifts_the_least_eigenvalue_and_no_more():
     floor = 10 * _peer_rules.ridge_floor(2)
     np.testing.assert_allclose(ridge(gram, moment, 10.0), [1 / (99 + floor), 1 / floor])
     assert np.isfinite(ridge(-gram, moment, 10.0)).all()
+
+
+def test_steps_are_braked_by_what_was_released():
+    assert overshot(-3.0, 2.0)
+    assert not overshot(-1.0, 2.0)
+    assert not overshot(3.0, 2.0)
+    assert not overshot(3.0, 0.0)
+    way = np.array([1.0, 2.0])
+    assert turned_back(-way, way)
+    assert not turned_back(way, way)
+    assert not turned_back(way, np.zeros(2))
 
 
 def test_only_so_many_features_are_kept():

@@ -16,12 +16,12 @@ from sklearn.datasets import load_diabetes
 from dpscreen import PrivateLasso
 from dpscreen.data import synthetic
 from dpscreen.estimators._private_lasso_purse import Purse
-from dpscreen.estimators._private_lasso_rules import Regime
+from dpscreen.estimators._private_lasso_rules import Regime, selection_reach
 from dpscreen.estimators._private_lasso_stagewise import solve_stagewise
-from dpscreen.estimators._private_lasso_task import Choices, Entrants, Task
+from dpscreen.estimators._private_lasso_task import Choices, Entrants, Selector, Task
 from dpscreen.privacy import ZCDP, Accountant, Budget, SeededNoise
 from dpscreen.privacy.ledger import BudgetRefused
-from dpscreen.regression.lattice import UNITS, LatticeDesign, LatticePoint
+from dpscreen.regression.lattice import LEVELS, UNITS, LatticeDesign, LatticePoint
 from dpscreen.regression.stagewise import decaying_grains, grain_size
 
 pytestmark = [
@@ -194,7 +194,9 @@ def test_the_constant_is_never_shut_out():
 
 # --- the guarantee, exactly, on data small enough to enumerate ------------------------------------
 
-STEPS, CLIP, ROOM = 2, 0.5, Fraction(1, 8)
+STEPS, CLIP, ROOM, SPREAD = 2, 0.5, Fraction(1, 8), 0.3
+REACH = int(selection_reach(Regime(3, 2, float(ROOM)), spread=SPREAD) * LEVELS)
+SCALE = CLIP * REACH / LEVELS / np.sqrt(2 * float(ROOM) / STEPS)
 
 
 def tiny_task(X, y, noise):
@@ -202,7 +204,7 @@ def tiny_task(X, y, noise):
     regime = Regime(3, X.shape[1], float(limit))
     purse = Purse(Accountant(noise, limit=limit), limit, regime)
     choices = Choices(radius=1.0, n_iter=STEPS, clip=CLIP, intercept=False)
-    return Task(purse, LatticeDesign.from_rows(X, y), 0.1, 0.3, choices)
+    return Task(purse, LatticeDesign.from_rows(X, y), 0.1, SPREAD, choices)
 
 
 def law_of_paths(X, y, *, scale):
@@ -212,7 +214,7 @@ def law_of_paths(X, y, *, scale):
     for path in itertools.product(range(2 * d), repeat=STEPS):
         point, probability = LatticePoint(design, grain), 1.0
         for position, grains in zip(path, decaying_grains(STEPS), strict=True):
-            sums = point.clipped_sums(CLIP) * (CLIP / UNITS / scale)
+            sums = point.clipped_sums(CLIP, REACH) * (CLIP / UNITS / scale)
             scores = np.concatenate((-sums, sums))
             chances = np.exp(scores - scores.max())
             probability *= chances[position] / chances.sum()
@@ -225,13 +227,13 @@ def test_the_path_costs_no_more_rényi_divergence_than_is_booked():
     """Over neighbouring data sets, exactly: D_α ≤ αρ for every order, and the bound is not idle."""
     rng = np.random.default_rng(0)
     corners = np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=2)))
-    scale, worst = CLIP / np.sqrt(2 * float(ROOM) / STEPS), 0.0
+    worst = 0.0
     for trial in range(45):
         n = trial % 4
         X = rng.choice([-1.0, 0.0, 1.0, 0.4], size=(n, 2))
         y = rng.choice([-1.0, 1.0, 0.3], size=n)
         more = np.vstack([X, corners[trial % 9]]), np.append(y, rng.choice([-1.0, 1.0]))
-        laws = [law_of_paths(*data, scale=scale) for data in ((X, y), more)]
+        laws = [law_of_paths(*data, scale=SCALE) for data in ((X, y), more)]
         p, q = (np.array([law[path][0] for path in laws[0]]) for law in laws)
         for a, b in ((p, q), (q, p)):
             for alpha in (1.01, 1.5, 2, 4, 16, 64):
@@ -261,9 +263,35 @@ def test_the_solver_follows_the_law_that_was_analysed():
         observed = np.array([seen.get(key, 0) for key in expected])
         return stats.chisquare(observed, runs * np.array(list(expected.values()))).pvalue
 
-    scale = CLIP / np.sqrt(2 * float(ROOM) / STEPS)
-    assert p_value(scale) > 1e-6
-    assert p_value(scale / 1.3) < 1e-6
+    assert p_value(SCALE) > 1e-6
+    assert p_value(SCALE / 1.3) < 1e-6
+
+
+@given(
+    cells=st.lists(st.floats(-1, 1), min_size=3, max_size=3),
+    target=st.floats(-3, 3),
+    reach=st.floats(0, 2),
+    clip=st.floats(1e-6, 1e6),
+)
+def test_one_row_moves_a_score_by_no_more_than_is_booked(cells, target, reach, clip):
+    """A score of one row alone, exactly, against the sensitivity that the mechanism is given."""
+    design = LatticeDesign.from_rows(np.array([cells]), np.array([target]))
+    limit, given_to = ZCDP(ROOM), []
+    accountant = Accountant(SeededNoise(0), limit=limit)
+
+    def release(mechanism, scores, purpose):
+        given_to.append((mechanism, scores))
+        return 0, 1
+
+    accountant.release = release
+    purse = Purse(accountant, limit, Regime(1, 3, float(limit)))
+    selector = Selector(purse, Entrants(3, 3, None), limit, purpose="", reach=reach)
+    selector.clip_at(clip)
+    selector.choose(LatticePoint(design, 1.0))
+    mechanism, scores = given_to[0]
+    largest = Fraction(clip) / UNITS * int(np.abs(scores).max())
+    assert largest <= Fraction(mechanism.sensitivity)
+    assert Fraction(mechanism.unit) * UNITS == Fraction(clip)
 
 
 # --- quality: floors well below what was measured, so that only a real loss trips them ------------

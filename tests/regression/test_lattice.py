@@ -610,3 +610,14 @@ def test_the_allowed_change_is_attained(rule):
     whole = scores_of(LatticeDesign.from_rows(X, y), rule, vertex)
     rest = scores_of(LatticeDesign.from_rows(X[:0], y[:0]), rule, vertex)
     assert 0.99 * allowed(rule) <= int((whole - rest).max()) <= allowed(rule)
+
+
+def test_cells_are_capped_for_sums_and_nowhere_else():
+    design = random_design(40, 3)
+    capped = design.capped(LEVELS // 3)
+    assert np.abs(capped.columns).max() == LEVELS // 3
+    inside = np.abs(design.columns) <= LEVELS // 3
+    assert (capped.columns[inside] == design.columns[inside]).all()
+    assert (np.sign(capped.columns) == np.sign(design.columns)).all()
+    assert np.abs(design.columns).max() == LEVELS
+    assert design.capped(LEVELS) is design

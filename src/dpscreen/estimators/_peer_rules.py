@@ -1,4 +1,7 @@
-"""The public rules by which the peers are set. No function here sees a row."""
+"""The public rules by which the peers are set. No function here sees a row.
+
+What was measured for each is in docs/peers.md.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,16 @@ TARGET_CLIP = 2.0
 """Where the target is clipped for its moments, in its deviations."""
 
 GRAM_SHARE = Fraction(1, 2)
+"""The share of a refit that pays for the matrix; the rest is for the moment."""
+
 SIS_SHARE = Fraction(1, 4)
+"""The share of what is left that screening takes before its refit."""
+
 GCD_SHARE = Fraction(3, 4)
+"""The share of a coordinate step that the choice takes; the rest is for its length."""
+
+TURN = 0.3
+"""A thresholded step whose cosine with the one before is below −TURN went too far."""
 
 
 def ridge_floor(n_columns: int) -> float:
@@ -43,10 +54,6 @@ def first_length(n_kept: int) -> float:
 def fade(time: float) -> float:
     """Return by how much steps are shortened at that part of the way."""
     return 1 - time / 2
-
-
-TURN = 0.3
-"""A step whose cosine with the one before is below −TURN went too far."""
 
 
 def gcd_steps(regime: Regime) -> int:

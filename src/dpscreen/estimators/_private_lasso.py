@@ -82,7 +82,8 @@ class PrivateLasso(PrivateLinearModel):
         How long the path is: the L1 norm of the weights never exceeds it. In the target's units,
         features being mapped onto [−1, 1]. None: about √T/2 deviations of the target.
     n_iter : int, default=None
-        Number of steps T, or of gradients. None: a quarter of the signal M, between 6 and 200.
+        Number of steps T, or of gradients. None: a quarter of the signal M, or more where M is
+        small, between 6 and 200.
     clip : float, default=None
         Bound on a row's residual, in the target's units. None: a multiple of the residuals' scale.
     row_norm : float, default=None

@@ -235,18 +235,28 @@ INTERCEPT_SHARE = 0.025
 
 
 def n_steps(regime: Regime) -> int:
-    """Return T."""
-    return round(clamp(regime.signal / 4, 6, 200))
+    """Return T: in proportion to M, and more than that below M = 100."""
+    return round(clamp(max(regime.signal / 4, 2.5 * math.sqrt(regime.signal)), 6, 200))
 
 
 def first_step(regime: Regime, *, deviation: float, spread: float, n_iter: int) -> float:
-    """Return η₀, in units of the target: the steps add up to about √T/2 deviations."""
-    return min(1.0, regime.signal / 20) * deviation / (spread * math.sqrt(n_iter))
+    """Return η₀, in units of the target: the steps add up to about 0.4√T or 0.5√T deviations."""
+    length = min(regime.signal / 25, clamp(math.sqrt(regime.signal / 250), 0.8, 1.0))
+    return length * deviation / (spread * math.sqrt(n_iter))
 
 
 def clip_factor(regime: Regime) -> float:
     """Return the clip, in median absolute deviations of the residuals."""
     return clamp(regime.signal / 600, 0.6, 3.0)
+
+
+def selection_reach(regime: Regime, *, spread: float) -> float:
+    """Return where cells are clipped when a feature is chosen, in half-widths of the bounds.
+
+    Noise is as large as the largest cell. A cell of one root mean square tells nearly as much as
+    one of three, at a third of the noise; with more signal there is less to gain.
+    """
+    return (1 + regime.signal / 200) * spread
 
 
 def smallest_weight(regime: Regime, *, deviation: float, spread: float) -> float:

@@ -65,7 +65,10 @@ class StagewiseRun:
         self._plan = plan
         self.deviation = task.deviation
         entrants = Entrants(task.n_features, task.n_features, task.choices.max_features)
-        self._selector = Selector(task.purse, entrants, plan.step_cost, purpose="stagewise step")
+        reach = rules.selection_reach(task.regime, spread=task.spread)
+        self._selector = Selector(
+            task.purse, entrants, plan.step_cost, purpose="stagewise step", reach=reach
+        )
         self._selector.clip_at(task.clip(self.deviation))
 
     def choose(self, t: int, point: ExactPoint) -> Vertex:

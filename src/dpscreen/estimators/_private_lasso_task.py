@@ -111,10 +111,16 @@ class Entrants:
 
 
 class Selector:
-    """Chooses a signed candidate by noisy max over clipped sums (Lemmas 1, 2 and 8)."""
+    """Chooses a signed candidate by noisy max over clipped sums (Lemmas 1, 2 and 8).
 
-    def __init__(self, purse: Purse, entrants: Entrants, cost: ZCDP, *, purpose: str) -> None:
+    Cells are clipped to ±reach for the choice alone; the point moves along whole columns.
+    """
+
+    def __init__(
+        self, purse: Purse, entrants: Entrants, cost: ZCDP, *, purpose: str, reach: float = 1.0
+    ) -> None:
         self._accountant = purse.accountant
+        self._reach = int(rules.clamp(reach * LEVELS, 1, LEVELS))
         self._entrants = entrants
         self._cost = cost
         self._purpose = purpose
@@ -122,13 +128,13 @@ class Selector:
     def clip_at(self, clip: float) -> None:
         """Clip residuals there from now on; the noise follows."""
         self.clip = clip
-        change = sensitivity.clipped_gradient(clip=clip)
+        change = sensitivity.clipped_gradient(clip=clip, reach=self._reach / LEVELS)
         self._mechanism = SignedNoisyMax.of_cost(self._cost, sensitivity=change, unit=clip / UNITS)
 
     def choose(self, point: ExactPoint) -> Vertex:
         """Release the candidate and the sign of the next step."""
         allowed = self._entrants.allowed
-        scores = point.signed_scores(self.clip, allowed)
+        scores = point.signed_scores(self.clip, allowed, self._reach)
         place, sign = self._accountant.release(self._mechanism, scores, purpose=self._purpose)
         candidate = int(allowed[place])
         self._entrants.enter(candidate)

@@ -16,9 +16,12 @@ def residual_bound(*, radius: float, target_bound: float) -> float:
     return radius + target_bound
 
 
-def clipped_gradient(*, clip: float) -> float:
-    """Return how far one row moves any coordinate of Σ ψ_c(r_i) x_i: exactly c (Lemma 1)."""
-    return clip
+def clipped_gradient(*, clip: float, reach: float = 1.0) -> float:
+    """Return how far one row moves any coordinate of Σ ψ_c(r_i) x_i: exactly c (Lemma 1).
+
+    With cells of size at most κ (`reach`) it is cκ, rounded up.
+    """
+    return clip if reach == 1 else math.nextafter(clip * reach, math.inf)
 
 
 def clipped_gradient_l2(*, clip: float, row_norm: float) -> float:

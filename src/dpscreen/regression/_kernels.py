@@ -94,7 +94,7 @@ def fill_tile(tile, X, j, first, low, high):
 
 @compiled
 def uniform_cells(X, low, high, origin, per_unit, out):
-    """Count each column's cells floor((u − origin)·per_unit) in out[j, 1:-1]; beyond, at its ends."""
+    """Count a column's cells floor((u − origin)·per_unit) in out[j, 1:-1]; beyond, at its ends."""
     tile = np.empty(TILE)
     last = np.float64(out.shape[1] - 1)
     for first in range(0, X.shape[0], TILE):

@@ -68,10 +68,15 @@ class ExactPoint(Protocol):
     def zero(self, feature: int) -> None:
         """Set the weight of one feature to zero."""
 
-    def clipped_sums(self, clip: float) -> Integers:
-        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1)."""
+    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
+        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
 
-    def signed_scores(self, clip: float, allowed: Integers) -> Integers | ScoreIndex:
+        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
+        """
+
+    def signed_scores(
+        self, clip: float, allowed: Integers, reach: int = LEVELS
+    ) -> Integers | ScoreIndex:
         """Return the same sums of the allowed features alone, in a form to select from."""
 
     def residual_total(self, clip: float) -> int:
@@ -122,6 +127,7 @@ class LatticeDesign:
         self.target = target
         self.n_features, self.n_rows = columns.shape
         self._short: tuple[int, float, LatticeDesign] | None = None
+        self._capped: tuple[int, LatticeDesign] | None = None
 
     @classmethod
     def from_rows(cls, X: Array, y: Array) -> LatticeDesign:
@@ -158,6 +164,15 @@ class LatticeDesign:
     def sums(self, levels: Narrow) -> Integers:
         """Return Σ_i levels_i k_ij for every feature."""
         return _sums(self.columns, levels)
+
+    def capped(self, reach: int) -> LatticeDesign:
+        """Return the rows with every cell clipped to ±reach, in whole numbers of 1/2^14."""
+        if reach >= LEVELS:
+            return self
+        if self._capped is None or self._capped[0] != reach:
+            cells = np.clip(self.columns, np.int16(-reach), np.int16(reach))
+            self._capped = (reach, LatticeDesign(cells, self.target))
+        return self._capped[1]
 
     def length_counts(self, n_features: int, edges: Integers) -> Integers:
         """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
@@ -223,12 +238,17 @@ class Walker(ABC):
         """Take the rows along."""
 
     @abstractmethod
-    def clipped_sums(self, clip: float) -> Integers:
-        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1)."""
+    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
+        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
 
-    def signed_scores(self, clip: float, allowed: Integers) -> Integers | ScoreIndex:
+        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
+        """
+
+    def signed_scores(
+        self, clip: float, allowed: Integers, reach: int = LEVELS
+    ) -> Integers | ScoreIndex:
         """Return the same sums of the allowed features alone, in a form to select from."""
-        return self.clipped_sums(clip)[allowed]
+        return self.clipped_sums(clip, reach)[allowed]
 
 
 class LatticeRows(Protocol):
@@ -243,6 +263,9 @@ class LatticeRows(Protocol):
 
     def sums(self, levels: Narrow) -> Integers:
         """Return Σ_i levels_i k_ij for every feature."""
+
+    def capped(self, reach: int) -> LatticeRows:
+        """Return the rows with every cell clipped to ±reach, in whole numbers of 1/2^14."""
 
     def dense_columns(self, chosen: Integers) -> Narrow:
         """Return a few columns, one array each."""
@@ -303,9 +326,12 @@ class LatticePoint(Walker):
         )
         return levels
 
-    def clipped_sums(self, clip: float) -> Integers:
-        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1)."""
-        return self.design.sums(self.residual_levels(clip))
+    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
+        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
+
+        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
+        """
+        return self.design.capped(reach).sums(self.residual_levels(clip))
 
     def residual_total(self, clip: float) -> int:
         """Return the sum of the residual levels."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dpscreen.regression.lattice import (
     FINE_GRAIN,
+    LEVELS,
     LatticeDesign,
     LatticePoint,
     RelaxedRule,
@@ -142,9 +143,12 @@ class PartedPoint(Walker):
         walk = Walk(self._number, tuple(self._moves), self.scale, self._grain)
         return self.design.total(Question(name, args, walk))
 
-    def clipped_sums(self, clip: float) -> Integers:
-        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1)."""
-        return self._total("clipped_sums", clip)
+    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
+        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
+
+        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
+        """
+        return self._total("clipped_sums", clip, reach)
 
     def residual_total(self, clip: float) -> int:
         """Return the sum of the residual levels."""

@@ -78,6 +78,7 @@ class SparseLatticeDesign:
         self.n_rows, self.n_columns, self.constant = len(target), n_columns, constant
         self.n_features = n_columns + constant
         self._short: tuple[int, float, SparseLatticeDesign] | None = None
+        self._capped: tuple[int, SparseLatticeDesign] | None = None
 
     @classmethod
     def from_rows(
@@ -143,6 +144,18 @@ class SparseLatticeDesign:
         for job in jobs:
             job.result()
 
+    def capped(self, reach: int) -> SparseLatticeDesign:
+        """Return the rows with every cell but the constant's clipped to ±reach."""
+        if reach >= LEVELS:
+            return self
+        if self._capped is None or self._capped[0] != reach:
+            starts, indices, values = self.by_row
+            rows = Packed(starts, indices, np.clip(values, np.int16(-reach), np.int16(reach)))
+            columns, constant = self.n_columns, self.constant
+            design = SparseLatticeDesign(rows, self.target, n_columns=columns, constant=constant)
+            self._capped = (reach, design)
+        return self._capped[1]
+
     def length_counts(self, n_features: int, edges: Integers) -> Integers:
         """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
         return cell_counts(self._squared_lengths(n_features), edges)
@@ -195,13 +208,15 @@ class SparsePoint(LatticePoint):
         if self._kept is not None:
             self._kept.moved.append(feature)
 
-    def signed_scores(self, clip: float, allowed: Integers) -> Integers | ScoreIndex:
+    def signed_scores(
+        self, clip: float, allowed: Integers, reach: int = LEVELS
+    ) -> Integers | ScoreIndex:
         """Return the sums of the allowed candidates, counted by class if they are all features.
 
         Candidates come in order, the constant last. Counted sums belong to the point: the next move
         changes them.
         """
-        kept = self._current(clip)
+        kept = self._current(clip, reach)
         n_columns = self.design.n_columns
         if len(allowed) == n_columns == allowed[-1] + 1:
             return kept.index
@@ -210,11 +225,11 @@ class SparsePoint(LatticePoint):
         constant = LEVELS * int(kept.levels.sum(dtype=np.int64))
         return np.append(kept.sums[allowed[:-1]], constant)
 
-    def _current(self, clip: float) -> KeptSums:
+    def _current(self, clip: float, reach: int) -> KeptSums:
         """Return the sums at this clip, from those that are kept if the rows allow it."""
-        rounding = self._rounding(clip)
-        if self._kept is None:
-            self._kept = KeptSums(self.design)
+        rounding, seen = self._rounding(clip), self.design.capped(reach)
+        if self._kept is None or self._kept.design is not seen:
+            self._kept = KeptSums(seen)
         self._kept.renew(self._fit, rounding)
         return self._kept
 

@@ -1,0 +1,252 @@
+"""Files larger than memory, a Dask cluster, and growth with rows and steps.
+
+Each measurement runs in a process of its own, so that peak memory is that of the work alone. The
+file of 20 million rows is made once, in `dpscreen-bench/`, and kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.timing import growth, machine, report, side_by_side
+from dpscreen import PrivateLasso
+
+PLACE = Path("dpscreen-bench")
+STREAMED = (20_000_000, 50, 30)
+CLUSTER = (5_000_000, 100, 30)
+BARE_SCANS = 3
+"""How many bare scans are timed; their mean counts 30 times."""
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    print(f"Scale ({machine()})")
+    dense_growth()
+    streamed()
+    cluster()
+
+
+def setting(n_iter: int) -> PrivateLasso:
+    return PrivateLasso(
+        epsilon=1,
+        delta=1e-9,
+        feature_bounds=(-4, 4),
+        target_bounds=(-20, 20),
+        n_iter=n_iter,
+        random_state=0,
+    )
+
+
+def rows(n_rows: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, d))
+    return X, X[:, 0] - X[:, 1] / 2 + rng.normal(size=n_rows)
+
+
+# --- in memory ------------------------------------------------------------------------------------
+
+
+def dense_growth() -> None:
+    sizes = (20_000, 60_000, 200_000, 600_000)
+    made = [rows(n, 50) for n in sizes]
+    setting(100).fit(*made[0])
+    seconds = side_by_side(*(lambda one=one: setting(100).fit(*one) for one in made), rounds=3)
+    report("dense, 20 000 to 200 000 rows: times slower", seconds[2] / seconds[0], at_most=11)
+    report("dense, 60 000 to 600 000 rows: times slower", seconds[3] / seconds[1], at_most=11)
+    report("  growth exponent in n", growth(sizes, seconds))
+    steps = (25, 50, 100, 200)
+    taken = side_by_side(*(lambda t=t: setting(t).fit(*made[2]) for t in steps), rounds=3)
+    report("  growth exponent in T, 200 000 rows", growth(steps, taken))
+
+
+# --- from a file ----------------------------------------------------------------------------------
+
+
+def streamed() -> None:
+    path, schema = _parquet(*STREAMED[:2])
+    bare = _alone("bare", path, schema)
+    fit = _alone("fit", path, schema)
+    n, d, n_iter = STREAMED
+    label = f"streamed {n // 10**6} million x {d}, T = {n_iter}"
+    report(
+        f"{label}: over {n_iter} bare scans",
+        fit["seconds"] / (n_iter * bare["seconds"]),
+        at_most=2.5,
+    )
+    report(f"{label}: peak memory in GB", fit["peak"] / 1e9, at_most=1.5)
+    print(f"  (a scan {bare['seconds']:.1f} s, the fit {fit['seconds']:.0f} s)")
+
+
+def _parquet(n_rows: int, d: int) -> tuple[Path, Path]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    PLACE.mkdir(exist_ok=True)
+    path, schema = PLACE / f"rows-{n_rows}x{d}.parquet", PLACE / f"schema-{d}.json"
+    names = [f"x{j}" for j in range(d)]
+    schema.write_text(json.dumps(_descriptor(names)), encoding="utf-8")
+    if path.exists():
+        return path, schema
+    part = path.with_suffix(".part")
+    kinds = pa.schema([(name, pa.float64()) for name in (*names, "y")])
+    size = 500_000
+    with pq.ParquetWriter(part, kinds, use_dictionary=False) as out:
+        for k in range(n_rows // size):
+            X, y = rows(size, d, seed=k)
+            columns = [pa.array(column) for column in (*X.T, y)]
+            out.write_table(pa.table(columns, schema=kinds), row_group_size=size)
+    part.rename(path)
+    return path, schema
+
+
+def _descriptor(names: list[str]) -> dict[str, object]:
+    def field(name: str, bound: int) -> dict[str, object]:
+        return {
+            "name": name,
+            "type": "number",
+            "constraints": {"minimum": -bound, "maximum": bound},
+        }
+
+    fields = [*(field(name, 4) for name in names), field("y", 20)]
+    return {"fields": fields, "dpscreen": {"target": "y"}}
+
+
+def _alone(work: str, *args: object) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.scale", work, *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _bare(path: str, schema: str) -> float:
+    from dpscreen.data.schema import load_schema
+    from dpscreen.data.tables import stream_rows
+
+    known = load_schema(schema)
+    began = time.perf_counter()
+    for _ in range(BARE_SCANS):
+        for chunk in stream_rows(path, known):
+            assert len(chunk)
+    return (time.perf_counter() - began) / BARE_SCANS
+
+
+def _fit(path: str, schema: str) -> float:
+    from dpscreen import scan
+
+    setting(3).fit(*rows(1000, STREAMED[1]))  # compiled code is loaded, or made, beforehand
+    began = time.perf_counter()
+    setting(STREAMED[2]).fit(scan(path, schema))
+    return time.perf_counter() - began
+
+
+# --- on a cluster ---------------------------------------------------------------------------------
+
+
+def cluster() -> None:
+    here = _alone("memory")
+    there = _alone("cluster")
+    n, d, n_iter = CLUSTER
+    label = f"Dask, 2 workers, {n // 10**6} million x {d}, T = {n_iter}"
+    report(f"{label}: over the time in memory", there["seconds"] / here["seconds"], at_most=1.5)
+    report(f"{label}: bit-identical", float(here["sum"] == there["sum"]), at_least=1)
+    report(f"{label}: completes after a worker is killed", there["killed"], at_least=1)
+    report(
+        "  and over the time in memory, with the death", there["killed_seconds"] / here["seconds"]
+    )
+    one = _alone("cluster-of-one")
+    report("  one worker over two", one["seconds"] / there["seconds"])
+
+
+def _memory() -> dict[str, float]:
+    n, d, _ = CLUSTER
+    X, y = np.empty((n, d)), np.empty(n)
+    for first in range(0, n, n // 10):
+        X[first : first + n // 10], y[first : first + n // 10] = rows(n // 10, d, seed=first)
+    setting(3).fit(X[:1000], y[:1000])
+    began = time.perf_counter()
+    model = setting(CLUSTER[2]).fit(X, y)
+    return {"seconds": time.perf_counter() - began, "sum": _fingerprint(model)}
+
+
+def _fingerprint(model: PrivateLasso) -> float:
+    return float(int(hashlib.sha256(model.coef_.tobytes()).hexdigest()[:12], 16))
+
+
+def _cluster(workers: int) -> dict[str, float]:
+    import os
+    import signal
+    import threading
+
+    import dask.array as da
+    from distributed import Client, LocalCluster, wait
+
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            memory_limit=0,
+            dashboard_address=None,
+            local_directory=scratch,
+        ) as made,
+        Client(made) as client,
+    ):
+        X, y = _on_workers(da)
+        X, y = client.persist(X), client.persist(y)
+        wait([X, y])
+        setting(3).fit(X[:100_000], y[:100_000])
+        began = time.perf_counter()
+        model = setting(CLUSTER[2]).fit(X, y)
+        found = {"seconds": time.perf_counter() - began, "sum": _fingerprint(model)}
+        if workers > 1:
+            victim = next(iter(client.run(os.getpid).values()))
+            threading.Timer(found["seconds"] / 2, os.kill, (victim, signal.SIGKILL)).start()
+            began = time.perf_counter()
+            again = setting(CLUSTER[2]).fit(X, y)
+            found["killed"] = float((again.coef_ == model.coef_).all())
+            found["killed_seconds"] = time.perf_counter() - began
+        return found
+
+
+def _on_workers(da: object) -> tuple[object, object]:
+    """Return the rows of `rows`, made on the workers: each chunk makes its part of the stream."""
+    import dask
+
+    n, d, _ = CLUSTER
+    size = n // 10
+    X = [dask.delayed(_part, pure=True)(k * size, size, d, "X") for k in range(10)]
+    y = [dask.delayed(_part, pure=True)(k * size, size, d, "y") for k in range(10)]
+    return (
+        da.concatenate([da.from_delayed(one, (size, d), float) for one in X]),  # type: ignore[attr-defined]
+        da.concatenate([da.from_delayed(one, (size,), float) for one in y]),  # type: ignore[attr-defined]
+    )
+
+
+def _part(first: int, size: int, d: int, which: str) -> np.ndarray:
+    X, y = rows(size, d, seed=first)
+    return X if which == "X" else y
+
+
+WORK = {
+    "bare": lambda *args: {"seconds": _bare(*args)},
+    "fit": lambda *args: {"seconds": _fit(*args)},
+    "memory": _memory,
+    "cluster": lambda: _cluster(2),
+    "cluster-of-one": lambda: _cluster(1),
+}
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    result = WORK[sys.argv[1]](*sys.argv[2:])
+    result["peak"] = 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps(result))

@@ -1,0 +1,81 @@
+"""What is shipped: the wheel holds all that the code opens, and works in an empty environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
+
+
+def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, env=os.environ | environment, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """Return where an sdist lies, and a wheel that was made of the sdist."""
+    place = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", place)
+    return place
+
+
+def only(place: Path, pattern: str) -> Path:
+    (found,) = place.glob(pattern)
+    return found
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_no_other(built):
+    with zipfile.ZipFile(only(built, "*.whl")) as wheel:
+        held = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    files = (path for path in SOURCE.rglob("*") if path.is_file())
+    expected = {
+        path.relative_to(SOURCE).as_posix()
+        for path in files
+        if "__pycache__" not in path.parts and not path.name.startswith(".")
+    }
+    assert held == expected
+    assert {"dpscreen/py.typed", "dpscreen/estimators/model.schema.json"} <= held
+    assert {Path(name).suffix for name in held} >= {".html", ".css", ".json"}
+
+
+def test_the_sdist_holds_tests_and_pages_and_nothing_that_was_built(built):
+    with tarfile.open(only(built, "*.tar.gz")) as sdist:
+        held = {name.partition("/")[2] for name in sdist.getnames()}
+    wanted = {"README.md", "LICENSE", "Makefile", "constraints.txt", "pyproject.toml"}
+    assert wanted | {"docs/conf.py", "docs/tutorial.md", "tests/test_dist.py"} <= held
+    unwanted = ("docs/_build", "docs/gallery_pages", ".venv", "dist")
+    assert not [name for name in held if name.startswith(unwanted) or "__pycache__" in name]
+
+
+@pytest.mark.slow
+def test_the_wheel_works_in_an_empty_environment(built, tmp_path):
+    run(sys.executable, "-m", "venv", tmp_path / "empty")
+    binaries = tmp_path / "empty" / "bin"
+    pip = (binaries / "python", "-m", "pip", "--disable-pip-version-check", "--quiet")
+    run(*pip, "install", only(built, "*.whl"), PIP_CONSTRAINT=str(ROOT / "constraints.txt"))
+    assert "DP-FW, proven" in run(binaries / "dpscreen", "demo", cwd=tmp_path)
+    assert (tmp_path / "dpscreen-demo.png").exists()
+    where = "import dpscreen; print(dpscreen.__file__)"
+    assert str(tmp_path) in run(binaries / "python", "-W", "error", "-c", where, cwd=tmp_path)
+    page = (
+        "import numpy as np; from dpscreen import PrivateLasso, load\n"
+        "X = np.random.default_rng(0).uniform(size=(900, 3)); y = X[:, 0]\n"
+        "model = PrivateLasso(epsilon=2, delta=1e-6, feature_bounds=(0, 1), target_bounds=(0, 1))\n"
+        "model.fit(X, y).save('model.json'); print(load('model.json').summary())\n"
+        "from dpscreen.report.model_page import write_model_page\n"
+        "from pathlib import Path; write_model_page(load('model.json'), Path('page.html'))\n"
+    )
+    assert "noise p" in run(binaries / "python", "-c", page, cwd=tmp_path)
+    assert "<svg" in (tmp_path / "page.html").read_text(encoding="utf-8")

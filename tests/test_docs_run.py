@@ -1,0 +1,216 @@
+"""What the pages tell people to type works: copied and pasted, in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    path
+    for path in (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))
+    if not {"_build", "gallery_pages"} & set(path.parts)
+)
+GALLERY = sorted(DOCS.glob("gallery/plot_*.py"))
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"```.*?```|`[^`\n]*`|\$[^$\n]*\$", re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of a page that a reader may copy."""
+
+    language: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return what a page tells to run, without what it shows (text) and how files look (json)."""
+    found = (Block(*pair) for pair in BLOCK.findall(page.read_text(encoding="utf-8")))
+    return [block for block in found if block.language in {"python", "shell"}]
+
+
+def run_python(text: str, names: dict[str, object]) -> None:
+    exec(compile(text, "<page>", "exec"), names)
+
+
+def run_shell(text: str) -> str:
+    """Run lines as one script that stops at the first failure."""
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def run_page(page: Path) -> str:
+    """Run a page's blocks in the current directory; Python blocks are one session."""
+    names: dict[str, object] = {"__name__": "page"}
+    printed = []
+    for block in blocks(page):
+        if block.language == "python":
+            run_python(block.text, names)
+        else:
+            printed.append(run_shell(block.text))
+    return "".join(printed)
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """Return what a fresh clone with its environment looks like, as far as the pages use it."""
+    (tmp_path / "docs").symlink_to(DOCS)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# --- README ---------------------------------------------------------------------------------------
+
+
+def test_readme_runs(clone, capsys):
+    printed = run_page(ROOT / "README.md")
+    assert "differential privacy" in capsys.readouterr().out
+    assert "noise p" in printed
+    made = {path.name for path in clone.rglob("*") if path.is_file()}
+    assert {"model.json", "schema.json", "predictions.csv"} <= made
+
+
+def test_commands_of_make_that_are_named_exist():
+    targets = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for page in PAGES:
+        for name in set(re.findall(r"`make ([a-z]+)`", page.read_text(encoding="utf-8"))):
+            assert re.search(rf"^{name}:", targets, re.MULTILINE), f"{page.name}: make {name}"
+
+
+# --- tutorial and how-to pages --------------------------------------------------------------------
+
+
+def test_tutorial_runs_and_so_do_the_pages_that_build_on_it(clone, capsys):
+    printed = run_page(DOCS / "tutorial.md")
+    assert "exit code 3" in printed
+    assert "someone 50 % sure" in printed
+    assert "PrivateLasso: " in capsys.readouterr().out
+    assert (clone / "report.html").stat().st_size < 500_000
+    filled, kept = (Path(name).read_text() for name in ("schema.json", "docs/diabetes/schema.json"))
+    assert json.loads(filled) == json.loads(kept)
+    shutil.copy("dummy.csv", "new.csv")
+    Path("predictions.csv").unlink()
+    run_page(DOCS / "howto/hand-over-a-model.md")
+    run_shell("dpscreen simulate --schema schema.json --rows 500 -o rows.parquet")
+    run_page(DOCS / "howto/large-files.md")
+
+
+def test_the_script_of_the_readme_writes_the_table_of_the_tutorial(clone):
+    runpy.run_path(str(DOCS / "diabetes/write_csv.py"))
+    written = Path("diabetes.csv").read_text(encoding="utf-8")
+    run_python(blocks(DOCS / "tutorial.md")[0].text, {})
+    assert Path("diabetes.csv").read_text(encoding="utf-8") == written
+
+
+@pytest.mark.parametrize("name", ["choose-bounds", "share-a-budget"])
+def test_page_runs(clone, capsys, name):
+    run_page(DOCS / f"howto/{name}.md")
+
+
+def test_page_on_several_rows_runs(clone, capsys):
+    Path("visits.csv").write_text("patient,age,cost\n1,30,200\n", encoding="utf-8")
+    run_page(DOCS / "howto/several-rows.md")
+    assert "3 rows" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["choose-epsilon", "dask-cluster"])
+def test_page_that_takes_its_time_runs(clone, tmp_path, name):
+    for block in blocks(DOCS / f"howto/{name}.md"):
+        if block.language == "shell":
+            run_shell(block.text)
+        else:
+            (tmp_path / "page.py").write_text(block.text, encoding="utf-8")
+            run_shell("python page.py")
+
+
+# --- gallery --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", GALLERY, ids=lambda path: path.stem)
+def test_gallery_script_runs(script, capsys):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with warnings.catch_warnings():
+        # Without a screen there is nothing to show.
+        warnings.filterwarnings("ignore", message=".*non-interactive.*")
+        runpy.run_path(str(script))
+    assert plt.get_fignums()
+    plt.close("all")
+
+
+# --- the site -------------------------------------------------------------------------------------
+
+
+def test_the_pages_make_a_site_without_a_warning(tmp_path):
+    """All but the gallery's pictures, which the test above draws; in a copy, to leave no trace."""
+    leftovers = shutil.ignore_patterns("_build", "gallery_pages", "__pycache__")
+    shutil.copytree(DOCS, tmp_path / "docs", ignore=leftovers)
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    build = "sphinx-build -W --keep-going -q -D plot_gallery=0 docs site"
+    run_shell(f"cd {tmp_path} && python -m sphinx.cmd.build {build.partition(' ')[2]}")
+    page = (tmp_path / "site/privacy.html").read_text(encoding="utf-8")
+    assert "<math" in page
+    assert "mathjax" not in page.lower()
+
+
+@pytest.mark.parametrize(
+    ("formula", "drawn"),
+    [
+        (r"\tfrac12 (x)", "mfrac mn 1 mn 2"),
+        (r"\hat\sigma_x", "msub mrow mover mi σ mo ˆ mrow mi x"),
+        (r"s \lt 0", "mi s mo &lt; mn 0"),
+    ],
+)
+def test_formulas_are_drawn_as_latex_reads_them(monkeypatch, formula, drawn):
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    from mathml import as_mathml
+
+    text = re.sub(r"</\w+>", "", as_mathml(formula, block=False))
+    words = re.sub(r"<(\w+)[^>]*>", r" \1 ", text).split()
+    assert drawn in " ".join(words)
+
+
+# --- links ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_linked_files_exist(page):
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    missing = [target for target in LINK.findall(text) if not (page.parent / target).exists()]
+    assert missing == []
+
+
+def test_every_page_is_in_the_tables_of_contents():
+    listed = "".join(
+        (DOCS / name).read_text(encoding="utf-8")
+        for name in ("index.md", "background.md", "howto/index.md", "reference/index.md")
+    )
+    for page in PAGES:
+        if page.is_relative_to(DOCS) and page.stem != "index":
+            assert re.search(rf"^(.* <)?{page.stem}>?$", listed, re.MULTILINE), page
