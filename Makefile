@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint study bench clean
+.PHONY: help install run test lint docs dist study bench clean
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,15 @@ lint: $(STAMP)
 test: lint  ## lint, types, import directions and the test suite
 	$(ONE_THREAD) $(BIN)/pytest -n 2 -q
 
+docs: $(STAMP)  ## the documentation as pages, in docs/_build/html
+	$(ONE_THREAD) $(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+dist: $(STAMP)  ## wheel and sdist, tried in an empty environment
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/pytest -q -m "slow or not slow" tests/test_dist.py
+
 study: $(STAMP)  ## the slow tests, the full audit, and the study of the paper as a page
 	$(BIN)/pytest -m slow -q
 	$(BIN)/dpscreen audit --jobs 2 --save dpscreen-study
@@ -42,4 +51,4 @@ bench: $(STAMP)  ## speed, as ratios measured side by side
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist docs/_build docs/gallery_pages

@@ -9,7 +9,17 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import exactness, foundation, peers, private_lasso, scale, sparse, tables
+from benchmarks import (
+    exactness,
+    foundation,
+    growth,
+    libraries,
+    peers,
+    private_lasso,
+    scale,
+    sparse,
+    tables,
+)
 from benchmarks.timing import RATIOS, machine
 
 BENCHMARKS = {
@@ -20,6 +30,8 @@ BENCHMARKS = {
     "tables": tables.main,
     "scale": scale.main,
     "sparse": sparse.main,
+    "libraries": libraries.main,
+    "growth": growth.main,
 }
 
 

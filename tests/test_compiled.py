@@ -7,12 +7,11 @@ from types import SimpleNamespace
 import numba
 import pytest
 
-from dpscreen.data import _kernels as data_kernels
 from dpscreen.privacy import _kernels as privacy_kernels
 from dpscreen.regression import _kernels as regression_kernels
 
 
-@pytest.mark.parametrize("kernels", [privacy_kernels, regression_kernels, data_kernels])
+@pytest.mark.parametrize("kernels", [privacy_kernels, regression_kernels])
 def test_no_place_for_a_cache_is_no_obstacle(kernels, monkeypatch):
     real = numba.njit
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpscreen import PrivacyLedger, PrivateLasso, RNMScreen
-from dpscreen.estimators import _cluster
+from dpscreen.estimators import _cluster, peers
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -156,3 +158,25 @@ def test_a_cluster_without_workers_is_given_up_and_the_booking_stays(tmp_path, m
         with pytest.raises(_cluster.ClusterFailed, match=r"no worker|lost the rows"):
             PrivateLasso(**LASSO).fit(*rows, ledger=path)
     assert PrivacyLedger(path).spent.rho > 0
+
+
+def test_threads_of_a_worker_share_a_small_cache(monkeypatch):
+    monkeypatch.setattr(_cluster, "_KEPT", 3)
+    cache = OrderedDict()
+
+    def ask(k):
+        key = ("run", str(k % 7))
+        return _cluster._kept(cache, key, lambda: k % 7) == k % 7
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(ask, range(20_000)))
+    assert len(cache) <= 3
+
+
+def test_a_peer_leaves_nothing_behind(client):
+    X, y = some_rows(300)
+    rows = da.from_array(X, chunks=(100, 6)), da.from_array(y, chunks=100)
+    expected = released(peers.AdaSSP(**LASSO).fit(X, y))
+    np.testing.assert_array_equal(released(peers.AdaSSP(**LASSO).fit(*rows)), expected)
+    kept = client.run(lambda: len(_cluster._parts) + len(_cluster._rows))
+    assert set(kept.values()) == {0}

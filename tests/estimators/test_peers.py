@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dpscreen
-from dpscreen.estimators import _peer_rules, _peer_solvers, peers
+from dpscreen.estimators import _paid, _peer_rules, _peer_solvers, peers
 from dpscreen.estimators._peer_solvers import overshot, peel, ridge, turned_back
 from dpscreen.estimators._private_lasso_purse import Purse
 from dpscreen.estimators._private_lasso_rules import Regime
@@ -229,7 +229,8 @@ class Replaying(Recording):
 def given_to_mechanisms(monkeypatch, kind, setting, X, y, script=None):
     made = []
 
-    def accountant(noise, *, limit):
+    def accountant(noise, *, limit, rows_per_unit):
+        assert rows_per_unit == 1
         made.append(
             Recording(noise, limit=limit)
             if script is None
@@ -237,7 +238,7 @@ def given_to_mechanisms(monkeypatch, kind, setting, X, y, script=None):
         )
         return made[0]
 
-    monkeypatch.setattr(peers, "Accountant", accountant)
+    monkeypatch.setattr(_paid, "Accountant", accountant)
     kind(**SETTING | setting, n_rows=60, random_state=7).fit(X, y)
     return made[0]
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpscreen import DPFrankWolfe, PrivateLasso
+from dpscreen import DPFrankWolfe, PrivacyLedger, PrivateLasso
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -250,3 +250,15 @@ def is_about_sparse(check):
 def test_scikit_learn_check(estimator, check):
     if is_about_sparse(check):
         check(estimator)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_indices_outside_the_matrix_are_refused_before_anything_is_booked(form, tmp_path):
+    X, y = sparse_data(50, 6, 3)
+    bad = FORMS[form](X)
+    (bad.coords[0] if form == "coo" else bad.indices)[3] = 2**30
+    ledger = tmp_path / "budget.db"
+    PrivacyLedger.create(ledger, dataset="d", epsilon=5, delta=1e-3)
+    with pytest.raises(ValueError, match="malformed"):
+        lasso().fit(bad, y, ledger=ledger)
+    assert PrivacyLedger(ledger).spent.rho == 0

@@ -123,3 +123,24 @@ def test_a_reader_runs_ahead_and_stops_when_nobody_listens():
     assert next(listener) == 1
     with pytest.raises(OSError, match="gone"):
         next(listener)
+
+
+def test_more_rows_than_exact_sums_hold_are_refused_wherever_they_are(monkeypatch):
+    monkeypatch.setattr(_sources, "MOST_ROWS", 40)
+    X, y = some_rows(41, 3)
+    for rows in ((X, y), (StreamedRows(MappedArrays(X, y)), None)):
+        with pytest.raises(ValueError, match="at most 40 rows"):
+            PrivateLasso(**LASSO).fit(*rows)
+
+
+def test_a_map_that_changes_below_is_noticed_in_the_pass_that_reads_it():
+    X, y = some_rows(2000, 3)
+    told = []
+
+    def spoil(done, _expected):
+        told.append(done)
+        X[1500, 1] = np.nan
+
+    with pytest.raises(ValueError, match="contains NaN or infinity"):
+        PrivateLasso(**LASSO).fit(StreamedRows(MappedArrays(X, y), watch=spoil))
+    assert told == [1]

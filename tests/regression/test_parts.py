@@ -9,6 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpscreen.regression.counting import (
+    counts_by_distance,
+    counts_on_grid,
+    lattice_columns,
+    pooled_counts,
+)
 from dpscreen.regression.lattice import LEVELS, LatticeDesign, RelaxedRule
 from dpscreen.regression.parts import Part, PartedDesign, Question
 from dpscreen.regression.streamed import RowsChanged, StreamedDesign
@@ -143,3 +149,15 @@ def test_rows_that_change_on_the_way_are_refused(change):
     parts.append(parts[0]) if change == "more" else parts.pop()
     with pytest.raises(RowsChanged, match="stays booked"):
         point.clipped_sums(1.0)
+
+
+def test_numbers_that_are_none_stay_inside_the_counts():
+    """Compiled loops check no index: a NaN that slips in must be counted somewhere."""
+    X, bounds = np.full((5, 2), np.nan), np.array([[-1.0, 1.0]] * 2)
+    for counts, whole in (
+        (counts_on_grid(X, bounds, np.full(2, -0.5), 8.0, 8), 10),
+        (pooled_counts(X, bounds), 10),
+        (counts_by_distance(X, bounds, np.zeros(2), np.array([0.5, 2.0]))[:, -1], 10),
+    ):
+        assert counts.sum() == whole
+    assert np.abs(lattice_columns(X, bounds, constant=False)).max() <= LEVELS

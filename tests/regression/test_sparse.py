@@ -376,3 +376,16 @@ def test_products_and_sums_are_not_fused():
     (text,) = kernel.inspect_asm().values()
     assert re.search(r"cvt\w*2sd|scvtf", text)  # it is the loop that is looked at
     assert not re.search(r"fn?m(add|sub)|fmla|fmls", text)
+
+
+@given(shapes, seeds, clips, st.integers(1, LEVELS))
+def test_cells_are_capped_as_dense_ones_are_the_constant_among_them(shape, seed, clip, reach):
+    ours, dense = both(shape, seed)
+    here, there = ours.start(0.01), dense.start(0.01)
+    every = np.arange(ours.n_features)
+    for feature in (0, shape[1], 0):
+        for point in (here, there):
+            point.add(feature, 7)
+        sums = there.clipped_sums(clip, reach)
+        np.testing.assert_array_equal(here.clipped_sums(clip, reach), sums)
+        np.testing.assert_array_equal(here.signed_scores(clip, every, reach), sums)

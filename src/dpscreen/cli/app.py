@@ -75,9 +75,10 @@ def dpscreen() -> None:
     \b
     Try:
       dpscreen demo
-      dpscreen reproduce table1 --trials 5
-      dpscreen audit published-dp-fw
-      dpscreen ledger create budget.db --help
+      dpscreen schema new data.csv -o schema.json --target y
+      dpscreen plan --rows 5000 --features 40 --epsilon 1
+      dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 -o model.json
+      dpscreen show model.json
 
     \b
     To complete commands and options with the Tab key, put this into your shell's start-up file:

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-
-def compiled(function):
-    """Compile, and keep the result on disk where there is a place to keep it."""
-    try:
-        return numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # neither the installation nor the user's cache can be written to
-        return numba.njit(nogil=True)(function)
+from dpscreen.regression._kernels import compiled
 
 
 @compiled

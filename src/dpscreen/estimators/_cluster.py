@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,10 @@ PATIENCE = 120.0
 """For how many seconds a cluster may have no workers at all."""
 
 Key = tuple[str, str]
-"""A fit, and one partition of its rows."""
+"""A fit, and one partition of its rows; on the lattice, of one design of them."""
 
 _KEPT = 512
+_lock = Lock()
 _rows: OrderedDict[Key, tuple[Array, Array]] = OrderedDict()
 _parts: OrderedDict[Key, Part] = OrderedDict()
 """Of this worker process: the partitions that fits go on with, as rows and on the lattice."""
@@ -81,12 +83,17 @@ def _safely(work: Callable[[], Any]) -> Any:
 
 
 def _kept(cache: OrderedDict[Key, Any], key: Key, make: Callable[[], Any]) -> Any:
-    """Return what the cache holds, or make it; the oldest gives way."""
-    if key not in cache:
-        cache[key] = make()
+    """Return what the cache holds, or make it; what was not used for longest gives way."""
+    with _lock:
+        if key in cache:
+            cache.move_to_end(key)
+            return cache[key]
+    made = make()
+    with _lock:
+        cache[key] = made
         while len(cache) > _KEPT:
             cache.popitem(last=False)
-    return cache[key]
+    return made
 
 
 def count_part(
@@ -109,7 +116,13 @@ def count_part(
 
 
 def answer_part(
-    X: Any, y: Any, chosen: Flags | None, key: Key, units: PublicUnits, question: Question
+    X: Any,
+    y: Any,
+    chosen: Flags | None,
+    key: Key,
+    design: str,
+    units: PublicUnits,
+    question: Question,
 ) -> Any:
     """Return one partition's answer, from the cache if it is still there."""
 
@@ -118,7 +131,7 @@ def answer_part(
         return Part(units.lattice_design(*rows))
 
     def work() -> Integers:
-        part: Part = _kept(_parts, key, make)
+        part: Part = _kept(_parts, (key[0], key[1] + design), make)
         return part.answer(question)
 
     return _safely(work)
@@ -131,9 +144,10 @@ def part_length(X: Any, y: Any, n_features: int) -> Any:
 
 def forget(run: str) -> None:
     """Drop what this worker keeps of one fit."""
-    for cache in (_rows, _parts):
-        for key in [key for key in cache if key[0] == run]:
-            del cache[key]
+    with _lock:
+        for cache in (_rows, _parts):
+            for key in [key for key in cache if key[0] == run]:
+                del cache[key]
 
 
 # --- on the client --------------------------------------------------------------------------------
@@ -234,6 +248,7 @@ class ClusterDesign(PartedDesign):
     def __init__(self, client: Any, partitions: Sequence[Partition], units: PublicUnits) -> None:
         super().__init__(units.n_candidates)
         self._client, self._partitions, self._units = client, partitions, units
+        self._name = uuid.uuid4().hex
 
     def total(self, question: Question) -> Integers:
         """Ask every partition where it is, and add up the answers."""
@@ -241,7 +256,7 @@ class ClusterDesign(PartedDesign):
             self._client.submit(
                 answer_part,
                 *(part.X, part.y, part.chosen, part.key),
-                *(self._units, question),
+                *(self._name, self._units, question),
                 pure=False,
             )
             for part in self._partitions

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen.estimators import _checks as check
-from dpscreen.estimators import _private_lasso_bounds as bounds
 from dpscreen.estimators import _private_lasso_inference as inference
 from dpscreen.estimators import _private_lasso_rules as rules
-from dpscreen.estimators._base import PrivateLinearModel, noise_source, warn_of_weak_delta
-from dpscreen.estimators._private import EXACT
+from dpscreen.estimators._base import noise_source, warn_of_weak_delta
+from dpscreen.estimators._paid import PaidModel, paid_task, purse_for, standardize_for
 from dpscreen.estimators._private_lasso_gradients import rows_fill_the_norm, solve_noisy_gradient
 from dpscreen.estimators._private_lasso_purse import Purse
 from dpscreen.estimators._private_lasso_pvalues import noise_p_values
@@ -23,13 +22,10 @@ from dpscreen.estimators._private_lasso_stagewise import solve_frank_wolfe, solv
 from dpscreen.estimators._private_lasso_task import Choices, Solution, Task
 from dpscreen.estimators._rows import RowSource
 from dpscreen.estimators._sources import private_rows
-from dpscreen.estimators._sparse_rows import clipped_product, is_sparse, sparse_alone
 from dpscreen.estimators._units import PublicUnits
-from dpscreen.privacy import ZCDP, Accountant, Budget, Noise, PrivacyStatement
+from dpscreen.privacy import Budget, PrivacyStatement
 from dpscreen.privacy.ledger import reserve
 from dpscreen.privacy.statement import COMPOSITION
-from dpscreen.regression.lattice import UNITS, ExactDesign
-from dpscreen.regression.moments import whole_sum
 from dpscreen.regression.stagewise import Path
 
 Array = NDArray[np.float64]
@@ -61,7 +57,7 @@ class Settings:
     disclosed: tuple[str, ...] = ()
 
 
-class PrivateLasso(PrivateLinearModel):
+class PrivateLasso(PaidModel):
     """Sparse linear regression under differential privacy that needs a budget and bounds only.
 
     The default solver walks: each step moves one signed feature a little, chosen by a noisy maximum
@@ -162,12 +158,8 @@ class PrivateLasso(PrivateLinearModel):
 
     _takes_sparse = True
 
-    feature_bounds_: Array
-    target_bounds_: Array
     path_: Path | None
-    scale_: float
     solver_: str
-    n_rows_: int
     inference_: inference.Inference
 
     def __init__(
@@ -238,7 +230,13 @@ class PrivateLasso(PrivateLinearModel):
                 pairs = rows.usable_bounds(features), target
                 settings = _for_rows(settings, rows)
                 warn_of_weak_delta(settings.budget.delta, rows.n_rows)
-                purse = _purse(settings, noise, rows)
+                purse = purse_for(
+                    settings.budget,
+                    noise,
+                    rows,
+                    n_rows=settings.n_rows,
+                    rows_per_unit=settings.rows_per_unit,
+                )
                 if ledger is not None:
                     reserve(ledger, purse.limit, purpose=type(self).__name__)
                 self._fit_purse(settings, purse, pairs, rows)
@@ -282,28 +280,6 @@ class PrivateLasso(PrivateLinearModel):
             limit=self.max_features,
         )
 
-    def predict(self, X: Any) -> Array:
-        """Predict the target for each row of X.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows to predict for, in the units of the rows that were fitted. They are clipped to
-            `feature_bounds_`, as those were.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The clipped rows @ coef_ + intercept_.
-        """
-        check_is_fitted(self)
-        if is_sparse(X):
-            rows = sparse_alone(self, X)
-            return clipped_product(rows, self.feature_bounds_, self.coef_) + self.intercept_
-        low, high = self.feature_bounds_.T
-        rows = np.clip(check.rows_alone(self, X), low, high)
-        return np.asarray(rows @ self.coef_ + self.intercept_, dtype=np.float64)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.standardize is not True
@@ -341,16 +317,13 @@ class PrivateLasso(PrivateLinearModel):
         self, settings: Settings, half: inference.Half, public: tuple[Array, Array]
     ) -> inference.Selected:
         """Release the model from the rows that are given, out of their purse."""
-        purse, rows = half.purse, half.rows
-        place = bounds.place_target(purse, rows, public[1])
-        features = _feature_bounds(settings, purse, rows, public[0])
-        units = PublicUnits(features, place.bounds, constant=settings.choices.intercept)
-        task = _task(settings, purse, rows.lattice(units), place.deviation)
+        rows = half.rows
+        task, units = paid_task(half.purse, rows, public, settings.choices, settings.standardize)
         self.solver_ = settings.solver if settings.solver != "auto" else _best_solver(task)
         rows.announce(task.n_steps)
         solution = SOLVERS[self.solver_](task)
         self._release(solution, units)
-        return inference.Selected(solution.weights, units, place.deviation, task.spread)
+        return inference.Selected(solution.weights, units, task.deviation, task.spread)
 
     def _fit_split(
         self, settings: Settings, purse: Purse, public: tuple[Array, Array], rows: RowSource
@@ -365,29 +338,16 @@ class PrivateLasso(PrivateLinearModel):
         )
 
     def _release(self, solution: Solution, units: PublicUnits) -> None:
-        self.coef_, self.intercept_ = units.in_users_units(solution.weights)
-        self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds
+        super()._release(solution, units)
         self.path_ = solution.path
-        self.scale_ = solution.deviation
-        self.n_iter_ = solution.n_iter
 
     def _statement(self, settings: Settings, purse: Purse) -> PrivacyStatement:
-        rows = f"{self.n_rows_}, on which the rules rest"
-        public = (
-            "all parameters, the bounds of the features and the target among them",
-            f"the columns and their number, {self.n_features_in_}",
-            f"the number of rows, {rows}: it was not given, and is hereby disclosed"
-            if settings.n_rows is None
-            else f"n_rows, {rows}",
-            "whether delta is at least 1 over the number of rows",
-            *settings.disclosed,
-        )
         halved = purse.regime.n_rows < self.n_rows_
-        return PrivacyStatement.of(
+        return self._account(
             settings.budget,
-            purse.accountant,
-            public=public,
-            arithmetic=EXACT,
+            purse,
+            n_rows=settings.n_rows,
+            disclosed=settings.disclosed,
             composition=IN_HALVES if halved else COMPOSITION,
         )
 
@@ -397,50 +357,9 @@ def _optional(checked: Any, name: str, value: Any) -> Any:
 
 
 def _for_rows(settings: Settings, rows: RowSource) -> Settings:
-    """Return the settings as these rows allow them: what is sparse is not centred."""
-    if not rows.keeps_zero:
-        return replace(settings, disclosed=rows.disclosed)
-    if settings.standardize is True:
-        raise ValueError(
-            "standardize=True would centre the features, and sparse rows would be sparse no more; "
-            "use standardize=False, and declare bounds that fit."
-        )
-    return replace(settings, standardize=False, disclosed=rows.disclosed)
-
-
-def _purse(settings: Settings, noise: Noise, rows: RowSource) -> Purse:
-    """Return the whole budget for one unit; the rules see what of it one row may cost."""
-    limit, k = ZCDP.within(settings.budget), settings.rows_per_unit
-    regime = rules.Regime(settings.n_rows or rows.n_rows, rows.n_features, float(limit / k**2))
-    return Purse(Accountant(noise, limit=limit, rows_per_unit=k), limit, regime)
-
-
-def _feature_bounds(settings: Settings, purse: Purse, rows: RowSource, public: Array) -> Array:
-    """Return the features' bounds: as declared, or tightened."""
-    declared = settings.choices.row_norm is not None and settings.standardize == "auto"
-    if declared or not settings.standardize:
-        return public
-    return bounds.tightened(purse, rows, public, always=settings.standardize != "auto")
-
-
-def _task(settings: Settings, purse: Purse, design: ExactDesign, deviation: float) -> Task:
-    return Task(purse, design, deviation, _release_spread(purse, design), settings.choices)
-
-
-def _release_spread(purse: Purse, design: ExactDesign) -> float:
-    """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row."""
-    if not rules.finds_spread(purse.regime):
-        return rules.UNKNOWN_SPREAD
-    d = purse.regime.n_features
-    total = whole_sum(design.column_squares()[:d])
-    noisy, _ = purse.release_sum(
-        total,
-        most=d * UNITS,
-        bound=1.0,
-        cost=purse.share(rules.SPREAD_SHARE),
-        purpose="the features' mean square",
-    )
-    return rules.spread_of(noisy, purse.regime.n_rows)
+    """Return the settings as these rows allow them."""
+    standardize = standardize_for(rows, settings.standardize)
+    return replace(settings, standardize=standardize, disclosed=rows.disclosed)
 
 
 def _best_solver(task: Task) -> str:

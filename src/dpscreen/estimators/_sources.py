@@ -12,6 +12,7 @@ from dpscreen.estimators import _checks as check
 from dpscreen.estimators._rows import ArrayRows, RowSource
 from dpscreen.estimators._sparse_rows import is_sparse, sparse_rows
 from dpscreen.estimators._streamed import MappedArrays, StreamedRows
+from dpscreen.regression.lattice import MOST_ROWS
 
 Array = NDArray[np.float64]
 
@@ -21,6 +22,13 @@ STREAMED_BYTES = 2**28
 
 def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     """Return X and y as private rows, or say what is wrong without quoting them."""
+    rows = _rows(estimator, X, y)
+    if rows.n_rows > MOST_ROWS:
+        raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
+    return rows
+
+
+def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     if isinstance(X, StreamedRows):
         if y is not None:
             raise ValueError("rows from a file bring their target along; y must be None.")

@@ -91,7 +91,9 @@ class SparseRows(RowSource):
 
 def sparse_rows(estimator: BaseEstimator, X: Any, y: Any) -> SparseRows:
     """Return X and y as sparse rows, or say what is wrong without quoting them."""
-    return SparseRows(*check.sparse_rows_and_target(estimator, X, _matrix(X), y))
+    rows, target = check.sparse_rows_and_target(estimator, X, _matrix(X), y)
+    # Malformed indices are found here, before anything is booked.
+    return SparseRows(without_duplicates(rows), target)
 
 
 def sparse_alone(estimator: BaseEstimator, X: Any) -> Any:

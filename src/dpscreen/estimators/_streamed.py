@@ -24,6 +24,9 @@ Flags = NDArray[np.bool_]
 T = TypeVar("T")
 
 ROWS_PER_CHUNK = 2**16
+NOT_FINITE = (
+    "Input X or y contains NaN or infinity. Fill it by a rule that does not look at the data."
+)
 AHEAD = 2
 """How many chunks are read ahead of the one that is being worked on."""
 
@@ -172,17 +175,18 @@ class MappedArrays:
         """Yield rows as float64 copies, so that no page of the map stays in use."""
         chosen = slice(None) if features is None else list(features)
         for first in range(0, len(self.X), ROWS_PER_CHUNK):
-            yield np.array(self.X[first : first + ROWS_PER_CHUNK, chosen], dtype=np.float64)
+            chunk = np.array(self.X[first : first + ROWS_PER_CHUNK, chosen], dtype=np.float64)
+            if not np.isfinite(chunk).all():  # in every pass: the file may change below the map
+                raise ValueError(NOT_FINITE)
+            yield chunk
 
     def target(self) -> Array:
         """Return the target, once every number has been looked over."""
         target = np.array(self.y, dtype=np.float64)
-        for values in (target, *self.chunks(None)):
-            if not np.isfinite(values).all():
-                raise ValueError(
-                    "Input X or y contains NaN or infinity. Fill it by a rule that does not look "
-                    "at the data."
-                )
+        if not np.isfinite(target).all():
+            raise ValueError(NOT_FINITE)
+        for _ in self.chunks(None):
+            pass
         return target
 
     def unchanged(self) -> bool:

@@ -7,27 +7,21 @@ that only the method differs. Each has one public rule for every setting (docs/p
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from dpscreen.estimators import _checks as check
 from dpscreen.estimators import _peer_solvers as solvers
-from dpscreen.estimators import _private_lasso_rules as rules
-from dpscreen.estimators._base import PrivateLinearModel, noise_source, warn_of_weak_delta
-from dpscreen.estimators._private import EXACT
-from dpscreen.estimators._private_lasso_bounds import place_target, tightened
-from dpscreen.estimators._private_lasso_purse import Purse
+from dpscreen.estimators._base import noise_source, warn_of_weak_delta
+from dpscreen.estimators._paid import PaidModel, paid_task, purse_for, standardize_for
 from dpscreen.estimators._private_lasso_task import Choices, Solution, Task
-from dpscreen.estimators._rows import RowSource
 from dpscreen.estimators._sources import private_rows
-from dpscreen.estimators._units import PublicUnits
-from dpscreen.privacy import ZCDP, Accountant, Budget, Noise, PrivacyStatement
+from dpscreen.privacy import Budget
 from dpscreen.privacy.ledger import reserve
-from dpscreen.regression.lattice import UNITS, ExactDesign
 
 __all__ = ["AdaSSP", "NoisyIHT", "PrivateGCD", "PrivateSIS"]
 
@@ -44,7 +38,7 @@ class Settings:
     n_rows: int | None
 
 
-class Peer(PrivateLinearModel):
+class Peer(PaidModel):
     """What the peers share: parameters, paid estimates of scale, fit, predict and the statement.
 
     Parameters
@@ -88,11 +82,6 @@ class Peer(PrivateLinearModel):
         As in every scikit-learn estimator.
     """
 
-    feature_bounds_: Array
-    target_bounds_: Array
-    scale_: float
-    n_rows_: int
-
     _solve: Callable[[Task], Solution]
 
     def __init__(
@@ -118,7 +107,7 @@ class Peer(PrivateLinearModel):
         self.n_rows = n_rows
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, ledger: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, ledger: Any = None) -> Self:
         """Fit the model, spending the whole budget.
 
         Parameters
@@ -139,35 +128,20 @@ class Peer(PrivateLinearModel):
         with check.refit(self):
             settings = self._settings()
             noise = noise_source(self.random_state)
-            rows = private_rows(self, X, y)
-            public = self._public_bounds()
-            warn_of_weak_delta(settings.budget.delta, rows.n_rows)
-            purse = _purse(settings, noise, rows)
-            reserve(ledger, purse.limit, purpose=type(self).__name__)
-            self.n_rows_ = purse.regime.n_rows
-            task, units = _task(settings, purse, rows, public)
-            self._release(self._solve(task), units)
-            self.privacy_ = self._statement(settings, purse)
+            with closing(private_rows(self, X, y)) as rows:
+                features, target = self._public_bounds()
+                pairs = rows.usable_bounds(features), target
+                standardize = standardize_for(rows, settings.standardize)
+                warn_of_weak_delta(settings.budget.delta, rows.n_rows)
+                purse = purse_for(settings.budget, noise, rows, n_rows=settings.n_rows)
+                reserve(ledger, purse.limit, purpose=type(self).__name__)
+                self.n_rows_ = purse.regime.n_rows
+                task, units = paid_task(purse, rows, pairs, settings.choices, standardize)
+                self._release(self._solve(task), units)
+                self.privacy_ = self._account(
+                    settings.budget, purse, n_rows=settings.n_rows, disclosed=rows.disclosed
+                )
         return self
-
-    def predict(self, X: Any) -> Array:
-        """Predict the target for each row of X.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Rows to predict for, in the units of the rows that were fitted. They are clipped to
-            `feature_bounds_`, as those were.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The clipped rows @ coef_ + intercept_.
-        """
-        check_is_fitted(self)
-        low, high = self.feature_bounds_.T
-        rows = np.clip(check.rows_alone(self, X), low, high)
-        return np.asarray(rows @ self.coef_ + self.intercept_, dtype=np.float64)
 
     def _settings(self) -> Settings:
         row_norm = None if self.row_norm is None else check.size("row_norm", self.row_norm)
@@ -179,67 +153,6 @@ class Peer(PrivateLinearModel):
             self.standardize,
             None if self.n_rows is None else check.whole("n_rows", self.n_rows),
         )
-
-    def _release(self, solution: Solution, units: PublicUnits) -> None:
-        self.coef_, self.intercept_ = units.in_users_units(solution.weights)
-        self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds
-        self.scale_ = solution.deviation
-        self.n_iter_ = solution.n_iter
-
-    def _statement(self, settings: Settings, purse: Purse) -> PrivacyStatement:
-        rows = f"{self.n_rows_}, on which the rules rest"
-        public = (
-            "all parameters, the bounds of the features and the target among them",
-            f"the columns and their number, {self.n_features_in_}",
-            f"the number of rows, {rows}: it was not given, and is hereby disclosed"
-            if settings.n_rows is None
-            else f"n_rows, {rows}",
-            "whether delta is at least 1 over the number of rows",
-        )
-        return PrivacyStatement.of(
-            settings.budget, purse.accountant, public=public, arithmetic=EXACT
-        )
-
-
-def _purse(settings: Settings, noise: Noise, rows: RowSource) -> Purse:
-    limit = ZCDP.within(settings.budget)
-    regime = rules.Regime(settings.n_rows or rows.n_rows, rows.n_features, float(limit))
-    return Purse(Accountant(noise, limit=limit), limit, regime)
-
-
-def _task(
-    settings: Settings, purse: Purse, rows: RowSource, public: tuple[Array, Array]
-) -> tuple[Task, PublicUnits]:
-    """Release bounds, deviation and spread as PrivateLasso does; put the rows on the lattice."""
-    place = place_target(purse, rows, public[1])
-    features = _feature_bounds(settings, purse, rows, public[0])
-    units = PublicUnits(features, place.bounds, constant=settings.choices.intercept)
-    design = rows.lattice(units)
-    spread = _release_spread(purse, design)
-    return Task(purse, design, place.deviation, spread, settings.choices), units
-
-
-def _feature_bounds(settings: Settings, purse: Purse, rows: RowSource, public: Array) -> Array:
-    declared = settings.choices.row_norm is not None and settings.standardize == "auto"
-    if declared or not settings.standardize:
-        return public
-    return tightened(purse, rows, public, always=settings.standardize != "auto")
-
-
-def _release_spread(purse: Purse, design: ExactDesign) -> float:
-    """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row."""
-    if not rules.finds_spread(purse.regime):
-        return rules.UNKNOWN_SPREAD
-    d = purse.regime.n_features
-    total = sum(int(square) for square in design.column_squares()[:d])
-    noisy, _ = purse.release_sum(
-        total,
-        most=d * UNITS,
-        bound=1.0,
-        cost=purse.share(rules.SPREAD_SHARE),
-        purpose="the features' mean square",
-    )
-    return rules.spread_of(noisy, purse.regime.n_rows)
 
 
 class AdaSSP(Peer):

@@ -74,8 +74,11 @@ def fitted_levels(fit, scale, levels_per_unit, most, out):
 
 @numba.njit(inline="always")
 def in_units(value, low, high, middle, half):
-    """Return a cell, clipped to its bounds, in units in which they are −1 and 1."""
-    return (min(max(value, low), high) - middle) / half
+    """Return a cell, clipped to its bounds, in units in which they are −1 and 1.
+
+    In this order a NaN is clipped too: what follows may use the result as an index.
+    """
+    return (min(max(low, value), high) - middle) / half
 
 
 TILE = 256
@@ -102,7 +105,7 @@ def uniform_cells(X, low, high, origin, per_unit, out):
             size = fill_tile(tile, X, j, first, low, high)
             for i in range(size):
                 place = np.floor((tile[i] - origin[j]) * per_unit) + 1
-                out[j, np.int64(min(max(place, 0.0), last))] += 1
+                out[j, np.int64(min(max(0.0, place), last))] += 1
 
 
 @compiled
@@ -144,4 +147,4 @@ def to_lattice(X, low, high, levels, out):
         for j in range(X.shape[1]):
             size = fill_tile(tile, X, j, first, low, high)
             for i in range(size):
-                out[j, first + i] = np.int16(np.trunc(min(max(tile[i], -1.0), 1.0) * levels))
+                out[j, first + i] = np.int16(np.trunc(min(max(-1.0, tile[i]), 1.0) * levels))

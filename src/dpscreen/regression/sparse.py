@@ -36,6 +36,7 @@ Starts = NDArray[np.uint64]
 Narrow = NDArray[np.int16]
 
 MOST_COLUMNS = 2**31 - 2
+MALFORMED = "the sparse matrix is malformed: it has indices outside its shape."
 _BLOCK = 2**18
 _TILE = 2**16
 # A step that changes more than this part of the nonzeros sums them all up again: by column they are
@@ -63,7 +64,12 @@ class Packed(NamedTuple):
 
 
 class SparseLatticeDesign:
-    """Nonzeros by row and by column, a target, and maybe a constant as the last column."""
+    """Nonzeros by row and by column, a target, and maybe a constant as the last column.
+
+    `constant_level` is what the constant's cells are, in sums.
+    """
+
+    constant_level = LEVELS
 
     def __init__(
         self, rows: Packed, target: Array, *, n_columns: int, constant: bool = False
@@ -122,7 +128,7 @@ class SparseLatticeDesign:
         """Return Σ_i levels_i k_ij for every feature."""
         out = np.empty(self.n_features, dtype=np.int64)
         self.feature_sums(levels, out[: self.n_columns])
-        out[self.n_columns :] = LEVELS * int(levels.sum(dtype=np.int64))
+        out[self.n_columns :] = self.constant_level * int(levels.sum(dtype=np.int64))
         return out
 
     def feature_sums(self, levels: Narrow, out: Integers) -> None:
@@ -145,7 +151,7 @@ class SparseLatticeDesign:
             job.result()
 
     def capped(self, reach: int) -> SparseLatticeDesign:
-        """Return the rows with every cell but the constant's clipped to ±reach."""
+        """Return the rows with every cell clipped to ±reach, in whole numbers of 1/2^14."""
         if reach >= LEVELS:
             return self
         if self._capped is None or self._capped[0] != reach:
@@ -153,6 +159,7 @@ class SparseLatticeDesign:
             rows = Packed(starts, indices, np.clip(values, np.int16(-reach), np.int16(reach)))
             columns, constant = self.n_columns, self.constant
             design = SparseLatticeDesign(rows, self.target, n_columns=columns, constant=constant)
+            design.constant_level = reach
             self._capped = (reach, design)
         return self._capped[1]
 
@@ -222,7 +229,7 @@ class SparsePoint(LatticePoint):
             return kept.index
         if not len(allowed) or allowed[-1] < n_columns:
             return kept.sums[allowed]
-        constant = LEVELS * int(kept.levels.sum(dtype=np.int64))
+        constant = kept.design.constant_level * int(kept.levels.sum(dtype=np.int64))
         return np.append(kept.sums[allowed[:-1]], constant)
 
     def _current(self, clip: float, reach: int) -> KeptSums:
@@ -290,12 +297,20 @@ def without_duplicates(X: Any) -> Any:
     """Return the matrix by rows, duplicates added up; one that is so already is not copied."""
     if X.format == "csc":
         _increases(X, X.shape[0])  # or converting it might read where it must not
+    if X.format == "coo":
+        _refuse_outside(X)
     rows = X.tocsr()
     if not _increases(rows, X.shape[1]):
         rows = rows.copy() if rows is X else rows
         rows.has_sorted_indices = rows.has_canonical_format = False
         rows.sum_duplicates()
     return rows
+
+
+def _refuse_outside(X: Any) -> None:
+    for places, size in zip(X.coords, X.shape, strict=True):
+        if len(places) and not 0 <= int(places.min()) <= int(places.max()) < size:
+            raise ValueError(MALFORMED)
 
 
 def _increases(X: Any, n_indices: int) -> bool:
@@ -307,7 +322,7 @@ def _increases(X: Any, n_indices: int) -> bool:
 
     found = kernels.order_of(X.indptr, X.indices, min(len(X.indices), len(X.data)), n_indices)
     if found == kernels.OUTSIDE:
-        raise ValueError("the sparse matrix is malformed: it has indices outside its shape.")
+        raise ValueError(MALFORMED)
     return bool(found == kernels.INCREASING)
 
 
