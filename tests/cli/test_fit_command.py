@@ -111,7 +111,8 @@ def test_a_model_a_summary_and_a_page(place):
     page = (place / "report.html").read_text(encoding="utf-8")
     assert "A private model of <bdi>cost</bdi>" in page
     (booked,) = PrivacyLedger(place / "budget.db").entries()
-    assert (booked.purpose, booked.detail) == ("the yearly report", "PrivateLasso")
+    assert booked.purpose == "the yearly report"
+    assert (booked.detail, booked.unit) == ("PrivateLasso [unit: one row]", "one row")
     assert f"ρ {PrivacyLedger(place / 'budget.db').document()['remaining']['rho']:g}" in page
 
     for text in (done.stdout, done.stderr, page, (place / "model.json").read_text()):
@@ -154,6 +155,45 @@ def test_a_unit_is_named_in_the_statement(place):
     statement = dpscreen.load("model.json").privacy_
     assert statement.rows_per_unit == 2
     assert "'patient' (at most 2 rows)" in statement.neighbours
+    assert "rows without one left out" in statement.preprocessing
+    assert "disclosed" not in done.stderr
+    assert not statement.rows_disclosed
+
+
+@pytest.mark.parametrize(
+    ("block", "told"),
+    [
+        ({}, "can then tell by counting whether a row is in the data"),
+        (
+            {"unit": "patient", "rows_per_unit": 1},
+            "number of values of 'patient' that are used",
+        ),
+        ({"unit": "patient", "rows_per_unit": 2}, "is in the data, and with how many rows."),
+    ],
+)
+def test_that_the_number_of_rows_will_be_disclosed_is_said_before(place, block, told):
+    write_schema(place, **block)
+    assert told in " ".join(fit("--dry-run").stdout.split())
+    done = fit("-o", "model.json")
+    assert done.exit_code == 0, done.stderr
+    assert "Note: the number of rows will be disclosed" in done.stderr
+    assert told in done.stderr
+    model = dpscreen.load("model.json")
+    assert model.privacy_.rows_disclosed
+    assert "What it holds is protected: for changing one" in " ".join(done.stdout.split())
+    assert "they need only count" in model.explain()
+
+
+def test_a_ledger_for_rows_takes_no_fit_for_patients(place):
+    assert fit("-o", "first.json", "--ledger", "budget.db").exit_code == 0
+    before = spent(place)
+    write_schema(place, unit="patient", rows_per_unit=2)
+    for arguments in (("-o", "model.json"), ("--dry-run",)):
+        done = fit(*arguments, "--ledger", "budget.db")
+        assert done.exit_code == 1
+        assert "counts for 'one row', and this cost is for" in done.stderr
+    assert spent(place) == before
+    assert not (place / "model.json").exists()
 
 
 def test_compressed_and_parquet_files_are_read(place):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -95,6 +96,16 @@ def test_predictions_in_a_file(tmp_path):
     assert "exists already" in done.stderr
     assert predict("model.json", "new.csv", "-o", tmp_path / "out.csv", "--force").exit_code == 0
     assert [one.name for one in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_a_planted_link_is_not_followed(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / f".out.csv.{os.getpid()}.tmp").symlink_to(victim)
+    (tmp_path / "out.csv").symlink_to(victim)
+    assert predict("model.json", "new.csv", "-o", tmp_path / "out.csv", "--force").exit_code == 0
+    assert victim.read_text() == "mine"
+    assert not (tmp_path / "out.csv").is_symlink()
 
 
 @pytest.mark.parametrize(

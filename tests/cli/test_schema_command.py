@@ -10,6 +10,9 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
+
+from dpscreen.cli.app import dpscreen as app
 
 MAIN = "from dpscreen.cli.schema import command; command(prog_name='dpscreen schema')"
 DATA = "age;who;cost\n34;Zebedee;5\n"
@@ -142,3 +145,30 @@ def test_help_teaches_by_example(folder):
         assert done.returncode == 0
         assert "Examples:" in done.stdout
     assert dpscreen_schema("chek", cwd=folder).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (("shema",), "'schema'"),
+        (("schema", "chek", "--json"), "'schema check'"),
+        (("ledger", "crate"), "'ledger create'"),
+        (("datasets", "lst"), "'datasets list'"),
+    ],
+)
+def test_a_typo_is_guessed_in_every_group(typed, meant):
+    done = CliRunner().invoke(app, typed)
+    assert done.exit_code == 2
+    assert f"Did you mean {meant}?" in done.stderr
+
+
+def test_what_resembles_nothing_is_told_without_a_guess():
+    done = CliRunner().invoke(app, ["schema", "zzz"])
+    assert done.exit_code == 2
+    assert "Did you mean" not in done.stderr
+
+
+def test_a_table_without_a_header_is_told_in_a_clean_sentence(folder):
+    (folder / "data.csv").write_text("34;Zebedee;5\n")
+    done = dpscreen_schema("check", "filled.json", "--data", "data.csv", cwd=folder)
+    assert "does its first line hold the names?\n" in done.stdout

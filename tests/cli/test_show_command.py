@@ -61,7 +61,7 @@ def test_as_json(files):
 
 def test_for_a_manager(files):
     done = show(files / "model.json", "--explain")
-    assert "can become at most 73 % sure" in " ".join(done.stdout.split())
+    assert "can become at most 89.3 % sure" in " ".join(done.stdout.split())
     assert max(map(len, done.stdout.splitlines())) <= 88
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpscreen.data.dummy import as_csv, simulate_table
+from dpscreen.data import dummy as dummies
+from dpscreen.data.dummy import csv_parts, simulate_table, write_parquet
 from dpscreen.data.schema import TableSchema, load_schema
 from dpscreen.data.tables import read_rows
 
@@ -93,7 +95,7 @@ def test_there_is_a_signal_to_be_found():
     assert set(dummy.effects) <= set(schema.feature_names)
 
 
-@given(st.integers(0, 2**32), st.integers(1, 40), st.floats(0, 1))
+@given(st.integers(0, 2**32), st.integers(0, 40), st.floats(0, 1))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_cell_lies_within_the_schema(tmp_path, seed, n_rows, missing):
     schema = TableSchema.from_dict(SCHEMA)
@@ -103,8 +105,43 @@ def test_every_cell_lies_within_the_schema(tmp_path, seed, n_rows, missing):
     assert all(cell is None or 0 <= cell <= 500 for cell in columns["cost"])
     assert set(columns["grade"]) <= {1, 2, 3, None}
     assert None not in columns["who"]
-    (tmp_path / "dummy.csv").write_bytes(as_csv(dummy, schema))
+    (tmp_path / "dummy.csv").write_bytes(b"".join(csv_parts([dummy], schema)))
     assert np.array_equal(read_rows(tmp_path / "dummy.csv", schema).X, schema.encode(dummy.table).X)
+
+
+def test_a_table_is_drawn_and_written_in_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(dummies, "ROWS_TOGETHER", 7)
+    given_ = json.loads(json.dumps(SCHEMA))
+    given_["fields"][2] = {"name": "grade", "type": "number", "constraints": {"enum": [1, 2.5]}}
+    schema = TableSchema.from_dict(given_)
+    drawn = [
+        dummies.simulate_parts(schema, 50, rng=np.random.default_rng(4), missing=0.2)
+        for _ in range(2)
+    ]
+    whole = simulate_table(schema, 50, rng=np.random.default_rng(4), missing=0.2)
+    (tmp_path / "dummy.csv").write_bytes(b"".join(csv_parts(drawn[0], schema)))
+    write_parquet(drawn[1], tmp_path / "dummy.parquet")
+    assert pq.read_table(tmp_path / "dummy.parquet").equals(whole.table)
+    want = schema.encode(whole.table)
+    for form in ("csv", "parquet"):
+        found = read_rows(tmp_path / f"dummy.{form}", schema)
+        assert np.array_equal(found.X, want.X)
+        assert np.array_equal(found.y, want.y)
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(dummies, "ROWS_TOGETHER", 1000)
+    schema = TableSchema.from_dict(SCHEMA)
+    peaks = []
+    for n_rows in (1000, 1000, 20_000):  # the first loads libraries
+        tracemalloc.start()
+        for _ in csv_parts(
+            dummies.simulate_parts(schema, n_rows, rng=np.random.default_rng(1)), schema
+        ):
+            pass
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 2 * peaks[1]
 
 
 @pytest.mark.parametrize(

@@ -58,11 +58,12 @@ def expected(rows) -> tuple[np.ndarray, np.ndarray]:
     """Encode rows of text by SCHEMA, one cell at a time."""
     features, target, seen = [], [], {}
     for age, smoker, income, grade, member, cost, who in rows:
-        name = "" if who in SCHEMA.missing_values else who.strip(" \t\r\n\v\f")
+        name = who.strip(" \t\r\n\v\f")
         seen[name] = seen.get(name, 0) + 1
-        if seen[name] > 2:
+        if seen[name] > 2 or name in SCHEMA.missing_values:
             continue
-        level = "no" if smoker in SCHEMA.missing_values else smoker.strip(" \t\r\n\v\f")
+        level = smoker.strip(" \t\r\n\v\f")
+        level = "no" if level in SCHEMA.missing_values else level
         features.append(
             [
                 number(age, 0, 100, 50.0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gc
 import gzip
+import math
 import tracemalloc
 
 import numpy as np
@@ -20,6 +21,7 @@ from table_oracle import NAMES, SCHEMA, as_csv, described, expected, make_schema
 
 from dpscreen.data import tables_csv
 from dpscreen.data.schema import SchemaProblem, TableSchema
+from dpscreen.data.schema_transforms import TRANSFORMS
 from dpscreen.data.tables import TableProblem, read_features, read_rows, stream_rows
 from dpscreen.data.tables_growing import Growing
 
@@ -157,6 +159,69 @@ def test_decimal_commas_are_declared(write):
     place = schema.feature_names.index("income")
     found = np.exp(read_rows(write(as_csv(rows, delimiter=";")), schema).X[:, place])
     np.testing.assert_allclose(found, [12.5, 1000, 1000, 7])
+
+
+COMMAS = (
+    ("12,5", 12.5),
+    ("9,99", None),
+    (" 9,99 ", None),
+    ("9,990", None),
+    ("9.99", None),
+    ("8,5", 8.5),
+    ("10", 10),
+    ("-99", None),
+    ("x", None),
+)
+
+
+@pytest.mark.parametrize("n_last", range(1, len(COMMAS) + 1))  # other cells decide how to parse
+def test_missing_values_are_compared_as_declared(write, n_last):
+    given_ = described(**ROW_IS_UNIT, transform={})
+    given_["fields"][2]["decimalChar"] = ","
+    given_["missingValues"] = ["", "9,99", "1_0", "8.5", "-99", "\u0667"]
+    schema = TableSchema.from_dict(given_)
+    place = schema.feature_names.index("income")
+    rows = [(*ROWS[0][:2], text, *ROWS[0][3:]) for text, _ in COMMAS[:n_last]]
+    want = [schema.fill_of("income") if value is None else value for _, value in COMMAS[:n_last]]
+    assert read_rows(write(as_csv(rows, delimiter=";")), schema).X[:, place].tolist() == want
+
+
+def test_stored_numbers_are_compared_in_both_spellings():
+    given_ = described(**ROW_IS_UNIT, transform={})
+    given_["fields"][2]["decimalChar"] = ","
+    given_["missingValues"] = ["9,99", "8.5", "1_0", "\u0667"]
+    schema = TableSchema.from_dict(given_)
+    place = schema.feature_names.index("income")
+    frame = pd.DataFrame([ROWS[0]] * 5, columns=list(NAMES)).assign(income=[9.99, 8.5, 10, 7, 2])
+    middle = schema.fill_of("income")
+    assert schema.encode(frame).X[:, place].tolist() == [middle, middle, 10, 7, 2]
+
+
+@pytest.mark.parametrize(
+    ("word", "scalar"), [("log", math.log), ("log1p", math.log1p), ("sqrt", math.sqrt)]
+)
+def test_a_transform_looks_at_one_cell_alone_to_the_last_bit(word, scalar):
+    apply = TRANSFORMS[word].apply
+    rng = np.random.default_rng(5)
+    values = np.concatenate([rng.uniform(1e-3, 3, 3000), np.exp(rng.uniform(-700, 700, 3000))])
+    want = np.array([scalar(value) for value in values])
+    assert [apply(values[i : i + 1])[0] for i in range(0, 6000, 40)] == want[::40].tolist()
+    for start in range(9):
+        for stride in (1, 2, 3, -1):
+            assert np.array_equal(apply(values[start::stride]), want[start::stride])
+            assert np.array_equal(apply(values[start:77][::stride]), want[start:77][::stride])
+    assert np.isnan(apply(np.array([np.nan, 1.0]))[0])
+
+
+@given(st.lists(st.tuples(*[CELLS] * 7), min_size=1, max_size=12), st.data())
+@settings(max_examples=60)
+def test_a_row_does_not_depend_on_the_others_to_the_last_bit(rows, data):
+    schema = make_schema(**ROW_IS_UNIT)
+    place = data.draw(st.integers(0, len(rows) - 1))
+    frame = pd.DataFrame(rows, columns=list(NAMES), dtype=object)
+    whole, alone = schema.encode(frame), schema.encode(frame.iloc[[place]])
+    assert whole.X[place].tobytes() == alone.X[0].tobytes()
+    assert whole.y[place] == alone.y[0]
 
 
 def test_a_choice_of_columns(write):
@@ -421,7 +486,7 @@ REFUSED = {
         as_csv([(*row, "1") for row in ROWS], names=(*NAMES, "more")),
         "does not know the name of column 8",
     ),
-    "no header": (GOOD[len(as_csv([])) :], "does its first line hold the names"),
+    "no header": (GOOD[len(as_csv([])) :], r"does its first line hold the names\?$"),
     "open quote in the header": (GOOD.replace(b"age", b'"age', 1), "first line .* quote"),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from scipy import stats
 
 from dpscreen import PrivateLasso
 from dpscreen.estimators._explain import chance_of_failure, explanation_of, posterior
-from dpscreen.estimators._text import percent
+from dpscreen.privacy import ZCDP
+from dpscreen.privacy.rounding import percent_at_most, rounded_up
 
 shares = st.floats(1e-6, 1 - 1e-6)
 
@@ -61,22 +63,62 @@ def test_every_model_explains_itself_in_one_paragraph(kind):
     assert "\n" not in text
     assert "NOT protected: " in text
     assert text.startswith("THIS MODEL IS NOT PRIVATE") == (not statement.holds)
-    sure = posterior(0.5, statement.epsilon)
-    assert (f"become at most {percent(sure)} sure" in text) == (kind != "published")
+    if statement.rho is None:
+        assert "become at most" not in text
+        return
+    counted = statement.rows_disclosed
+    epsilon = statement.changing_epsilon if counted else statement.epsilon
+    assert f"become at most {percent_at_most(posterior(0.5, epsilon))} sure" in text
+    chance = chance_of_failure(epsilon, statement.rho * (4 if counted else 1))
+    assert f"except with probability {rounded_up(chance, digits=2)} at most" in text
+    assert ("The number of rows is disclosed" in text) == counted
+    assert ("they need only count" in text) == counted
 
 
 def test_the_numbers_in_it_are_those_of_the_model():
     X, y = table()
-    model = PrivateLasso(**LASSO | {"epsilon": 1.0}).fit(X, y)
+    model = PrivateLasso(**LASSO | {"epsilon": 1.0}, n_rows=2000).fit(X, y)
     text = model.explain()
     assert "someone 50 % sure beforehand that a row is in the data can become" in text
-    assert "at most 73 % sure" in text
-    assert "from 1 % at most to 2.7 %, from 10 % at most to 23 %" in text
-    chance = chance_of_failure(1.0, model.privacy_.rho)
-    assert f"except with probability {chance:.2g} at most" in text
+    assert "at most 73.2 % sure" in text
+    assert "from 1 % at most to 2.7 %, from 10 % at most to 23.2 %" in text
+    assert "except with probability 5.8e-05 at most" in text
+    assert "disclosed" not in text
     first = model.summary().rows[0]
     assert f"{first.feature} (from " in text
     assert f"rises by {2 * first.effect:.3g})" in text
+
+
+def test_who_knows_all_other_rows_and_their_number_knows_who_is_there():
+    # The promise for a row that comes or goes says nothing here; that for a changed row does.
+    X, y = table()
+    model = PrivateLasso(**LASSO | {"epsilon": 1.0}).fit(X, y)
+    text = model.explain()
+    assert "beforehand that a row is in the data" not in text
+    assert "a row is in the data is NOT hidden from someone who knows all the others" in text
+    assert "so epsilon = 2.12 for changing it" in text
+    assert "sure beforehand that it holds this and not that can become at most 89.3 % sure" in text
+    assert "except with probability 3.1e-05 at most" in text
+    assert "whether a row is there, as it can be counted;" in text
+
+
+@given(st.floats(1e-4, 3), st.floats(1e-9, 1e-3), st.floats(0, 1))
+def test_changing_a_row_moves_the_gaussian_mechanism_twice_as_far(rho, delta, prior):
+    # Mean 2ρ·2 and variance 2·4ρ: a change of two sensitivities, the worst case of 4ρ-zCDP.
+    epsilon = ZCDP(Fraction(4 * rho)).epsilon(delta)
+    shift = 2 * math.sqrt(2 * rho)  # in units of the noise, one row moves by √(2ρ)
+    true = stats.norm.sf((epsilon - shift**2 / 2) / shift)
+    assert true <= chance_of_failure(epsilon, 4 * rho)
+    assert posterior(prior, epsilon) <= 1
+
+
+def test_units_that_a_column_tells_apart_have_no_surplus_rows():
+    release = fitted("lasso")._released()
+    named = replace(release, statement=release.statement.for_units_of("id"))
+    text = explanation_of(named)
+    assert "more than 1 row" not in text
+    assert "people with more than one value in the column that tells units apart" in text
+    assert "one value of the column 'id' (at most 1 row) is in the data, and with how" in text
 
 
 def test_units_are_named():
@@ -96,5 +138,5 @@ def test_no_feature_and_a_meaningless_budget():
     nothing = explanation_of(replace(release, coefficients=np.zeros(6), intercept=4.25))
     assert "found no feature, of 6," in nothing
     assert "predicts 4.25 for everyone" in nothing
-    loose = replace(release.statement, epsilon=40.0, rho=30.0)
+    loose = replace(release.statement, epsilon=40.0, rho=30.0, rows_disclosed=False)
     assert "means little" in explanation_of(replace(release, statement=loose))

@@ -143,7 +143,7 @@ def test_a_ledger_is_charged_the_budget_of_the_unit(make, private_class, rows, t
 
 
 def test_the_statement_names_the_unit(rows):
-    statement = PrivateLasso(**LASSO, rows_per_unit=3).fit(*rows).privacy_
+    statement = PrivateLasso(**LASSO, rows_per_unit=3, n_rows=500).fit(*rows).privacy_
     text = " ".join(str(statement).split())
     assert "for adding or removing one unit (at most 3 rows), all arguments" in text
     assert "rows, not people" not in text

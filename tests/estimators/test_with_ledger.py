@@ -6,7 +6,7 @@ import pytest
 from estimator_settings import PUBLIC
 
 from dpscreen import BudgetRefused, PrivacyLedger
-from dpscreen.privacy import ZCDP, Budget
+from dpscreen.privacy import ZCDP, Budget, WrongUnit
 
 
 @pytest.fixture
@@ -25,6 +25,16 @@ def test_a_fit_books_its_cost_and_one_too_many_is_refused(private_class, rows, l
         model.fit(*rows, ledger=ledger.path)
     with pytest.raises(BudgetRefused):
         model.fit(*rows, ledger=ledger.path)
+    assert not hasattr(model, "coef_")
+
+
+def test_a_ledger_is_told_the_unit_and_refuses_another(private_class, rows, ledger):
+    private_class(**PUBLIC).fit(*rows, ledger=ledger)
+    assert [entry.unit for entry in ledger.entries()] == ["one row"]
+    model = private_class(**PUBLIC, rows_per_unit=3)
+    with pytest.raises(WrongUnit, match="at most 3 rows"):
+        model.fit(*rows, ledger=ledger.path)
+    assert len(ledger.entries()) == 1
     assert not hasattr(model, "coef_")
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import re
 import threading
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from dpscreen import __version__
 from dpscreen.privacy import ZCDP, Budget, BudgetExceeded
 from dpscreen.privacy import ledger as ledgers
-from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, Reservation
+from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, Reservation, WrongUnit
 from dpscreen.privacy.ledger_export import affordable_epsilon, as_csv, as_json, document
 from dpscreen.privacy.ledger_records import (
     FINEST_UNIT,
@@ -250,6 +251,96 @@ def test_exports_parse_back(texts):
     assert parts[0] + parts[1] == parts[2]
     assert ledger["spent"]["rho"] >= parts[0]
     assert ledger["remaining"]["rho"] <= parts[1]
+
+
+# --- one kind of unit -----------------------------------------------------------------------------
+
+ROWS, FIVE = "one row", "one unit (at most 5 rows)"
+PEOPLE = "one value of the column 'id' (at most 2 rows)"
+HOMES = "one value of the column 'home' (at most 2 rows)"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "fits"),
+    [
+        (ROWS, ROWS, True),
+        (ROWS, FIVE, False),
+        (ROWS, PEOPLE, False),
+        (FIVE, ROWS, False),
+        (FIVE, FIVE.replace("5", "3"), True),
+        (FIVE, PEOPLE, True),
+        (PEOPLE, FIVE, True),
+        (PEOPLE, PEOPLE.replace("2 rows", "1 row"), True),
+        (PEOPLE, HOMES, False),
+        (PEOPLE, ROWS, False),
+        ("", PEOPLE, True),
+        (PEOPLE, "", True),
+    ],
+)
+def test_a_ledger_counts_for_the_unit_that_was_booked_first(ledger, first, second, fits):
+    ledger.reserve(ledger.total / 4, purpose="one", unit=first)
+    spent = ledger.spent
+    if fits:
+        ledger.check_unit(second)
+        assert ledger.reserve(ledger.total / 4, purpose="two", unit=second).unit == second
+        return
+    for book in (ledger, PrivacyLedger(ledger.path)):
+        with pytest.raises(WrongUnit, match=f"counts for {re.escape(repr(first))}"):
+            book.reserve(ledger.total / 4, purpose="two", unit=second)
+        with pytest.raises(WrongUnit, match="nothing was booked"):
+            book.check_unit(second)
+    assert ledger.spent == spent
+    assert len(ledger.entries()) == 1
+
+
+@pytest.mark.parametrize(
+    ("declared", "unit", "fits"),
+    [
+        ("one row", ROWS, True),
+        ("Rows", ROWS, True),
+        ("one row", FIVE, False),
+        ("one household", ROWS, False),
+        ("one household", FIVE, True),
+        ("one household", PEOPLE, True),
+    ],
+)
+def test_what_the_owner_declared_counts_from_the_start(tmp_path, declared, unit, fits):
+    ledger = make(tmp_path / "budget.db", declared={"unit": declared})
+    assert ledger.unit == declared
+    if fits:
+        ledger.reserve(ledger.total / 4, purpose="one", unit=unit)
+        return
+    with pytest.raises(WrongUnit):
+        ledger.reserve(ledger.total / 4, purpose="one", unit=unit)
+    assert ledger.spent == ZCDP.free()
+
+
+def test_the_column_that_was_booked_makes_a_declared_unit_definite(tmp_path):
+    ledger = make(tmp_path / "budget.db", declared={"unit": "one household"})
+    ledger.reserve(ledger.total / 4, purpose="one", unit=FIVE)
+    ledger.reserve(ledger.total / 4, purpose="two", unit=HOMES)
+    with pytest.raises(WrongUnit, match="'home'"):
+        ledger.reserve(ledger.total / 4, purpose="three", unit=PEOPLE)
+
+
+def test_units_are_listed_and_old_reservations_have_none(ledger):
+    ledger.reserve(ledger.total / 4, purpose="old", detail="before units were told")
+    ledger.reserve(ledger.total / 4, purpose="new", detail="PrivateLasso", unit=PEOPLE)
+    rows = list(csv.DictReader(io.StringIO(ledger.export("csv"), newline="")))
+    assert [row["unit"] for row in rows] == ["", PEOPLE]
+    assert [line["unit"] for line in ledger.document()["reservations"]] == ["", PEOPLE]
+    assert rows[1]["detail"] == f"PrivateLasso [unit: {PEOPLE}]"
+    assert PrivacyLedger(ledger.path).unit == PEOPLE
+
+
+@pytest.mark.parametrize("unit", ["=1+1", "@x", " ", "a\x1b[2J"])
+def test_units_are_text_that_no_spreadsheet_computes(ledger, unit):
+    with pytest.raises(ValueError, match="must"):
+        ledger.reserve(ledger.total / 4, purpose="one", unit=unit)
+    entry = ledger.reserve(ledger.total / 4, purpose="two", detail="[unit: =1+1]")
+    assert entry.unit == ""
+    with pytest.raises(ValueError, match="must not hold"):
+        ledger.reserve(ledger.total / 4, purpose="one", detail="a [unit: b]", unit=ROWS)
 
 
 def test_export_knows_its_forms(ledger):

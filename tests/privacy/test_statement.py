@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import FrozenInstanceError, asdict, fields, replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ from dpscreen.privacy import (
     SeededNoise,
     ThresholdedNoisyMin,
 )
+from dpscreen.privacy.rounding import percent_at_most, rounded_up
+from dpscreen.privacy.statement import DISCLOSED, IN_HALVES
 
 BUDGET = Budget(2.0, 1e-6)
 PUBLIC = ("the bounds", "the columns")
@@ -219,6 +222,13 @@ def test_any_value_in_any_field_is_read_or_refused(name, value):
         ("proven", {"unit": "a\x1b[2J"}, "unit"),
         ("proven", {"epsilon": float("nan")}, "epsilon"),
         ("proven", {"mechanisms": [7]}, "objects"),
+        ("proven, seeded", {"holds": True, "secure_noise": True, "noise": "SEEDED"}, "promise hol"),
+        ("proven", {"rows_per_unit": 2}, "does not fit its rows_per_unit"),
+        ("proven", {"unit": "one person"}, "neighbours do not fit"),
+        ("proven", {"neighbours": "adding or removing one cell"}, "neighbours do not fit"),
+        ("proven", {"rows_disclosed": True}, "neighbours do not fit"),
+        ("proven", {"public": [f"rows: {DISCLOSED}"]}, "number of rows is disclosed"),
+        ("published", {"neighbours": "adding or removing one cell"}, "neighbours do not fit"),
     ],
 )
 def test_a_statement_that_contradicts_itself_is_refused(kind, changed, told):
@@ -231,6 +241,102 @@ def test_a_field_too_few_is_refused():
     del found["timing"]
     with pytest.raises(ValueError, match="timing"):
         PrivacyStatement.from_dict(found)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"name": "noisy max"}, "no proof here"),
+        ({"name": "Gaussian vector"}, "no proof here"),
+        ({"scale": 0.0}, "does not follow"),
+        ({"scale": -1.0}, "right kind"),
+        ({"sensitivity": 0.0}, "does not follow"),
+        ({"sensitivity": -1.5}, "right kind"),
+        ({"purpose": "first half: a step"}, "unless the composition says"),
+    ],
+)
+def test_a_mechanism_that_no_proof_covers_is_refused(changed, told):
+    found = STATEMENTS["proven"].to_dict()
+    found["mechanisms"][0] |= changed
+    with pytest.raises(ValueError, match=told):
+        PrivacyStatement.from_dict(found)
+
+
+def test_halves_cost_the_larger_sum_only_where_coins_split_the_rows():
+    found = STATEMENTS["proven"].to_dict()
+    (record,) = found["mechanisms"]
+    halves = [record | {"purpose": f"{one} half: a step"} for one in ("first", "second")]
+    with pytest.raises(ValueError, match="unless the composition says"):
+        PrivacyStatement.from_dict(found | {"mechanisms": halves})
+    split = PrivacyStatement.from_dict(found | {"mechanisms": halves, "composition": IN_HALVES})
+    assert split.rho == STATEMENTS["proven"].rho
+    assert split.holds
+
+
+# --- a number of rows that is disclosed -----------------------------------------------------------
+
+
+def counted(**changes):
+    budget, limit = Budget(1.0, 1e-6), ZCDP.within(Budget(1.0, 1e-6))
+    accountant = Accountant(SecureNoise(), limit=limit, **changes)
+    k = changes.get("rows_per_unit", 1)
+    step = NoisyMax.of_cost(limit / k**2, sensitivity=1.5)
+    accountant.release(step, np.zeros(3, dtype=np.int64), purpose="a step")
+    return PrivacyStatement.of(budget, accountant, public=PUBLIC, rows_disclosed=True)
+
+
+def test_a_disclosed_number_of_rows_is_said_with_what_it_gives_away():
+    statement = counted()
+    assert statement.changing_rho == 4 * statement.rho
+    assert statement.changing_epsilon == pytest.approx(2.1117, abs=1e-4)
+    text = words(statement)
+    assert "one row, with the disclosed number of rows held fixed, as are all other" in text
+    assert "whoever knows all the others can tell by counting whether a row is in the data" in text
+    assert "for changing one row, epsilon = 2.12, delta = 1e-06." in text  # rounded up
+    again = PrivacyStatement.from_dict(json.loads(json.dumps(statement.to_dict())))
+    assert again == statement
+    assert again.rows_disclosed
+    for silent in STATEMENTS.values():
+        assert not silent.disclosure
+        assert "disclosed" not in str(silent)
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_units_of_a_column_say_what_was_left_out_and_what_is_disclosed(k):
+    statement = counted(rows_per_unit=k).for_units_of("id")
+    assert statement.surplus_left_out
+    assert not statement.of_rows
+    text = words(statement)
+    assert f"of each value of the column 'id' at most {k} row" in text
+    assert "rows without one left out" in text
+    assert "whether a unit is there, and with how many rows" in text
+    assert "rows, not people" not in text
+    assert PrivacyStatement.from_dict(statement.to_dict()) == statement
+    assert not counted(rows_per_unit=k).surplus_left_out
+
+
+# --- bounds are rounded up ------------------------------------------------------------------------
+
+
+@given(st.floats(1e-290, 1e6), st.integers(1, 6))
+def test_a_bound_that_is_printed_is_one(bound, digits):
+    shown = Fraction(rounded_up(bound, digits=digits))
+    written = Fraction(repr(bound))
+    assert written <= shown <= written * (1 + Fraction(1, 10 ** (digits - 1)))
+
+
+@given(st.floats(0, 1))
+def test_a_share_that_is_printed_is_a_bound(share):
+    shown = Fraction(percent_at_most(share).removesuffix(" %")) / 100
+    assert Fraction(repr(share)) <= shown <= 1
+    assert shown - Fraction(share) <= Fraction(1, 1000)
+
+
+def test_what_underflows_is_not_nothing():
+    assert rounded_up(0.0, digits=2) == "1e-300"
+    assert rounded_up(1e-6, digits=2) == "1e-06"
+    assert percent_at_most(1 - 1e-12) == "100 %"
+    assert percent_at_most(0.7310585786300049) == "73.2 %"
 
 
 def test_less_noise_than_the_cost_allows_is_refused():

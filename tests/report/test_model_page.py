@@ -129,7 +129,8 @@ def test_a_secure_model_is_not(expected):
     ).fit(X, y)
     words = Page(render_model_page(model, expected=expected)).words
     assert "Not private" not in words
-    assert "can become at most 73 % sure" in words
+    assert "can become at most 89.3 % sure" in words
+    assert "Number of rows The number of rows is disclosed: whoever knows all the others" in words
     assert "not fitted with inference='split'" in words
     assert "No ledger was used" in words
 
@@ -195,7 +196,19 @@ def test_rows_of_a_unit_are_told_and_simulated(expected):
     assert [row.epsilon for row in several.what_if] == [row.epsilon for row in expected.what_if]
     assert several.plan.rho == pytest.approx(expected.plan.rho / 9, rel=1e-3)
     words = Page(render_model_page(model, expected=several)).words
-    assert "Every unit has at most 3 rows" in words
+    assert "Every unit has at most 3 rows: whoever prepared the rows made sure of it" in words
+    assert "left out" not in words
+
+
+@pytest.mark.parametrize(("k", "told"), [(1, "at most 1 row was used"), (3, "at most 3 rows were")])
+def test_rows_are_said_to_be_left_out_where_a_column_told_units_apart(expected, k, told):
+    model = fitted(rows_per_unit=k)
+    model.privacy_ = model.privacy_.for_units_of("id")
+    words = Page(render_model_page(model, expected=expected)).words
+    assert told in words
+    assert "surplus rows, and rows without a value, were left out" in words
+    assert "Every person is in at most one row" not in words
+    assert "whether a unit is there, and with how many rows" in words
 
 
 def test_half_of_the_rows_is_simulated_where_half_selects():

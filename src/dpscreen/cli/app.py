@@ -7,6 +7,7 @@ refused. Subcommands are imported only when called, so that `dpscreen --help` an
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 from importlib import import_module
 
 import click
@@ -55,16 +56,24 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command, or say which one may have been meant."""
-        close = difflib.get_close_matches(args[0], COMMANDS, n=1)
-        if args[0] not in COMMANDS and close:
-            ctx.fail(f"No such command '{args[0]}'. Did you mean '{close[0]}'?")
-        return super().resolve_command(ctx, args)
+        """Find a command, or say which one may have been meant, here or in the group it names."""
+        _guess(ctx, args[0], COMMANDS)
+        name, command, rest = super().resolve_command(ctx, args)
+        if isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+            _guess(ctx, rest[0], command.list_commands(ctx), f"{name} ")
+        return name, command, rest
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _guess(ctx: click.Context, given: str, known: Collection[str], group: str = "") -> None:
+    """Fail if a word is not known but one like it is."""
+    close = difflib.get_close_matches(given, known, n=1)
+    if given not in known and close:
+        ctx.fail(f"No such command '{group}{given}'. Did you mean '{group}{close[0]}'?")
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -17,6 +17,7 @@ from dpscreen.cli.fit_options import (
     check_budget,
     check_files,
     checked_schema,
+    counted,
     data_failures,
     opened_ledger,
     set_up,
@@ -109,6 +110,8 @@ def command(**options: Any) -> None:
         check_budget(asked, booking)
         return
     check_budget(asked, booking)
+    if asked.rows_public is None:
+        click.echo(f"Note: {counted(schema)}", err=True)
     rows = _read(asked, schema)
     _fit(model, rows, schema, booking)
     del rows

@@ -50,11 +50,12 @@ class Booking:
 
     ledger: PrivacyLedger
     purpose: str
+    unit: str
     booked: bool = field(default=False, init=False)
 
     def reserve(self, cost: ZCDP, *, purpose: str) -> object:
         """Book the cost for good, or raise `BudgetRefused`."""
-        made = self.ledger.reserve(cost, purpose=self.purpose, detail=purpose)
+        made = self.ledger.reserve(cost, purpose=self.purpose, detail=purpose, unit=self.unit)
         self.booked = True
         return made
 
@@ -154,15 +155,38 @@ def set_up(asked: Asked, schema: TableSchema) -> tuple[Any, Order]:
         raise click.UsageError(str(error)) from None
 
 
+def counted(schema: TableSchema) -> str:
+    """Say what a disclosed number of rows gives away (docs/privacy.md, Lemma 19)."""
+    told = "the number of rows will be disclosed, as --rows-public is not given."
+    if schema.unit is None:
+        return (
+            f"{told} Whoever knows all the other rows can then tell by counting whether a row is "
+            "in the data; only what it holds is protected."
+        )
+    about = (
+        f"It is the number of values of {schema.unit!r} that are used"
+        if schema.rows_per_unit == 1
+        else f"It is how many rows the values of {schema.unit!r} have together"
+    )
+    rows = "" if schema.rows_per_unit == 1 else ", and with how many rows"
+    return (
+        f"{told} {about}: whoever knows all the others can tell by counting whether someone is in "
+        f"the data{rows}. Only what those rows hold is protected. Give --rows-public, about right "
+        "and not counted, to hide the rest too."
+    )
+
+
 def opened_ledger(asked: Asked, schema: TableSchema) -> Booking | None:
     """Open the ledger, verified."""
     if asked.ledger_file is None:
         return None
     from dpscreen.privacy.ledger import PrivacyLedger
+    from dpscreen.privacy.statement import unit_of
 
     purpose = _purpose(asked, schema)
+    unit = unit_of(schema.rows_per_unit, column=schema.unit)
     with ledger_failures():
-        return Booking(PrivacyLedger(asked.ledger_file), purpose)
+        return Booking(PrivacyLedger(asked.ledger_file), purpose, unit)
 
 
 def _purpose(asked: Asked, schema: TableSchema) -> str:
@@ -178,13 +202,16 @@ def _purpose(asked: Asked, schema: TableSchema) -> str:
 
 
 def check_budget(asked: Asked, booking: Booking | None) -> None:
-    """Refuse early, with exit code 3, what the ledger would refuse: before any row is read."""
+    """Refuse early what the ledger would refuse, before any row is read: with exit code 3, if the
+    budget does not cover it.
+    """
     if booking is None:
         return
     from dpscreen.privacy import ZCDP, Budget
     from dpscreen.privacy.ledger_export import affordable_epsilon
 
     with ledger_failures():
+        booking.ledger.check_unit(booking.unit)
         remaining, delta = booking.ledger.remaining, booking.ledger.budget.delta
     if ZCDP.within(Budget(asked.epsilon, asked.delta)) > remaining:
         left = affordable_epsilon(remaining, delta)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.fit_options import Asked, Booking
+from dpscreen.cli.fit_options import Asked, Booking, counted
 from dpscreen.cli.ledger import ledger_failures
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NO_ROWS = (
     "What to expect depends on the number of rows. Give --rows-public to see it; without it the "
-    "rows are counted when they are read, and their number is disclosed."
+    "rows are counted when they are read, and "
 )
 
 
@@ -51,6 +51,7 @@ def _plan(
         "unit": "one row" if schema.unit is None else schema.unit,
         "rows_per_unit": schema.rows_per_unit,
         "rows_public": asked.rows_public,
+        "disclosure": None if asked.rows_public else counted(schema),
         "cost": {
             "epsilon": asked.epsilon,
             "delta": asked.delta,
@@ -128,7 +129,7 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     yield f"Writes:   {', '.join(plan['would_write']) or 'nothing, as no output is given'}"
     expected = plan["expected"]
     if expected is None:
-        yield NO_ROWS
+        yield NO_ROWS + plan["disclosure"]
         return
     yield f"Expect:   {expected['words']} {expected['finding']}"
     powers = (f"{one['effect']:g}: {one['power']:.0%}" for one in expected["power"])

@@ -17,7 +17,7 @@ from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
 from dpscreen.privacy.ledger_export import Document
 
 HELP = {"help_option_names": ["-h", "--help"]}
-COLUMNS = ("number", "at", "who", "purpose", "rho", "epsilon")
+COLUMNS = ("number", "at", "who", "purpose", "unit", "rho", "epsilon")
 NUMBERS = {"number", "rho", "epsilon"}
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the whole ledger as JSON.")
 FILE = click.argument("ledger", type=click.Path(path_type=Path))
@@ -90,6 +90,9 @@ def create(
       dpscreen ledger create survey.db --dataset "survey 2024" --epsilon 2 --delta 1e-6
       dpscreen ledger create panel.db --dataset panel --epsilon 1 --delta 1e-7 \\
           --declare unit="one household" --declare version=3
+
+    With unit="one row", or another unit, costs for the other kind are refused; without it, the
+    first booking decides.
     """
     with ledger_failures(), _wrong_usage():
         made = PrivacyLedger.create(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,12 +101,9 @@ def _check_features(model: LoadedModel, schema: Any) -> None:
 
 def _write(lines: Iterator[str], output: Path) -> None:
     """Write whole or not at all."""
-    beside = output.with_name(f".{output.name}.{os.getpid()}.tmp")
+    from dpscreen.report.atomic import write_text
+
     try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.writelines(lines)
-        beside.replace(output)
+        write_text(output, "".join(lines))
     except OSError as error:
         raise click.ClickException(f"Cannot write {output}: {error.strerror}.") from None
-    finally:
-        beside.unlink(missing_ok=True)

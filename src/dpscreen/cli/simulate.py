@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dpscreen.cli import console
 from dpscreen.cli.schema import check_output
+
+if TYPE_CHECKING:
+    from dpscreen.data.dummy import Dummy
+    from dpscreen.data.schema import TableSchema
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -56,39 +62,64 @@ def command(
     if output is not None and output.suffix not in (".csv", ".parquet"):
         raise click.BadParameter("must end in .csv or .parquet.", param_hint="--output")
     check_output(output, force=force)
-    data, effects = _simulated(schema_path, rows, seed, missing, output)
+    schema = _loaded(schema_path)
+    parts = _parts(schema, rows, seed, missing)
     if output is None:
-        click.echo(data, nl=False)
+        _print(parts, schema)
     else:
-        _write(output, data)
+        _write(output, parts, schema)
         click.echo(f"{rows} rows of dummy data written to {output}.", err=True)
-    click.echo(f"Features with a true effect: {', '.join(effects)}.", err=True)
+    click.echo(f"Features with a true effect: {', '.join(_effects(schema))}.", err=True)
 
 
-def _simulated(
-    path: Path, rows: int, seed: int | None, missing: float, output: Path | None
-) -> tuple[bytes, tuple[str, ...]]:
-    import numpy as np
-
-    from dpscreen.data.dummy import as_csv, as_parquet, simulate_table
+def _loaded(path: Path) -> TableSchema:
     from dpscreen.data.schema import SchemaProblem, load_schema
 
     try:
         schema = load_schema(path)
-        dummy = simulate_table(schema, rows, rng=np.random.default_rng(seed), missing=missing)
+        schema.check()
     except SchemaProblem as problem:
         raise click.ClickException(console.sentence(problem)) from None
-    parquet = output is not None and output.suffix == ".parquet"
-    return (as_parquet(dummy) if parquet else as_csv(dummy, schema)), dummy.effects
+    return schema
 
 
-def _write(output: Path, data: bytes) -> None:
-    """Write whole or not at all."""
-    beside = output.with_name(f".{output.name}.{os.getpid()}.tmp")
+def _parts(schema: TableSchema, rows: int, seed: int | None, missing: float) -> Iterator[Dummy]:
+    import numpy as np
+
+    from dpscreen.data.dummy import simulate_parts
+
+    return simulate_parts(schema, rows, rng=np.random.default_rng(seed), missing=missing)
+
+
+def _effects(schema: TableSchema) -> tuple[str, ...]:
+    from dpscreen.data.dummy import effects_of
+
+    return effects_of(schema)
+
+
+def _print(parts: Iterator[Dummy], schema: TableSchema) -> None:
+    from dpscreen.data.dummy import csv_parts
+
+    for data in csv_parts(parts, schema):
+        click.echo(data, nl=False)
+
+
+def _write(output: Path, parts: Iterator[Dummy], schema: TableSchema) -> None:
+    """Write whole or not at all, and meanwhile where nobody else can have put anything."""
     try:
-        beside.write_bytes(data)
-        beside.replace(output)
+        with tempfile.TemporaryDirectory(prefix=".dummy-", dir=output.absolute().parent) as own:
+            beside = Path(own) / output.name
+            _fill(beside, parts, schema)
+            beside.replace(output)
     except OSError as error:
         raise click.ClickException(f"Cannot write {output}: {error.strerror}.") from None
-    finally:
-        beside.unlink(missing_ok=True)
+
+
+def _fill(path: Path, parts: Iterator[Dummy], schema: TableSchema) -> None:
+    from dpscreen.data.dummy import csv_parts, write_parquet
+
+    if path.suffix == ".parquet":
+        write_parquet(parts, path)
+        return
+    with path.open("wb") as file:
+        file.writelines(csv_parts(parts, schema))

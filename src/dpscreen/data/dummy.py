@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpscreen.data.schema import TableSchema
@@ -19,6 +22,7 @@ from dpscreen.data.tables_encode import Encoder
 
 Array = NDArray[np.float64]
 MOST_EFFECTS = 5
+ROWS_TOGETHER = 1 << 16
 _SIGNAL, _NOISE = 0.35, 0.2
 
 
@@ -37,41 +41,74 @@ def simulate_table(
 
     `missing` is the share of cells that are empty, in features and target.
     """
+    parts = list(simulate_parts(schema, n_rows, rng=rng, missing=missing))
+    return Dummy(pa.concat_tables([part.table for part in parts]), parts[0].effects)
+
+
+def simulate_parts(
+    schema: TableSchema, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
+) -> Iterator[Dummy]:
+    """Draw the rows of `simulate_table` some at a time, for tables of any length."""
     schema.check()
-    columns = {field.name: _drawn(schema, field, n_rows, rng) for field in schema.fields}
+    units = max(1, math.ceil(1.5 * n_rows / (schema.rows_per_unit + 1)))
+    starts = range(0, max(1, n_rows), ROWS_TOGETHER)  # a table of no rows is a part, too
+    sizes = (min(ROWS_TOGETHER, n_rows - first) for first in starts)
+    return (_part(schema, size, units, rng, missing) for size in sizes)
+
+
+def _part(
+    schema: TableSchema, n_rows: int, units: int, rng: np.random.Generator, missing: float
+) -> Dummy:
+    columns = {
+        field.name: _unit_ids(field, n_rows, units, rng)
+        if field.name == schema.unit
+        else _drawn(schema, field, n_rows, rng)
+        for field in schema.fields
+    }
     places = _with_effect(len(schema.feature_names))
     columns[schema.target] = _target(schema, pa.table(columns), places, rng)
     for name in (*schema.columns, schema.target):
-        empty = rng.random(n_rows) < missing
-        columns[name] = pa.array(columns[name].to_pylist(), columns[name].type, mask=empty)
-    effects = tuple(schema.feature_names[place] for place in places)
-    return Dummy(pa.table(columns), effects)
+        empty = pa.array(rng.random(n_rows) < missing)
+        columns[name] = pc.if_else(empty, None, columns[name])
+    return Dummy(pa.table(columns), effects_of(schema))
 
 
-def as_csv(dummy: Dummy, schema: TableSchema) -> bytes:
-    """Write a dummy table as the schema's dialect has it."""
-    text = io.StringIO()
-    writer = csv.writer(
-        text, delimiter=schema.delimiter or ",", quotechar=schema.quote, lineterminator="\n"
-    )
-    writer.writerow(dummy.table.column_names)
+def effects_of(schema: TableSchema) -> tuple[str, ...]:
+    """Return the features that have a true effect on the target of a dummy table."""
+    names = schema.feature_names
+    return tuple(names[place] for place in _with_effect(len(names)))
+
+
+def csv_parts(parts: Iterable[Dummy], schema: TableSchema) -> Iterator[bytes]:
+    """Yield the bytes of a table as the schema's dialect has it, the names first."""
+    yield _lines([[field.name for field in schema.fields]], schema)
     empty = "" if "" in schema.missing_values else next(iter(schema.missing_values), "")
-    spelled = [
-        [_spelled(cell, field, empty) for cell in dummy.table.column(field.name).to_pylist()]
-        for field in schema.fields
-    ]
-    writer.writerows(zip(*spelled, strict=True))
+    for part in parts:
+        spelled = [
+            [_spelled(cell, field, empty) for cell in part.table.column(field.name).to_pylist()]
+            for field in schema.fields
+        ]
+        yield _lines(zip(*spelled, strict=True), schema)
+
+
+def _lines(rows: Iterable[Iterable[str]], schema: TableSchema) -> bytes:
+    text = io.StringIO()
+    csv.writer(
+        text, delimiter=schema.delimiter or ",", quotechar=schema.quote, lineterminator="\n"
+    ).writerows(rows)
     return text.getvalue().encode()
 
 
-def as_parquet(dummy: Dummy) -> bytes:
-    """Write a dummy table as Parquet."""
+def write_parquet(parts: Iterable[Dummy], path: Path) -> None:
+    """Write parts of a table into one Parquet file, as they come."""
     import pyarrow.parquet as pq
 
-    sink = pa.BufferOutputStream()
-    pq.write_table(dummy.table, sink)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    rest = iter(parts)
+    first = next(rest)
+    with pq.ParquetWriter(path, first.table.schema) as writer:
+        writer.write_table(first.table)
+        for part in rest:
+            writer.write_table(part.table)
 
 
 def _spelled(cell: object, field: Field, empty: str) -> str:
@@ -86,12 +123,11 @@ def _spelled(cell: object, field: Field, empty: str) -> str:
 
 
 def _drawn(schema: TableSchema, field: Field, n_rows: int, rng: np.random.Generator) -> Any:
-    if field.name == schema.unit:
-        return _unit_ids(schema, field, n_rows, rng)
     if field.is_categorical:
-        levels = field.levels or ()
-        drawn = [levels[place] for place in rng.integers(len(levels), size=n_rows)]
-        return _whole(np.array(drawn)) if field.type == "integer" else pa.array(drawn)
+        kind = np.float64 if field.is_numeric else np.object_
+        levels: NDArray[Any] = np.array(field.levels, dtype=kind)
+        drawn = levels[rng.integers(len(levels), size=n_rows)]
+        return _whole(drawn, levels) if field.type == "integer" else pa.array(drawn)
     if field.type == "boolean":
         return pa.array(rng.random(n_rows) < 0.5)
     if field.is_numeric and field.minimum is not None and field.maximum is not None:
@@ -107,17 +143,17 @@ def _numbers(schema: TableSchema, field: Field, within: Array) -> Any:
     if field.type != "integer":
         return pa.array(np.clip(values, *field.declared_bounds))
     low, high = field.declared_bounds
-    return _whole(np.clip(np.round(values), math.ceil(low), max(math.ceil(low), math.floor(high))))
+    rounded = np.clip(np.round(values), math.ceil(low), max(math.ceil(low), math.floor(high)))
+    return _whole(rounded, np.array([math.ceil(low), high], dtype=np.float64))
 
 
-def _whole(values: Array) -> Any:
-    """Return whole numbers as such, as far as 64 bits hold them."""
-    return pa.array(values.astype(np.int64) if np.abs(values).max(initial=0) < 2**53 else values)
+def _whole(values: Array, declared: Array) -> Any:
+    """Return whole numbers as such, if that holds all that may be drawn: one type for all parts."""
+    return pa.array(values.astype(np.int64) if np.abs(declared).max() < 2**53 else values)
 
 
-def _unit_ids(schema: TableSchema, field: Field, n_rows: int, rng: np.random.Generator) -> Any:
+def _unit_ids(field: Field, n_rows: int, units: int, rng: np.random.Generator) -> Any:
     """Return ids of which some have more rows than are used."""
-    units = max(1, math.ceil(1.5 * n_rows / (schema.rows_per_unit + 1)))
     numbers = rng.integers(1, units + 1, size=n_rows)
     if field.type == "integer":
         return pa.array(numbers)

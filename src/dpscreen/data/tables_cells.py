@@ -19,7 +19,10 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 UNKNOWN, MISSING = -1, -2
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_WHOLE = r"^\+?(-?)0*([0-9]+)(\.0*)?$"
+_WHOLE = r"^(?:\+|(-))?0*([0-9]+)(?:\.0*)?$"
+_BLANKS = " \t\r\n\v\f"
+_EXACT = {pa.float16(): 2.0**11, pa.float32(): 2.0**24, pa.float64(): 2.0**53}
+"""Below this size a float holds one whole number only; above it may stand for several."""
 
 
 def readable(kind: pa.DataType) -> bool:
@@ -38,9 +41,8 @@ def numbers(cells: Any, *, decimal: str = ".", missing: Sequence[str] = ()) -> A
         parsed = pc.cast(cells, pa.float64(), safe=False)
     values = np.array(parsed.to_numpy(zero_copy_only=False), dtype=np.float64)
     values[~np.isfinite(values)] = np.nan
-    for text in missing:
-        if (code := _number(text)) is not None:
-            values[values == code] = np.nan
+    for code in _declared(missing, {decimal} if _is_text(cells.type) else {decimal, "."}):
+        values[values == code] = np.nan
     return values
 
 
@@ -72,13 +74,33 @@ def level_codes(cells: Any, field: Field, missing: Sequence[str] = ()) -> Codes:
 
 def unit_ids(cells: Any, field: Field, missing: Sequence[str] = ()) -> NDArray[np.object_]:
     """Return ids as text: blanks off, whole numbers in one spelling; "" where there is none."""
-    ids = pc.ascii_trim_whitespace(_missing_texts(as_text(cells), missing))
+    ids = pc.ascii_trim_whitespace(_missing_texts(as_text(_exact(_plain(cells))), missing))
     if field.type == "integer":
-        fits = pc.match_substring_regex(ids, _WHOLE)
-        spelled = pc.replace_substring_regex(ids, _WHOLE, r"\1\2")
-        ids = pc.if_else(fits, spelled, "")
+        ids = _missing_texts(_whole(ids), _whole(pa.array(missing, pa.string())).to_pylist())
     texts: NDArray[np.object_] = pc.fill_null(ids, "").to_numpy(zero_copy_only=False)
     return texts
+
+
+def _whole(ids: Any) -> Any:
+    """Return whole numbers in one spelling; "" for what is none."""
+    fits = pc.match_substring_regex(ids, _WHOLE)
+    spelled = pc.replace_substring_regex(ids, _WHOLE, r"\1\2")
+    spelled = pc.if_else(pc.equal(spelled, "-0"), "0", spelled)
+    return pc.if_else(fits, spelled, "")
+
+
+def _exact(cells: Any) -> Any:
+    """Return whole numbers that are stored as floats, as pandas does beside a missing one, as text.
+
+    Floats so large that several whole numbers share one are null: they may be several people's.
+    """
+    if not pa.types.is_floating(cells.type):
+        return cells
+    values = pc.cast(cells, pa.float64())
+    values = pc.if_else(pc.less(pc.abs(values), _EXACT[cells.type]), values, None)  # nor NaN
+    whole = pc.equal(pc.floor(values), values)
+    digits = pc.cast(pc.cast(pc.if_else(whole, values, None), pa.int64()), pa.string())
+    return pc.if_else(whole, digits, pc.cast(values, pa.string()))
 
 
 def as_text(cells: Any) -> Any:
@@ -98,9 +120,11 @@ def _plain(cells: Any) -> Any:
 
 
 def _missing_texts(cells: Any, missing: Sequence[str]) -> Any:
+    """Return cells with null where one is declared as missing, blanks around it or not."""
     if not missing:
         return cells
-    found = pc.is_in(cells, value_set=pa.array(missing, type=cells.type))
+    words = sorted({text.strip(_BLANKS) for text in missing})
+    found = pc.is_in(pc.ascii_trim_whitespace(cells), value_set=pa.array(words, type=cells.type))
     return pc.if_else(found, None, cells) if pc.any(found).as_py() else cells
 
 
@@ -113,14 +137,10 @@ def _index(cells: Any, words: Sequence[str]) -> Codes:
 
 def _parsed(cells: Any, decimal: str, missing: Sequence[str]) -> Any:
     """Return numbers, null where there is none: the quick ways first, which most columns allow."""
-    if decimal != ".":
-        # A point would be a sign between thousands there, and 1.234 is not to become 1234 or 1.234.
-        cells = pc.if_else(pc.match_substring(cells, "."), None, cells)
-        cells = pc.replace_substring(cells, decimal, ".", max_replacements=1)
     ways: tuple[Callable[[], Any], ...] = (
-        lambda: cells,
-        lambda: _missing_texts(cells, missing),
-        lambda: _likely(cells),
+        lambda: _pointed(cells, decimal),
+        lambda: _pointed(_missing_texts(cells, missing), decimal),
+        lambda: _likely(_pointed(cells, decimal)),
     )
     for prepared in ways:
         try:
@@ -128,8 +148,17 @@ def _parsed(cells: Any, decimal: str, missing: Sequence[str]) -> Any:
         except pa.ArrowInvalid:  # some cell is no number
             continue
     # An older Arrow and a leading plus, or a number beyond float64.
-    parsed = [None if text is None else float(text) for text in _likely(cells).to_pylist()]
-    return pa.array(parsed, type=pa.float64())
+    likely = _likely(_pointed(cells, decimal)).to_pylist()
+    return pa.array([None if text is None else float(text) for text in likely], type=pa.float64())
+
+
+def _pointed(cells: Any, decimal: str) -> Any:
+    """Return cells with a decimal point."""
+    if decimal == ".":
+        return cells
+    # A point would be a sign between thousands there, and 1.234 is not to become 1234 or 1.234.
+    cells = pc.if_else(pc.match_substring(cells, "."), None, cells)
+    return pc.replace_substring(cells, decimal, ".", max_replacements=1)
 
 
 def _likely(cells: Any) -> Any:
@@ -138,11 +167,11 @@ def _likely(cells: Any) -> Any:
     return pc.if_else(pc.match_substring_regex(trimmed, NUMBER), trimmed, None)
 
 
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+def _declared(missing: Sequence[str], decimals: set[str]) -> set[float]:
+    """Return the numbers among the missing values, by the rules for cells."""
+    words = pa.array(missing, pa.string())
+    spelled = (_likely(_pointed(words, decimal)).to_pylist() for decimal in decimals)
+    return {float(text) for texts in spelled for text in texts if text is not None}
 
 
 def _is_text(kind: pa.DataType) -> bool:

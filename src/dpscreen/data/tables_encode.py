@@ -85,7 +85,7 @@ class Encoder:
         word = self._schema.transform_of(field.name)
         if word == "none":
             return values
-        # Once more, should the last bit of a transform depend on where in an array a value stands.
+        # Once more, should a C library's logarithm not be increasing to the last bit.
         return np.clip(TRANSFORMS[word].apply(values), *self._schema.bounds_of(field.name))
 
 

@@ -99,8 +99,8 @@ def match_names(
         plural = "s" if len(strange) > 1 else ""
         told.append(f"the schema does not know the name{plural} of column{plural} {some(strange)}")
     if told:
-        hint = "" if len(missing) < len(known) else "; does its first line hold the names?"
-        raise TableProblem(f"{called(path)} does not fit the schema: {', and '.join(told)}{hint}.")
+        end = "." if len(missing) < len(known) else "; does its first line hold the names?"
+        raise TableProblem(f"{called(path)} does not fit the schema: {', and '.join(told)}{end}")
 
 
 def looks_like_data(names: Sequence[str]) -> list[int]:

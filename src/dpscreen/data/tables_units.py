@@ -3,7 +3,8 @@
 Which rows of a unit are kept depends on their order alone, and on no other unit's rows: that is
 what makes one unit change at most k rows of what is fitted. So two ids must never be taken for
 one another. They are compared by 128 bits of SipHash under two random keys: for ten million ids
-some two agree with probability below 2e-25.
+some two agree with probability below 2e-25. Rows without an id may be anybody's, so they are left
+out: taken as one unit, the removal of one person's row would let another's in.
 """
 
 from __future__ import annotations
@@ -27,13 +28,17 @@ class UnitCounter:
         self._n_units = 0
 
     def keep(self, ids: NDArray[np.object_]) -> Mask:
-        """Tell which of these rows are among their unit's first; rows come in file order."""
+        """Tell which of these rows are among their unit's first; rows come in file order.
+
+        Never one whose id is "", which is none.
+        """
         from dpscreen.data._kernels import count_up
 
         self._make_room(len(ids))
         keep = np.zeros(len(ids), dtype=np.bool_)
         first, second = (_hashed(ids, key) for key in self._keys)
         self._n_units += count_up(first, second, self._table, self._counts, self._most, keep)
+        keep &= ids != ""
         return keep
 
     def _make_room(self, more: int) -> None:

@@ -30,6 +30,7 @@ Flags = NDArray[np.bool_]
 PATIENCE = 120.0
 """For how many seconds a cluster may have no workers at all."""
 
+Work = Callable[..., Any]
 Key = tuple[str, str]
 """A fit, and one partition of its rows; on the lattice, of one design of them."""
 
@@ -137,9 +138,21 @@ def answer_part(
     return _safely(work)
 
 
-def part_length(X: Any, y: Any, n_features: int) -> Any:
+def part_length(given: list[tuple[Any, ...]], n_features: int) -> Any:
     """Return the number of rows of one partition, once all its cells have been looked over."""
-    return _safely(lambda: len(_rows_of(X, y, n_features, None)[1]))
+    X, y, chosen, key = given[0]
+    return _safely(lambda: len(_kept(_rows, key, lambda: _rows_of(X, y, n_features, chosen))[1]))
+
+
+def summed(given: list[tuple[Any, ...]], work: Work, args: tuple[Any, ...]) -> Any:
+    """Return the sum of the answers of several partitions, or the first failure."""
+    total: Any = 0
+    for one in given:
+        found = work(*one, *args)
+        if isinstance(found, Failed):
+            return found
+        total = total + found
+    return total
 
 
 def forget(run: str) -> None:
@@ -163,31 +176,142 @@ class Partition:
     key: Key
     chosen: Flags | None = None
 
+    @property
+    def asked_with(self) -> tuple[Any, ...]:
+        """Return what a worker needs of it."""
+        return self.X, self.y, self.chosen, self.key
+
+
+Group = tuple[Partition, ...]
+
+
+class Crew:
+    """The workers, and where each partition lives.
+
+    A question goes to the worker that holds the partition: a scheduler that balances load would
+    move rows about. If that worker is gone, the question goes wherever the rows can be had again.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._homes: dict[str, str] = {}
+
+    def settle(self, futures: Sequence[Any]) -> None:
+        """Remember which worker holds what, as far as it is known."""
+        for key, workers in self._client.who_has(futures).items():
+            if workers:
+                self._homes.setdefault(str(key), next(iter(workers)))
+
+    def total(self, work: Work, partitions: Sequence[Partition], *args: Any) -> Integers:
+        """Return the sum of the partitions' answers, each made where the partition is."""
+        answers = self.ask(summed, self._grouped(partitions), work, args)
+        if any(part.X.key not in self._homes for part in partitions):
+            self.settle([part.X for part in partitions])
+        return np.asarray(np.sum(answers, axis=0, dtype=np.int64))
+
+    def ask(self, work: Work, groups: Sequence[Group], *args: Any) -> list[Any]:
+        """Return an answer for each group of partitions, or more if it had to be asked in parts."""
+        jobs = [(group, self._submit(work, group, args)) for group in groups]
+        patience = Patience()
+        while not all(job.done() for _, job in jobs):
+            if self._still_waiting([job for _, job in jobs]):
+                patience.look(self._client.scheduler_info(n_workers=-1)["workers"])
+                jobs = [again for job in jobs for again in self._asked_again(work, job, args)]
+        return self._gathered([job for _, job in jobs])
+
+    def _grouped(self, partitions: Sequence[Partition]) -> list[Group]:
+        """Put the partitions of one worker together: one task each costs more than its sums."""
+        homes = [self._homes.get(part.X.key, part.X.key) for part in partitions]
+        return [
+            tuple(part for part, home in zip(partitions, homes, strict=True) if home == one)
+            for one in dict.fromkeys(homes)
+        ]
+
+    def _asked_again(
+        self, work: Work, job: tuple[Group, Any], args: tuple[Any, ...]
+    ) -> list[tuple[Group, Any]]:
+        """Return the job, or one for each of its partitions if their worker is gone."""
+        group, future = job
+        home = self._homes.get(group[0].X.key)
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        if future.done() or home is None or home in workers:
+            return [job]
+        for part in group:
+            self._homes.pop(part.X.key, None)
+        return [((part,), self._submit(work, (part,), args)) for part in group]
+
+    def run(self, work: Work, *args: Any) -> None:
+        """Run something on every worker, if they can still be reached."""
+        with suppress(Exception):
+            self._client.run(work, *args)
+
+    def _submit(self, work: Work, group: Group, args: tuple[Any, ...]) -> Any:
+        home = self._homes.get(group[0].X.key)
+        pinned = {} if home is None else {"workers": [home]}
+        given = [part.asked_with for part in group]
+        return self._client.submit(work, given, *args, pure=False, **pinned)
+
+    def _still_waiting(self, jobs: list[Any]) -> bool:
+        from distributed import wait
+
+        try:
+            wait(jobs, timeout=min(2.0, PATIENCE / 4))  # type: ignore[no-untyped-call]
+        except TimeoutError:
+            return True
+        return False
+
+    def _gathered(self, jobs: list[Any]) -> list[Any]:
+        try:
+            answers = self._client.gather(jobs)
+        except Exception as problem:
+            reason = type(problem).__name__
+        else:
+            failed = next((one for one in answers if isinstance(one, Failed)), None)
+            if failed is None:
+                return list(answers)
+            raise ValueError(failed.reason)
+        raise ClusterFailed(f"the cluster lost the rows or the connection ({reason}).")
+
+
+class Patience:
+    """Waits while there are workers; without any, for a while."""
+
+    def __init__(self) -> None:
+        self._alone_since: float | None = None
+
+    def look(self, workers: Any) -> None:
+        """Give up if there has been no worker for too long."""
+        now = time.monotonic()
+        self._alone_since = None if workers else self._alone_since or now
+        if self._alone_since is not None and now - self._alone_since > PATIENCE:
+            raise ClusterFailed(
+                f"the cluster has had no worker for {PATIENCE:g} s. Nothing is released; a budget "
+                "that was booked in a ledger stays booked."
+            )
+
 
 class ClusterRows(RowSource):
     """Partitions of rows on a cluster."""
 
-    def __init__(self, client: Any, partitions: Sequence[Partition], n_features: int) -> None:
-        self._client, self._partitions, self._d = client, partitions, n_features
+    def __init__(self, crew: Crew, partitions: Sequence[Partition], n_features: int) -> None:
+        self._crew, self._partitions, self._d = crew, partitions, n_features
 
     @classmethod
     def of(cls, client: Any, X: Sequence[Any], y: Sequence[Any], n_features: int) -> ClusterRows:
         """Keep delayed partitions in the workers' memory and count their rows."""
-        rows, targets = client.persist(list(X)), client.persist(list(y))
-        rows, targets = client.compute(rows), client.compute(targets)
-        lengths = _gathered(
-            client,
-            [
-                client.submit(part_length, a, b, n_features, pure=False)
-                for a, b in zip(rows, targets, strict=True)
-            ],
-        )
-        run = uuid.uuid4().hex
-        parts = [
-            Partition(*part, key=(run, uuid.uuid4().hex))
-            for part in zip(rows, targets, lengths, strict=True)
+        crew, run = Crew(client), uuid.uuid4().hex
+        futures = zip(client.compute(list(X)), client.compute(list(y)), strict=True)
+        parts = [Partition(*pair, 0, (run, uuid.uuid4().hex)) for pair in futures]
+        try:
+            lengths = crew.ask(part_length, [(part,) for part in parts], n_features)
+        except BaseException:
+            crew.run(forget, run)
+            raise
+        crew.settle([part.X for part in parts])
+        counted = [
+            replace(part, n_rows=length) for part, length in zip(parts, lengths, strict=True)
         ]
-        return cls(client, parts, n_features)
+        return cls(crew, counted, n_features)
 
     @property
     def n_features(self) -> int:
@@ -204,20 +328,19 @@ class ClusterRows(RowSource):
 
     def target_total(self, count: Count, *args: Any) -> Integers:
         """Return Σ count(y, *args) over all partitions."""
-        return self._counted("target", count, args)
+        return self._crew.total(count_part, self._partitions, self._d, "target", count, args)
 
     def feature_total(self, count: Count, *args: Any) -> Integers:
         """Return Σ count(X, *args) over all partitions."""
-        return self._counted("features", count, args)
+        return self._crew.total(count_part, self._partitions, self._d, "features", count, args)
 
     def lattice(self, units: PublicUnits) -> ClusterDesign:
         """Return the rows on the lattice, where they are."""
-        return ClusterDesign(self._client, self._partitions, units)
+        return ClusterDesign(self._crew, self._partitions, units)
 
     def close(self) -> None:
-        """Let the workers drop what they keep, if they can still be reached."""
-        with suppress(Exception):
-            self._client.run(forget, self._partitions[0].key[0])
+        """Let the workers drop what they keep."""
+        self._crew.run(forget, self._partitions[0].key[0])
 
     def where(self, chosen: Flags) -> ClusterRows:
         """Return the chosen rows; a flag for each travels, and no row."""
@@ -227,78 +350,20 @@ class ClusterRows(RowSource):
             replace(part, chosen=one, key=(part.key[0], uuid.uuid4().hex))
             for part, one in zip(self._partitions, flags, strict=True)
         ]
-        return ClusterRows(self._client, parts, self._d)
-
-    def _counted(self, side: str, count: Count, args: tuple[Any, ...]) -> Integers:
-        jobs = [
-            self._client.submit(
-                count_part,
-                *(part.X, part.y, part.chosen, part.key),
-                *(self._d, side, count, args),
-                pure=False,
-            )
-            for part in self._partitions
-        ]
-        return _summed(_gathered(self._client, jobs))
+        return ClusterRows(self._crew, parts, self._d)
 
 
 class ClusterDesign(PartedDesign):
     """Rows on the lattice, in the memory of workers."""
 
-    def __init__(self, client: Any, partitions: Sequence[Partition], units: PublicUnits) -> None:
+    def __init__(self, crew: Crew, partitions: Sequence[Partition], units: PublicUnits) -> None:
         super().__init__(units.n_candidates)
-        self._client, self._partitions, self._units = client, partitions, units
+        self._crew, self._partitions, self._units = crew, partitions, units
         self._name = uuid.uuid4().hex
 
     def total(self, question: Question) -> Integers:
         """Ask every partition where it is, and add up the answers."""
-        jobs = [
-            self._client.submit(
-                answer_part,
-                *(part.X, part.y, part.chosen, part.key),
-                *(self._name, self._units, question),
-                pure=False,
-            )
-            for part in self._partitions
-        ]
-        return _summed(_gathered(self._client, jobs))
-
-
-def _summed(answers: list[Integers]) -> Integers:
-    return np.asarray(np.sum(answers, axis=0, dtype=np.int64))
-
-
-def _gathered(client: Any, jobs: list[Any]) -> list[Any]:
-    """Return the answers, or say why there are none."""
-    _wait(client, jobs)
-    try:
-        answers = client.gather(jobs)
-    except Exception as problem:
-        reason = type(problem).__name__
-    else:
-        failed = next((one for one in answers if isinstance(one, Failed)), None)
-        if failed is None:
-            return list(answers)
-        raise ValueError(failed.reason)
-    raise ClusterFailed(f"the cluster lost the rows or the connection ({reason}).")
-
-
-def _wait(client: Any, jobs: list[Any]) -> None:
-    """Wait while there are workers; without any, for as long as patience lasts."""
-    from distributed import wait as wait_for
-
-    alone_since: float | None = None
-    while not all(job.done() for job in jobs):
-        try:
-            wait_for(jobs, timeout=min(2.0, PATIENCE / 4))  # type: ignore[no-untyped-call]
-        except TimeoutError:
-            alone = not client.scheduler_info(n_workers=-1)["workers"]
-            alone_since = (alone_since or time.monotonic()) if alone else None
-            if alone_since is not None and time.monotonic() - alone_since > PATIENCE:
-                raise ClusterFailed(
-                    f"the cluster has had no worker for {PATIENCE:g} s. Nothing is released; a "
-                    "budget that was booked in a ledger stays booked."
-                ) from None
+        return self._crew.total(answer_part, self._partitions, self._name, self._units, question)
 
 
 # --- from Dask's collections ----------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dpscreen.estimators._release import Release
 from dpscreen.estimators._text import number, percent, plain, prose
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.privacy.statement import ROW
+from dpscreen.privacy.rounding import percent_at_most, rounded_up
 
 MOST_FEATURES = 3
 PRIORS = (0.01, 0.1)
@@ -85,44 +85,82 @@ def _effect(release: Release, j: int) -> str:
 
 
 def _protection(statement: PrivacyStatement, rho: float) -> Iterator[str]:
-    sure = percent(posterior(0.5, statement.epsilon))
+    pair = f"With epsilon = {statement.epsilon:g} and delta = {statement.delta:.4g}"
+    changing = statement.changing_epsilon
+    if not statement.rows_disclosed or changing is None:
+        yield from _surety(
+            f"{pair}, someone 50 % sure beforehand that {_whose(statement)} is in the data",
+            statement,
+            (statement.epsilon, rho),
+        )
+        return
+    yield _counting(statement)
+    yield from _surety(
+        f"{pair} for adding or removing it, so epsilon = {rounded_up(changing, digits=3)} for "
+        "changing it, someone 50 % sure beforehand that it holds this and not that",
+        statement,
+        (changing, 4 * rho),
+    )
+
+
+def _surety(somebody: str, statement: PrivacyStatement, cost: tuple[float, float]) -> Iterator[str]:
+    """Say how sure somebody can become at (ε, ρ), and how often that fails (Lemma 19)."""
     would = "can" if statement.holds else "could, had the noise been secret,"
     yield (
-        f"With epsilon = {statement.epsilon:g} and delta = {statement.delta:.4g}, someone 50 % "
-        f"sure beforehand that {_whose(statement)} in the data {would} become at most {sure} sure "
+        f"{somebody} {would} become at most {percent_at_most(posterior(0.5, cost[0]))} sure "
         "by seeing the model, even if they know all the rest of the data "
-        f"({_other_priors(statement.epsilon)}; figures rounded)."
+        f"({_other_priors(cost[0])}; figures rounded up)."
     )
-    chance = chance_of_failure(statement.epsilon, rho)
+    chance = chance_of_failure(*cost)
     if chance >= 0.01:
         yield "At so large an epsilon or delta this bound may often fail, and means little."
         return
     yield (
-        f"That holds except with probability {number(chance, digits=2)} at most; delta bounds "
+        f"That holds except with probability {rounded_up(chance, digits=2)} at most; delta bounds "
         "what those rare cases amount to on average."
     )
 
 
+def _counting(statement: PrivacyStatement) -> str:
+    """Say that who knows all others need only count (Lemma 19)."""
+    many = "" if statement.of_rows else ", and with how many rows,"
+    return (
+        f"The number of rows is disclosed, so whether {_whose(statement)} is in the data{many} is "
+        "NOT hidden from someone who knows all the others: they need only count. What it holds is "
+        "protected."
+    )
+
+
 def _whose(statement: PrivacyStatement) -> str:
-    return "a row is" if statement.unit == ROW else f"{prose(statement.unit)} is"
+    return "a row" if statement.of_rows else prose(statement.unit)
 
 
 def _other_priors(epsilon: float) -> str:
     return ", ".join(
-        f"from {percent(prior)} at most to {percent(posterior(prior, epsilon))}" for prior in PRIORS
+        f"from {percent(prior)} at most to {percent_at_most(posterior(prior, epsilon))}"
+        for prior in PRIORS
+    )
+
+
+def _several(statement: PrivacyStatement) -> str:
+    """Say who has more in the data than the promise is for."""
+    if statement.of_rows:
+        return "people with more than one row, as the promise is for a row"
+    if statement.surplus_left_out:
+        return "people with more than one value in the column that tells units apart"
+    return (
+        f"units with more than {statement.rows_per_unit} rows, which the fit does not look for, "
+        "as it does not know whose row is whose"
     )
 
 
 def _limits(statement: PrivacyStatement) -> Iterator[str]:
-    several = (
-        "people with more than one row, as the promise is for a row; "
-        if statement.unit == ROW
-        else f"units with more than {statement.rows_per_unit} rows; "
-    )
+    counted = "whether a row is there, as it can be counted; " if statement.rows_disclosed else ""
     yield (
         "NOT protected: what the model shows about people in general, which applies to those who "
         "are like them whether or not their rows were used; what is treated as public, the names "
-        f"of columns and their bounds among it; {several}choices made by looking at the data; "
-        "running time; and the rows themselves, which the curator holds. Other releases from the "
-        "same rows add to what can be learnt: keep one ledger for all of them."
+        f"of columns and their bounds among it; {counted}{_several(statement)}; choices made by "
+        "looking at the data; running time; and the rows themselves, which the curator holds. "
+        "Other releases from the same rows add to what can be learnt: keep one ledger for all of "
+        "them."
     )

@@ -78,6 +78,8 @@ def _terms(statement: PrivacyStatement) -> Iterator[tuple[str, str]]:
     yield "rho (zCDP)", "none is claimed" if statement.rho is None else number(statement.rho)
     yield "unit", statement.unit
     yield "neighbours", statement.neighbours
+    if statement.rows_disclosed:
+        yield "number of rows", statement.disclosure
     yield "calibration", statement.calibration
     if statement.errata:
         yield "errata", ", ".join(statement.errata)

@@ -19,7 +19,7 @@ from dpscreen.estimators._rows import RowSource
 from dpscreen.estimators._sparse_rows import clipped_product, is_sparse, sparse_alone
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.privacy import ZCDP, Accountant, Budget, Noise, PrivacyStatement
-from dpscreen.privacy.statement import COMPOSITION
+from dpscreen.privacy.statement import COMPOSITION, DISCLOSED
 from dpscreen.regression.lattice import UNITS, ExactDesign
 from dpscreen.regression.moments import whole_sum
 
@@ -77,14 +77,17 @@ class PaidModel(PrivateLinearModel):
         public = (
             "all parameters, the bounds of the features and the target among them",
             f"the columns and their number, {self.n_features_in_}",
-            f"the number of rows, {rows}: it was not given, and is hereby disclosed"
-            if n_rows is None
-            else f"n_rows, {rows}",
+            f"the number of rows, {rows}: {DISCLOSED}" if n_rows is None else f"n_rows, {rows}",
             "whether delta is at least 1 over the number of rows",
             *disclosed,
         )
         return PrivacyStatement.of(
-            budget, purse.accountant, public=public, arithmetic=EXACT, composition=composition
+            budget,
+            purse.accountant,
+            public=public,
+            arithmetic=EXACT,
+            composition=composition,
+            rows_disclosed=n_rows is None,
         )
 
 

@@ -210,7 +210,7 @@ class PrivateFrankWolfe(PrivateLinearModel):
         run = Run(settings, accountant, design, units.target_bound)
         made = self._proven_steps(run)
         # Whatever parameters can make fail has failed by now; from here on the budget is gone.
-        reserve(ledger, limit, purpose=type(self).__name__)
+        reserve(ledger, limit, purpose=type(self).__name__, rows_per_unit=settings.rows_per_unit)
         weights = _optimise(run, made)
         return weights, PrivacyStatement.of(
             settings.budget,
@@ -237,6 +237,7 @@ class PrivateFrankWolfe(PrivateLinearModel):
             public=(*self._public(), f"the number of rows, {len(X)}, in every noise scale"),
             arithmetic="float64 sums and float64 noise",
             errata=self.errata,
+            rows_disclosed=True,
         )
 
     def _public(self) -> tuple[str, ...]:

@@ -25,16 +25,10 @@ from dpscreen.estimators._sources import private_rows
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.privacy import Budget, PrivacyStatement
 from dpscreen.privacy.ledger import reserve
-from dpscreen.privacy.statement import COMPOSITION
+from dpscreen.privacy.statement import COMPOSITION, IN_HALVES
 from dpscreen.regression.stagewise import Path
 
 Array = NDArray[np.float64]
-
-IN_HALVES = (
-    "adaptive composition in zCDP within each of two halves, of which one row touches one only; "
-    "the larger of the two sums is converted to epsilon and delta at the end "
-    "(docs/private-lasso.md, Lemma 16)"
-)
 
 SOLVERS = {
     "stagewise": solve_stagewise,
@@ -102,7 +96,7 @@ class PrivateLasso(PaidModel):
         of the target's bounds, which are public or released.
     n_rows : int, default=None
         The public number of rows that rules may use. None: the actual number, which is thereby
-        disclosed, and the statement says so.
+        disclosed, and the statement says so: who knows all other rows can then count.
     rows_per_unit : int, default=1
         The most rows that one unit, a person for example, has. The promise is then for adding or
         removing a unit, and all noise is so many times as large. Not with ``inference="split"``.
@@ -238,7 +232,12 @@ class PrivateLasso(PaidModel):
                     rows_per_unit=settings.rows_per_unit,
                 )
                 if ledger is not None:
-                    reserve(ledger, purse.limit, purpose=type(self).__name__)
+                    reserve(
+                        ledger,
+                        purse.limit,
+                        purpose=type(self).__name__,
+                        rows_per_unit=settings.rows_per_unit,
+                    )
                 self._fit_purse(settings, purse, pairs, rows)
         return self
 

@@ -69,8 +69,10 @@ def _promise(release: Release, statement: PrivacyStatement, *, full: bool) -> di
     """Return what tier 2 asks for; with `full`, the details of tier 3 beside it."""
     names = ", ".join(map(plain, release.names[:50])) + (", …" if release.n_features > 50 else "")
     loss = {
-        "privacy_unit": "Row-level" if statement.unit == "one row" else "Unit-level",
-        "privacy_unit_details": f"Neighbouring data differ by {statement.neighbours}.",
+        "privacy_unit": "Row-level" if statement.of_rows else "Unit-level",
+        "privacy_unit_details": (
+            f"Neighbouring data differ by {statement.neighbours}. {statement.disclosure}"
+        ).rstrip(),
         "privacy_parameters": {
             "epsilon": statement.epsilon,
             "delta": statement.delta,

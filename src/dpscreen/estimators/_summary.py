@@ -174,7 +174,8 @@ def promise(release: Release) -> str:
             else "the noise was seeded"
         )
         return f"NOT PRIVATE: {why} (stated: {pair})."
-    return f"Privacy: {pair} for {prose(statement.neighbours)}, rho = {statement.rho:.6g}."
+    told = f"Privacy: {pair} for {prose(statement.neighbours)}, rho = {statement.rho:.6g}."
+    return f"{told} {statement.disclosure}".rstrip()
 
 
 def _optional(value: float | None) -> str:

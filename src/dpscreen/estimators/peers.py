@@ -58,7 +58,7 @@ class Peer(PaidModel):
         Estimate an intercept inside the same budget.
     n_rows : int, default=None
         The public number of rows that rules may use. None: the actual number, which is thereby
-        disclosed, and the statement says so.
+        disclosed, and the statement says so: who knows all other rows can then count.
     random_state : None, int, str or numpy generator, default=None
         None draws noise from a cryptographic stream. Anything else is reproducible, not private,
         and warned about.

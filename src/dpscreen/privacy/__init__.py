@@ -12,6 +12,7 @@ from dpscreen.privacy.ledger import (
     PrivacyLedger,
     Reservable,
     Reservation,
+    WrongUnit,
 )
 from dpscreen.privacy.mechanisms import (
     DiscreteGaussian,
@@ -58,5 +59,6 @@ __all__ = [
     "ThresholdedNoisyMin",
     "Use",
     "WeakDeltaWarning",
+    "WrongUnit",
     "named_seed",
 ]

@@ -17,6 +17,7 @@ What it does not do:
   network shares, and folders that a cloud service copies, may not keep them.
 - It covers releases that reserve from it, not those of other tools, and it trusts that whoever
   reserves uses no more.
+- It refuses to count for two kinds of unit, but it believes what it is told about them.
 - It can be read by all who may use it: purposes and names are seen, so keep private values out.
 """
 
@@ -40,6 +41,8 @@ from dpscreen.privacy.ledger_export import (
 )
 from dpscreen.privacy.ledger_file import Content, LedgerBusy, LedgerFile, LedgerProblem
 from dpscreen.privacy.ledger_records import Account, Chain, Damaged, Reservation, os_user
+from dpscreen.privacy.ledger_units import UNKNOWN, agreed
+from dpscreen.privacy.statement import unit_of
 from dpscreen.privacy.zcdp import ZCDP
 
 __all__ = [
@@ -49,6 +52,7 @@ __all__ = [
     "PrivacyLedger",
     "Reservable",
     "Reservation",
+    "WrongUnit",
     "reserve",
 ]
 
@@ -65,6 +69,10 @@ class BudgetRefused(BudgetExceeded):
         self.epsilon = epsilon
 
 
+class WrongUnit(LedgerProblem):
+    """A cost is for another kind of unit than the ledger counts. Nothing was booked."""
+
+
 class Reservable(Protocol):
     """Whatever a cost can be reserved from before it is spent."""
 
@@ -72,17 +80,23 @@ class Reservable(Protocol):
         """Book the cost for good, or raise `BudgetExceeded`."""
 
 
-def reserve(ledger: Reservable | FilePath | None, cost: ZCDP, *, purpose: str) -> None:
+def reserve(
+    ledger: Reservable | FilePath | None, cost: ZCDP, *, purpose: str, rows_per_unit: int = 1
+) -> None:
     """Reserve from a ledger, from the ledger at a path, or, with None, from nothing.
 
     Call it when all parameters are checked and before any noise is drawn; spend at most `cost`, and
-    only if it returns.
+    only if it returns. A `PrivacyLedger` is told the unit; who puts another in front of one, as a
+    `Reservable`, passes the unit on.
     """
     if ledger is None:
         return
     if isinstance(ledger, str | os.PathLike):
         ledger = PrivacyLedger(ledger)
-    ledger.reserve(cost, purpose=purpose)
+    if isinstance(ledger, PrivacyLedger):
+        ledger.reserve(cost, purpose=purpose, unit=unit_of(rows_per_unit))
+    else:
+        ledger.reserve(cost, purpose=purpose)
 
 
 class PrivacyLedger:
@@ -167,7 +181,8 @@ class PrivacyLedger:
         declared : mapping from str to str, default=None
             What tells this data set from others: source, version, period, unit of privacy. Name and
             declaration make the `fingerprint`. Declare it from knowledge: a hash of the rows would
-            be a release of them without noise.
+            be a release of them without noise. "unit" is compared with what is booked: "one row",
+            or anything else for people, households and so on.
         who : str, default=None
             The owner; None for the user that the operating system knows.
         timeout : float, default=30
@@ -184,7 +199,13 @@ class PrivacyLedger:
         return cls(path, timeout=timeout)
 
     def reserve(
-        self, cost: ZCDP, *, purpose: str, who: str | None = None, detail: str = ""
+        self,
+        cost: ZCDP,
+        *,
+        purpose: str,
+        who: str | None = None,
+        detail: str = "",
+        unit: str = UNKNOWN,
     ) -> Reservation:
         """Book a cost for good. When this returns, and only then, as much may be spent.
 
@@ -198,6 +219,9 @@ class PrivacyLedger:
             On whose behalf; None for the user that the operating system knows.
         detail : str, default=""
             More on the release, such as a summary of its method and parameters.
+        unit : str, default=""
+            Whom the cost is for, as a privacy statement's `unit` says it; it is kept at the end of
+            `detail`. All that is booked must be for one kind of unit.
 
         Returns
         -------
@@ -208,19 +232,26 @@ class PrivacyLedger:
         ------
         BudgetRefused
             The cost does not fit. The message and the exception say what remains.
+        WrongUnit
+            The cost is for another kind of unit than what was declared or booked before.
         LedgerProblem
             The ledger cannot be used, or another process holds it (`LedgerBusy`).
         """
         who = os_user() if who is None else who
-        asked = Reservation.ask(cost, purpose=purpose, who=who, detail=detail)
+        asked = Reservation.ask(cost, purpose=purpose, who=who, detail=detail, unit=unit)
         with self._file.writing() as content:
             chain, _ = self._catch_up(content)
+            self._check_unit(chain, asked.unit)
             entry = chain.sealed(asked)
             if chain.spent + entry.cost > self.total:
                 raise self._refused(entry.cost, ZCDP(self.total.rho - chain.spent.rho))
             content.append(entry)
         self._chain = chain.then(entry)
         return entry
+
+    def check_unit(self, unit: str) -> None:
+        """Raise `WrongUnit` if a cost for this unit could not be booked."""
+        self._check_unit(self._current(), unit)
 
     def entries(self) -> tuple[Reservation, ...]:
         """Read all reservations, in the order in which they were made."""
@@ -252,6 +283,11 @@ class PrivacyLedger:
     def declared(self) -> dict[str, str]:
         """What its owner declared about the data set."""
         return dict(self._account.declared)
+
+    @property
+    def unit(self) -> str:
+        """Whom it counts for, as declared or first booked; nothing if that is not known."""
+        return self._current().unit
 
     @property
     def fingerprint(self) -> str:
@@ -315,6 +351,14 @@ class PrivacyLedger:
         if chain.spent > self.total:
             raise Damaged("more is booked than was granted")
         return chain, entries
+
+    def _check_unit(self, chain: Chain, unit: str) -> None:
+        if agreed(chain.unit, unit) is None:
+            raise WrongUnit(
+                f"The ledger {self.path} counts for {chain.unit!r}, and this cost is for {unit!r}: "
+                "the two do not add up, so nothing was booked. Fit for the ledger's unit "
+                "(rows_per_unit, or the schema's unit), or keep another ledger for the other unit."
+            )
 
     def _refused(self, cost: ZCDP, remaining: ZCDP) -> BudgetRefused:
         delta = self.budget.delta

@@ -6,22 +6,26 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from typing import Any
 
 from dpscreen.privacy.budget import Budget
 from dpscreen.privacy.ledger_records import FORMAT, Account, Reservation, exact
+from dpscreen.privacy.rounding import rounded
 from dpscreen.privacy.zcdp import ZCDP
 
 DIGITS = 6
-COLUMNS = ("number", "at", "who", "purpose", "rho", "rho_exact", "epsilon", "detail", "library")
+COLUMNS = (
+    *("number", "at", "who", "purpose", "rho", "rho_exact", "epsilon"),
+    *("unit", "detail", "library"),
+)
 Document = dict[str, Any]
 
 
 def at_most(number: Fraction | float) -> float:
     """Round down to six digits: what is said to remain is there."""
-    return _rounded(number, ROUND_FLOOR)
+    return rounded(number, digits=DIGITS, direction=ROUND_FLOOR)
 
 
 def at_least(number: Fraction | float) -> float:
@@ -29,7 +33,7 @@ def at_least(number: Fraction | float) -> float:
 
     What was granted is rounded the same way, so as not to look overspent.
     """
-    return _rounded(number, ROUND_CEILING)
+    return rounded(number, digits=DIGITS, direction=ROUND_CEILING)
 
 
 def affordable_epsilon(remaining: ZCDP, delta: float) -> float:
@@ -95,9 +99,3 @@ def _line(entry: Reservation, delta: float) -> Document:
     amount = _amount(entry.cost, at_least(entry.cost.rho), at_least(entry.cost.epsilon(delta)))
     known = {name: getattr(entry, name) for name in (*COLUMNS, "hash") if name not in amount}
     return {name: (amount | known)[name] for name in (*COLUMNS, "hash")}
-
-
-def _rounded(number: Fraction | float, direction: str) -> float:
-    ratio = Fraction(number)
-    context = Context(prec=DIGITS, rounding=direction)
-    return float(context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))

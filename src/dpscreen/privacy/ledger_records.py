@@ -21,6 +21,7 @@ from typing import Self
 
 from dpscreen import __version__
 from dpscreen.privacy.budget import Budget
+from dpscreen.privacy.ledger_units import UNKNOWN, agreed, unit_in, with_unit
 from dpscreen.privacy.zcdp import ZCDP
 
 FORMAT = 1
@@ -91,6 +92,11 @@ class Account:
         return digest(self.dataset, self.declared)
 
     @property
+    def unit(self) -> str:
+        """Return the unit that the owner declared; nothing if none was."""
+        return dict(self.declared).get("unit", UNKNOWN)
+
+    @property
     def seal(self) -> str:
         """Return the hash with which the chain begins."""
         return digest(f"dpscreen ledger {FORMAT}", *self._cells())
@@ -133,7 +139,7 @@ class Reservation:
     hash: str = ""
 
     @classmethod
-    def ask(cls, cost: ZCDP, *, purpose: str, who: str, detail: str) -> Self:
+    def ask(cls, cost: ZCDP, *, purpose: str, who: str, detail: str, unit: str = UNKNOWN) -> Self:
         """Check what was asked for, before any file is opened."""
         if not isinstance(cost, ZCDP):
             raise TypeError(f"a reservation costs a ZCDP; got {type(cost).__name__}.")
@@ -146,7 +152,7 @@ class Reservation:
             who=one_line("who", who),
             at=now(),
             library=__version__,
-            detail=one_line("detail", detail, empty=True),
+            detail=one_line("detail", with_unit(detail, unit), empty=True),
             nonce=fresh(),
         )
 
@@ -161,6 +167,11 @@ class Reservation:
         _check_lines(*rest)
         _check_time(found.at)
         return found
+
+    @property
+    def unit(self) -> str:
+        """Return whom the cost is for, as `detail` says; nothing if it does not."""
+        return unit_in(self.detail)
 
     def row(self) -> tuple[int | str, ...]:
         """Return the cells to store."""
@@ -185,16 +196,17 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Chain:
-    """The reservations verified so far: how many, their last seal and their exact sum."""
+    """The reservations verified so far: how many, their last seal, their exact sum and unit."""
 
     number: int
     hash: str
     spent: ZCDP = field(default_factory=ZCDP.free)
+    unit: str = UNKNOWN
 
     @classmethod
     def of(cls, account: Account) -> Self:
         """Return the chain that holds nothing but the account."""
-        return cls(0, account.seal)
+        return cls(0, account.seal, unit=account.unit)
 
     def then(self, entry: Reservation) -> Chain:
         """Return the chain with one more link, or say that it does not fit."""
@@ -202,7 +214,9 @@ class Chain:
             raise Damaged(f"reservation {self.number + 1} is missing")
         if entry.hash != entry.seal(self.hash):
             raise Damaged(f"reservation {entry.number} or one before it does not match its seal")
-        return Chain(entry.number, entry.hash, self.spent + entry.cost)
+        # What contradicts was booked by an earlier version: it cannot be unbooked.
+        unit = agreed(self.unit, entry.unit) or self.unit
+        return Chain(entry.number, entry.hash, self.spent + entry.cost, unit)
 
     def sealed(self, asked: Reservation) -> Reservation:
         """Return what was asked for as the next link."""

@@ -10,18 +10,29 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from fractions import Fraction
 from typing import Any
 
 from dpscreen import __version__
 from dpscreen.privacy.accountant import Accountant, Use
 from dpscreen.privacy.budget import Budget
+from dpscreen.privacy.rounding import rounded_up
+from dpscreen.privacy.zcdp import ZCDP
 
 ROW = "one row"
 NEIGHBOURS = f"adding or removing {ROW}"
+COUNTED = ", with the disclosed number of rows held fixed"
+DISCLOSED = "it was not given, and is hereby disclosed"
+VALUE_OF = "one value of the column "
 
 COMPOSITION = (
     "adaptive composition in zCDP, in which costs add up; the total is converted to epsilon and "
     "delta at the end (docs/privacy.md, Lemma 4)"
+)
+IN_HALVES = (
+    "adaptive composition in zCDP within each of two halves, of which one row touches one only; "
+    "the larger of the two sums is converted to epsilon and delta at the end "
+    "(docs/private-lasso.md, Lemma 16)"
 )
 NO_COMPOSITION = "as published, with sensitivities that do not hold; no cost is claimed"
 PREPROCESSING = (
@@ -80,7 +91,9 @@ class PrivacyStatement:
 
     `holds` is False where the promise is known not to be kept: the published calibration, and
     noise that can be repeated from a seed. ε, δ and ρ are for one unit: one row, or up to
-    `rows_per_unit` rows.
+    `rows_per_unit` rows. `rows_disclosed` tells that the true number of rows is part of the
+    release; then only what a unit holds is hidden, not whether it is there (docs/privacy.md,
+    Lemma 19).
     """
 
     epsilon: float
@@ -96,6 +109,7 @@ class PrivacyStatement:
     secure_noise: bool
     unit: str = ROW
     rows_per_unit: int = 1
+    rows_disclosed: bool = False
     composition: str = COMPOSITION
     preprocessing: str = PREPROCESSING
     tuning: str = TUNING
@@ -114,6 +128,7 @@ class PrivacyStatement:
         arithmetic: str = "float64",
         errata: tuple[str, ...] = (),
         composition: str = COMPOSITION,
+        rows_disclosed: bool = False,
     ) -> PrivacyStatement:
         """Close the account of a fit."""
         proven, k = accountant.limit is not None, accountant.rows_per_unit
@@ -123,7 +138,7 @@ class PrivacyStatement:
             delta=float(budget.delta),
             rho=float(accountant.spent) if proven else None,
             calibration="proven" if proven else "published",
-            neighbours=f"adding or removing {unit}",
+            neighbours=neighbours_of(unit, rows_disclosed=rows_disclosed),
             mechanisms=tuple(
                 MechanismRecord.of(use, proven=proven, rows_per_unit=k) for use in accountant.uses
             ),
@@ -134,6 +149,7 @@ class PrivacyStatement:
             secure_noise=accountant.noise.secure,
             unit=unit,
             rows_per_unit=k,
+            rows_disclosed=rows_disclosed,
             composition=composition if proven else NO_COMPOSITION,
         )
 
@@ -145,10 +161,60 @@ class PrivacyStatement:
     def for_units_of(self, column: str) -> PrivacyStatement:
         """Return the statement with its unit named by the column that tells units apart.
 
-        The caller has made sure that no value of the column has more than `rows_per_unit` rows.
+        The caller has made sure that no value of the column has more than `rows_per_unit` rows, and
+        has left out the rows that have no value there, looking at nothing but this column.
         """
-        unit = f"one value of the column {column!r} (at most {_rows(self.rows_per_unit)})"
-        return replace(self, unit=unit, neighbours=f"adding or removing {unit}")
+        unit = unit_of(self.rows_per_unit, column=column)
+        neighbours = neighbours_of(unit, rows_disclosed=self.rows_disclosed)
+        kept = (
+            f"of each value of the column {column!r} at most {_rows(self.rows_per_unit)} kept, and "
+            "rows without one left out"
+        )
+        return replace(
+            self, unit=unit, neighbours=neighbours, preprocessing=f"{kept}; {self.preprocessing}"
+        )
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether the promise is for a row, whoever owns it."""
+        return self.unit == ROW
+
+    @property
+    def surplus_left_out(self) -> bool:
+        """Whether a column told units apart, so that their surplus rows could be left out."""
+        return self.unit.startswith(VALUE_OF)
+
+    @property
+    def changing_rho(self) -> float | None:
+        """Return ρ for changing what one unit holds: removed and added, so 4ρ (Lemma 19)."""
+        return None if self.rho is None else 4 * self.rho
+
+    @property
+    def changing_epsilon(self) -> float | None:
+        """Return ε for changing what one unit holds, at the same δ."""
+        rho = self.changing_rho
+        return None if rho is None else ZCDP(Fraction(rho)).epsilon(self.delta)
+
+    @property
+    def disclosure(self) -> str:
+        """Say what follows from a number of rows that is disclosed; nothing if it is not."""
+        if not self.rows_disclosed:
+            return ""
+        seen = "a row is in the data" if self.of_rows else "a unit is there, and with how many rows"
+        told = (
+            "The number of rows is disclosed: whoever knows all the others can tell by counting "
+            f"whether {seen}."
+        )
+        return told if self.rho is None else f"{told} {self._changing()}"
+
+    def _changing(self) -> str:
+        assert self.changing_epsilon is not None
+        what = "row" if self.of_rows else "unit, its number of rows unchanged"
+        epsilon = rounded_up(self.changing_epsilon, digits=3)
+        return (
+            f"What it holds is protected: for changing one {what}, epsilon = {epsilon}, "
+            f"delta = {self.delta:.4g}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement in plain values, as JSON can hold them."""
@@ -196,19 +262,31 @@ class PrivacyStatement:
                 f"NOT PRIVATE AS STATED. The published calibration claims ({pair}) for "
                 f"{self.neighbours}; the claim does not hold{grounds}."
             )
-        whose = "; rows, not people" if self.rows_per_unit == 1 and self.unit == ROW else ""
-        promise = (
-            f"({pair})-differential privacy for {self.neighbours}, all arguments held fixed and "
-            f"chosen without the data{whose}. Composed in zCDP, rho = {self.rho:.6g}."
+        whose = "; rows, not people" if self.of_rows else ""
+        held = (
+            ", as are all other arguments, which were chosen without the data"
+            if self.rows_disclosed
+            else ", all arguments held fixed and chosen without the data"
         )
+        promise = (
+            f"({pair})-differential privacy for {self.neighbours}{held}{whose}. Composed in zCDP, "
+            f"rho = {self.rho:.6g}. {self.disclosure}"
+        ).rstrip()
         if self.secure_noise:
             return promise
         return "NOT PRIVATE: the noise was seeded. With secure noise this would be " + promise
 
 
-def unit_of(rows_per_unit: int) -> str:
-    """Describe the unit that a promise is for."""
+def unit_of(rows_per_unit: int, *, column: str | None = None) -> str:
+    """Describe the unit that a promise is for; `column` is the one that tells units apart."""
+    if column is not None:
+        return f"{VALUE_OF}{column!r} (at most {_rows(rows_per_unit)})"
     return ROW if rows_per_unit == 1 else f"one unit (at most {_rows(rows_per_unit)})"
+
+
+def neighbours_of(unit: str, *, rows_disclosed: bool) -> str:
+    """Describe how two data sets differ between which the promise holds."""
+    return f"adding or removing {unit}{COUNTED if rows_disclosed else ''}"
 
 
 def _rows(count: int) -> str:

@@ -1,12 +1,14 @@
 """What a statement that comes from a file must satisfy before anybody relies on it.
 
 A file can be edited. What follows from other numbers in it is computed again: whether the promise
-holds, whether ε and δ follow from ρ, and whether the mechanisms add up to ρ.
+holds, whether ε and δ follow from ρ, and whether the mechanisms add up to ρ. What is said in words
+must be said as `PrivacyStatement` says it, wherever a reader would rely on it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import Field
 from fractions import Fraction
@@ -29,6 +31,7 @@ PER_SQUARE = {NoisyMax.name: (1 / 2, 1 / 8), DiscreteGaussian.name: (1 / 2,)}
 """ρ in units of (Δ/scale)². A selection costs a quarter where scores have the range Δ (Lemma 2)."""
 
 HALVES = ("first half: ", "second half: ")
+MOST_ROWS = re.compile(r"\(at most ([0-9]+) rows?\)$")
 
 
 def checked(found: Any, fields: Iterable[Field[Any]], *, extra: tuple[str, ...] = ()) -> Any:
@@ -76,11 +79,15 @@ def contradiction(statement: PrivacyStatement, *, holds: bool) -> str | None:
         return "the statement's calibration is neither proven nor published."
     if not (statement.epsilon > 0 and 0 < statement.delta < 1):
         return "the statement's epsilon or delta is out of range."
-    if holds != statement.holds or (statement.secure_noise and "seeded" in statement.noise):
+    seeded = "seeded" in statement.noise.casefold()
+    if holds != statement.holds or (statement.secure_noise and seeded):
         return (
             "the statement contradicts itself about whether its promise holds: that needs proven "
             "mechanisms and noise that is not seeded."
         )
+    problem = _wrong_words(statement)
+    if problem is not None:
+        return problem
     if statement.calibration == "published":
         known = (statement.rho, *(record.rho for record in statement.mechanisms))
         claimed = any(rho is not None for rho in known)
@@ -88,11 +95,40 @@ def contradiction(statement: PrivacyStatement, *, holds: bool) -> str | None:
     return _unpaid(statement)
 
 
+def _wrong_words(statement: PrivacyStatement) -> str | None:
+    """Return which words do not fit the values beside them."""
+    from dpscreen.privacy.statement import DISCLOSED, neighbours_of
+
+    said = any(DISCLOSED in text for text in statement.public)
+    if said and not statement.rows_disclosed:
+        return "the statement contradicts itself about whether the number of rows is disclosed."
+    if not _unit_fits(statement):
+        return "the statement's unit does not fit its rows_per_unit."
+    expected = neighbours_of(statement.unit, rows_disclosed=statement.rows_disclosed)
+    if statement.neighbours != expected:
+        return "the statement's neighbours do not fit its unit and what is disclosed."
+    return None
+
+
+def _unit_fits(statement: PrivacyStatement) -> bool:
+    """Whether a unit that is a row has one, and one that says how many says the same number."""
+    if statement.of_rows:
+        return statement.rows_per_unit == 1
+    most = MOST_ROWS.search(statement.unit)
+    return most is None or most[1] == str(statement.rows_per_unit)
+
+
 def _unpaid(statement: PrivacyStatement) -> str | None:
     """Return what is wrong with the account of a proven statement."""
+    from dpscreen.privacy.statement import IN_HALVES
+
     rho = statement.rho
     if not rho or any(not record.rho for record in statement.mechanisms):
         return "a proven statement must state what each mechanism costs."
+    if not all(record.name in PER_SQUARE for record in statement.mechanisms):
+        return "a proven statement has a mechanism for which there is no proof here."
+    if statement.composition != IN_HALVES and _has_halves(statement):
+        return "costs add up, unless the composition says that coins split the rows into halves."
     if not all(_cost_follows(record) for record in statement.mechanisms):
         return "a mechanism's rho does not follow from its sensitivity and noise scale."
     if abs(_largest_sum(statement) - rho) > CLOSE * rho:
@@ -104,13 +140,17 @@ def _unpaid(statement: PrivacyStatement) -> str | None:
 
 def _cost_follows(record: MechanismRecord) -> bool:
     """Whether ρ is what the lemma of the mechanism says, times the count."""
-    if record.name not in PER_SQUARE:
-        return True
+    if not (record.scale > 0 and record.sensitivity > 0):
+        return False
     try:
         ratio = (record.rho or 0.0) / record.count / (record.sensitivity / record.scale) ** 2
     except ArithmeticError:
         return False
     return any(abs(ratio - known) <= CLOSE * known for known in PER_SQUARE[record.name])
+
+
+def _has_halves(statement: PrivacyStatement) -> bool:
+    return any(record.purpose.startswith(HALVES) for record in statement.mechanisms)
 
 
 def _largest_sum(statement: PrivacyStatement) -> float:

@@ -24,6 +24,7 @@ ASSUMPTIONS = (
     "bias the coefficients.",
     "A straight line is a fair summary: coefficients describe, and are not causes.",
 )
+ONE_ROW = "Every person is in at most one row. Who is in several is protected less, row by row."
 UNPROTECTED = (
     "What holds for people in general: it can be applied to anyone, in the data or not.",
     "What other releases from the same data give away: their costs add to this one.",
@@ -97,6 +98,7 @@ def statement_facts(statement: PrivacyStatement) -> Facts:
         ("Does it hold?", "yes" if statement.holds else "no: see the warning at the top"),
         ("Unit", statement.unit),
         ("Neighbouring data sets", statement.neighbours),
+        *([("Number of rows", statement.disclosure)] if statement.rows_disclosed else []),
         ("Composition", statement.composition),
         ("Before the fit", statement.preprocessing),
         ("Tuning", statement.tuning),
@@ -113,14 +115,24 @@ def statement_facts(statement: PrivacyStatement) -> Facts:
 
 def assumptions(statement: PrivacyStatement) -> list[str]:
     """List what the promise and the numbers rest on."""
-    rows = statement.rows_per_unit
-    unit = (
-        "Every person is in at most one row. Who is in several is protected less, row by row."
-        if rows == 1
-        else f"Every unit has at most {rows} rows; surplus rows were left out without looking at "
-        "their values."
+    return [_about_units(statement), *ASSUMPTIONS]
+
+
+def _about_units(statement: PrivacyStatement) -> str:
+    """Say what has to be true of whom the rows belong to."""
+    most = count(statement.rows_per_unit, "row")
+    if statement.of_rows:
+        return ONE_ROW
+    if statement.surplus_left_out:
+        return (
+            f"Every person is one value of the column of units. Of each value at most {most} "
+            f"{'was' if statement.rows_per_unit == 1 else 'were'} used; surplus rows, and rows "
+            "without a value, were left out without looking at what else they hold."
+        )
+    return (
+        f"Every unit has at most {most}: whoever prepared the rows made sure of it, as the fit "
+        "does not know whose row is whose."
     )
-    return [unit, *ASSUMPTIONS]
 
 
 def unprotected(statement: PrivacyStatement) -> list[str]:
