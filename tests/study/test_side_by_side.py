@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpscreen.estimators._private_lasso_rules import n_steps
 from dpscreen.privacy import Budget
 from dpscreen.study import plan as simulation
 from dpscreen.study.on_offer import METHODS, Order, estimator
@@ -72,7 +73,7 @@ def test_settings_come_from_public_numbers_alone():
     order = Order(Budget(1, 1e-6), BOUNDS, (100, 300), n_rows=3000, rows_per_unit=2)
     model = estimator("dp-fw", order)
     assert (model.radius, model.clip, model.rows_per_unit) == (100, 20, 2)
-    assert model.n_iter == estimator("rnm-screen", order).n_iter == round(order.regime.signal / 4)
+    assert model.n_iter == estimator("rnm-screen", order).n_iter == n_steps(order.regime)
 
 
 @pytest.mark.parametrize("method", ["dp-fw", "rnm-screen"])
