@@ -4,7 +4,7 @@ PrivateLasso chooses for itself. The two others need settings that nobody knows 
 rules stand in. Of those tried in simulations, they did best where bounds fit:
 
     radius    half the width of the target's bounds: a prediction can then reach every value
-    n_iter    a quarter of M = n√(2ρ)/ln(2d), between 6 and 200, from a public number of rows
+    n_iter    by the rule of PrivateLasso, about M/4 with M = n√(2ρ)/ln(2d), from a public n
     clip      a tenth of the width of the target's bounds (DP-FW only)
 """
 
