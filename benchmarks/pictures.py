@@ -131,7 +131,14 @@ def released_path() -> None:
         colour = COLOURS[rank] if rank < len(COLOURS) else "#b8bec7"
         axes.step(np.arange(len(trace)), trace[:, j], color=colour, where="post", linewidth=1.3)
         if rank < len(COLOURS):
-            axes.annotate(f"feature {j + 1}", (len(trace) - 1, trace[-1, j]), fontsize=8)
+            above = 7 if rank % 2 else -7  # two may end at the same height
+            axes.annotate(
+                f"feature {j + 1}",
+                (len(trace) - 1, trace[-1, j]),
+                xytext=(3, above - 3),
+                textcoords="offset points",
+                fontsize=8,
+            )
     axes.axhline(0, color="#555", linewidth=0.6)
     save(axes, "released-path.png")
 
