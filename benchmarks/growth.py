@@ -7,7 +7,6 @@ dpscreen-bench/growth.png.
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.timing import growth, machine, report
+from benchmarks.timing import growth, machine, peak_resident, report
 
 PLACE = Path("dpscreen-bench")
 
@@ -105,7 +104,7 @@ def _alone(line: Line, size: int) -> dict[str, float]:
 def _point(kind: str, **sizes: int) -> dict[str, float]:
     warnings.simplefilter("ignore")
     found = {"dense": _dense, "sparse": _sparse, "dask": _dask}[kind](**sizes)
-    found["peak"] = 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found["peak"] = peak_resident()
     return found
 
 

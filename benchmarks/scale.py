@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.timing import growth, machine, report, side_by_side
+from benchmarks.timing import growth, machine, peak_resident, report, side_by_side
 from dpscreen import PrivateLasso
 
 PLACE = Path("dpscreen-bench")
@@ -248,5 +247,5 @@ WORK = {
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     result = WORK[sys.argv[1]](*sys.argv[2:])
-    result["peak"] = 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result["peak"] = peak_resident()
     print(json.dumps(result))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import platform
+import resource
 import statistics
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import sklearn
@@ -31,6 +33,18 @@ def peak_bytes(work: Callable[[], object]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def peak_resident() -> float:
+    """Return the most bytes that this process had in memory.
+
+    Not from getrusage: what that tells of a fresh process may be its parent's.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return 1024.0 * int(line.split()[1])
+    return 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def growth(sizes: Sequence[float], seconds: Sequence[float]) -> float:
