@@ -70,6 +70,14 @@ def main() -> None:
     draw(measured)
 
 
+def short(size: int) -> str:
+    """Return 20 000 as 20k, 3 000 000 as 3M."""
+    for unit, name in ((10**6, "M"), (10**3, "k")):
+        if size >= unit:
+            return f"{size / unit:g}{name}"
+    return str(size)
+
+
 def draw(measured: dict[str, list[dict[str, float]]]) -> None:
     import matplotlib
 
@@ -80,9 +88,14 @@ def draw(measured: dict[str, list[dict[str, float]]]) -> None:
     for column, line in zip(axes.T, LINES, strict=True):
         points = measured[line.title]
         for place, key, unit, scale in ((0, "seconds", "s", 1.0), (1, "peak", "GB", 1e-9)):
-            column[place].loglog(line.sizes, [scale * point[key] for point in points], "o-")
-            column[place].set_ylabel(f"{'time' if key == 'seconds' else 'peak memory'}, {unit}")
-            column[place].grid(alpha=0.3, which="both")
+            panel = column[place]
+            panel.plot(line.sizes, [scale * point[key] for point in points], "o-")
+            panel.set_ylabel(f"{'time' if key == 'seconds' else 'peak memory'}, {unit}")
+            panel.set_xscale("log")
+            panel.set_xticks(line.sizes, [short(size) for size in line.sizes], fontsize=8)
+            panel.minorticks_off()
+            panel.set_ylim(0, 1.1 * scale * max(point[key] for point in points))
+            panel.grid(alpha=0.3)
         column[0].set_title(line.title, fontsize=10)
         column[1].set_xlabel(line.grows)
     PLACE.mkdir(exist_ok=True)
