@@ -6,11 +6,8 @@ import contextlib
 import datetime
 import decimal
 import gc
-import logging
 import pickle
 import struct
-import traceback
-import warnings
 import weakref
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
@@ -20,6 +17,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from fuzz_rows import EVERY_CLASS, IGNORED, CountingNoise
+from listening import listening
 
 from dpscreen import DPFrankWolfe, PrivacyLedger, PrivateLasso
 
@@ -54,49 +52,6 @@ def plain():
 
 
 # --- listening ------------------------------------------------------------------------------------
-
-
-class Listener(logging.Handler):
-    """Keeps all that is logged at any level."""
-
-    def __init__(self):
-        super().__init__(level=0)
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(f"{record.getMessage()} {record.args} {record.exc_text}")
-
-
-@contextlib.contextmanager
-def listening():
-    """Yield a list that receives what is logged, warned and raised; errors end here."""
-    told, listener, root = [], Listener(), logging.getLogger()
-    level = root.level
-    root.addHandler(listener)
-    root.setLevel(logging.DEBUG)
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                yield told
-            except Exception as problem:
-                told += said_by(problem)
-        told += [f"{one.message} {one.message.args} {one.source}" for one in caught]
-        told += listener.lines
-    finally:
-        root.removeHandler(listener)
-        root.setLevel(level)
-
-
-def said_by(problem):
-    """List what an exception and all that hangs on it say."""
-    found, queue = [], [problem]
-    while queue:
-        one = queue.pop()
-        notes = getattr(one, "__notes__", [])
-        found += [str(one), repr(one), repr(one.args), repr(vars(one)), repr(notes)]
-        queue += [other for other in (one.__context__, one.__cause__) if other is not None]
-    return [*found, *traceback.format_exception_only(problem)]
 
 
 def kept_by(model):

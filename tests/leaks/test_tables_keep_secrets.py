@@ -6,12 +6,9 @@ import datetime
 import decimal
 import gzip
 import json
-import logging
 import subprocess
 import sys
 import traceback
-import warnings
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -21,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from listening import listening
 
 from dpscreen.data.errors import DataError
 from dpscreen.data.schema import TableSchema, load_schema
@@ -50,47 +48,6 @@ LINE = ",".join(PLAIN) + "\n"
 # --- listening ------------------------------------------------------------------------------------
 
 
-class Listener(logging.Handler):
-    def __init__(self):
-        super().__init__(level=0)
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(f"{record.getMessage()} {record.args} {record.exc_text}")
-
-
-@contextmanager
-def listening():
-    """Yield a list that receives what is logged, warned and raised; errors end here."""
-    told, listener, root = [], Listener(), logging.getLogger()
-    level = root.level
-    root.addHandler(listener)
-    root.setLevel(logging.DEBUG)
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                yield told
-            except DataError as problem:  # any other is a failure of the test
-                told += said_by(problem)
-        told += [f"{one.message} {one.message.args} {one.source}" for one in caught]
-        told += listener.lines
-    finally:
-        root.removeHandler(listener)
-        root.setLevel(level)
-
-
-def said_by(problem):
-    """List what an exception and all that hangs on it say."""
-    found, queue = [], [problem]
-    while queue:
-        one = queue.pop()
-        found += [str(one), repr(one), repr(one.args), repr(vars(one))]
-        found += [repr(getattr(one, "__notes__", [])), getattr(one, "doc", "")]
-        queue += [other for other in (one.__context__, one.__cause__) if other is not None]
-    return [*found, *traceback.format_exception(problem)]
-
-
 def assert_untold(texts):
     for text in texts:
         assert not [word for word in TOLD_AS if word in text], text[:300]
@@ -100,7 +57,7 @@ def read_every_way(path):
     """Read a table in each of the three ways; return what was told and how many came through."""
     told, n_read = [], 0
     for read in (read_rows, read_features, lambda *given: list(stream_rows(*given))):
-        with listening() as heard:
+        with listening(ending=DataError, shown=traceback.format_exception) as heard:
             found = read(path, SCHEMA)
             heard.append(repr(found) if not isinstance(found, np.ndarray) else "an array")
             n_read += 1
@@ -207,7 +164,7 @@ def test_a_column_of_any_kind_is_never_told(tmp_path, capfd, column, name):
     table = pa.table(columns | {column: VALUES[name]})
     pq.write_table(table, tmp_path / "data.parquet", store_schema=name != "structs")
     told, _ = read_every_way(tmp_path / "data.parquet")
-    with listening() as heard:
+    with listening(ending=DataError, shown=traceback.format_exception) as heard:
         SCHEMA.encode(table)
     assert_untold([*told, *heard, *capfd.readouterr()])
 
@@ -267,7 +224,7 @@ OBJECTS = {
 def test_an_object_in_a_frame_is_missing_and_never_told(capfd, column, name):
     frame = pd.DataFrame([PLAIN] * 3, columns=list(NAMES), dtype=object)
     frame.iat[1, NAMES.index(column)] = OBJECTS[name]
-    with listening() as told:
+    with listening(ending=DataError, shown=traceback.format_exception) as told:
         told.append(repr(SCHEMA.encode(frame)))
         told.append("read")
     assert "read" in told
@@ -294,7 +251,7 @@ FRAMES = {
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_a_frame_is_never_told(capfd, name):
-    with listening() as told:
+    with listening(ending=DataError, shown=traceback.format_exception) as told:
         SCHEMA.encode(FRAMES[name]())
     assert_untold([*told, *capfd.readouterr()])
 
@@ -305,7 +262,7 @@ def test_a_frame_is_never_told(capfd, name):
 @pytest.mark.parametrize("data", [HEADER + SECRET_LINE, f'{{"a": "{WORD}"', f'["{WORD}"]'])
 def test_a_table_given_as_a_schema_is_never_told(tmp_path, data):
     (tmp_path / "schema.json").write_text(data)
-    with listening() as told:
+    with listening(ending=DataError, shown=traceback.format_exception) as told:
         load_schema(tmp_path / "schema.json")
     assert told
     assert_untold(told)

@@ -203,9 +203,9 @@ def _show(model: Any, asked: Asked) -> None:
     if not asked.as_json:
         click.echo(str(model.summary()))
         return
-    from dpscreen.cli.show import _plain
+    from dpscreen.cli.show import as_data
 
-    click.echo(json.dumps(_plain(model), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(as_data(model), indent=2, ensure_ascii=False))
 
 
 def _write_page(model: Any, asked: Asked, schema: TableSchema, booking: Booking | None) -> None:

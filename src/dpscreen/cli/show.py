@@ -62,7 +62,7 @@ def command(
 
 def _shown(*, as_json: bool, explain: bool, card: bool) -> Callable[[LoadedModel], str]:
     if as_json:
-        return lambda model: json.dumps(_plain(model), indent=2, ensure_ascii=False)
+        return lambda model: json.dumps(as_data(model), indent=2, ensure_ascii=False)
     if explain:
         return lambda model: textwrap.fill(model.explain(), WIDTH)
     if card:
@@ -76,7 +76,8 @@ def _statement(model: LoadedModel) -> str:
     return "\n".join(plain(line) for line in str(model.privacy_).splitlines())
 
 
-def _plain(model: LoadedModel) -> dict[str, Any]:
+def as_data(model: LoadedModel) -> dict[str, Any]:
+    """Return the summary and the statement of a model, ready for JSON."""
     summary = model.summary()
     return {
         "title": summary.title,
