@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ import dpscreen
 from dpscreen.cli import fit as fit_module
 from dpscreen.cli.app import dpscreen as dpscreen_group
 from dpscreen.cli.fit import command
+from dpscreen.data.schema import load_schema
+from dpscreen.data.tables import read_rows
 from dpscreen.privacy.ledger import PrivacyLedger
 
 MAIN = """
@@ -158,6 +161,23 @@ def test_a_unit_is_named_in_the_statement(place):
     assert "rows without one left out" in statement.preprocessing
     assert "disclosed" not in done.stderr
     assert not statement.rows_disclosed
+
+
+@pytest.mark.parametrize("block", [{}, {"unit": "patient", "rows_per_unit": 1}])
+def test_the_command_states_what_the_fit_in_python_states(place, block):
+    write_schema(place, **block)
+    assert fit("-o", "model.json", "--rows-public", 500).exit_code == 0
+    schema = load_schema("schema.json")
+    model = dpscreen.PrivateLasso(
+        **{"epsilon": 1, "delta": 1e-6, "n_rows": 500},
+        feature_bounds=schema.feature_bounds,
+        target_bounds=schema.target_bounds,
+    ).fit(read_rows("data.csv", schema))
+    # All but what follows from released numbers.
+    both = (dpscreen.load("model.json").privacy_, model.privacy_)
+    said = [replace(one, mechanisms=(), rho=0.0) for one in both]
+    assert said[0] == said[1]
+    assert said[0].of_rows == (not block)
 
 
 @pytest.mark.parametrize(
@@ -364,7 +384,7 @@ def test_the_model_is_printed_when_the_disk_is_full(place, monkeypatch):
 
 @pytest.mark.parametrize("kind", [RuntimeError, MemoryError, KeyboardInterrupt])
 def test_a_fit_that_breaks_says_so_and_repeats_nothing(place, monkeypatch, kind):
-    def breaks(self, X, y, *, ledger):
+    def breaks(self, rows, *, ledger):
         ledger.reserve(PrivacyLedger("budget.db").total / 2, purpose="PrivateLasso")
         raise kind(f"cell {SECRET}")
 

@@ -17,6 +17,7 @@ from dpscreen import PrivateLasso
 from dpscreen.estimators._explain import chance_of_failure, explanation_of, posterior
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.rounding import percent_at_most, rounded_up
+from dpscreen.privacy.unit import Unit
 
 shares = st.floats(1e-6, 1 - 1e-6)
 
@@ -114,7 +115,8 @@ def test_changing_a_row_moves_the_gaussian_mechanism_twice_as_far(rho, delta, pr
 
 def test_units_that_a_column_tells_apart_have_no_surplus_rows():
     release = fitted("lasso")._released()
-    named = replace(release, statement=release.statement.for_units_of("id"))
+    unit = str(Unit(1, column="id"))
+    named = replace(release, statement=replace(release.statement, unit=unit))
     text = explanation_of(named)
     assert "more than 1 row" not in text
     assert "people with more than one value in the column that tells units apart" in text

@@ -229,8 +229,8 @@ class Replaying(Recording):
 def given_to_mechanisms(monkeypatch, kind, setting, X, y, script=None):
     made = []
 
-    def accountant(noise, *, limit, rows_per_unit):
-        assert rows_per_unit == 1
+    def accountant(noise, *, limit, unit):
+        assert unit.is_row
         made.append(
             Recording(noise, limit=limit)
             if script is None

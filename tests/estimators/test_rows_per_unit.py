@@ -14,6 +14,7 @@ from dpscreen import PrivacyLedger, PrivateLasso
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.privacy import ZCDP, Accountant, Budget, NoisyMax, SecureNoise
 from dpscreen.privacy.accountant import BudgetExceeded
+from dpscreen.privacy.unit import Unit
 
 LASSO = {"epsilon": 2.0, "delta": 1e-6, "feature_bounds": (-10, 10), "target_bounds": (-100, 100)}
 LIMIT = ZCDP.within(Budget(2.0, 1e-6))
@@ -77,17 +78,12 @@ def test_an_accountant_spends_its_limit_exactly(k, count, rho):
         def __call__(self, values, noise):
             return None
 
-    accountant = Accountant(SecureNoise(), limit=ZCDP(rho), rows_per_unit=k)
+    accountant = Accountant(SecureNoise(), limit=ZCDP(rho), unit=Unit(k))
     for _ in range(count):
         accountant.release(Known(), np.zeros(1), purpose="a step")
     assert accountant.spent == accountant.limit
     with pytest.raises(BudgetExceeded):
         accountant.release(Known(), np.zeros(1), purpose="one too many")
-
-
-def test_an_accountant_refuses_no_rows():
-    with pytest.raises(ValueError, match="rows_per_unit"):
-        Accountant(SecureNoise(), limit=ZCDP(1), rows_per_unit=0)
 
 
 def test_a_unit_gets_k_times_the_noise_for_the_same_budget(private_class, rows):
@@ -147,8 +143,6 @@ def test_the_statement_names_the_unit(rows):
     text = " ".join(str(statement).split())
     assert "for adding or removing one unit (at most 3 rows), all arguments" in text
     assert "rows, not people" not in text
-    named = " ".join(str(statement.for_units_of("patient")).split())
-    assert "adding or removing one value of the column 'patient' (at most 3 rows)" in named
 
 
 def test_what_is_refused(private_class, rows):

@@ -25,6 +25,7 @@ from dpscreen.privacy import (
 )
 from dpscreen.privacy.rounding import percent_at_most, rounded_up
 from dpscreen.privacy.statement import DISCLOSED, IN_HALVES
+from dpscreen.privacy.unit import ROW, Unit
 
 BUDGET = Budget(2.0, 1e-6)
 PUBLIC = ("the bounds", "the columns")
@@ -276,11 +277,10 @@ def test_halves_cost_the_larger_sum_only_where_coins_split_the_rows():
 # --- a number of rows that is disclosed -----------------------------------------------------------
 
 
-def counted(**changes):
+def counted(unit=ROW):
     budget, limit = Budget(1.0, 1e-6), ZCDP.within(Budget(1.0, 1e-6))
-    accountant = Accountant(SecureNoise(), limit=limit, **changes)
-    k = changes.get("rows_per_unit", 1)
-    step = NoisyMax.of_cost(limit / k**2, sensitivity=1.5)
+    accountant = Accountant(SecureNoise(), limit=limit, unit=unit)
+    step = NoisyMax.of_cost(limit / unit.rows_per_unit**2, sensitivity=1.5)
     accountant.release(step, np.zeros(3, dtype=np.int64), purpose="a step")
     return PrivacyStatement.of(budget, accountant, public=PUBLIC, rows_disclosed=True)
 
@@ -303,7 +303,7 @@ def test_a_disclosed_number_of_rows_is_said_with_what_it_gives_away():
 
 @pytest.mark.parametrize("k", [1, 4])
 def test_units_of_a_column_say_what_was_left_out_and_what_is_disclosed(k):
-    statement = counted(rows_per_unit=k).for_units_of("id")
+    statement = counted(Unit(k, column="id"))
     assert statement.surplus_left_out
     assert not statement.of_rows
     text = words(statement)
@@ -312,7 +312,7 @@ def test_units_of_a_column_say_what_was_left_out_and_what_is_disclosed(k):
     assert "whether a unit is there, and with how many rows" in text
     assert "rows, not people" not in text
     assert PrivacyStatement.from_dict(statement.to_dict()) == statement
-    assert not counted(rows_per_unit=k).surplus_left_out
+    assert not counted(Unit(k)).surplus_left_out
 
 
 # --- bounds are rounded up ------------------------------------------------------------------------
@@ -349,7 +349,7 @@ def test_less_noise_than_the_cost_allows_is_refused():
 @pytest.mark.parametrize("k", [1, 2, 10])
 def test_units_are_stated_with_their_sensitivity_and_cost(k):
     limit = ZCDP.within(BUDGET)
-    accountant = Accountant(SecureNoise(), limit=limit, rows_per_unit=k)
+    accountant = Accountant(SecureNoise(), limit=limit, unit=Unit(k))
     selection = NoisyMax.of_cost(limit / k**2, sensitivity=1.5)
     accountant.release(selection, np.zeros(3, dtype=np.int64), purpose="a step")
     statement = PrivacyStatement.of(BUDGET, accountant, public=PUBLIC)
@@ -359,7 +359,6 @@ def test_units_are_stated_with_their_sensitivity_and_cost(k):
     assert statement.neighbours == f"adding or removing {statement.unit}"
     assert PrivacyStatement.from_dict(statement.to_dict()) == statement
     assert ("rows, not people" in words(statement)) == (k == 1)
-    assert f"at most {k} row" in statement.for_units_of("person").unit
 
 
 def test_the_documented_statement_is_the_one_that_is_printed():

@@ -3,6 +3,7 @@
 import copy
 import re
 import stat
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
 
 import dpscreen
+from dpscreen.privacy.unit import Unit
 from dpscreen.report.atomic import write_text
 from dpscreen.report.model_page import MOST_BYTES, render_model_page, write_model_page
 from dpscreen.report.short import shortened
@@ -203,7 +205,7 @@ def test_rows_of_a_unit_are_told_and_simulated(expected):
 @pytest.mark.parametrize(("k", "told"), [(1, "at most 1 row was used"), (3, "at most 3 rows were")])
 def test_rows_are_said_to_be_left_out_where_a_column_told_units_apart(expected, k, told):
     model = fitted(rows_per_unit=k)
-    model.privacy_ = model.privacy_.for_units_of("id")
+    model.privacy_ = replace(model.privacy_, unit=str(Unit(k, column="id")))
     words = Page(render_model_page(model, expected=expected)).words
     assert told in words
     assert "surplus rows, and rows without a value, were left out" in words

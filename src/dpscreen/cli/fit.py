@@ -113,7 +113,7 @@ def command(**options: Any) -> None:
     if asked.rows_public is None:
         click.echo(f"Note: {counted(schema)}", err=True)
     rows = _read(asked, schema)
-    _fit(model, rows, schema, booking)
+    _fit(model, rows, booking)
     del rows
     _save(model, asked, schema)
     _show(model, asked)
@@ -133,18 +133,15 @@ def _read(asked: Asked, schema: TableSchema) -> Rows:
         )
 
 
-def _fit(model: Any, rows: Rows, schema: TableSchema, booking: Booking | None) -> None:
+def _fit(model: Any, rows: Rows, booking: Booking | None) -> None:
     """Fit, and let nothing out of a failure but what is known to hold no data."""
-    import pandas as pd
-
     from dpscreen.privacy import BudgetExceeded, LedgerProblem
 
-    frame = pd.DataFrame(rows.X, columns=list(schema.feature_names), copy=False)
     failure = None
     with ledger_failures(), warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always")
         try:
-            model.fit(frame, rows.y, ledger=booking)
+            model.fit(rows, ledger=booking)
         except (BudgetExceeded, LedgerProblem):
             raise
         except (ValueError, TypeError) as error:
@@ -154,8 +151,6 @@ def _fit(model: Any, rows: Rows, schema: TableSchema, booking: Booking | None) -
     _tell(noticed)
     if failure is not None:
         raise click.ClickException(failure + (BOOKED if booking and booking.booked else ""))
-    if schema.unit is not None:
-        model.privacy_ = model.privacy_.for_units_of(schema.unit)
 
 
 def _tell(noticed: list[warnings.WarningMessage]) -> None:

@@ -181,12 +181,12 @@ def opened_ledger(asked: Asked, schema: TableSchema) -> Booking | None:
     if asked.ledger_file is None:
         return None
     from dpscreen.privacy.ledger import PrivacyLedger
-    from dpscreen.privacy.statement import unit_of
+    from dpscreen.privacy.unit import ROW
 
     purpose = _purpose(asked, schema)
-    unit = unit_of(schema.rows_per_unit, column=schema.unit)
+    unit = schema.privacy_unit or ROW
     with ledger_failures():
-        return Booking(PrivacyLedger(asked.ledger_file), purpose, unit)
+        return Booking(PrivacyLedger(asked.ledger_file), purpose, str(unit))
 
 
 def _purpose(asked: Asked, schema: TableSchema) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpscreen.data.schema import TableSchema, load_schema
 from dpscreen.data.tables import stream_rows
 from dpscreen.estimators._streamed import StreamedRows
+from dpscreen.privacy.unit import Unit
 
 Array = NDArray[np.float64]
 Watch = Callable[[int, int], None]
@@ -24,7 +25,7 @@ def scan(
     schema: TableSchema | Mapping[str, Any] | str | Path,
     *,
     progress: bool | Watch = False,
-) -> StreamedRows:
+) -> ScannedRows:
     """Return the rows of a CSV, gzip CSV or Parquet file for `fit`, without loading them.
 
     Three numbers a row are kept in memory; the features are read again for every step. The
@@ -42,9 +43,9 @@ def scan(
 
     Returns
     -------
-    StreamedRows
-        To be passed to ``fit`` as X, without y. Use ``feature_bounds=schema.feature_bounds`` and
-        ``target_bounds=schema.target_bounds``.
+    ScannedRows
+        To be passed to ``fit`` as X, without y. They tell it the schema's privacy unit. Use
+        ``feature_bounds=schema.feature_bounds`` and ``target_bounds=schema.target_bounds``.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def scan(
     >>> PrivateLasso(epsilon=1, delta=1e-8, ...).fit(rows)                     # doctest: +SKIP
     """
     watch = Bar() if progress is True else progress or None
-    return StreamedRows(FileRows.of(Path(path), _schema(schema)), watch=watch)
+    return ScannedRows(FileRows.of(Path(path), _schema(schema)), watch=watch)
 
 
 def _schema(schema: TableSchema | Mapping[str, Any] | str | Path) -> TableSchema:
@@ -101,6 +102,14 @@ class FileRows:
     def unchanged(self) -> bool:
         """Whether the file has the size, the time and the place that it had at first."""
         return _state(self.path) == self.state
+
+
+class ScannedRows(StreamedRows):
+    """Rows of a file, which know whose they are."""
+
+    def __init__(self, reader: FileRows, *, watch: Watch | None = None) -> None:
+        super().__init__(reader, watch=watch)
+        self.unit: Unit | None = reader.schema.privacy_unit
 
 
 def _state(path: Path) -> tuple[int, ...]:

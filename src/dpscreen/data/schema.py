@@ -30,6 +30,7 @@ from dpscreen.data.schema_words import listed
 
 if TYPE_CHECKING:
     from dpscreen.data.tables import Rows
+    from dpscreen.privacy.unit import Unit
 
 Array = NDArray[np.float64]
 LARGEST_FILE = 50_000_000
@@ -107,6 +108,13 @@ class TableSchema:
     def rows_per_unit(self) -> int:
         """The most rows of one unit that are used."""
         return 1 if self.unit is None else self.settings.rows_per_unit or 1
+
+    @property
+    def privacy_unit(self) -> Unit | None:
+        """Whose coming or going a fit of these rows hides; None where the schema names nobody."""
+        from dpscreen.privacy.unit import Unit
+
+        return None if self.unit is None else Unit(self.rows_per_unit, self.unit)
 
     @property
     def columns(self) -> tuple[str, ...]:

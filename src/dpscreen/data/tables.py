@@ -1,6 +1,6 @@
 """Tables of private rows: CSV, gzip CSV or Parquet in, numbers within public bounds out.
 
->>> rows = read_rows("data.csv", schema)           # rows.X, rows.y
+>>> rows = read_rows("data.csv", schema)           # for `fit(rows)`, which keeps their unit
 >>> for rows in stream_rows("data.parquet", schema): ...    # the same values, in bounded memory
 >>> X = read_features("new.csv", schema)           # to predict: the target may be absent
 
@@ -25,8 +25,10 @@ from dpscreen.data.tables_problem import TableProblem
 
 if TYPE_CHECKING:
     from dpscreen.data.tables_encode import Encoder
+    from dpscreen.privacy.unit import Unit
 
 Array = NDArray[np.float64]
+Pair = tuple[Array, Array]
 Progress = Callable[[float], None]
 ROWS_PER_CHUNK = 1 << 16
 
@@ -35,16 +37,30 @@ __all__ = ["Rows", "TableProblem", "read_features", "read_rows", "stream_rows"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows:
-    """Features and target of private rows, within the schema's bounds."""
+    """Features and target of private rows, within the schema's bounds, and whose rows they are.
+
+    To be passed to `fit` whole, as X and without y: it then knows their unit. `X` and `y` alone
+    do not tell it, so whoever takes them out must give `rows_per_unit`.
+    """
 
     X: Array
     y: Array
+    feature_names: tuple[str, ...] | None = None
+    unit: Unit | None = None
 
     def __len__(self) -> int:
         return len(self.y)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_features={self.X.shape[1]})"
+
+    def features_and_target(self) -> tuple[Any, Array]:
+        """Return the features, in a frame if they have names, and the target."""
+        if self.feature_names is None:
+            return self.X, self.y
+        import pandas as pd
+
+        return pd.DataFrame(self.X, columns=list(self.feature_names), copy=False), self.y
 
 
 def read_rows(path: str | Path, schema: TableSchema, *, progress: Progress | None = None) -> Rows:
@@ -70,7 +86,9 @@ def stream_rows(
     if rows_per_chunk < 1:
         raise ValueError("rows_per_chunk must be at least 1")
     source, encoder = _opened(Path(path), schema, columns)
-    return _chunks(kept_rows(source, encoder, schema), encoder.width, rows_per_chunk)
+    chunks = _chunks(kept_rows(source, encoder, schema), encoder.width, rows_per_chunk)
+    unit = schema.privacy_unit
+    return (Rows(X, y, encoder.feature_names, unit) for X, y in chunks)
 
 
 def read_features(
@@ -110,15 +128,15 @@ def gathered(
         X.drop_from_last(keep)
         y.drop_from_last(keep)
         _tell(progress, source)
-    return Rows(X.finished(), y.finished()[:, 0])
+    return Rows(X.finished(), y.finished()[:, 0], encoder.feature_names, schema.privacy_unit)
 
 
-def kept_rows(source: Any, encoder: Encoder, schema: TableSchema) -> Iterator[Rows]:
-    """Yield the rows that count of each batch."""
+def kept_rows(source: Any, encoder: Encoder, schema: TableSchema) -> Iterator[Pair]:
+    """Yield the features and the target of the rows that count of each batch."""
     for keep, target, batch in _kept(source, encoder, schema):
         features = np.empty((len(batch), encoder.width))
         encoder.features(batch, features)
-        yield Rows(features, target) if keep is None else Rows(features[keep], target[keep])
+        yield (features, target) if keep is None else (features[keep], target[keep])
 
 
 def _kept(source: Any, encoder: Encoder, schema: TableSchema) -> Iterator[Any]:
@@ -139,20 +157,20 @@ def _kept(source: Any, encoder: Encoder, schema: TableSchema) -> Iterator[Any]:
         yield keep, target, batch
 
 
-def _chunks(batches: Iterator[Rows], width: int, size: int) -> Iterator[Rows]:
+def _chunks(batches: Iterator[Pair], width: int, size: int) -> Iterator[Pair]:
     X, y, filled = np.empty((size, width)), np.empty(size), 0
-    for rows in batches:
+    for features, target in batches:
         start = 0
-        while start < len(rows):
-            take = min(size - filled, len(rows) - start)
-            X[filled : filled + take] = rows.X[start : start + take]
-            y[filled : filled + take] = rows.y[start : start + take]
+        while start < len(target):
+            take = min(size - filled, len(target) - start)
+            X[filled : filled + take] = features[start : start + take]
+            y[filled : filled + take] = target[start : start + take]
             start, filled = start + take, filled + take
             if filled == size:
-                yield Rows(X, y)
+                yield X, y
                 X, y, filled = np.empty((size, width)), np.empty(size), 0
     if filled:
-        yield Rows(X[:filled].copy(), y[:filled].copy())
+        yield X[:filled].copy(), y[:filled].copy()
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -45,6 +45,16 @@ class Encoder:
         """The columns of the table that are needed for the features."""
         return tuple(part.field.name for part in self._parts)
 
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features, in their order."""
+        named = {
+            place: part.field.feature_names[level]
+            for part in self._parts
+            for place, level in part.picks
+        }
+        return tuple(named[place] for place in range(self.width))
+
     def features(self, batch: Any, out: Array) -> None:
         """Write the features of a batch into as many rows."""
         for part in self._parts:

@@ -100,8 +100,8 @@ MOST_ROWS_PER_UNIT = 2**20
 
 
 def rows_per_unit(value: Any) -> int:
-    """Return k, the most rows that one unit has."""
-    number = whole("rows_per_unit", value)
+    """Return k, the most rows that one unit has; 1 if nothing is told."""
+    number = 1 if value is None else whole("rows_per_unit", value)
     if number > MOST_ROWS_PER_UNIT:
         raise ValueError(f"rows_per_unit must be at most {MOST_ROWS_PER_UNIT}; got {value!r}.")
     return number

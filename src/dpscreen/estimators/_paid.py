@@ -20,6 +20,7 @@ from dpscreen.estimators._sparse_rows import clipped_product, is_sparse, sparse_
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.privacy import ZCDP, Accountant, Budget, Noise, PrivacyStatement
 from dpscreen.privacy.statement import COMPOSITION, DISCLOSED
+from dpscreen.privacy.unit import ROW, Unit
 from dpscreen.regression.lattice import UNITS, ExactDesign
 from dpscreen.regression.moments import whole_sum
 
@@ -78,7 +79,6 @@ class PaidModel(PrivateLinearModel):
             "all parameters, the bounds of the features and the target among them",
             f"the columns and their number, {self.n_features_in_}",
             f"the number of rows, {rows}: {DISCLOSED}" if n_rows is None else f"n_rows, {rows}",
-            "whether delta is at least 1 over the number of rows",
             *disclosed,
         )
         return PrivacyStatement.of(
@@ -104,13 +104,13 @@ def standardize_for(rows: RowSource, standardize: Standardize) -> Standardize:
 
 
 def purse_for(
-    budget: Budget, noise: Noise, rows: RowSource, *, n_rows: int | None, rows_per_unit: int = 1
+    budget: Budget, noise: Noise, rows: RowSource, *, n_rows: int | None, unit: Unit = ROW
 ) -> Purse:
     """Return the whole budget for one unit; the rules see what of it one row may cost."""
     limit = ZCDP.within(budget)
-    rho = float(limit / rows_per_unit**2)
+    rho = float(limit / unit.rows_per_unit**2)
     regime = rules.Regime(n_rows or rows.n_rows, rows.n_features, rho)
-    return Purse(Accountant(noise, limit=limit, rows_per_unit=rows_per_unit), limit, regime)
+    return Purse(Accountant(noise, limit=limit, unit=unit), limit, regime)
 
 
 def paid_task(

@@ -14,7 +14,7 @@ from dpscreen.estimators import _checks as check
 from dpscreen.estimators import _steps as steps
 from dpscreen.estimators._base import PrivateLinearModel, noise_source, warn_of_weak_delta
 from dpscreen.estimators._rows import RowSource
-from dpscreen.estimators._sources import in_memory, private_rows
+from dpscreen.estimators._sources import in_memory, private_rows, unit_of_rows
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.privacy import (
     ZCDP,
@@ -26,6 +26,7 @@ from dpscreen.privacy import (
     sensitivity,
 )
 from dpscreen.privacy.ledger import reserve
+from dpscreen.privacy.unit import ROW, Unit
 from dpscreen.regression import (
     Design,
     ExactDesign,
@@ -61,7 +62,13 @@ class Settings:
     screening_share: float = 0.0
     screening_delta_share: float = 0.0
     screen_at: frozenset[int] = frozenset()
-    rows_per_unit: int = 1
+    unit: Unit = ROW
+
+    def __post_init__(self) -> None:
+        if self.published and self.unit.rows_per_unit > 1:
+            raise ValueError(
+                "rows_per_unit: the published calibration makes no promise, for units neither."
+            )
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,7 @@ class PrivateFrankWolfe(PrivateLinearModel):
     fit_intercept: bool
     calibration: str
     start: str | None
-    rows_per_unit: int
+    rows_per_unit: int | None
     random_state: Any
 
     errata: tuple[str, ...]
@@ -108,15 +115,16 @@ class PrivateFrankWolfe(PrivateLinearModel):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features), or rows from a file
-            Private rows. Values outside `feature_bounds` are clipped. A Dask array or data frame
-            is fitted on its cluster, `dpscreen.scan` reads a file part by part; noise being equal,
-            the coefficients are the same, to the last bit. A scipy matrix or a frame of sparse
-            columns stays sparse: its bounds are taken as ± the larger of their ends, so that
-            zero stays zero (proven calibration only).
+        X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
+            Private rows. Values outside `feature_bounds` are clipped. Rows that were read by a
+            schema (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their privacy unit
+            along. A Dask array or data frame is fitted on its cluster, `dpscreen.scan` reads a
+            file part by part; noise being equal, the coefficients are the same, to the last bit. A
+            scipy matrix or a frame of sparse columns stays sparse: its bounds are taken as ± the
+            larger of their ends, so that zero stays zero (proven calibration only).
         y : array-like of shape (n_samples,)
-            Private targets. Values outside `target_bounds` are clipped. None for rows from a file,
-            which bring their target along.
+            Private targets. Values outside `target_bounds` are clipped. None for rows that were
+            read by a schema, which bring their target along.
         ledger : PrivacyLedger or path, default=None
             Where to book the budget before anything is released. If it does not fit there,
             nothing is released and `BudgetRefused` says what is left.
@@ -127,7 +135,7 @@ class PrivateFrankWolfe(PrivateLinearModel):
             The fitted estimator, which holds released values only.
         """
         with check.refit(self):
-            settings = self._settings()
+            settings = replace(self._settings(), unit=unit_of_rows(X, self.rows_per_unit))
             if settings.published:
                 self._warn_of_published(ledger)
             noise = noise_source(self.random_state)
@@ -155,11 +163,6 @@ class PrivateFrankWolfe(PrivateLinearModel):
             check.choice("calibration", self.calibration, ("proven", "published")) == "published"
         )
         start = check.choice("start", self.start, (None, "zero", "random"))
-        rows_per_unit = check.rows_per_unit(self.rows_per_unit)
-        if published and rows_per_unit > 1:
-            raise ValueError(
-                "rows_per_unit: the published calibration makes no promise, for units neither."
-            )
         return Settings(
             radius=check.size("radius", self.radius),
             n_iter=check.steps("n_iter", self.n_iter),
@@ -169,7 +172,7 @@ class PrivateFrankWolfe(PrivateLinearModel):
             fit_intercept=check.flag("fit_intercept", self.fit_intercept),
             published=published,
             start=start or ("random" if published else "zero"),
-            rows_per_unit=rows_per_unit,
+            unit=Unit(check.rows_per_unit(self.rows_per_unit)),
         )
 
     def _warn_of_published(self, ledger: Any) -> None:
@@ -206,11 +209,11 @@ class PrivateFrankWolfe(PrivateLinearModel):
     ) -> tuple[Array, PrivacyStatement]:
         limit = ZCDP.within(settings.budget)
         design = rows.lattice(units)
-        accountant = Accountant(noise, limit=limit, rows_per_unit=settings.rows_per_unit)
+        accountant = Accountant(noise, limit=limit, unit=settings.unit)
         run = Run(settings, accountant, design, units.target_bound)
         made = self._proven_steps(run)
         # Whatever parameters can make fail has failed by now; from here on the budget is gone.
-        reserve(ledger, limit, purpose=type(self).__name__, rows_per_unit=settings.rows_per_unit)
+        reserve(ledger, limit, purpose=type(self).__name__, unit=settings.unit)
         weights = _optimise(run, made)
         return weights, PrivacyStatement.of(
             settings.budget,
@@ -229,7 +232,8 @@ class PrivateFrankWolfe(PrivateLinearModel):
         X, y = in_memory(rows)
         gram = gram_pays(len(X), units.n_candidates, n_iter=settings.n_iter)
         design = units.float_design(X, y, gram=gram)
-        run = Run(settings, Accountant(noise, limit=None), design, units.target_bound)
+        accountant = Accountant(noise, limit=None, unit=settings.unit)
+        run = Run(settings, accountant, design, units.target_bound)
         weights = _optimise(run, self._published_steps(run))
         return weights, PrivacyStatement.of(
             settings.budget,
@@ -280,9 +284,11 @@ class DPFrankWolfe(PrivateFrankWolfe):
         does not hold.
     start : {None, "zero", "random"}, default=None
         Starting point. None: zero when proven, random when published, as in the paper.
-    rows_per_unit : int, default=1
+    rows_per_unit : int, default=None
         The most rows that one unit, a person for example, has. The promise is then for adding or
-        removing a unit, and all noise is so many times as large (proven calibration only).
+        removing a unit, and all noise is so many times as large (proven calibration only). None:
+        what the rows say, if they were read by a schema that names a unit; else 1, and the promise
+        is for a row.
     random_state : None, int, str or numpy generator, default=None
         None draws noise from a cryptographic stream. Anything else is reproducible, not private,
         and warned about.
@@ -331,7 +337,7 @@ class DPFrankWolfe(PrivateFrankWolfe):
         fit_intercept: bool = True,
         calibration: str = "proven",
         start: str | None = None,
-        rows_per_unit: int = 1,
+        rows_per_unit: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.radius = radius
@@ -426,7 +432,7 @@ start, rows_per_unit, random_state
         fit_intercept: bool = True,
         calibration: str = "proven",
         start: str | None = None,
-        rows_per_unit: int = 1,
+        rows_per_unit: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.radius = radius
@@ -501,7 +507,7 @@ start, rows_per_unit, random_state
         fit_intercept: bool = True,
         calibration: str = "proven",
         start: str | None = None,
-        rows_per_unit: int = 1,
+        rows_per_unit: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.radius = radius

@@ -21,11 +21,12 @@ from dpscreen.estimators._private_lasso_pvalues import noise_p_values
 from dpscreen.estimators._private_lasso_stagewise import solve_frank_wolfe, solve_stagewise
 from dpscreen.estimators._private_lasso_task import Choices, Solution, Task
 from dpscreen.estimators._rows import RowSource
-from dpscreen.estimators._sources import private_rows
+from dpscreen.estimators._sources import private_rows, unit_of_rows
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.privacy import Budget, PrivacyStatement
 from dpscreen.privacy.ledger import reserve
 from dpscreen.privacy.statement import COMPOSITION, IN_HALVES
+from dpscreen.privacy.unit import ROW, Unit
 from dpscreen.regression.stagewise import Path
 
 Array = NDArray[np.float64]
@@ -47,8 +48,15 @@ class Settings:
     solver: str
     n_rows: int | None
     split: bool
-    rows_per_unit: int = 1
+    unit: Unit = ROW
     disclosed: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.split and self.unit.rows_per_unit > 1:
+            raise ValueError(
+                "inference='split' needs rows_per_unit=1: rows of one unit are not independent, "
+                "so intervals that count them as if they were would be too short."
+            )
 
 
 class PrivateLasso(PaidModel):
@@ -97,9 +105,11 @@ class PrivateLasso(PaidModel):
     n_rows : int, default=None
         The public number of rows that rules may use. None: the actual number, which is thereby
         disclosed, and the statement says so: who knows all other rows can then count.
-    rows_per_unit : int, default=1
+    rows_per_unit : int, default=None
         The most rows that one unit, a person for example, has. The promise is then for adding or
-        removing a unit, and all noise is so many times as large. Not with ``inference="split"``.
+        removing a unit, and all noise is so many times as large. More than one not with
+        ``inference="split"``. None: what the rows say, if they were read by a schema that names a
+        unit; else 1, and the promise is for a row.
     random_state : None, int, str or numpy generator, default=None
         None draws noise from a cryptographic stream. Anything else is reproducible, not private,
         and warned about.
@@ -173,7 +183,7 @@ class PrivateLasso(PaidModel):
         solver: str = "auto",
         fit_intercept: bool = True,
         n_rows: int | None = None,
-        rows_per_unit: int = 1,
+        rows_per_unit: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -198,15 +208,16 @@ class PrivateLasso(PaidModel):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features), or rows from a file
-            Private rows. Values outside `feature_bounds` are clipped. A Dask array or data frame
-            is fitted on its cluster, `dpscreen.scan` reads a file part by part; noise being equal,
-            the coefficients are the same, to the last bit. A scipy matrix or a frame of sparse
-            columns stays sparse: its bounds are taken as ± the larger of their ends, so that
-            zero stays zero, and are not tightened.
+        X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
+            Private rows. Values outside `feature_bounds` are clipped. Rows that were read by a
+            schema (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their privacy unit
+            along. A Dask array or data frame is fitted on its cluster, `dpscreen.scan` reads a
+            file part by part; noise being equal, the coefficients are the same, to the last bit. A
+            scipy matrix or a frame of sparse columns stays sparse: its bounds are taken as ± the
+            larger of their ends, so that zero stays zero, and are not tightened.
         y : array-like of shape (n_samples,)
-            Private targets. Values outside `target_bounds` are clipped. None for rows from a file,
-            which bring their target along.
+            Private targets. Values outside `target_bounds` are clipped. None for rows that were
+            read by a schema, which bring their target along.
         ledger : PrivacyLedger or path, default=None
             Where to book the budget before anything is released. If it does not fit there,
             nothing is released and `BudgetRefused` says what is left.
@@ -217,27 +228,17 @@ class PrivateLasso(PaidModel):
             The fitted estimator, which holds released values only.
         """
         with check.refit(self):
-            settings = self._settings()
+            settings = replace(self._settings(), unit=unit_of_rows(X, self.rows_per_unit))
             noise = noise_source(self.random_state)
             with closing(private_rows(self, X, y)) as rows:
                 features, target = self._public_bounds()
                 pairs = rows.usable_bounds(features), target
                 settings = _for_rows(settings, rows)
-                warn_of_weak_delta(settings.budget.delta, rows.n_rows)
                 purse = purse_for(
-                    settings.budget,
-                    noise,
-                    rows,
-                    n_rows=settings.n_rows,
-                    rows_per_unit=settings.rows_per_unit,
+                    settings.budget, noise, rows, n_rows=settings.n_rows, unit=settings.unit
                 )
-                if ledger is not None:
-                    reserve(
-                        ledger,
-                        purse.limit,
-                        purpose=type(self).__name__,
-                        rows_per_unit=settings.rows_per_unit,
-                    )
+                warn_of_weak_delta(settings.budget.delta, purse.regime.n_rows)
+                reserve(ledger, purse.limit, purpose=type(self).__name__, unit=settings.unit)
                 self._fit_purse(settings, purse, pairs, rows)
         return self
 
@@ -296,12 +297,6 @@ class PrivateLasso(PaidModel):
         if not isinstance(self.standardize, bool | np.bool_):
             check.choice("standardize", self.standardize, ("auto",))
         split = check.choice("inference", self.inference, (None, "split")) == "split"
-        rows_per_unit = check.rows_per_unit(self.rows_per_unit)
-        if split and rows_per_unit > 1:
-            raise ValueError(
-                "inference='split' needs rows_per_unit=1: rows of one unit are not independent, "
-                "so intervals that count them as if they were would be too short."
-            )
         return Settings(
             Budget(check.positive("epsilon", self.epsilon), check.share("delta", self.delta)),
             choices,
@@ -309,7 +304,7 @@ class PrivateLasso(PaidModel):
             check.choice("solver", self.solver, ("auto", *SOLVERS)),
             _optional(check.whole, "n_rows", self.n_rows),
             split,
-            rows_per_unit,
+            Unit(check.rows_per_unit(self.rows_per_unit)),
         )
 
     def _fit_rows(

@@ -137,11 +137,11 @@ def refusal(regime: rules.Regime) -> str | None:
 
 def split(purse: Purse, rows: RowSource) -> tuple[Half, Half]:
     """Return two halves by secret coins, each with the whole limit and the nominal n/2."""
-    noise, limit = purse.accountant.noise, purse.limit
+    noise, limit, unit = purse.accountant.noise, purse.limit, purse.accountant.unit
     heads = (noise.words(rows.n_rows) >> np.uint64(63)).astype(bool)
     regime = replace(purse.regime, n_rows=max(1, purse.regime.n_rows // 2))
     first, second = (
-        Half(Purse(Accountant(noise, limit=limit), limit, regime), rows.where(side))
+        Half(Purse(Accountant(noise, limit=limit, unit=unit), limit, regime), rows.where(side))
         for side in (heads, ~heads)
     )
     return first, second

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,37 @@ from dpscreen.estimators import _checks as check
 from dpscreen.estimators._rows import ArrayRows, RowSource
 from dpscreen.estimators._sparse_rows import is_sparse, sparse_rows
 from dpscreen.estimators._streamed import MappedArrays, StreamedRows
+from dpscreen.privacy.unit import ROW, Unit
 from dpscreen.regression.lattice import MOST_ROWS
 
 Array = NDArray[np.float64]
 
 STREAMED_BYTES = 2**28
 """From this size on, an array that is mapped from disk is left there."""
+
+
+@runtime_checkable
+class TableRows(Protocol):
+    """Rows of a table, which bring their target along, as `read_rows` returns them."""
+
+    def features_and_target(self) -> tuple[Any, Array]:
+        """Return the features, in a frame if they have names, and the target."""
+
+
+def unit_of_rows(X: Any, told: int | None) -> Unit:
+    """Return the unit that a fit is for: what the rows say, or else what the user told, or a row.
+
+    A number that contradicts the rows is refused. Looks at no row.
+    """
+    carried = getattr(X, "unit", None)  # of a frame, this may be a column
+    if not isinstance(carried, Unit):
+        return ROW if told is None else Unit(int(told))
+    if told not in (None, carried.rows_per_unit):
+        raise ValueError(
+            f"rows_per_unit={told} is told, but these rows are for {carried}, as their schema "
+            "says. Leave rows_per_unit out, or change the schema."
+        )
+    return carried
 
 
 def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
@@ -29,10 +54,12 @@ def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
 
 
 def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
+    if isinstance(X, StreamedRows | TableRows) and y is not None:
+        raise ValueError("rows from a file bring their target along; y must be None.")
     if isinstance(X, StreamedRows):
-        if y is not None:
-            raise ValueError("rows from a file bring their target along; y must be None.")
         return _named(estimator, X, X.reader.feature_names)
+    if isinstance(X, TableRows):
+        X, y = X.features_and_target()
     if is_sparse(X) and getattr(estimator, "_takes_sparse", False):
         return sparse_rows(estimator, X, y)
     if type(X).__module__.split(".")[0].startswith("dask"):

@@ -19,7 +19,7 @@ from dpscreen.estimators import _peer_solvers as solvers
 from dpscreen.estimators._base import noise_source, warn_of_weak_delta
 from dpscreen.estimators._paid import PaidModel, paid_task, purse_for, standardize_for
 from dpscreen.estimators._private_lasso_task import Choices, Solution, Task
-from dpscreen.estimators._sources import private_rows
+from dpscreen.estimators._sources import private_rows, unit_of_rows
 from dpscreen.privacy import Budget
 from dpscreen.privacy.ledger import reserve
 
@@ -112,10 +112,12 @@ class Peer(PaidModel):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Private rows. Values outside `feature_bounds` are clipped.
+        X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
+            Private rows. Values outside `feature_bounds` are clipped. The promise is for a row, or
+            for the unit that a schema names.
         y : array-like of shape (n_samples,)
-            Private targets. Values outside `target_bounds` are clipped.
+            Private targets. Values outside `target_bounds` are clipped. None for rows that were
+            read by a schema, which bring their target along.
         ledger : PrivacyLedger or path, default=None
             Where to book the budget before anything is released. If it does not fit there,
             nothing is released and `BudgetRefused` says what is left.
@@ -127,14 +129,15 @@ class Peer(PaidModel):
         """
         with check.refit(self):
             settings = self._settings()
+            unit = unit_of_rows(X, None)
             noise = noise_source(self.random_state)
             with closing(private_rows(self, X, y)) as rows:
                 features, target = self._public_bounds()
                 pairs = rows.usable_bounds(features), target
                 standardize = standardize_for(rows, settings.standardize)
-                warn_of_weak_delta(settings.budget.delta, rows.n_rows)
-                purse = purse_for(settings.budget, noise, rows, n_rows=settings.n_rows)
-                reserve(ledger, purse.limit, purpose=type(self).__name__)
+                purse = purse_for(settings.budget, noise, rows, n_rows=settings.n_rows, unit=unit)
+                warn_of_weak_delta(settings.budget.delta, purse.regime.n_rows)
+                reserve(ledger, purse.limit, purpose=type(self).__name__, unit=unit)
                 self.n_rows_ = purse.regime.n_rows
                 task, units = paid_task(purse, rows, pairs, settings.choices, standardize)
                 self._release(self._solve(task), units)

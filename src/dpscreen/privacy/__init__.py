@@ -30,6 +30,7 @@ from dpscreen.privacy.notices import (
     WeakDeltaWarning,
 )
 from dpscreen.privacy.statement import MechanismRecord, PrivacyStatement
+from dpscreen.privacy.unit import Unit
 from dpscreen.privacy.zcdp import ZCDP
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "SeededNoiseWarning",
     "SignedNoisyMax",
     "ThresholdedNoisyMin",
+    "Unit",
     "Use",
     "WeakDeltaWarning",
     "WrongUnit",

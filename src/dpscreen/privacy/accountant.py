@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from dpscreen.privacy.mechanisms import Mechanism
 from dpscreen.privacy.noise import Noise
+from dpscreen.privacy.unit import ROW, Unit
 from dpscreen.privacy.zcdp import ZCDP
 
 Released = TypeVar("Released")
@@ -36,17 +37,14 @@ class Accountant:
     `limit=None` is the published calibration: uses are listed, but no cost is claimed, because the
     sensitivities they rest on are wrong.
 
-    The limit is for one unit, which may have `rows_per_unit` rows. Mechanisms state what one row
-    costs; k rows move whatever they are given k times as far, so a unit costs k² as much (Lemma
-    18).
+    The limit is for one unit. Mechanisms state what one row costs; the k rows of a unit move
+    whatever they are given k times as far, so a unit costs k² as much (Lemma 18).
     """
 
-    def __init__(self, noise: Noise, *, limit: ZCDP | None, rows_per_unit: int = 1) -> None:
-        if rows_per_unit < 1:
-            raise ValueError("rows_per_unit must be at least 1.")
+    def __init__(self, noise: Noise, *, limit: ZCDP | None, unit: Unit = ROW) -> None:
         self.noise = noise
         self.limit = limit
-        self.rows_per_unit = rows_per_unit
+        self.unit = unit
         self.spent = ZCDP.free()
         self._counts: Counter[tuple[str, Mechanism[object]]] = Counter()
 
@@ -56,6 +54,11 @@ class Accountant:
             self._charge(mechanism.cost * self.rows_per_unit**2)
         self._counts[purpose, mechanism] += 1
         return mechanism(values, self.noise)
+
+    @property
+    def rows_per_unit(self) -> int:
+        """Return k, the most rows that one unit has."""
+        return self.unit.rows_per_unit
 
     @property
     def uses(self) -> tuple[Use, ...]:

@@ -42,7 +42,7 @@ from dpscreen.privacy.ledger_export import (
 from dpscreen.privacy.ledger_file import Content, LedgerBusy, LedgerFile, LedgerProblem
 from dpscreen.privacy.ledger_records import Account, Chain, Damaged, Reservation, os_user
 from dpscreen.privacy.ledger_units import UNKNOWN, agreed
-from dpscreen.privacy.statement import unit_of
+from dpscreen.privacy.unit import ROW, Unit
 from dpscreen.privacy.zcdp import ZCDP
 
 __all__ = [
@@ -81,7 +81,7 @@ class Reservable(Protocol):
 
 
 def reserve(
-    ledger: Reservable | FilePath | None, cost: ZCDP, *, purpose: str, rows_per_unit: int = 1
+    ledger: Reservable | FilePath | None, cost: ZCDP, *, purpose: str, unit: Unit = ROW
 ) -> None:
     """Reserve from a ledger, from the ledger at a path, or, with None, from nothing.
 
@@ -94,7 +94,7 @@ def reserve(
     if isinstance(ledger, str | os.PathLike):
         ledger = PrivacyLedger(ledger)
     if isinstance(ledger, PrivacyLedger):
-        ledger.reserve(cost, purpose=purpose, unit=unit_of(rows_per_unit))
+        ledger.reserve(cost, purpose=purpose, unit=str(unit))
     else:
         ledger.reserve(cost, purpose=purpose)
 

@@ -6,16 +6,14 @@ versions, whose reservations name none, are read as before.
 
 from __future__ import annotations
 
-import re
-
-from dpscreen.privacy.statement import ROW, VALUE_OF
+from dpscreen.privacy.unit import NAMELESS, VALUE_OF, worded
+from dpscreen.privacy.unit import ROW as ONE_ROW
 
 UNKNOWN = ""
 MARK = "[unit: "
 FORMULAS = ("=", "+", "-", "@")  # what a spreadsheet would compute
+ROW = str(ONE_ROW)
 ROWS = {ROW, "row", "rows", "a row", "each row", "single row"}
-NAMELESS = "one unit"
-MOST_ROWS = re.compile(r" \(at most [0-9]+ rows?\)$")
 
 
 def with_unit(detail: str, unit: str) -> str:
@@ -54,5 +52,5 @@ def agreed(known: str, new: str) -> str | None:
 
 
 def _kind(unit: str) -> str:
-    kind = MOST_ROWS.sub("", unit)
+    kind, _ = worded(unit)
     return ROW if kind.casefold() in ROWS else kind

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from typing import Any
 
@@ -17,13 +17,10 @@ from dpscreen import __version__
 from dpscreen.privacy.accountant import Accountant, Use
 from dpscreen.privacy.budget import Budget
 from dpscreen.privacy.rounding import rounded_up
+from dpscreen.privacy.unit import ROW, Unit, neighbours_of
 from dpscreen.privacy.zcdp import ZCDP
 
-ROW = "one row"
-NEIGHBOURS = f"adding or removing {ROW}"
-COUNTED = ", with the disclosed number of rows held fixed"
 DISCLOSED = "it was not given, and is hereby disclosed"
-VALUE_OF = "one value of the column "
 
 COMPOSITION = (
     "adaptive composition in zCDP, in which costs add up; the total is converted to epsilon and "
@@ -107,7 +104,7 @@ class PrivacyStatement:
     arithmetic: str
     noise: str
     secure_noise: bool
-    unit: str = ROW
+    unit: str = str(ROW)
     rows_per_unit: int = 1
     rows_disclosed: bool = False
     composition: str = COMPOSITION
@@ -131,14 +128,14 @@ class PrivacyStatement:
         rows_disclosed: bool = False,
     ) -> PrivacyStatement:
         """Close the account of a fit."""
-        proven, k = accountant.limit is not None, accountant.rows_per_unit
-        unit = unit_of(k)
+        proven, unit = accountant.limit is not None, accountant.unit
+        k = unit.rows_per_unit
         return cls(
             epsilon=float(budget.epsilon),
             delta=float(budget.delta),
             rho=float(accountant.spent) if proven else None,
             calibration="proven" if proven else "published",
-            neighbours=neighbours_of(unit, rows_disclosed=rows_disclosed),
+            neighbours=neighbours_of(str(unit), rows_disclosed=rows_disclosed),
             mechanisms=tuple(
                 MechanismRecord.of(use, proven=proven, rows_per_unit=k) for use in accountant.uses
             ),
@@ -147,10 +144,11 @@ class PrivacyStatement:
             arithmetic=arithmetic,
             noise=accountant.noise.description,
             secure_noise=accountant.noise.secure,
-            unit=unit,
+            unit=str(unit),
             rows_per_unit=k,
             rows_disclosed=rows_disclosed,
             composition=composition if proven else NO_COMPOSITION,
+            preprocessing=unit.preparation + PREPROCESSING,
         )
 
     @property
@@ -158,31 +156,16 @@ class PrivacyStatement:
         """Whether the stated (ε, δ) may be relied on."""
         return self.calibration == "proven" and self.secure_noise
 
-    def for_units_of(self, column: str) -> PrivacyStatement:
-        """Return the statement with its unit named by the column that tells units apart.
-
-        The caller has made sure that no value of the column has more than `rows_per_unit` rows, and
-        has left out the rows that have no value there, looking at nothing but this column.
-        """
-        unit = unit_of(self.rows_per_unit, column=column)
-        neighbours = neighbours_of(unit, rows_disclosed=self.rows_disclosed)
-        kept = (
-            f"of each value of the column {column!r} at most {_rows(self.rows_per_unit)} kept, and "
-            "rows without one left out"
-        )
-        return replace(
-            self, unit=unit, neighbours=neighbours, preprocessing=f"{kept}; {self.preprocessing}"
-        )
-
     @property
     def of_rows(self) -> bool:
         """Whether the promise is for a row, whoever owns it."""
-        return self.unit == ROW
+        return Unit.of_words(self.unit) == ROW
 
     @property
     def surplus_left_out(self) -> bool:
         """Whether a column told units apart, so that their surplus rows could be left out."""
-        return self.unit.startswith(VALUE_OF)
+        unit = Unit.of_words(self.unit)
+        return unit is not None and unit.column is not None
 
     @property
     def changing_rho(self) -> float | None:
@@ -275,22 +258,6 @@ class PrivacyStatement:
         if self.secure_noise:
             return promise
         return "NOT PRIVATE: the noise was seeded. With secure noise this would be " + promise
-
-
-def unit_of(rows_per_unit: int, *, column: str | None = None) -> str:
-    """Describe the unit that a promise is for; `column` is the one that tells units apart."""
-    if column is not None:
-        return f"{VALUE_OF}{column!r} (at most {_rows(rows_per_unit)})"
-    return ROW if rows_per_unit == 1 else f"one unit (at most {_rows(rows_per_unit)})"
-
-
-def neighbours_of(unit: str, *, rows_disclosed: bool) -> str:
-    """Describe how two data sets differ between which the promise holds."""
-    return f"adding or removing {unit}{COUNTED if rows_disclosed else ''}"
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count} rows"
 
 
 def _times(count: int) -> str:

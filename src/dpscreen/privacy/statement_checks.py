@@ -8,7 +8,6 @@ must be said as `PrivacyStatement` says it, wherever a reader would rely on it.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import Field
 from fractions import Fraction
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen.privacy.mechanisms import DiscreteGaussian, NoisyMax
+from dpscreen.privacy.unit import neighbours_of, worded
 from dpscreen.privacy.zcdp import ZCDP
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ PER_SQUARE = {NoisyMax.name: (1 / 2, 1 / 8), DiscreteGaussian.name: (1 / 2,)}
 """ρ in units of (Δ/scale)². A selection costs a quarter where scores have the range Δ (Lemma 2)."""
 
 HALVES = ("first half: ", "second half: ")
-MOST_ROWS = re.compile(r"\(at most ([0-9]+) rows?\)$")
 
 
 def checked(found: Any, fields: Iterable[Field[Any]], *, extra: tuple[str, ...] = ()) -> Any:
@@ -97,7 +96,7 @@ def contradiction(statement: PrivacyStatement, *, holds: bool) -> str | None:
 
 def _wrong_words(statement: PrivacyStatement) -> str | None:
     """Return which words do not fit the values beside them."""
-    from dpscreen.privacy.statement import DISCLOSED, neighbours_of
+    from dpscreen.privacy.statement import DISCLOSED
 
     said = any(DISCLOSED in text for text in statement.public)
     if said and not statement.rows_disclosed:
@@ -114,8 +113,7 @@ def _unit_fits(statement: PrivacyStatement) -> bool:
     """Whether a unit that is a row has one, and one that says how many says the same number."""
     if statement.of_rows:
         return statement.rows_per_unit == 1
-    most = MOST_ROWS.search(statement.unit)
-    return most is None or most[1] == str(statement.rows_per_unit)
+    return worded(statement.unit)[1] in (None, str(statement.rows_per_unit))
 
 
 def _unpaid(statement: PrivacyStatement) -> str | None:
