@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import decimal
 import io
 import math
 import re
@@ -78,15 +79,48 @@ def expected(rows) -> tuple[np.ndarray, np.ndarray]:
 
 
 def number(text, low, high, fill, transform=float):
-    text = text.strip(" \t\r\n\v\f")
-    value = float(text) if NUMBER.fullmatch(text) else math.nan
-    if not math.isfinite(value) or value == -99:
+    read = value(text)
+    if not isinstance(read, float) or read == -99:
         return fill
-    return transform(min(max(value, low), high))
+    return transform(min(max(read, low), high))
 
 
 def truth(text):
-    text = text.strip(" \t\r\n\v\f")
-    return {"true": 1.0, "True": 1.0, "TRUE": 1.0, "1": 1.0}.get(
-        text, 0.0 if text in ("false", "False", "FALSE", "0") else 0.5
-    )
+    return {1.0: 1.0, 0.0: 0.0}.get(value(text), 0.5)
+
+
+def value(cell, point="."):
+    """Return the number or the text that a cell of a frame is; None where it is missing."""
+    if isinstance(cell, complex | np.complexfloating):
+        cell = cell.real if cell.imag == 0 else None
+    if isinstance(cell, str):
+        text = cell.strip(" \t\r\n\v\f")
+        if text.lower() in ("true", "false") and text in (text.lower(), text.upper(), text.title()):
+            return float(text.lower() == "true")
+        plain = NUMBER.fullmatch(text.replace(point, ".")) and (point == "." or "." not in text)
+        number_ = float(text.replace(point, ".")) if plain else math.inf
+        return number_ if math.isfinite(number_) else text
+    if isinstance(cell, int | float | np.bool_ | np.integer | np.floating | decimal.Decimal):
+        number_ = math.inf if isinstance(cell, int) and cell > 1e308 else float(cell)
+        return number_ if math.isfinite(number_) else None
+    return None
+
+
+def meaning(cell, field, missing):
+    """Return the features of one cell of a frame."""
+    point = field.decimal
+    read = value(cell, point)
+    if isinstance(cell, str) and not cell.isascii() and not cell.isprintable():
+        read = None  # half a character
+    if read in [value(text, point) for text in missing]:
+        read = None
+    if field.is_categorical:
+        levels = [value(one) if isinstance(one, str) else one for one in field.levels]
+        return [float(read == level) for level in levels]
+    if field.type == "boolean":
+        words = {1.0: 1.0, 0.0: 0.0}
+        words |= {value(word): 0.0 for word in field.false_values}
+        words |= {value(word): 1.0 for word in field.true_values}
+        return [words.get(read, 0.5)]
+    low, high = field.declared_bounds
+    return [min(max(read, low), high) if isinstance(read, float) else (low + high) / 2]

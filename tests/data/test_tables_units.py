@@ -145,12 +145,9 @@ def test_whole_numbers_stored_as_floats_are_ids(tmp_path):
     assert stored.X[:, 0].tolist() == [0, 2, 3, 4, 5, 7, 8]
 
 
-@pytest.mark.parametrize(
-    ("stored", "exact"), [(pa.float64(), 2**53), (pa.float32(), 2**24), (pa.float16(), 2**11)]
-)
-def test_floats_that_may_be_several_ids_are_none(stored, exact):
-    ids = np.array([exact - 1, exact, -exact, 1 - exact, np.inf, -np.inf, np.nan])
-    table = pa.table({"x": np.arange(7.0), "y": np.ones(7), "who": pa.array(ids).cast(stored)})
+def test_floats_that_may_be_several_ids_are_none():
+    ids = np.array([2**53 - 1, 2**53, -(2**53), 1 - 2**53, np.inf, -np.inf, np.nan])
+    table = pa.table({"x": np.arange(7.0), "y": np.ones(7), "who": ids})
     assert schema_of_ids("integer").encode(table).X[:, 0].tolist() == [0, 3]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpscreen.data.schema_fields import Field, finite, level_text
+from dpscreen.data.schema_fields import Field, finite, level_text, value_of
 from dpscreen.data.schema_transforms import TRANSFORMS
 from dpscreen.data.schema_words import listed, mistyped
 
@@ -126,9 +126,8 @@ def _bounds(schema: TableSchema, field: Field) -> Iterator[str]:
 def _levels(schema: TableSchema, field: Field) -> Iterator[str]:
     if not field.is_categorical:
         return
-    clash = [
-        level for level in map(level_text, field.levels or ()) if level in schema.missing_values
-    ]
+    missing = {value_of(text) for text in schema.missing_values}
+    clash = [level for level in map(level_text, field.levels or ()) if value_of(level) in missing]
     if clash:
         yield (
             f"column {field.name!r}: {listed(map(repr, clash))} is a level and one of "

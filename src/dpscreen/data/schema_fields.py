@@ -7,6 +7,7 @@ check can list every problem of a schema at once.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,10 @@ NUMERIC = ("number", "integer")
 TYPES = (*NUMERIC, "boolean", "string", "any")
 TRUE_VALUES = ("true", "True", "TRUE", "1")
 FALSE_VALUES = ("false", "False", "FALSE", "0")
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+TRUTHS = dict.fromkeys(TRUE_VALUES[:-1], "1") | dict.fromkeys(FALSE_VALUES[:-1], "0")
+"""The numbers that a truth is, by its usual words."""
+BLANKS = " \t\r\n\v\f"
 CONSTRAINTS = (
     *("minimum", "maximum", "enum", "required", "unique", "pattern"),
     *("minLength", "maxLength", "jsonSchema", "exclusiveMinimum", "exclusiveMaximum"),
@@ -120,7 +125,7 @@ def read_field(given: Mapping[str, Any]) -> Field:
         _bound(here, constraints, "minimum", faults),
         _bound(here, constraints, "maximum", faults),
         _levels(here, kind, constraints.get("enum"), faults),
-        _decimal(here, given, faults),
+        _decimal(here, given, faults) if kind in NUMERIC else ".",
         _words(here, given, "trueValues", TRUE_VALUES, faults),
         _words(here, given, "falseValues", FALSE_VALUES, faults),
         frozenset(name for name, value in constraints.items() if value not in (None, [])),
@@ -131,6 +136,18 @@ def read_field(given: Mapping[str, Any]) -> Field:
 def level_text(level: Level) -> str:
     """Write a level as it stands in a feature's name."""
     return level if isinstance(level, str) else repr(level).removesuffix(".0")
+
+
+def value_of(text: str) -> Level:
+    """Return the finite number that a text spells, true being 1 and false 0, or else the text.
+
+    Texts of one value mean the same in every column: libraries turn one into another when a row
+    comes that does not fit.
+    """
+    text = text.strip(BLANKS)
+    digits = TRUTHS.get(text, text)
+    number = float(digits) if re.fullmatch(NUMBER, digits) else math.inf
+    return number if math.isfinite(number) else text
 
 
 def finite(value: object) -> float | None:
@@ -179,6 +196,8 @@ def _levels(here: str, kind: str, given: Any, faults: list[str]) -> tuple[Level,
     if levels is None:
         sort = "numbers" if kind in NUMERIC else "texts that are not empty"
         faults.append(f"{here}: constraints.enum must be a list of {sort}, each level once.")
+    elif len({value_of(str(level)) for level in levels}) < len(levels):
+        faults.append(f"{here}: constraints.enum holds one number or truth in two spellings.")
     return levels
 
 

@@ -71,11 +71,18 @@ class Encoder:
         """Return whose row it is; "" where that is missing."""
         name = str(self._schema.unit)
         column, field = batch.column(name), self._schema.field(name)
-        return quietly(lambda: cells.unit_ids(column, field, self._missing), _told(name))
+        if not cells.tells_ids_apart(column.type):
+            raise TableProblem(
+                f"column {name!r} is stored as floats of fewer than 64 bits, which cannot tell ids "
+                "apart; store ids as text or as whole numbers."
+            )
+        read = partial(cells.unit_ids, field=field, missing=self._missing)
+        return quietly(lambda: cells.each(read, column), _told(name))
 
     def _write(self, part: Part, column: Any, out: Array) -> None:
         if part.field.is_categorical:
-            codes = cells.level_codes(column, part.field, self._missing)
+            read = partial(cells.level_codes, field=part.field, missing=self._missing)
+            codes = cells.each(read, column)
             if part.fill is not None:
                 codes[codes == cells.MISSING] = part.fill
             for place, level in part.picks:
@@ -89,8 +96,9 @@ class Encoder:
     def _scaled(self, field: Field, column: Any) -> Array:
         """Return numbers clipped to the declared bounds, then transformed; NaN stays."""
         if field.type == "boolean":
-            return cells.truths(column, field, self._missing)
-        values = cells.numbers(column, decimal=field.decimal, missing=self._missing)
+            return cells.each(partial(cells.truths, field=field, missing=self._missing), column)
+        read = partial(cells.numbers, decimal=field.decimal, missing=self._missing)
+        values = cells.each(read, column)
         np.clip(values, *field.declared_bounds, out=values)
         word = self._schema.transform_of(field.name)
         if word == "none":

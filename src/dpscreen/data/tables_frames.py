@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -17,12 +18,15 @@ import pyarrow as pa
 
 from dpscreen.data.schema import TableSchema
 from dpscreen.data.tables import Array, Rows, gathered, gathered_features
+from dpscreen.data.tables_cells import mixed, readable
 from dpscreen.data.tables_encode import Encoder
 from dpscreen.data.tables_header import match_names
 from dpscreen.data.tables_parquet import ROWS_PER_BATCH, check_stored
 from dpscreen.data.tables_problem import TableProblem, quietly
 
 _HERE = "the frame"
+_PLAIN: tuple[type, ...] = (int, float, decimal.Decimal)
+_NUMPY, _COMPLEX = (np.bool_, np.integer, np.floating), (complex, np.complexfloating)
 
 
 def encode_frame(frame: Any, schema: TableSchema) -> Rows:
@@ -79,34 +83,86 @@ def _is_pandas(frame: Any) -> bool:
 def _arrow(frame: Any) -> Any:
     if isinstance(frame, pa.Table):
         return frame
-    return frame.to_arrow() if hasattr(frame, "to_arrow") else pa.table(frame)
+    if not hasattr(frame, "get_columns"):
+        return pa.table(frame)
+    return pa.table({series.name: _polars_cells(series) for series in frame.get_columns()})
+
+
+def _polars_cells(series: Any) -> Any:
+    """Return an Arrow array, also of Python objects or of integers that are too long for Arrow."""
+    if str(series.dtype) not in ("Object", "Int128", "UInt128"):
+        return series.to_arrow()
+    return _mixed_cells(series)
 
 
 def _column(frame: Any, name: str) -> Any:
-    if not _is_pandas(frame):
-        return frame.column(name)
-    series = frame[name]
-    if getattr(series.dtype, "kind", "O") in "biuf" and isinstance(series.dtype, np.dtype):
-        return pa.chunked_array([pa.array(series.to_numpy(), from_pandas=True)])
-    return pa.chunked_array([pa.array([_cell(cell) for cell in series], type=pa.string())])
+    if _is_pandas(frame):
+        return pa.chunked_array([_pandas_cells(frame[name])])
+    return frame.column(name)
 
 
-def _cell(cell: Any) -> str | None:
-    """Spell a cell as a file would; None for what no file of this kind holds."""
+def _pandas_cells(series: Any) -> Any:
+    """Return an Arrow array of what a pandas column holds, cell by cell where nothing else will."""
+    kind = series.dtype
+    if isinstance(kind, np.dtype) and kind.kind in "biuf":
+        values = series.to_numpy()
+        # A float of more than 64 bits would be none to Arrow.
+        return pa.array(values if kind.itemsize <= 8 else values.astype(np.float64))
+    if kind == "category":
+        codes = series.cat.codes.to_numpy()
+        return _mixed_cells(series.cat.categories).take(pa.array(codes, mask=codes < 0))
+    return _quick_cells(series) or _mixed_cells(series)
+
+
+def _quick_cells(series: Any) -> Any:
+    """Return cells of a type that Arrow shares, or of texts alone; None for others."""
+    from pandas.api.types import infer_dtype
+
+    typed = hasattr(series.array, "__arrow_array__") and not isinstance(series.dtype, np.dtype)
+    if not typed and infer_dtype(series, skipna=True) != "string":
+        return None
+    with suppress(ValueError, pa.ArrowException):  # half a character, or a number too long
+        found = pa.array(series.array) if typed else pa.array(series, pa.large_string())
+        found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        return found if readable(found.type) else None
+    return None
+
+
+def _mixed_cells(cells: Iterable[Any]) -> Any:
+    return mixed([_value(cell) for cell in cells])
+
+
+def _value(cell: Any) -> float | str | None:
+    """Return a cell's number or text; None for what no file of this kind holds."""
+    if type(cell) is float:
+        return cell
     # The methods of the plain types, not those of a class that may tell more than its value.
     if isinstance(cell, str):
-        return str.__str__(cell)
-    if isinstance(cell, bool | np.bool_):
-        return "true" if cell else "false"
-    if isinstance(cell, np.integer | np.floating):
-        cell = cell.item()
-    if isinstance(cell, int):
-        return int.__repr__(cell)
-    if isinstance(cell, float):
-        return None if math.isnan(cell) else float.__repr__(cell)
-    if isinstance(cell, decimal.Decimal):
-        return decimal.Decimal.__str__(cell) if cell.is_finite() else None
+        text = str.__str__(cell)
+        return text if text.isascii() else _utf8(text)
+    if isinstance(cell, _COMPLEX):
+        cell = cell.real if cell.imag == 0 else None  # one such cell makes its whole column complex
+    if isinstance(cell, _NUMPY):
+        return float(cell)
+    for plain in _PLAIN:
+        if isinstance(cell, plain):
+            return _float(plain, cell)
     return None
+
+
+def _utf8(text: str) -> str | None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a character
+        return None
+    return text
+
+
+def _float(plain: Any, cell: Any) -> float:
+    try:
+        return float(plain.__float__(cell))
+    except (OverflowError, ValueError):  # too large; a NaN that signals
+        return math.nan
 
 
 def _told(error: Exception) -> str:
