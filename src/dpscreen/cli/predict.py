@@ -12,12 +12,8 @@ import click
 from dpscreen.cli.model_file import HELP, MODEL, loaded
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from dpscreen._core.arrays import Array
     from dpscreen.estimators import LoadedModel
-
-    Array = NDArray[np.float64]
 
 COLUMN = "prediction"
 _TOGETHER = 1 << 16

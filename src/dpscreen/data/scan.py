@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.data.schema import TableSchema, load_schema
 from dpscreen.data.tables import stream_rows
 from dpscreen.estimators._streamed import StreamedRows
 
-Array = NDArray[np.float64]
 Watch = Callable[[int, int], None]
 
 

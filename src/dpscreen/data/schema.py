@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dpscreen._core.arrays import Array
 from dpscreen.data import schema_checks
 from dpscreen.data.errors import DataError
 from dpscreen.data.schema_fields import Field, read_field
@@ -31,7 +32,6 @@ from dpscreen.data.schema_words import listed
 if TYPE_CHECKING:
     from dpscreen.data.tables import Rows
 
-Array = NDArray[np.float64]
 LARGEST_FILE = 50_000_000
 DELIMITERS = (",", ";", "\t", "|")
 

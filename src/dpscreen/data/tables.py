@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.data.schema import TableSchema
 from dpscreen.data.tables_growing import Growing
 from dpscreen.data.tables_header import is_parquet, match_names, read_header
@@ -26,7 +26,6 @@ from dpscreen.data.tables_problem import TableProblem
 if TYPE_CHECKING:
     from dpscreen.data.tables_encode import Encoder
 
-Array = NDArray[np.float64]
 Progress = Callable[[float], None]
 ROWS_PER_CHUNK = 1 << 16
 

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers, Objects
 from dpscreen.data.schema_fields import Field
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.int64]
 UNKNOWN, MISSING = -1, -2
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _WHOLE = r"^(?:\+|(-))?0*([0-9]+)(?:\.0*)?$"
@@ -60,7 +58,7 @@ def truths(cells: Any, field: Field, missing: Sequence[str] = ()) -> Array:
     return values
 
 
-def level_codes(cells: Any, field: Field, missing: Sequence[str] = ()) -> Codes:
+def level_codes(cells: Any, field: Field, missing: Sequence[str] = ()) -> Integers:
     """Return the place of each cell's level among the declared ones; UNKNOWN for another text."""
     levels = field.levels or ()
     if field.is_numeric:
@@ -72,12 +70,12 @@ def level_codes(cells: Any, field: Field, missing: Sequence[str] = ()) -> Codes:
     return _index(_missing_texts(as_text(cells), missing), [str(level) for level in levels])
 
 
-def unit_ids(cells: Any, field: Field, missing: Sequence[str] = ()) -> NDArray[np.object_]:
+def unit_ids(cells: Any, field: Field, missing: Sequence[str] = ()) -> Objects:
     """Return ids as text: blanks off, whole numbers in one spelling; "" where there is none."""
     ids = pc.ascii_trim_whitespace(_missing_texts(as_text(_exact(_plain(cells))), missing))
     if field.type == "integer":
         ids = _missing_texts(_whole(ids), _whole(pa.array(missing, pa.string())).to_pylist())
-    texts: NDArray[np.object_] = pc.fill_null(ids, "").to_numpy(zero_copy_only=False)
+    texts: Objects = pc.fill_null(ids, "").to_numpy(zero_copy_only=False)
     return texts
 
 
@@ -128,7 +126,7 @@ def _missing_texts(cells: Any, missing: Sequence[str]) -> Any:
     return pc.if_else(found, None, cells) if pc.any(found).as_py() else cells
 
 
-def _index(cells: Any, words: Sequence[str]) -> Codes:
+def _index(cells: Any, words: Sequence[str]) -> Integers:
     trimmed = pc.ascii_trim_whitespace(cells)
     places = pc.index_in(trimmed, value_set=pa.array(words, type=trimmed.type))
     places = pc.if_else(pc.is_null(trimmed), MISSING, pc.fill_null(places, UNKNOWN))

@@ -10,17 +10,13 @@ from threading import Thread
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers, Mask, Narrow
 from dpscreen.estimators._rows import Count, RowSource
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.regression.counting import lattice_columns
 from dpscreen.regression.streamed import RowsChanged, StreamedDesign
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Narrow = NDArray[np.int16]
-Flags = NDArray[np.bool_]
 T = TypeVar("T")
 
 ROWS_PER_CHUNK = 2**16
@@ -107,7 +103,7 @@ class StreamedRows(RowSource):
         target = units.centred_target(self._y)
         return StreamedDesign(read, target, n_columns=units.n_candidates, constant=units.constant)
 
-    def where(self, chosen: Flags) -> StreamedRows:
+    def where(self, chosen: Mask) -> StreamedRows:
         """Return the chosen rows; all are read, the others are left out."""
         return StreamedRows(ChosenRows(self.reader, chosen), watch=self._watch)
 
@@ -127,7 +123,7 @@ class ChosenRows:
     """Some of the rows of another reader."""
 
     reader: ChunkReader
-    chosen: Flags
+    chosen: Mask
 
     @property
     def n_features(self) -> int:
