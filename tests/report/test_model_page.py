@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
 
 import dpscreen
-from dpscreen.report.atomic import write_text
+from dpscreen._core.files import write_text
 from dpscreen.report.model_page import MOST_BYTES, render_model_page, write_model_page
 from dpscreen.report.short import shortened
 

@@ -97,7 +97,7 @@ def _check_features(model: LoadedModel, schema: Any) -> None:
 
 def _write(lines: Iterator[str], output: Path) -> None:
     """Write whole or not at all."""
-    from dpscreen.report.atomic import write_text
+    from dpscreen._core.files import write_text
 
     try:
         write_text(output, "".join(lines))

@@ -122,7 +122,7 @@ def check_output(output: Path | None, *, force: bool) -> None:
 
 
 def _write(output: Path, text: str) -> None:
-    from dpscreen.report.atomic import write_text
+    from dpscreen._core.files import write_text
 
     try:
         write_text(output, text)

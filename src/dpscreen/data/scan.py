@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +86,7 @@ class FileRows:
         """Return the names of the features."""
         return tuple(self.schema.feature_names)
 
-    def chunks(self, features: Sequence[int] | None) -> Iterator[Array]:
+    def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
         """Yield the chosen features of some rows at a time."""
         names = None if features is None else [self.feature_names[j] for j in features]
         return (rows.X for rows in stream_rows(self.path, self.schema, columns=names))

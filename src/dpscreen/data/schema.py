@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.files import NotStrictJson, strict_json
 from dpscreen.data import schema_checks
 from dpscreen.data.errors import DataError
 from dpscreen.data.schema_fields import Field, read_field
@@ -214,29 +215,13 @@ def load_schema(path: str | Path) -> TableSchema:
 def _parsed(data: bytes, place: Path) -> Any:
     """Parse strictly. A file that is no schema may be private: nothing of it is repeated."""
     try:
-        return json.loads(
-            data.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_no_constant
-        )
-    except json.JSONDecodeError as error:
-        where = f" (line {error.lineno}, column {error.colno})"
-    except (ValueError, RecursionError):
-        where = ""
-    # Raised out here, because a JSON error holds the whole text.
+        return strict_json(data)
+    except NotStrictJson as problem:
+        why = problem.where or str(problem)
     raise SchemaProblem(
-        f"the file {place} is not a schema in JSON{where}; `dpscreen schema new` makes one to "
+        f"the file {place} is not a schema in JSON ({why}); `dpscreen schema new` makes one to "
         "fill in."
     )
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("an entry is there twice")
-    return found
-
-
-def _no_constant(_: str) -> None:
-    raise ValueError("not a finite number")
 
 
 # --- entries --------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpscreen._core.files import write_text
 from dpscreen.report import model_words as words
-from dpscreen.report.atomic import write_text
 from dpscreen.report.jinja import environment, template_text
 from dpscreen.report.model_charts import MOST_DRAWN, effects_chart, power_chart, what_if_chart
 from dpscreen.report.model_numbers import figure, p_value, percent
