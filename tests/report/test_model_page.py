@@ -13,8 +13,8 @@ from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
 
 import dpscreen
 from dpscreen._core.files import write_text
+from dpscreen._core.words import shortened
 from dpscreen.report.model_page import MOST_BYTES, render_model_page, write_model_page
-from dpscreen.report.short import shortened
 
 VOID = {"meta", "link", "br", "img", "hr", "input", "path", "use"}
 

@@ -23,12 +23,12 @@ from numpy.typing import ArrayLike
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json
+from dpscreen._core.words import listed
 from dpscreen.data import schema_checks
 from dpscreen.data.errors import DataError
 from dpscreen.data.schema_fields import Field, read_field
 from dpscreen.data.schema_settings import Settings, read_settings
 from dpscreen.data.schema_transforms import TRANSFORMS
-from dpscreen.data.schema_words import listed
 
 if TYPE_CHECKING:
     from dpscreen.data.tables import Rows

@@ -20,10 +20,10 @@ import numpy as np
 
 from dpscreen import __version__
 from dpscreen._core.files import NotStrictJson, strict_json, write_bytes
+from dpscreen._core.words import plain
 from dpscreen.estimators._model_checks import contradiction
 from dpscreen.estimators._private_lasso_inference import FeatureInterval, Inference
 from dpscreen.estimators._release import Release
-from dpscreen.estimators._text import plain
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.regression.stagewise import Path
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpscreen import __version__
+from dpscreen._core.words import how_many
 from dpscreen.privacy.accountant import Accountant, Use
 from dpscreen.privacy.budget import Budget
 from dpscreen.privacy.rounding import rounded_up
@@ -166,9 +167,10 @@ class PrivacyStatement:
         """
         unit = unit_of(self.rows_per_unit, column=column)
         neighbours = neighbours_of(unit, rows_disclosed=self.rows_disclosed)
+        most = how_many(self.rows_per_unit, "row")
         kept = (
-            f"of each value of the column {column!r} at most {_rows(self.rows_per_unit)} kept, and "
-            "rows without one left out"
+            f"of each value of the column {column!r} at most {most} kept, and rows without one "
+            "left out"
         )
         return replace(
             self, unit=unit, neighbours=neighbours, preprocessing=f"{kept}; {self.preprocessing}"
@@ -280,17 +282,13 @@ class PrivacyStatement:
 def unit_of(rows_per_unit: int, *, column: str | None = None) -> str:
     """Describe the unit that a promise is for; `column` is the one that tells units apart."""
     if column is not None:
-        return f"{VALUE_OF}{column!r} (at most {_rows(rows_per_unit)})"
-    return ROW if rows_per_unit == 1 else f"one unit (at most {_rows(rows_per_unit)})"
+        return f"{VALUE_OF}{column!r} (at most {how_many(rows_per_unit, 'row')})"
+    return ROW if rows_per_unit == 1 else f"one unit (at most {how_many(rows_per_unit, 'row')})"
 
 
 def neighbours_of(unit: str, *, rows_disclosed: bool) -> str:
     """Describe how two data sets differ between which the promise holds."""
     return f"adding or removing {unit}{COUNTED if rows_disclosed else ''}"
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count} rows"
 
 
 def _times(count: int) -> str:

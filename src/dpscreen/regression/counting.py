@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Narrow
+from dpscreen._core.compiled import pool, threads
 from dpscreen.regression.moments import LEVELS
-from dpscreen.regression.threads import pool, threads
 
 POOLED_CELLS = 2**12
 

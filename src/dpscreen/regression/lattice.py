@@ -23,10 +23,10 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow
+from dpscreen._core.compiled import pool, threads
 from dpscreen.regression.moments import LEVELS as LEVELS
 from dpscreen.regression.moments import short_moments, short_rows, squared_lengths
 from dpscreen.regression.score_index import ScoreIndex
-from dpscreen.regression.threads import pool, threads
 
 UNITS = LEVELS**2
 # Then no sum below, the weighted ones of the relaxed rule included, reaches 2^63.

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Indices, Integers, Narrow, Words
+from dpscreen._core.compiled import pool, threads
 from dpscreen.regression.lattice import (
     FINE_GRAIN,
     LEVELS,
@@ -27,7 +28,6 @@ from dpscreen.regression.lattice import (
 )
 from dpscreen.regression.moments import short_factors
 from dpscreen.regression.score_index import ScoreIndex
-from dpscreen.regression.threads import pool, threads
 
 MOST_COLUMNS = 2**31 - 2
 MALFORMED = "the sparse matrix is malformed: it has indices outside its shape."
