@@ -13,7 +13,7 @@ import dpscreen
 
 SOURCE = Path(dpscreen.__file__).parent
 
-ORDER = ("privacy", "regression", "estimators", "data", "study", "audit", "report", "cli")
+ORDER = ("_core", "privacy", "regression", "estimators", "data", "study", "audit", "report", "cli")
 STRANGERS = {("privacy", "regression"), ("regression", "privacy")}
 ROOT_EXPORTS = "estimators"  # what `from dpscreen import SomeEstimator` brings in
 FREE = {"__init__.py", "__main__.py"}  # of the root; they may name any package

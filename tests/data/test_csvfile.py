@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from dpscreen.data import CorruptDataset, Frame, content_hash
-from dpscreen.data.csvfile import _exact_decimals, parse_numbers, read_csv, replacing, write_csv
+from dpscreen.data.csvfile import _exact_decimals, parse_numbers, read_csv, write_csv
 
 NUMBERS = st.floats(allow_infinity=False)
 VALUES = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, min_side=2), elements=NUMBERS)
@@ -74,18 +74,3 @@ def test_columns_can_be_left_out():
 def test_older_pandas_is_asked_for_exact_decimals():
     assert _exact_decimals("2.2.3") == {"float_precision": "round_trip"}
     assert _exact_decimals("3.1.0") == {}
-
-
-def write_and_fail(path):
-    with replacing(path) as stream:
-        stream.write(b"half")
-        raise RuntimeError("interrupted")
-
-
-def test_an_interrupted_write_leaves_the_old_file(tmp_path):
-    path = tmp_path / "kept.csv"
-    path.write_bytes(b"old")
-    with pytest.raises(RuntimeError, match="interrupted"):
-        write_and_fail(path)
-    assert [file.name for file in tmp_path.iterdir()] == ["kept.csv"]
-    assert path.read_bytes() == b"old"

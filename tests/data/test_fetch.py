@@ -1,10 +1,11 @@
 import gzip
 import socket
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from workbooks import sheet_of, workbook, zipped
+from workbooks import damaged, sheet_of, zipped
 
 from dpscreen.data import (
     Archive,
@@ -17,6 +18,7 @@ from dpscreen.data import (
     fetch,
     load,
 )
+from dpscreen.data.convert import residential
 from dpscreen.data.csvfile import read_csv
 
 FRAME = Frame(("a", "b", "t"), np.array([[1.0, 0.25, 3.0], [2.0, 0.0, 5.5]]))
@@ -146,8 +148,14 @@ def test_another_archive_is_not_kept(site, cache, make_dataset, body):
 
 @pytest.mark.parametrize(
     "book",
-    [b"not a workbook", workbook("Data", '<row><c t="s"><v>9</v></c></row>'), workbook("Old", "")],
-    ids=["no zip", "no such string", "no such sheet"],
+    [
+        b"not a workbook",
+        zipped({"a.txt": b"a"}),
+        damaged(sheet_of([["V-1", "V-9"], [1, 2]]), "xl/worksheets/sheet1.xml"),
+        damaged(sheet_of([["V-1", "V-9"], [1, 2]]), "xl/workbook.xml"),
+        sheet_of([["V-1", "V-9"], [1, 2]], name="Old"),
+    ],
+    ids=["no zip", "another zip", "half a sheet", "half a list of sheets", "no such sheet"],
 )
 def test_another_workbook_is_not_kept(site, cache, make_dataset, book):
     site.bodies["/static/tiny"] = zipped({"Book.xlsx": book})
@@ -155,6 +163,12 @@ def test_another_workbook_is_not_kept(site, cache, make_dataset, book):
     with pytest.raises(CorruptDataset, match="is not the Tiny archive"):
         fetch(entry, base_url=site.base_url)
     assert left_behind(cache) == []
+
+
+def test_a_workbook_needs_an_extra_which_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(DownloadFailed, match=r"dpscreen\[paper\]"):
+        residential(sheet_of([["V-1", "V-9"], [1, 2]]), ("V-1",))
 
 
 def test_a_damaged_zip_is_not_kept(site, cache, make_dataset):

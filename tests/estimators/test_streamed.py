@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, RNMScreen
 from dpscreen.estimators import _sources, _streamed
-from dpscreen.estimators._streamed import MappedArrays, StreamedRows, ahead
+from dpscreen.estimators._streamed import MappedArrays, StreamedRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
 
@@ -97,32 +95,6 @@ def test_rows_from_a_file_take_no_second_target_and_no_published_calibration():
         pytest.raises(ValueError, match="needs all rows in memory"),
     ):
         DPFrankWolfe(**WALK, calibration="published").fit(rows)
-
-
-def test_a_reader_runs_ahead_and_stops_when_nobody_listens():
-    given_out = []
-
-    def chunks():
-        for k in range(1000):
-            given_out.append(k)
-            yield k
-
-    listener = ahead(chunks())
-    assert [next(listener) for _ in range(3)] == [0, 1, 2]
-    listener.close()
-    for thread in threading.enumerate():
-        if thread.name == "dpscreen-reader":
-            thread.join(timeout=5)
-    assert len(given_out) <= 3 + _streamed.AHEAD + 2
-
-    def failing():
-        yield 1
-        raise OSError("gone")
-
-    listener = ahead(failing())
-    assert next(listener) == 1
-    with pytest.raises(OSError, match="gone"):
-        next(listener)
 
 
 def test_more_rows_than_exact_sums_hold_are_refused_wherever_they_are(monkeypatch):

@@ -12,8 +12,9 @@ from fitted_models import KINDS, fitted
 from sklearn.exceptions import NotFittedError
 
 from dpscreen import PrivateLasso
+from dpscreen._core.numbers import percent
+from dpscreen._core.words import markdown, plain
 from dpscreen.estimators._summary import summary_of
-from dpscreen.estimators._text import markdown, percent, plain
 
 every = pytest.mark.parametrize("kind", KINDS)
 

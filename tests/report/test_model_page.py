@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
 
 import dpscreen
+from dpscreen._core.files import write_text
+from dpscreen._core.words import shortened
 from dpscreen.privacy.unit import Unit
-from dpscreen.report.atomic import write_text
 from dpscreen.report.model_page import MOST_BYTES, render_model_page, write_model_page
-from dpscreen.report.short import shortened
 
 VOID = {"meta", "link", "br", "img", "hr", "input", "path", "use"}
 

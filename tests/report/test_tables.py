@@ -6,9 +6,10 @@ import re
 import pytest
 from study_rows import made_up_rows
 
-from dpscreen.report.grid import letters
+from dpscreen._core.numbers import decimals, duration
+from dpscreen._core.words import how_many
+from dpscreen.report.grid import letters, mean_and_error
 from dpscreen.report.markdown import escaped, grid_to_markdown
-from dpscreen.report.numbers import count, duration, mean_and_error, number
 from dpscreen.report.study import Report
 from dpscreen.study.compare import Estimate
 from dpscreen.study.methods import proven_names
@@ -121,14 +122,14 @@ def test_errata_have_evidence_where_rows_give_it(report):
 
 
 def test_numbers_read_well():
-    assert number(0.5) == "0.500"
-    assert number(-0.25) == "−0.250"
-    assert number(12345.6) == "1.235e+04"
-    assert number(float("nan")) == number(None) == "–"
+    assert decimals(0.5) == "0.500"
+    assert decimals(-0.25) == "−0.250"
+    assert decimals(12345.6) == "1.235e+04"
+    assert decimals(float("nan")) == decimals(None) == "–"
     assert mean_and_error(Estimate(0.5, 0.0125, 20)) == "0.500 ± 0.013"
     assert mean_and_error(Estimate(0.5, 0.0, 1)) == "0.500"
     assert [duration(s) for s in (3.2, 100, 4000)] == ["3 s", "2 min", "1 h 07 min"]
-    assert (count(1, "row"), count(2, "row")) == ("1 row", "2 rows")
+    assert (how_many(1, "row"), how_many(2, "row")) == ("1 row", "2 rows")
     assert [letters(n) for n in (0, 25, 26, 52)] == ["a", "z", "aa", "ba"]
 
 

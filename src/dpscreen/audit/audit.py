@@ -7,14 +7,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dpscreen._core.arrays import Array
 from dpscreen.audit.cases import Case, all_cases
 from dpscreen.audit.events import best_event
 from dpscreen.privacy import Noise, SecureNoise, SeededNoise
-
-Array = NDArray[np.float64]
 
 DELTAS = (0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1)
 

@@ -9,15 +9,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import LaplaceNoisyMax, Noise, NoisyMax, SignedNoisyMax
 from dpscreen.privacy.lazy import below_exponential
 from dpscreen.privacy.selection import exponential_mechanism, weight_bits
 from dpscreen.regression.lattice import LEVELS, on_lattice
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class LatticeRuns:

@@ -8,10 +8,10 @@ privacy demands p ≤ e^ε q + δ. So a lower confidence limit of p and an upper
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-Array = NDArray[np.float64]
+from dpscreen._core.arrays import Array
 
 
 def clopper_pearson(successes: ArrayLike, runs: int, *, miss: float) -> tuple[Array, Array]:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import AnyArray, Array, Integers
 from dpscreen.audit.batches import GramRuns, LatticeRuns, exact_choices, laplace_choices
 from dpscreen.estimators import PrivateLasso
 from dpscreen.estimators import _steps as steps
@@ -38,8 +37,6 @@ from dpscreen.regression import (
 )
 from dpscreen.regression.frank_wolfe import Screen
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Sample = Callable[[bool, int, Noise], Array]
 """Runs on the data set without or with the row, and returns a row of released numbers a run."""
 
@@ -266,9 +263,9 @@ class PublishedScreening:
 class Repeated:
     """A mechanism asked again and again about numbers that one row moves as far as it may."""
 
-    answer: Callable[[NDArray[Any], int, Noise], NDArray[Any]]
-    without: NDArray[Any]
-    with_row: NDArray[Any]
+    answer: Callable[[AnyArray, int, Noise], AnyArray]
+    without: AnyArray
+    with_row: AnyArray
     times: int
 
     def __call__(self, with_row: bool, runs: int, noise: Noise) -> Array:

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import AnyArray, Array
 from dpscreen.audit.bounds import certified_epsilon
-
-Array = NDArray[np.float64]
 
 # The search looks at this many thresholds a statistic; more would hardly find better ones.
 _THRESHOLDS = 200
@@ -79,7 +77,7 @@ def _best_threshold(
     return float(certified[best]), Event(statistic, float(thresholds[best]), above, first)
 
 
-def _counts(values: Array, thresholds: Array, above: bool) -> NDArray[np.intp]:
+def _counts(values: Array, thresholds: Array, above: bool) -> AnyArray:
     ordered = np.sort(values)
     if above:
         return len(values) - np.searchsorted(ordered, thresholds, side="left")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
+from dpscreen._core.files import write_text
 from dpscreen.audit.audit import Finding
 
 NAME = "audit.json"
@@ -20,9 +21,7 @@ def save_findings(findings: Sequence[Finding], directory: Path) -> Path:
     """Write findings into a directory, in place of those of an earlier audit."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / NAME
-    fresh = path.with_name(NAME + ".new")
-    fresh.write_text(json.dumps([asdict(one) for one in findings], indent=1), encoding="utf-8")
-    fresh.replace(path)
+    write_text(path, json.dumps([asdict(one) for one in findings], indent=1))
     return path
 
 

@@ -6,13 +6,13 @@ refused. Subcommands are imported only when called, so that `dpscreen --help` an
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection
 from importlib import import_module
 
 import click
 
 from dpscreen import __version__
+from dpscreen._core.words import meant
 
 COMMANDS = {
     "demo": ("dpscreen.cli.demo", "Published, proven and non-private methods side by side."),
@@ -71,9 +71,9 @@ class LazyGroup(click.Group):
 
 def _guess(ctx: click.Context, given: str, known: Collection[str], group: str = "") -> None:
     """Fail if a word is not known but one like it is."""
-    close = difflib.get_close_matches(given, known, n=1)
+    close = meant(given, known)
     if given not in known and close:
-        ctx.fail(f"No such command '{group}{given}'. Did you mean '{group}{close[0]}'?")
+        ctx.fail(f"No such command '{group}{given}'. Did you mean '{group}{close}'?")
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from dpscreen._core.words import did_you_mean
 from dpscreen.audit import Finding, all_cases, audit, save_findings
 from dpscreen.cli import console
 
@@ -79,8 +79,7 @@ def command(
 def _check(cases: tuple[str, ...]) -> None:
     for name in cases:
         if name not in all_cases():
-            close = difflib.get_close_matches(name, all_cases(), n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else ""
+            hint = did_you_mean(name, all_cases())
             raise click.UsageError(f"No case '{name}'.{hint} Cases: {', '.join(all_cases())}.")
 
 

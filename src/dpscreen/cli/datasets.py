@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpscreen._core.words import did_you_mean
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ def _known(name: str) -> Dataset:
     try:
         return dataset(name)
     except UnknownDataset as error:
-        close = difflib.get_close_matches(name.lower(), names(), n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name.lower(), names())
         raise click.UsageError(f"{_sentence(str(error))}{hint}") from error
 
 

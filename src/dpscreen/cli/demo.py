@@ -10,6 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from dpscreen._core.arrays import Array
 from dpscreen.cli import console
 from dpscreen.privacy import named_seed
 from dpscreen.study import demo
@@ -97,7 +98,7 @@ def _promise(outcome: demo.Outcome) -> str:
     return f"{outcome.statement.epsilon:g}, {kept}"
 
 
-def _draw(results: list[demo.Outcome], truth: demo.Array, data: str, plot: Path) -> None:
+def _draw(results: list[demo.Outcome], truth: Array, data: str, plot: Path) -> None:
     from dpscreen.report.demo import draw
 
     draw(results, truth, f"Coefficients found at epsilon = {demo.EPSILON:g}, {data} data", plot)

@@ -190,8 +190,8 @@ def opened_ledger(asked: Asked, schema: TableSchema) -> Booking | None:
 
 
 def _purpose(asked: Asked, schema: TableSchema) -> str:
+    from dpscreen._core.words import shortened
     from dpscreen.privacy.ledger_records import one_line
-    from dpscreen.report.short import shortened
 
     if asked.purpose is None:
         return f"model of {shortened(schema.target, 60)} by {asked.method}"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dpscreen._core.words import meant
+
 if TYPE_CHECKING:
     from dpscreen.estimators import LoadedModel
 
@@ -29,10 +31,7 @@ def loaded(path: Path) -> LoadedModel:
 
 def _guess(path: Path) -> str:
     """Name a file beside one that does not exist, if it may have been meant."""
-    import difflib
-
     if path.exists() or not path.absolute().parent.is_dir():
         return ""
-    beside = [one.name for one in path.absolute().parent.glob("*.json")]
-    close = difflib.get_close_matches(path.name, beside, n=1)
-    return f" Did you mean {path.with_name(close[0])}?" if close else ""
+    close = meant(path.name, [one.name for one in path.absolute().parent.glob("*.json")])
+    return f" Did you mean {path.with_name(close)}?" if close else ""

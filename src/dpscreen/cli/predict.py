@@ -12,12 +12,8 @@ import click
 from dpscreen.cli.model_file import HELP, MODEL, loaded
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from dpscreen._core.arrays import Array
     from dpscreen.estimators import LoadedModel
-
-    Array = NDArray[np.float64]
 
 COLUMN = "prediction"
 _TOGETHER = 1 << 16
@@ -101,7 +97,7 @@ def _check_features(model: LoadedModel, schema: Any) -> None:
 
 def _write(lines: Iterator[str], output: Path) -> None:
     """Write whole or not at all."""
-    from dpscreen.report.atomic import write_text
+    from dpscreen._core.files import write_text
 
     try:
         write_text(output, "".join(lines))

@@ -174,7 +174,7 @@ def _lines() -> Iterator[Callable[[Progress], None]]:
 
 
 def _left(now: Progress, before: str = "") -> str:
-    from dpscreen.report.numbers import duration
+    from dpscreen._core.numbers import duration
 
     if now.seconds_left is None or now.done == now.total:
         return ""

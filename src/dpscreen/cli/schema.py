@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpscreen._core.words import how_many
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def new(
         click.echo(text, nl=False)
     else:
         _write(output, text)
-        click.echo(f"Written to {output}: {counted(len(made['fields']), 'column')}.", err=True)
+        click.echo(f"Written to {output}: {how_many(len(made['fields']), 'column')}.", err=True)
     click.echo(f"{WHY}dpscreen schema check {output or 'schema.json'}", err=True)
 
 
@@ -102,13 +103,8 @@ def check(schema: Path, data: Path | None, as_json: bool) -> None:
             click.echo(_in_words(found))
     if problems:
         used = f"{schema} cannot be used yet" if data is None else f"{schema} and {data} do not fit"
-        click.echo(f"{used}: {counted(len(problems), 'problem')}.", err=True)
+        click.echo(f"{used}: {how_many(len(problems), 'problem')}.", err=True)
         raise click.exceptions.Exit(1)
-
-
-def counted(number: int, thing: str) -> str:
-    """Write a number and what it counts."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def check_output(output: Path | None, *, force: bool) -> None:
@@ -122,7 +118,7 @@ def check_output(output: Path | None, *, force: bool) -> None:
 
 
 def _write(output: Path, text: str) -> None:
-    from dpscreen.report.atomic import write_text
+    from dpscreen._core.files import write_text
 
     try:
         write_text(output, text)
@@ -166,8 +162,8 @@ def _in_words(schema: TableSchema) -> str:
     low, high = schema.field(schema.target).declared_bounds
     unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
     most = "" if schema.unit is None else f", at most {schema.rows_per_unit} rows of each"
-    columns = counted(len(schema.columns), "column")
-    features = counted(len(schema.feature_names), "feature")
+    columns = how_many(len(schema.columns), "column")
+    features = how_many(len(schema.feature_names), "feature")
     return (
         f"The schema can be used: {columns} and {features}; the target {schema.target!r} lies in "
         f"[{low:g}, {high:g}]; the privacy unit is {unit}{most}."

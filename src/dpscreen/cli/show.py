@@ -71,7 +71,7 @@ def _shown(*, as_json: bool, explain: bool, card: bool) -> Callable[[LoadedModel
 
 
 def _statement(model: LoadedModel) -> str:
-    from dpscreen.estimators._text import plain
+    from dpscreen._core.words import plain
 
     return "\n".join(plain(line) for line in str(model.privacy_).splitlines())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpscreen.regression._kernels import compiled
+from dpscreen._core.compiled import compiled
 
 
 @compiled

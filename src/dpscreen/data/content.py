@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from dpscreen._core.arrays import Array
 
 _ROWS_PER_BLOCK = 2048  # a canonical copy of the whole table would double the peak memory
 

@@ -16,9 +16,10 @@ from dpscreen.data.catalogue import ConverterName, Dataset
 from dpscreen.data.columns import COMMUNITIES_NOT_PREDICTIVE
 from dpscreen.data.content import Frame
 from dpscreen.data.csvfile import parse_numbers
-from dpscreen.data.xlsx import Cell, read_sheet
+from dpscreen.data.errors import DownloadFailed
 
 Converter = Callable[[bytes, Sequence[str]], Frame]
+Cell = str | float | None
 
 
 def convert(payload: bytes, entry: Dataset) -> dict[str, Frame]:
@@ -76,7 +77,7 @@ def residential(payload: bytes, columns: Sequence[str]) -> Frame:
 
     V-11 to V-29 appear once per time lag, and are named after it.
     """
-    rows = read_sheet(payload, "Data")
+    rows = _sheet(payload, "Data")
     header = _residential_header(rows)
     places = _lagged_names(rows[header])
     records = [row for row in rows[header + 1 :] if any(cell is not None for cell in row)]
@@ -101,6 +102,20 @@ def _search_zip(payload: bytes, name: str) -> bytes | None:
                 return archive.read(path)
         inner = (archive.read(path) for path in paths if path.lower().endswith(".zip"))
         return next((found for zipped in inner if (found := _search_zip(zipped, name))), None)
+
+
+def _sheet(workbook: bytes, name: str) -> list[tuple[Cell, ...]]:
+    try:
+        import openpyxl
+    except ImportError:
+        raise DownloadFailed(
+            "this archive is a workbook; to read it, `pip install 'dpscreen[paper]'`"
+        ) from None
+    try:
+        book = openpyxl.load_workbook(io.BytesIO(workbook), read_only=True, data_only=True)
+        return list(book[name].iter_rows(values_only=True))
+    except (LookupError, SyntaxError, zipfile.BadZipFile) as reason:  # XML's errors are of syntax
+        raise ValueError(f"it is not a whole workbook with a sheet {name!r}") from reason
 
 
 def _residential_header(rows: Sequence[Sequence[Cell]]) -> int:

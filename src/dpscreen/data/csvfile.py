@@ -3,17 +3,15 @@
 import csv
 import gzip
 import io
-import os
-import tempfile
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from dpscreen._core.files import replacing
 from dpscreen.data.content import Frame
 from dpscreen.data.errors import CorruptDataset, first_line
 
@@ -65,28 +63,14 @@ def parse_numbers(
 
 def write_csv(frame: Frame, path: Path) -> None:
     """Write the frame so that a reader sees the whole file or none of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as stream:
         if path.suffix != ".gz":
             _write(frame, stream)
             return
-        # A fixed time stamp: equal content, equal bytes.
-        with gzip.GzipFile(fileobj=stream, mode="wb", compresslevel=6, mtime=0) as compressed:
+        # No name and a fixed time stamp: equal content, equal bytes.
+        with gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0) as compressed:
             _write(frame, compressed)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[io.BufferedIOBase]:
-    """A temporary file beside `path` that takes its place only if the block succeeds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            yield stream
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink()
-        raise
 
 
 def _exact_decimals(pandas_version: str) -> dict[str, Any]:
@@ -95,7 +79,7 @@ def _exact_decimals(pandas_version: str) -> dict[str, Any]:
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def _write(frame: Frame, stream: io.BufferedIOBase) -> None:
+def _write(frame: Frame, stream: BinaryIO | gzip.GzipFile) -> None:
     stream.write(_lines([frame.columns]))
     for start in range(0, len(frame.values), _ROWS_PER_BLOCK):
         block = frame.values[start : start + _ROWS_PER_BLOCK]

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import AnyArray, Array
 from dpscreen.data.schema import TableSchema
 from dpscreen.data.schema_fields import Field
 from dpscreen.data.schema_transforms import TRANSFORMS
 from dpscreen.data.tables_encode import Encoder
 
-Array = NDArray[np.float64]
 MOST_EFFECTS = 5
 ROWS_TOGETHER = 1 << 16
 _SIGNAL, _NOISE = 0.35, 0.2
@@ -125,7 +124,7 @@ def _spelled(cell: object, field: Field, empty: str) -> str:
 def _drawn(schema: TableSchema, field: Field, n_rows: int, rng: np.random.Generator) -> Any:
     if field.is_categorical:
         kind = np.float64 if field.is_numeric else np.object_
-        levels: NDArray[Any] = np.array(field.levels, dtype=kind)
+        levels: AnyArray = np.array(field.levels, dtype=kind)
         drawn = levels[rng.integers(len(levels), size=n_rows)]
         return _whole(drawn, levels) if field.type == "integer" else pa.array(drawn)
     if field.type == "boolean":

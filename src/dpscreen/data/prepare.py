@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dpscreen.data.content import Array
+from dpscreen._core.arrays import Array
 from dpscreen.data.store import Table
 
 Missing = Literal["zero", "mean"]

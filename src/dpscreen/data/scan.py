@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.data.schema import TableSchema, load_schema
 from dpscreen.data.tables import stream_rows
 from dpscreen.estimators._streamed import StreamedRows
 from dpscreen.privacy.unit import Unit
 
-Array = NDArray[np.float64]
 Watch = Callable[[int, int], None]
 
 
@@ -88,7 +87,7 @@ class FileRows:
         """Return the names of the features."""
         return tuple(self.schema.feature_names)
 
-    def chunks(self, features: Sequence[int] | None) -> Iterator[Array]:
+    def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
         """Yield the chosen features of some rows at a time."""
         names = None if features is None else [self.feature_names[j] for j in features]
         return (rows.X for rows in stream_rows(self.path, self.schema, columns=names))

@@ -19,20 +19,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dpscreen._core.arrays import Array
+from dpscreen._core.files import NotStrictJson, strict_json
+from dpscreen._core.words import listed
 from dpscreen.data import schema_checks
 from dpscreen.data.errors import DataError
 from dpscreen.data.schema_fields import Field, read_field
 from dpscreen.data.schema_settings import Settings, read_settings
 from dpscreen.data.schema_transforms import TRANSFORMS
-from dpscreen.data.schema_words import listed
 
 if TYPE_CHECKING:
     from dpscreen.data.tables import Rows
     from dpscreen.privacy.unit import Unit
 
-Array = NDArray[np.float64]
 LARGEST_FILE = 50_000_000
 DELIMITERS = (",", ";", "\t", "|")
 
@@ -222,29 +223,13 @@ def load_schema(path: str | Path) -> TableSchema:
 def _parsed(data: bytes, place: Path) -> Any:
     """Parse strictly. A file that is no schema may be private: nothing of it is repeated."""
     try:
-        return json.loads(
-            data.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_no_constant
-        )
-    except json.JSONDecodeError as error:
-        where = f" (line {error.lineno}, column {error.colno})"
-    except (ValueError, RecursionError):
-        where = ""
-    # Raised out here, because a JSON error holds the whole text.
+        return strict_json(data)
+    except NotStrictJson as problem:
+        why = problem.where or str(problem)
     raise SchemaProblem(
-        f"the file {place} is not a schema in JSON{where}; `dpscreen schema new` makes one to "
+        f"the file {place} is not a schema in JSON ({why}); `dpscreen schema new` makes one to "
         "fill in."
     )
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("an entry is there twice")
-    return found
-
-
-def _no_constant(_: str) -> None:
-    raise ValueError("not a finite number")
 
 
 # --- entries --------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpscreen._core.words import listed, mistyped
 from dpscreen.data.schema_fields import Field, finite, level_text, value_of
 from dpscreen.data.schema_transforms import TRANSFORMS
-from dpscreen.data.schema_words import listed, mistyped
 
 if TYPE_CHECKING:
     from dpscreen.data.schema import TableSchema

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpscreen.data.schema_words import listed, mistyped
+from dpscreen._core.words import listed, mistyped
 
 NUMERIC = ("number", "integer")
 TYPES = (*NUMERIC, "boolean", "string", "any")

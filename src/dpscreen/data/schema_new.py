@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dpscreen.data.schema_words import some
+from dpscreen._core.words import some
 from dpscreen.data.tables_header import check_names, is_parquet, looks_like_data, read_header
 from dpscreen.data.tables_problem import TableProblem
 

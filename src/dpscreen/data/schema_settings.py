@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dpscreen._core.words import listed, mistyped
 from dpscreen.data.schema_transforms import TRANSFORMS
-from dpscreen.data.schema_words import listed, mistyped
 
 KEYS = ("target", "features", "unit", "rows_per_unit", "fill", "transform", "missing_target")
 MISSING_TARGET = ("fill", "leave out")

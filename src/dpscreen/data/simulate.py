@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpscreen.data.content import Array
+from dpscreen._core.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

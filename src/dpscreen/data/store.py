@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from dpscreen._core.arrays import Array
 from dpscreen.data.catalogue import CATALOGUE, DataFile, Dataset, Target, dataset
-from dpscreen.data.content import Array, Frame, content_hash
+from dpscreen.data.content import Frame, content_hash
 from dpscreen.data.csvfile import read_csv
 from dpscreen.data.errors import CorruptDataset, MissingDataset
 

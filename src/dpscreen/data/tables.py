@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.data.schema import TableSchema
 from dpscreen.data.tables_growing import Growing
 from dpscreen.data.tables_header import is_parquet, match_names, read_header
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from dpscreen.data.tables_encode import Encoder
     from dpscreen.privacy.unit import Unit
 
-Array = NDArray[np.float64]
 Pair = tuple[Array, Array]
 Progress = Callable[[float], None]
 ROWS_PER_CHUNK = 1 << 16

@@ -15,11 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers, Objects
 from dpscreen.data.schema_fields import BLANKS, NUMBER, TRUTHS, Field, Level, value_of
 
 S = TypeVar("S", bound=np.generic)
-Array = NDArray[np.float64]
-Codes = NDArray[np.int64]
 UNKNOWN, MISSING = -1, -2
 _WHOLE = r"^(?:\+|(-))?0*([0-9]+)(?:\.0*)?$"
 _MIXED = pa.struct([("number", pa.float64()), ("text", pa.large_string())])
@@ -72,7 +71,7 @@ def truths(cells: Any, field: Field, missing: Sequence[str] = ()) -> Array:
     return np.array([*worth, np.nan, np.nan])[codes]  # the last two are MISSING and UNKNOWN
 
 
-def level_codes(cells: Any, field: Field, missing: Sequence[str] = ()) -> Codes:
+def level_codes(cells: Any, field: Field, missing: Sequence[str] = ()) -> Integers:
     """Return the place of each cell's level among the declared ones; UNKNOWN for another text."""
     levels = field.levels or ()
     if field.is_numeric:
@@ -80,14 +79,14 @@ def level_codes(cells: Any, field: Field, missing: Sequence[str] = ()) -> Codes:
     return _places(cells, [str(level) for level in levels], missing)
 
 
-def unit_ids(cells: Any, field: Field, missing: Sequence[str] = ()) -> NDArray[np.object_]:
+def unit_ids(cells: Any, field: Field, missing: Sequence[str] = ()) -> Objects:
     """Return ids as text: blanks off, whole numbers in one spelling; "" where there is none."""
     cells = _plain(cells)
     spelled = cells if _is_text(cells.type) else _spelled(numbers(cells))
     ids = pc.ascii_trim_whitespace(_missing_texts(spelled, missing))
     if field.type == "integer":
         ids = _missing_texts(_whole(ids), _whole(pa.array(missing, pa.string())).to_pylist())
-    texts: NDArray[np.object_] = pc.fill_null(ids, "").to_numpy(zero_copy_only=False)
+    texts: Objects = pc.fill_null(ids, "").to_numpy(zero_copy_only=False)
     return texts
 
 
@@ -114,7 +113,7 @@ def _spelled(values: Array) -> Any:
     return pc.if_else(whole, digits, pc.cast(cells, pa.string()))
 
 
-def _places(cells: Any, words: Sequence[str], missing: Sequence[str]) -> Codes:
+def _places(cells: Any, words: Sequence[str], missing: Sequence[str]) -> Integers:
     """Return the place of the first word of each cell's value; MISSING comes before all words."""
     cells, every = _plain(cells), [value_of(word) for word in (*missing, *words)]
     if _is_text(cells.type):
@@ -128,7 +127,7 @@ def _places(cells: Any, words: Sequence[str], missing: Sequence[str]) -> Codes:
     return codes
 
 
-def _text_places(cells: Any, words: Sequence[str], every: Sequence[Level]) -> Codes:
+def _text_places(cells: Any, words: Sequence[str], every: Sequence[Level]) -> Integers:
     """Look for the words as they are spelled, then for their numbers in what is left."""
     codes = _index(cells, [word.strip(BLANKS) for word in words])
     left = codes == UNKNOWN
@@ -137,7 +136,7 @@ def _text_places(cells: Any, words: Sequence[str], every: Sequence[Level]) -> Co
     return codes
 
 
-def _found(values: Array, levels: Sequence[Level], otherwise: int = MISSING) -> Codes:
+def _found(values: Array, levels: Sequence[Level], otherwise: int = MISSING) -> Integers:
     """Return the place of each number among the levels; `otherwise` where there is no number."""
     # Minus nought is nought; None keeps the places of levels that are texts.
     known = pa.array([level + 0.0 if isinstance(level, float) else None for level in levels])
@@ -163,7 +162,7 @@ def _missing_texts(cells: Any, missing: Sequence[str]) -> Any:
     return pc.if_else(found, None, cells) if pc.any(found).as_py() else cells
 
 
-def _index(cells: Any, words: Sequence[str]) -> Codes:
+def _index(cells: Any, words: Sequence[str]) -> Integers:
     trimmed = pc.ascii_trim_whitespace(cells)
     places = pc.index_in(trimmed, value_set=pa.array(words, type=trimmed.type))
     places = pc.if_else(pc.is_null(trimmed), MISSING, pc.fill_null(places, UNKNOWN))

@@ -10,8 +10,8 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpscreen._core.files import one_ahead
 from dpscreen.data.schema import TableSchema
-from dpscreen.data.tables_ahead import one_ahead
 from dpscreen.data.tables_faults import explain, unclosed_quote
 from dpscreen.data.tables_header import Header, open_text
 from dpscreen.data.tables_problem import TableProblem, quietly

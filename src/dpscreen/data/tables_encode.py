@@ -8,15 +8,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Objects
 from dpscreen.data import tables_cells as cells
 from dpscreen.data.schema import TableSchema
 from dpscreen.data.schema_fields import Field
 from dpscreen.data.schema_transforms import TRANSFORMS
 from dpscreen.data.tables_problem import TableProblem, quietly
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class Encoder:
         column = batch.column(name)
         return quietly(lambda: self._scaled(self._schema.field(name), column), _told(name))
 
-    def unit_ids(self, batch: Any) -> NDArray[np.object_]:
+    def unit_ids(self, batch: Any) -> Objects:
         """Return whose row it is; "" where that is missing."""
         name = str(self._schema.unit)
         column, field = batch.column(name), self._schema.field(name)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dpscreen._core.words import how_many
 from dpscreen.data.tables_header import Header, open_text
 
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
@@ -54,7 +55,7 @@ def _first_fault(lines: Any, header: Header, quote: str) -> tuple[int, str] | No
             line, following = following, header.n_lines + rows.line_num + 1
             swallowed = bool(row) and token in row[-1]
             if row and not swallowed and len(row) != expected:
-                cells = f"{len(row)} cell{'s' if len(row) > 1 else ''}"
+                cells = how_many(len(row), "cell")
                 return line, f" has {cells}, where the first line has {expected}"
     except csv.Error:
         return following, " is too long; perhaps a quote is opened there and never closed"

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dpscreen._core.arrays import Array
 from dpscreen.data.schema import TableSchema
-from dpscreen.data.tables import Array, Rows, gathered, gathered_features
+from dpscreen.data.tables import Rows, gathered, gathered_features
 from dpscreen.data.tables_cells import mixed, readable
 from dpscreen.data.tables_encode import Encoder
 from dpscreen.data.tables_header import match_names

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dpscreen._core.arrays import Array, Mask
+
 _SPARE = 1.005
 
 
@@ -24,7 +24,7 @@ class Growing:
             self._resize(max(self._end, guess))
         return self._rows[self._start : self._end]
 
-    def drop_from_last(self, keep: NDArray[np.bool_] | None) -> None:
+    def drop_from_last(self, keep: Mask | None) -> None:
         """Keep only some of the rows that `room_for` returned last."""
         if keep is None or keep.all():
             return

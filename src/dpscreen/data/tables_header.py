@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpscreen._core.words import some
 from dpscreen.data.schema import DELIMITERS, TableSchema
-from dpscreen.data.schema_words import some
 from dpscreen.data.tables_problem import TableProblem, called, quietly
 
 if TYPE_CHECKING:

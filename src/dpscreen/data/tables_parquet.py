@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpscreen.data.tables_ahead import one_ahead
+from dpscreen._core.files import one_ahead
 from dpscreen.data.tables_problem import TableProblem, called, quietly
 
 ROWS_PER_BATCH = 1 << 16

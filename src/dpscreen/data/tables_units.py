@@ -12,9 +12,9 @@ from __future__ import annotations
 import secrets
 
 import numpy as np
-from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
+from dpscreen._core.arrays import AnyArray, Mask, Objects, Words
+
 _SMALLEST = 1 << 12
 
 
@@ -27,7 +27,7 @@ class UnitCounter:
         self._table, self._counts = _empty(_SMALLEST)
         self._n_units = 0
 
-    def keep(self, ids: NDArray[np.object_]) -> Mask:
+    def keep(self, ids: Objects) -> Mask:
         """Tell which of these rows are among their unit's first; rows come in file order.
 
         Never one whose id is "", which is none.
@@ -53,11 +53,11 @@ class UnitCounter:
             self._table, self._counts = table, counts
 
 
-def _empty(size: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+def _empty(size: int) -> tuple[Words, AnyArray]:
     return np.zeros((size, 2), dtype=np.uint64), np.zeros(size, dtype=np.int32)
 
 
-def _hashed(texts: NDArray[np.object_], key: str) -> NDArray[np.uint64]:
+def _hashed(texts: Objects, key: str) -> Words:
     from pandas.util import hash_array
 
     return np.asarray(hash_array(texts, hash_key=key, categorize=False), dtype=np.uint64)

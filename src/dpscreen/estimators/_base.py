@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dpscreen._core.arrays import Array
 from dpscreen.estimators._checks import bounds, rows_alone
 from dpscreen.estimators._sparse_rows import is_sparse, sparse_alone
 from dpscreen.privacy import (
@@ -27,8 +27,6 @@ from dpscreen.privacy import (
 if TYPE_CHECKING:
     from dpscreen.estimators._release import Release
     from dpscreen.estimators._summary import Summary
-
-Array = NDArray[np.float64]
 
 
 class LinearModel(RegressorMixin, BaseEstimator):

@@ -10,12 +10,11 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
-Array = NDArray[np.float64]
+from dpscreen._core.arrays import Array
 
 # What scikit-learn may say of an input without quoting it, and what we add. Anything else is
 # replaced: its messages may hold a cell or a whole array.

@@ -17,15 +17,11 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.estimators._rows import Count, RowSource
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.regression.parts import Part, PartedDesign, Question
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 PATIENCE = 120.0
 """For how many seconds a cluster may have no workers at all."""
@@ -55,7 +51,7 @@ class Failed:
 # --- on the workers -------------------------------------------------------------------------------
 
 
-def _rows_of(X: Any, y: Any, n_features: int, chosen: Flags | None) -> tuple[Array, Array]:
+def _rows_of(X: Any, y: Any, n_features: int, chosen: Mask | None) -> tuple[Array, Array]:
     """Return a partition as finite float64 arrays, the chosen rows only."""
     rows, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64).ravel()
     if rows.ndim != 2 or rows.shape[1] != n_features:
@@ -100,7 +96,7 @@ def _kept(cache: OrderedDict[Key, Any], key: Key, make: Callable[[], Any]) -> An
 def count_part(
     X: Any,
     y: Any,
-    chosen: Flags | None,
+    chosen: Mask | None,
     key: Key,
     n_features: int,
     side: str,
@@ -119,7 +115,7 @@ def count_part(
 def answer_part(
     X: Any,
     y: Any,
-    chosen: Flags | None,
+    chosen: Mask | None,
     key: Key,
     design: str,
     units: PublicUnits,
@@ -174,7 +170,7 @@ class Partition:
     y: Any
     n_rows: int
     key: Key
-    chosen: Flags | None = None
+    chosen: Mask | None = None
 
     @property
     def asked_with(self) -> tuple[Any, ...]:
@@ -342,7 +338,7 @@ class ClusterRows(RowSource):
         """Let the workers drop what they keep."""
         self._crew.run(forget, self._partitions[0].key[0])
 
-    def where(self, chosen: Flags) -> ClusterRows:
+    def where(self, chosen: Mask) -> ClusterRows:
         """Return the chosen rows; a flag for each travels, and no row."""
         ends = np.cumsum([part.n_rows for part in self._partitions])[:-1]
         flags = np.split(chosen, ends)

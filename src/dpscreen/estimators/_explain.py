@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from dpscreen._core.numbers import number, percent
+from dpscreen._core.words import plain, prose
 from dpscreen.estimators._release import Release
-from dpscreen.estimators._text import number, percent, plain, prose
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.rounding import percent_at_most, rounded_up
 

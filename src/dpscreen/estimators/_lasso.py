@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.estimators import _checks as check
 from dpscreen.estimators._base import LinearModel
 from dpscreen.regression import (
@@ -20,8 +20,6 @@ from dpscreen.regression import (
     zero_start,
 )
 from dpscreen.regression.design import choose_design
-
-Array = NDArray[np.float64]
 
 _RULES = {"published": published_scores, "safe": safe_scores}
 

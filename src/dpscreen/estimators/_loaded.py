@@ -8,8 +8,9 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dpscreen._core.arrays import Array
 from dpscreen.estimators import _checks as check
-from dpscreen.estimators._base import Array, PrivateLinearModel
+from dpscreen.estimators._base import PrivateLinearModel
 from dpscreen.estimators._model_file import read
 from dpscreen.estimators._private_lasso_inference import Inference
 from dpscreen.estimators._release import Release

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from dpscreen._core.numbers import number
+from dpscreen._core.words import markdown
 from dpscreen.estimators._explain import explanation_of
 from dpscreen.estimators._release import Release
 from dpscreen.estimators._summary import promise, summary_of
-from dpscreen.estimators._text import markdown, number
 from dpscreen.privacy import PrivacyStatement
 
 USES = (

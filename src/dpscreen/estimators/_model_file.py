@@ -8,31 +8,27 @@ docs/model-file.md describes the format.
 from __future__ import annotations
 
 import json
-import math
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path as FilePath
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from dpscreen import __version__
+from dpscreen._core.files import NotStrictJson, strict_json, write_bytes
+from dpscreen._core.words import plain
 from dpscreen.estimators._model_checks import contradiction
 from dpscreen.estimators._private_lasso_inference import FeatureInterval, Inference
 from dpscreen.estimators._release import Release
-from dpscreen.estimators._text import plain
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.regression.stagewise import Path
 
 FORMAT, VERSION = "dpscreen-model", 1
 MOST_BYTES = 100 * 2**20
-DEEPEST = 40
-LONGEST_INTEGER = 18
-"""Digits of the longest whole number that is read: all that fit have a meaning here."""
 
 
 class ModelFileProblem(ValueError):
@@ -47,12 +43,11 @@ def write(release: Release, path: str | os.PathLike[str], *, force: bool = False
     content = encoded(release)
     decoded(content)  # what is written can be read
     target = FilePath(path)
-    if target.exists() and not force:
-        raise _exists(target)
     try:
-        _place(content, target, force=force)
+        write_bytes(target, content, force=force)
     except FileExistsError:
-        raise _exists(target) from None
+        message = f"{target} exists already; give another name, or force=True."
+        raise ModelFileProblem(message) from None
     except OSError as error:
         raise ModelFileProblem(f"cannot write {target}: {error.strerror or 'it failed'}.") from None
 
@@ -142,36 +137,6 @@ def _inference(inference: Inference) -> dict[str, Any]:
     }
 
 
-def _place(content: bytes, target: FilePath, *, force: bool) -> None:
-    """Put the content at the target in one step, by way of a file beside it."""
-    beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        with beside.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if force:
-            beside.replace(target)
-        else:
-            _place_new(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _place_new(beside: FilePath, target: FilePath) -> None:
-    """Give the file its name unless that is taken, even by someone who is quicker."""
-    try:
-        target.hardlink_to(beside)
-    except FileExistsError:
-        raise
-    except OSError:  # a disk without hard links: then the check just before has to do
-        beside.replace(target)
-
-
-def _exists(target: FilePath) -> ModelFileProblem:
-    return ModelFileProblem(f"{target} exists already; give another name, or force=True.")
-
-
 # --- reading --------------------------------------------------------------------------------------
 
 
@@ -218,74 +183,10 @@ def decoded(content: bytes) -> Release:
 
 def _parsed(content: bytes) -> Any:
     try:
-        text = content.decode("utf-8-sig")
-        found = json.loads(
-            text,
-            object_pairs_hook=_without_duplicates,
-            parse_float=_finite,
-            parse_int=_short_integer,
-            parse_constant=_refuse_constant,
-        )
-        _check_depth(found)
-    except ModelFileProblem:
-        raise
-    except UnicodeDecodeError:
-        message = "not text in UTF-8, so not a model file."
-    except json.JSONDecodeError as error:
-        message = (
-            f"not JSON, or not all of it: it breaks off or goes wrong in line {error.lineno}, "
-            f"column {error.colno}."
-        )
-    except (RecursionError, MemoryError, ValueError):
-        message = "too deeply nested or too large to be a model file."
-    else:
-        return found
+        return strict_json(content)
+    except NotStrictJson as problem:
+        message = f"{problem}."
     raise ModelFileProblem(message)
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ModelFileProblem("an object names a field twice.")
-    return found
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ModelFileProblem("a number is too large.")
-    return value
-
-
-def _short_integer(text: str) -> int:
-    if len(text) > LONGEST_INTEGER + 1:
-        raise ModelFileProblem("a whole number is too long.")
-    return int(text)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ModelFileProblem(f"holds {name}, which is no number.")
-
-
-def _check_depth(found: Any) -> None:
-    """Refuse deep nesting and broken Unicode, without recursion."""
-    left = [(found, 1)]
-    while left:
-        value, depth = left.pop()
-        if depth > DEEPEST:
-            raise ModelFileProblem("too deeply nested to be a model file.")
-        if isinstance(value, str):
-            _check_unicode(value)
-        elif isinstance(value, dict):
-            left += ((one, depth + 1) for one in value)
-            left += ((one, depth + 1) for one in value.values())
-        elif isinstance(value, list):
-            left += ((one, depth + 1) for one in value if isinstance(one, str | dict | list))
-
-
-def _check_unicode(text: str) -> None:
-    if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
-        raise ModelFileProblem("holds text that is not Unicode.")
 
 
 def _check_kind(found: Any) -> None:

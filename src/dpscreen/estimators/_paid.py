@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from dpscreen._core.arrays import Array
 from dpscreen.estimators import _checks as check
 from dpscreen.estimators import _private_lasso_bounds as bounds
 from dpscreen.estimators import _private_lasso_rules as rules
@@ -24,7 +24,6 @@ from dpscreen.privacy.unit import ROW, Unit
 from dpscreen.regression.lattice import UNITS, ExactDesign
 from dpscreen.regression.moments import whole_sum
 
-Array = NDArray[np.float64]
 Standardize = bool | str
 
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.estimators import _peer_rules as peer_rules
 from dpscreen.estimators import _private_lasso_rules as rules
 from dpscreen.estimators._private_lasso_purse import Purse
@@ -24,9 +24,6 @@ from dpscreen.privacy import ZCDP, NoisyMax
 from dpscreen.privacy.moments import release_sums, triangle_change
 from dpscreen.regression.lattice import UNITS
 from dpscreen.regression.moments import unpacked
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 HALF = Fraction(1, 2)
 FINEST = 2.0**-20

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Generic, Self, TypeVar
 
+from dpscreen._core.arrays import Array
 from dpscreen.estimators import _checks as check
 from dpscreen.estimators import _steps as steps
 from dpscreen.estimators._base import PrivateLinearModel, noise_source, warn_of_weak_delta
@@ -36,7 +37,7 @@ from dpscreen.regression import (
     frank_wolfe,
 )
 from dpscreen.regression.design import gram_pays
-from dpscreen.regression.frank_wolfe import Array, Choose, P, Screen
+from dpscreen.regression.frank_wolfe import Choose, P, Screen
 
 D = TypeVar("D", bound=Design | ExactDesign)
 

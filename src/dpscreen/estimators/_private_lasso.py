@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from dpscreen._core.arrays import Array
 from dpscreen.estimators import _checks as check
 from dpscreen.estimators import _private_lasso_inference as inference
 from dpscreen.estimators import _private_lasso_rules as rules
@@ -28,8 +28,6 @@ from dpscreen.privacy.ledger import reserve
 from dpscreen.privacy.statement import COMPOSITION, IN_HALVES
 from dpscreen.privacy.unit import ROW, Unit
 from dpscreen.regression.stagewise import Path
-
-Array = NDArray[np.float64]
 
 SOLVERS = {
     "stagewise": solve_stagewise,

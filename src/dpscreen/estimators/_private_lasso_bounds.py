@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.estimators import _private_lasso_rules as rules
 from dpscreen.estimators._private_lasso_purse import Purse
 from dpscreen.estimators._rows import (
@@ -34,8 +34,6 @@ from dpscreen.privacy.quantiles import (
 from dpscreen.regression.counting import counts_by_distance, counts_on_grid, pooled_counts
 from dpscreen.regression.lattice import LEVELS
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Below = Callable[[Array, float, int], Integers]
 
 HIGH = Fraction(4, 5)

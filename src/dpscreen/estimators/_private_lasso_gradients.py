@@ -10,8 +10,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.estimators import _private_lasso_rules as rules
 from dpscreen.estimators._private_lasso_purse import Purse
 from dpscreen.estimators._private_lasso_task import Solution, Task, intercept_move, rescaled
@@ -23,8 +23,6 @@ from dpscreen.regression.thresholding import (
     hard_threshold,
     thresholded_steps,
 )
-
-Array = NDArray[np.float64]
 
 
 def rows_fill_the_norm(task: Task, row_norm: float) -> bool:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.estimators import _private_lasso_rules as rules
 from dpscreen.estimators._private_lasso_purse import Purse
 from dpscreen.estimators._private_lasso_task import release_residual_deviation
@@ -24,9 +24,6 @@ from dpscreen.privacy import Accountant, MechanismRecord, PrivacyStatement
 from dpscreen.privacy.moments import release_sums, triangle_change
 from dpscreen.regression.lattice import UNITS, ExactDesign
 from dpscreen.regression.moments import unpacked
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 LEAST_SIGNAL = 80
 """The M below which no intervals are given."""

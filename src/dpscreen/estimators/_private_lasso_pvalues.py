@@ -7,12 +7,9 @@ the other features do: docs/private-lasso.md, Lemma 15.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.regression.stagewise import Path
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _MOST_WORK = 2**18
 """Bound on T times the largest weight of a step, unless T itself is larger."""

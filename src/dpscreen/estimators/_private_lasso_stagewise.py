@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpscreen.estimators import _private_lasso_rules as rules
 from dpscreen.estimators._private_lasso_task import (
@@ -24,8 +23,6 @@ from dpscreen.privacy import ZCDP
 from dpscreen.regression import Vertex, frank_wolfe, zero_start
 from dpscreen.regression.lattice import ExactPoint
 from dpscreen.regression.stagewise import Path, decaying_grains, grain_size, stagewise
-
-Array = NDArray[np.float64]
 
 MOST_GRAINS = 2.0**40
 """How far the intercept moves at most: beyond, with a tiny radius, whole numbers would overflow."""

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.estimators import _private_lasso_rules as rules
 from dpscreen.estimators._private_lasso_bounds import release_deviation
 from dpscreen.estimators._private_lasso_purse import Purse
@@ -15,9 +15,6 @@ from dpscreen.privacy import ZCDP, SignedNoisyMax, sensitivity
 from dpscreen.regression import Vertex
 from dpscreen.regression.lattice import LEVELS, UNITS, ExactDesign, ExactPoint
 from dpscreen.regression.stagewise import Path
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpscreen._core.words import plain
 from dpscreen.estimators._release import Release
-from dpscreen.estimators._text import plain
 from dpscreen.privacy import PrivacyStatement
 
 TIERS = (1, 2, 3)

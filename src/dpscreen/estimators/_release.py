@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.estimators._private_lasso_inference import FeatureInterval, Inference
 from dpscreen.estimators._private_lasso_pvalues import noise_p_values
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.regression.stagewise import Path
-
-Array = NDArray[np.float64]
 
 OFFERS_INTERVALS = "PrivateLasso"
 

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.regression.lattice import LEVELS, ExactDesign, cell_counts
 
 if TYPE_CHECKING:
     from dpscreen.estimators._units import PublicUnits
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Count = Callable[..., Integers]
 
 
@@ -69,7 +67,7 @@ class RowSource(ABC):
         """Return the rows in public units on the lattice, on which sums are exact."""
 
     @abstractmethod
-    def where(self, chosen: NDArray[np.bool_]) -> RowSource:
+    def where(self, chosen: Mask) -> RowSource:
         """Return the chosen rows, one flag for each."""
 
 
@@ -102,7 +100,7 @@ class ArrayRows(RowSource):
         """Return the rows in public units on the lattice."""
         return units.lattice_design(self.X, self.y)
 
-    def where(self, chosen: NDArray[np.bool_]) -> ArrayRows:
+    def where(self, chosen: Mask) -> ArrayRows:
         """Return the chosen rows."""
         return ArrayRows(self.X[chosen], self.y[chosen])
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from dpscreen._core.arrays import Array
 from dpscreen.estimators import _checks as check
 from dpscreen.estimators._rows import ArrayRows, RowSource
 from dpscreen.estimators._sparse_rows import is_sparse, sparse_rows
 from dpscreen.estimators._streamed import MappedArrays, StreamedRows
 from dpscreen.privacy.unit import ROW, Unit
 from dpscreen.regression.lattice import MOST_ROWS
-
-Array = NDArray[np.float64]
 
 STREAMED_BYTES = 2**28
 """From this size on, an array that is mapped from disk is left there."""

@@ -10,19 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.estimators import _checks as check
 from dpscreen.estimators._rows import Count, RowSource
 from dpscreen.regression.sparse import SparseLatticeDesign, without_duplicates
 
 if TYPE_CHECKING:
     from dpscreen.estimators._units import PublicUnits
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def is_sparse(X: Any) -> bool:
@@ -84,7 +81,7 @@ class SparseRows(RowSource):
             constant=units.constant,
         )
 
-    def where(self, chosen: NDArray[np.bool_]) -> SparseRows:
+    def where(self, chosen: Mask) -> SparseRows:
         """Return the chosen rows."""
         return SparseRows(self.X.tocsr()[chosen], self.y[chosen])
 

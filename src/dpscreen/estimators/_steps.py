@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from dpscreen._core.arrays import Array
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -40,7 +41,7 @@ from dpscreen.regression import (
     vertex_scores,
     zero_start,
 )
-from dpscreen.regression.frank_wolfe import Array, Choose, Screen
+from dpscreen.regression.frank_wolfe import Choose, Screen
 from dpscreen.regression.lattice import UNITS
 
 STEP = "Frank-Wolfe step"

@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from queue import Queue
-from threading import Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers, Mask, Narrow
+from dpscreen._core.files import one_ahead
 from dpscreen.estimators._rows import Count, RowSource
 from dpscreen.estimators._units import PublicUnits
 from dpscreen.regression.counting import lattice_columns
 from dpscreen.regression.streamed import RowsChanged, StreamedDesign
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Narrow = NDArray[np.int16]
-Flags = NDArray[np.bool_]
-T = TypeVar("T")
-
 ROWS_PER_CHUNK = 2**16
 NOT_FINITE = (
     "Input X or y contains NaN or infinity. Fill it by a rule that does not look at the data."
 )
-AHEAD = 2
-"""How many chunks are read ahead of the one that is being worked on."""
 
 
 class ChunkReader(Protocol):
@@ -42,7 +33,7 @@ class ChunkReader(Protocol):
     def feature_names(self) -> tuple[str, ...] | None:
         """Return the names of the features, if they have any."""
 
-    def chunks(self, features: Sequence[int] | None) -> Iterator[Array]:
+    def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
         """Yield the chosen features, or all, of some rows at a time."""
 
     def target(self) -> Array:
@@ -107,12 +98,12 @@ class StreamedRows(RowSource):
         target = units.centred_target(self._y)
         return StreamedDesign(read, target, n_columns=units.n_candidates, constant=units.constant)
 
-    def where(self, chosen: Flags) -> StreamedRows:
+    def where(self, chosen: Mask) -> StreamedRows:
         """Return the chosen rows; all are read, the others are left out."""
         return StreamedRows(ChosenRows(self.reader, chosen), watch=self._watch)
 
     def _chunks(self, features: Sequence[int] | None) -> Iterator[Array]:
-        with closing(ahead(self.reader.chunks(features))) as chunks:
+        with closing(one_ahead(self.reader.chunks(features))) as chunks:
             yield from chunks
         if not self.reader.unchanged():
             raise RowsChanged
@@ -127,7 +118,7 @@ class ChosenRows:
     """Some of the rows of another reader."""
 
     reader: ChunkReader
-    chosen: Flags
+    chosen: Mask
 
     @property
     def n_features(self) -> int:
@@ -139,7 +130,7 @@ class ChosenRows:
         """Return the names of the features, if they have any."""
         return self.reader.feature_names
 
-    def chunks(self, features: Sequence[int] | None) -> Iterator[Array]:
+    def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
         """Yield the chosen rows of every chunk."""
         first = 0
         for chunk in self.reader.chunks(features):
@@ -171,7 +162,7 @@ class MappedArrays:
         """Return d."""
         return int(self.X.shape[1])
 
-    def chunks(self, features: Sequence[int] | None) -> Iterator[Array]:
+    def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
         """Yield rows as float64 copies, so that no page of the map stays in use."""
         chosen = slice(None) if features is None else list(features)
         for first in range(0, len(self.X), ROWS_PER_CHUNK):
@@ -192,30 +183,3 @@ class MappedArrays:
     def unchanged(self) -> bool:
         """Arrays cannot be watched."""
         return True
-
-
-def ahead(chunks: Iterator[T]) -> Generator[T, None, None]:
-    """Yield what an iterator yields, which runs ahead in a thread of its own."""
-    queue: Queue[tuple[str, Any]] = Queue(maxsize=AHEAD)
-    stop = False
-
-    def run() -> None:
-        try:
-            for chunk in chunks:
-                queue.put(("chunk", chunk))
-                if stop:
-                    return
-            queue.put(("end", None))
-        except BaseException as problem:  # handed over, to be raised where the chunks are used
-            queue.put(("problem", problem))
-
-    Thread(target=run, name="dpscreen-reader", daemon=True).start()
-    try:
-        while (found := queue.get())[0] == "chunk":
-            yield found[1]
-        if found[0] == "problem":
-            raise found[1]
-    finally:
-        stop = True
-        while not queue.empty():
-            queue.get()

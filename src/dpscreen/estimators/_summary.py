@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from dpscreen._core.numbers import number
+from dpscreen._core.words import plain, prose
 from dpscreen.estimators._release import Release
-from dpscreen.estimators._text import number, plain, prose
 
 if TYPE_CHECKING:
     import pandas as pd

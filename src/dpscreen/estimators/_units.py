@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.regression import DenseDesign, Design, GramDesign, LatticeDesign
 from dpscreen.regression.counting import lattice_columns
-
-Array = NDArray[np.float64]
 
 _BLOCK_BYTES = 8 << 20
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpscreen.estimators import _checks as check
 from dpscreen.estimators import _peer_solvers as solvers
@@ -24,8 +23,6 @@ from dpscreen.privacy import Budget
 from dpscreen.privacy.ledger import reserve
 
 __all__ = ["AdaSSP", "NoisyIHT", "PrivateGCD", "PrivateSIS"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
-
-def compiled(function):
-    """Compile, and keep the result on disk where there is a place to keep it."""
-    try:
-        return numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # neither the installation nor the user's cache can be written to
-        return numba.njit(nogil=True)(function)
-
+from dpscreen._core.compiled import compiled, inlined
 
 # Degree-6 polynomial for 2^f on [0, 1], within 2^−28 of it; a test checks the bound.
 _C0, _C1, _C2, _C3, _C4, _C5, _C6 = (
@@ -31,7 +23,7 @@ BLOCK = 512
 LOG2_E = math.log2(math.e)
 
 
-@numba.njit(inline="always")
+@inlined
 def upper_weight(top, score, rate, unit):
     """Return H: a whole number that is certainly at least 2^B·exp((score − top)/β).
 
@@ -47,7 +39,7 @@ def upper_weight(top, score, rate, unit):
     return ((np.int64(power * unit) + 1) >> np.int64(-whole)) + 1
 
 
-@numba.njit(inline="always")
+@inlined
 def weight_unit(n_bits):
     """Return 2^B with the margin that makes H an upper bound."""
     return (1 + 2.0**-16) * 2.0**n_bits

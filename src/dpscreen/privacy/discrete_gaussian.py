@@ -13,14 +13,10 @@ from fractions import Fraction
 from math import isqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy.lazy import below_exponential
 from dpscreen.privacy.noise import Noise
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 # A proposal of 60 standard deviations, which never happens, would still fit 64 bits.
 MOST_VARIANCE = 2**110
@@ -49,7 +45,7 @@ def _laplace_scale(variance: Fraction) -> int:
     return isqrt(variance.numerator // variance.denominator) + 1
 
 
-def _accept(proposals: Integers, variance: Fraction, noise: Noise) -> Booleans:
+def _accept(proposals: Integers, variance: Fraction, noise: Noise) -> Mask:
     """Toss coins with probability exp(−(|k| − σ²/t)²/(2σ²))."""
     centre = variance / _laplace_scale(variance)
     distance = np.abs(proposals) - float(centre)
@@ -60,7 +56,7 @@ def _accept(proposals: Integers, variance: Fraction, noise: Noise) -> Booleans:
     return _coins(distance * distance / (2 * float(variance)), exactly, noise)
 
 
-def _discrete_laplace(t: int, count: int, noise: Noise) -> tuple[Integers, Booleans]:
+def _discrete_laplace(t: int, count: int, noise: Noise) -> tuple[Integers, Mask]:
     """Propose discrete Laplace draws of scale t; the second array says which of them are valid."""
     remainders = _below(t, count, noise)
     valid = _coins(remainders / t, lambda i: Fraction(int(remainders[i]), t), noise)
@@ -88,11 +84,11 @@ def _below(limit: int, count: int, noise: Noise) -> Integers:
     return numbers.astype(np.int64)
 
 
-def _coins(x: Floats, exactly: Callable[[int], Fraction], noise: Noise) -> Booleans:
+def _coins(x: Array, exactly: Callable[[int], Fraction], noise: Noise) -> Mask:
     """Toss one coin of probability exp(−x) for each x; `exactly(i)` is x[i] without rounding."""
     digits = (noise.words(x.size) >> np.uint64(64 - _COIN_BITS)).astype(np.int64)
     threshold = np.exp(-x) * 2.0**_COIN_BITS
-    heads: Booleans = digits < threshold
+    heads: Mask = digits < threshold
     # At a distance of one margin neither rounding nor the digits still hidden can matter.
     for i in np.flatnonzero(np.abs(digits - threshold) <= _MARGIN):
         heads[i] = below_exponential(int(digits[i]), _COIN_BITS, exactly(int(i)), noise)

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy.discrete_gaussian import (
     LEAST_VARIANCE,
     MOST_VARIANCE,
@@ -25,8 +25,6 @@ from dpscreen.privacy.selection import exponential_mechanism, workable
 from dpscreen.privacy.signed_selection import ArrayScores, Signed, SignedSampler, SignedScores
 from dpscreen.privacy.zcdp import ZCDP
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Released = TypeVar("Released", covariant=True)
 
 

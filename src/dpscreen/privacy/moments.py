@@ -8,15 +8,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy.accountant import Accountant
 from dpscreen.privacy.mechanisms import DiscreteGaussian
 from dpscreen.privacy.zcdp import ZCDP
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _FINE = 2**13
 """Into how many units one row's largest change is divided, about."""

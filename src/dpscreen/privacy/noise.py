@@ -15,11 +15,9 @@ from typing import ClassVar
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-Array = NDArray[np.float64]
-Words = NDArray[np.uint64]
+from dpscreen._core.arrays import Array, Words
 
 # How many forks lie between the first process and this one.
 _forks = 0

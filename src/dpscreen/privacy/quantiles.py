@@ -12,14 +12,12 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy.accountant import Accountant
 from dpscreen.privacy.mechanisms import DiscreteGaussian, NoisyMax
 from dpscreen.privacy.zcdp import ZCDP
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Excess = Callable[[Array], Integers]
 """Thresholds, one for each column, to r·#{values at or below} − p·n of each column."""
 

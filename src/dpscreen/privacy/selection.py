@@ -19,15 +19,13 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Integers
 from dpscreen.privacy.lazy import below_exponential
 from dpscreen.privacy.noise import Noise
 
-Scores = NDArray[np.int64]
 
-
-def exponential_mechanism(scores: Scores, scale: Fraction, noise: Noise) -> int:
+def exponential_mechanism(scores: Integers, scale: Fraction, noise: Noise) -> int:
     """Return index j with probability exactly exp(scores[j]/scale) / Σ exp(scores/scale)."""
     from dpscreen.privacy import _kernels as kernels  # compiled code: loaded when first needed
 

@@ -24,13 +24,11 @@ from types import ModuleType
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Integers
 from dpscreen.privacy.lazy import below_exponential
 from dpscreen.privacy.noise import Noise
 from dpscreen.privacy.selection import certain_weight, weight_bits, workable
-
-Integers = NDArray[np.int64]
 
 MOST_SCORE = 2**62
 """Scores lie strictly between ± this, so that no edge of a class reaches 2^63."""

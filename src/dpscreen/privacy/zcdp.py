@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.privacy.budget import Budget
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, order=True)

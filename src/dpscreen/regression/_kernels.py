@@ -6,16 +6,9 @@ vector lanes at will. The only float arithmetic, in `clipped_residuals`, looks a
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-
-def compiled(function):
-    """Compile, and keep the result on disk where there is a place to keep it."""
-    try:
-        return numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # neither the installation nor the user's cache can be written to
-        return numba.njit(nogil=True)(function)
+from dpscreen._core.compiled import compiled, inlined
 
 
 @compiled
@@ -72,7 +65,7 @@ def fitted_levels(fit, scale, levels_per_unit, most, out):
         out[i] = np.int16(min(max(-most, level), most))
 
 
-@numba.njit(inline="always")
+@inlined
 def in_units(value, low, high, middle, half):
     """Return a cell, clipped to its bounds, in units in which they are −1 and 1.
 
@@ -85,7 +78,7 @@ TILE = 256
 """Rows are looked at by tiles, so that a tile stays in the cache whatever the layout of X."""
 
 
-@numba.njit(inline="always")
+@inlined
 def fill_tile(tile, X, j, first, low, high):
     """Put one column of some rows into `tile`, in units of its bounds; return their number."""
     middle, half = low[j] / 2 + high[j] / 2, high[j] / 2 - low[j] / 2

@@ -7,10 +7,9 @@ are unsigned: signed ones would be checked for counting from the end, at a third
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-from dpscreen.regression._kernels import compiled
+from dpscreen._core.compiled import compiled
 
 ONE = np.uint32(1)
 INCREASING, DISORDERED, OUTSIDE = 0, 1, 2
@@ -167,7 +166,7 @@ def update_sums_and_classes(
     settle_top(totals, state)
 
 
-@numba.njit
+@compiled
 def move_class(bucket, old, new, counts, totals, state):
     """Count a feature in another class. A class above those that are kept breaks the index."""
     old -= state[LOWEST]
@@ -184,7 +183,7 @@ def move_class(bucket, old, new, counts, totals, state):
         state[TOP] = max(state[TOP], new + state[LOWEST])
 
 
-@numba.njit
+@compiled
 def settle_top(totals, state):
     """Lower the top class to the highest that is not empty; if there is none, the index broke."""
     if state[BROKEN]:

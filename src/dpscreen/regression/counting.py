@@ -10,14 +10,10 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers, Narrow
+from dpscreen._core.compiled import pool, threads
 from dpscreen.regression.moments import LEVELS
-from dpscreen.regression.threads import pool, threads
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Narrow = NDArray[np.int16]
 
 POOLED_CELLS = 2**12
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from dpscreen._core.arrays import Array
 
 
 class Position(Protocol):

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.regression.design import Point, Position
 
-Array = NDArray[np.float64]
 P = TypeVar("P", bound=Position)
-Sums = TypeVar("Sums", NDArray[np.float64], NDArray[np.int64])
+Sums = TypeVar("Sums", Array, Integers)
 Place = TypeVar("Place", bound=Position, covariant=True)
 
 

@@ -18,19 +18,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import floor, sqrt
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow
+from dpscreen._core.compiled import pool, threads
 from dpscreen.regression.moments import LEVELS as LEVELS
 from dpscreen.regression.moments import short_moments, short_rows, squared_lengths
 from dpscreen.regression.score_index import ScoreIndex
-from dpscreen.regression.threads import pool, threads
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Narrow = NDArray[np.int16]
 
 UNITS = LEVELS**2
 # Then no sum below, the weighted ones of the relaxed rule included, reaches 2^63.
@@ -186,7 +182,7 @@ class LatticeDesign:
         return self._short[2]
 
 
-def cell_counts(values: NDArray[Any], edges: NDArray[Any]) -> Integers:
+def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
     """Return how many values fall into each cell [edges_k, edges_k+1); none falls outside."""
     cells = np.searchsorted(edges, values, side="right") - 1
     last = len(edges) - 2

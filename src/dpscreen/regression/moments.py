@@ -8,11 +8,8 @@ rounding leaves a row longer than the bound.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Narrow = NDArray[np.int16]
-Array = NDArray[np.float64]
+from dpscreen._core.arrays import Array, Integers, Narrow
 
 LEVELS = 2**14
 """Into how many levels 1 is divided."""

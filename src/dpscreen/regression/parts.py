@@ -15,8 +15,8 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.regression.lattice import (
     FINE_GRAIN,
     LEVELS,
@@ -27,8 +27,6 @@ from dpscreen.regression.lattice import (
     in_grains,
 )
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Move = tuple[int, int]
 
 

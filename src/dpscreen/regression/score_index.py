@@ -9,10 +9,8 @@ anew.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Narrow = NDArray[np.int16]
+from dpscreen._core.arrays import Integers, Narrow
 
 _WINDOW = 1024
 _LEAST_BUCKET_BITS, _MOST_BUCKET_BITS = 5, 14

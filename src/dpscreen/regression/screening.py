@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.regression.design import Design, Point
 from dpscreen.regression.frank_wolfe import Vertex, wolfe_gap
 
-Array = NDArray[np.float64]
 Rule = Callable[..., Array]
 
 

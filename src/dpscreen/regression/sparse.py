@@ -14,8 +14,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import AnyArray, Array, Indices, Integers, Narrow, Words
+from dpscreen._core.compiled import pool, threads
 from dpscreen.regression.lattice import (
     FINE_GRAIN,
     LEVELS,
@@ -27,13 +28,6 @@ from dpscreen.regression.lattice import (
 )
 from dpscreen.regression.moments import short_factors
 from dpscreen.regression.score_index import ScoreIndex
-from dpscreen.regression.threads import pool, threads
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Indices = NDArray[np.uint32]
-Starts = NDArray[np.uint64]
-Narrow = NDArray[np.int16]
 
 MOST_COLUMNS = 2**31 - 2
 MALFORMED = "the sparse matrix is malformed: it has indices outside its shape."
@@ -53,7 +47,7 @@ Rounding = tuple[float, float, float]
 class Packed(NamedTuple):
     """Rows (or columns) one after the other: row i is at starts[i] : starts[i + 1]."""
 
-    starts: Starts
+    starts: Words
     indices: Indices
     values: Narrow
 
@@ -347,7 +341,7 @@ def _packed(X: Any, bounds: Array | None) -> Packed:
     return Packed(starts, indices[:used], values[:used])
 
 
-def _blocks(starts: NDArray[Any]) -> Iterator[tuple[int, int]]:
+def _blocks(starts: AnyArray) -> Iterator[tuple[int, int]]:
     """Yield ranges of rows that hold about 2^18 nonzeros."""
     first, n_rows = 0, len(starts) - 1
     while first < n_rows:

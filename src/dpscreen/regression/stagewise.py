@@ -11,13 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.regression.frank_wolfe import Vertex
 from dpscreen.regression.lattice import ExactPoint
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 GRAINS = 2**10
 """Into how many grains the last, smallest step is divided: the intercept moves by grains."""

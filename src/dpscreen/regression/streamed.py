@@ -11,14 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Integers, Narrow
 from dpscreen.regression.lattice import LEVELS, LatticeDesign, LatticePoint
 from dpscreen.regression.parts import Move, PartedDesign, Question, Walk, asked
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Narrow = NDArray[np.int16]
 Read = Callable[[Sequence[int] | None], Iterator[Narrow]]
 """Features, or None for all columns, to their lattice columns part by part, in a fixed order."""
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.regression.lattice import ExactPoint
-
-Array = NDArray[np.float64]
 
 
 def hard_threshold(weights: Array, level: float) -> Array:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.study.demo import Outcome
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TRUTH, FOUND, FALSE = "#9aa5b1", "#0b6e4f", "#c1440e"
 
 
-def draw(results: Sequence[Outcome], truth: NDArray[np.float64], title: str, path: Path) -> None:
+def draw(results: Sequence[Outcome], truth: Array, title: str, path: Path) -> None:
     """Write one panel a method, side by side, to `path` (the suffix says the format)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ def draw(results: Sequence[Outcome], truth: NDArray[np.float64], title: str, pat
     figure.savefig(path, dpi=130)
 
 
-def _panel(axes: Axes, outcome: Outcome, truth: NDArray[np.float64]) -> None:
+def _panel(axes: Axes, outcome: Outcome, truth: Array) -> None:
     feature = np.arange(truth.size)
     chosen, needed = outcome.coef != 0, truth != 0
     axes.step(feature, truth, where="mid", color=TRUTH, lw=1, label="truth")

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from dpscreen._core.words import how_many
 from dpscreen.privacy import sensitivity
-from dpscreen.report.numbers import count
 from dpscreen.study.compare import RowIndex, mean_of
 from dpscreen.study.evidence import compare_control, compare_theorem2
 from dpscreen.study.published import (
@@ -199,8 +199,8 @@ def _e6(index: RowIndex) -> str | None:
     corrected = max(abs(one.relative_error) for one in found)
     printed = [abs(one.relative_error_published) for one in found]
     return (
-        f"Simulated for {count(len(found), 'setting')} of d and T: within {corrected:.2%} of the "
-        f"corrected formula, {min(printed):.0%} to {max(printed):.0%} off the printed one."
+        f"Simulated for {how_many(len(found), 'setting')} of d and T: within {corrected:.2%} of "
+        f"the corrected formula, {min(printed):.0%} to {max(printed):.0%} off the printed one."
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpscreen._core.numbers import decimals
 from dpscreen.audit import Finding
-from dpscreen.report.grid import Grid, flat_grid
+from dpscreen.report.grid import Grid, flat_grid, mean_and_error
 from dpscreen.report.names import metric_name
-from dpscreen.report.numbers import mean_and_error, number
 from dpscreen.study.compare import CellComparison, R2Comparison, RowIndex, summarise
 from dpscreen.study.evidence import ControlComparison, Theorem2Comparison
 from dpscreen.study.methods import METHODS, proven_names
@@ -37,7 +37,7 @@ def r2_table(found: Sequence[R2Comparison]) -> Grid | None:
     rows = [
         (
             f"Table {one.table}, {label(one.data)}",
-            number(one.printed),
+            decimals(one.printed),
             mean_and_error(one.unchosen),
             mean_and_error(one.missed),
             one.fits,

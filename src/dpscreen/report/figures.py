@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpscreen._core.numbers import decimals
 from dpscreen.report.canvas import COLOURS, INK, canvas, plain_axes, save, themed_svg
-from dpscreen.report.numbers import number as as_text
 from dpscreen.study.curves import Curve, Panel, figure_panels
 from dpscreen.study.published import published_figures
 from dpscreen.study.results import TrialRow
@@ -189,8 +189,8 @@ def _shared(names: Sequence[str]) -> str:
 def in_words(panel: Panel) -> str:
     """Say where each curve starts and ends, for those who cannot see it."""
     parts = [
-        f"{curve.label} goes from {as_text(curve.mean[0])} at iteration {curve.x[0]:.0f} to "
-        f"{as_text(curve.mean[-1])} at iteration {curve.x[-1]:.0f}"
+        f"{curve.label} goes from {decimals(curve.mean[0])} at iteration {curve.x[0]:.0f} to "
+        f"{decimals(curve.mean[-1])} at iteration {curve.x[-1]:.0f}"
         for curve in panel.curves
     ]
     return f"{panel.label}: {'; '.join(parts)}."

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dpscreen.report.numbers import NOTHING
+from dpscreen._core.numbers import NOTHING, decimals
+from dpscreen.study.compare import Estimate
 
 Kind = Literal["plain", "printed", "here", "proven"]
 
@@ -101,3 +102,12 @@ def letters(position: int) -> str:
     """Return a, b, …, z, aa, ab, … for 0, 1, …"""
     first, last = divmod(position, 26)
     return (letters(first - 1) if first else "") + chr(ord("a") + last)
+
+
+def mean_and_error(found: Estimate | None) -> str:
+    """Return "mean ± standard error"; the mean alone where there is no spread to speak of."""
+    if found is None:
+        return NOTHING
+    if found.standard_error == 0:
+        return decimals(found.mean)
+    return f"{decimals(found.mean)} ± {decimals(found.standard_error)}"

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from dpscreen.report.numbers import count, duration
+from dpscreen._core.numbers import duration
+from dpscreen._core.words import how_many
 from dpscreen.study.results import TrialRow
 
 
@@ -25,7 +26,7 @@ def machine_facts(rows: Sequence[TrialRow]) -> tuple[Fact, ...]:
     return (
         *versions,
         Fact("cores, where this page was made", str(os.cpu_count() or "unknown")),
-        Fact("results", count(len(rows), "row")),
+        Fact("results", how_many(len(rows), "row")),
         Fact("time spent in fits", duration(fits)),
     )
 

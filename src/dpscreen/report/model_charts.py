@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from dpscreen._core.numbers import figure, whole_percent
+from dpscreen._core.words import shortened
 from dpscreen.report.canvas import COLOURS, INK, canvas, plain_axes, themed_svg
-from dpscreen.report.model_numbers import figure as as_text
-from dpscreen.report.model_numbers import percent
 from dpscreen.report.model_view import FeatureLine, ModelView
 from dpscreen.report.plan import Plan
-from dpscreen.report.short import shortened
 from dpscreen.study.what_if import WhatIf
 
 if TYPE_CHECKING:
@@ -86,10 +85,10 @@ def _with_names(svg: str, names: Sequence[str]) -> str:
 
 def _effects_in_words(lines: Sequence[FeatureLine]) -> str:
     first = lines[0]
-    told = f"{shortened(first.name, 60)} has the largest effect, {as_text(first.row.effect)}"
+    told = f"{shortened(first.name, 60)} has the largest effect, {figure(first.row.effect)}"
     if first.interval is not None:
         low, _, high = first.interval
-        told += f" (interval {as_text(low)} to {as_text(high)})"
+        told += f" (interval {figure(low)} to {figure(high)})"
     return f"Effects of {len(lines)} features, largest first. {told}. The table holds all numbers."
 
 
@@ -131,8 +130,8 @@ def _thin_labels(axes: Axes) -> None:
 def _power_in_words(plan: Plan) -> str:
     low, high = plan.rows[0], plan.rows[-1]
     return (
-        f"The share of true features found rises from {percent(low.power)} for effects of "
-        f"{low.effect:g} to {percent(high.power)} for effects of {high.effect:g}."
+        f"The share of true features found rises from {whole_percent(low.power)} for effects of "
+        f"{low.effect:g} to {whole_percent(high.power)} for effects of {high.effect:g}."
     )
 
 
@@ -172,8 +171,9 @@ def _draw_bar(axes: Axes, place: int, row: WhatIf) -> None:
 
 def _what_if_in_words(rows: Sequence[WhatIf]) -> str:
     parts = (
-        f"at ε {row.epsilon:g}, {percent(row.captured)} captured, {percent(row.privacy_error)} "
-        f"lost to privacy and {percent(row.sampling_error)} to sampling"
+        f"at ε {row.epsilon:g}, {whole_percent(row.captured)} captured, "
+        f"{whole_percent(row.privacy_error)} lost to privacy and "
+        f"{whole_percent(row.sampling_error)} to sampling"
         for row in rows
     )
     told = "; ".join(parts)

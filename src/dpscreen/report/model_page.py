@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpscreen._core.files import write_text
+from dpscreen._core.numbers import figure, p_value, whole_percent
+from dpscreen._core.words import shortened
 from dpscreen.report import model_words as words
-from dpscreen.report.atomic import write_text
 from dpscreen.report.jinja import environment, template_text
 from dpscreen.report.model_charts import MOST_DRAWN, effects_chart, power_chart, what_if_chart
-from dpscreen.report.model_numbers import figure, p_value, percent
 from dpscreen.report.model_view import ModelView, view
 from dpscreen.report.plan import Plan, plan, setting_of
-from dpscreen.report.short import shortened
 from dpscreen.study import plan as simulation
 from dpscreen.study.what_if import WhatIf, epsilon_of_one_row, what_if
 
@@ -180,6 +180,6 @@ def _content(model: Any, shown: ModelView, expected: Expected | None) -> dict[st
         "made": words.made_with(model, shown),
         "number": figure,
         "p_value": p_value,
-        "percent": percent,
+        "percent": whole_percent,
         "short": shortened,
     }

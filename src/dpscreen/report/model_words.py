@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpscreen import __version__
+from dpscreen._core.words import how_many, shortened, without_towers
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.report.model_view import ModelView
-from dpscreen.report.numbers import count
-from dpscreen.report.short import shortened, without_towers
 
 Facts = list[tuple[str, str]]
 
@@ -48,7 +47,7 @@ def headline(statement: PrivacyStatement, view: ModelView) -> str:
     """Say in one sentence what this is."""
     return (
         f"A linear model of {view.target} with {len(view.lines)} of "
-        f"{count(view.n_features, 'feature')}, fitted under differential privacy with "
+        f"{how_many(view.n_features, 'feature')}, fitted under differential privacy with "
         f"ε = {statement.epsilon:g} and δ = {statement.delta:g}."
     )
 
@@ -120,7 +119,7 @@ def assumptions(statement: PrivacyStatement) -> list[str]:
 
 def _about_units(statement: PrivacyStatement) -> str:
     """Say what has to be true of whom the rows belong to."""
-    most = count(statement.rows_per_unit, "row")
+    most = how_many(statement.rows_per_unit, "row")
     if statement.of_rows:
         return ONE_ROW
     if statement.surplus_left_out:

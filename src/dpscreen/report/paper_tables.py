@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from dpscreen.report.grid import Columns, Entry, Grid, Line, Note, Section, letters
+from dpscreen._core.numbers import decimals, span
+from dpscreen.report.grid import Columns, Entry, Grid, Line, Note, Section, letters, mean_and_error
 from dpscreen.report.names import metric_name
-from dpscreen.report.numbers import mean_and_error, number, span
 from dpscreen.study.compare import SUITE_OF_TABLE, CellComparison, RowIndex
 from dpscreen.study.findings import findings
 from dpscreen.study.methods import METHODS, proven_names
@@ -75,7 +75,7 @@ def _section(
 
 def _pair(found: CellComparison, notes: _Notes) -> tuple[Entry, Entry]:
     better = found.significance is not None and found.significance.better
-    printed = Entry(number(found.cell.value), "printed", strong=found.cell.bold)
+    printed = Entry(decimals(found.cell.value), "printed", strong=found.cell.bold)
     here = Entry(mean_and_error(found.ours), "here", strong=better, mark=notes.mark(found))
     return printed, here
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from dpscreen._core.files import write_text
 from dpscreen.audit import Finding
 from dpscreen.report import evidence_tables as small
 from dpscreen.report.errata import Erratum, errata
@@ -150,9 +151,9 @@ def write_report(report: Report, directory: Path) -> Path:
     for number in NUMBERS:
         write_figure(number, report.rows, directory / "figures")
     for name, text in _markdown(report):
-        _write(directory / "tables" / f"{name}.md", text)
+        write_text(directory / "tables" / f"{name}.md", text)
     page = directory / PAGE
-    _write(page, render(report))
+    write_text(page, render(report))
     return page
 
 
@@ -161,10 +162,3 @@ def _markdown(report: Report) -> Iterable[tuple[str, str]]:
         yield grid.key, grid_to_markdown(grid)
     yield "claims", claims_to_markdown(report.claims)
     yield "errata", errata_to_markdown(report.errata)
-
-
-def _write(path: Path, text: str) -> None:
-    """Write at once, so that a reader never sees half of it."""
-    fresh = path.with_name(path.name + ".new")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(path)

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.data import Simulated, synthetic
 from dpscreen.estimators import DPFrankWolfe, FrankWolfeLasso, RNMScreen
 from dpscreen.privacy import PrivacyStatement, PublishedCalibrationWarning, WeakDeltaWarning
 from dpscreen.study import metrics
-
-Array = NDArray[np.float64]
 
 # The paper's setting for its two synthetic data sets (Table 1).
 RADIUS = 50.0

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dpscreen._core.arrays import Array
 from dpscreen.estimators import PrivateLasso, peers
 from dpscreen.estimators import _steps as steps
 from dpscreen.privacy import ZCDP, Accountant, Noise
@@ -30,7 +31,7 @@ from dpscreen.regression import (
     steepest_vertex,
     zero_start,
 )
-from dpscreen.regression.frank_wolfe import Array, Choose, Screen
+from dpscreen.regression.frank_wolfe import Choose, Screen
 from dpscreen.regression.screening import Rule
 from dpscreen.study.problem import Problem
 from dpscreen.study.recording import Recorder

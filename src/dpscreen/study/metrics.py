@@ -16,6 +16,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from dpscreen._core.arrays import Array, Mask
+
 __all__ = [
     "Gram",
     "SignTest",
@@ -35,9 +37,6 @@ __all__ = [
     "sign_test",
     "true_positive_rate",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 # --- supports -------------------------------------------------------------------------------
@@ -131,8 +130,8 @@ class Gram:
     """
 
     n_rows: int
-    means: FloatArray
-    factor: FloatArray
+    means: Array
+    factor: Array
 
     @classmethod
     def of(cls, X: npt.ArrayLike) -> Self:
@@ -151,7 +150,7 @@ class Gram:
         return cls(design.shape[0], means, factor)
 
     @property
-    def plain_factor(self) -> FloatArray:
+    def plain_factor(self) -> Array:
         """S with SᵀS = XᵀX."""
         return np.vstack([self.factor, math.sqrt(self.n_rows) * self.means])
 
@@ -201,7 +200,7 @@ def explained_r2_from_gram(
     return float(np.mean(_r2(rss, gram.factor[:, outputs], moments[:, outputs])))
 
 
-def _orthonormal_basis(columns: FloatArray, *, n_rows: int) -> FloatArray:
+def _orthonormal_basis(columns: Array, *, n_rows: int) -> Array:
     """Orthonormal columns that span the given ones, whatever units each is measured in."""
     norms = np.linalg.norm(columns, axis=0)
     unit = columns[:, norms > 0] / norms[norms > 0]
@@ -212,12 +211,12 @@ def _orthonormal_basis(columns: FloatArray, *, n_rows: int) -> FloatArray:
     return left[:, singular > cutoff]
 
 
-def _residual_squares(columns: FloatArray, basis: FloatArray) -> FloatArray:
+def _residual_squares(columns: Array, basis: Array) -> Array:
     residual = columns - basis @ (basis.T @ columns)
     return np.asarray(np.sum(residual**2, axis=0))
 
 
-def _r2(rss: FloatArray, centred: FloatArray, plain: FloatArray) -> FloatArray:
+def _r2(rss: Array, centred: Array, plain: Array) -> Array:
     tss = np.sum(centred**2, axis=0)
     fitted = rss <= 1e-20 * np.sum(plain**2, axis=0)
     varying = tss > 0

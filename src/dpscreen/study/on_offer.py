@@ -14,14 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dpscreen._core.arrays import Array
 from dpscreen.estimators import DPFrankWolfe, PrivateLasso, RNMScreen
 from dpscreen.estimators import _private_lasso_rules as rules
 from dpscreen.privacy import ZCDP, Budget
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

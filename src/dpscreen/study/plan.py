@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.estimators import PrivateLasso
 from dpscreen.estimators import _private_lasso_rules as rules
 from dpscreen.privacy import (
@@ -32,8 +32,6 @@ from dpscreen.privacy import (
     WeakDeltaWarning,
     named_seed,
 )
-
-Array = NDArray[np.float64]
 
 POWER = 0.8
 """What share of true features must be found."""
@@ -123,7 +121,7 @@ class Scale:
         return cls(rows, kept, rho * same_signal * (n / rows) ** 2, n / rows)
 
 
-def support(n_features: int, n_effects: int) -> NDArray[np.int64]:
+def support(n_features: int, n_effects: int) -> Integers:
     """Return which features matter: evenly spread."""
     return np.arange(n_effects) * n_features // n_effects
 
@@ -134,7 +132,7 @@ def explained(n_features: int, n_effects: int, correlation: float, effect: float
     return effect**2 * float(signs @ _law(place, correlation) @ signs)
 
 
-def _law(places: NDArray[np.int64], correlation: float) -> Array:
+def _law(places: Integers, correlation: float) -> Array:
     """Return the features' correlations: those k apart have the correlation to the power k."""
     return np.asarray(float(correlation) ** np.abs(np.subtract.outer(places, places)))
 

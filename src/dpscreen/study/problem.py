@@ -7,14 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array, Mask
 from dpscreen.privacy import Budget
 from dpscreen.regression import DenseDesign, GramDesign, LatticeDesign
 from dpscreen.study.metrics import Gram
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

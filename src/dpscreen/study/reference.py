@@ -12,10 +12,8 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from dpscreen._core.arrays import Array, Mask
 
 RULE = "the middle of the longest interval of LASSO norms with K nonzeros"
 STEPS_PER_DECADE = (50, 100, 200, 400)

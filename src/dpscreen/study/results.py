@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dpscreen._core.files import strict_json, write_text
+
 FILE_NAME = "results.jsonl"
 REVISION = 2
 """Part of every fingerprint: raise it when a method computes something else than before."""
@@ -110,7 +112,7 @@ def to_line(row: TrialRow) -> str:
 
 def from_line(line: str) -> TrialRow:
     """Read a row; ValueError if it is not what `to_line` wrote."""
-    entry = json.loads(line, parse_constant=_refused)
+    entry = strict_json(line)
     if not isinstance(entry, dict) or not isinstance(entry.get("row"), dict):
         raise ValueError("not a row")
     content = entry["row"]
@@ -120,10 +122,6 @@ def from_line(line: str) -> TrialRow:
         raise ValueError("not the fields of a row")
     content["metrics"] = {k: math.nan if v is None else v for k, v in content["metrics"].items()}
     return TrialRow(**content)
-
-
-def _refused(constant: str) -> float:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def _checksum(text: str) -> str:
@@ -214,9 +212,7 @@ class ResultStore:
 
     def _rewrite(self, rows: Iterable[TrialRow]) -> None:
         # A full copy first, then one rename: at no moment is a good row in neither file.
-        fresh = self.path.with_name(FILE_NAME + ".new")
-        fresh.write_bytes(b"".join(to_line(row).encode() + b"\n" for row in rows))
-        fresh.replace(self.path)
+        write_text(self.path, "".join(f"{to_line(row)}\n" for row in rows))
 
 
 def _with_place(problem: ResultsProblem, aside: Path | None) -> ResultsProblem:

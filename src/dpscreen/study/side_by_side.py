@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpscreen._core.arrays import Array
 from dpscreen.estimators import PrivateLasso
 from dpscreen.privacy import Budget, SeededNoise, SeededNoiseWarning, WeakDeltaWarning
 from dpscreen.study import plan as simulation
@@ -21,7 +21,6 @@ from dpscreen.study.on_offer import METHODS, Order, estimator
 from dpscreen.study.plan import REACH, TARGET_REACH, Scale, Setting, Table
 from dpscreen.study.what_if import epsilon_of_one_row, usual_effect
 
-Array = NDArray[np.float64]
 Score = tuple[float, float, float]
 NOT_PRIVATE = "lasso"
 """The non-private LASSO, with the penalty σ√(2 ln(2d)/n)."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from dpscreen._core.words import meant
 from dpscreen.data import ABLATION, PAPER, Preparation
 from dpscreen.study.experiments import PROCESS, Experiment, Process, Regression
 from dpscreen.study.methods import METHODS, proven_names
@@ -222,6 +222,6 @@ def find_items(names: Iterable[str]) -> tuple[Item, ...]:
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name.lower().replace(" ", ""), known, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    close = meant(name.lower().replace(" ", ""), known)
+    hint = f"did you mean {close!r}? " if close else ""
     return f"there is no item {name!r}; {hint}known are {', '.join(known)}"

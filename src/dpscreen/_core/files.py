@@ -1,0 +1,172 @@
+"""Files that are there whole or not at all, JSON that is believed to nothing, and reading ahead."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn, TypeVar
+
+T = TypeVar("T")
+
+DEEPEST = 40
+LONGEST_INTEGER = 18
+"""Digits of the longest whole number that is read: all that fit have a meaning here."""
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def replacing(path: Path, *, force: bool = True) -> Iterator[BinaryIO]:
+    """Open a file beside `path` that takes its name, in one step, only if the block succeeds.
+
+    What was there is replaced if `force`, and kept with a `FileExistsError` if not.
+    """
+    target = path.absolute()
+    beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with beside.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if force:
+            beside.replace(target)
+        else:
+            _name_new(beside, target)
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+def _name_new(beside: Path, target: Path) -> None:
+    """Give the file its name unless that is taken, even by someone who is quicker."""
+    try:
+        target.hardlink_to(beside)
+    except FileExistsError:
+        raise
+    except OSError:  # a disk without hard links: then looking just before has to do
+        if target.exists():
+            raise FileExistsError(target) from None
+        beside.replace(target)
+
+
+def write_bytes(path: Path, content: bytes, *, force: bool = True) -> None:
+    """Write a file so that no half of it is ever seen."""
+    with replacing(path, force=force) as stream:
+        stream.write(content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text in UTF-8, its line ends as they are, so that no half of it is ever seen."""
+    write_bytes(path, text.encode())
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+class NotStrictJson(ValueError):
+    """Why some text is not JSON, or is JSON that means nothing. Repeats nothing of the text.
+
+    `where` is the place of a fault of syntax, "line 2, column 5", and else empty.
+    """
+
+    def __init__(self, reason: str, where: str = "") -> None:
+        super().__init__(reason)
+        self.where = where
+
+
+def strict_json(content: bytes | str) -> Any:
+    """Return what JSON says, or raise `NotStrictJson`.
+
+    No field may be named twice, every number is finite and of a length that fits, all text is
+    Unicode, and nothing lies deeper than people and programs go.
+    """
+    try:
+        found = json.loads(
+            content.decode("utf-8-sig") if isinstance(content, bytes) else content,
+            object_pairs_hook=_without_duplicates,
+            parse_float=_finite,
+            parse_int=_short_integer,
+            parse_constant=_no_constant,
+        )
+        _check_depth(found)
+    except NotStrictJson as fault:
+        problem = fault
+    except UnicodeDecodeError:
+        problem = NotStrictJson("not text in UTF-8")
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        reason = f"not JSON, or not all of it: it breaks off or goes wrong in {where}"
+        problem = NotStrictJson(reason, where)
+    except (RecursionError, MemoryError, ValueError):
+        problem = NotStrictJson("too deeply nested or too large")
+    else:
+        return found
+    # Raised out here, because a JSON error holds the whole text.
+    raise problem
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise NotStrictJson("an object names a field twice")
+    return found
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise NotStrictJson("a number is too large")
+    return value
+
+
+def _short_integer(text: str) -> int:
+    if len(text) > LONGEST_INTEGER + 1:
+        raise NotStrictJson("a whole number is too long")
+    return int(text)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise NotStrictJson(f"holds {name}, which is no number")
+
+
+def _check_depth(found: Any) -> None:
+    """Refuse deep nesting and broken Unicode, without recursion."""
+    left = [(found, 1)]
+    while left:
+        value, depth = left.pop()
+        if depth > DEEPEST:
+            raise NotStrictJson("too deeply nested")
+        if isinstance(value, str):
+            _check_unicode(value)
+        elif isinstance(value, dict):
+            left += ((one, depth + 1) for one in value)
+            left += ((one, depth + 1) for one in value.values())
+        elif isinstance(value, list):
+            left += ((one, depth + 1) for one in value if isinstance(one, str | dict | list))
+
+
+def _check_unicode(text: str) -> None:
+    if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
+        raise NotStrictJson("holds text that is not Unicode")
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def one_ahead(batches: Generator[T, None, None]) -> Generator[T, None, None]:
+    """Yield what `batches` yields, with the next one fetched in the meantime by a thread.
+
+    Worth it where what reads leaves Python's lock alone, as Arrow and the system do.
+    """
+    with closing(batches), ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch

@@ -1,0 +1,121 @@
+"""Words for readers: lists, guesses at what was meant, and names made safe to show.
+
+Column names come from files, and so do whole models: none of their characters may move a cursor,
+open a tag or break a table.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+ELLIPSIS = "…"
+_LONGEST = 200
+_MOST_ACCENTS = 3
+_MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
+
+
+# --- lists and guesses ----------------------------------------------------------------------------
+
+
+def listed(names: Iterable[object], joint: str = "and") -> str:
+    """Join words as one writes them: a, b and c."""
+    *first, last = [str(name) for name in names] or [""]
+    return f"{', '.join(first)} {joint} {last}" if first else last
+
+
+def some(names: Sequence[object], most: int = 8) -> str:
+    """Join words, and count those for which there is no room."""
+    if len(names) <= most:
+        return listed(names)
+    return f"{', '.join(str(name) for name in names[:most])} and {len(names) - most} more"
+
+
+def how_many(amount: int, noun: str) -> str:
+    """Return "1 row", "2 rows"."""
+    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
+
+
+def meant(given: str, known: Iterable[str]) -> str | None:
+    """Return the known word that a mistyped one is close to, if there is one."""
+    return next(iter(difflib.get_close_matches(given, list(known), n=1)), None)
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Return " Did you mean 'this'?", to stand after a sentence, or nothing."""
+    close = meant(given, known)
+    return f" Did you mean '{close}'?" if close else ""
+
+
+def mistyped(what: str, given: object, known: Sequence[str]) -> str:
+    """Say that a word is not known, and which one may have been meant."""
+    close = meant(str(given), known)
+    guess = f"did you mean {close!r}?" if close else f"known are {some(known)}."
+    return f"there is no {what} {str(given)[:40]!r}; {guess}"
+
+
+# --- text from files ------------------------------------------------------------------------------
+
+
+def plain(text: str) -> str:
+    """Return text on one line, with what cannot be printed written as an escape."""
+    shown = "".join(one if one.isprintable() else _escape(one) for one in text)
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + ELLIPSIS
+
+
+def prose(text: str) -> str:
+    """Return a paragraph on one line, of any length, with nothing that cannot be printed."""
+    return "".join(one if one.isprintable() else _escape(one) for one in " ".join(text.split()))
+
+
+def _escape(one: str) -> str:
+    return one.encode("unicode_escape").decode("ascii")
+
+
+def markdown(text: str) -> str:
+    """Return text that Markdown shows as it is: no emphasis, cell, heading or tag comes of it."""
+    shown = _MARKDOWN.sub(r"\\\1", prose(text))
+    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def shortened(text: str, cells: int) -> str:
+    """Return the text on one line, without control signs, and at most `cells` wide.
+
+    Wide signs count two.
+    """
+    clean = "".join(" " if _is_space(sign) else sign for sign in text if not _is_control(sign))
+    clean = without_towers(" ".join(clean.split())) or "(no name)"
+    if sum(map(_width, clean)) <= cells:
+        return clean
+    kept, used = "", 1
+    for sign in clean:
+        used += _width(sign)
+        if used > cells:
+            break
+        kept += sign
+    return kept.rstrip() + ELLIPSIS
+
+
+def without_towers(text: str) -> str:
+    """Return the text with at most three accents on a letter: more would cover its neighbours."""
+    kept, accents = [], 0
+    for sign in text:
+        accents = accents + 1 if unicodedata.category(sign) in ("Mn", "Me") else 0
+        if accents <= _MOST_ACCENTS:
+            kept.append(sign)
+    return "".join(kept)
+
+
+def _is_space(sign: str) -> bool:
+    return sign.isspace() or unicodedata.category(sign) in ("Zs", "Zl", "Zp")
+
+
+def _is_control(sign: str) -> bool:
+    """Whether a sign is not shown: control signs, marks of direction, lone surrogates."""
+    return unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Co", "Cn") and not sign.isspace()
+
+
+def _width(sign: str) -> int:
+    return 2 if unicodedata.east_asian_width(sign) in ("W", "F") else 1

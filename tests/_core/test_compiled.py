@@ -1,0 +1,19 @@
+"""Compiled loops work where nothing can be kept on disk."""
+
+from __future__ import annotations
+
+import numba
+
+from dpscreen._core.compiled import compiled
+
+
+def test_no_place_for_a_cache_is_no_obstacle(monkeypatch):
+    real = numba.njit
+
+    def nowhere(*, nogil, cache=False):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return real(nogil=nogil)
+
+    monkeypatch.setattr(numba, "njit", nowhere)
+    assert compiled(lambda x: x + 1)(2) == 3
