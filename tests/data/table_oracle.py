@@ -64,7 +64,7 @@ def expected(rows) -> tuple[np.ndarray, np.ndarray]:
         if seen[name] > 2 or name in SCHEMA.missing_values:
             continue
         level = smoker.strip(" \t\r\n\v\f")
-        level = "no" if level in SCHEMA.missing_values else level
+        level = "no" if value(level) in map(value, SCHEMA.missing_values) else level
         features.append(
             [
                 number(age, 0, 100, 50.0),

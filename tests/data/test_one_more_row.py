@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from table_oracle import meaning
 
+from dpscreen import PrivateLasso
 from dpscreen.data.schema import TableSchema
 from dpscreen.data.tables import TableProblem, read_rows
 
@@ -89,6 +91,20 @@ def test_whole_categories_beside_a_missing_one():
     )
     schema = schema_of("spelled codes")
     assert np.array_equal(encoded(schema, few), encoded(schema, more)[:-1])
+
+
+def test_a_fit_is_the_same_from_truths_and_from_objects():
+    x = np.arange(400) % 2 == 0
+    frame, schema = pd.DataFrame({"x": x, "y": x}), schema_of("ja")
+    found = []
+    for one in (frame, frame.astype(object)):
+        rows = schema.encode(one)
+        bounds = {"feature_bounds": schema.feature_bounds, "target_bounds": schema.target_bounds}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a seed is not private
+            model = PrivateLasso(epsilon=5, delta=1e-8, n_rows=400, random_state=3, **bounds)
+            found.append(model.fit(rows.X, rows.y).coef_[0])
+    assert found[0] == found[1] > 0.2  # with x read as missing there would be nothing to find
 
 
 def test_half_a_character_is_missing():
