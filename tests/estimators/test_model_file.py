@@ -294,6 +294,13 @@ EDITS = {
     "no rho": (lambda: edit("lasso", "statement", "rho", to=None), "must state"),
     "more noise": (lambda: edit("lasso", *STEP, "scale", to=1e9), "sensitivity and noise scale"),
     "no noise": (lambda: edit("lasso", *STEP, "scale", to=0), "sensitivity and noise scale"),
+    "negative noise": (lambda: edit("lasso", *STEP, "scale", to=-1.0), "minimum"),
+    "a negative sensitivity": (lambda: edit("lasso", *STEP, "sensitivity", to=-1.5), "minimum"),
+    "more than is believed": (lambda: edit("lasso", *STEP, "scale", to=1e201), "maximum"),
+    "no epsilon": (lambda: edit("lasso", "statement", "epsilon", to=0.0), "exclusiveMinimum"),
+    "a calibration": (lambda: edit("lasso", "statement", "calibration", to="hoped"), "enum"),
+    "no rows in a unit": (lambda: edit("lasso", "statement", "rows_per_unit", to=0), "minimum"),
+    "another term": (lambda: edit("lasso", "statement", "extra", to=1), "not known, extra"),
     "a mechanism left out": (
         lambda: edit(
             "lasso", "statement", "mechanisms", to=content()["statement"]["mechanisms"][1:]

@@ -25,6 +25,7 @@ from dpscreen.privacy.ledger_records import (
     LONGEST_SUM,
     Account,
     Chain,
+    Damaged,
     bookable,
     one_line,
 )
@@ -323,14 +324,22 @@ def test_the_column_that_was_booked_makes_a_declared_unit_definite(tmp_path):
         ledger.reserve(ledger.total / 4, purpose="three", unit=PEOPLE)
 
 
-def test_units_are_listed_and_old_reservations_have_none(ledger):
-    ledger.reserve(ledger.total / 4, purpose="old", detail="before units were told")
-    ledger.reserve(ledger.total / 4, purpose="new", detail="PrivateLasso", unit=PEOPLE)
+def test_units_are_listed_and_need_not_be_told(ledger):
+    ledger.reserve(ledger.total / 4, purpose="one", detail="of no unit")
+    ledger.reserve(ledger.total / 4, purpose="two", detail="PrivateLasso", unit=PEOPLE)
     rows = list(csv.DictReader(io.StringIO(ledger.export("csv"), newline="")))
     assert [row["unit"] for row in rows] == ["", PEOPLE]
     assert [line["unit"] for line in ledger.document()["reservations"]] == ["", PEOPLE]
     assert rows[1]["detail"] == f"PrivateLasso [unit: {PEOPLE}]"
     assert PrivacyLedger(ledger.path).unit == PEOPLE
+
+
+def test_a_chain_for_two_kinds_of_unit_is_damaged(ledger):
+    entry = ledger.reserve(ledger.total / 4, purpose="one", unit=ROWS)
+    chain = Chain(entry.number, entry.hash, unit=PEOPLE)
+    other = chain.sealed(Reservation.ask(entry.cost, purpose="two", who="a", detail="", unit=ROWS))
+    with pytest.raises(Damaged, match="for another unit"):
+        chain.then(other)
 
 
 @pytest.mark.parametrize("unit", ["=1+1", "@x", " ", "a\x1b[2J"])

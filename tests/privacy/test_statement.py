@@ -190,20 +190,6 @@ def test_a_statement_survives_json(statement):
     assert str(again) == str(statement)
 
 
-@given(
-    st.sampled_from(sorted(STATEMENTS["proven"].to_dict())),
-    st.one_of(st.none(), st.booleans(), st.floats(), st.integers(), st.text(), st.just([[]])),
-)
-def test_any_value_in_any_field_is_read_or_refused(name, value):
-    found = STATEMENTS["proven"].to_dict() | {name: value}
-    try:
-        again = PrivacyStatement.from_dict(found)
-    except ValueError:
-        return
-    assert isinstance(str(again), str)
-    assert again.holds
-
-
 @pytest.mark.parametrize(
     ("kind", "changed", "told"),
     [
@@ -213,16 +199,10 @@ def test_any_value_in_any_field_is_read_or_refused(name, value):
         ("published", {"rho": 0.1}, "no cost"),
         ("proven", {"holds": False}, "promise holds"),
         ("proven", {"epsilon": 1.0}, "do not follow from its rho"),
-        ("proven", {"epsilon": 0.0}, "out of range"),
         ("proven", {"delta": 1e-9}, "do not follow from its rho"),
         ("proven", {"rho": 0.01}, "add up"),
         ("proven", {"mechanisms": []}, "add up"),
-        ("proven", {"calibration": "hoped"}, "neither"),
-        ("proven", {"extra": 1}, "unknown"),
-        ("proven", {"rows_per_unit": 0}, "rows_per_unit"),
         ("proven", {"unit": "a\x1b[2J"}, "unit"),
-        ("proven", {"epsilon": float("nan")}, "epsilon"),
-        ("proven", {"mechanisms": [7]}, "objects"),
         ("proven, seeded", {"holds": True, "secure_noise": True, "noise": "SEEDED"}, "promise hol"),
         ("proven", {"rows_per_unit": 2}, "does not fit its rows_per_unit"),
         ("proven", {"unit": "one person"}, "neighbours do not fit"),
@@ -237,22 +217,13 @@ def test_a_statement_that_contradicts_itself_is_refused(kind, changed, told):
         PrivacyStatement.from_dict(STATEMENTS[kind].to_dict() | changed)
 
 
-def test_a_field_too_few_is_refused():
-    found = STATEMENTS["proven"].to_dict()
-    del found["timing"]
-    with pytest.raises(ValueError, match="timing"):
-        PrivacyStatement.from_dict(found)
-
-
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
         ({"name": "noisy max"}, "no proof here"),
         ({"name": "Gaussian vector"}, "no proof here"),
         ({"scale": 0.0}, "does not follow"),
-        ({"scale": -1.0}, "right kind"),
         ({"sensitivity": 0.0}, "does not follow"),
-        ({"sensitivity": -1.5}, "right kind"),
         ({"purpose": "first half: a step"}, "unless the composition says"),
     ],
 )

@@ -115,11 +115,6 @@ def test_the_smallest_cost_does_not_print_as_free():
     assert float(ZCDP(Fraction(1, 10**400))) > 0
 
 
-@given(st.floats(1e-9, 1e3))
-def test_from_pure_is_half_the_square(epsilon):
-    assert ZCDP.from_pure(epsilon).rho == Fraction(epsilon) ** 2 / 2
-
-
 def test_free_costs_nothing():
     assert ZCDP.free().epsilon(1e-9) == 0
     assert ZCDP.free().delta(1e-9) == 0

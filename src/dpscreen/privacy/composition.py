@@ -22,16 +22,6 @@ def advanced_share_approximate(budget: Budget, *, count: int) -> Budget:
     return Budget(budget.epsilon / (2 * math.sqrt(2 * count * math.log(1 / delta))), delta)
 
 
-def advanced_composition(step: Budget, *, count: int, slack: float) -> Budget:
-    """Return what `count` steps cost together by the theorem that the paper cites (Appendix B).
-
-    ε' = ε √(2k ln(1/δ')) + k ε (e^ε − 1) and kδ + δ', with δ' the slack.
-    """
-    epsilon = step.epsilon
-    total = epsilon * math.sqrt(2 * count * math.log(1 / slack))
-    return Budget(total + count * epsilon * math.expm1(epsilon), count * step.delta + slack)
-
-
 def gaussian_sigma(step: Budget, *, sensitivity: float) -> float:
     """Return the classical σ = Δ₂ √(2 ln(1.25/δ)) / ε (Algorithm 1, line 5)."""
     return sensitivity * math.sqrt(2 * math.log(1.25 / step.delta)) / step.epsilon

@@ -214,8 +214,9 @@ class Chain:
             raise Damaged(f"reservation {self.number + 1} is missing")
         if entry.hash != entry.seal(self.hash):
             raise Damaged(f"reservation {entry.number} or one before it does not match its seal")
-        # What contradicts was booked by an earlier version: it cannot be unbooked.
-        unit = agreed(self.unit, entry.unit) or self.unit
+        unit = agreed(self.unit, entry.unit)
+        if unit is None:
+            raise Damaged(f"reservation {entry.number} is for another unit than those before it")
         return Chain(entry.number, entry.hash, self.spent + entry.cost, unit)
 
     def sealed(self, asked: Reservation) -> Reservation:

@@ -1,7 +1,6 @@
 """Whom a ledger counts for: one kind of unit, as costs for rows and for people do not add up.
 
-A reservation names its unit at the end of its detail, "… [unit: one row]", so that files of earlier
-versions, whose reservations name none, are read as before.
+A reservation may name its unit, at the end of its detail: "… [unit: one row]".
 """
 
 from __future__ import annotations

@@ -221,11 +221,6 @@ class LaplaceNoisyMax:
         """Return the paper's calibration, b = Δ/ε, which guarantees 2ε."""
         return cls(sensitivity, sensitivity / epsilon)
 
-    @classmethod
-    def of_epsilon(cls, epsilon: float, *, sensitivity: float) -> LaplaceNoisyMax:
-        """Return the calibration that guarantees ε: b = 2Δ/ε."""
-        return cls(sensitivity, 2 * sensitivity / epsilon)
-
     @property
     def epsilon(self) -> float:
         """Return the pure ε of one call: 2Δ/b."""

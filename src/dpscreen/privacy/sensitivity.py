@@ -34,11 +34,6 @@ def published_vertex_score(*, radius: float, n_rows: int) -> float:
     return radius / n_rows
 
 
-def vertex_score(*, radius: float, target_bound: float, n_rows: int) -> float:
-    """Return the true sensitivity of ⟨v, g⟩ over vertices v = ±λe_j: λR/n (erratum E1)."""
-    return radius * residual_bound(radius=radius, target_bound=target_bound) / n_rows
-
-
 def published_screening_score(*, radius: float, n_rows: int) -> float:
     """Return the paper's sensitivity of Eq. 1 (Theorem 1): (2λ + 2λ² + 2λ(1+λ)) / n."""
     return (2 * radius + 2 * radius**2 + 2 * radius * (1 + radius)) / n_rows
@@ -57,11 +52,6 @@ def screening_score(*, radius: float, n_rows: int) -> float:
     return 2 * radius * (1 + radius) * (1 / n_rows + 1 / math.sqrt(n_rows))
 
 
-def corrected_screening_score(*, radius: float, n_rows: int) -> float:
-    """Return the exact sensitivity of the radius-corrected rule, B = λ (erratum E3)."""
-    return 4 * radius**2 * (1 / n_rows + 1 / math.sqrt(n_rows))
-
-
 def relaxed_screening_score(*, radius: float, target_bound: float, kappa: float) -> float:
     """Return how far one row moves a relaxed score, in sums: 2λR + 2λ²/κ + κλR (Lemma 6).
 
@@ -71,11 +61,3 @@ def relaxed_screening_score(*, radius: float, target_bound: float, kappa: float)
     """
     residual = residual_bound(radius=radius, target_bound=target_bound)
     return 2 * radius * residual + 2 * radius**2 / kappa + kappa * radius * residual
-
-
-def relaxed_screening_vector(
-    *, radius: float, target_bound: float, kappa: float, n_features: int
-) -> float:
-    """Return the L2 sensitivity of all d relaxed scores: √d times one, attained by ones."""
-    score = relaxed_screening_score(radius=radius, target_bound=target_bound, kappa=kappa)
-    return math.sqrt(n_features) * score

@@ -207,14 +207,16 @@ class PrivacyStatement:
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> PrivacyStatement:
-        """Return the statement that `to_dict` wrote; a ValueError says what is wrong with it."""
-        from dpscreen.privacy.statement_checks import checked, contradiction
+        """Return the statement that `to_dict` wrote; a ValueError says how it contradicts itself.
 
-        values = checked(found, fields(cls), extra=("holds",))
-        said = values.pop("holds")
-        records = [checked(one, fields(MechanismRecord)) for one in values.pop("mechanisms")]
+        That its fields are there and of the right kind is for the JSON Schema of a model file.
+        """
+        from dpscreen.privacy.statement_checks import contradiction, values_of
+
+        values = values_of(found, fields(cls))
+        records = [values_of(one, fields(MechanismRecord)) for one in values.pop("mechanisms")]
         made = cls(mechanisms=tuple(MechanismRecord(**record) for record in records), **values)
-        problem = contradiction(made, holds=said)
+        problem = contradiction(made, holds=found["holds"])
         if problem:
             raise ValueError(problem)
         return made

@@ -2,12 +2,12 @@
 
 A file can be edited. What follows from other numbers in it is computed again: whether the promise
 holds, whether ε and δ follow from ρ, and whether the mechanisms add up to ρ. What is said in words
-must be said as `PrivacyStatement` says it, wherever a reader would rely on it.
+must be said as `PrivacyStatement` says it, wherever a reader would rely on it. Which fields there
+are, and of which kind and size, the JSON Schema of a model file says.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import Field
 from fractions import Fraction
@@ -22,10 +22,6 @@ from dpscreen.privacy.zcdp import ZCDP
 if TYPE_CHECKING:
     from dpscreen.privacy.statement import MechanismRecord, PrivacyStatement
 
-LARGEST = 1e200
-"""Above it, numbers are not believed."""
-
-MOST_COUNT = 10**9
 CLOSE = 1e-6
 PER_SQUARE = {NoisyMax.name: (1 / 2, 1 / 8), DiscreteGaussian.name: (1 / 2,)}
 """ρ in units of (Δ/scale)². A selection costs a quarter where scores have the range Δ (Lemma 2)."""
@@ -33,51 +29,32 @@ PER_SQUARE = {NoisyMax.name: (1 / 2, 1 / 8), DiscreteGaussian.name: (1 / 2,)}
 HALVES = ("first half: ", "second half: ")
 
 
-def checked(found: Any, fields: Iterable[Field[Any]], *, extra: tuple[str, ...] = ()) -> Any:
-    """Return the values of a dataclass from a mapping, each of its declared type."""
-    if not isinstance(found, Mapping):
-        raise ValueError("the statement and each of its mechanisms must be objects.")
-    kinds = {field.name: str(field.type) for field in fields} | dict.fromkeys(extra, "bool")
-    missing = [name for name in kinds if name not in found]
-    unknown = [str(name)[:40] for name in found if name not in kinds]
-    if missing or unknown:
-        raise ValueError(f"the statement has missing fields {missing} or unknown ones {unknown}.")
-    return {name: _value(name, found[name], kind) for name, kind in kinds.items()}
+def values_of(found: Mapping[str, Any], fields: Iterable[Field[Any]]) -> dict[str, Any]:
+    """Return the values of a dataclass from what a model file's JSON Schema found to be right."""
+    return {field.name: _value(field.name, found[field.name], str(field.type)) for field in fields}
 
 
 def _value(name: str, value: Any, kind: str) -> Any:
-    match kind, value:
-        case "bool", bool():
-            return value
-        case "str", str() if value.isprintable():
-            return value
-        case (("float" | "float | None"), int() | float()) if _is_number(value):
-            return float(value)
-        case "int", int() | float() if _is_count(value):
+    match kind:
+        case "float" | "float | None":
+            return None if value is None else float(value)
+        case "int":
             return int(value)
-        case "float | None", None:
-            return None
-        case "tuple[str, ...]", list() | tuple():
-            return tuple(_value(name, one, "str") for one in value)
-        case "tuple[MechanismRecord, ...]", list() | tuple():
-            return value
-    raise ValueError(f"the statement's {name} is not a value of the right kind and size.")
+        case "str":
+            return _printable(name, value)
+        case "tuple[str, ...]":
+            return tuple(_printable(name, one) for one in value)
+    return value
 
 
-def _is_number(value: float) -> bool:
-    return not isinstance(value, bool) and math.isfinite(value) and 0 <= value <= LARGEST
-
-
-def _is_count(value: float) -> bool:
-    return _is_number(value) and 1 <= value <= MOST_COUNT and value == int(value)
+def _printable(name: str, text: str) -> str:
+    if not text.isprintable():
+        raise ValueError(f"the statement's {name} holds what cannot be printed.")
+    return text
 
 
 def contradiction(statement: PrivacyStatement, *, holds: bool) -> str | None:
     """Return in which way a statement contradicts itself; None if it does not."""
-    if statement.calibration not in ("proven", "published"):
-        return "the statement's calibration is neither proven nor published."
-    if not (statement.epsilon > 0 and 0 < statement.delta < 1):
-        return "the statement's epsilon or delta is out of range."
     seeded = "seeded" in statement.noise.casefold()
     if holds != statement.holds or (statement.secure_noise and seeded):
         return (

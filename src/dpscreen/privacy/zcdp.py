@@ -37,11 +37,6 @@ class ZCDP:
         return cls(Fraction(0))
 
     @classmethod
-    def from_pure(cls, epsilon: float) -> ZCDP:
-        """Return the zCDP cost of a pure ε-DP mechanism: ε²/2."""
-        return cls(Fraction(epsilon) ** 2 / 2)
-
-    @classmethod
     def within(cls, budget: Budget) -> ZCDP:
         """Return the largest ρ that is certified to stay within (ε, δ).
 

@@ -24,9 +24,7 @@ from dpscreen.regression.lattice import (
 )
 from dpscreen.regression.screening import (
     Elimination,
-    least_sensitive_kappa,
     published_scores,
-    relaxed_scores,
     safe_scores,
 )
 
@@ -44,10 +42,8 @@ __all__ = [
     "Vertex",
     "exact_relaxed_scores",
     "frank_wolfe",
-    "least_sensitive_kappa",
     "published_scores",
     "random_start",
-    "relaxed_scores",
     "safe_scores",
     "steepest_vertex",
     "vertex_at",

@@ -56,24 +56,6 @@ def safe_scores(design: Design, point: Point, *, radius: float) -> Array:
     return np.asarray(scores / design.n_rows, dtype=np.float64)
 
 
-def relaxed_scores(design: Design, point: Point, *, radius: float, kappa: float) -> Array:
-    """Return the relaxed rule (Lemma 6), in sums: never below n times the safe score.
-
-    a√Γ ≤ a²/(2κ) + κΓ/2 trades the root, whose sensitivity grows with √n, for terms that one row
-    moves by a constant.
-    """
-    size, slope, gap, fit = _terms(point, radius)
-    squares = (radius * design.column_norms) ** 2 / kappa
-    return np.asarray(
-        radius * size + squares + (slope + fit**2 / kappa + kappa * gap / 2), dtype=np.float64
-    )
-
-
-def least_sensitive_kappa(*, radius: float, residual_bound: float) -> float:
-    """Return the public κ that makes a relaxed score least sensitive: √(2λ/R)."""
-    return math.sqrt(2 * radius / residual_bound)
-
-
 class Elimination:
     """Non-private screening at every iteration: what a rule rejects is left out for good."""
 

@@ -109,7 +109,7 @@ class Regression:
         }
         if self.r2_intercept is not None:
             for name, targets in (("unchosen", ~chosen), ("missed", truth & ~chosen)):
-                found[f"r2_{name}"] = metrics.explained_r2_from_gram(
+                found[f"r2_{name}"] = metrics.explained_r2(
                     problem.rows.moments, chosen, targets, intercept=self.r2_intercept
                 )
         return found

@@ -23,14 +23,10 @@ __all__ = [
     "SignTest",
     "density",
     "expected_nonzeros",
-    "expected_nonzeros_many_features",
-    "expected_nonzeros_many_features_published",
     "expected_nonzeros_many_iterations",
     "expected_nonzeros_many_iterations_published",
     "expected_nonzeros_published",
-    "explained_r2_from_gram",
-    "explained_r2_missed",
-    "explained_r2_unchosen",
+    "explained_r2",
     "f1",
     "false_positive_rate",
     "mean_squared_error",
@@ -155,31 +151,14 @@ class Gram:
         return np.vstack([self.factor, math.sqrt(self.n_rows) * self.means])
 
 
-def explained_r2_missed(
-    X: npt.ArrayLike, chosen: npt.ArrayLike, support: npt.ArrayLike, *, intercept: bool
-) -> float:
-    """R² of least squares from the chosen features to those missed but in the LASSO `support`.
-
-    The definition in the paper's text (Section 5.2.2). Edge cases: `explained_r2_from_gram`.
-    """
-    found, true = _supports(chosen, support)
-    return explained_r2_from_gram(Gram.of(X), found, true & ~found, intercept=intercept)
-
-
-def explained_r2_unchosen(X: npt.ArrayLike, chosen: npt.ArrayLike, *, intercept: bool) -> float:
-    """R² of least squares from the chosen features to ALL features not chosen.
-
-    The definition that fits the printed values: with an intercept in Table 2, without one in
-    Table 4. Edge cases: `explained_r2_from_gram`.
-    """
-    found = _support(chosen)
-    return explained_r2_from_gram(Gram.of(X), found, ~found, intercept=intercept)
-
-
-def explained_r2_from_gram(
+def explained_r2(
     gram: Gram, chosen: npt.ArrayLike, targets: npt.ArrayLike, *, intercept: bool
 ) -> float:
     """Mean over the target features of the R² of their regression on the chosen features.
+
+    The paper's text (Section 5.2.2) takes as targets the features of the LASSO's support that were
+    missed. What fits its printed values are ALL features not chosen: with an intercept in Table 2,
+    without one in Table 4.
 
     Least squares without penalty; R² = 1 - RSS/TSS with TSS about the mean, intercept or not, and
     every target weighs the same (scikit-learn's `LinearRegression().score`, but features in small
@@ -290,11 +269,6 @@ def expected_nonzeros_many_iterations(n_features: int) -> float:
     return n_features * (n_features - 1) / (2 * n_features - 1)
 
 
-def expected_nonzeros_many_features(n_iter: int) -> float:
-    """Limit of `expected_nonzeros` as d → ∞: T, as no screening ever meets a nonzero."""
-    return float(n_iter)
-
-
 def expected_nonzeros_published(n_features: int, n_iter: int) -> float:
     """The paper's finite-T expression (Appendix D), kept as printed to be compared.
 
@@ -312,11 +286,6 @@ def expected_nonzeros_many_iterations_published(n_features: int) -> float:
     """Printed limit as T → ∞: (d-1)²d/((d-1)d + 1), about d - 1; it follows from the misprint."""
     d = n_features
     return (d - 1) ** 2 * d / ((d - 1) * d + 1)
-
-
-def expected_nonzeros_many_features_published(n_iter: int) -> float:
-    """Printed limit as d → ∞: T - 1. The printed expression itself tends to 2T - 1."""
-    return float(n_iter - 1)
 
 
 def _check_counts(n_features: int, n_iter: int) -> None:
