@@ -12,8 +12,6 @@ import pytest
 from dpscreen.data.csvfile import read_csv
 
 START = "from dpscreen.cli.datasets import command; command(prog_name='dpscreen datasets')"
-# As on a machine without the data: no checkout beside the package.
-ALONE = f"from dpscreen.data import store; store._checkouts = lambda: iter(()); {START}"
 
 
 @pytest.fixture
@@ -23,7 +21,7 @@ def datasets(tmp_path):
     def run(*arguments, **variables):
         kept = {k: v for k, v in os.environ.items() if k != "DPSCREEN_DATA"}
         return subprocess.run(
-            [sys.executable, "-W", "error", "-c", ALONE, *arguments],
+            [sys.executable, "-W", "error", "-c", START, *arguments],
             capture_output=True,
             text=True,
             cwd=tmp_path,
@@ -89,9 +87,9 @@ def test_path_prints_the_places_in_order(datasets, tmp_path):
     assert done.stdout.splitlines() == ["/here", str(tmp_path / "dpscreen")]
 
 
-def test_fetch_keeps_a_right_download(datasets, site, tmp_path, shared_data):
+def test_fetch_keeps_a_right_download(datasets, site, tmp_path, data_folder):
     address, bodies = site
-    frame = read_csv(shared_data / "housing.csv")
+    frame = read_csv(data_folder / "housing.csv")
     lines = (
         f"{y!r} " + " ".join(f"{j}:{x!r}" for j, x in enumerate(row, start=1))
         for *row, y in frame.values.tolist()

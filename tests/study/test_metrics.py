@@ -124,7 +124,7 @@ def proper_masks(seed, d=9):
 
 
 @both
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=seeds)
 def test_r2_is_scikit_learns(seed, intercept):
     X, (chosen, support) = features(seed), proper_masks(seed)
@@ -139,7 +139,7 @@ def test_r2_is_scikit_learns(seed, intercept):
 
 
 @both
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=seeds)
 def test_one_reduction_of_x_serves_every_choice(seed, intercept):
     X, (chosen, support) = features(seed), proper_masks(seed)
@@ -153,7 +153,7 @@ def test_one_reduction_of_x_serves_every_choice(seed, intercept):
     ) == metrics.explained_r2_unchosen(X, chosen, intercept=intercept)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=seeds)
 def test_the_factors_multiply_to_the_gram_matrices(seed):
     X = features(seed)
@@ -168,7 +168,7 @@ def test_the_factors_multiply_to_the_gram_matrices(seed):
 
 
 @both
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=seeds)
 def test_r2_does_not_depend_on_units(seed, intercept):
     X, (chosen, _) = features(seed), proper_masks(seed)
@@ -178,7 +178,7 @@ def test_r2_does_not_depend_on_units(seed, intercept):
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=seeds)
 def test_with_an_intercept_r2_is_a_share_and_ignores_shifts(seed):
     X, (chosen, _) = features(seed), proper_masks(seed)
@@ -189,7 +189,7 @@ def test_with_an_intercept_r2_is_a_share_and_ignores_shifts(seed):
 
 
 @both
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=seeds)
 def test_copies_of_a_chosen_feature_change_nothing(seed, intercept):
     X, (chosen, _) = features(seed), proper_masks(seed)
