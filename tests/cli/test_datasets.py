@@ -1,36 +1,22 @@
 """`dpscreen datasets` as a real process, against a server on this machine."""
 
 import json
-import os
-import subprocess
-import sys
 import threading
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from dpscreen.data.csvfile import read_csv
-
-START = "from dpscreen.cli.datasets import command; command(prog_name='dpscreen datasets')"
+from tools.command import dpscreen
 
 
 @pytest.fixture
 def datasets(tmp_path):
     """Return a function that runs the command with an empty cache."""
 
-    def run(*arguments, **variables):
-        kept = {k: v for k, v in os.environ.items() if k != "DPSCREEN_DATA"}
-        return subprocess.run(
-            [sys.executable, "-W", "error", "-c", START, *arguments],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env={**kept, "XDG_CACHE_HOME": str(tmp_path), "NO_PROXY": "127.0.0.1", **variables},
-            timeout=60,
-            check=False,
-        )
-
-    return run
+    alone = {"XDG_CACHE_HOME": str(tmp_path), "NO_PROXY": "127.0.0.1"}
+    return partial(dpscreen, "datasets", cwd=tmp_path, **alone)
 
 
 @pytest.fixture
