@@ -9,10 +9,10 @@ STAMP := $(VENV)/.installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint docs dist study bench clean
+.PHONY: help install run test test-data lint docs dist study bench clean
 
 help:  ## list the commands
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 install: $(STAMP)  ## make .venv with pinned versions
 
@@ -33,6 +33,9 @@ lint: $(STAMP)
 test: lint  ## lint, types, import directions and the test suite
 	$(ONE_THREAD) $(BIN)/pytest -n 2 -q
 
+test-data: $(STAMP)  ## the tests that need the paper's data sets, in the folder DPSCREEN_DATA
+	$(ONE_THREAD) $(BIN)/pytest -n 2 -q -m "real_data and not slow"
+
 docs: $(STAMP)  ## the documentation as pages, in docs/_build/html
 	$(ONE_THREAD) $(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
@@ -42,8 +45,8 @@ dist: $(STAMP)  ## wheel and sdist, tried in an empty environment
 	$(BIN)/python -m build --no-isolation
 	$(BIN)/pytest -q -m "slow or not slow" tests/test_dist.py
 
-study: $(STAMP)  ## the slow tests, the full audit, and the study of the paper as a page
-	$(BIN)/pytest -m slow -q
+study: $(STAMP)  ## slow tests, properties on new examples, the full audit, the paper's study as a page
+	HYPOTHESIS_PROFILE=free $(BIN)/pytest -m "slow or hypothesis" -q
 	$(BIN)/dpscreen audit --jobs 2 --save dpscreen-study
 	$(BIN)/dpscreen reproduce --out dpscreen-study
 

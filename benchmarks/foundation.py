@@ -1,7 +1,9 @@
-"""RNM-Screen against a literal transcription, the clipped DP-FW against bare products, memory."""
+"""RNM-Screen against a transcription, the clipped DP-FW against bare products, memory, imports."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -23,6 +25,7 @@ def main() -> None:
     against_transcription()
     step_cost_over_rows()
     against_bare_products()
+    import_cost()
 
 
 def against_transcription() -> None:
@@ -130,3 +133,15 @@ def _steps_on(design: GramDesign, n_rows: int):
     screen = steps.published_rnm(accountant, design, budget, **setting)
     start = zero_start(design.n_features)
     return lambda: frank_wolfe(design, start, choose=choose, screen=screen, **setting)
+
+
+def import_cost() -> None:
+    """Time the import of the package and of numpy, each in a new process."""
+
+    def start(code: str) -> None:
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+    nothing, ours, numpy = side_by_side(
+        lambda: start(""), lambda: start("import dpscreen"), lambda: start("import numpy")
+    )
+    report("import dpscreen over import numpy", (ours - nothing) / (numpy - nothing), at_most=1)

@@ -1,23 +1,46 @@
-"""What all tests share: how hypothesis runs, and where the paper's data lies."""
+"""What all tests share: how hypothesis runs, and where data may be looked for."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-ROOT = Path(__file__).resolve().parent.parent
+# Two shared cores: a slow example says nothing. `fixed` tries the same examples on every machine;
+# what `free` finds is written down as an @example.
+settings.register_profile("fixed", deadline=None, derandomize=True, database=None)
+settings.register_profile("free", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
-# Two shared cores: a slow example says nothing. In CI the examples are the same in every run.
-settings.register_profile("local", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that ask for the paper's data, so that none is forgotten."""
+    for item in items:
+        if "data_folder" in getattr(item, "fixturenames", ()):
+            item.add_marker("real_data")
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """Return the folder of the paper's data sets, or skip where it is not mounted."""
-    folder = ROOT.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip(f"the paper's data sets are not on this machine ({folder})")
-    return folder
+def data_folder() -> Path:
+    """Return the folder of the paper's data sets, which only DPSCREEN_DATA can name."""
+    stated = os.environ.get("DPSCREEN_DATA")
+    if not stated:
+        pytest.skip("DPSCREEN_DATA names no folder with the paper's data sets")
+    return Path(stated)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _empty_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hide what the user has downloaded."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _data_where_marked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide DPSCREEN_DATA from every other test."""
+    if "real_data" not in request.keywords:
+        monkeypatch.delenv("DPSCREEN_DATA", raising=False)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from dpscreen.audit.cases import FITTED, ProvenFrankWolfe
 from dpscreen.estimators import _steps as steps
 from dpscreen.privacy import ZCDP, Accountant, Budget, LaplaceNoisyMax, NoisyMax, SeededNoise
 from dpscreen.regression import GramDesign, LatticeDesign, frank_wolfe, zero_start
+from tools.command import dpscreen
 
 # Runs that are enough for each verdict; make study runs all of them in full.
 SMALL = {
@@ -160,15 +160,7 @@ def test_laplace_choices_are_noisy_maxima():
 # --- the command ----------------------------------------------------------------------------------
 
 
-def run(*arguments):
-    code = "from dpscreen.cli.audit import command; command()"
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+run = partial(dpscreen, "audit")
 
 
 def test_command_prints_json_and_exits_with_0_when_all_is_as_expected():

@@ -1,15 +1,12 @@
 """`dpscreen compare`, as a real process."""
 
 import json
-import subprocess
-import sys
+from functools import partial
 
 import pytest
-from click.testing import CliRunner
 
-from dpscreen.cli.compare import command
+from tools.command import dpscreen, invoke
 
-MAIN = "from dpscreen.cli.compare import command; command(prog_name='dpscreen compare')"
 SMALL = ("--rows", 500, "--features", 8, "--repetitions", 2)
 SCHEMA = {
     "fields": [
@@ -25,16 +22,7 @@ SCHEMA = {
 }
 
 
-def dpscreen_compare(*arguments, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=cwd,
-        timeout=120,
-        check=False,
-    )
+dpscreen_compare = partial(dpscreen, "compare")
 
 
 def test_a_table_with_its_picture(tmp_path):
@@ -79,7 +67,7 @@ def test_json_of_a_schema_and_its_unit(tmp_path):
     ],
 )
 def test_wrong_usage_is_told_in_one_sentence(arguments, told):
-    done = CliRunner().invoke(command, [str(one) for one in arguments])
+    done = invoke("compare", *arguments)
     assert done.exit_code == 2
     assert told in done.stderr
     assert done.stdout == ""

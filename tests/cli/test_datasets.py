@@ -1,38 +1,22 @@
 """`dpscreen datasets` as a real process, against a server on this machine."""
 
 import json
-import os
-import subprocess
-import sys
 import threading
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from dpscreen.data.csvfile import read_csv
-
-START = "from dpscreen.cli.datasets import command; command(prog_name='dpscreen datasets')"
-# As on a machine without the data: no checkout beside the package.
-ALONE = f"from dpscreen.data import store; store._checkouts = lambda: iter(()); {START}"
+from tools.command import dpscreen
 
 
 @pytest.fixture
 def datasets(tmp_path):
     """Return a function that runs the command with an empty cache."""
 
-    def run(*arguments, **variables):
-        kept = {k: v for k, v in os.environ.items() if k != "DPSCREEN_DATA"}
-        return subprocess.run(
-            [sys.executable, "-W", "error", "-c", ALONE, *arguments],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env={**kept, "XDG_CACHE_HOME": str(tmp_path), "NO_PROXY": "127.0.0.1", **variables},
-            timeout=60,
-            check=False,
-        )
-
-    return run
+    alone = {"XDG_CACHE_HOME": str(tmp_path), "NO_PROXY": "127.0.0.1"}
+    return partial(dpscreen, "datasets", cwd=tmp_path, **alone)
 
 
 @pytest.fixture
@@ -89,9 +73,9 @@ def test_path_prints_the_places_in_order(datasets, tmp_path):
     assert done.stdout.splitlines() == ["/here", str(tmp_path / "dpscreen")]
 
 
-def test_fetch_keeps_a_right_download(datasets, site, tmp_path, shared_data):
+def test_fetch_keeps_a_right_download(datasets, site, tmp_path, data_folder):
     address, bodies = site
-    frame = read_csv(shared_data / "housing.csv")
+    frame = read_csv(data_folder / "housing.csv")
     lines = (
         f"{y!r} " + " ".join(f"{j}:{x!r}" for j, x in enumerate(row, start=1))
         for *row, y in frame.values.tolist()

@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from dpscreen import __version__
-
-
-def dpscreen(*arguments, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", "from dpscreen.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=120,
-        check=False,
-    )
+from tools.command import dpscreen
 
 
 @pytest.fixture(scope="module")

@@ -2,30 +2,26 @@
 
 import errno
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from click.shell_completion import ShellComplete
-from click.testing import CliRunner
 
 import dpscreen
 from dpscreen.cli import fit as fit_module
 from dpscreen.cli.app import dpscreen as dpscreen_group
-from dpscreen.cli.fit import command
 from dpscreen.data.schema import load_schema
 from dpscreen.data.tables import read_rows
 from dpscreen.privacy.ledger import PrivacyLedger
+from tools.command import dpscreen as run
+from tools.command import invoke
 
-MAIN = """
+QUICK = """
 from dpscreen.report import model_page, plan
 from dpscreen.study import what_if
 model_page.SECONDS = plan.SECONDS = what_if.SECONDS = 0.1  # of simulations, which need not be good
-from dpscreen.cli.fit import command
-command(prog_name='dpscreen fit')
 """
 BUDGET = ("--epsilon", 1, "--delta", "1e-6")
 SECRET = "731.4159"
@@ -41,18 +37,7 @@ COMPLETE = {
 }
 
 
-def dpscreen_fit(*arguments, cwd):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=cwd,
-        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
-        timeout=180,
-        check=False,
-    )
+dpscreen_fit = partial(run, "fit", before=QUICK)
 
 
 @pytest.fixture
@@ -79,7 +64,7 @@ def write_schema(place, name="schema.json", **block):
 def fit(*arguments):
     """Run the command in this process, which is quicker."""
     full = ("data.csv", "--schema", "schema.json", *BUDGET, *arguments)
-    return CliRunner().invoke(command, [str(one) for one in full])
+    return invoke("fit", *full)
 
 
 def only_inputs(place) -> bool:
@@ -227,7 +212,7 @@ def test_compressed_and_parquet_files_are_read(place):
     pyarrow.parquet.write_table(pyarrow.csv.read_csv("data.csv"), "data.parquet")
     for number, name in enumerate(("packed.csv.gz", "data.parquet")):
         options = (name, "--schema", "schema.json", *map(str, BUDGET), "-o", f"{number}.json")
-        done = CliRunner().invoke(command, options)
+        done = invoke("fit", *options)
         assert done.exit_code == 0, done.stderr
         assert dpscreen.load(f"{number}.json").n_rows_ == 500
 
@@ -401,21 +386,12 @@ def test_a_fit_that_breaks_says_so_and_repeats_nothing(place, monkeypatch, kind)
 
 
 def test_the_shell_completes_commands():
-    code = "import sys; sys.argv = ['dpscreen']; from dpscreen.cli import main; main()"
     request = {
         "_DPSCREEN_COMPLETE": "bash_complete",
         "COMP_WORDS": "dpscreen fi",
         "COMP_CWORD": "1",
     }
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | request,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.stdout == "plain,fit\n"
+    assert run(**request).stdout == "plain,fit\n"
 
 
 @pytest.mark.parametrize(

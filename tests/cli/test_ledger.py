@@ -5,28 +5,18 @@ import io
 import json
 import os
 import subprocess
-import sys
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
 from dpscreen.privacy.ledger import PrivacyLedger
+from tools.command import command_line, dpscreen
 
-MAIN = "from dpscreen.cli.ledger import command; command(prog_name='dpscreen ledger')"
 GRANT = ("--dataset", "survey 2024", "--epsilon", "2", "--delta", "1e-6")
 
 
-def dpscreen_ledger(*arguments, cwd=None, code=MAIN, **environment):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=cwd,
-        env=os.environ | {"PYTHONIOENCODING": "utf-8"} | environment,
-        timeout=60,
-        check=False,
-    )
+dpscreen_ledger = partial(dpscreen, "ledger")
 
 
 @pytest.fixture
@@ -90,7 +80,7 @@ def test_show_is_a_table_on_a_terminal(ledger):
 
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-c", MAIN, "show", str(ledger.path)],
+        command_line("ledger", "show", ledger.path),
         stdout=theirs,
         env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
     ) as child:
@@ -176,7 +166,7 @@ def spend():
 
 spend([])
 """
-    done = dpscreen_ledger(ledger.path, code=code)
+    done = dpscreen(ledger.path, before=code)
     assert (done.returncode, done.stdout) == (3, "")
     assert "does not fit" in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from functools import partial
 
 import pytest
 
-MAIN = "from dpscreen.cli.plan import command; command(prog_name='dpscreen plan')"
+from tools.command import dpscreen
 
-
-def dpscreen_plan(*arguments, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=cwd,
-        timeout=60,
-        check=False,
-    )
+dpscreen_plan = partial(dpscreen, "plan")
 
 
 def test_a_plan_with_its_picture(tmp_path):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import dpscreen
-from dpscreen.cli.app import dpscreen as app
 from dpscreen.data.schema import TableSchema
+from tools.command import dpscreen as run
+from tools.command import invoke
 
 DESCRIPTOR = {
     "fields": [
@@ -56,8 +55,7 @@ def _at_home(home, monkeypatch):
     monkeypatch.chdir(home)
 
 
-def predict(*arguments):
-    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
+predict = partial(invoke, "predict")
 
 
 def expected():
@@ -74,14 +72,7 @@ def read(text):
 
 
 def test_predictions_on_the_shell():
-    main = "from dpscreen.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", main, "predict", "model.json", "new.csv"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run("predict", "model.json", "new.csv")
     assert (done.returncode, done.stderr) == (0, "")
     np.testing.assert_allclose(read(done.stdout), expected(), rtol=1e-12)
 

@@ -4,35 +4,20 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 
-START = "from dpscreen.cli.reproduce import command; command(prog_name='dpscreen reproduce')"
-# As on a machine without the data: no checkout beside the package, an empty DPSCREEN_DATA.
-NO_DATA = f"from dpscreen.data import store; store._checkouts = lambda: iter(()); {START}"
+from tools.command import command_line, dpscreen
 
 
-def environment(tmp_path):
-    return {
-        **os.environ,
-        "OPENBLAS_NUM_THREADS": "1",
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "DPSCREEN_DATA": str(tmp_path / "no data"),
-    }
+def alone(tmp_path):
+    """Return the variables of a process that finds no data."""
+    return {"OPENBLAS_NUM_THREADS": "1", "DPSCREEN_DATA": str(tmp_path / "no data")}
 
 
-def reproduce(*arguments, cwd, code=START):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=environment(cwd),
-        timeout=180,
-        check=False,
-    )
+def reproduce(*arguments, cwd):
+    return dpscreen("reproduce", *arguments, cwd=cwd, **alone(cwd))
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +77,7 @@ def test_damaged_results_are_set_aside_and_the_rest_is_kept(small, tmp_path):
 
 def test_missing_data_is_said_and_the_rest_goes_on(tmp_path):
     asked = ("table2", "theorem2", "--trials", "1", "--jobs", "1", "--out", "out")
-    done = reproduce(*asked, cwd=tmp_path, code=NO_DATA)
+    done = reproduce(*asked, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("Left out:") == 8
     assert "dpscreen datasets fetch abalone" in done.stderr
@@ -105,9 +90,9 @@ def test_missing_data_is_said_and_the_rest_goes_on(tmp_path):
 def test_stopping_says_how_to_go_on(tmp_path):
     rows = tmp_path / "out" / "results.jsonl"
     process = subprocess.Popen(
-        [sys.executable, "-c", START, "theorem2", "--trials", "500", "--jobs", "1", "--out", "out"],
+        command_line("reproduce", "theorem2", "--trials", 500, "--jobs", 1, "--out", "out"),
         cwd=tmp_path,
-        env=environment(tmp_path),
+        env=os.environ | alone(tmp_path),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
-from dpscreen.cli.app import dpscreen as app
+from tools.command import dpscreen, invoke
 
-MAIN = "from dpscreen.cli.schema import command; command(prog_name='dpscreen schema')"
 DATA = "age;who;cost\n34;Zebedee;5\n"
 FILLED = {
     "fields": [
@@ -26,16 +23,7 @@ FILLED = {
 }
 
 
-def dpscreen_schema(*arguments, cwd):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=cwd,
-        timeout=60,
-        check=False,
-    )
+dpscreen_schema = partial(dpscreen, "schema")
 
 
 @pytest.fixture
@@ -157,13 +145,13 @@ def test_help_teaches_by_example(folder):
     ],
 )
 def test_a_typo_is_guessed_in_every_group(typed, meant):
-    done = CliRunner().invoke(app, typed)
+    done = invoke(*typed)
     assert done.exit_code == 2
     assert f"Did you mean {meant}?" in done.stderr
 
 
 def test_what_resembles_nothing_is_told_without_a_guess():
-    done = CliRunner().invoke(app, ["schema", "zzz"])
+    done = invoke("schema", "zzz")
     assert done.exit_code == 2
     assert "Did you mean" not in done.stderr
 

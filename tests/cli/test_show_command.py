@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import dpscreen
-from dpscreen.cli.app import dpscreen as app
+from tools.command import dpscreen as run
+from tools.command import invoke
 
 SETTING = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (0, 1), "target_bounds": (-5, 5)}
 
@@ -29,21 +28,11 @@ def files(tmp_path_factory):
     return home
 
 
-def show(*arguments):
-    return CliRunner().invoke(app, ["show", *map(str, arguments)])
+show = partial(invoke, "show")
 
 
 def test_a_model_on_the_shell(files):
-    main = "from dpscreen.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", main, "show", "model.json"],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=files,
-        timeout=60,
-        check=False,
-    )
+    done = run("show", "model.json", cwd=files)
     assert (done.returncode, done.stderr) == (0, "")
     assert "of 4 features selected" in done.stdout
     assert "Composition: " in done.stdout
@@ -112,4 +101,4 @@ def test_help_teaches_by_example():
     done = show("--help")
     assert done.exit_code == 0
     assert "dpscreen show model.json --explain" in done.stdout
-    assert "show" in CliRunner().invoke(app, ["shwo"]).stderr
+    assert "show" in invoke("shwo").stderr

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -17,8 +16,8 @@ from dpscreen.data import dummy as dummies
 from dpscreen.data.dummy import csv_parts, simulate_table, write_parquet
 from dpscreen.data.schema import TableSchema, load_schema
 from dpscreen.data.tables import read_rows
+from tools.command import dpscreen
 
-MAIN = "from dpscreen.cli.simulate import command; command(prog_name='dpscreen simulate')"
 SCHEMA = {
     "fields": [
         {"name": "age", "type": "integer", "constraints": {"minimum": 18, "maximum": 90}},
@@ -48,16 +47,7 @@ SCHEMA = {
 }
 
 
-def dpscreen_simulate(*arguments, cwd):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=cwd,
-        timeout=60,
-        check=False,
-    )
+dpscreen_simulate = partial(dpscreen, "simulate")
 
 
 @pytest.fixture

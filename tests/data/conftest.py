@@ -11,15 +11,6 @@ import pytest
 
 from dpscreen.data import Archive, DataFile, Dataset, Frame, Target, content_hash, store
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-
-
-@pytest.fixture(scope="session")
-def shared_data() -> Path:
-    if not SHARED.is_dir():
-        pytest.skip("the checked copies of the data sets are not beside this checkout")
-    return SHARED
-
 
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:

@@ -34,7 +34,7 @@ def test_entries_are_consistent(name):
 
 
 @BY_NAME
-def test_every_set_loads_as_described(name, shared_data):
+def test_every_set_loads_as_described(name, data_folder):
     entry, table = dataset(name), load(name)
     assert table.X.shape == (entry.n_rows, entry.n_features)
     assert table.y.shape == (entry.n_rows,)
@@ -44,13 +44,13 @@ def test_every_set_loads_as_described(name, shared_data):
     assert table.target_name == entry.targets[0].name
 
 
-def test_communities_keeps_its_missing_values(shared_data):
+def test_communities_keeps_its_missing_values(data_folder):
     X = load("communities").X
     assert np.isnan(X).sum() == 36851
     assert np.isnan(X).any(axis=0).sum() == 23
 
 
-def test_profit_is_sales_less_cost(shared_data):
+def test_profit_is_sales_less_cost(data_folder):
     profit, sales, cost = (load("residential", target=name) for name in ("profit", "sales", "cost"))
     np.testing.assert_array_equal(profit.y, sales.y - cost.y)
     np.testing.assert_array_equal(profit.X, cost.X)

@@ -114,7 +114,7 @@ def as_libsvm(table):
 
 
 @pytest.mark.parametrize("name", ["housing", "bodyfat", "pyrim", "triazines"])
-def test_libsvm_text_of_the_checked_copy_converts_to_it(name, shared_data):
+def test_libsvm_text_of_the_checked_copy_converts_to_it(name, data_folder):
     table = load(name)
     (frame,) = convert(as_libsvm(table), dataset(name)).values()
     np.testing.assert_array_equal(frame.values, np.column_stack([table.X, table.y]))

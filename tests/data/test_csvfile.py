@@ -20,7 +20,7 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("csv")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(values=VALUES, suffix=st.sampled_from([".csv", ".csv.gz"]))
 def test_what_is_written_is_read_back_to_the_last_bit(folder, values, suffix):
     frame = Frame(tuple(f'c "{j}", x' for j in range(values.shape[1])), values)

@@ -77,9 +77,9 @@ def test_a_real_entry_asks_for_its_archive_s_path(site, cache):
     assert site.asked[1] == "/~cjlin/libsvmtools/datasets/regression/housing"
 
 
-def test_the_checked_copy_passes_through_the_whole_path(site, cache, shared_data):
+def test_the_checked_copy_passes_through_the_whole_path(site, cache, data_folder):
     entry = dataset("blogfeedback")
-    text = gzip.decompress((shared_data / "blogfeedback.csv.gz").read_bytes())
+    text = gzip.decompress((data_folder / "blogfeedback.csv.gz").read_bytes())
     body = zipped({"blogData_train.csv": text.partition(b"\n")[2]})
     site.bodies["/static/public/304/blogfeedback.zip"] = body
     (path,) = fetch("blogfeedback", base_url=site.base_url)

@@ -68,7 +68,7 @@ def test_yeo_johnson_is_scikit_learn_s():
     np.testing.assert_allclose(ours, PowerTransformer().fit_transform(X), atol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(matrices())
 def test_yeo_johnson_standardises_or_speaks(X):
     names = tuple(f"x{j}" for j in range(X.shape[1]))
@@ -205,7 +205,7 @@ def test_tables_that_cannot_be_prepared_are_refused(X, y):
         ("blogfeedback", 88),
     ],
 )
-def test_the_lasso_attains_the_paper_s_number_of_features(name, nonzeros, shared_data):
+def test_the_lasso_attains_the_paper_s_number_of_features(name, nonzeros, data_folder):
     ready = prepare(load(name), PAPER)
     X, y = ready.X - ready.X.mean(axis=0), ready.y - ready.y.mean()
     scores = X.T @ y

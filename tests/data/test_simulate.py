@@ -17,7 +17,7 @@ def test_defaults_are_the_paper_s():
     np.testing.assert_array_equal(data.y, data.X @ data.coef)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     n_rows=st.integers(1, 40),
     n_features=st.integers(1, 30),

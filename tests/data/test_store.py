@@ -1,5 +1,4 @@
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,29 +18,19 @@ from dpscreen.data.csvfile import write_csv
 
 def test_places_are_tried_in_order(cache, monkeypatch, tmp_path, make_dataset, tiny_frame):
     tiny = make_dataset({"tiny.csv": tiny_frame})
-    checkout = tmp_path / "checkout"
-    (checkout / "src" / "dpscreen").mkdir(parents=True)
-    (checkout / "deeper").mkdir()
-    stated, beside = tmp_path / "stated", tmp_path / "shared" / "data"
-    monkeypatch.chdir(checkout / "deeper")
+    stated = tmp_path / "stated"
+    assert search_path() == (cache,)
     monkeypatch.setenv("DPSCREEN_DATA", str(stated))
-    assert search_path()[:2] == (stated, beside)
-    assert search_path()[-1] == cache
+    assert search_path() == (stated, cache)
 
     write_csv(tiny_frame, cache / "tiny.csv")
     assert load(tiny).y.tolist() == [3.0, 1e-7]
-    for nearer in (beside, stated):  # a nearer copy is preferred: its damage shows
-        nearer.mkdir(parents=True)
-        (nearer / "tiny.csv").write_text("a,b,t\n1,2,3\n")
-        with pytest.raises(CorruptDataset, match=str(nearer)):
-            load(tiny)
-        write_csv(tiny_frame, nearer / "tiny.csv")
+    stated.mkdir()  # the stated copy is preferred: its damage shows
+    (stated / "tiny.csv").write_text("a,b,t\n1,2,3\n")
+    with pytest.raises(CorruptDataset, match=str(stated)):
         load(tiny)
-
-
-def test_the_source_tree_s_own_neighbour_is_searched(cache):
-    root = Path(__file__).resolve().parents[2]
-    assert root.parent / "shared" / "data" in search_path()
+    write_csv(tiny_frame, stated / "tiny.csv")
+    load(tiny)
 
 
 @pytest.mark.parametrize("stored", ["tiny.csv", "tiny.csv.gz", "extra/tiny.csv.gz"])
@@ -63,8 +52,7 @@ def test_a_missing_set_says_how_to_get_it(cache, make_dataset, tiny_frame):
     assert str(cache) in str(caught.value)
 
 
-def test_a_missing_set_of_an_archive_names_the_command(cache, monkeypatch):
-    monkeypatch.setattr("dpscreen.data.store._checkouts", lambda: iter(()))
+def test_a_missing_set_of_an_archive_names_the_command(cache):
     with pytest.raises(MissingDataset, match="`dpscreen datasets fetch housing`, or set DPSCREEN"):
         load("housing")
     assert available() == {}
@@ -92,7 +80,7 @@ def test_targets_combine_files_that_must_agree(cache, make_dataset):
         load(replace(make_dataset({"p.csv": first, "q.csv": other}), targets=gain))
 
 
-def test_available_lists_what_is_present(shared_data):
+def test_available_lists_what_is_present(data_folder):
     present = available()
     assert tuple(present) == names()
     assert len(present["residential"]) == 2

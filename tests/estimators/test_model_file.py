@@ -403,9 +403,7 @@ def read_or_refused(raw):
     still_usable(release)
 
 
-quick = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+quick = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 
 
 @quick
@@ -449,14 +447,14 @@ def test_any_bytes_at_all(raw):
 @given(
     st.lists(st.floats(allow_nan=False, min_value=-1e200, max_value=1e200), min_size=6, max_size=6)
 )
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_every_float_comes_back(numbers):
     release = replace(fitted("adp")._released(), coefficients=np.array(numbers))
     np.testing.assert_array_equal(decoded(encoded(release)).coefficients, numbers)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=6, max_size=6))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_every_name_comes_back(names):
     release = replace(fitted("lasso")._released(), names=tuple(names))
     again = decoded(encoded(release))

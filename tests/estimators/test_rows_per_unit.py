@@ -26,7 +26,7 @@ def sums(X, y, clip, weights):
     return units.lattice_design(X, y).at(weights, scale=1.0).clipped_sums(clip)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 5), st.integers(0, 2**32), st.floats(0.1, 3))
 def test_k_rows_move_sums_at_most_k_times_as_far(k, seed, clip):
     rng = np.random.default_rng(seed)

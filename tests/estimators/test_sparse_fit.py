@@ -86,7 +86,7 @@ def test_every_form_and_solver_releases_the_same(form, solver):
         ]
     ),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_shapes_and_settings_release_the_same(n_rows, n_features, seed, more):
     X, y = sparse_data(n_rows, n_features, seed, density=0.3)
     assert_same(lasso(**more), X, y)

@@ -6,8 +6,6 @@ import datetime
 import decimal
 import gzip
 import json
-import subprocess
-import sys
 import traceback
 
 import numpy as np
@@ -23,6 +21,7 @@ from listening import listening
 from dpscreen.data.errors import DataError
 from dpscreen.data.schema import TableSchema, load_schema
 from dpscreen.data.tables import read_features, read_rows, stream_rows
+from tools.command import dpscreen
 
 WORD, NUMBER = "Zebedee-8675309", 8675309.25
 DAY = datetime.datetime(1986, 7, 5, 8, 6, 7)
@@ -274,24 +273,13 @@ COMMANDS = [
     ("schema", "check", "data.csv", "--json"),
     ("simulate", "--schema", "data.csv", "-o", "out.csv"),
 ]
-START = (
-    "import sys; from importlib import import_module; "
-    "import_module('dpscreen.cli.' + sys.argv.pop(1)).command()"
-)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_no_command_tells_or_writes_a_cell(tmp_path, command):
     (tmp_path / "schema.json").write_text(json.dumps(DESCRIBED))
     (tmp_path / "data.csv").write_text(SECRET_LINE * 2)  # without a header
-    done = subprocess.run(
-        [sys.executable, "-c", START, *command],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=60,
-        check=False,
-    )
+    done = dpscreen(*command, cwd=tmp_path)
     assert done.returncode == 1
     assert_untold([done.stdout, done.stderr])
     assert sorted(one.name for one in tmp_path.iterdir()) == ["data.csv", "schema.json"]
@@ -299,8 +287,8 @@ def test_no_command_tells_or_writes_a_cell(tmp_path, command):
 
 def test_a_new_schema_knows_no_cell(tmp_path):
     (tmp_path / "data.csv").write_text(HEADER + SECRET_LINE * 3)
-    command = [sys.executable, "-c", START, "schema", "new", "data.csv", "-o", "out.json"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    done = dpscreen("schema", "new", "data.csv", "-o", "out.json", cwd=tmp_path)
+    assert done.returncode == 0
     assert_untold([done.stdout, done.stderr, (tmp_path / "out.json").read_text()])
 
 

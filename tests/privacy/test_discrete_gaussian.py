@@ -16,32 +16,16 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import logsumexp
 
-from dpscreen.privacy import Noise, SeededNoise
+from dpscreen.privacy import SeededNoise
 from dpscreen.privacy import discrete_gaussian as module
 from dpscreen.privacy.discrete_gaussian import discrete_gaussian
+from tools.laws import chi_square
+from tools.noise import Script
 
 ALARM = 1e-6
 VARIANCES = [Fraction(1, 9), Fraction(1, 2), Fraction(1), Fraction(5, 2), Fraction(100, 7)]
 VARIANCES += [Fraction(121), Fraction(10_001, 10)]
 variances = pytest.mark.parametrize("variance", VARIANCES, ids=str)
-
-
-class Script(Noise):
-    """A source whose words are given: an array first, then single ones."""
-
-    secure = False
-    description = "a stub"
-
-    def __init__(self, words, single=()):
-        super().__init__()
-        self._words, self.left = np.asarray(words, dtype=np.uint64), list(single)
-
-    def words(self, count):
-        assert count == self._words.size
-        return self._words
-
-    def word(self):
-        return self.left.pop(0)
 
 
 def probabilities(variance):
@@ -52,20 +36,11 @@ def probabilities(variance):
     return numbers, weights / weights.sum()
 
 
-def chi_square(draws, variance):
-    """Compare counts, cells below 10 expected draws joined on either side."""
+def fit(draws, variance):
+    """Return the p-value of the draws under the law of this variance."""
     numbers, chance = probabilities(variance)
-    kept = numbers[chance * draws.size >= 10]
-    cells = np.clip(draws, kept.min() - 1, kept.max() + 1) - kept.min() + 1
-    expected = np.bincount(
-        np.clip(numbers, kept.min() - 1, kept.max() + 1) - kept.min() + 1, chance * draws.size
-    )
-    counts = np.bincount(cells, minlength=expected.size)
-    if expected[0] + expected[-1] < 10:  # tails too thin for cells of their own
-        counts[1], counts[-2] = counts[1] + counts[0], counts[-2] + counts[-1]
-        expected[1], expected[-2] = expected[1] + expected[0], expected[-2] + expected[-1]
-        counts, expected = counts[1:-1], expected[1:-1]
-    return stats.chisquare(counts, expected, sum_check=False).pvalue
+    inside = np.clip(draws, numbers[0], numbers[-1])
+    return chi_square(np.bincount(inside - numbers[0], minlength=numbers.size), chance)
 
 
 # --- the law ---------------------------------------------------------------------------------
@@ -74,9 +49,9 @@ def chi_square(draws, variance):
 @variances
 def test_the_law_is_the_discrete_gaussian(variance):
     draws = discrete_gaussian(variance, 60_000, SeededNoise(f"gaussian {variance}"))
-    assert chi_square(draws, variance) > ALARM
-    assert chi_square(draws, variance * Fraction(36, 25)) < ALARM
-    assert chi_square(draws, variance / Fraction(36, 25)) < ALARM
+    assert fit(draws, variance) > ALARM
+    assert fit(draws, variance * Fraction(36, 25)) < ALARM
+    assert fit(draws, variance / Fraction(36, 25)) < ALARM
 
 
 def opendp_draws(scale, count):
@@ -157,8 +132,8 @@ def test_the_largest_variance_does_not_overflow():
 def test_the_exact_path_alone_gives_the_same_law(monkeypatch, variance):
     monkeypatch.setattr(module, "_MARGIN", 2.0**53)
     draws = discrete_gaussian(variance, 4_000, SeededNoise(f"exact {variance}"))
-    assert chi_square(draws, variance) > ALARM
-    assert chi_square(draws, variance * Fraction(5, 3)) < ALARM
+    assert fit(draws, variance) > ALARM
+    assert fit(draws, variance * Fraction(5, 3)) < ALARM
 
 
 def tossed(x, offsets, *, single=()):
@@ -166,7 +141,7 @@ def tossed(x, offsets, *, single=()):
     with mpmath.workdps(60):
         edge = int(mpmath.ldexp(mpmath.exp(-mpmath.mpf(x.numerator) / x.denominator), 52))
     digits = np.clip(edge + np.asarray(offsets, dtype=np.int64), 0, 2**52 - 1)
-    noise = Script(digits.astype(np.uint64) << np.uint64(12), single)
+    noise = Script(single, block=digits.astype(np.uint64) << np.uint64(12))
     heads = module._coins(np.full(digits.size, float(x)), lambda _: x, noise)
     return heads, digits < edge, digits == edge
 

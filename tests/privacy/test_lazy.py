@@ -13,8 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpscreen.privacy import Noise, SeededNoise, lazy
+from dpscreen.privacy import SeededNoise, lazy
 from dpscreen.privacy.lazy import below_exponential, exponential_enclosure
+from tools.noise import Script
 
 ALARM = 1e-6
 whole = st.integers(1, 10**12)
@@ -22,23 +23,6 @@ ordinary = st.builds(Fraction, whole, whole).filter(lambda x: x < 20_000)
 tiny = st.builds(lambda p, e: Fraction(p, 10**e), whole, st.integers(13, 120))
 large = st.builds(lambda p, q: 100 + Fraction(p, q), st.integers(1, 19_000), whole)
 exponents = ordinary | tiny | large
-
-
-class Script(Noise):
-    """A source that gives the words it was told to give, and no more."""
-
-    secure = False
-    description = "a stub"
-
-    def __init__(self, *words):
-        super().__init__()
-        self.left = list(words)
-
-    def words(self, count):
-        raise AssertionError("one word at a time")
-
-    def word(self):
-        return self.left.pop(0)
 
 
 def exponential(x):
@@ -106,7 +90,7 @@ def test_digits_beside_the_threshold_are_decided_at_once(x, n_digits):
 @example(Fraction(1, 10**120), 40)
 def test_one_and_more_is_never_below(x, n_digits):
     # exp(−x) may be so close to 1 that its enclosure reaches beyond; then words are drawn until not
-    assert not below_exponential(2**n_digits, n_digits, x, Script(*[0] * 5))
+    assert not below_exponential(2**n_digits, n_digits, x, Script([0] * 5))
 
 
 @given(ordinary.filter(lambda x: x < 30), st.integers(0, 60), st.integers(1, 4))
@@ -118,7 +102,7 @@ def test_digits_on_the_threshold_are_decided_by_as_many_words_as_it_takes(x, n_d
     for step, expected in ((-1, True), (1, False)):
         last = words[-1] + step
         if 0 <= last < 2**64:
-            script = Script(*words[:-1], last)
+            script = Script([*words[:-1], last])
             assert below_exponential(digits >> 64 * n_words, n_digits, x, script) is expected
             assert script.left == []
 
@@ -134,7 +118,7 @@ def test_precision_grows_with_the_digits(monkeypatch):
     x, n_words = Fraction(2, 3), 3
     digits = leading_digits(x, 52 + 64 * n_words)
     words = [digits >> 64 * i & 2**64 - 1 for i in reversed(range(n_words))]
-    assert below_exponential(digits >> 64 * n_words, 52, x, Script(*words, 0))
+    assert below_exponential(digits >> 64 * n_words, 52, x, Script([*words, 0]))
     assert asked == [25, 50, 100, 200, 400]
 
 
@@ -146,13 +130,13 @@ def test_exp_of_zero_needs_no_words(digits):
 def test_a_hopeless_exponent_needs_words_only_while_all_digits_are_zero():
     x = Fraction(3000)  # exp(−x) ≈ 2^−4328
     assert not below_exponential(1, 40, x, Script())
-    assert not below_exponential(0, 40, x, Script(0, 0, 1))
+    assert not below_exponential(0, 40, x, Script([0, 0, 1]))
 
 
 def test_a_huge_exponent_is_decided_without_writing_it_out():
     # exp(−10^12) as a fraction would fill the memory.
     assert not below_exponential(1, 40, Fraction(10**12), Script())
-    assert not below_exponential(0, 40, Fraction(10**12), Script(0, 7))
+    assert not below_exponential(0, 40, Fraction(10**12), Script([0, 7]))
 
 
 # --- coins -----------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from dpscreen.privacy import (
     SeededNoise,
     ThresholdedNoisyMin,
 )
+from tools.laws import chi_square
 
 ALARM = 1e-6
 ORDERS = 1 + np.logspace(-3, 2, 60)
@@ -57,10 +58,6 @@ def counts_of(mechanism, scores, *, draws, seed):
     noise = SeededNoise(seed)
     chosen = [mechanism(scores, noise) for _ in range(draws)]
     return np.bincount(chosen, minlength=scores.size)
-
-
-def chi_square(counts, probabilities):
-    return stats.chisquare(counts, counts.sum() * probabilities).pvalue
 
 
 def laplace_max_probabilities(scores, scale):

@@ -15,8 +15,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpscreen.privacy import Noise, NoisyMax, SeededNoise, _kernels, selection
+from dpscreen.privacy import NoisyMax, SeededNoise, _kernels, selection
 from dpscreen.privacy.selection import certain_weight, exponential_mechanism, weight_bits
+from tools.laws import chi_square, joined
+from tools.noise import Script
 
 ALARM = 1e-6
 TOP = 2**63 - 1
@@ -45,23 +47,6 @@ OFF_SCALE_SEEN = ["two", "five", "five, negative, a scale below one", "513", "12
 OFF_SCALE_SEEN += ["the bottom of int64", "the top of int64", "the widest spread"]
 
 
-class Script(Noise):
-    """A source that gives the words it was told to give, and no more."""
-
-    secure = False
-    description = "a stub"
-
-    def __init__(self, words):
-        super().__init__()
-        self.left = list(words)
-
-    def words(self, count):
-        raise AssertionError("one word at a time")
-
-    def word(self):
-        return self.left.pop(0)
-
-
 def softmax(scores, scale):
     """Return the probabilities; differences and quotients are exact, only exp is a float."""
     top = max(int(score) for score in scores)
@@ -76,26 +61,8 @@ def counts_of(scores, scale, *, draws, seed):
     return np.bincount(chosen, minlength=scores.size)
 
 
-def pooled(probabilities, draws):
-    """Return a group for every cell: small cells are joined until ten draws are expected."""
-    group, label, expected = np.empty(len(probabilities), dtype=int), 0, 0.0
-    for cell in np.argsort(-np.asarray(probabilities), kind="stable")[::-1]:
-        group[cell], expected = label, expected + probabilities[cell] * draws
-        if expected >= 10:
-            label, expected = label + 1, 0.0
-    return group  # the largest cell comes last, so no group is left with too little
-
-
-def chi_square(counts, probabilities):
-    group = pooled(probabilities, counts.sum())
-    expected = np.bincount(group, probabilities) * counts.sum()
-    if expected.size == 1:
-        return 1.0
-    return stats.chisquare(np.bincount(group, counts), expected).pvalue
-
-
 def two_samples(ours, theirs):
-    group = pooled((ours + theirs) / (ours + theirs).sum(), min(ours.sum(), theirs.sum()))
+    group = joined((ours + theirs) / (ours + theirs).sum(), min(ours.sum(), theirs.sum()))
     table = [np.bincount(group, ours), np.bincount(group, theirs)]
     return stats.chi2_contingency(table, correction=False).pvalue
 

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy import stats
 
-from dpscreen.privacy import ZCDP, Noise, NoisyMax, SeededNoise, SignedNoisyMax, signed_selection
+from dpscreen.privacy import ZCDP, NoisyMax, SeededNoise, SignedNoisyMax, signed_selection
 from dpscreen.privacy.selection import certain_weight, weight_bits
 from dpscreen.privacy.signed_selection import (
     MOST_SCORE,
@@ -24,6 +23,8 @@ from dpscreen.privacy.signed_selection import (
     SignedSampler,
     class_shift,
 )
+from tools.laws import chi_square
+from tools.noise import Script
 
 ALARM = 1e-6
 RNG = np.random.default_rng(20240715)
@@ -46,23 +47,6 @@ SHAPES = {
     "a tiny scale": ([2, -2, 1, 0], Fraction(1, 10**300)),
 }
 OFF_SCALE_SEEN = ("one, negative", "five", "a scale that is a power of two", "gaps", "huge")
-
-
-class Script(Noise):
-    """Words that were written beforehand."""
-
-    secure = False
-    description = "a stub"
-
-    def __init__(self, words):
-        super().__init__()
-        self.left = list(words)
-
-    def words(self, count):
-        raise AssertionError("one word at a time")
-
-    def word(self):
-        return self.left.pop(0)
 
 
 class Listed:
@@ -103,17 +87,6 @@ def counts_of(values, scale, *, draws, seed):
     chosen = [sampler(scores, noise) for _ in range(draws)]
     cells = [feature if sign > 0 else size + feature for feature, sign in chosen]
     return np.bincount(cells, minlength=2 * size)
-
-
-def chi_square(counts, probabilities):
-    """Return the p-value; small cells are joined until ten draws are expected."""
-    draws, group, label, expected = counts.sum(), np.empty(counts.size, dtype=int), 0, 0.0
-    for cell in np.argsort(probabilities, kind="stable"):
-        group[cell], expected = label, expected + probabilities[cell] * draws
-        if expected >= 10:
-            label, expected = label + 1, 0.0
-    cells = np.bincount(group, probabilities) * draws
-    return stats.chisquare(np.bincount(group, counts), cells).pvalue if cells.size > 1 else 1.0
 
 
 # --- the law ---------------------------------------------------------------------------------

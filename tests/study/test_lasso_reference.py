@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpscreen.study import reference
@@ -18,6 +18,8 @@ def rows(seed=0, n_rows=60, n_features=8):
 
 @settings(max_examples=15)
 @given(st.integers(0, 1000), st.integers(1, 6), st.booleans())
+@example(703, 4, False)  # four nonzeros over 0.1 % of the penalty: between the points of any grid
+@example(403, 5, True)  # a single solution: its norm, summed in two orders, differs in the last bit
 def test_it_solves_the_lasso_with_k_nonzeros(seed, n_support, intercept):
     X, y = rows(seed)
     found = lasso_reference(X, y, n_support=n_support, intercept=intercept)
@@ -30,7 +32,7 @@ def test_it_solves_the_lasso_with_k_nonzeros(seed, n_support, intercept):
         pull[found.support], strength * np.sign(found.coef[found.support]), rtol=0.02
     )
     norm = np.abs(found.coef).sum()
-    assert found.lowest_norm <= norm <= found.highest_norm
+    assert found.lowest_norm * (1 - 1e-12) <= norm <= found.highest_norm * (1 + 1e-12)
     assert found.radius == (found.lowest_norm + found.highest_norm) / 2
 
 

@@ -134,7 +134,7 @@ def proper_masks(seed, d=9):
 
 
 @both
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=seeds)
 def test_r2_is_scikit_learns(seed, intercept):
     X, (chosen, support) = features(seed), proper_masks(seed)
@@ -148,7 +148,7 @@ def test_r2_is_scikit_learns(seed, intercept):
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=seeds)
 def test_the_factors_multiply_to_the_gram_matrices(seed):
     X = features(seed)
@@ -163,7 +163,7 @@ def test_the_factors_multiply_to_the_gram_matrices(seed):
 
 
 @both
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=seeds)
 def test_r2_does_not_depend_on_units(seed, intercept):
     X, (chosen, _) = features(seed), proper_masks(seed)
@@ -173,7 +173,7 @@ def test_r2_does_not_depend_on_units(seed, intercept):
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=seeds)
 def test_with_an_intercept_r2_is_a_share_and_ignores_shifts(seed):
     X, (chosen, _) = features(seed), proper_masks(seed)
@@ -184,7 +184,7 @@ def test_with_an_intercept_r2_is_a_share_and_ignores_shifts(seed):
 
 
 @both
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=seeds)
 def test_copies_of_a_chosen_feature_change_nothing(seed, intercept):
     X, (chosen, _) = features(seed), proper_masks(seed)

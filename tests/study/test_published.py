@@ -4,7 +4,6 @@ import dataclasses
 import json
 import re
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -123,10 +122,9 @@ COLUMNS = {
 
 
 @pytest.fixture(scope="module")
-def printed_tables():
+def printed_tables(data_folder):
     """The rows of each table: name, then (number, bold) per entry."""
-    folder = Path(__file__).parents[3] / "shared" / "paper"
-    sources = sorted(folder.glob("*.txt")) if folder.is_dir() else []
+    sources = sorted(data_folder.parent.glob("paper/*.txt"))
     if not sources:
         pytest.skip("the paper's source is not here to compare with")
     text = sources[0].read_text(encoding="utf-8")

@@ -191,7 +191,7 @@ def _report(store: ResultStore, run: StudyRun | None) -> Report:
     stored = stored_rows(store, trials=most)
     problems = (*(run.problems if run else ()), *stored.problems)
     with_rows = {row.data for row in stored.rows}
-    skipped = run.skipped if run else tuple(one for one in _absent() if one.data not in with_rows)
+    skipped = run.skipped if run else ()
     _tell(problems, skipped)
     if not stored.rows:
         raise StudyError(f"there are no results in {store.directory}; run `dpscreen reproduce`")
@@ -209,17 +209,6 @@ def _findings(directory: Path) -> tuple[Finding, ...]:
     except AuditFileProblem as problem:
         _say(f"{problem}.")
         return ()
-
-
-def _absent() -> tuple[Skipped, ...]:
-    """List the paper's data sets that are not here, for a page that is only drawn again."""
-    from dpscreen.data import available, names
-    from dpscreen.study.published import published_data
-    from dpscreen.study.runner import Skipped
-
-    here = available()
-    gone = (name for name in names() if name in published_data() and name not in here)
-    return tuple(Skipped(name, f"{name} is not on this machine") for name in gone)
 
 
 def _tell(problems: tuple[ResultsProblem, ...], skipped: tuple[Skipped, ...]) -> None:

@@ -1,13 +1,11 @@
 """Find the data sets on this machine and read them.
 
-Three places are tried in turn: the directory named by the environment variable DPSCREEN_DATA, the
-directory `shared/data` beside a checkout of the project, and the user's cache, where
-`dpscreen datasets fetch` puts what it downloads. What is read is compared with the catalogue's
-content hash, so a wrong copy is an error and never a wrong result.
+Two places are tried in turn: the directory named by the environment variable DPSCREEN_DATA, and the
+user's cache, where `dpscreen datasets fetch` puts what it downloads. What is read is compared with
+the catalogue's content hash, so a wrong copy is an error and never a wrong result.
 """
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,9 +71,7 @@ def find(file_name: str) -> Path | None:
 def search_path() -> tuple[Path, ...]:
     """The directories that are looked into, in order, whether they exist or not."""
     stated = os.environ.get(ENVIRONMENT_VARIABLE)
-    places = [Path(stated).expanduser()] if stated else []
-    places += [root.parent / "shared" / "data" for root in _checkouts()]
-    return tuple(dict.fromkeys([*places, cache_directory()]))
+    return (*((Path(stated).expanduser(),) if stated else ()), cache_directory())
 
 
 def cache_directory() -> Path:
@@ -83,14 +79,6 @@ def cache_directory() -> Path:
     import pooch
 
     return Path(pooch.os_cache("dpscreen"))
-
-
-def _checkouts() -> Iterator[Path]:
-    """Roots of the project around the working directory and around this file."""
-    for start in (Path.cwd(), Path(__file__).resolve()):
-        for directory in (start, *start.parents):
-            if (directory / "src" / "dpscreen").is_dir():
-                yield directory
 
 
 def _files_for(entry: Dataset, target: Target) -> tuple[DataFile, ...]:

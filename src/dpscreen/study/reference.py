@@ -47,7 +47,7 @@ def lasso_reference(X: Array, y: Array, *, n_support: int, intercept: bool) -> R
         hits = np.count_nonzero(path, axis=0) == n_support
         if hits.any():
             return _closer(rows, target, alphas, path, _longest_run(hits))
-    raise ValueError(f"no LASSO solution with {n_support} nonzeros was found")
+    return _between_corners(rows, target, n_support)
 
 
 def _closer(rows: Array, target: Array, alphas: Array, path: Array, run: slice) -> Reference:
@@ -58,6 +58,30 @@ def _closer(rows: Array, target: Array, alphas: Array, path: Array, run: slice) 
     fine = _path(rows, target, steps, start=path[:, before])
     hits = np.count_nonzero(fine, axis=0) == n_support
     return _middle(fine[:, _longest_run(hits)] if hits.any() else path[:, run])
+
+
+def _between_corners(rows: Array, target: Array, n_support: int) -> Reference:
+    """Find an interval that every grid steps over: the path is straight between its corners."""
+    corners = _corners(rows, target)
+    middles = (corners[:, :-1] + corners[:, 1:]) / 2
+    norms = np.abs(corners).sum(axis=0)
+    fits = np.count_nonzero(middles, axis=0) == n_support
+    if not fits.any():
+        raise ValueError(f"no LASSO solution with {n_support} nonzeros was found")
+    longest = int(np.argmax(np.where(fits, np.diff(norms), -np.inf)))
+    lowest, highest = float(norms[longest]), float(norms[longest + 1])
+    return Reference(middles[:, longest].copy(), lowest, highest)
+
+
+def _corners(rows: Array, target: Array) -> Array:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import lars_path
+
+    with warnings.catch_warnings():
+        # Where rounding stops the walk early, the corners found until then are right.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        _, _, coefs = lars_path(rows, target, method="lasso")
+    return np.asarray(coefs, dtype=np.float64)
 
 
 def _fewer_rows(X: Array, y: Array, *, intercept: bool) -> tuple[Array, Array]:

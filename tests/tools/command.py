@@ -1,0 +1,38 @@
+"""The command line, as a real process and in this one."""
+
+import os
+import subprocess
+import sys
+
+from click.testing import CliRunner, Result
+
+from dpscreen.cli.app import dpscreen as app
+
+MAIN = "import sys; sys.argv[0] = 'dpscreen'; from dpscreen.cli import main; main()"
+
+
+def command_line(*arguments: object, before: str = "") -> list[str]:
+    """Return what starts `dpscreen` in a new process; warnings are errors there."""
+    code = f"{before}\n{MAIN}"
+    return [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
+
+
+def dpscreen(
+    *arguments: object, cwd: object = None, before: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command as a real process; `before` is code that it starts with."""
+    return subprocess.run(
+        command_line(*arguments, before=before),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        cwd=cwd,
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"} | environment,
+        timeout=180,
+        check=False,
+    )
+
+
+def invoke(*arguments: object) -> Result:
+    """Run the command in this process, which is quicker."""
+    return CliRunner().invoke(app, [str(one) for one in arguments])

@@ -1,0 +1,24 @@
+"""A source of noise that says what the test wrote."""
+
+import numpy as np
+
+from dpscreen.privacy import Noise
+
+
+class Script(Noise):
+    """A source that gives the words it was told to give, one at a time or as a block."""
+
+    secure = False
+    description = "a stub"
+
+    def __init__(self, words=(), *, block=()):
+        super().__init__()
+        self.left = list(words)
+        self._block = np.asarray(block, dtype=np.uint64)
+
+    def words(self, count):
+        assert count == self._block.size, "these words were not written as a block"
+        return self._block
+
+    def word(self):
+        return self.left.pop(0)
