@@ -358,7 +358,7 @@ def test_the_model_is_printed_when_the_disk_is_full(place, monkeypatch):
     def full(*_arguments, **_settings):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("dpscreen.estimators._model_file._place", full)
+    monkeypatch.setattr("dpscreen.estimators._model_file.write_bytes", full)
     done = fit("-o", "model.json", "--ledger", "budget.db")
     assert done.exit_code == 1
     assert "was printed instead" in done.stderr
