@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import machine, report, side_by_side
 from dpscreen.privacy import NoisyMax, SecureNoise, SignedNoisyMax
-from dpscreen.regression.lattice import UNITS, LatticeDesign
+from dpscreen.rows.lattice import UNITS, LatticeDesign
 
 CLIP = 1.0
 UNIT = CLIP / UNITS

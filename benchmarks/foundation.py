@@ -11,10 +11,12 @@ import numpy as np
 from benchmarks import transcription
 from benchmarks.timing import machine, peak_bytes, report, side_by_side
 from dpscreen import DPFrankWolfe, RNMScreen
-from dpscreen.data import synthetic
-from dpscreen.estimators import _steps as steps
+from dpscreen.paper.data import synthetic
 from dpscreen.privacy import Accountant, Budget, SecureNoise
-from dpscreen.regression import GramDesign, frank_wolfe, zero_start
+from dpscreen.rows.design import GramDesign
+from dpscreen.solvers import frank_wolfe as steps
+from dpscreen.solvers import screening
+from dpscreen.solvers.frank_wolfe import frank_wolfe, zero_start
 
 TRANSCRIBED_STEPS = 40
 
@@ -130,7 +132,7 @@ def _steps_on(design: GramDesign, n_rows: int):
     accountant = Accountant(SecureNoise(), limit=None)
     setting = dict(radius=2.0, n_iter=300)
     choose = steps.published_choice(accountant, budget, n_rows=n_rows, **setting)
-    screen = steps.published_rnm(accountant, design, budget, **setting)
+    screen = screening.published_rnm(accountant, design, budget, **setting)
     start = zero_start(design.n_features)
     return lambda: frank_wolfe(design, start, choose=choose, screen=screen, **setting)
 

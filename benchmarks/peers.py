@@ -20,7 +20,7 @@ from sklearn.linear_model import LassoCV
 
 from benchmarks.private_lasso import REAL, Problem, real, simulated
 from dpscreen import DPFrankWolfe, PrivateLasso
-from dpscreen.estimators.peers import AdaSSP, NoisyIHT, PrivateGCD, PrivateSIS
+from dpscreen.models.peers import AdaSSP, NoisyIHT, PrivateGCD, PrivateSIS
 from dpscreen.privacy import ZCDP, Budget
 
 Array = NDArray[np.float64]

@@ -11,15 +11,14 @@ import warnings
 from pathlib import Path
 
 import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
 from benchmarks.private_lasso import Problem, lasso_r2, private_r2, raw, real
 from dpscreen import PrivateLasso
+
+matplotlib.use("Agg")
 
 PLACE = Path(__file__).parents[1] / "docs" / "images"
 COLOURS = ("#0b6e4f", "#c1440e", "#3a5a98", "#7b4fa3")

@@ -20,9 +20,9 @@ from sklearn.linear_model import LassoCV
 
 from benchmarks.timing import machine, report, side_by_side
 from dpscreen import PrivateLasso
-from dpscreen.data import STANDARDISED, Table, load, prepare, synthetic
-from dpscreen.estimators import _private_lasso as home
-from dpscreen.study.metrics import f1
+from dpscreen.models import private_lasso as home
+from dpscreen.paper.data import STANDARDISED, DatasetTable, load, prepare, synthetic
+from dpscreen.paper.metrics import f1
 
 Array = NDArray[np.float64]
 PREPARED = {"feature_bounds": (-1.0, 1.0), "target_bounds": (-5.0, 5.0)}
@@ -161,7 +161,7 @@ def unseen() -> Iterator[Problem]:
     """Yield problems that no constant was tuned on."""
     X, y = load_diabetes(return_X_y=True, scaled=False)
     names = tuple(f"x{j}" for j in range(X.shape[1]))
-    ready = prepare(Table("diabetes", X, y, names, "y"), STANDARDISED)
+    ready = prepare(DatasetTable("diabetes", X, y, names, "y"), STANDARDISED)
     yield Problem("diabetes", ready.X, ready.y, dict(PREPARED))
     yield replace(real("residential", target="sales"), name="residential, sales")
     yield replace(real("residential", target="cost"), name="residential, cost")
@@ -286,8 +286,8 @@ def speed() -> None:
 
 
 def _again(task: home.Task) -> home.Task:
-    accountant = home.Accountant(task.purse.accountant.noise, limit=task.purse.limit)
-    return replace(task, purse=replace(task.purse, accountant=accountant))
+    accountant = home.Accountant(task.spending.accountant.noise, limit=task.spending.limit)
+    return replace(task, spending=replace(task.spending, accountant=accountant))
 
 
 def main(trials: int = 20) -> None:

@@ -128,8 +128,8 @@ def _alone(work: str, *args: object) -> dict[str, float]:
 
 
 def _bare(path: str, schema: str) -> float:
-    from dpscreen.data.schema import load_schema
-    from dpscreen.data.tables import stream_rows
+    from dpscreen.tables.reading import stream_rows
+    from dpscreen.tables.schema import load_schema
 
     known = load_schema(schema)
     began = time.perf_counter()

@@ -16,11 +16,11 @@ import scipy.sparse as sp
 
 from benchmarks.timing import growth, machine, peak_bytes, report, side_by_side
 from dpscreen.privacy import ZCDP, Accountant, NoisyMax, SecureNoise, SignedNoisyMax
-from dpscreen.regression import Vertex, frank_wolfe, zero_start
-from dpscreen.regression import _sparse_kernels as kernels
-from dpscreen.regression.lattice import UNITS, ExactPoint
-from dpscreen.regression.sparse import SparseLatticeDesign, SparsePoint
-from dpscreen.regression.stagewise import decaying_grains, grain_size, stagewise
+from dpscreen.rows import sparse_kernels as kernels
+from dpscreen.rows.lattice import UNITS, ExactPoint
+from dpscreen.rows.sparse_lattice import SparseLatticeDesign, SparsePoint
+from dpscreen.solvers.frank_wolfe import Vertex, frank_wolfe, zero_start
+from dpscreen.solvers.stagewise import decaying_grains, grain_size, stagewise
 
 CLIP, RHO = 1.0, 0.77
 UNIFORM, POWER_LAW = 1, 3

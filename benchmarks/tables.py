@@ -24,8 +24,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from benchmarks.timing import machine, report
-from dpscreen.data.schema import TableSchema
-from dpscreen.data.tables import read_rows, stream_rows
+from dpscreen.tables.reading import read_rows, stream_rows
+from dpscreen.tables.schema import TableSchema
 
 ROWS = 10_000_000
 N_FEATURES = 20

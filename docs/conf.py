@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import dpscreen
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
-
-import dpscreen  # noqa: E402
 
 project = "dpscreen"
 release = version = dpscreen.__version__

@@ -92,18 +92,18 @@ def fake_house(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "import dpscreen.estimators",
-        "import numpy, dpscreen.estimators._steps as steps",
-        "from dpscreen.estimators import DPFrankWolfe",
+        "import dpscreen.models",
+        "import numpy, dpscreen.solvers.frank_wolfe as steps",
+        "from dpscreen.models import DPFrankWolfe",
         "from dpscreen import estimators",
         "from dpscreen import DPFrankWolfe",
         "import dpscreen",
         "from ..estimators import DPFrankWolfe",
         "from .. import estimators",
-        "def late():\n    from dpscreen.estimators import DPFrankWolfe",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import dpscreen.estimators",
-        "from importlib import import_module\nimport_module('dpscreen.estimators')",
-        "import importlib\nimportlib.import_module('dpscreen.estimators')",
+        "def late():\n    from dpscreen.models import DPFrankWolfe",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import dpscreen.models",
+        "from importlib import import_module\nimport_module('dpscreen.models')",
+        "import importlib\nimportlib.import_module('dpscreen.models')",
     ],
 )
 def test_checker_sees_a_wrong_arrow_in_every_form(fake_house, text):
@@ -119,7 +119,7 @@ def test_checker_keeps_privacy_and_regression_apart(fake_house, importer, import
 
 def test_checker_sees_a_wrong_arrow_from_a_subpackage(fake_house):
     files = {"data/deep/a.py": "from ...study import metrics\nfrom ..columns import schema"}
-    assert fake_house(files) == ["data/deep/a.py:1: data imports dpscreen.study.metrics"]
+    assert fake_house(files) == ["data/deep/a.py:1: data imports dpscreen.paper.metrics"]
 
 
 def test_checker_wants_every_module_in_a_package_of_the_house(fake_house):

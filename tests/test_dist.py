@@ -46,7 +46,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(built):
         if "__pycache__" not in path.parts and not path.name.startswith(".")
     }
     assert held == expected
-    assert {"dpscreen/py.typed", "dpscreen/estimators/model.schema.json"} <= held
+    assert {"dpscreen/py.typed", "dpscreen/models/model.schema.json"} <= held
     assert {Path(name).suffix for name in held} >= {".html", ".css", ".json"}
 
 
@@ -74,7 +74,7 @@ def test_the_wheel_works_in_an_empty_environment(built, tmp_path):
         "X = np.random.default_rng(0).uniform(size=(900, 3)); y = X[:, 0]\n"
         "model = PrivateLasso(epsilon=2, delta=1e-6, feature_bounds=(0, 1), target_bounds=(0, 1))\n"
         "model.fit(X, y).save('model.json'); print(load('model.json').summary())\n"
-        "from dpscreen.report.model_page import write_model_page\n"
+        "from dpscreen.models.page import write_model_page\n"
         "from pathlib import Path; write_model_page(load('model.json'), Path('page.html'))\n"
     )
     assert "noise p" in run(binaries / "python", "-c", page, cwd=tmp_path)

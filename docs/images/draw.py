@@ -14,15 +14,14 @@ import warnings
 from pathlib import Path
 
 import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from sklearn.linear_model import LassoCV
 
 from dpscreen import PrivateLasso
+
+matplotlib.use("Agg")
 
 HERE = Path(__file__).parent
 GREEN, RED, GREY = "#0b6e4f", "#c1440e", "#8a939e"

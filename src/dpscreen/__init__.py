@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ADPScreen": "dpscreen.estimators",
-    "DPFrankWolfe": "dpscreen.estimators",
-    "FrankWolfeLasso": "dpscreen.estimators",
-    "LoadedModel": "dpscreen.estimators",
-    "ModelFileProblem": "dpscreen.estimators",
-    "PrivateLasso": "dpscreen.estimators",
-    "RNMScreen": "dpscreen.estimators",
-    "load": "dpscreen.estimators",
+    "ADPScreen": "dpscreen.models",
+    "DPFrankWolfe": "dpscreen.models",
+    "FrankWolfeLasso": "dpscreen.models",
+    "LoadedModel": "dpscreen.models",
+    "ModelFileProblem": "dpscreen.models",
+    "PrivateLasso": "dpscreen.models",
+    "RNMScreen": "dpscreen.models",
+    "load": "dpscreen.models",
     "BudgetRefused": "dpscreen.privacy.ledger",
     "PrivacyLedger": "dpscreen.privacy.ledger",
-    "PublishedCalibrationWarning": "dpscreen.privacy.notices",
-    "SeededNoiseWarning": "dpscreen.privacy.notices",
-    "WeakDeltaWarning": "dpscreen.privacy.notices",
-    "scan": "dpscreen.data.scan",
-    "plan": "dpscreen.report.plan",
-    "plan_for": "dpscreen.report.plan",
-    "write_model_page": "dpscreen.report.model_page",
+    "PublishedCalibrationWarning": "dpscreen.privacy.statement",
+    "SeededNoiseWarning": "dpscreen.privacy.statement",
+    "WeakDeltaWarning": "dpscreen.privacy.statement",
+    "scan": "dpscreen.tables.scan",
+    "plan": "dpscreen.planning.plan",
+    "plan_for": "dpscreen.planning.plan",
+    "write_model_page": "dpscreen.models.page",
 }
 __all__ = [
     "ADPScreen",
@@ -50,8 +50,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from dpscreen.data.scan import scan
-    from dpscreen.estimators import (
+    from dpscreen.models import (
         ADPScreen,
         DPFrankWolfe,
         FrankWolfeLasso,
@@ -61,14 +60,15 @@ if TYPE_CHECKING:
         RNMScreen,
         load,
     )
+    from dpscreen.models.page import write_model_page
+    from dpscreen.planning.plan import plan, plan_for
     from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger
-    from dpscreen.privacy.notices import (
+    from dpscreen.privacy.statement import (
         PublishedCalibrationWarning,
         SeededNoiseWarning,
         WeakDeltaWarning,
     )
-    from dpscreen.report.model_page import write_model_page
-    from dpscreen.report.plan import plan, plan_for
+    from dpscreen.tables.scan import scan
 
 
 def __getattr__(name: str) -> Any:

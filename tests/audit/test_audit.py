@@ -10,16 +10,13 @@ import pytest
 from scipy import stats
 
 from dpscreen.audit import all_cases, audit, audit_case
-from dpscreen.audit.batches import (
-    GramRuns,
-    LatticeRuns,
-    exact_choices,
-    laplace_choices,
-)
+from dpscreen.audit.batches import GramRuns, LatticeRuns, exact_choices, laplace_choices
 from dpscreen.audit.cases import FITTED, ProvenFrankWolfe
-from dpscreen.estimators import _steps as steps
 from dpscreen.privacy import ZCDP, Accountant, Budget, LaplaceNoisyMax, NoisyMax, SeededNoise
-from dpscreen.regression import GramDesign, LatticeDesign, frank_wolfe, zero_start
+from dpscreen.rows.design import GramDesign
+from dpscreen.rows.lattice import LatticeDesign
+from dpscreen.solvers import frank_wolfe as steps
+from dpscreen.solvers.frank_wolfe import frank_wolfe, zero_start
 from tools.command import dpscreen
 
 # Runs that are enough for each verdict; make study runs all of them in full.

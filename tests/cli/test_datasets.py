@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from dpscreen.data.csvfile import read_csv
+from dpscreen.paper.data.store import read_csv
 from tools.command import dpscreen
 
 

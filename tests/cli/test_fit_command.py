@@ -12,16 +12,16 @@ from click.shell_completion import ShellComplete
 import dpscreen
 from dpscreen.cli import fit as fit_module
 from dpscreen.cli.app import dpscreen as dpscreen_group
-from dpscreen.data.schema import load_schema
-from dpscreen.data.tables import read_rows
 from dpscreen.privacy.ledger import PrivacyLedger
+from dpscreen.tables.reading import read_rows
+from dpscreen.tables.schema import load_schema
 from tools.command import dpscreen as run
 from tools.command import invoke
 
 QUICK = """
-from dpscreen.report import model_page, plan
-from dpscreen.study import what_if
-model_page.SECONDS = plan.SECONDS = what_if.SECONDS = 0.1  # of simulations, which need not be good
+from dpscreen.models import page
+from dpscreen.planning import plan, what_if
+page.SECONDS = plan.SECONDS = what_if.SECONDS = 0.1  # of simulations, which need not be good
 """
 BUDGET = ("--epsilon", 1, "--delta", "1e-6")
 SECRET = "731.4159"
@@ -346,7 +346,7 @@ def test_the_model_is_safe_when_the_page_fails(place, monkeypatch):
     def broken(*_arguments, **_settings):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("dpscreen.report.model_page.write_model_page", broken)
+    monkeypatch.setattr("dpscreen.models.page.write_model_page", broken)
     done = fit("-o", "model.json", "--report", "report.html")
     assert done.exit_code == 1
     assert "The model is in model.json, but the page could not be written" in done.stderr
@@ -358,7 +358,7 @@ def test_the_model_is_printed_when_the_disk_is_full(place, monkeypatch):
     def full(*_arguments, **_settings):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("dpscreen.estimators._model_file.write_bytes", full)
+    monkeypatch.setattr("dpscreen.models.file.write_bytes", full)
     done = fit("-o", "model.json", "--ledger", "budget.db")
     assert done.exit_code == 1
     assert "was printed instead" in done.stderr
@@ -373,7 +373,7 @@ def test_a_fit_that_breaks_says_so_and_repeats_nothing(place, monkeypatch, kind)
         ledger.reserve(PrivacyLedger("budget.db").total / 2, purpose="PrivateLasso")
         raise kind(f"cell {SECRET}")
 
-    monkeypatch.setattr("dpscreen.estimators.PrivateLasso.fit", breaks)
+    monkeypatch.setattr("dpscreen.models.PrivateLasso.fit", breaks)
     done = fit("-o", "model.json", "--ledger", "budget.db")
     assert done.exit_code == 1
     assert f"The fit failed ({kind.__name__})" in done.stderr

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import dpscreen
-from dpscreen.data.schema import TableSchema
+from dpscreen.tables.schema import TableSchema
 from tools.command import dpscreen as run
 from tools.command import invoke
 

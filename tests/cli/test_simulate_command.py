@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpscreen.data import dummy as dummies
-from dpscreen.data.dummy import csv_parts, simulate_table, write_parquet
-from dpscreen.data.schema import TableSchema, load_schema
-from dpscreen.data.tables import read_rows
+from dpscreen.tables import dummy as dummies
+from dpscreen.tables.dummy import csv_parts, simulate_table, write_parquet
+from dpscreen.tables.reading import read_rows
+from dpscreen.tables.schema import TableSchema, load_schema
 from tools.command import dpscreen
 
 SCHEMA = {

@@ -29,8 +29,8 @@ from dpscreen import (
     plan_for,
     scan,
 )
-from dpscreen.cli import main  # what pyproject.toml installs as `dpscreen`
-from dpscreen.estimators.peers import AdaSSP, NoisyIHT, PrivateGCD, PrivateSIS
+from dpscreen.cli import main
+from dpscreen.models.peers import AdaSSP, NoisyIHT, PrivateGCD, PrivateSIS
 
 Case = Callable[[Path], dict]
 

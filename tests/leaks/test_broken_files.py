@@ -22,10 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 from dpscreen import DPFrankWolfe, PrivacyLedger
 from dpscreen.audit import AuditFileProblem, load_findings, save_findings
 from dpscreen.audit.audit import Finding
+from dpscreen.paper.results import ResultStore, StudyError, TrialRow, from_line, to_line
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.privacy.accountant import BudgetExceeded
-from dpscreen.privacy.ledger import LedgerProblem
-from dpscreen.study.results import ResultStore, StudyError, TrialRow, from_line, to_line
+from dpscreen.privacy.ledger.file import LedgerProblem
 
 pytestmark = [pytest.mark.filterwarnings(one) for one in IGNORED]
 many = settings(max_examples=40, suppress_health_check=list(HealthCheck))

@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from listening import listening
 
-from dpscreen.data.errors import DataError
-from dpscreen.data.schema import TableSchema, load_schema
-from dpscreen.data.tables import read_features, read_rows, stream_rows
+from dpscreen.tables.problem import DataError
+from dpscreen.tables.reading import read_features, read_rows, stream_rows
+from dpscreen.tables.schema import TableSchema, load_schema
 from tools.command import dpscreen
 
 WORD, NUMBER = "Zebedee-8675309", 8675309.25

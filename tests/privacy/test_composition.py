@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpscreen.privacy import ZCDP, Budget, NoisyMax, composition
+from dpscreen.privacy import ZCDP, Budget, NoisyMax
+from dpscreen.privacy.budget import advanced_share, advanced_share_approximate, gaussian_sigma
 
 budgets = st.builds(Budget, st.floats(1e-3, 50), st.floats(1e-12, 0.5))
 counts = st.integers(1, 10_000)
@@ -15,12 +16,12 @@ counts = st.integers(1, 10_000)
 @given(budgets, counts)
 def test_algorithm_2_line_2(budget, count):
     share = budget.epsilon / sqrt(8 * count * log(1 / budget.delta))
-    assert composition.advanced_share(budget, count=count) == pytest.approx(share, rel=1e-12)
+    assert advanced_share(budget, count=count) == pytest.approx(share, rel=1e-12)
 
 
 @given(budgets, counts)
 def test_algorithm_1_lines_3_and_4(budget, count):
-    step = composition.advanced_share_approximate(budget, count=count)
+    step = advanced_share_approximate(budget, count=count)
     delta = budget.delta / (count + 1)
     assert step.delta == pytest.approx(delta, rel=1e-12)
     epsilon = budget.epsilon / (2 * sqrt(2 * count * log(1 / delta)))
@@ -41,7 +42,7 @@ def appendix_b(step, *, count, slack):
 def test_algorithm_1_spends_no_more_than_it_has(epsilon, delta, count):
     # The shares of lines 3 and 4 are enough for the theorem of Appendix B at these ε.
     budget = Budget(epsilon, delta)
-    step = composition.advanced_share_approximate(budget, count=count)
+    step = advanced_share_approximate(budget, count=count)
     total = appendix_b(step, count=count, slack=step.delta)
     assert total.delta == pytest.approx(delta, rel=1e-9)
     assert total.epsilon <= epsilon
@@ -49,14 +50,14 @@ def test_algorithm_1_spends_no_more_than_it_has(epsilon, delta, count):
 
 def test_algorithm_1_line_5():
     step = Budget(0.3, 1e-5)
-    sigma = composition.gaussian_sigma(step, sensitivity=7.0)
+    sigma = gaussian_sigma(step, sensitivity=7.0)
     assert sigma**2 == pytest.approx(2 * 7.0**2 * log(1.25 / 1e-5) / 0.3**2)
 
 
 def test_what_zcdp_buys_over_the_papers_formula():
     # Lemma 5: T = 1000 steps at (4.9, 1/4000). ε₀ of a selection is its range over its scale, 2Δ/β.
     budget, count = Budget(4.9, 1 / 4000), 1000
-    published = composition.advanced_share(budget, count=count)
+    published = advanced_share(budget, count=count)
     selection = NoisyMax.of_cost(ZCDP.within(budget) / count, sensitivity=1.0)
     assert published == pytest.approx(0.0190, abs=5e-5)
     assert 2 / selection.scale == pytest.approx(0.0760, abs=5e-5)

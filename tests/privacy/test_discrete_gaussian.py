@@ -17,8 +17,8 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from dpscreen.privacy import SeededNoise
-from dpscreen.privacy import discrete_gaussian as module
-from dpscreen.privacy.discrete_gaussian import discrete_gaussian
+from dpscreen.privacy import sampling as module
+from dpscreen.privacy.sampling import discrete_gaussian
 from tools.laws import chi_square
 from tools.noise import Script
 

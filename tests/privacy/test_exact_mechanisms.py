@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpscreen.privacy import ZCDP, DiscreteGaussian, Noise, NoisyMax, SeededNoise, mechanisms
-from dpscreen.privacy.discrete_gaussian import LEAST_VARIANCE, MOST_VARIANCE
+from dpscreen.privacy.sampling import LEAST_VARIANCE, MOST_VARIANCE
 from tools.laws import chi_square
 
 ALARM = 1e-6

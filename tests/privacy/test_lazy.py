@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpscreen.privacy import SeededNoise, lazy
-from dpscreen.privacy.lazy import below_exponential, exponential_enclosure
+from dpscreen.privacy import SeededNoise, sampling
+from dpscreen.privacy.sampling import below_exponential, exponential_enclosure
 from tools.noise import Script
 
 ALARM = 1e-6
@@ -114,7 +114,7 @@ def test_precision_grows_with_the_digits(monkeypatch):
         asked.append(precision)
         return exponential_enclosure(x, precision)
 
-    monkeypatch.setattr(lazy, "exponential_enclosure", spy)
+    monkeypatch.setattr(sampling, "exponential_enclosure", spy)
     x, n_words = Fraction(2, 3), 3
     digits = leading_digits(x, 52 + 64 * n_words)
     words = [digits >> 64 * i & 2**64 - 1 for i in reversed(range(n_words))]

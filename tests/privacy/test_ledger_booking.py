@@ -18,14 +18,15 @@ from hypothesis import strategies as st
 from dpscreen import __version__
 from dpscreen.privacy import ZCDP, Budget, BudgetExceeded
 from dpscreen.privacy import ledger as ledgers
-from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, Reservation, WrongUnit
-from dpscreen.privacy.ledger_export import affordable_epsilon, as_csv, as_json, document
-from dpscreen.privacy.ledger_records import (
+from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, WrongUnit
+from dpscreen.privacy.ledger.export import affordable_epsilon, as_csv, as_json, document
+from dpscreen.privacy.ledger.records import (
     FINEST_UNIT,
     LONGEST_SUM,
     Account,
     Chain,
     Damaged,
+    Reservation,
     bookable,
     one_line,
 )

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpscreen.privacy import ZCDP
-from dpscreen.privacy.ledger import LedgerBusy, LedgerProblem, PrivacyLedger, Reservation
-from dpscreen.privacy.ledger_file import SCHEMA, Content
+from dpscreen.privacy.ledger import PrivacyLedger
+from dpscreen.privacy.ledger.file import SCHEMA, Content, LedgerBusy, LedgerProblem
+from dpscreen.privacy.ledger.records import Reservation
 
 
 def make(path, reservations=3):

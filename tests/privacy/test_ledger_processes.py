@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
+from dpscreen.privacy.ledger import PrivacyLedger
+from dpscreen.privacy.ledger.file import LedgerProblem
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fork, kill -9 and limits as POSIX has")
 

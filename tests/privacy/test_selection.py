@@ -15,8 +15,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpscreen.privacy import NoisyMax, SeededNoise, _kernels, selection
-from dpscreen.privacy.selection import certain_weight, exponential_mechanism, weight_bits
+from dpscreen.privacy import NoisyMax, SeededNoise, kernels, sampling
+from dpscreen.privacy.sampling import certain_weight, exponential_mechanism, weight_bits
 from tools.laws import chi_square, joined
 from tools.noise import Script
 
@@ -72,10 +72,10 @@ def bounds_of(scores, scale, n_bits=None):
     scores = np.asarray(scores, dtype=np.int64)
     n_bits = weight_bits(scores.size) if n_bits is None else n_bits
     bounds = np.empty((1, scores.size), dtype=np.int64)
-    blocks = np.empty(-(-scores.size // _kernels.BLOCK), dtype=np.int64)
-    rate = _kernels.LOG2_E / float(scale)
-    total = _kernels.block_sums(scores, int(scores.max()), rate, n_bits, blocks)
-    _kernels.upper_weights(scores[None], rate, n_bits, bounds)
+    blocks = np.empty(-(-scores.size // kernels.BLOCK), dtype=np.int64)
+    rate = kernels.LOG2_E / float(scale)
+    total = kernels.block_sums(scores, int(scores.max()), rate, n_bits, blocks)
+    kernels.upper_weights(scores[None], rate, n_bits, bounds)
     assert bounds.sum() == total
     return bounds[0], blocks, int(total), n_bits
 
@@ -244,7 +244,7 @@ def test_weights_next_to_powers_of_two_lie_within_their_bounds(power, offset, di
 def test_the_polynomial_is_within_2_to_minus_28_of_2_to_the_f():
     # On a grid of step h a function with |e''| ≤ M is off its linear interpolant by ≤ h²M/8; M
     # itself is bounded by the grid and |e'''|, for which the coefficients give a crude bound.
-    coefficients = [mpmath.mpf(getattr(_kernels, f"_C{i}")) for i in range(7)]
+    coefficients = [mpmath.mpf(getattr(kernels, f"_C{i}")) for i in range(7)]
     step = mpmath.mpf(2) ** -9
     with mpmath.workdps(50):
         log2 = mpmath.log(2)
@@ -265,7 +265,7 @@ def test_the_polynomial_is_within_2_to_minus_28_of_2_to_the_f():
 def test_the_constant_log2_e_is_correctly_rounded():
     # It is computed by the platform's log2, and the analysis allows an error of one part in 2^52.
     with mpmath.workdps(40):
-        assert abs(_kernels.LOG2_E * mpmath.log(2) - 1) <= mpmath.mpf(2) ** -52
+        assert abs(kernels.LOG2_E * mpmath.log(2) - 1) <= mpmath.mpf(2) ** -52
 
 
 # --- every number falls to one candidate -----------------------------------------------------
@@ -276,11 +276,11 @@ def test_numbers_at_the_edges_of_shares_and_blocks(size):
     scores, scale = RNG.integers(-400, 400, size), Fraction(10)
     bounds, blocks, _, n_bits = bounds_of(scores, scale)
     ends = np.cumsum(bounds)
-    fixed = scores, int(scores.max()), _kernels.LOG2_E / float(scale), n_bits, blocks
+    fixed = scores, int(scores.max()), kernels.LOG2_E / float(scale), n_bits, blocks
     for index in {0, 1, 510, 511, 512, 513, 1023, 1024, size - 2, size - 1} & set(range(size)):
         first, last = int(ends[index] - bounds[index]), int(ends[index]) - 1
-        assert _kernels.locate(*fixed, first) == (index, 0, bounds[index])
-        assert _kernels.locate(*fixed, last) == (index, bounds[index] - 1, bounds[index])
+        assert kernels.locate(*fixed, first) == (index, 0, bounds[index])
+        assert kernels.locate(*fixed, last) == (index, bounds[index] - 1, bounds[index])
 
 
 def test_a_number_beyond_the_total_is_refused():
@@ -288,14 +288,14 @@ def test_a_number_beyond_the_total_is_refused():
     _, blocks, total, n_bits = bounds_of(scores, Fraction(2))
     blocks = np.append(blocks, 10)  # a block that no candidate fills
     with pytest.raises(ValueError, match="add up"):
-        _kernels.locate(scores, 5, _kernels.LOG2_E / 2, n_bits, blocks, total)
+        kernels.locate(scores, 5, kernels.LOG2_E / 2, n_bits, blocks, total)
 
 
 # --- the rare exact path ---------------------------------------------------------------------
 
 
 def test_the_exact_path_alone_gives_the_same_law(monkeypatch):
-    monkeypatch.setattr(selection, "certain_weight", lambda _: -1)
+    monkeypatch.setattr(sampling, "certain_weight", lambda _: -1)
     for name in ("five", "five, negative, a scale below one"):
         scores, scale = SHAPES[name]
         counts = counts_of(scores, scale, draws=6_000, seed=f"exact {name}")
@@ -306,7 +306,7 @@ def test_the_exact_path_alone_gives_the_same_law(monkeypatch):
 @pytest.mark.parametrize("n_bits", [0, 1, 3])
 def test_loose_bounds_cost_time_and_not_exactness(monkeypatch, n_bits):
     # With B this small most proposals are refused and none is accepted without the exact path.
-    monkeypatch.setattr(selection, "weight_bits", lambda _: n_bits)
+    monkeypatch.setattr(sampling, "weight_bits", lambda _: n_bits)
     scores, scale = SHAPES["five"]
     counts = counts_of(scores, scale, draws=5_000, seed=f"loose {n_bits}")
     assert chi_square(counts, softmax(scores, scale)) > ALARM
@@ -315,8 +315,8 @@ def test_loose_bounds_cost_time_and_not_exactness(monkeypatch, n_bits):
 
 def test_a_wrong_certain_weight_would_be_seen(monkeypatch):
     # The power of the two tests above: with loose bounds, accepting H itself is another law.
-    monkeypatch.setattr(selection, "weight_bits", lambda _: 1)
-    monkeypatch.setattr(selection, "certain_weight", lambda bound: bound)
+    monkeypatch.setattr(sampling, "weight_bits", lambda _: 1)
+    monkeypatch.setattr(sampling, "certain_weight", lambda bound: bound)
     scores, scale = SHAPES["five"]
     counts = counts_of(scores, scale, draws=5_000, seed="wrong")
     assert chi_square(counts, softmax(scores, scale)) < ALARM

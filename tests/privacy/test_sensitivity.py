@@ -14,14 +14,10 @@ import numpy as np
 import pytest
 
 from dpscreen.privacy import sensitivity
-from dpscreen.regression import (
-    DenseDesign,
-    RelaxedRule,
-    published_scores,
-    safe_scores,
-    vertex_scores,
-    wolfe_gap,
-)
+from dpscreen.rows.design import DenseDesign
+from dpscreen.rows.lattice import RelaxedRule
+from dpscreen.solvers.frank_wolfe import vertex_scores, wolfe_gap
+from dpscreen.solvers.screening import published_scores, safe_scores
 
 ROUNDING = 1 + 1e-9
 

@@ -15,13 +15,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpscreen.privacy import ZCDP, NoisyMax, SeededNoise, SignedNoisyMax, signed_selection
-from dpscreen.privacy.selection import certain_weight, weight_bits
-from dpscreen.privacy.signed_selection import (
+from dpscreen.privacy import ZCDP, NoisyMax, SeededNoise, SignedNoisyMax, sampling
+from dpscreen.privacy.sampling import (
     MOST_SCORE,
     ArrayScores,
     SignedSampler,
+    certain_weight,
     class_shift,
+    weight_bits,
 )
 from tools.laws import chi_square
 from tools.noise import Script
@@ -104,7 +105,7 @@ def test_the_law_is_the_softmax_of_plus_and_minus(name):
 
 
 def test_the_exact_path_alone_gives_the_same_law(monkeypatch):
-    monkeypatch.setattr(signed_selection, "certain_weight", lambda _: -1)
+    monkeypatch.setattr(sampling, "certain_weight", lambda _: -1)
     values, scale = SHAPES["five"]
     counts = counts_of(values, scale, draws=3_000, seed="exact")
     assert chi_square(counts, softmax(values, scale)) > ALARM
@@ -113,7 +114,7 @@ def test_the_exact_path_alone_gives_the_same_law(monkeypatch):
 
 @pytest.mark.parametrize("n_bits", [0, 1, 3])
 def test_loose_bounds_cost_time_and_not_exactness(monkeypatch, n_bits):
-    monkeypatch.setattr(signed_selection, "weight_bits", lambda _: n_bits)
+    monkeypatch.setattr(sampling, "weight_bits", lambda _: n_bits)
     values, scale = SHAPES["five"]
     counts = counts_of(values, scale, draws=3_000, seed=f"loose {n_bits}")
     assert chi_square(counts, softmax(values, scale)) > ALARM
@@ -131,8 +132,8 @@ def test_a_wrong_acceptance_would_be_seen(monkeypatch):
 def test_classes_too_deep_to_matter_keep_their_own_small_chance(monkeypatch):
     # Where weights are one unit at most and few classes are told apart, the deep have a share that
     # is seen: they are proposed, and refused in proportion.
-    monkeypatch.setattr(signed_selection, "_HOPELESS", 0.5)
-    monkeypatch.setattr(signed_selection, "weight_bits", lambda _: 0)
+    monkeypatch.setattr(sampling, "_HOPELESS", 0.5)
+    monkeypatch.setattr(sampling, "weight_bits", lambda _: 0)
     values, scale = [40, 20, -10, 5, 0], Fraction(20)
     assert SignedSampler(scale).depth < 40 >> class_shift(scale)
     counts = counts_of(values, scale, draws=2_500, seed="deep")
@@ -203,7 +204,7 @@ def test_the_bound_of_a_class_is_at_least_the_weight_of_its_members(values, scal
         for side in (1, -1):
             score = side * abs(value)
             bound = class_bound(sampler, bounds, top=top, value=value, side=side)
-            own = signed_selection._kernels().own_bound(edge, score, sampler.rate, bounds.n_bits)
+            own = sampling._kernels().own_bound(edge, score, sampler.rate, bounds.n_bits)
             weight = true_weight(edge - score, scale, bounds.n_bits)
             assert score <= edge < 2**63
             assert bound >= weight

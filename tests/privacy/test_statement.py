@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpscreen import __version__
+from dpscreen._core.words import percent_at_most, rounded_up
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -23,7 +24,6 @@ from dpscreen.privacy import (
     SeededNoise,
     ThresholdedNoisyMin,
 )
-from dpscreen.privacy.rounding import percent_at_most, rounded_up
 from dpscreen.privacy.statement import DISCLOSED, IN_HALVES
 from dpscreen.privacy.unit import ROW, Unit
 

@@ -1,1 +1,1 @@
-"""What every room needs: array types, files, words, and compiled loops. Knows no other room."""
+"""What every room needs: array types, files, words, pictures, compiled loops."""

@@ -9,9 +9,15 @@ false. Proven methods must survive it; the published calibration does not.
 ['claim refuted']
 """
 
-from dpscreen.audit.audit import Finding, audit, audit_case
+from dpscreen.audit.audit import (
+    AuditFileProblem,
+    Finding,
+    audit,
+    audit_case,
+    load_findings,
+    save_findings,
+)
 from dpscreen.audit.cases import Case, all_cases
-from dpscreen.audit.store import AuditFileProblem, load_findings, save_findings
 
 __all__ = [
     "AuditFileProblem",

@@ -12,9 +12,9 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import LaplaceNoisyMax, Noise, NoisyMax, SignedNoisyMax
-from dpscreen.privacy.lazy import below_exponential
-from dpscreen.privacy.selection import exponential_mechanism, weight_bits
-from dpscreen.regression.lattice import LEVELS, on_lattice
+from dpscreen.privacy.sampling import below_exponential, exponential_mechanism, weight_bits
+from dpscreen.rows.lattice import on_lattice
+from dpscreen.rows.sums import LEVELS
 
 
 class LatticeRuns:
@@ -81,7 +81,7 @@ def exact_choices(mechanism: NoisyMax | SignedNoisyMax, scores: Integers, noise:
 
     One word a row makes the proposal of `exponential_mechanism`, whose three steps these are.
     """
-    from dpscreen.privacy import _kernels as kernels
+    from dpscreen.privacy import kernels
 
     scale, n_bits = mechanism.scale_in_units, weight_bits(scores.shape[1])
     bounds = np.empty_like(scores)

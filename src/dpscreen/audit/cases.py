@@ -15,8 +15,7 @@ import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
 from dpscreen.audit.batches import GramRuns, LatticeRuns, exact_choices, laplace_choices
-from dpscreen.estimators import PrivateLasso
-from dpscreen.estimators import _steps as steps
+from dpscreen.models import PrivateLasso
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -28,14 +27,11 @@ from dpscreen.privacy import (
     SeededNoiseWarning,
     WeakDeltaWarning,
 )
-from dpscreen.regression import (
-    DenseDesign,
-    LatticeDesign,
-    LatticePoint,
-    RelaxedRule,
-    vertex_scores,
-)
-from dpscreen.regression.frank_wolfe import Screen
+from dpscreen.rows.design import DenseDesign
+from dpscreen.rows.lattice import LatticeDesign, LatticePoint, RelaxedRule
+from dpscreen.solvers import frank_wolfe as steps
+from dpscreen.solvers.frank_wolfe import Screen, vertex_scores
+from dpscreen.solvers.screening import proven_adp, proven_rnm, published_rnm
 
 Sample = Callable[[bool, int, Noise], Array]
 """Runs on the data set without or with the row, and returns a row of released numbers a run."""
@@ -153,9 +149,9 @@ class ProvenScreening:
         self, accountant: Accountant, design: LatticeDesign, cost: ZCDP, rule: RelaxedRule
     ) -> Screen[LatticePoint]:
         if not self.gaussian:
-            return steps.proven_rnm(accountant, design, cost, rule=rule)
+            return proven_rnm(accountant, design, cost, rule=rule)
         always = frozenset(range(1, STEPS + 1))
-        return steps.proven_adp(accountant, design, cost, rule=rule, at=always)
+        return proven_adp(accountant, design, cost, rule=rule, at=always)
 
 
 @dataclass(frozen=True)
@@ -250,7 +246,7 @@ class PublishedScreening:
         design = DenseDesign(np.ones((count, 1)), y)
         point = design.at(np.array([self.radius]))
         design.n_rows = self.n_rows  # 1/n is a constant of the algorithm, the same on both sides
-        screen = steps.published_rnm(
+        screen = published_rnm(
             Accountant(noise, limit=None), design, self.claim, radius=self.radius, n_iter=1
         )
         return np.array([[float(len(list(screen(point, 1))))] for _ in range(runs)])

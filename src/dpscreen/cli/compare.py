@@ -14,7 +14,7 @@ from rich.table import Table
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
-    from dpscreen.study.side_by_side import Contest, Outcome
+    from dpscreen.planning.contest import Contest, ContestOutcome
 
 NAMES = ("private-lasso", "dp-fw", "rnm-screen", "lasso")
 MOST_FITS = 60
@@ -130,7 +130,7 @@ def _shape(features: int | None, schema_file: Path | None) -> tuple[int, int]:
     if schema_file is None:
         assert features is not None
         return features, 1
-    from dpscreen.data.schema import SchemaProblem, load_schema
+    from dpscreen.tables.schema import SchemaProblem, load_schema
 
     try:
         schema = load_schema(schema_file)
@@ -152,8 +152,8 @@ def _contest(
     chosen = tuple(sorted(set(epsilons)))
     if len(chosen) * len(NAMES) > MOST_FITS:
         raise click.UsageError(f"Give at most {MOST_FITS // len(NAMES)} values of --epsilon.")
-    from dpscreen.report.plan import checked_sizes, setting_of
-    from dpscreen.study.side_by_side import Contest
+    from dpscreen.planning.contest import Contest
+    from dpscreen.planning.plan import checked_sizes, setting_of
 
     try:
         setting = setting_of(rows, shape[0], chosen[0], delta, n_effects=n_effects)
@@ -166,8 +166,8 @@ def _contest(
     return contest
 
 
-def _run(contest: Contest, repetitions: int | None, seed: str) -> tuple[Outcome, ...]:
-    from dpscreen.study.side_by_side import compete
+def _run(contest: Contest, repetitions: int | None, seed: str) -> tuple[ContestOutcome, ...]:
+    from dpscreen.planning.contest import compete
 
     with console.progress(console.messages()) as bar:
         task = bar.add_task("simulating", total=None)
@@ -187,8 +187,8 @@ def _title(contest: Contest) -> str:
     )
 
 
-def _draw(outcomes: Sequence[Outcome], title: str, plot: Path) -> None:
-    from dpscreen.report.side_by_side import draw
+def _draw(outcomes: Sequence[ContestOutcome], title: str, plot: Path) -> None:
+    from dpscreen.planning.contest import draw
 
     try:
         draw(outcomes, title, plot)
@@ -197,7 +197,7 @@ def _draw(outcomes: Sequence[Outcome], title: str, plot: Path) -> None:
     click.echo(f"Picture written to {plot}", err=True)
 
 
-def _as_dict(contest: Contest, outcomes: Sequence[Outcome]) -> dict[str, object]:
+def _as_dict(contest: Contest, outcomes: Sequence[ContestOutcome]) -> dict[str, object]:
     setting = contest.setting
     return {
         "n_rows": setting.n_rows,
@@ -210,7 +210,7 @@ def _as_dict(contest: Contest, outcomes: Sequence[Outcome]) -> dict[str, object]
     }
 
 
-def _show(outcomes: Sequence[Outcome], title: str) -> None:
+def _show(outcomes: Sequence[ContestOutcome], title: str) -> None:
     table = Table(title=title, title_style="bold")
     table.add_column("method")
     for name in ("epsilon", "power", "false features", "held-out R²", "best R²"):

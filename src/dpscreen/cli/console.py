@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import click
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from dpscreen._core.words import meant
+
+if TYPE_CHECKING:
+    from dpscreen.models import LoadedModel
 
 
 def output() -> Console:
@@ -41,3 +51,36 @@ def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 100
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+
+
+def wide_enough(console: Console, table: Table) -> Console:
+    """Return a console that shows the table without folding it; a terminal stays as it is."""
+    if console.is_terminal:
+        return console
+    needed = Measurement.get(console, console.options.update(width=1000), table).maximum
+    return Console(file=console.file, width=max(console.width, needed), highlight=False)
+
+
+HELP = {"help_option_names": ["-h", "--help"]}
+MODEL = click.argument("model", type=click.Path(path_type=Path))
+
+
+def loaded(path: Path) -> LoadedModel:
+    """Return the model in a file, or fail with exit code 1."""
+    from dpscreen.models import ModelFileProblem, load
+
+    try:
+        model = load(path)
+    except ModelFileProblem as problem:
+        raise click.ClickException(f"{problem}{_guess(path)}") from None
+    if not model.privacy_.holds:
+        click.echo("Warning: the privacy statement of this model does not hold.", err=True)
+    return model
+
+
+def _guess(path: Path) -> str:
+    """Name a file beside one that does not exist, if it may have been meant."""
+    if path.exists() or not path.absolute().parent.is_dir():
+        return ""
+    close = meant(path.name, [one.name for one in path.absolute().parent.glob("*.json")])
+    return f" Did you mean {path.with_name(close)}?" if close else ""

@@ -14,7 +14,7 @@ from dpscreen._core.words import did_you_mean
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
-    from dpscreen.data import Dataset
+    from dpscreen.paper.data import Dataset
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -35,7 +35,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_datasets(as_json: bool) -> None:
     """Show every data set: rows, features, and where it is or how to get it."""
-    from dpscreen.data import CATALOGUE, available
+    from dpscreen.paper.data import CATALOGUE, available
 
     here = available()
     if as_json:
@@ -63,7 +63,7 @@ def fetch(names: tuple[str, ...], base_url: str | None) -> None:
 @command.command(context_settings=SETTINGS)
 def path() -> None:
     """Print the directories that are searched, in order, one a line."""
-    from dpscreen.data import search_path
+    from dpscreen.paper.data import search_path
 
     for place in search_path():
         click.echo(place)
@@ -96,7 +96,7 @@ def _print_table(rows: list[tuple[Dataset, str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from dpscreen.report.wide import wide_enough
+    from dpscreen.cli.console import wide_enough
 
     table = Table(box=None, pad_edge=False)
     for name, side in (("name", "left"), ("n", "right"), ("d", "right"), ("where", "left")):
@@ -111,7 +111,7 @@ def _print_table(rows: list[tuple[Dataset, str]]) -> None:
 
 
 def _known(name: str) -> Dataset:
-    from dpscreen.data import UnknownDataset, dataset, names
+    from dpscreen.paper.data import UnknownDataset, dataset, names
 
     try:
         return dataset(name)
@@ -121,7 +121,7 @@ def _known(name: str) -> Dataset:
 
 
 def _missing() -> list[Dataset]:
-    from dpscreen.data import CATALOGUE, available
+    from dpscreen.paper.data import CATALOGUE, available
 
     here = available()
     return [entry for entry in CATALOGUE if entry.archive and entry.name not in here]
@@ -129,8 +129,8 @@ def _missing() -> list[Dataset]:
 
 def _fetched(entry: Dataset, base_url: str | None) -> bool:
     """Download one set and say how it went; the others do not suffer from a failure."""
-    from dpscreen.data import DataError
-    from dpscreen.data import fetch as download
+    from dpscreen.paper.data import DataError
+    from dpscreen.paper.data import fetch as download
 
     try:
         with _progress(entry) as report:

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from dpscreen._core.arrays import Array
 from dpscreen.cli import console
+from dpscreen.paper import demo
 from dpscreen.privacy import named_seed
-from dpscreen.study import demo
 
 LESSON = """\
 Published RNM-Screen finds {published[TPR]:.0%} of the features that matter and keeps \
@@ -73,7 +73,7 @@ def _check_plot(plot: Path) -> None:
         raise click.BadParameter(f"there is no directory {plot.parent}.", param_hint="--plot")
 
 
-def _show(out: Console, results: list[demo.Outcome], data: str) -> None:
+def _show(out: Console, results: list[demo.DemoOutcome], data: str) -> None:
     table = Table(title=f"Synthetic data, {data}: 70 of 600 features matter", title_style="bold")
     table.add_column("method")
     for name in demo.METRICS:
@@ -91,14 +91,14 @@ def _show(out: Console, results: list[demo.Outcome], data: str) -> None:
         out.print(str(outcome.statement or "No privacy at all: for comparison only."), markup=False)
 
 
-def _promise(outcome: demo.Outcome) -> str:
+def _promise(outcome: demo.DemoOutcome) -> str:
     if outcome.statement is None:
         return "none"
     kept = "holds" if outcome.statement.holds else "does not hold"
     return f"{outcome.statement.epsilon:g}, {kept}"
 
 
-def _draw(results: list[demo.Outcome], truth: Array, data: str, plot: Path) -> None:
-    from dpscreen.report.demo import draw
+def _draw(results: list[demo.DemoOutcome], truth: Array, data: str, plot: Path) -> None:
+    from dpscreen.paper.demo import draw
 
     draw(results, truth, f"Coefficients found at epsilon = {demo.EPSILON:g}, {data} data", plot)

@@ -12,8 +12,8 @@ import click
 from dpscreen.cli import console
 from dpscreen.cli.fit_options import (
     METHODS,
-    Asked,
     Booking,
+    FitOptions,
     check_budget,
     check_files,
     checked_schema,
@@ -25,8 +25,8 @@ from dpscreen.cli.fit_options import (
 from dpscreen.cli.ledger import ledger_failures
 
 if TYPE_CHECKING:
-    from dpscreen.data.schema import TableSchema
-    from dpscreen.data.tables import Rows
+    from dpscreen.tables.reading import EncodedRows
+    from dpscreen.tables.schema import TableSchema
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 BOOKED = " The ledger keeps what was booked, as something may have been released."
@@ -98,13 +98,13 @@ def command(**options: Any) -> None:
       dpscreen fit data.parquet --schema schema.json --epsilon 1 --delta 1e-6 \\
           --inference split --ledger budget.db -o model.json
     """
-    asked = Asked(**options)
+    asked = FitOptions(**options)
     check_files(asked)
     schema = checked_schema(asked)
     model, order = set_up(asked, schema)
     booking = opened_ledger(asked, schema)
     if asked.dry_run:
-        from dpscreen.cli.fit_plan import show_plan
+        from dpscreen.cli.dry_run import show_plan
 
         show_plan(asked, schema, model, order, booking)
         check_budget(asked, booking)
@@ -123,8 +123,8 @@ def command(**options: Any) -> None:
 # --- the private part -----------------------------------------------------------------------------
 
 
-def _read(asked: Asked, schema: TableSchema) -> Rows:
-    from dpscreen.data.tables import read_rows
+def _read(asked: FitOptions, schema: TableSchema) -> EncodedRows:
+    from dpscreen.tables.reading import read_rows
 
     with data_failures(), console.progress(console.messages()) as bar:
         task = bar.add_task(f"reading {asked.data.name}", total=100)
@@ -133,7 +133,7 @@ def _read(asked: Asked, schema: TableSchema) -> Rows:
         )
 
 
-def _fit(model: Any, rows: Rows, booking: Booking | None) -> None:
+def _fit(model: Any, rows: EncodedRows, booking: Booking | None) -> None:
     """Fit, and let nothing out of a failure but what is known to hold no data."""
     from dpscreen.privacy import BudgetExceeded, LedgerProblem
 
@@ -155,7 +155,7 @@ def _fit(model: Any, rows: Rows, booking: Booking | None) -> None:
 
 def _tell(noticed: list[warnings.WarningMessage]) -> None:
     """Pass on our own warnings, once each; other libraries' may hold values."""
-    from dpscreen.privacy.notices import SeededNoiseWarning, WeakDeltaWarning
+    from dpscreen.privacy.statement import SeededNoiseWarning, WeakDeltaWarning
 
     ours = (SeededNoiseWarning, WeakDeltaWarning)
     for text in dict.fromkeys(
@@ -167,12 +167,12 @@ def _tell(noticed: list[warnings.WarningMessage]) -> None:
 # --- what comes out -------------------------------------------------------------------------------
 
 
-def _save(model: Any, asked: Asked, schema: TableSchema) -> None:
+def _save(model: Any, asked: FitOptions, schema: TableSchema) -> None:
     """Write the model file before anything else, as the budget is gone.
 
     If the disk refuses, the model goes to stdout.
     """
-    from dpscreen.estimators import ModelFileProblem
+    from dpscreen.models import ModelFileProblem
 
     assert asked.output is not None
     try:
@@ -189,12 +189,12 @@ def _save(model: Any, asked: Asked, schema: TableSchema) -> None:
 def _as_file(model: Any, schema: TableSchema) -> str:
     from dataclasses import replace
 
-    from dpscreen.estimators._model_file import encoded
+    from dpscreen.models.file import encoded
 
     return encoded(replace(model._released(), schema=schema.to_dict())).decode()
 
 
-def _show(model: Any, asked: Asked) -> None:
+def _show(model: Any, asked: FitOptions) -> None:
     if not asked.as_json:
         click.echo(str(model.summary()))
         return
@@ -203,10 +203,12 @@ def _show(model: Any, asked: Asked) -> None:
     click.echo(json.dumps(as_data(model), indent=2, ensure_ascii=False))
 
 
-def _write_page(model: Any, asked: Asked, schema: TableSchema, booking: Booking | None) -> None:
+def _write_page(
+    model: Any, asked: FitOptions, schema: TableSchema, booking: Booking | None
+) -> None:
     if asked.report is None:
         return
-    from dpscreen.report.model_page import write_model_page
+    from dpscreen.models.page import write_model_page
 
     click.echo("Simulating what could be expected, for the page ...", err=True)
     try:

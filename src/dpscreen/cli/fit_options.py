@@ -15,16 +15,16 @@ from dpscreen.cli import console
 from dpscreen.cli.ledger import Refusal, ledger_failures
 
 if TYPE_CHECKING:
-    from dpscreen.data.schema import TableSchema
+    from dpscreen.planning.methods import FitRequest
+    from dpscreen.privacy.budget import ZCDP
     from dpscreen.privacy.ledger import PrivacyLedger
-    from dpscreen.privacy.zcdp import ZCDP
-    from dpscreen.study.on_offer import Order
+    from dpscreen.tables.schema import TableSchema
 
 METHODS = ("private-lasso", "rnm-screen", "dp-fw")
 
 
 @dataclass(frozen=True)
-class Asked:
+class FitOptions:
     """The options, as given."""
 
     data: Path
@@ -63,7 +63,7 @@ class Booking:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def check_files(asked: Asked) -> None:
+def check_files(asked: FitOptions) -> None:
     """Refuse outputs that cannot be written, or that would replace an input."""
     if asked.output is None and not asked.dry_run:
         raise click.UsageError("Give -o, where the model goes, or --dry-run.")
@@ -79,7 +79,7 @@ def check_files(asked: Asked) -> None:
         _check_output(path, name, asked)
 
 
-def _check_output(path: Path, name: str, asked: Asked) -> None:
+def _check_output(path: Path, name: str, asked: FitOptions) -> None:
     if path.is_dir():
         raise click.BadParameter(f"{path} is a directory.", param_hint=name)
     if not path.absolute().parent.is_dir():
@@ -100,7 +100,7 @@ def _check_output(path: Path, name: str, asked: Asked) -> None:
 @contextmanager
 def data_failures() -> Iterator[None]:
     """Turn what a schema or table raises into a sentence and exit code 1."""
-    from dpscreen.data.errors import DataError
+    from dpscreen.tables.problem import DataError
 
     try:
         yield
@@ -108,13 +108,13 @@ def data_failures() -> Iterator[None]:
         raise click.ClickException(console.sentence(problem)) from None
 
 
-def checked_schema(asked: Asked) -> TableSchema:
+def checked_schema(asked: FitOptions) -> TableSchema:
     """Read the schema; refuse one that is not filled in, and a table whose columns differ.
 
     Of the table only the names of its columns are looked at.
     """
-    from dpscreen.data.schema import load_schema
-    from dpscreen.data.tables_header import match_names, read_header
+    from dpscreen.tables.header import match_names, read_header
+    from dpscreen.tables.schema import load_schema
 
     with data_failures():
         schema = load_schema(asked.schema_file)
@@ -123,12 +123,12 @@ def checked_schema(asked: Asked) -> TableSchema:
     return schema
 
 
-def made_order(asked: Asked, schema: TableSchema) -> Order:
+def made_order(asked: FitOptions, schema: TableSchema) -> FitRequest:
     """Return what to fit, of public values only."""
+    from dpscreen.planning.methods import FitRequest
     from dpscreen.privacy import Budget
-    from dpscreen.study.on_offer import Order
 
-    return Order(
+    return FitRequest(
         Budget(asked.epsilon, asked.delta),
         schema.feature_bounds,
         schema.target_bounds,
@@ -139,9 +139,9 @@ def made_order(asked: Asked, schema: TableSchema) -> Order:
     )
 
 
-def set_up(asked: Asked, schema: TableSchema) -> tuple[Any, Order]:
+def set_up(asked: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
     """Return the estimator, not yet fitted, with all its parameters checked."""
-    from dpscreen.study.on_offer import estimator
+    from dpscreen.planning.methods import estimator
 
     if asked.method != "private-lasso" and asked.rows_public is None:
         raise click.UsageError(
@@ -176,7 +176,7 @@ def counted(schema: TableSchema) -> str:
     )
 
 
-def opened_ledger(asked: Asked, schema: TableSchema) -> Booking | None:
+def opened_ledger(asked: FitOptions, schema: TableSchema) -> Booking | None:
     """Open the ledger, verified."""
     if asked.ledger_file is None:
         return None
@@ -189,9 +189,9 @@ def opened_ledger(asked: Asked, schema: TableSchema) -> Booking | None:
         return Booking(PrivacyLedger(asked.ledger_file), purpose, str(unit))
 
 
-def _purpose(asked: Asked, schema: TableSchema) -> str:
+def _purpose(asked: FitOptions, schema: TableSchema) -> str:
     from dpscreen._core.words import shortened
-    from dpscreen.privacy.ledger_records import one_line
+    from dpscreen.privacy.ledger.records import one_line
 
     if asked.purpose is None:
         return f"model of {shortened(schema.target, 60)} by {asked.method}"
@@ -201,14 +201,14 @@ def _purpose(asked: Asked, schema: TableSchema) -> str:
         raise click.UsageError(str(error)) from None
 
 
-def check_budget(asked: Asked, booking: Booking | None) -> None:
+def check_budget(asked: FitOptions, booking: Booking | None) -> None:
     """Refuse early what the ledger would refuse, before any row is read: with exit code 3, if the
     budget does not cover it.
     """
     if booking is None:
         return
     from dpscreen.privacy import ZCDP, Budget
-    from dpscreen.privacy.ledger_export import affordable_epsilon
+    from dpscreen.privacy.ledger.export import affordable_epsilon
 
     with ledger_failures():
         booking.ledger.check_unit(booking.unit)

@@ -13,8 +13,9 @@ from rich.text import Text
 
 from dpscreen.cli import console
 from dpscreen.privacy.accountant import BudgetExceeded
-from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
-from dpscreen.privacy.ledger_export import Document
+from dpscreen.privacy.ledger import PrivacyLedger
+from dpscreen.privacy.ledger.export import Document
+from dpscreen.privacy.ledger.file import LedgerProblem
 
 HELP = {"help_option_names": ["-h", "--help"]}
 COLUMNS = ("number", "at", "who", "purpose", "unit", "rho", "epsilon")

@@ -13,7 +13,7 @@ from rich.table import Table
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
-    from dpscreen.report.plan import Needed, Plan
+    from dpscreen.planning.plan import Needed, Plan
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -81,7 +81,10 @@ def command(
       dpscreen plan --epsilon 1 --features 40 --effect 0.1
     """
     _check(rows, epsilon, effect, plot)
-    from dpscreen.report.plan import plan, plan_for  # slow to import: wrong usage is told first
+    from dpscreen.planning.plan import (
+        plan,
+        plan_for,  # slow to import: wrong usage is told first
+    )
 
     try:
         if rows is not None and epsilon is not None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.model_file import HELP, MODEL, loaded
+from dpscreen.cli.console import HELP, MODEL, loaded
 
 if TYPE_CHECKING:
     from dpscreen._core.arrays import Array
-    from dpscreen.estimators import LoadedModel
+    from dpscreen.models import LoadedModel
 
 COLUMN = "prediction"
 _TOGETHER = 1 << 16
@@ -61,9 +61,9 @@ def _lines(values: Array) -> Iterator[str]:
 
 
 def _predictions(model: LoadedModel, data: Path) -> Array:
-    from dpscreen.data.errors import DataError
-    from dpscreen.data.schema import TableSchema
-    from dpscreen.data.tables import read_features
+    from dpscreen.tables.problem import DataError
+    from dpscreen.tables.reading import read_features
+    from dpscreen.tables.schema import TableSchema
 
     if model.schema is None:
         raise click.ClickException(

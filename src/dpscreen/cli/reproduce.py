@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
+from rich import box
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from dpscreen.cli import console
+from dpscreen.cli.console import wide_enough
+from dpscreen.paper.claims import ClaimCheck
+from dpscreen.paper.grid import Entry, Grid, verdict
 
 if TYPE_CHECKING:
     from dpscreen.audit import Finding
-    from dpscreen.report.study import Report
-    from dpscreen.study.results import ResultsProblem, ResultStore
-    from dpscreen.study.runner import Progress, Skipped, StudyRun
+    from dpscreen.paper.report import Report
+    from dpscreen.paper.results import ResultsProblem, ResultStore
+    from dpscreen.paper.runner import Progress, Skipped, StudyRun
 
 INTERRUPTED = 130
 CLAIM_OF_ITEM = {
@@ -72,8 +78,8 @@ def command(
       dpscreen reproduce table1 figure1 --trials 5
       dpscreen reproduce --redraw --out dpscreen-study
     """
-    from dpscreen.report.study import write_report
-    from dpscreen.study.results import ResultStore
+    from dpscreen.paper.report import write_report
+    from dpscreen.paper.results import ResultStore
 
     _check_items(items)
     store = ResultStore(out)
@@ -90,7 +96,7 @@ def command(
 
 @contextmanager
 def _clear_errors(out: Path) -> Iterator[None]:
-    from dpscreen.study.results import StudyError
+    from dpscreen.paper.results import StudyError
 
     try:
         yield
@@ -115,8 +121,8 @@ def _say(message: str) -> None:
 
 
 def _check_items(items: tuple[str, ...]) -> None:
-    from dpscreen.study.results import StudyError
-    from dpscreen.study.suites import find_items
+    from dpscreen.paper.results import StudyError
+    from dpscreen.paper.suites import find_items
 
     try:
         find_items(items)
@@ -128,7 +134,7 @@ def _check_items(items: tuple[str, ...]) -> None:
 
 
 def _compute(items: tuple[str, ...], store: ResultStore, trials: int, jobs: int | None) -> StudyRun:
-    from dpscreen.study.runner import run
+    from dpscreen.paper.runner import run
 
     log = console.messages()
     with _bar(log) if log.is_terminal else _lines() as report:
@@ -183,9 +189,9 @@ def _left(now: Progress, before: str = "") -> str:
 
 def _report(store: ResultStore, run: StudyRun | None) -> Report:
     """Return everything that the store holds, whichever run it is from."""
-    from dpscreen.report.study import Report
-    from dpscreen.study.results import StudyError, read_rows
-    from dpscreen.study.runner import stored_rows
+    from dpscreen.paper.report import Report
+    from dpscreen.paper.results import StudyError, read_rows
+    from dpscreen.paper.runner import stored_rows
 
     most = max((row.trial + 1 for row in read_rows(store.path).rows), default=1)
     stored = stored_rows(store, trials=most)
@@ -224,8 +230,8 @@ def _without_place(problem: ResultsProblem, store: ResultStore) -> str:
 
 
 def _for_page(one: Skipped) -> Skipped:
-    from dpscreen.study.published import label
-    from dpscreen.study.runner import Skipped
+    from dpscreen.paper.published import label
+    from dpscreen.paper.runner import Skipped
 
     return Skipped(
         one.data,
@@ -238,8 +244,9 @@ def _for_page(one: Skipped) -> Skipped:
 
 
 def _show(report: Report, items: tuple[str, ...], *, as_json: bool) -> None:
-    from dpscreen.report.summary import summary_json
-    from dpscreen.report.terminal import show, show_claims
+    from dpscreen.paper.report import summary_json
+
+    pass  # MOVER
 
     if as_json:
         click.echo(summary_json(report))
@@ -254,3 +261,58 @@ def _show(report: Report, items: tuple[str, ...], *, as_json: bool) -> None:
     summary = report.summary
     if summary.counted:
         out.print(f"{summary.matching} of {summary.counted} counted cells come out as printed.")
+
+
+def show(grid: Grid, console: Console) -> None:
+    """Print a table with its notes."""
+    table = _table(grid)
+    wide_enough(console, table).print(table)
+    for remark in grid.remarks:
+        console.print(Text(remark, style="dim"))
+    for note in grid.notes:
+        console.print(Text(f"≠ {note.mark}  {note.reason}"))
+        for detail in note.details:
+            console.print(Text(f"     {detail}", style="dim"))
+
+
+def show_claims(claims: Iterable[ClaimCheck], console: Console) -> None:
+    """Print what became of some claims."""
+    for claim in claims:
+        console.print(Text(f"{claim.where}: {claim.description}"))
+        console.print(Text(f"  {verdict(claim)}. {claim.finding}"))
+
+
+def _table(grid: Grid) -> Table:
+    table = Table(
+        title=Text(grid.title),
+        title_style="bold",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column(Text(grid.corner))
+    for heading in _headings(grid):
+        table.add_column(heading, justify="right")
+    for cells in _rows(grid):
+        table.add_row(*cells)
+    return table
+
+
+def _headings(grid: Grid) -> Iterator[Text]:
+    for group in grid.columns:
+        for name in group.names:
+            heading = group.heading.partition(",")[0]
+            yield Text(f"{heading}\n{name}" if heading else name)
+
+
+def _rows(grid: Grid) -> Iterator[list[Text]]:
+    for section in grid.sections:
+        if section.title:
+            yield [Text(section.title, style="bold")]
+        for line in section.lines:
+            yield [Text(line.name), *map(_cell, line.entries)]
+
+
+def _cell(entry: Entry) -> Text:
+    text = Text(entry.text, style="bold" if entry.strong else "")
+    return text.append(f" ≠{entry.mark}", style="bold yellow") if entry.mark else text

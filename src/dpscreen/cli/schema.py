@@ -12,7 +12,7 @@ from dpscreen._core.words import how_many
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
-    from dpscreen.data.schema import TableSchema
+    from dpscreen.tables.schema import TableSchema
 
 HELP = {"help_option_names": ["-h", "--help"]}
 WHY = (
@@ -59,8 +59,8 @@ def new(
       dpscreen schema new data.csv -o schema.json
       dpscreen schema new visits.parquet -o schema.json --target cost --unit patient
     """
-    from dpscreen.data.errors import DataError
-    from dpscreen.data.schema_new import new_schema
+    from dpscreen.tables.problem import DataError
+    from dpscreen.tables.schema.new import new_schema
 
     check_output(output, force=force)
     try:
@@ -127,9 +127,9 @@ def _write(output: Path, text: str) -> None:
 
 
 def _problems(path: Path, data: Path | None) -> tuple[TableSchema | None, list[str]]:
-    from dpscreen.data.errors import DataError
-    from dpscreen.data.schema import SchemaProblem, load_schema
-    from dpscreen.data.tables_header import match_names, read_header
+    from dpscreen.tables.header import match_names, read_header
+    from dpscreen.tables.problem import DataError
+    from dpscreen.tables.schema import SchemaProblem, load_schema
 
     try:
         schema = load_schema(path)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.model_file import HELP, MODEL, loaded
+from dpscreen.cli.console import HELP, MODEL, loaded
 
 if TYPE_CHECKING:
-    from dpscreen.estimators import LoadedModel
+    from dpscreen.models import LoadedModel
 
 WIDTH = 88
 
@@ -90,7 +90,7 @@ def as_data(model: LoadedModel) -> dict[str, Any]:
 
 
 def _show_entry(model: LoadedModel, tier: int) -> None:
-    from dpscreen.estimators._registry import TO_FILL_IN, NoEntry
+    from dpscreen.models.cards import TO_FILL_IN, NoEntry
 
     try:
         entry = model.to_registry_entry(tier=tier)

@@ -13,8 +13,8 @@ from dpscreen.cli import console
 from dpscreen.cli.schema import check_output
 
 if TYPE_CHECKING:
-    from dpscreen.data.dummy import Dummy
-    from dpscreen.data.schema import TableSchema
+    from dpscreen.tables.dummy import Dummy
+    from dpscreen.tables.schema import TableSchema
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -73,7 +73,7 @@ def command(
 
 
 def _loaded(path: Path) -> TableSchema:
-    from dpscreen.data.schema import SchemaProblem, load_schema
+    from dpscreen.tables.schema import SchemaProblem, load_schema
 
     try:
         schema = load_schema(path)
@@ -86,19 +86,19 @@ def _loaded(path: Path) -> TableSchema:
 def _parts(schema: TableSchema, rows: int, seed: int | None, missing: float) -> Iterator[Dummy]:
     import numpy as np
 
-    from dpscreen.data.dummy import simulate_parts
+    from dpscreen.tables.dummy import simulate_parts
 
     return simulate_parts(schema, rows, rng=np.random.default_rng(seed), missing=missing)
 
 
 def _effects(schema: TableSchema) -> tuple[str, ...]:
-    from dpscreen.data.dummy import effects_of
+    from dpscreen.tables.dummy import effects_of
 
     return effects_of(schema)
 
 
 def _print(parts: Iterator[Dummy], schema: TableSchema) -> None:
-    from dpscreen.data.dummy import csv_parts
+    from dpscreen.tables.dummy import csv_parts
 
     for data in csv_parts(parts, schema):
         click.echo(data, nl=False)
@@ -116,7 +116,7 @@ def _write(output: Path, parts: Iterator[Dummy], schema: TableSchema) -> None:
 
 
 def _fill(path: Path, parts: Iterator[Dummy], schema: TableSchema) -> None:
-    from dpscreen.data.dummy import csv_parts, write_parquet
+    from dpscreen.tables.dummy import csv_parts, write_parquet
 
     if path.suffix == ".parquet":
         write_parquet(parts, path)

@@ -4,16 +4,10 @@ Knows nothing of regression.
 """
 
 from dpscreen.privacy.accountant import Accountant, BudgetExceeded, Use
-from dpscreen.privacy.budget import Budget
-from dpscreen.privacy.ledger import (
-    BudgetRefused,
-    LedgerBusy,
-    LedgerProblem,
-    PrivacyLedger,
-    Reservable,
-    Reservation,
-    WrongUnit,
-)
+from dpscreen.privacy.budget import ZCDP, Budget
+from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, Reservable, WrongUnit
+from dpscreen.privacy.ledger.file import LedgerBusy, LedgerProblem
+from dpscreen.privacy.ledger.records import Reservation
 from dpscreen.privacy.mechanisms import (
     DiscreteGaussian,
     GaussianVector,
@@ -24,14 +18,14 @@ from dpscreen.privacy.mechanisms import (
     ThresholdedNoisyMin,
 )
 from dpscreen.privacy.noise import Noise, SecureNoise, SeededNoise, named_seed
-from dpscreen.privacy.notices import (
+from dpscreen.privacy.statement import (
+    MechanismRecord,
+    PrivacyStatement,
     PublishedCalibrationWarning,
     SeededNoiseWarning,
     WeakDeltaWarning,
 )
-from dpscreen.privacy.statement import MechanismRecord, PrivacyStatement
 from dpscreen.privacy.unit import Unit
-from dpscreen.privacy.zcdp import ZCDP
 
 __all__ = [
     "ZCDP",

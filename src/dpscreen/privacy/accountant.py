@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from dpscreen.privacy.budget import ZCDP
 from dpscreen.privacy.mechanisms import Mechanism
 from dpscreen.privacy.noise import Noise
 from dpscreen.privacy.unit import ROW, Unit
-from dpscreen.privacy.zcdp import ZCDP
 
 Released = TypeVar("Released")
 

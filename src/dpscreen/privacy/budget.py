@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpscreen._core.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -29,3 +35,114 @@ class Budget:
         """Return (the rest, the part): the part has `share` of ε and `delta_share` of δ."""
         part = Budget(self.epsilon * share, self.delta * delta_share)
         return Budget(self.epsilon * (1 - share), self.delta * (1 - delta_share)), part
+
+
+@dataclass(frozen=True, order=True)
+class ZCDP:
+    """A cost of ρ in zero-concentrated differential privacy (docs/privacy.md, Lemma 4)."""
+
+    rho: Fraction
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "rho", Fraction(self.rho))
+        except (ValueError, OverflowError):
+            raise ValueError(f"rho must be a finite number; got {self.rho!r}.") from None
+        if self.rho < 0:
+            raise ValueError(f"rho must not be negative; got {float(self.rho)!r}.")
+
+    @classmethod
+    def free(cls) -> ZCDP:
+        """Return the cost of a rule computed from released values alone (Lemma 7)."""
+        return cls(Fraction(0))
+
+    @classmethod
+    def within(cls, budget: Budget) -> ZCDP:
+        """Return the largest ρ that is certified to stay within (ε, δ).
+
+        For each order α the bound of Lemma 4 can be solved for ρ, and every α is a certificate, so
+        the best of them is taken; then it is rounded down and checked again the other way round.
+        """
+        epsilon, log_delta = budget.epsilon, math.log(budget.delta)
+
+        def negative_rho(alpha: Array) -> Array:
+            return -(epsilon - np.log1p(-1 / alpha) + (log_delta + np.log(alpha)) / (alpha - 1)) / (
+                alpha
+            )
+
+        rho = -_least_over_orders(negative_rho)
+        while rho > 0:
+            rho *= 1 - 1e-9
+            if cls(Fraction(rho)).delta(epsilon) <= budget.delta:
+                return cls(Fraction(rho))
+        raise ValueError(
+            f"epsilon={budget.epsilon!r} with delta={budget.delta!r} is too small to be divided up."
+        )
+
+    def __add__(self, other: ZCDP) -> ZCDP:
+        return ZCDP(self.rho + other.rho)
+
+    def __mul__(self, count: int | Fraction) -> ZCDP:
+        return ZCDP(self.rho * count)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, count: int) -> ZCDP:
+        return ZCDP(self.rho / count)
+
+    def __float__(self) -> float:
+        """Return ρ rounded up, so that what is printed never understates the cost."""
+        near = float(self.rho)
+        return near if Fraction(near) >= self.rho else math.nextafter(near, math.inf)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the least ε certified at this δ."""
+        if not 0 < delta < 1:
+            raise ValueError(f"delta must lie strictly between 0 and 1; got {delta!r}.")
+        rho, log_delta = float(self), math.log(delta)
+        if rho == 0:
+            return 0.0
+
+        def bound(alpha: Array) -> Array:
+            return rho * alpha + np.log1p(-1 / alpha) - (log_delta + np.log(alpha)) / (alpha - 1)
+
+        return max(0.0, _least_over_orders(bound) * (1 + 1e-12))
+
+    def delta(self, epsilon: float) -> float:
+        """Return the least δ certified at this ε, rounded up."""
+        rho = float(self)
+        if rho == 0:
+            return 0.0
+
+        def log_bound(alpha: Array) -> Array:
+            exponent = (alpha - 1) * (alpha * rho - epsilon + np.log1p(-1 / alpha))
+            size = (alpha - 1) * (alpha * rho + epsilon) + np.log(alpha) + 1
+            return exponent - np.log(alpha) + 1e-14 * size  # the last term outweighs rounding
+
+        bound = math.exp(min(0.0, _least_over_orders(log_bound)))
+        return max(bound, math.nextafter(0.0, 1.0))  # what underflows is still not nothing
+
+
+def _least_over_orders(bound: Callable[[Array], Array]) -> float:
+    """Minimise over orders α > 1. Any α is valid, so a grid, refined once, loses only tightness."""
+    exponents = np.linspace(-4, 12, 1601)
+    values = bound(1 + 10**exponents)
+    centre, width = exponents[int(np.argmin(values))], exponents[1] - exponents[0]
+    finer = bound(1 + 10 ** np.linspace(centre - width, centre + width, 401))
+    return float(min(values.min(), finer.min()))
+
+
+def advanced_share(budget: Budget, *, count: int) -> float:
+    """Return the ε of each of `count` pure steps: ε / √(8 T ln(1/δ)) (Algorithm 2, line 2)."""
+    return budget.epsilon / math.sqrt(8 * count * math.log(1 / budget.delta))
+
+
+def advanced_share_approximate(budget: Budget, *, count: int) -> Budget:
+    """Return the (ε, δ) of each of `count` approximate steps (Algorithm 1, lines 3 and 4)."""
+    delta = budget.delta / (count + 1)
+    return Budget(budget.epsilon / (2 * math.sqrt(2 * count * math.log(1 / delta))), delta)
+
+
+def gaussian_sigma(step: Budget, *, sensitivity: float) -> float:
+    """Return the classical σ = Δ₂ √(2 ln(1.25/δ)) / ε (Algorithm 1, line 5)."""
+    return sensitivity * math.sqrt(2 * math.log(1.25 / step.delta)) / step.epsilon

@@ -15,15 +15,19 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.privacy.discrete_gaussian import (
+from dpscreen.privacy.budget import ZCDP
+from dpscreen.privacy.noise import Noise
+from dpscreen.privacy.sampling import (
     LEAST_VARIANCE,
     MOST_VARIANCE,
+    ArrayScores,
+    Signed,
+    SignedSampler,
+    SignedScores,
     discrete_gaussian,
+    exponential_mechanism,
+    workable,
 )
-from dpscreen.privacy.noise import Noise
-from dpscreen.privacy.selection import exponential_mechanism, workable
-from dpscreen.privacy.signed_selection import ArrayScores, Signed, SignedSampler, SignedScores
-from dpscreen.privacy.zcdp import ZCDP
 
 Released = TypeVar("Released", covariant=True)
 

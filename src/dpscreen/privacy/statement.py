@@ -1,9 +1,4 @@
-"""The statement that goes with a release: what is promised, on what grounds, and what is not.
-
-It holds what NIST SP 800-226 asks of a claim of differential privacy: the parameters, the unit and
-the neighbouring relation, every mechanism and the composition, what is public, what was done before
-and around the release, who is trusted, and how noise and arithmetic were made.
-"""
+"""Warnings that a privacy engineer would want to see once, and be able to filter by name."""
 
 from __future__ import annotations
 
@@ -14,11 +9,23 @@ from fractions import Fraction
 from typing import Any
 
 from dpscreen import __version__
+from dpscreen._core.words import rounded_up
 from dpscreen.privacy.accountant import Accountant, Use
-from dpscreen.privacy.budget import Budget
-from dpscreen.privacy.rounding import rounded_up
+from dpscreen.privacy.budget import ZCDP, Budget
 from dpscreen.privacy.unit import ROW, Unit, neighbours_of
-from dpscreen.privacy.zcdp import ZCDP
+
+
+class PublishedCalibrationWarning(UserWarning):
+    """The paper's constants are in use: the stated ε does not hold."""
+
+
+class SeededNoiseWarning(UserWarning):
+    """The noise can be repeated by whoever knows the seed: the release is not private."""
+
+
+class WeakDeltaWarning(UserWarning):
+    """δ is 1/n or more: the promise allows publishing a random row outright."""
+
 
 DISCLOSED = "it was not given, and is hereby disclosed"
 

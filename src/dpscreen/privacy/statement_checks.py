@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpscreen.privacy.budget import ZCDP
 from dpscreen.privacy.mechanisms import DiscreteGaussian, NoisyMax
 from dpscreen.privacy.unit import neighbours_of, worded
-from dpscreen.privacy.zcdp import ZCDP
 
 if TYPE_CHECKING:
     from dpscreen.privacy.statement import MechanismRecord, PrivacyStatement

@@ -1,0 +1,154 @@
+"""`dpscreen fit --dry-run`: what a fit would do, cost and find. Spends nothing, reads no cell."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpscreen.cli.fit_options import Booking, FitOptions, counted
+from dpscreen.cli.ledger import ledger_failures
+
+if TYPE_CHECKING:
+    from dpscreen.planning.methods import FitRequest
+    from dpscreen.planning.plan import Plan
+    from dpscreen.tables.schema import TableSchema
+
+NO_ROWS = (
+    "What to expect depends on the number of rows. Give --rows-public to see it; without it the "
+    "rows are counted when they are read, and "
+)
+
+
+def show_plan(
+    asked: FitOptions, schema: TableSchema, model: Any, order: FitRequest, booking: Booking | None
+) -> None:
+    """Print the plan of a fit."""
+    plan = _plan(asked, schema, model, order, booking)
+    if asked.as_json:
+        click.echo(json.dumps(plan, indent=2, ensure_ascii=False))
+        return
+    for line in _lines(plan):
+        click.echo(textwrap.fill(line, 96, subsequent_indent="  "))
+
+
+def _plan(
+    asked: FitOptions, schema: TableSchema, model: Any, order: FitRequest, booking: Booking | None
+) -> dict[str, Any]:
+    from dpscreen.planning.methods import settings_of
+    from dpscreen.privacy import ZCDP
+
+    return {
+        "dry_run": True,
+        "method": asked.method,
+        "settings": settings_of(model),
+        "target": schema.target,
+        "n_features": len(schema.feature_names),
+        "unit": "one row" if schema.unit is None else schema.unit,
+        "rows_per_unit": schema.rows_per_unit,
+        "rows_public": asked.rows_public,
+        "disclosure": None if asked.rows_public else counted(schema),
+        "cost": {
+            "epsilon": asked.epsilon,
+            "delta": asked.delta,
+            "rho": float(ZCDP.within(order.budget)),
+        },
+        "ledger": _ledger(booking),
+        "expected": _expected(asked, order),
+        "would_write": [str(path) for path in (asked.output, asked.report) if path is not None],
+    }
+
+
+def _ledger(booking: Booking | None) -> dict[str, Any] | None:
+    if booking is None:
+        return None
+    with ledger_failures():
+        document = booking.ledger.document()
+    names = ("dataset", "delta", "total", "spent", "remaining")
+    return {name: document[name] for name in names}
+
+
+def _expected(asked: FitOptions, order: FitRequest) -> dict[str, Any] | None:
+    """Simulate from public numbers; None where the number of rows is not public."""
+    if asked.rows_public is None:
+        return None
+    from dpscreen.planning.plan import plan
+    from dpscreen.planning.what_if import epsilon_of_one_row
+
+    one_row = epsilon_of_one_row(asked.epsilon, asked.delta, order.rows_per_unit)
+    rows = asked.rows_public if asked.inference is None else max(2, asked.rows_public // 2)
+    planned = plan(rows, len(order.feature_bounds), one_row, asked.delta)
+    found = {
+        "signal": planned.signal,
+        "useful": planned.useful,
+        "smallest_effect": planned.smallest_effect,
+        "words": planned.words,
+        "finding": planned.finding,
+        "power": [{"effect": row.effect, "power": row.power} for row in planned.rows],
+        "rules": asdict(planned.settings),
+    }
+    return found if asked.method == "private-lasso" else found | _of_method(asked, order, planned)
+
+
+def _of_method(asked: FitOptions, order: FitRequest, planned: Plan) -> dict[str, Any]:
+    """Say what to expect of another method than the one that the plan is for."""
+    from dpscreen.planning.contest import Contest, compete
+
+    contest = Contest(
+        planned.setting,
+        (asked.epsilon,),
+        (asked.method, "private-lasso"),
+        rows_per_unit=order.rows_per_unit,
+    )
+    mine, standard = compete(contest)
+    return {
+        "comparison": (
+            f"Where half of the target's variance comes from {planned.setting.n_effects} of "
+            f"{planned.setting.n_features} features, {asked.method} finds {mine.power:.0%} of "
+            f"those and explains {mine.r2:.0%} of the variance; "
+            f"private-lasso finds {standard.power:.0%} and explains {standard.r2:.0%}."
+        )
+    }
+
+
+def _lines(plan: dict[str, Any]) -> Iterator[str]:
+    cost, unit = plan["cost"], plan["unit"]
+    yield "Dry run: no row was read, nothing is spent, and nothing is written."
+    yield f"Model:    {plan['target']} from {plan['n_features']} features, by {plan['method']}"
+    given = {name: value for name, value in plan["settings"].items() if value is not None}
+    yield f"Settings: {', '.join(f'{name}={value!r}' for name, value in given.items())}"
+    several = "" if plan["rows_per_unit"] == 1 else f", at most {plan['rows_per_unit']} rows of it"
+    named = unit if unit == "one row" else f"one value of {unit!r}"
+    yield f"Protects: {named}{several}"
+    yield f"Costs:    epsilon {cost['epsilon']:g}, delta {cost['delta']:g} (rho {cost['rho']:.4g})"
+    yield f"Ledger:   {_ledger_words(plan['ledger'])}"
+    yield f"Writes:   {', '.join(plan['would_write']) or 'nothing, as no output is given'}"
+    expected = plan["expected"]
+    if expected is None:
+        yield NO_ROWS + plan["disclosure"]
+        return
+    yield f"Expect:   {expected['words']} {expected['finding']}"
+    powers = (f"{one['effect']:g}: {one['power']:.0%}" for one in expected["power"])
+    yield f"Power:    by standardised coefficient, {', '.join(powers)}"
+    if plan["method"] == "private-lasso":
+        chosen = expected["rules"]
+        yield (
+            f"Rules:    {chosen['n_iter']} {chosen['solver']} steps, residuals clipped at "
+            f"{chosen['clip']:.2g} deviations, unless set"
+        )
+    if "comparison" in expected:
+        yield expected["comparison"]
+
+
+def _ledger_words(ledger: dict[str, Any] | None) -> str:
+    if ledger is None:
+        return "none, so nothing keeps count of what other fits spend"
+    left = ledger["remaining"]
+    return (
+        f"{ledger['dataset']} has rho {left['rho']:g} left (epsilon {left['epsilon']:g} at delta "
+        f"{ledger['delta']:g})"
+    )

@@ -1,0 +1,20 @@
+"""The scikit-learn face: the only place where privacy meets regression."""
+
+from dpscreen.models import peers
+from dpscreen.models.file import ModelFileProblem
+from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, RNMScreen
+from dpscreen.models.loaded import LoadedModel, load
+from dpscreen.models.private_lasso import PrivateLasso
+from dpscreen.models.reference import FrankWolfeLasso
+
+__all__ = [
+    "ADPScreen",
+    "DPFrankWolfe",
+    "FrankWolfeLasso",
+    "LoadedModel",
+    "ModelFileProblem",
+    "PrivateLasso",
+    "RNMScreen",
+    "load",
+    "peers",
+]

@@ -1,0 +1,166 @@
+"""`model.explain()`: a paragraph for whoever has to decide, every number in it computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from dpscreen._core.numbers import number, percent
+from dpscreen._core.words import percent_at_most, plain, prose, rounded_up
+from dpscreen.models.release import Release
+from dpscreen.privacy import PrivacyStatement
+
+MOST_FEATURES = 3
+PRIORS = (0.01, 0.1)
+
+
+def explanation_of(release: Release) -> str:
+    """Return what the model says, how private it is, and what is not protected."""
+    return " ".join(_sentences(release))
+
+
+def posterior(prior: float, epsilon: float) -> float:
+    """Return how sure one can become: odds grow by at most e^ε (docs/privacy.md, Lemma 19)."""
+    if prior in (0.0, 1.0):
+        return prior
+    log_odds = math.log(prior) - math.log1p(-prior) + epsilon
+    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
+
+
+def chance_of_failure(epsilon: float, rho: float) -> float:
+    """Return a bound on the chance of a release whose privacy loss is above ε (Lemma 19)."""
+    if not epsilon > rho > 0:
+        return 1.0
+    deviations = (epsilon - rho) / (2 * math.sqrt(rho))
+    return math.exp(-deviations * deviations)
+
+
+def _sentences(release: Release) -> Iterator[str]:
+    statement = release.statement
+    if not statement.holds:
+        yield _warning(statement)
+    yield from _findings(release)
+    if statement.rho is not None:
+        yield from _protection(statement, statement.rho)
+    yield from _limits(statement)
+
+
+def _warning(statement: PrivacyStatement) -> str:
+    if statement.calibration == "published":
+        return (
+            "THIS MODEL IS NOT PRIVATE AS STATED: it uses the published calibration, whose "
+            f"epsilon = {statement.epsilon:g} does not hold; do not release it."
+        )
+    return (
+        "THIS MODEL IS NOT PRIVATE: its noise came from a seed, and whoever knows the seed can "
+        "take it off; do not release it, but fit again without random_state."
+    )
+
+
+def _findings(release: Release) -> Iterator[str]:
+    selected = release.selected
+    if not selected:
+        yield (
+            f"The model found no feature, of {release.n_features}, that stands out of the privacy "
+            f"noise; it predicts {number(release.intercept, digits=4)} for everyone."
+        )
+        return
+    yield (
+        f"The model predicts the target from {len(selected)} of {release.n_features} "
+        f"{'feature' if release.n_features == 1 else 'features'}."
+    )
+    largest = selected[:MOST_FEATURES]
+    told = "; ".join(_effect(release, j) for j in largest)
+    yield f"The largest {'effect is' if len(largest) == 1 else 'effects are'}: {told}."
+    if release.why_no_intervals is not None:
+        yield "How exact these numbers are is not known, because the model has no intervals."
+
+
+def _effect(release: Release, j: int) -> str:
+    low, high = (number(float(end), digits=4) for end in release.feature_bounds[j])
+    change = 2 * float(release.effects[j])
+    way = "rises" if change > 0 else "falls"
+    size = number(abs(change), digits=3)
+    return f"{plain(release.names[j])} (from {low} to {high} the prediction {way} by {size})"
+
+
+def _protection(statement: PrivacyStatement, rho: float) -> Iterator[str]:
+    pair = f"With epsilon = {statement.epsilon:g} and delta = {statement.delta:.4g}"
+    changing = statement.changing_epsilon
+    if not statement.rows_disclosed or changing is None:
+        yield from _surety(
+            f"{pair}, someone 50 % sure beforehand that {_whose(statement)} is in the data",
+            statement,
+            (statement.epsilon, rho),
+        )
+        return
+    yield _counting(statement)
+    yield from _surety(
+        f"{pair} for adding or removing it, so epsilon = {rounded_up(changing, digits=3)} for "
+        "changing it, someone 50 % sure beforehand that it holds this and not that",
+        statement,
+        (changing, 4 * rho),
+    )
+
+
+def _surety(somebody: str, statement: PrivacyStatement, cost: tuple[float, float]) -> Iterator[str]:
+    """Say how sure somebody can become at (ε, ρ), and how often that fails (Lemma 19)."""
+    would = "can" if statement.holds else "could, had the noise been secret,"
+    yield (
+        f"{somebody} {would} become at most {percent_at_most(posterior(0.5, cost[0]))} sure "
+        "by seeing the model, even if they know all the rest of the data "
+        f"({_other_priors(cost[0])}; figures rounded up)."
+    )
+    chance = chance_of_failure(*cost)
+    if chance >= 0.01:
+        yield "At so large an epsilon or delta this bound may often fail, and means little."
+        return
+    yield (
+        f"That holds except with probability {rounded_up(chance, digits=2)} at most; delta bounds "
+        "what those rare cases amount to on average."
+    )
+
+
+def _counting(statement: PrivacyStatement) -> str:
+    """Say that who knows all others need only count (Lemma 19)."""
+    many = "" if statement.of_rows else ", and with how many rows,"
+    return (
+        f"The number of rows is disclosed, so whether {_whose(statement)} is in the data{many} is "
+        "NOT hidden from someone who knows all the others: they need only count. What it holds is "
+        "protected."
+    )
+
+
+def _whose(statement: PrivacyStatement) -> str:
+    return "a row" if statement.of_rows else prose(statement.unit)
+
+
+def _other_priors(epsilon: float) -> str:
+    return ", ".join(
+        f"from {percent(prior)} at most to {percent_at_most(posterior(prior, epsilon))}"
+        for prior in PRIORS
+    )
+
+
+def _several(statement: PrivacyStatement) -> str:
+    """Say who has more in the data than the promise is for."""
+    if statement.of_rows:
+        return "people with more than one row, as the promise is for a row"
+    if statement.surplus_left_out:
+        return "people with more than one value in the column that tells units apart"
+    return (
+        f"units with more than {statement.rows_per_unit} rows, which the fit does not look for, "
+        "as it does not know whose row is whose"
+    )
+
+
+def _limits(statement: PrivacyStatement) -> Iterator[str]:
+    counted = "whether a row is there, as it can be counted; " if statement.rows_disclosed else ""
+    yield (
+        "NOT protected: what the model shows about people in general, which applies to those who "
+        "are like them whether or not their rows were used; what is treated as public, the names "
+        f"of columns and their bounds among it; {counted}{_several(statement)}; choices made by "
+        "looking at the data; running time; and the rows themselves, which the curator holds. "
+        "Other releases from the same rows add to what can be learnt: keep one ledger for all of "
+        "them."
+    )

@@ -1,0 +1,260 @@
+"""What a user may hand to `fit`, made into private rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils.validation import validate_data
+
+from dpscreen._core.arrays import Array
+from dpscreen.models.parameters import _SPARSE
+from dpscreen.privacy.unit import ROW, Unit
+from dpscreen.rows.lattice import MOST_ROWS
+from dpscreen.rows.source import ArrayRows, RowSource
+from dpscreen.rows.sparse import SparseRows, is_sparse
+from dpscreen.rows.sparse_lattice import without_duplicates
+from dpscreen.rows.streamed import MappedArrays, StreamedRows
+
+STREAMED_BYTES = 2**28
+"""From this size on, an array that is mapped from disk is left there."""
+
+
+@runtime_checkable
+class TableRows(Protocol):
+    """Rows of a table, which bring their target along, as `read_rows` returns them."""
+
+    def features_and_target(self) -> tuple[Any, Array]:
+        """Return the features, in a frame if they have names, and the target."""
+
+
+def unit_of_rows(X: Any, told: int | None) -> Unit:
+    """Return the unit that a fit is for: what the rows say, or else what the user told, or a row.
+
+    A number that contradicts the rows is refused. Looks at no row.
+    """
+    carried = getattr(X, "unit", None)  # of a frame, this may be a column
+    if not isinstance(carried, Unit):
+        return ROW if told is None else Unit(int(told))
+    if told not in (None, carried.rows_per_unit):
+        raise ValueError(
+            f"rows_per_unit={told} is told, but these rows are for {carried}, as their schema "
+            "says. Leave rows_per_unit out, or change the schema."
+        )
+    return carried
+
+
+def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
+    """Return X and y as private rows, or say what is wrong without quoting them."""
+    rows = _rows(estimator, X, y)
+    if rows.n_rows > MOST_ROWS:
+        raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
+    return rows
+
+
+def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
+    if isinstance(X, StreamedRows | TableRows) and y is not None:
+        raise ValueError("rows from a file bring their target along; y must be None.")
+    if isinstance(X, StreamedRows):
+        return _named(estimator, X, X.reader.feature_names)
+    if isinstance(X, TableRows):
+        X, y = X.features_and_target()
+    if is_sparse(X) and getattr(estimator, "_takes_sparse", False):
+        return sparse_rows(estimator, X, y)
+    if type(X).__module__.split(".")[0].startswith("dask"):
+        from dpscreen.rows.cluster import cluster_rows
+
+        return _named(estimator, *cluster_rows(X, y))
+    if _is_mapped(X, y):
+        return _named(estimator, StreamedRows(MappedArrays(X, y)), None)
+    return ArrayRows(*rows_and_target(estimator, X, y))
+
+
+def in_memory(rows: RowSource) -> tuple[Array, Array]:
+    """Return X and y of rows that are in memory."""
+    if not isinstance(rows, ArrayRows):
+        raise ValueError(
+            "the published calibration sums floats and needs all rows in memory, as an array or a "
+            "data frame."
+        )
+    return rows.X, rows.y
+
+
+def _is_mapped(X: Any, y: Any) -> bool:
+    """Whether X is a large table of numbers mapped from disk, with a target beside it."""
+    return (
+        isinstance(X, np.memmap)
+        and X.ndim == 2
+        and X.dtype.kind in "iuf"
+        and X.nbytes >= STREAMED_BYTES
+        and isinstance(y, np.ndarray)
+        and y.dtype.kind in "biuf"
+        and y.shape == (len(X),)
+    )
+
+
+def _named(estimator: BaseEstimator, rows: RowSource, names: tuple[str, ...] | None) -> RowSource:
+    """Tell the estimator what columns there are, as scikit-learn's own check would."""
+    estimator.n_features_in_ = rows.n_features
+    if names is not None:
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    if not rows.n_rows:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return rows
+
+
+# What scikit-learn may say of an input without quoting it, and what we add. Anything else is
+# replaced: its messages may hold a cell or a whole array.
+_RESHAPE = (
+    "Reshape your data: array.reshape(-1, 1) for one feature, array.reshape(1, -1) for one row."
+)
+_FILL = "Fill it by a rule that does not look at the data."
+_HARMLESS = {
+    r"Input [Xy] contains NaN": _FILL,
+    r"Input [Xy] contains infinity or a value too large for dtype\('float64'\)": _FILL,
+    r"Expected 2D array, got (?:1D|scalar) array instead": _RESHAPE,
+    r"Expected 2D input, got input with shape \([\d, ]*\)": _RESHAPE,
+    r"Found array with dim \d+, while dim <= 2 is required": "",
+    r"Found array with \d+ (?:sample|feature)\(s\) \(shape=\([\d, ]*\)\) while a minimum of \d+ "
+    r"is required": "",
+    r"Found input variables with inconsistent numbers of samples: \[[\d, ]*\]": "",
+    r"X has \d+ features, but \w+ is expecting \d+ features as input": "",
+    r"y should be a 1d array, got an array of shape \([\d, ]*\) instead": "",
+    r"(?:This )?\w+(?: estimator)? requires y to be passed, but the target y is None": "",
+    r"Complex data not supported": "",
+    r"(?:float\(\) )?argument must be a string or a (?:real )?number": "",
+    r"Sparse data was passed(?: for [Xy])?, but dense data is required": "Use .toarray().",
+}
+_NAMES_OF_COLUMNS = "The feature names should match those that were passed during fit"
+_NOT_NUMBERS = (
+    "{where} must hold numbers only: found text or other objects. Encode categories as numbers "
+    "first, by levels that are declared, not learnt."
+)
+
+
+def rows_and_target(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Array]:
+    """Return X and y as finite float64 arrays, or say what is wrong without quoting them."""
+    X, y = _quietly(estimator, X, y=y, y_numeric=True)
+    return X, y
+
+
+def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
+    """Return the rows to predict for, checked like those of the fit."""
+    return np.asarray(_quietly(estimator, X, reset=False), dtype=np.float64)
+
+
+def sparse_rows_and_target(
+    estimator: BaseEstimator, X: Any, matrix: Any, y: Any
+) -> tuple[Any, Array]:
+    """Return a scipy matrix and y, checked; `X` is what has the names of its columns, if any."""
+    matrix, y = _quietly(estimator, matrix, y=y, y_numeric=True, **_SPARSE)
+    _quietly(estimator, X, skip_check_array=True)
+    return matrix, y
+
+
+def sparse_rows_alone(estimator: BaseEstimator, X: Any, matrix: Any) -> Any:
+    """Return a scipy matrix of rows to predict for; `X` is what has the names of its columns."""
+    _quietly(estimator, X, reset=False, skip_check_array=True)
+    return _without_quoting(lambda: check_array(matrix, **_SPARSE), X)
+
+
+def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
+    _refuse_text(X, options.get("y"))
+    options.setdefault("dtype", np.float64)
+
+    def look() -> Any:
+        found = validate_data(estimator, X, **options)
+        return found if "y" not in options else (found[0], _target(found[1]))
+
+    return _without_quoting(look, X)
+
+
+def _without_quoting(look: Callable[[], Any], X: Any) -> Any:
+    try:
+        with np.errstate(all="ignore"):  # sums of huge values overflow while they are looked over
+            return look()
+    except Warning:
+        raise
+    except Exception as problem:  # whatever it is, its text must not get out
+        kind = TypeError if isinstance(problem, TypeError) else ValueError
+        message = _without_values(str(problem), X)
+    # Raised out here so that the original is not even attached.
+    raise kind(message)
+
+
+def _target(y: Any) -> Array:
+    """Return the target as float64, looked over once more: what was an object may be NaN now."""
+    if y.dtype.kind not in "biuf":
+        raise ValueError("text or dates")
+    numbers = np.asarray(y, dtype=np.float64)
+    assert_all_finite(numbers, input_name="y")
+    return numbers
+
+
+def _refuse_text(X: Any, y: Any) -> None:
+    """Refuse text by its type, whether or not this text would pass for numbers."""
+    columns = _columns_but(_numeric_or_object, X)
+    if columns:
+        raise ValueError(_NOT_NUMBERS.format(where=columns))
+    for name, values in (("X", X), ("y", y)):
+        if getattr(getattr(values, "dtype", None), "kind", "") in ("U", "S"):
+            raise ValueError(_NOT_NUMBERS.format(where=name))
+
+
+def _without_values(message: str, X: Any) -> str:
+    if message.startswith(_NAMES_OF_COLUMNS):
+        return message  # column names are public, and the list of them is what helps
+    for pattern, advice in _HARMLESS.items():
+        found = re.match(pattern, message)
+        if found:
+            return f"{found.group()}. {advice}".rstrip()
+    return _NOT_NUMBERS.format(where=_columns_but(_numeric, X) or "X and y")
+
+
+def _columns_but(fits: Callable[[Any], bool], X: Any) -> str:
+    """Name the columns of a data frame whose type does not fit: names are public."""
+    dtypes = getattr(X, "dtypes", None)
+    columns = getattr(X, "columns", None)
+    if dtypes is None or columns is None:
+        return ""
+    names = [str(name) for name, dtype in zip(columns, dtypes, strict=True) if not fits(dtype)]
+    return f"X, column {', '.join(names)}," if names else ""
+
+
+def _numeric(dtype: Any) -> bool:
+    """Whether a numpy, pandas or polars type holds numbers."""
+    if str(dtype).lower().startswith("bool"):
+        return True
+    kind = getattr(dtype, "kind", None)
+    return kind in "iuf" if kind else bool(getattr(dtype, "is_numeric", lambda: False)())
+
+
+def _numeric_or_object(dtype: Any) -> bool:
+    """Whether a type may hold numbers: plain objects are looked at one by one, later."""
+    return str(dtype).lower() == "object" or _numeric(dtype)
+
+
+def sparse_rows(estimator: BaseEstimator, X: Any, y: Any) -> SparseRows:
+    """Return X and y as sparse rows, or say what is wrong without quoting them."""
+    rows, target = sparse_rows_and_target(estimator, X, _matrix(X), y)
+    # Malformed indices are found here, before anything is booked.
+    return SparseRows(without_duplicates(rows), target)
+
+
+def sparse_alone(estimator: BaseEstimator, X: Any) -> Any:
+    """Return the sparse rows to predict for, by rows and without duplicates."""
+    return without_duplicates(sparse_rows_alone(estimator, X, _matrix(X)))
+
+
+def _matrix(X: Any) -> Any:
+    """Return a sparse data frame as a scipy matrix; a matrix as it is."""
+    if sparse.issparse(X):
+        return X
+    if any(dtype.fill_value != 0 for dtype in X.dtypes):
+        raise ValueError("a sparse data frame must leave out zeros: fill_value must be 0.")
+    return X.sparse.to_coo()

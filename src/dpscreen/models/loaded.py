@@ -1,0 +1,137 @@
+"""A model that was read from a file: it predicts and explains itself, and cannot be fitted."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpscreen._core.arrays import Array
+from dpscreen.models import intake
+from dpscreen.models.base import PrivateLinearModel
+from dpscreen.models.file import read
+from dpscreen.models.intake import sparse_alone
+from dpscreen.models.release import Release
+from dpscreen.rows.sparse import clipped_product, is_sparse
+from dpscreen.solvers.base import Path
+from dpscreen.solvers.inference import Inference
+
+
+class LoadedModel(PrivateLinearModel):
+    """A model from a file that `save` wrote. Make one with :func:`dpscreen.load`.
+
+    Attributes
+    ----------
+    coef_, intercept_, privacy_, feature_bounds_, target_bounds_, n_iter_, n_rows_, path_, scale_, \
+solver_, inference_, n_features_in_, feature_names_in_
+        As in the estimator that was fitted; None, or not there, if that had none.
+    fitted_by_ : str
+        The name of that estimator.
+    schema : dict or None
+        What was saved beside the model to describe its data, as it was in the file.
+    """
+
+    feature_bounds_: Array
+    target_bounds_: Array
+    path_: Path | None
+    scale_: float | None
+    solver_: str | None
+    n_rows_: int | None
+    inference_: Inference
+    fitted_by_: str
+    schema: dict[str, Any] | None = None
+
+    def fit(self, _X: Any, _y: Any = None) -> NoReturn:
+        """Refuse: a loaded model is as it is.
+
+        Raises
+        ------
+        TypeError
+            Always. Fit one of the estimators instead.
+        """
+        raise TypeError("a loaded model cannot be fitted again; use PrivateLasso, for example.")
+
+    def predict(self, X: Any) -> Array:
+        """Predict the target for each row of X, as the fitted estimator did.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows to predict for, in the units of the rows that were fitted.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The rows, clipped to `feature_bounds_` if the estimator does so, @ coef_ + intercept_.
+        """
+        check_is_fitted(self)
+        if not self._from_file.clips_features:
+            return super().predict(X)
+        if is_sparse(X):
+            rows = sparse_alone(self, X)
+            return clipped_product(rows, self.feature_bounds_, self.coef_) + self.intercept_
+        rows = np.clip(intake.rows_alone(self, X), *self.feature_bounds_.T)
+        return np.asarray(rows @ self.coef_ + self.intercept_, dtype=np.float64)
+
+    def noise_p_values(self) -> Array:
+        """Return for each feature a p-value of "only privacy noise ever chose it".
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            As in :meth:`PrivateLasso.noise_p_values`.
+        """
+        check_is_fitted(self)
+        found = self._from_file.noise_p_values
+        if found is None:
+            raise ValueError("noise p-values need a path, which this model does not have.")
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _released(self) -> Release:
+        check_is_fitted(self)
+        return self._from_file
+
+    def _take(self, release: Release) -> None:
+        self._from_file = release
+        self.coef_, self.intercept_ = release.coefficients.copy(), release.intercept
+        self.feature_bounds_ = release.feature_bounds.copy()
+        self.target_bounds_ = release.target_bounds.copy()
+        self.n_features_in_, self.n_iter_ = release.n_features, release.n_iter
+        self.n_rows_, self.path_ = release.n_rows, release.path
+        self.scale_, self.solver_ = release.scale, release.solver
+        self.privacy_, self.fitted_by_ = release.statement, release.estimator
+        self.schema = None if release.schema is None else dict(release.schema)
+        if release.named:
+            self.feature_names_in_ = np.array(release.names, dtype=object)
+        if release.inference is not None:
+            self.inference_ = release.inference
+
+
+def load(path: str | os.PathLike[str]) -> LoadedModel:
+    """Read a model file. It is validated, and nothing in it can run.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `save` wrote.
+
+    Returns
+    -------
+    LoadedModel
+        A regressor that predicts, with `coef_`, `privacy_`, `summary()`, `explain()` and `schema`.
+
+    Raises
+    ------
+    ModelFileProblem
+        The file cannot be read, is not a model, is newer than this library, or contradicts itself.
+    """
+    model = LoadedModel()
+    model._take(read(path))
+    return model

@@ -1,0 +1,180 @@
+"""The pictures of a model's page, each with the same in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from dpscreen._core.numbers import figure, whole_percent
+from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
+from dpscreen._core.words import shortened
+from dpscreen.models.page.words import FeatureLine, ModelView
+from dpscreen.planning.plan import Plan
+from dpscreen.planning.what_if import WhatIf
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_DRAWN = 30
+NAME_CELLS = 20
+WIDTH = 4.2
+MODEL, ESTIMATE, PRIVACY, SAMPLING = COLOURS[1], COLOURS[0], COLOURS[1], COLOURS[5]
+CAPTURED = COLOURS[2]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An SVG element, and what it shows in words."""
+
+    svg: str
+    words: str
+
+
+# --- effects --------------------------------------------------------------------------------------
+
+
+def effects_chart(view: ModelView) -> Picture | None:
+    """Draw the largest effects with their intervals; None where nothing was selected."""
+    lines = view.lines[:MOST_DRAWN]
+    if not lines:
+        return None
+    figure = canvas(WIDTH, 0.62 + 0.27 * len(lines))
+    axes = figure.subplots()
+    for place, line in enumerate(lines):
+        _draw_effect(axes, place, line)
+    axes.axvline(0, color=INK, linewidth=0.8)
+    names = [shortened(line.name, NAME_CELLS) for line in lines]
+    axes.set_yticks(range(len(lines)), _stand_ins(names))
+    axes.set_ylim(len(lines) - 0.4, -0.6)
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_xlabel("effect, in the target's units", fontsize=9, color=INK)
+    plain_axes(axes)
+    svg = themed_svg(figure, prefix="effects")
+    return Picture(_with_names(svg, names), _effects_in_words(lines))
+
+
+def _draw_effect(axes: Axes, place: int, line: FeatureLine) -> None:
+    below = float(place)
+    if line.interval is not None:
+        low, refit, high = line.interval
+        axes.plot([low, high], [place - 0.15] * 2, color=ESTIMATE, linewidth=2.4)
+        axes.plot([refit], [place - 0.15], "|", color=ESTIMATE, markersize=7, markeredgewidth=1.6)
+        below += 0.18  # beside the interval, not on it
+    look: dict[str, Any] = {"markersize": 4, "fillstyle": "none", "markeredgewidth": 1.2}
+    axes.plot([line.row.effect], [below], "D", color=MODEL, **look)
+
+
+def _stand_ins(names: Sequence[str]) -> list[str]:
+    """Return what matplotlib measures and draws in place of names: no font has every sign."""
+    padding = "n" * max(0, max(map(len, names)) - len("name000"))
+    return [f"name{place:03d}{padding}" for place in range(len(names))]
+
+
+def _with_names(svg: str, names: Sequence[str]) -> str:
+    """Put the names, escaped, where their stand-ins are."""
+
+    def name_at(found: re.Match[str]) -> str:
+        # Each name is isolated (U+2068 … U+2069), so that none can turn the direction of another.
+        return f"\u2068{escape(names[int(found[1])])}\u2069"
+
+    return re.sub(r"name(\d{3})n*", name_at, svg)
+
+
+def _effects_in_words(lines: Sequence[FeatureLine]) -> str:
+    first = lines[0]
+    told = f"{shortened(first.name, 60)} has the largest effect, {figure(first.row.effect)}"
+    if first.interval is not None:
+        low, _, high = first.interval
+        told += f" (interval {figure(low)} to {figure(high)})"
+    return f"Effects of {len(lines)} features, largest first. {told}. The table holds all numbers."
+
+
+# --- expected power -------------------------------------------------------------------------------
+
+
+def power_chart(plan: Plan) -> Picture:
+    """Draw which share of true and of other features would be found, by size of effect."""
+    figure = canvas(WIDTH, 2.7)
+    axes = figure.subplots()
+    sizes = [row.effect for row in plan.rows]
+    powers = [row.power for row in plan.rows]
+    errors = [2 * row.power_se for row in plan.rows]
+    axes.errorbar(sizes, powers, errors, color=CAPTURED, marker="o", markersize=4, linewidth=1.6)
+    others = plan.setting.n_features - plan.setting.n_effects
+    if others:
+        chance = [row.false_positives / others for row in plan.rows]
+        axes.plot(sizes, chance, color=PRIVACY, marker="s", markersize=4, linestyle=(0, (4, 2)))
+    axes.axhline(plan.power_wanted, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
+    axes.set_xscale("log")
+    axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+    axes.minorticks_off()
+    axes.set_ylim(-0.03, 1.06)
+    axes.set_xlabel("size of effect (standardised coefficient)", fontsize=9, color=INK)
+    axes.set_ylabel("share found", fontsize=9, color=INK)
+    plain_axes(axes)
+    _thin_labels(axes)
+    return Picture(themed_svg(figure, prefix="power"), _power_in_words(plan))
+
+
+def _thin_labels(axes: Axes) -> None:
+    """Leave out every second label where they would touch."""
+    labels = axes.get_xticklabels()
+    if len(labels) > 8:
+        for label in labels[1::2]:
+            label.set_visible(False)
+
+
+def _power_in_words(plan: Plan) -> str:
+    low, high = plan.rows[0], plan.rows[-1]
+    return (
+        f"The share of true features found rises from {whole_percent(low.power)} for effects of "
+        f"{low.effect:g} to {whole_percent(high.power)} for effects of {high.effect:g}."
+    )
+
+
+# --- what if --------------------------------------------------------------------------------------
+
+
+def what_if_chart(rows: Sequence[WhatIf], chosen: float) -> Picture:
+    """Draw for each ε how much is captured, lost to privacy and lost to sampling."""
+    figure = canvas(WIDTH, 0.75 + 0.3 * len(rows))
+    axes = figure.subplots()
+    for place, row in enumerate(rows):
+        _draw_bar(axes, place, row)
+    labels = [("this: " if row.epsilon == chosen else "") + f"ε = {row.epsilon:g}" for row in rows]
+    axes.set_yticks(range(len(rows)), labels)
+    for label, row in zip(axes.get_yticklabels(), rows, strict=True):
+        label.set_fontweight("bold" if row.epsilon == chosen else "normal")
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("% of what could be explained", fontsize=9, color=INK)
+    plain_axes(axes)
+    return Picture(themed_svg(figure, prefix="whatif"), _what_if_in_words(rows))
+
+
+def _draw_bar(axes: Axes, place: int, row: WhatIf) -> None:
+    """Stack three parts to 100 %: what is lost beyond all shows as nothing captured."""
+    sampling = min(1.0, row.sampling_error)
+    privacy = min(1 - sampling, row.privacy_error)
+    start = 0.0
+    for share, colour in (
+        (1 - sampling - privacy, CAPTURED),
+        (privacy, PRIVACY),
+        (sampling, SAMPLING),
+    ):
+        axes.barh(place, 100 * share, left=100 * start, color=colour, height=0.62, linewidth=0)
+        start += share
+
+
+def _what_if_in_words(rows: Sequence[WhatIf]) -> str:
+    parts = (
+        f"at ε {row.epsilon:g}, {whole_percent(row.captured)} captured, "
+        f"{whole_percent(row.privacy_error)} lost to privacy and "
+        f"{whole_percent(row.sampling_error)} to sampling"
+        for row in rows
+    )
+    told = "; ".join(parts)
+    return f"{told[:1].upper()}{told[1:]}."

@@ -1,0 +1,176 @@
+"""Checks of parameters and rows. Errors name the parameter and never repeat a data value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from dpscreen._core.arrays import Array
+
+
+def positive(name: str, value: Any) -> float:
+    """Return a positive, finite parameter as float."""
+    number = _real(name, value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be a positive, finite number; got {value!r}.")
+    return number
+
+
+MOST_STEPS = 20_000
+"""With more, whole-number weights from a random start could outgrow 64 bits."""
+LEAST, MOST = 1e-60, 1e60
+"""What radius, clips, norms and half-widths lie between: then no square and no ratio overflows."""
+
+
+def size(name: str, value: Any) -> float:
+    """Return a positive parameter with which float64 can compute."""
+    number = positive(name, value)
+    if not LEAST <= number <= MOST:
+        raise ValueError(f"{name} must lie between {LEAST:g} and {MOST:g}; got {value!r}.")
+    return number
+
+
+def share(name: str, value: Any) -> float:
+    """Return a parameter that lies strictly between 0 and 1."""
+    number = _real(name, value)
+    if not 0 < number < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
+    return number
+
+
+def whole(name: str, value: Any) -> int:
+    """Return a whole number of at least one."""
+    if value is None:
+        raise ValueError(f"{name} must be given.")
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a whole number; got {type(value).__name__}.")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1; got {value!r}.")
+    return int(value)
+
+
+def steps(name: str, value: Any) -> int:
+    """Return a number of steps for which exact sums have room."""
+    number = whole(name, value)
+    if number > MOST_STEPS:
+        raise ValueError(f"{name} must be at most {MOST_STEPS}; got {value!r}.")
+    return number
+
+
+MOST_ROWS_PER_UNIT = 2**20
+"""With more, noise would drown anything that float64 can tell apart."""
+
+
+def rows_per_unit(value: Any) -> int:
+    """Return k, the most rows that one unit has; 1 if nothing is told."""
+    number = 1 if value is None else whole("rows_per_unit", value)
+    if number > MOST_ROWS_PER_UNIT:
+        raise ValueError(f"rows_per_unit must be at most {MOST_ROWS_PER_UNIT}; got {value!r}.")
+    return number
+
+
+def choice(name: str, value: Any, options: tuple[str | None, ...]) -> Any:
+    """Return a parameter that must be one of a few words."""
+    if not any(value is option or value == option for option in options):
+        known = ", ".join(repr(option) for option in options)
+        raise ValueError(f"{name} must be one of {known}; got {value!r}.")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return a yes-or-no parameter."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {type(value).__name__}.")
+    return bool(value)
+
+
+def iterations(name: str, value: Any, n_iter: int) -> frozenset[int]:
+    """Return the iterations meant by "all", "last", every k-th (a number), or a list of them."""
+    if isinstance(value, str):
+        choice(name, value, ("all", "last"))
+        return frozenset(range(1, n_iter + 1) if value == "all" else (n_iter,))
+    if not isinstance(value, Iterable):
+        every = whole(name, value)
+        chosen = frozenset(range(every, n_iter + 1, every))
+    else:
+        chosen = frozenset(whole(name, one) for one in value)
+    if not chosen or max(chosen) > n_iter:
+        raise ValueError(f"{name} must name iterations between 1 and n_iter={n_iter}.")
+    return chosen
+
+
+def _real(name: str, value: Any) -> float:
+    if value is None:
+        raise ValueError(f"{name} must be given: no default is right for every data set.")
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number; got {type(value).__name__}.")
+    return float(value)
+
+
+_SPARSE: dict[str, Any] = {"accept_sparse": ("csr", "csc", "coo"), "dtype": "numeric"}
+
+
+def declared_bounds(
+    feature_bounds: Any, target_bounds: Any, names: Iterable[str] | None, n_features: int
+) -> tuple[Array, Array]:
+    """Return (d × 2 feature bounds, the target's two bounds), each an increasing, finite pair."""
+    feature = _feature_pairs(feature_bounds, names, n_features)
+    target = _pairs("target_bounds", target_bounds)
+    if target.shape != (2,):
+        raise ValueError("target_bounds must be one pair (low, high).")
+    return _increasing("feature_bounds", feature), _increasing("target_bounds", target)
+
+
+def _feature_pairs(given: Any, names: Iterable[str] | None, n_features: int) -> Array:
+    if isinstance(given, Mapping):
+        given = _by_name(given, names)
+    pairs = _pairs("feature_bounds", given)
+    if pairs.shape == (2,):
+        return np.tile(pairs, (n_features, 1))
+    if pairs.shape != (n_features, 2):
+        raise ValueError(
+            f"feature_bounds must be one pair (low, high) or one pair for each of the "
+            f"{n_features} features; got shape {pairs.shape}."
+        )
+    return pairs
+
+
+def _by_name(given: Mapping[Any, Any], names: Iterable[str] | None) -> list[Any]:
+    if names is None:
+        raise ValueError("feature_bounds by name need a data frame with column names.")
+    names = list(names)
+    missing = [name for name in names if name not in given]
+    unknown = [name for name in given if name not in names]
+    if missing or unknown:
+        raise ValueError(
+            f"feature_bounds must name every column once: missing {missing}, unknown {unknown}."
+        )
+    return [given[name] for name in names]
+
+
+def _pairs(name: str, given: Any) -> Array:
+    if given is None:
+        raise ValueError(
+            f"{name} must be given: bounds are a public statement about what values are possible, "
+            f"and are never learnt from the data."
+        )
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise ValueError(f"{name} must hold pairs of numbers (low, high).") from None
+
+
+def _increasing(name: str, pairs: Array) -> Array:
+    low, high = pairs[..., 0], pairs[..., 1]
+    if not np.isfinite(pairs).all():
+        raise ValueError(f"{name} must be finite.")
+    if not ((high > low) & (high / 2 - low / 2 > 0)).all():
+        raise ValueError(f"{name} must have low < high in every pair.")
+    half = high / 2 - low / 2
+    if not ((half >= LEAST) & (half <= MOST)).all():
+        raise ValueError(f"{name} must be between {2 * LEAST:g} and {2 * MOST:g} wide.")
+    return pairs

@@ -1,0 +1,277 @@
+"""Private regressions of other authors, as baselines that PrivateLasso is compared with.
+
+They share its bounds, its paid estimates of scale, its exact sums and noise, and its accountant, so
+that only the method differs. Each has one public rule for every setting (docs/peers.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from dpscreen.models import base
+from dpscreen.models import parameters as check
+from dpscreen.models.base import (
+    PaidModel,
+    noise_source,
+    paid_task,
+    spending_for,
+    standardize_for,
+    warn_of_weak_delta,
+)
+from dpscreen.models.intake import private_rows, unit_of_rows
+from dpscreen.privacy import Budget
+from dpscreen.privacy.ledger import reserve
+from dpscreen.solvers import peers as solvers
+from dpscreen.solvers.base import Choices, Solution, Task
+
+__all__ = ["AdaSSP", "NoisyIHT", "PrivateGCD", "PrivateSIS"]
+
+
+@dataclass(frozen=True)
+class PeerSettings:
+    """The parameters of a fit, checked before any row is read."""
+
+    budget: Budget
+    choices: Choices
+    standardize: bool | str
+    n_rows: int | None
+
+
+class Peer(PaidModel):
+    """What the peers share: parameters, paid estimates of scale, fit, predict and the statement.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget of the fit, all of which is spent. Choose delta far below 1/n.
+    feature_bounds : pair, list of pairs, or mapping from column name to pair
+        Public bounds (low, high), the same for all features or one pair each; they may be wide.
+    target_bounds : pair
+        Public bounds of the target; they too may be wide.
+    row_norm : float, default=None
+        Public L2 bound of a row whose features are mapped onto [−1, 1]; longer rows are shortened.
+        With it the features keep their public bounds.
+    standardize : {"auto", True, False}, default="auto"
+        Whether features get tighter bounds, found privately, as in `PrivateLasso`.
+    fit_intercept : bool, default=True
+        Estimate an intercept inside the same budget.
+    n_rows : int, default=None
+        The public number of rows that rules may use. None: the actual number, which is thereby
+        disclosed, and the statement says so: who knows all other rows can then count.
+    random_state : None, int, str or numpy generator, default=None
+        None draws noise from a cryptographic stream. Anything else is reproducible, not private,
+        and warned about.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray of shape (n_features,), float
+        The released model, in the user's units. It applies to features clipped to
+        `feature_bounds_`, as `predict` does.
+    feature_bounds_, target_bounds_ : ndarray of shape (n_features, 2), ndarray of shape (2,)
+        The bounds that rows were clipped to: public, or released.
+    scale_ : float
+        The last released deviation of the residuals, or of the target.
+    n_iter_ : int
+        Steps taken: always as planned.
+    n_rows_ : int
+        The number of rows that rules used.
+    privacy_ : PrivacyStatement
+        What is promised, and what it rests on. Print it.
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+    """
+
+    _solve: Callable[[Task], Solution]
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        feature_bounds: Any = None,
+        target_bounds: Any = None,
+        row_norm: float | None = None,
+        standardize: bool | str = "auto",
+        fit_intercept: bool = True,
+        n_rows: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_bounds = feature_bounds
+        self.target_bounds = target_bounds
+        self.row_norm = row_norm
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.n_rows = n_rows
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, ledger: Any = None) -> Self:
+        """Fit the model, spending the whole budget.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
+            Private rows. Values outside `feature_bounds` are clipped. The promise is for a row, or
+            for the unit that a schema names.
+        y : array-like of shape (n_samples,)
+            Private targets. Values outside `target_bounds` are clipped. None for rows that were
+            read by a schema, which bring their target along.
+        ledger : PrivacyLedger or path, default=None
+            Where to book the budget before anything is released. If it does not fit there,
+            nothing is released and `BudgetRefused` says what is left.
+
+        Returns
+        -------
+        self
+            The fitted estimator, which holds released values only.
+        """
+        with base.refit(self):
+            settings = self._settings()
+            unit = unit_of_rows(X, None)
+            noise = noise_source(self.random_state)
+            with closing(private_rows(self, X, y)) as rows:
+                features, target = self._public_bounds()
+                pairs = rows.usable_bounds(features), target
+                standardize = standardize_for(rows, settings.standardize)
+                spending = spending_for(
+                    settings.budget, noise, rows, n_rows=settings.n_rows, unit=unit
+                )
+                warn_of_weak_delta(settings.budget.delta, spending.regime.n_rows)
+                reserve(ledger, spending.limit, purpose=type(self).__name__, unit=unit)
+                self.n_rows_ = spending.regime.n_rows
+                task, units = paid_task(spending, rows, pairs, settings.choices, standardize)
+                self._release(self._solve(task), units)
+                self.privacy_ = self._account(
+                    settings.budget, spending, n_rows=settings.n_rows, disclosed=rows.disclosed
+                )
+        return self
+
+    def _settings(self) -> PeerSettings:
+        row_norm = None if self.row_norm is None else check.size("row_norm", self.row_norm)
+        if not isinstance(self.standardize, bool | np.bool_):
+            check.choice("standardize", self.standardize, ("auto",))
+        return PeerSettings(
+            Budget(check.positive("epsilon", self.epsilon), check.share("delta", self.delta)),
+            Choices(row_norm=row_norm, intercept=check.flag("fit_intercept", self.fit_intercept)),
+            self.standardize,
+            None if self.n_rows is None else check.whole("n_rows", self.n_rows),
+        )
+
+
+class AdaSSP(Peer):
+    """Least squares from noisy second moments, with a ridge that adapts to the noise: AdaSSP.
+
+    Σxxᵀ and Σxy get Gaussian noise, and (Ĝ + λI)w = b̂ is solved. All features get a weight.
+
+    Guarantees  the stated (epsilon, delta) for adding or removing one row: one row of norm at most
+                ν moves the triangle of Σxxᵀ by √((ν⁴ + min(ν², ν⁴))/2) and Σψx by ν, in units of
+                the clip (docs/private-lasso.md, Lemma 17); the rest is booked as in PrivateLasso
+
+    Rules       half of what is left for each of the two sums; the target clipped at 2 deviations;
+                ν² = σ_x²(d + 3√(2d)) with the paid spread σ_x, which few rows exceed, or `row_norm`
+                if that is smaller; λ lifts the least eigenvalue of Ĝ to (√d/4 + 1.5) noise
+                deviations. Wang releases that eigenvalue of the exact matrix; the noisy one is free
+                and needs no float eigenvalue of private rows. The intercept comes last, as in
+                PrivateLasso: as one more column it would lengthen every row.
+
+    Parameters and attributes are those of every `Peer`.
+
+    References
+    ----------
+    Y.-X. Wang (2018). Revisiting differentially private linear regression: optimal and adaptive
+    prediction and estimation in unbounded domain. UAI.
+    """
+
+    _solve = staticmethod(solvers.solve_adassp)
+
+
+class PrivateSIS(Peer):
+    """Sure independence screening by noisy correlations, then least squares: DP-SIS and a refit.
+
+    The features with the largest |Σψ_c(y)x_j| are taken one after the other, each by a noisy
+    maximum. On them alone the weights are found as in `AdaSSP`.
+
+    Guarantees  the stated (epsilon, delta) for adding or removing one row: it moves each |Σψ_c(y)x|
+                by at most c (docs/peers.md, Lemma P1); the refit as in `AdaSSP`
+
+    Rules       M/10 features, between 1 and 40, M the signal of docs/private-lasso.md: with fewer
+                rows or less budget only the strongest stand out, and a smaller refit is less noisy.
+                A quarter of what is left selects. Where all features are kept nothing is selected,
+                and this is `AdaSSP`.
+
+    Parameters and attributes are those of every `Peer`.
+
+    References
+    ----------
+    J. Fan and J. Lv (2008). Sure independence screening for ultrahigh dimensional feature space.
+    Journal of the Royal Statistical Society B 70, 849-911.
+
+    R. Swope, A. Khanna, P. Doldo, S. Roy and E. Raff (2024). Feature selection from differentially
+    private correlations. arXiv:2408.10862.
+    """
+
+    _solve = staticmethod(solvers.solve_sis)
+
+
+class NoisyIHT(Peer):
+    """Noisy gradient steps of which the largest weights are kept: iterative hard thresholding.
+
+    Each step moves w by −ηΣψ_c(r)x/(nσ_x²) and keeps s weights. They are found by peeling, one
+    noisy maximum after the other, and then released with Gaussian noise; or, where rows are so
+    short that this is less noisy (ν² ≤ 2s), the whole gradient gets the noise.
+
+    Guarantees  the stated (epsilon, delta) for adding or removing one row: it moves each moved
+                weight's size by at most c, and the gradient over rows of norm at most ν by cν, in
+                units of the sum (docs/peers.md, Lemma P1; docs/private-lasso.md, Lemmas 1 and 17)
+
+    Rules       s = M/5 between 1 and 40; M/2 steps between 3 and 100; η = 1.5/√s, which fades to
+                half, and is halved whenever the released gradient points back: the fixed 1/2 of
+                the paper diverges on collinear features, and what is safe for them hardly moves on
+                others. Clip, residuals' scale and intercept as in PrivateLasso. Half of a peeled
+                step selects.
+
+    Parameters and attributes are those of every `Peer`.
+
+    References
+    ----------
+    T. T. Cai, Y. Wang and L. Zhang (2021). The cost of privacy: optimal rates of convergence for
+    parameter estimation with differential privacy. Annals of Statistics 49, 2825-2850.
+
+    L. Wang and Q. Gu (2019). Differentially private iterative gradient hard thresholding for sparse
+    learning. IJCAI. (Noise on the whole gradient.)
+    """
+
+    _solve = staticmethod(solvers.solve_iht)
+
+
+class PrivateGCD(Peer):
+    """Greedy coordinate descent with a noisy choice and a noisy step: DP-GCD.
+
+    Each step takes the feature with the largest |Σψ_c(r)x_j| by a noisy maximum, releases that sum
+    with Gaussian noise, and moves the weight by −Σ/(nσ_x²). PrivateLasso's steps have a planned
+    length instead, and release the choice alone.
+
+    Guarantees  the stated (epsilon, delta) for adding or removing one row: it moves each sum, and
+                the size of each, by at most c (docs/peers.md, Lemma P1)
+
+    Rules       M/3 steps between 4 and 200; three quarters of a step's budget for the choice, which
+                is among d sums, one for the step. All features have the same smoothness nσ_x²,
+                with the paid spread; where the released gradient of a feature comes back with the
+                other sign and no smaller, its later steps are halved, which is free. Clip,
+                residuals' scale and intercept as in PrivateLasso.
+
+    Parameters and attributes are those of every `Peer`.
+
+    References
+    ----------
+    P. Mangold, A. Bellet, J. Salmon and M. Tommasi (2023). High-dimensional private empirical risk
+    minimization by greedy coordinate descent. AISTATS.
+    """
+
+    _solve = staticmethod(solvers.solve_gcd)

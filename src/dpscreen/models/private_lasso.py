@@ -1,0 +1,374 @@
+"""PrivateLasso: sparse private regression that chooses its own settings, within one budget."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpscreen._core.arrays import Array
+from dpscreen.models import base
+from dpscreen.models import parameters as check
+from dpscreen.models.base import (
+    PaidModel,
+    noise_source,
+    paid_task,
+    spending_for,
+    standardize_for,
+    warn_of_weak_delta,
+)
+from dpscreen.models.intake import private_rows, unit_of_rows
+from dpscreen.privacy import Budget, PrivacyStatement
+from dpscreen.privacy.ledger import reserve
+from dpscreen.privacy.statement import COMPOSITION, IN_HALVES
+from dpscreen.privacy.unit import ROW, Unit
+from dpscreen.rows.source import PublicUnits, RowSource
+from dpscreen.solvers import inference, rules
+from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
+from dpscreen.solvers.inference import noise_p_values
+from dpscreen.solvers.noisy_gradient import rows_fill_the_norm, solve_noisy_gradient
+from dpscreen.solvers.stagewise import solve_frank_wolfe, solve_stagewise
+
+SOLVERS = {
+    "stagewise": solve_stagewise,
+    "frank-wolfe": solve_frank_wolfe,
+    "noisy-gradient": solve_noisy_gradient,
+}
+
+
+@dataclass(frozen=True)
+class LassoSettings:
+    """The parameters of a fit, checked before any row is read."""
+
+    budget: Budget
+    choices: Choices
+    standardize: bool | str
+    solver: str
+    n_rows: int | None
+    split: bool
+    unit: Unit = ROW
+    disclosed: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.split and self.unit.rows_per_unit > 1:
+            raise ValueError(
+                "inference='split' needs rows_per_unit=1: rows of one unit are not independent, "
+                "so intervals that count them as if they were would be too short."
+            )
+
+
+class PrivateLasso(PaidModel):
+    """Sparse linear regression under differential privacy that needs a budget and bounds only.
+
+    The default solver walks: each step moves one signed feature a little, chosen by a noisy maximum
+    of the sums of clipped residuals. The clip follows the residuals' scale, which is estimated on
+    the way; loose bounds are tightened first. Every estimate is paid for out of the one budget, and
+    every choice left None follows a rule in public and released numbers (docs/private-lasso.md).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget of the fit, all of which is spent. Choose delta far below 1/n.
+    feature_bounds : pair, list of pairs, or mapping from column name to pair
+        Public bounds (low, high), the same for all features or one pair each. They may be far too
+        wide: see `standardize`. Never take them from the data.
+    target_bounds : pair
+        Public bounds of the target; they too may be wide.
+    radius : float, default=None
+        How long the path is: the L1 norm of the weights never exceeds it. In the target's units,
+        features being mapped onto [−1, 1]. None: about √T/2 deviations of the target.
+    n_iter : int, default=None
+        Number of steps T, or of gradients. None: a quarter of the signal M, or more where M is
+        small, between 6 and 200.
+    clip : float, default=None
+        Bound on a row's residual, in the target's units. None: a multiple of the residuals' scale.
+    row_norm : float, default=None
+        Public L2 bound of a row whose features are mapped onto [−1, 1]; longer rows are shortened.
+        With it the features keep their public bounds, and noisy gradients may be used.
+    max_features : int, default=None
+        At most so many distinct features ever enter the model. Costs nothing.
+    standardize : {"auto", True, False}, default="auto"
+        Whether features get tighter bounds, found privately. "auto" pays a little to ask whether
+        the public bounds fit, and tightens them where they do not and there are rows enough.
+        Sparse rows keep the public bounds: "auto" is False, and True is refused.
+    inference : {None, "split"}, default=None
+        "split": secret coins send each row to one of two halves. One selects and gives the model,
+        the other gives 95 % intervals for at most 20 of the selected features, each half at the
+        whole budget. Where intervals would not be valid, `inference_` says why.
+    solver : {"auto", "stagewise", "frank-wolfe", "noisy-gradient"}, default="auto"
+        "auto": stagewise, unless `row_norm` is given and a paid check speaks for noisy gradients.
+    fit_intercept : bool, default=True
+        Estimate an intercept inside the same budget. Without it, predictions centre on the middle
+        of the target's bounds, which are public or released.
+    n_rows : int, default=None
+        The public number of rows that rules may use. None: the actual number, which is thereby
+        disclosed, and the statement says so: who knows all other rows can then count.
+    rows_per_unit : int, default=None
+        The most rows that one unit, a person for example, has. The promise is then for adding or
+        removing a unit, and all noise is so many times as large. More than one not with
+        ``inference="split"``. None: what the rows say, if they were read by a schema that names a
+        unit; else 1, and the promise is for a row.
+    random_state : None, int, str or numpy generator, default=None
+        None draws noise from a cryptographic stream. Anything else is reproducible, not private,
+        and warned about.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray of shape (n_features,), float
+        The released model, in the user's units. It applies to features clipped to
+        `feature_bounds_`, as `predict` does.
+    feature_bounds_, target_bounds_ : ndarray of shape (n_features, 2), ndarray of shape (2,)
+        The bounds that rows were clipped to: public, or released.
+    path_ : Path or None
+        The released path: feature, sign and length of every step, with features mapped onto
+        [−1, 1], before small weights were dropped. A feature's number equal to n_features_in_ is
+        the constant (Frank-Wolfe only). None for noisy gradients.
+    scale_ : float
+        The last released deviation of the residuals.
+    solver_ : str
+        The solver that was used.
+    n_iter_ : int
+        Steps or gradients taken: always as planned, because stopping early would look at the data.
+    n_rows_ : int
+        The number of rows that rules used.
+    inference_ : Inference
+        Only with ``inference="split"``: `available`, `wording` and `intervals`, each with feature,
+        name, coefficient, standard_error, low and high, in the user's units. Print it.
+    privacy_ : PrivacyStatement
+        What is promised, and what it rests on. Print it.
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+
+    Notes
+    -----
+    Coefficients are shrunken, noisy and selected; no standard errors are valid, but those of
+    ``inference="split"``. `noise_p_values` tests only whether a choice could be privacy noise.
+    Expect no useful model where M = n√(2ρ)/ln(2d) is below 20.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpscreen import PrivateLasso
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(50, 10, size=(5000, 20))
+    >>> y = 2 * X[:, 0] - X[:, 3] + rng.normal(0, 5, size=5000)
+    >>> model = PrivateLasso(epsilon=1, delta=1e-6, feature_bounds=(0, 200),
+    ...                      target_bounds=(-500, 500)).fit(X, y)
+    >>> bool(model.privacy_.holds and model.score(X, y) > 0.8)
+    True
+    """
+
+    _takes_sparse = True
+
+    path_: Path | None
+    solver_: str
+    inference_: inference.Inference
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        feature_bounds: Any = None,
+        target_bounds: Any = None,
+        radius: float | None = None,
+        n_iter: int | None = None,
+        clip: float | None = None,
+        row_norm: float | None = None,
+        max_features: int | None = None,
+        standardize: bool | str = "auto",
+        inference: str | None = None,
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        n_rows: int | None = None,
+        rows_per_unit: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_bounds = feature_bounds
+        self.target_bounds = target_bounds
+        self.radius = radius
+        self.n_iter = n_iter
+        self.clip = clip
+        self.row_norm = row_norm
+        self.max_features = max_features
+        self.standardize = standardize
+        self.inference = inference
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.n_rows = n_rows
+        self.rows_per_unit = rows_per_unit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, ledger: Any = None) -> Self:
+        """Fit the model, spending the whole budget.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
+            Private rows. Values outside `feature_bounds` are clipped. Rows that were read by a
+            schema (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their privacy unit
+            along. A Dask array or data frame is fitted on its cluster, `dpscreen.scan` reads a
+            file part by part; noise being equal, the coefficients are the same, to the last bit. A
+            scipy matrix or a frame of sparse columns stays sparse: its bounds are taken as ± the
+            larger of their ends, so that zero stays zero, and are not tightened.
+        y : array-like of shape (n_samples,)
+            Private targets. Values outside `target_bounds` are clipped. None for rows that were
+            read by a schema, which bring their target along.
+        ledger : PrivacyLedger or path, default=None
+            Where to book the budget before anything is released. If it does not fit there,
+            nothing is released and `BudgetRefused` says what is left.
+
+        Returns
+        -------
+        self
+            The fitted estimator, which holds released values only.
+        """
+        with base.refit(self):
+            settings = replace(self._settings(), unit=unit_of_rows(X, self.rows_per_unit))
+            noise = noise_source(self.random_state)
+            with closing(private_rows(self, X, y)) as rows:
+                features, target = self._public_bounds()
+                pairs = rows.usable_bounds(features), target
+                settings = _for_rows(settings, rows)
+                spending = spending_for(
+                    settings.budget, noise, rows, n_rows=settings.n_rows, unit=settings.unit
+                )
+                warn_of_weak_delta(settings.budget.delta, spending.regime.n_rows)
+                reserve(ledger, spending.limit, purpose=type(self).__name__, unit=settings.unit)
+                self._fit_purse(settings, spending, pairs, rows)
+        return self
+
+    def _fit_purse(
+        self,
+        settings: LassoSettings,
+        spending: Spending,
+        public: tuple[Array, Array],
+        rows: RowSource,
+    ) -> None:
+        """Release the model, with intervals if they were asked for and can be had."""
+        self.n_rows_ = spending.regime.n_rows
+        reason = inference.refusal(spending.regime)
+        if settings.split and reason is None:
+            self._fit_split(settings, spending, public, rows)
+            return
+        self._fit_rows(settings, inference.SplitHalf(spending, rows), public)
+        self.privacy_ = self._statement(settings, spending)
+        if settings.split:
+            self.inference_ = inference.not_available(str(reason))
+
+    def noise_p_values(self) -> Array:
+        """Return for each feature a p-value of "only privacy noise ever chose it".
+
+        Valid for the hypothesis that the feature's gradient was zero at every step. It does not
+        test whether a coefficient is zero in the population, and with few features it has little
+        power. Computed from `path_`, so free; `max_features` and `fit_intercept` must still be
+        those of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            1 for features that were never chosen. Not corrected for the number of features.
+        """
+        check_is_fitted(self)
+        if self.path_ is None:
+            raise ValueError("noise p-values need a path, which noisy gradients do not have.")
+        constants = int(self.solver_ == "frank-wolfe" and self.fit_intercept)
+        return noise_p_values(
+            self.path_,
+            n_features=self.n_features_in_,
+            n_constants=constants,
+            limit=self.max_features,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.standardize is not True
+        return tags
+
+    def _settings(self) -> LassoSettings:
+        choices = Choices(
+            radius=_optional(check.size, "radius", self.radius),
+            n_iter=_optional(check.steps, "n_iter", self.n_iter),
+            clip=_optional(check.size, "clip", self.clip),
+            row_norm=_optional(check.size, "row_norm", self.row_norm),
+            max_features=_optional(check.whole, "max_features", self.max_features),
+            intercept=check.flag("fit_intercept", self.fit_intercept),
+        )
+        if not isinstance(self.standardize, bool | np.bool_):
+            check.choice("standardize", self.standardize, ("auto",))
+        split = check.choice("inference", self.inference, (None, "split")) == "split"
+        return LassoSettings(
+            Budget(check.positive("epsilon", self.epsilon), check.share("delta", self.delta)),
+            choices,
+            self.standardize,
+            check.choice("solver", self.solver, ("auto", *SOLVERS)),
+            _optional(check.whole, "n_rows", self.n_rows),
+            split,
+            Unit(check.rows_per_unit(self.rows_per_unit)),
+        )
+
+    def _fit_rows(
+        self, settings: LassoSettings, half: inference.SplitHalf, public: tuple[Array, Array]
+    ) -> inference.Selected:
+        """Release the model from the rows that are given, out of their spending."""
+        rows = half.rows
+        task, units = paid_task(half.spending, rows, public, settings.choices, settings.standardize)
+        self.solver_ = settings.solver if settings.solver != "auto" else _best_solver(task)
+        rows.announce(task.n_steps)
+        solution = SOLVERS[self.solver_](task)
+        self._release(solution, units)
+        return inference.Selected(solution.weights, units, task.deviation, task.spread)
+
+    def _fit_split(
+        self,
+        settings: LassoSettings,
+        spending: Spending,
+        public: tuple[Array, Array],
+        rows: RowSource,
+    ) -> None:
+        """Release the model from one half of the rows and intervals from the other (Lemma 16)."""
+        first, second = inference.split(spending, rows)
+        selected = self._fit_rows(settings, first, public)
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        self.inference_ = inference.infer(second, selected, names)
+        self.privacy_ = inference.parallel_statement(
+            *(self._statement(settings, half.spending) for half in (first, second))
+        )
+
+    def _release(self, solution: Solution, units: PublicUnits) -> None:
+        super()._release(solution, units)
+        self.path_ = solution.path
+
+    def _statement(self, settings: LassoSettings, spending: Spending) -> PrivacyStatement:
+        halved = spending.regime.n_rows < self.n_rows_
+        return self._account(
+            settings.budget,
+            spending,
+            n_rows=settings.n_rows,
+            disclosed=settings.disclosed,
+            composition=IN_HALVES if halved else COMPOSITION,
+        )
+
+
+def _optional(checked: Any, name: str, value: Any) -> Any:
+    return None if value is None else checked(name, value)
+
+
+def _for_rows(settings: LassoSettings, rows: RowSource) -> LassoSettings:
+    """Return the settings as these rows allow them."""
+    standardize = standardize_for(rows, settings.standardize)
+    return replace(settings, standardize=standardize, disclosed=rows.disclosed)
+
+
+def _best_solver(task: Task) -> str:
+    """Return the solver: stagewise, unless rows are short and a paid check agrees."""
+    row_norm = task.choices.row_norm
+    if row_norm is None or task.choices.radius is not None:
+        return "stagewise"
+    pays = rules.gradients_may_pay(task.regime, row_norm) and rows_fill_the_norm(task, row_norm)
+    return "noisy-gradient" if pays else "stagewise"

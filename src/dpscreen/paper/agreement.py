@@ -1,0 +1,292 @@
+"""Rows beside the paper: what it printed, what its method gives here, what the proven ones give.
+
+A cell matches when our mean lies within two of its standard errors or within .05 of the printed
+value (errors in Table 5, which live on another scale: within 10 %). A cell that differs is always
+explained, be it only by how far off it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from dpscreen.paper import metrics
+from dpscreen.paper.methods import proven_names
+from dpscreen.paper.metrics import SignTest
+from dpscreen.paper.published import PublishedCell, findings, known_inconsistencies, published_cells
+from dpscreen.paper.results import TrialRow
+
+Verdict = Literal["matches", "differs", "not run"]
+
+SUITE_OF_TABLE = {1: "synthetic", 2: "real", 3: "real", 4: "ablation", 5: "ablation"}
+METRIC_IN_ROWS = {"r2": "r2_unchosen"}
+"""R² as it fits the printed values, which is not as the text defines it: see `compare_r2`."""
+
+STANDARD_ERRORS = 2.0
+TOLERANCE = 0.05
+RELATIVE_TOLERANCE = 0.10
+LEVEL = 0.05
+ENOUGH = 0.90
+
+
+# --- means over trials ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over trials and its standard error, 0 where there is but one trial."""
+
+    mean: float
+    standard_error: float
+    trials: int
+
+
+class RowIndex:
+    """Rows by suite, data and method, in the order of their trials."""
+
+    def __init__(self, rows: Iterable[TrialRow]) -> None:
+        self._rows: dict[tuple[str, str, str], list[TrialRow]] = defaultdict(list)
+        for row in sorted(rows, key=lambda row: row.trial):
+            self._rows[row.suite, row.data, row.method].append(row)
+
+    def all_rows(self) -> list[TrialRow]:
+        """Return every row."""
+        return [row for rows in self._rows.values() for row in rows]
+
+    def rows(self, suite: str, data: str, method: str) -> list[TrialRow]:
+        """Return the trials of one method on one data set."""
+        return self._rows.get((suite, data, method), [])
+
+    def values(self, suite: str, data: str, method: str, metric: str) -> dict[int, float]:
+        """Return one metric by trial, without the undefined ones."""
+        found = {row.trial: row.metrics.get(metric) for row in self.rows(suite, data, method)}
+        return {t: value for t, value in found.items() if value is not None and value == value}
+
+    def estimate(self, suite: str, data: str, method: str, metric: str) -> Estimate | None:
+        """Return the mean of one metric; None if no trial has it."""
+        return mean_of(self.values(suite, data, method, metric).values())
+
+    def data_sets(self, suite: str) -> list[str]:
+        """Return the data sets of a suite, in the order of their first row."""
+        return list(dict.fromkeys(data for found, data, _ in self._rows if found == suite))
+
+
+def mean_of(values: Iterable[float]) -> Estimate | None:
+    """Return mean and standard error; None without values."""
+    sample = list(values)
+    if not sample:
+        return None
+    mean = math.fsum(sample) / len(sample)
+    if len(sample) == 1:
+        return Estimate(mean, 0.0, 1)
+    variance = math.fsum((value - mean) ** 2 for value in sample) / (len(sample) - 1)
+    return Estimate(mean, math.sqrt(variance / len(sample)), len(sample))
+
+
+def estimate(
+    rows: Iterable[TrialRow], suite: str, data: str, method: str, metric: str
+) -> Estimate | None:
+    """Return the mean of one metric of one method on one data set."""
+    return RowIndex(rows).estimate(suite, data, method, metric)
+
+
+# --- sign tests -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Significance:
+    """A sign test over paired trials where the paper prints bold, or could have.
+
+    `better` says that this method is significantly better than `against` (two-sided, .05).
+    """
+
+    against: str
+    test: SignTest
+    better: bool
+    agrees_with_bold: bool
+
+
+def rival_of(cell: PublishedCell) -> str | None:
+    """Name the method that bold type in this cell is measured against."""
+    if cell.table in (2, 4) and cell.metric in ("f1", "density"):
+        return "dp-fw"
+    rivals = {"rnm-screen": "oracle-k-fw", "oracle-k-fw": "rnm-screen"}
+    return rivals.get(cell.method) if cell.table in (3, 5) else None
+
+
+def better_by_sign_test(
+    ours: Mapping[int, float], theirs: Mapping[int, float], metric: str
+) -> tuple[SignTest, bool]:
+    """Compare the trials that both have; more is better for F1, less for density and MSE."""
+    both = sorted(set(ours) & set(theirs))
+    test = metrics.sign_test([ours[t] for t in both], [theirs[t] for t in both])
+    ahead = test.wins > test.losses if metric == "f1" else test.wins < test.losses
+    return test, ahead and test.p_two_sided < LEVEL
+
+
+def _significance(cell: PublishedCell, index: RowIndex) -> Significance | None:
+    rival = rival_of(cell)
+    if rival is None:
+        return None
+    suite = SUITE_OF_TABLE[cell.table]
+    ours, theirs = (
+        index.values(suite, cell.data, name, cell.metric) for name in (cell.method, rival)
+    )
+    if not set(ours) & set(theirs):
+        return None
+    test, better = better_by_sign_test(ours, theirs, cell.metric)
+    return Significance(rival, test, better, better == cell.bold)
+
+
+# --- cells ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CellComparison:
+    """One printed number beside ours. `counted` cells are those that must match in nine of ten."""
+
+    cell: PublishedCell
+    ours: Estimate | None
+    proven: Mapping[str, Estimate]
+    verdict: Verdict
+    explanation: str | None
+    counted: bool
+    significance: Significance | None
+
+
+def compare_cells(rows: Iterable[TrialRow], table: int | None = None) -> tuple[CellComparison, ...]:
+    """Compare every printed cell, or those of one table, in the paper's reading order."""
+    index = RowIndex(rows)
+    return tuple(_compare(cell, index) for cell in published_cells(table))
+
+
+def tolerance(cell: PublishedCell, ours: Estimate) -> float:
+    """How far our mean may be from the printed value."""
+    on_another_scale = cell.table == 5 and cell.metric == "mse"
+    fixed = RELATIVE_TOLERANCE * abs(cell.value) if on_another_scale else TOLERANCE
+    return max(STANDARD_ERRORS * ours.standard_error, fixed)
+
+
+def is_counted(cell: PublishedCell) -> bool:
+    """Whether the cell is one of the hundred that the study is judged by.
+
+    F1, density and R² of RNM-Screen, its MSE, and F1 and MSE of Oracle-K. Tables 3 and 5 repeat
+    the F1 of Tables 2 and 4, which is counted once.
+    """
+    if cell.method == "oracle-k-fw":
+        return True
+    if cell.method != "rnm-screen":
+        return False
+    return cell.metric == "mse" if cell.table in (3, 5) else cell.metric not in ("tpr", "fpr")
+
+
+def _compare(cell: PublishedCell, index: RowIndex) -> CellComparison:
+    suite, metric = SUITE_OF_TABLE[cell.table], METRIC_IN_ROWS.get(cell.metric, cell.metric)
+    ours = index.estimate(suite, cell.data, cell.method, metric)
+    proven = {name: index.estimate(suite, cell.data, name, metric) for name in proven_names()}
+    verdict = _verdict(cell, ours)
+    return CellComparison(
+        cell=cell,
+        ours=ours,
+        proven={name: value for name, value in proven.items() if value is not None},
+        verdict=verdict,
+        explanation=_explain(cell, index) if verdict == "differs" else None,
+        counted=is_counted(cell),
+        significance=_significance(cell, index),
+    )
+
+
+def _verdict(cell: PublishedCell, ours: Estimate | None) -> Verdict:
+    if ours is None:
+        return "not run"
+    # Printed numbers are rounded to three decimals; sums of floats must not decide a tie.
+    return "matches" if abs(ours.mean - cell.value) <= tolerance(cell, ours) + 1e-9 else "differs"
+
+
+def _explain(cell: PublishedCell, index: RowIndex) -> str:
+    known = findings().get(cell.key) or known_inconsistencies().get(cell.key)
+    return f"{known} {_distance(cell, index)}" if known else _distance(cell, index)
+
+
+def _distance(cell: PublishedCell, index: RowIndex) -> str:
+    metric = METRIC_IN_ROWS.get(cell.metric, cell.metric)
+    values = sorted(
+        index.values(SUITE_OF_TABLE[cell.table], cell.data, cell.method, metric).values()
+    )
+    if len(values) == 1:
+        return f"This method has no noise: {values[0]:.3f} here, {cell.value:.3f} printed."
+    mean = mean_of(values)
+    assert mean is not None, "a cell that differs has values"
+    # The printed mean is one of twenty trials as well, so it has about the same error.
+    apart = abs(mean.mean - cell.value) / (math.sqrt(2) * mean.standard_error or math.inf)
+    return (
+        f"Single trials here run from {values[0]:.3g} to {values[-1]:.3g} (median "
+        f"{values[len(values) // 2]:.3g}); both means being uncertain, the printed one is "
+        f"{apart:.1f} standard errors off."
+    )
+
+
+@dataclass(frozen=True)
+class CellTally:
+    """How many of the counted cells match."""
+
+    counted: int
+    matching: int
+    not_run: int
+    differing: tuple[CellComparison, ...]
+
+    @property
+    def share(self) -> float:
+        """Share of the counted cells that match; nan if none was run."""
+        return self.matching / self.counted if self.counted else math.nan
+
+    @property
+    def enough(self) -> bool:
+        """Whether nine of ten match."""
+        return self.share >= ENOUGH
+
+
+def summarise(comparisons: Iterable[CellComparison]) -> CellTally:
+    """Count over the counted cells that were run."""
+    counted = [comparison for comparison in comparisons if comparison.counted]
+    run = [comparison for comparison in counted if comparison.verdict != "not run"]
+    differing = tuple(comparison for comparison in run if comparison.verdict == "differs")
+    return CellTally(len(run), len(run) - len(differing), len(counted) - len(run), differing)
+
+
+# --- two definitions of R² ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class R2Comparison:
+    """A printed R² beside both definitions: to all unchosen features, or to the missed ones."""
+
+    table: int
+    data: str
+    printed: float
+    unchosen: Estimate
+    missed: Estimate
+
+    @property
+    def fits(self) -> Literal["unchosen", "missed"]:
+        """The definition whose value is nearer to the printed one."""
+        nearer = abs(self.unchosen.mean - self.printed) <= abs(self.missed.mean - self.printed)
+        return "unchosen" if nearer else "missed"
+
+
+def compare_r2(rows: Iterable[TrialRow]) -> tuple[R2Comparison, ...]:
+    """Compare the R² of Tables 2 and 4 under both definitions."""
+    index = RowIndex(rows)
+    found = []
+    for cell in published_cells():
+        suite = SUITE_OF_TABLE[cell.table]
+        unchosen, missed = (
+            index.estimate(suite, cell.data, cell.method, f"r2_{name}")
+            for name in ("unchosen", "missed")
+        )
+        if cell.metric == "r2" and unchosen and missed:
+            found.append(R2Comparison(cell.table, cell.data, cell.value, unchosen, missed))
+    return tuple(found)

@@ -1,0 +1,294 @@
+"""The paper's preprocessing, and ours, with every choice an option.
+
+None of this is private (erratum E8): the Yeo-Johnson parameters, the column ranges, the means and
+the maxima are read off the data, and the guarantee of whatever is fitted afterwards does not cover
+them. Each `Prepared` says so in its notes, which belong into every result file.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from dpscreen._core.arrays import Array
+from dpscreen.paper.data.store import DatasetTable
+
+Missing = Literal["zero", "mean"]
+Scaling = Literal["global", "column", "row", "none"]
+TargetTransform = Literal["yeo-johnson", "standard", "max-abs", "none"]
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to a table, in this order.
+
+    missing         NaN becomes 0, or the mean of its column's other values
+    libsvm_scaling  for the sets that the paper took from LIBSVM, each column is first mapped
+                    to [-1, 1], constant columns to 0, as in LIBSVM's `_scale` files
+    yeo_johnson     each feature is made more Gaussian, then standardised
+    feature_clip    features are clipped to ±feature_clip and divided by it
+    scaling         X is divided by its largest absolute entry: one for all, per column, per row
+    target          the target's transform; "standard" and "yeo-johnson" standardise,
+                    "max-abs" divides by max|y|
+    target_clip     the transformed target is clipped to ±target_clip
+    """
+
+    missing: Missing = "zero"
+    libsvm_scaling: bool = True
+    yeo_johnson: bool = True
+    feature_clip: float | None = None
+    scaling: Scaling = "global"
+    target: TargetTransform = "yeo-johnson"
+    target_clip: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse choices that do not exist."""
+        _check_choice("missing", self.missing, get_args(Missing))
+        _check_choice("scaling", self.scaling, get_args(Scaling))
+        _check_choice("target", self.target, get_args(TargetTransform))
+        for name in ("feature_clip", "target_clip"):
+            bound = getattr(self, name)
+            if bound is not None and not 0 < bound < math.inf:
+                raise ValueError(f"{name} must be positive and finite, not {bound}")
+
+
+PAPER = Preparation()
+"""Tables 2 and 3: Yeo-Johnson on features and target, X divided by its global maximum."""
+
+ABLATION = Preparation(yeo_johnson=False, target="max-abs")
+"""Tables 4 and 5: no Yeo-Johnson, x and y scaled into [-1, 1]."""
+
+STANDARDISED = Preparation(libsvm_scaling=False, feature_clip=3.0, scaling="none", target_clip=5.0)
+"""For our own method: standardised features clipped at three deviations, the target at five."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A table ready to be fitted. The notes say what was done and that it is not private."""
+
+    name: str
+    X: Array
+    y: Array
+    feature_names: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def prepare(table: DatasetTable, preparation: Preparation = PAPER) -> Prepared:
+    """Apply the preparation to the table."""
+    _check_table(table)
+    notes = [_privacy_note(table, preparation)]
+    features = _prepared_features(table, preparation, notes)
+    target = _prepared_target(table, preparation, notes)
+    return Prepared(table.name, features, target, table.feature_names, tuple(notes))
+
+
+def fill_missing(features: Array, rule: Missing) -> Array:
+    """Replace NaN by zero or by the column's mean; a column with no values becomes zero."""
+    absent = np.isnan(features)
+    filled = np.where(absent, 0.0, features)
+    if rule == "mean":
+        present = (~absent).sum(axis=0)
+        means = filled.sum(axis=0) / np.maximum(present, 1)
+        filled = np.where(absent, means, filled)
+    return filled
+
+
+def libsvm_scale(features: Array) -> Array:
+    """Map each column linearly onto [-1, 1]; a constant column becomes zero."""
+    # Halves, because the difference of two huge numbers may overflow.
+    low, high = features.min(axis=0) / 2, features.max(axis=0) / 2
+    spread = np.where(high > low, high - low, 1.0)
+    return np.where(high > low, 2 * ((features / 2 - low) / spread) - 1, 0.0)
+
+
+def yeo_johnson(features: Array, names: tuple[str, ...]) -> Array:
+    """The Yeo-Johnson transform of each column, standardised, as scikit-learn fits it."""
+    transformed = np.empty_like(features)
+    for place, name in enumerate(names):
+        transformed[:, place] = _gaussianised(features[:, place], name)
+    return transformed
+
+
+def max_abs_scale(values: Array, scaling: Scaling) -> Array:
+    """Divide by the largest absolute entry; where all entries are zero, leave them."""
+    if scaling == "none":
+        return values
+    axis = {"global": None, "column": 0, "row": 1}[scaling]
+    largest = np.abs(values).max(axis=axis, keepdims=True)
+    return values / np.where(largest > 0, largest, 1.0)
+
+
+def _prepared_features(table: DatasetTable, preparation: Preparation, notes: list[str]) -> Array:
+    features = fill_missing(table.X, preparation.missing)
+    if absent := int(np.isnan(table.X).sum()):
+        filling = {"zero": "zero", "mean": "their columns' means"}[preparation.missing]
+        notes.append(f"{absent} missing values were set to {filling}.")
+    if preparation.libsvm_scaling and table.from_libsvm:
+        features = libsvm_scale(features)
+        notes.append("Each column was mapped to [-1, 1] as in LIBSVM's scaled files.")
+    if preparation.yeo_johnson:
+        features = yeo_johnson(features, table.feature_names)
+        notes.append("Each feature was Yeo-Johnson transformed and standardised.")
+    if preparation.feature_clip is not None:
+        bound = preparation.feature_clip
+        features = np.clip(features, -bound, bound) / bound
+        notes.append(f"Features were clipped to ±{bound:g} and divided by {bound:g}.")
+    if preparation.scaling != "none":
+        features = max_abs_scale(features, preparation.scaling)
+        notes.append(f"X was divided by its largest absolute value ({preparation.scaling}).")
+    return features
+
+
+def _prepared_target(table: DatasetTable, preparation: Preparation, notes: list[str]) -> Array:
+    target = table.y.copy()
+    if preparation.target == "yeo-johnson":
+        target = _gaussianised(target, table.target_name)
+        notes.append("The target was Yeo-Johnson transformed and standardised.")
+    elif preparation.target == "standard":
+        target = _standardised(target)
+        notes.append("The target was standardised.")
+    elif preparation.target == "max-abs":
+        target = max_abs_scale(target[:, None], "global")[:, 0]
+        notes.append("The target was divided by its largest absolute value.")
+    if preparation.target_clip is not None:
+        target = np.clip(target, -preparation.target_clip, preparation.target_clip)
+        notes.append(f"The target was clipped to ±{preparation.target_clip:g}.")
+    return target
+
+
+def _gaussianised(column: Array, name: str) -> Array:
+    if _is_constant(column):
+        return np.zeros_like(column)
+    if np.all((column == column.min()) | (column == column.max())):
+        return _standardised_pair(column)
+    from sklearn.preprocessing import PowerTransformer
+
+    # Overflow on the way is judged by its result, which is what matters.
+    with np.errstate(over="ignore", invalid="ignore"):
+        transformed: Array = PowerTransformer().fit_transform(column[:, None])[:, 0]
+        failed = not abs(transformed.std() - 1) < 1e-3
+    if failed:
+        raise ValueError(
+            f"the Yeo-Johnson transform of column {name!r} overflows or collapses; "
+            "scale the column first, or switch the transform off"
+        )
+    return transformed
+
+
+def _standardised_pair(column: Array) -> Array:
+    # Any increasing map of two values is affine, so standardising forgets it: no fit needed.
+    upper = column == column.max()
+    share = upper.mean()
+    return np.where(upper, math.sqrt((1 - share) / share), -math.sqrt(share / (1 - share)))
+
+
+def _standardised(column: Array) -> Array:
+    if _is_constant(column):
+        return np.zeros_like(column)
+    scaled = max_abs_scale(column[:, None], "global")[:, 0]
+    standardised: Array = (scaled - scaled.mean()) / scaled.std()
+    return standardised
+
+
+def _is_constant(column: Array) -> bool:
+    """Whether the column varies by no more than the rounding of its own mean."""
+    scaled = max_abs_scale(column[:, None], "global")
+    rounding = len(column) * np.finfo(np.float64).eps * abs(scaled.mean())
+    return bool(np.ptp(column / 2) == 0 or scaled.std() <= rounding)
+
+
+def _privacy_note(table: DatasetTable, preparation: Preparation) -> str:
+    reads_data = (
+        preparation.missing == "mean"
+        or (preparation.libsvm_scaling and table.from_libsvm)
+        or preparation.yeo_johnson
+        or preparation.scaling != "none"
+        or preparation.target != "none"
+    )
+    if reads_data:
+        return (
+            "This preparation is not private (erratum E8): its parameters are computed from the "
+            "data and lie outside any privacy guarantee stated for the fit."
+        )
+    return "No parameter of this preparation is computed from the data."
+
+
+def _check_table(table: DatasetTable) -> None:
+    if table.X.ndim != 2 or table.y.shape != table.X.shape[:1] or table.X.size == 0:
+        raise ValueError(f"X of shape {table.X.shape} and y of shape {table.y.shape} do not fit")
+    if len(table.feature_names) != table.X.shape[1]:
+        raise ValueError(f"{len(table.feature_names)} names for {table.X.shape[1]} features")
+    if np.isinf(table.X).any() or not np.isfinite(table.y).all():
+        raise ValueError("features must be finite or missing, and the target finite")
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """Rows `X` with entries in [-1, 1], targets `y`, and the coefficients behind them."""
+
+    X: Array
+    y: Array
+    coef: Array
+
+
+def synthetic(
+    *,
+    n_rows: int = 3000,
+    n_features: int = 600,
+    n_positive: int = 35,
+    n_negative: int = 35,
+    correlation: float = 0.0,
+    noise: float = 0.0,
+    rng: np.random.Generator,
+) -> Simulated:
+    """Gaussian rows scaled into [-1, 1], and y = X coef plus noise of that standard deviation.
+
+    Neighbouring features correlate: Σ_ij = correlation^|i-j|. The whole of X is divided by its
+    largest absolute entry. The first `n_positive` coefficients are +1, the next `n_negative` are
+    -1, the others 0: the support is one block, as fits the paper's Table 1.
+    """
+    _check_sizes(n_rows, n_features, n_positive, n_negative)
+    _check_scales(correlation, noise)
+    rows = _correlated_rows(n_rows, n_features, correlation, rng)
+    rows /= np.abs(rows).max()
+    coef = np.zeros(n_features)
+    coef[:n_positive] = 1.0
+    coef[n_positive : n_positive + n_negative] = -1.0
+    return Simulated(rows, rows @ coef + noise * rng.standard_normal(n_rows), coef)
+
+
+def _correlated_rows(
+    n_rows: int, n_features: int, correlation: float, rng: np.random.Generator
+) -> Array:
+    # x_j = ρ x_{j-1} + √(1-ρ²) z_j has exactly the covariance ρ^|i-j|, at linear cost.
+    rows = rng.standard_normal((n_rows, n_features))
+    if correlation == 0.0:
+        return rows
+    rows[:, 1:] *= math.sqrt(1.0 - correlation**2)
+    for j in range(1, n_features):
+        rows[:, j] += correlation * rows[:, j - 1]
+    return rows
+
+
+def _check_sizes(n_rows: int, n_features: int, n_positive: int, n_negative: int) -> None:
+    if n_rows < 1 or n_features < 1:
+        raise ValueError(f"need at least one row and one feature, not {n_rows} and {n_features}")
+    if n_positive < 0 or n_negative < 0:
+        raise ValueError("n_positive and n_negative must not be negative")
+    if n_positive + n_negative > n_features:
+        raise ValueError(
+            f"{n_positive} + {n_negative} nonzero coefficients do not fit {n_features} features"
+        )
+
+
+def _check_scales(correlation: float, noise: float) -> None:
+    if not -1.0 < correlation < 1.0:
+        raise ValueError(f"correlation must lie strictly between -1 and 1, not {correlation}")
+    if not 0.0 <= noise < math.inf:
+        raise ValueError(f"noise must be finite and not negative, not {noise}")

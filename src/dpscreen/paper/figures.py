@@ -1,0 +1,289 @@
+"""Rows to curves: the mean over trials of each series, with a band of two standard errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpscreen._core.numbers import decimals
+from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, save, themed_svg
+from dpscreen.paper.agreement import STANDARD_ERRORS, RowIndex
+from dpscreen.paper.methods import METHODS, proven_names
+from dpscreen.paper.published import label, published_data, published_figures
+from dpscreen.paper.results import TrialRow
+from dpscreen.paper.suites import SYNTHETIC, all_items
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SERIES_LABELS = {"kept_true": "true nonzero", "kept_false": "true zero"}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A mean over trials; `low` and `high` are two standard errors below and above."""
+
+    label: str
+    method: str
+    series: str
+    x: tuple[float, ...]
+    mean: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot of a figure."""
+
+    name: str
+    label: str
+    curves: tuple[Curve, ...]
+
+
+def figure_panels(rows: Iterable[TrialRow], number: int) -> tuple[Panel, ...]:
+    """Return the panels of one figure, in the paper's order, as far as there are rows for them."""
+    index = RowIndex(rows)
+    makers = {1: _figure1, 2: _figure2, 3: _figure3, 4: _figure4}
+    if number not in makers:
+        raise KeyError(f"the paper has no Figure {number}")
+    return tuple(panel for panel in makers[number](index) if panel.curves)
+
+
+def _figure1(index: RowIndex) -> Iterable[Panel]:
+    for data in SYNTHETIC:
+        methods = ("rnm-screen", "adp-screen")
+        yield Panel(data, label(data), _kept(index, "synthetic", data, methods))
+
+
+def _figure2(index: RowIndex) -> Iterable[Panel]:
+    for data in published_data():
+        if data not in SYNTHETIC:
+            curves = _curves(index, "real", data, ("rnm-screen", *proven_names()), "mse")
+            yield Panel(data, label(data), curves)
+
+
+def _figure3(index: RowIndex) -> Iterable[Panel]:
+    for method, name in (
+        ("adp-screen", "every iteration"),
+        ("adp-screen-50th", "every 50th iteration"),
+        ("adp-screen-last", "last iteration"),
+    ):
+        yield Panel(name, name, _kept(index, "adp", "uncorrelated", (method,)))
+
+
+def _figure4(index: RowIndex) -> Iterable[Panel]:
+    methods = ("dp-fw-rule", "np-fw-rule", "np-fw")
+    curves = _curves(index, "adp", "uncorrelated", methods, "wolfe_gap")
+    yield Panel("uncorrelated", label("uncorrelated"), curves)
+
+
+def _kept(index: RowIndex, suite: str, data: str, methods: Iterable[str]) -> tuple[Curve, ...]:
+    return tuple(
+        curve
+        for method in methods
+        for series in SERIES_LABELS
+        for curve in _curves(index, suite, data, (method,), series)
+    )
+
+
+def _curves(
+    index: RowIndex, suite: str, data: str, methods: Iterable[str], series: str
+) -> tuple[Curve, ...]:
+    found = (_curve(index.rows(suite, data, method), series) for method in methods)
+    return tuple(curve for curve in found if curve)
+
+
+def _curve(rows: list[TrialRow], series: str) -> Curve | None:
+    rows = [row for row in rows if series in row.series]
+    if not rows:
+        return None
+    values = np.array([row.series[series] for row in rows])
+    mean = values.mean(axis=0)
+    spread = values.std(axis=0, ddof=1) if len(rows) > 1 else np.zeros_like(mean)
+    band = STANDARD_ERRORS * spread / np.sqrt(len(rows))
+    method = rows[0].method
+    name = ", ".join(filter(None, (METHODS[method].label, SERIES_LABELS.get(series))))
+    lines = (rows[0].series["iteration"], mean, mean - band, mean + band)
+    x, middle, low, high = (tuple(float(value) for value in line) for line in lines)
+    return Curve(name, method, series, x, middle, low, high)
+
+
+NUMBERS = (1, 2, 3, 4)
+DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.5, 1.5), (6, 1.5, 1.5, 1.5))
+PANELS_A_ROW = {1: 2, 2: 4, 3: 3, 4: 1}
+PANEL_WIDTH = {1: 4.2, 2: 3.3, 3: 3.3, 4: 6.4}
+LOGARITHMIC = {4}
+UPRIGHT = {1: "fraction nonzero", 2: "mean squared error", 3: "fraction nonzero", 4: "Wolfe gap"}
+"""What stands along the y-axis, short enough for a small panel."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one curve is drawn: indices into `COLOURS` and `DASHES`."""
+
+    label: str
+    colour: int
+    dash: int
+
+
+@dataclass(frozen=True)
+class PanelPicture:
+    """One panel for the page: its SVG text, and the same in words."""
+
+    title: str
+    svg: str
+    words: str
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A figure on the page. No pictures means that its rows are not there."""
+
+    key: str
+    title: str
+    note: str
+    pictures: tuple[PanelPicture, ...]
+    legend: tuple[Look, ...]
+
+
+# --- what is written and shown ------------------------------------------------------------------
+
+
+def figure_view(number: int, rows: Iterable[TrialRow]) -> FigureView:
+    """Return one figure, panel by panel, to stand in a page."""
+    published = published_figures()[number]
+    panels = figure_panels(rows, number)
+    return FigureView(
+        key=f"figure{number}",
+        title=f"Figure {number}. {all_items()[f'figure{number}'].title}",
+        note=f"{published.y_axis.capitalize()} against {published.x_axis}. {published.note}",
+        pictures=tuple(_picture(number, panel, place) for place, panel in enumerate(panels)),
+        legend=_legend(panels),
+    )
+
+
+def write_figure(number: int, rows: Iterable[TrialRow], directory: Path) -> list[Path]:
+    """Write the figure as PNG and SVG; nothing if there are no rows for it."""
+    panels = figure_panels(rows, number)
+    if not panels:
+        return []
+    figure = _whole(number, panels)
+    paths = [directory / f"figure{number}.{suffix}" for suffix in ("png", "svg")]
+    for path in paths:
+        save(figure, path)
+    return paths
+
+
+# --- drawing ------------------------------------------------------------------------------------
+
+
+def _whole(number: int, panels: Sequence[Panel]) -> Figure:
+    across = min(PANELS_A_ROW[number], len(panels))
+    down = -(-len(panels) // across)
+    figure = canvas(PANEL_WIDTH[number] * across, 2.7 * down + 0.5)
+    places = figure.subplots(down, across, squeeze=False).ravel()
+    for axes, panel in zip(places, panels, strict=False):
+        _draw(axes, panel, number)
+        axes.set_title(panel.label, loc="left", fontsize=10, color=INK, parse_math=False)
+    for axes in places[len(panels) :]:
+        axes.set_visible(False)
+    figure.supxlabel(published_figures()[number].x_axis, fontsize=9, color=INK)
+    figure.supylabel(UPRIGHT[number], fontsize=9, color=INK)
+    _draw_legend(figure, _legend(panels))
+    return figure
+
+
+def _picture(number: int, panel: Panel, place: int) -> PanelPicture:
+    published = published_figures()[number]
+    figure = canvas(4.2, 2.7)
+    axes = figure.subplots()
+    _draw(axes, panel, number)
+    axes.set_xlabel(published.x_axis, fontsize=9, color=INK)
+    axes.set_ylabel(UPRIGHT[number], fontsize=9, color=INK)
+    svg = themed_svg(figure, prefix=f"f{number}p{place}")
+    return PanelPicture(panel.label, svg, in_words(panel))
+
+
+def _draw(axes: Axes, panel: Panel, number: int) -> None:
+    for curve, look in zip(panel.curves, looks(panel.curves), strict=True):
+        _draw_curve(axes, curve, look)
+    if number in LOGARITHMIC:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
+    plain_axes(axes)
+
+
+def _draw_curve(axes: Axes, curve: Curve, look: Look) -> None:
+    colour, dashes = COLOURS[look.colour], DASHES[look.dash]
+    style = (0, dashes) if dashes else "solid"
+    axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(curve.x, curve.mean, color=colour, linewidth=1.6, linestyle=style)
+
+
+def _draw_legend(figure: Figure, legend: Sequence[Look]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=COLOURS[look.colour], linestyle=(0, DASHES[look.dash] or (1, 0)))
+        for look in legend
+    ]
+    names = [look.label for look in legend]
+    across = 2 if len(names) > 3 else 3
+    drawn = figure.legend(
+        handles, names, loc="outside upper left", ncols=across, frameon=False, fontsize=9
+    )
+    for text in drawn.get_texts():
+        text.set_parse_math(False)
+        text.set_color(INK)
+
+
+def looks(curves: Sequence[Curve]) -> list[Look]:
+    """Return how the curves of one panel are drawn.
+
+    Colour goes by method and dashes by series; where there is one of either, both go by the other.
+    """
+    methods = list(dict.fromkeys(curve.method for curve in curves))
+    series = list(dict.fromkeys(curve.series for curve in curves))
+    found = []
+    for curve in curves:
+        by_method, by_series = methods.index(curve.method), series.index(curve.series)
+        colour = by_method if len(methods) > 1 else by_series
+        dash = by_series if len(series) > 1 else by_method
+        found.append(Look(curve.label, colour % len(COLOURS), dash % len(DASHES)))
+    return found
+
+
+def _legend(panels: Sequence[Panel]) -> tuple[Look, ...]:
+    """Return the looks of all panels once; labels that look alike share what they end with."""
+    named: dict[tuple[int, int], list[str]] = {}
+    for panel in panels:
+        for look in looks(panel.curves):
+            names = named.setdefault((look.colour, look.dash), [])
+            if look.label not in names:
+                names.append(look.label)
+    return tuple(Look(_shared(names), *place) for place, names in named.items())
+
+
+def _shared(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    endings = {name.rsplit(", ", 1)[-1] for name in names}
+    return endings.pop() if len(endings) == 1 else " / ".join(names)
+
+
+def in_words(panel: Panel) -> str:
+    """Say where each curve starts and ends, for those who cannot see it."""
+    parts = [
+        f"{curve.label} goes from {decimals(curve.mean[0])} at iteration {curve.x[0]:.0f} to "
+        f"{decimals(curve.mean[-1])} at iteration {curve.x[-1]:.0f}"
+        for curve in panel.curves
+    ]
+    return f"{panel.label}: {'; '.join(parts)}."

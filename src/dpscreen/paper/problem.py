@@ -1,0 +1,319 @@
+"""What a method is given: a prepared data set with its reference solution and its settings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Mask
+from dpscreen.paper.metrics import Gram
+from dpscreen.privacy import Budget
+from dpscreen.rows.design import DenseDesign, GramDesign, Position
+from dpscreen.rows.lattice import LatticeDesign
+from dpscreen.solvers.frank_wolfe import wolfe_gap
+
+
+@dataclass(frozen=True)
+class Split:
+    """The stated total budget and the part of it that goes to screening, as the paper splits it."""
+
+    total: Budget
+    epsilon_share: float
+    delta_share: float
+
+    @property
+    def optimisation(self) -> Budget:
+        """(ε₁, δ₁)."""
+        return self.total.split(share=self.epsilon_share, delta_share=self.delta_share)[0]
+
+    @property
+    def screening(self) -> Budget:
+        """(ε₂, δ₂)."""
+        return self.total.split(share=self.epsilon_share, delta_share=self.delta_share)[1]
+
+
+class PreparedRows:
+    """A prepared data set, with everything that is computed from it once and shared by all runs."""
+
+    def __init__(self, X: Array, y: Array) -> None:
+        self.whole = DenseDesign(X, y)
+
+    @cached_property
+    def folded(self) -> GramDesign:
+        """The rows folded into their Gram matrix."""
+        return GramDesign.from_rows(self.whole.X, self.whole.y)
+
+    @cached_property
+    def lattice(self) -> LatticeDesign:
+        """The rows on the lattice, for proven methods."""
+        return LatticeDesign.from_rows(self.whole.X, self.whole.y)
+
+    @cached_property
+    def moments(self) -> Gram:
+        """What regressions among the features need."""
+        return Gram.of(self.whole.X)
+
+    @cached_property
+    def feature_sizes(self) -> Array:
+        """The L1 norm of every column."""
+        return np.asarray(np.abs(self.whole.X).sum(axis=0))
+
+    @cached_property
+    def target_deviation(self) -> float:
+        """The standard deviation of the target."""
+        return float(self.whole.y.std())
+
+    @cached_property
+    def target_bound(self) -> float:
+        """The largest |y|."""
+        return float(np.abs(self.whole.y).max())
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows, the coefficients they are measured against, and the settings of the run.
+
+    `reference` is the generating vector on synthetic data, the LASSO's solution on real data.
+    """
+
+    rows: PreparedRows
+    reference: Array
+    radius: float
+    n_iter: int
+    budget: Split
+    notes: tuple[str, ...] = ()
+
+    @property
+    def design(self) -> GramDesign:
+        """The folded rows, on which all methods run that do not clip."""
+        return self.rows.folded
+
+    @property
+    def support(self) -> Mask:
+        """Which coefficients of the reference are not zero."""
+        return np.asarray(self.reference != 0)
+
+    @property
+    def n_support(self) -> int:
+        """K, how many those are."""
+        return int(np.count_nonzero(self.reference))
+
+    def longer(self, times: int) -> Problem:
+        """Return the same problem with that many times the iterations."""
+        return replace(self, n_iter=times * self.n_iter)
+
+    def mean_squared_error(self, weights: Array) -> float:
+        """Return ‖Xw − y‖²/n."""
+        return self.design.at(weights).squared_error() / self.design.n_rows
+
+    def facts(self) -> dict[str, Any]:
+        """What a row records of the problem it was computed on."""
+        return {
+            "n_rows": self.design.n_rows,
+            "n_features": self.design.n_features,
+            "n_support": self.n_support,
+            "radius": self.radius,
+            "n_iter": self.n_iter,
+            "epsilon": self.budget.total.epsilon,
+            "delta": self.budget.total.delta,
+            "screening_epsilon_share": self.budget.epsilon_share,
+            "screening_delta_share": self.budget.delta_share,
+            "preparation": list(self.notes),
+        }
+
+
+MOST_POINTS = 200
+DIGITS = 6
+
+
+class Recorder:
+    """Watches a run and keeps the wanted curves at evenly spread iterations.
+
+    mse          ‖Xw − y‖²/n
+    kept_true    fraction of the reference's nonzeros that are nonzero
+    kept_false   fraction of the reference's zeros that are nonzero
+    wolfe_gap    (wᵀS + λ‖S‖∞)/n
+    """
+
+    def __init__(self, problem: Problem, wanted: Sequence[str]) -> None:
+        self._problem = problem
+        self._wanted = wanted
+        self._curves: dict[str, list[float]] = {name: [] for name in ("iteration", *wanted)}
+
+    def watch_until(self, n_iter: int) -> Watcher:
+        """Return the callback for a run of this many iterations."""
+        return Watcher(self, watched_iterations(n_iter) if self._wanted else frozenset())
+
+    def note(self, t: int, point: Position) -> None:
+        """Append one point to every curve."""
+        self._curves["iteration"].append(t)
+        for name in self._wanted:
+            value = getattr(self, f"_{name}")(point)
+            self._curves[name].append(float(f"{value:.{DIGITS}g}"))
+
+    @property
+    def series(self) -> dict[str, list[float]]:
+        """The curves with their iterations; empty if nothing was watched."""
+        return self._curves if self._curves["iteration"] else {}
+
+    def _mse(self, point: Position) -> float:
+        return self._problem.mean_squared_error(point.weights)
+
+    def _kept_true(self, point: Position) -> float:
+        return float(np.mean(point.weights[self._problem.support] != 0))
+
+    def _kept_false(self, point: Position) -> float:
+        return float(np.mean(point.weights[~self._problem.support] != 0))
+
+    def _wolfe_gap(self, point: Position) -> float:
+        gradient = self._problem.design.at(point.weights).gradient()
+        slope = float(point.weights @ gradient)
+        gap = wolfe_gap(slope, gradient, radius=self._problem.radius)
+        return gap / self._problem.design.n_rows
+
+
+class Watcher:
+    """The callback of one run."""
+
+    def __init__(self, recorder: Recorder, iterations: frozenset[int]) -> None:
+        self._recorder = recorder
+        self._iterations = iterations
+
+    def __call__(self, t: int, point: Position) -> None:
+        """Note the iterate if its iteration is one of those kept."""
+        if t in self._iterations:
+            self._recorder.note(t, point)
+
+
+def watched_iterations(n_iter: int) -> frozenset[int]:
+    """Return at most `MOST_POINTS` iterations from 1 to n_iter, both ends among them."""
+    spread = np.linspace(1, n_iter, min(n_iter, MOST_POINTS))
+    return frozenset(int(t) for t in np.rint(spread))
+
+
+RULE = "the middle of the longest interval of LASSO norms with K nonzeros"
+STEPS_PER_DECADE = (50, 100, 200, 400)
+DECADES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A LASSO solution with the wanted number of nonzeros, and the norms that share it."""
+
+    coef: Array
+    lowest_norm: float
+    highest_norm: float
+
+    @property
+    def radius(self) -> float:
+        """λ, the middle of the interval."""
+        return (self.lowest_norm + self.highest_norm) / 2
+
+    @property
+    def support(self) -> Mask:
+        """Which coefficients are not zero."""
+        return np.asarray(self.coef != 0)
+
+
+def lasso_reference(X: Array, y: Array, *, n_support: int, intercept: bool) -> Reference:
+    """Find the LASSO solutions with `n_support` nonzeros and return the one in their middle."""
+    rows, target = _fewer_rows(X, y, intercept=intercept)
+    for per_decade in STEPS_PER_DECADE:
+        alphas, path = _path_beyond(rows, target, n_support, per_decade)
+        hits = np.count_nonzero(path, axis=0) == n_support
+        if hits.any():
+            return _closer(rows, target, alphas, path, _longest_run(hits))
+    return _between_corners(rows, target, n_support)
+
+
+def _closer(rows: Array, target: Array, alphas: Array, path: Array, run: slice) -> Reference:
+    """Walk the stretch of the path around the run again, in small steps, to find its ends."""
+    n_support = np.count_nonzero(path[:, run.start])
+    before, after = max(run.start - 1, 0), min(run.stop, len(alphas) - 1)
+    steps = np.geomspace(alphas[before], alphas[after], STEPS_PER_DECADE[0])
+    fine = _path(rows, target, steps, start=path[:, before])
+    hits = np.count_nonzero(fine, axis=0) == n_support
+    return _middle(fine[:, _longest_run(hits)] if hits.any() else path[:, run])
+
+
+def _between_corners(rows: Array, target: Array, n_support: int) -> Reference:
+    """Find an interval that every grid steps over: the path is straight between its corners."""
+    corners = _corners(rows, target)
+    middles = (corners[:, :-1] + corners[:, 1:]) / 2
+    norms = np.abs(corners).sum(axis=0)
+    fits = np.count_nonzero(middles, axis=0) == n_support
+    if not fits.any():
+        raise ValueError(f"no LASSO solution with {n_support} nonzeros was found")
+    longest = int(np.argmax(np.where(fits, np.diff(norms), -np.inf)))
+    lowest, highest = float(norms[longest]), float(norms[longest + 1])
+    return Reference(middles[:, longest].copy(), lowest, highest)
+
+
+def _corners(rows: Array, target: Array) -> Array:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import lars_path
+
+    with warnings.catch_warnings():
+        # Where rounding stops the walk early, the corners found until then are right.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        _, _, coefs = lars_path(rows, target, method="lasso")
+    return np.asarray(coefs, dtype=np.float64)
+
+
+def _fewer_rows(X: Array, y: Array, *, intercept: bool) -> tuple[Array, Array]:
+    """Return at most d + 1 rows with the same second moments: the same LASSO, in far less time."""
+    table = np.column_stack([X, y])
+    if intercept:
+        table -= table.mean(axis=0)
+    triangle = np.asarray(np.linalg.qr(table, mode="r"))
+    return np.asfortranarray(triangle[:, :-1]), np.ascontiguousarray(triangle[:, -1])
+
+
+def _path_beyond(
+    rows: Array, target: Array, n_support: int, per_decade: int
+) -> tuple[Array, Array]:
+    """Walk down the path, decade by decade, until it is well past the wanted support."""
+    highest = np.abs(rows.T @ target).max() / len(target)
+    walked: list[Array] = []
+    found: list[Array] = []
+    start = None
+    for decade in range(DECADES):
+        walked.append(highest * np.geomspace(10.0**-decade, 10.0 ** -(decade + 1), per_decade))
+        found.append(_path(rows, target, walked[-1], start=start))
+        start = found[-1][:, -1]
+        if np.count_nonzero(start) > 1.5 * n_support:
+            break
+    return np.concatenate(walked), np.concatenate(found, axis=1)
+
+
+def _path(rows: Array, target: Array, alphas: Array, *, start: Array | None) -> Array:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import lasso_path
+
+    with warnings.catch_warnings():
+        # Far down the path of heavy-tailed data the iterations run out, as they do for whoever
+        # leaves scikit-learn's limit as it is; norms and counts change by about one per cent.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        _, coefs, _ = lasso_path(
+            rows, target, alphas=alphas, precompute=True, tol=1e-6, coef_init=start
+        )
+    return np.asarray(coefs, dtype=np.float64)
+
+
+def _longest_run(hits: Mask) -> slice:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], hits, [False]]).astype(int)))
+    starts, ends = edges[::2], edges[1::2]
+    longest = int(np.argmax(ends - starts))
+    return slice(int(starts[longest]), int(ends[longest]))
+
+
+def _middle(solutions: Array) -> Reference:
+    norms = np.abs(solutions).sum(axis=0)
+    lowest, highest = float(norms.min()), float(norms.max())
+    nearest = int(np.argmin(np.abs(norms - (lowest + highest) / 2)))
+    return Reference(solutions[:, nearest].copy(), lowest, highest)

@@ -1,0 +1,346 @@
+"""What to run: the trials that the items need, less those whose rows are already there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+
+from dpscreen.paper.data import DataError, MissingDataset, available, load
+from dpscreen.paper.experiments import Experiment
+from dpscreen.paper.results import (
+    ResultsProblem,
+    ResultStore,
+    RowKey,
+    StudyError,
+    TrialRow,
+    fingerprint,
+    read_rows,
+)
+from dpscreen.paper.suites import Item, all_experiments, find_items
+
+
+@dataclass(frozen=True)
+class Job:
+    """One trial of one experiment: these methods on the same rows."""
+
+    experiment: Experiment
+    trial: int
+    methods: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """What a progress display shows."""
+        return f"{self.experiment.suite}: {self.experiment.data}, trial {self.trial + 1}"
+
+
+def plan(items: Iterable[Item], trials: int, experiments: Iterable[Experiment]) -> list[Job]:
+    """List the trials that the items need, grouped so that one job uses one set of rows."""
+    needs = [need for item in items for need in item.needs]
+    jobs = []
+    for experiment in experiments:
+        methods = defaultdict(list)
+        for name in experiment.method_names:
+            if any(need.covers(experiment, name) for need in needs):
+                for trial in experiment.trials(name, trials):
+                    methods[trial].append(name)
+        jobs += [Job(experiment, trial, tuple(names)) for trial, names in methods.items()]
+    return jobs
+
+
+def current_rows(
+    rows: Iterable[TrialRow], wanted: Iterable[Job]
+) -> tuple[dict[RowKey, TrialRow], list[ResultsProblem]]:
+    """Return the rows that were computed with today's settings and versions; count the others."""
+    expected = {
+        (job.experiment.suite, job.experiment.data, name): fingerprint(
+            job.experiment.declared(name)
+        )
+        for job in wanted
+        for name in job.methods
+    }
+    have, foreign = {}, 0
+    for row in rows:
+        mark = expected.get((row.suite, row.data, row.method))
+        if row.fingerprint == mark:
+            have[row.key] = row
+        elif mark is not None:
+            foreign += 1
+    return have, [_other_settings(foreign)] if foreign else []
+
+
+def _other_settings(count: int) -> ResultsProblem:
+    return ResultsProblem(
+        "other settings",
+        f"{count} row(s) were made with other settings or versions; they stay in the file but are "
+        "not used.",
+    )
+
+
+def missing(wanted: Iterable[Job], have: dict[RowKey, TrialRow]) -> list[Job]:
+    """Return what is left to do."""
+    todo = []
+    for job in wanted:
+        names = tuple(name for name in job.methods if _key(job, name) not in have)
+        if names:
+            todo.append(Job(job.experiment, job.trial, names))
+    return todo
+
+
+def keys(wanted: Iterable[Job]) -> Iterator[RowKey]:
+    """Return the rows that the jobs make, in their order."""
+    return (_key(job, name) for job in wanted for name in job.methods)
+
+
+def _key(job: Job, name: str) -> RowKey:
+    return RowKey(job.experiment.suite, job.experiment.data, name, job.trial)
+
+
+THREAD_LIMITS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A data set that could not be used, and why or how to get it."""
+
+    data: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A job that has ended, with its rows."""
+
+    job: Job
+    outcome: list[TrialRow] | Skipped
+
+
+def compute(todo: Sequence[Job], workers: int) -> Generator[Finished, None, None]:
+    """Run the jobs and yield each as it ends. Close the generator to stop the workers at once."""
+    if not todo:
+        return
+    with _worker_pool(min(workers, len(todo))) as pool:
+        pending = {pool.submit(_run_job, job): job for job in todo}
+        for future in as_completed(pending):
+            job = pending.pop(future)
+            yield Finished(job, _result(future, job))
+
+
+def _result(future: Future[list[TrialRow] | Skipped], job: Job) -> list[TrialRow] | Skipped:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise StudyError(
+            "a worker process ended without a word, perhaps for want of memory; the rows computed "
+            "so far are kept, run again to go on"
+        ) from error
+    except Exception as error:
+        raise StudyError(f"{job.label} failed: {error}") from error
+
+
+@contextmanager
+def _worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    context = get_context("spawn")
+    lifeline, held = context.Pipe(duplex=False)
+    with _one_thread_each():
+        pool = ProcessPoolExecutor(
+            workers, mp_context=context, initializer=_hang_on, initargs=(lifeline,)
+        )
+        try:
+            yield pool
+        except BaseException:
+            held.close()  # the trials under way are lost, but nobody waits for them
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+            held.close()
+            lifeline.close()
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let processes started meanwhile use one BLAS thread: sums then have one order only."""
+    before = {name: os.environ.get(name) for name in THREAD_LIMITS}
+    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _hang_on(lifeline: Connection) -> None:
+    """Run in each worker: ignore Ctrl-C, which is the parent's affair, and end when it is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
+
+
+def _end_with_parent(lifeline: Connection) -> None:
+    try:
+        lifeline.recv_bytes()
+    except (EOFError, OSError):
+        os._exit(1)
+
+
+def _run_job(job: Job) -> list[TrialRow] | Skipped:
+    try:
+        return list(job.experiment.run(job.trial, job.methods))
+    except DataError as error:
+        return Skipped(job.experiment.data, str(error))
+
+
+def usable_cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+__all__ = ["Progress", "Skipped", "StudyRun", "run", "stored_rows"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come: trials done and planned, and the one that ended last.
+
+    `seconds_left` is None before the first has ended.
+    """
+
+    done: int
+    total: int
+    label: str
+    seconds_left: float | None
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """The rows that the items need, and what was not as it should be."""
+
+    items: tuple[Item, ...]
+    rows: tuple[TrialRow, ...]
+    problems: tuple[ResultsProblem, ...]
+    skipped: tuple[Skipped, ...]
+    seconds: float
+
+
+Report = Callable[[Progress], None]
+
+
+def run(
+    items: Iterable[str] = (),
+    *,
+    store: ResultStore,
+    trials: int = 20,
+    jobs: int | None = None,
+    on_progress: Report | None = None,
+    experiments: Sequence[Experiment] | None = None,
+) -> StudyRun:
+    """Compute the rows of these items (none: of all) that the store lacks; return all of them.
+
+    Rows are in the store as soon as they are computed, so an interrupted run can be repeated and
+    goes on where it was.
+    """
+    began = time.perf_counter()
+    _require_at_least_one(trials=trials, jobs=jobs)
+    chosen = find_items(items)
+    loaded = store.open()
+    wanted = plan(chosen, trials, all_experiments() if experiments is None else experiments)
+    wanted, skipped = _without_missing_data(wanted)
+    have, problems = current_rows(loaded.rows, wanted)
+    todo = missing(wanted, have)
+    reporter = _Reporter(todo, on_progress)
+    # Closed here and now, also when a row cannot be written: no worker outlives the run.
+    with closing(compute(todo, jobs or usable_cores())) as jobs_done:
+        for finished in jobs_done:
+            if isinstance(finished.outcome, Skipped):
+                skipped[finished.outcome.data] = finished.outcome
+            else:
+                _keep(finished.outcome, store, have)
+            reporter.finished(finished.job)
+    return StudyRun(
+        items=chosen,
+        rows=tuple(have[key] for key in keys(wanted) if key in have),
+        problems=(*loaded.problems, *problems),
+        skipped=tuple(skipped.values()),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _keep(rows: Iterable[TrialRow], store: ResultStore, have: dict[RowKey, TrialRow]) -> None:
+    for row in rows:
+        store.append(row)
+        have[row.key] = row
+
+
+def _require_at_least_one(**counts: int | None) -> None:
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise StudyError(f"{name} must be at least 1, not {count}")
+
+
+def stored_rows(
+    store: ResultStore,
+    items: Iterable[str] = (),
+    *,
+    trials: int = 20,
+    experiments: Sequence[Experiment] | None = None,
+) -> StudyRun:
+    """Return what the store has for these items without computing or writing anything."""
+    chosen = find_items(items)
+    wanted = plan(chosen, trials, all_experiments() if experiments is None else experiments)
+    loaded = read_rows(store.path)
+    have, problems = current_rows(loaded.rows, wanted)
+    rows = tuple(have[key] for key in keys(wanted) if key in have)
+    return StudyRun(chosen, rows, (*loaded.problems, *problems), (), 0.0)
+
+
+def _without_missing_data(wanted: Iterable[Job]) -> tuple[list[Job], dict[str, Skipped]]:
+    here = available()
+    kept, skipped = [], {}
+    for job in wanted:
+        name = job.experiment.real_data
+        if name is None or name in here:
+            kept.append(job)
+        elif name not in skipped:
+            skipped[name] = Skipped(name, _how_to_get(name))
+    return kept, skipped
+
+
+def _how_to_get(name: str) -> str:
+    try:
+        load(name)
+    except MissingDataset as error:
+        return str(error)
+    return f"{name} could not be found"
+
+
+class _Reporter:
+    """Turns finished jobs into progress. Time left goes by the jobs' rough sizes."""
+
+    def __init__(self, todo: Sequence[Job], report: Report | None) -> None:
+        self._todo = todo
+        self._report = report
+        self._done = 0
+        self._work_done = 0.0
+        self._work = sum(job.experiment.rough_seconds for job in todo)
+        self._began = time.perf_counter()
+        if report is not None and todo:
+            report(Progress(0, len(todo), todo[0].label, None))
+
+    def finished(self, job: Job) -> None:
+        """Count one more."""
+        self._done += 1
+        self._work_done += job.experiment.rough_seconds
+        if self._report is not None:
+            pace = (time.perf_counter() - self._began) / self._work_done
+            left = pace * max(0.0, self._work - self._work_done)
+            self._report(Progress(self._done, len(self._todo), job.label, left))

@@ -1,0 +1,217 @@
+"""Methods and budgets side by side on simulated rows: no private data, so nothing is spent.
+
+The rows are those of `dpscreen.planning.power`, thinned in the same way. All methods and all ε
+see the same rows. What a non-private LASSO gives is the standard to measure by.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpscreen._core.arrays import Array
+from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes
+from dpscreen.models import PrivateLasso
+from dpscreen.planning import power as simulation
+from dpscreen.planning.methods import METHODS, FitRequest, estimator
+from dpscreen.planning.power import REACH, TARGET_REACH, Scale, Setting, SimulatedTable
+from dpscreen.planning.what_if import epsilon_of_one_row, usual_effect
+from dpscreen.privacy import Budget, SeededNoise, SeededNoiseWarning, WeakDeltaWarning
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Score = tuple[float, float, float]
+NOT_PRIVATE = "lasso"
+"""The non-private LASSO, with the penalty σ√(2 ln(2d)/n)."""
+
+SECONDS = 8.0
+
+
+@dataclass(frozen=True)
+class ContestOutcome:
+    """What to expect of a method; ε is None where there is no privacy. Each `_se` is simulated."""
+
+    method: str
+    epsilon: float | None
+    power: float
+    power_se: float
+    false_positives: float
+    false_positives_se: float
+    r2: float
+    r2_se: float
+    best_r2: float
+    repetitions: int
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Who competes, where, and for which effect."""
+
+    setting: Setting
+    epsilons: tuple[float, ...]
+    methods: tuple[str, ...] = (*METHODS, NOT_PRIVATE)
+    effect: float | None = None
+    rows_per_unit: int = 1
+
+    @property
+    def size(self) -> float:
+        """Return the effect; None stands for features that explain half of the variance."""
+        return usual_effect(self.setting) if self.effect is None else self.effect
+
+    def check(self) -> None:
+        """Raise a ValueError where an ε is too small to be divided up."""
+        for epsilon in self.epsilons:
+            _ = self.for_one_row(epsilon).rho
+
+    def for_one_row(self, epsilon: float) -> Setting:
+        """Return the setting at another ε for a unit, in terms of one row."""
+        one_row = epsilon_of_one_row(epsilon, self.setting.delta, self.rows_per_unit)
+        return replace(self.setting, epsilon=one_row)
+
+    @property
+    def entries(self) -> tuple[tuple[str, float | None], ...]:
+        """List methods with each ε, and the non-private one once."""
+        return tuple(
+            (method, epsilon)
+            for method in self.methods
+            for epsilon in ((None,) if method == NOT_PRIVATE else self.epsilons)
+        )
+
+
+def compete(
+    contest: Contest,
+    *,
+    repetitions: int | None = None,
+    seed: int | str = 0,
+    on_table: Callable[[int, int], None] | None = None,
+) -> tuple[ContestOutcome, ...]:
+    """Fit every method at every ε to the same simulated tables.
+
+    `on_table` hears how many of the tables are done.
+    """
+    times = repetitions or simulation.affordable_repetitions(
+        contest.setting, 2 * len(contest.entries), seconds=SECONDS
+    )
+    scores: dict[tuple[str, float | None], list[Score]] = {one: [] for one in contest.entries}
+    for number in range(max(2, times)):
+        for entry, score in _one_table(contest, f"compare/{seed}/{number}"):
+            scores[entry].append(score)
+        if on_table is not None:
+            on_table(number + 1, max(2, times))
+    return tuple(_outcome(contest, entry, found) for entry, found in scores.items())
+
+
+def _one_table(contest: Contest, name: str) -> Iterator[tuple[tuple[str, float | None], Score]]:
+    # Thinned rows stand for the same sampling error at every ε, so one table serves for all.
+    scale = Scale.of(contest.setting.regime)
+    table = simulation.simulated_table(contest.setting, scale, name)
+    for method, epsilon in contest.entries:
+        if epsilon is None:
+            yield (method, epsilon), _lasso(table, contest.size)
+        else:
+            yield (method, epsilon), _private(contest, table, method, epsilon, name)
+
+
+def _private(
+    contest: Contest, table: SimulatedTable, method: str, epsilon: float, name: str
+) -> Score:
+    setting = contest.for_one_row(epsilon)
+    scale = replace(table.scale, rho=setting.rho * _same_noise(setting, table.scale))
+    order = FitRequest(
+        Budget(simulation.thinned_epsilon(setting, scale), setting.delta),
+        np.tile((-REACH, REACH), (scale.n_features, 1)) * setting.looseness,
+        (-TARGET_REACH * setting.looseness, TARGET_REACH * setting.looseness),
+        n_rows=scale.n_rows,
+        random_state=SeededNoise(f"{name}/{method}/{epsilon!r}"),
+    )
+    model = estimator(method, order)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        warnings.simplefilter("ignore", WeakDeltaWarning)
+        model.fit(table.X, table.target(contest.size))
+    if isinstance(model, PrivateLasso):
+        return table.score(contest.size, table.kept(model), model.intercept_, model.feature_bounds_)
+    return table.score(contest.size, model.coef_, model.intercept_, _no_bounds(table))
+
+
+def _same_noise(setting: Setting, scale: Scale) -> float:
+    """Return by how much ρ grows where fewer rows and features stand for all (`Scale`)."""
+    regime = setting.regime
+    features = math.log(2 * scale.n_features) / math.log(2 * regime.n_features)
+    return scale.thinning**2 * features**2
+
+
+def _lasso(table: SimulatedTable, effect: float) -> Score:
+    from sklearn.linear_model import Lasso
+
+    noise = math.sqrt(table.unexplained(effect))
+    penalty = noise * math.sqrt(2 * math.log(2 * table.setting.n_features) / table.setting.n_rows)
+    model = Lasso(alpha=penalty).fit(table.X, table.target(effect))
+    return table.score(effect, model.coef_, float(model.intercept_), _no_bounds(table))
+
+
+def _no_bounds(table: SimulatedTable) -> Array:
+    """Return the bounds of features that are not clipped where a model predicts."""
+    return np.tile((-math.inf, math.inf), (table.scale.n_features, 1))
+
+
+def _outcome(
+    contest: Contest, entry: tuple[str, float | None], scores: Sequence[Score]
+) -> ContestOutcome:
+    found = np.array(scores)
+    (power, false, r2), errors = found.mean(axis=0), found.std(axis=0, ddof=1)
+    power_se, false_se, r2_se = (float(error) for error in errors / math.sqrt(len(found)))
+    power_se = max(power_se, simulation.share_error(power, len(found) * contest.setting.n_effects))
+    best = contest.setting.explained(contest.size)
+    return ContestOutcome(
+        *entry, float(power), power_se, float(false), false_se, float(r2), r2_se, best, len(found)
+    )
+
+
+MARKERS = ("o", "s", "D", "^")
+
+
+def draw(outcomes: Sequence[ContestOutcome], title: str, path: Path) -> None:
+    """Write held-out R² and power against ε, one line a method; the suffix says the format."""
+    figure = canvas(9, 4)
+    left, right = figure.subplots(1, 2)
+    methods = list(dict.fromkeys(one.method for one in outcomes))
+    for place, method in enumerate(methods):
+        mine = [one for one in outcomes if one.method == method]
+        look = (COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)], method)
+        _draw_line(left, mine, "r2", look)
+        _draw_line(right, mine, "power", look)
+    left.axhline(outcomes[0].best_r2, color=INK, linewidth=0.8, linestyle=":", label="best")
+    left.set_ylabel("held-out R²", color=INK)
+    right.set_ylabel("share of true features found", color=INK)
+    right.set_ylim(-0.03, 1.06)
+    epsilons = sorted({one.epsilon for one in outcomes if one.epsilon is not None})
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+        axes.minorticks_off()
+        axes.set_xlabel("ε", color=INK)
+        plain_axes(axes)
+    left.legend(frameon=False, fontsize=8)
+    figure.suptitle(title, fontsize=11, color=INK)
+    figure.savefig(path, dpi=130)
+
+
+def _draw_line(
+    axes: Axes, mine: Sequence[ContestOutcome], what: str, look: tuple[str, str, str]
+) -> None:
+    colour, marker, label = look
+    values = [getattr(one, what) for one in mine]
+    if mine[0].epsilon is None:
+        axes.axhline(values[0], color=colour, linestyle="--", label=f"{label} (not private)")
+        return
+    errors = [2 * getattr(one, f"{what}_se") for one in mine]
+    epsilons = [one.epsilon for one in mine if one.epsilon is not None]
+    axes.errorbar(epsilons, values, errors, color=colour, marker=marker, markersize=4, label=label)

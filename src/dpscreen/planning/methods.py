@@ -1,0 +1,107 @@
+"""The private methods that are offered by name, each set up from public numbers alone.
+
+PrivateLasso chooses for itself. The two others need settings that nobody knows beforehand, so these
+rules stand in. Of those tried in simulations, they did best where bounds fit:
+
+    radius    half the width of the target's bounds: a prediction can then reach every value
+    n_iter    by the rule of PrivateLasso, about M/4 with M = n√(2ρ)/ln(2d), from a public n
+    clip      a tenth of the width of the target's bounds (DP-FW only)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dpscreen._core.arrays import Array
+from dpscreen.models import DPFrankWolfe, PrivateLasso, RNMScreen
+from dpscreen.privacy import ZCDP, Budget
+from dpscreen.solvers import rules
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What is asked for: everything in it is public. `n_rows` None: not known beforehand."""
+
+    budget: Budget
+    feature_bounds: Array
+    target_bounds: tuple[float, float]
+    n_rows: int | None = None
+    rows_per_unit: int = 1
+    max_features: int | None = None
+    inference: str | None = None
+    random_state: Any = None
+
+    @property
+    def regime(self) -> rules.Regime | None:
+        """Return the numbers that the rules rest on; None without a public number of rows."""
+        if self.n_rows is None:
+            return None
+        rho = ZCDP.within(self.budget) / self.rows_per_unit**2
+        return rules.Regime(self.n_rows, len(self.feature_bounds), float(rho))
+
+    @property
+    def _shared(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "feature_bounds": self.feature_bounds,
+            "target_bounds": self.target_bounds,
+            "rows_per_unit": self.rows_per_unit,
+            "random_state": self.random_state,
+        }
+
+    @property
+    def _ball(self) -> dict[str, Any]:
+        """Return radius and steps of the methods that need them."""
+        regime = self.regime
+        if regime is None:
+            raise ValueError("this method needs a public number of rows, to set its steps.")
+        return {"radius": self._half_width, "n_iter": rules.n_steps(regime)}
+
+    @property
+    def _half_width(self) -> float:
+        low, high = self.target_bounds
+        return high / 2 - low / 2
+
+
+def _private_lasso(order: FitRequest) -> PrivateLasso:
+    return PrivateLasso(
+        n_rows=order.n_rows,
+        max_features=order.max_features,
+        inference=order.inference,
+        **order._shared,
+    )
+
+
+def _dp_fw(order: FitRequest) -> DPFrankWolfe:
+    return DPFrankWolfe(clip=order._half_width / 5, **order._ball, **order._shared)
+
+
+def _rnm_screen(order: FitRequest) -> RNMScreen:
+    return RNMScreen(**order._ball, **order._shared)
+
+
+METHODS: dict[str, Callable[[FitRequest], Any]] = {
+    "private-lasso": _private_lasso,
+    "dp-fw": _dp_fw,
+    "rnm-screen": _rnm_screen,
+}
+
+
+def estimator(method: str, order: FitRequest) -> Any:
+    """Return the method, set up and not yet fitted; a ValueError says what it cannot do."""
+    if method != "private-lasso":
+        for name in ("max_features", "inference"):
+            if getattr(order, name) is not None:
+                raise ValueError(f"{name} belongs to private-lasso; {method} does not have it.")
+    model = METHODS[method](order)
+    model._settings()  # checks every parameter, which a fit would do only once it has the rows
+    return model
+
+
+def settings_of(model: Any) -> dict[str, Any]:
+    """Return the settings of an estimator that are neither budget nor bounds."""
+    left_out = {"epsilon", "delta", "feature_bounds", "target_bounds", "random_state"}
+    return {name: value for name, value in model.get_params().items() if name not in left_out}

@@ -1,0 +1,448 @@
+"""What PrivateLasso finds on simulated rows: power, false features and error, with no private data.
+
+The simulated target has variance 1: `n_effects` standard normal features carry a coefficient of
+±effect each, spread evenly, with alternating signs; the rest is normal noise. The real estimator is
+fitted to it. Rows and features beyond what a simulation of seconds can hold are thinned
+(docs/planning.md):
+
+    rows       n/s rows at s²ρ: every rule and every noise depends on n²ρ and d only. The sampling
+               error, which would grow by √s, is shrunk back in X and in the noise of y
+    features   at most `MOST_FEATURES`, at the ρ that leaves M as it is
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.models import PrivateLasso
+from dpscreen.privacy import (
+    ZCDP,
+    Budget,
+    SeededNoise,
+    SeededNoiseWarning,
+    WeakDeltaWarning,
+    named_seed,
+)
+from dpscreen.solvers import rules
+
+POWER = 0.8
+"""What share of true features must be found."""
+
+MOST_FEATURES = 500
+MOST_CELLS = 400_000
+MOST_CELLS_CLIPPED = 1_000_000
+"""More where the clip is small: sampling errors of clipped residuals are shrunk back less well."""
+
+ROWS_PER_FEATURE = 4
+"""Rows are never thinned below this: the moments of fewer could not be set right."""
+
+TEST_ROWS = 500
+MOST_EXPLAINED = 0.9
+SIZES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
+REACH, TARGET_REACH = 3.0, 5.0
+"""Half the width of the simulated public bounds, in deviations, where they fit."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is public before anything is spent, and what is supposed of the data."""
+
+    n_rows: int
+    n_features: int
+    epsilon: float
+    delta: float
+    n_effects: int
+    correlation: float = 0.0
+    looseness: float = 1.0
+
+    @property
+    def rho(self) -> float:
+        """Return the budget in zCDP."""
+        return float(ZCDP.within(Budget(self.epsilon, self.delta)))
+
+    @property
+    def regime(self) -> rules.Regime:
+        """Return the numbers that the rules rest on."""
+        return rules.Regime(self.n_rows, self.n_features, self.rho)
+
+    def explained(self, effect: float) -> float:
+        """Return the variance that features of this size explain together."""
+        return explained(self.n_features, self.n_effects, self.correlation, effect)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What to expect of features of one size; each `_se` is a Monte-Carlo standard error.
+
+    `power` is the share of true features found, `false_positives` the number of others found.
+    `best_r2` is what the true coefficients would explain.
+    """
+
+    effect: float
+    power: float
+    power_se: float
+    false_positives: float
+    false_positives_se: float
+    r2: float
+    r2_se: float
+    best_r2: float
+    repetitions: int
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much smaller than the real table the simulated one is."""
+
+    n_rows: int
+    n_features: int
+    rho: float
+    thinning: float
+
+    @classmethod
+    def of(
+        cls, regime: rules.Regime, *, exact: bool = False, most_cells: int | None = None
+    ) -> Scale:
+        """Choose a table that fits in seconds; an exact one is never thinned."""
+        n, d, rho = regime.n_rows, regime.n_features, regime.rho
+        if exact:
+            return cls(n, d, rho, 1.0)
+        kept = min(d, MOST_FEATURES)
+        cells = MOST_CELLS if rules.clip_factor(regime) >= 1 else MOST_CELLS_CLIPPED
+        rows = min(n, max((most_cells or cells) // kept, ROWS_PER_FEATURE * kept))
+        same_signal = (math.log(2 * kept) / math.log(2 * d)) ** 2 if kept < d else 1.0
+        return cls(rows, kept, rho * same_signal * (n / rows) ** 2, n / rows)
+
+
+def support(n_features: int, n_effects: int) -> Integers:
+    """Return which features matter: evenly spread."""
+    return np.arange(n_effects) * n_features // n_effects
+
+
+def explained(n_features: int, n_effects: int, correlation: float, effect: float) -> float:
+    """Return b′Σb."""
+    place, signs = support(n_features, n_effects), (-1.0) ** np.arange(n_effects)
+    return effect**2 * float(signs @ _law(place, correlation) @ signs)
+
+
+def _law(places: Integers, correlation: float) -> Array:
+    """Return the features' correlations: those k apart have the correlation to the power k."""
+    return np.asarray(float(correlation) ** np.abs(np.subtract.outer(places, places)))
+
+
+def default_effects(setting: Setting) -> tuple[float, ...]:
+    """Return sizes from where nothing is found to where all is: a factor of 40 at most.
+
+    They start at a sampling error, or at what privacy noise hides, and end where a tenth of the
+    variance is left to noise.
+    """
+    floor = max(1 / math.sqrt(setting.n_rows), 2 / setting.regime.signal)
+    possible = [size for size in SIZES if setting.explained(size) <= MOST_EXPLAINED]
+    kept = tuple(size for size in possible if floor <= size <= 40 * floor)
+    return kept or tuple(possible[-3:])
+
+
+def affordable_repetitions(
+    setting: Setting, n_effects: int, *, seconds: float, most_cells: int | None = None
+) -> int:
+    """Return how many simulated tables fit in about so many seconds: no clock is read.
+
+    Measured on one shared core: 3 ms a fit, 0.1 ms a step, 60 ns and 0.3 ns a step for a cell.
+    """
+    scale = Scale.of(setting.regime, most_cells=most_cells)
+    steps, cells = rules.n_steps(setting.regime), scale.n_rows * scale.n_features
+    fit = 0.003 + 1e-4 * steps + cells * (6e-8 + 3e-10 * steps)
+    return round(rules.clamp(seconds / (fit * n_effects), 4, 60))
+
+
+def simulate(
+    setting: Setting,
+    effects: Sequence[float],
+    *,
+    repetitions: int,
+    seed: int | str,
+    exact: bool = False,
+    most_cells: int | None = None,
+) -> tuple[Row, ...]:
+    """Fit PrivateLasso to `repetitions` tables for each size; all sizes share rows and noise."""
+    scale = Scale.of(setting.regime, exact=exact, most_cells=most_cells)
+    measured = _measure(setting, scale, effects, range(repetitions), seed)
+    return tuple(
+        _row(setting, effect, np.array(measured[effect])) for effect in dict.fromkeys(effects)
+    )
+
+
+def simulate_near_power(
+    setting: Setting,
+    effects: Sequence[float],
+    *,
+    repetitions: int,
+    seed: int | str,
+    power: float,
+) -> tuple[Row, ...]:
+    """As `simulate`, but half of the work goes to the four sizes around the wanted power."""
+    scale, first = Scale.of(setting.regime), max(4, repetitions // 2)
+    measured = _measure(setting, scale, effects, range(first), seed)
+    powers = [float(np.mean([found for found, _, _ in measured[effect]])) for effect in effects]
+    at = next((i for i, seen in enumerate(powers) if seen >= power), len(effects) - 1)
+    near = effects[max(0, at - 2) : at + 2]
+    more = (repetitions - first) * len(effects) // len(near)
+    for effect, found in _measure(
+        setting, scale, near, range(first, first + max(0, more)), seed
+    ).items():
+        measured[effect] += found
+    return tuple(_row(setting, effect, np.array(measured[effect])) for effect in effects)
+
+
+Measured = dict[float, list[tuple[float, float, float]]]
+
+
+def _measure(
+    setting: Setting, scale: Scale, effects: Sequence[float], numbers: range, seed: int | str
+) -> Measured:
+    """Return power, false positives and R² of each table, for each size."""
+    measured: Measured = {effect: [] for effect in effects}
+    for number in numbers:
+        table = simulated_table(setting, scale, f"plan/{seed}/{number}")
+        for effect, found in measured.items():
+            found.append(table.fit(effect, f"plan/{seed}/{number}/{effect!r}"))
+    return measured
+
+
+def _row(setting: Setting, effect: float, measured: Array) -> Row:
+    power, false, r2 = measured.mean(axis=0)
+    errors = measured.std(axis=0, ddof=1) / math.sqrt(len(measured))
+    return Row(
+        effect=effect,
+        power=float(power),
+        power_se=max(float(errors[0]), share_error(power, len(measured) * setting.n_effects)),
+        false_positives=float(false),
+        false_positives_se=float(errors[1]),
+        r2=float(r2),
+        r2_se=float(errors[2]),
+        best_r2=setting.explained(effect),
+        repetitions=len(measured),
+    )
+
+
+def share_error(share: float, count: int) -> float:
+    """Return a share's standard error after one more hit and one more miss: never 0."""
+    smoothed = (share * count + 1) / (count + 2)
+    return float(math.sqrt(smoothed * (1 - smoothed) / count))
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedTable:
+    """One simulated table: rows to fit, rows to test on, and the target's noise."""
+
+    setting: Setting
+    scale: Scale
+    X: Array
+    test: Array
+    noise: Array
+
+    def fit(self, effect: float, name: str) -> tuple[float, float, float]:
+        """Return the share of true features found, the number of false ones, and held-out R²."""
+        model = _fitted(self.setting, self.scale, self.X, self.target(effect), name)
+        return self.score(effect, self.kept(model), model.intercept_, model.feature_bounds_)
+
+    def truth(self, effect: float) -> Array:
+        """Return the coefficients behind the target."""
+        coef = np.zeros(self.scale.n_features)
+        place = support(self.scale.n_features, self.setting.n_effects)
+        coef[place] = effect * (-1.0) ** np.arange(self.setting.n_effects)
+        return coef
+
+    def unexplained(self, effect: float) -> float:
+        """Return the variance of the target's noise."""
+        setting = self.setting
+        return 1 - explained(self.scale.n_features, setting.n_effects, setting.correlation, effect)
+
+    def target(self, effect: float) -> Array:
+        """Return the target of every row."""
+        noise = math.sqrt(self.unexplained(effect)) * self.noise
+        return np.asarray(self.X @ self.truth(effect) + noise)
+
+    def score(
+        self, effect: float, coef: Array, intercept: float, bounds: Array
+    ) -> tuple[float, float, float]:
+        """Return what `fit` does, for any coefficients, of features clipped to the bounds."""
+        truth = self.truth(effect)
+        used = np.flatnonzero((coef != 0) | (truth != 0))
+        test, place = self.test[:, used], truth != 0
+        error = test @ truth[used] - np.clip(test, *bounds[used].T) @ coef[used] - intercept
+        found = coef != 0
+        false = float(np.count_nonzero(found & ~place))
+        r2 = 1 - float(np.mean(error**2)) - self.unexplained(effect)
+        return float(found[place].mean()), false, r2
+
+    def kept(self, model: PrivateLasso) -> Array:
+        """Return the coefficients as pruned with the real number of rows.
+
+        The level below which weights are dropped is the one rule that knows n apart from n²ρ; the
+        path holds the weights before that.
+        """
+        if self.scale.thinning == 1 or model.path_ is None:
+            return model.coef_
+        low, high = model.feature_bounds_.T
+        half = (high - low) / 2
+        mapped = np.clip((self.X - (low + high) / 2) / half, -1, 1)
+        weights = model.path_.weights(self.scale.n_features)
+        level = rules.smallest_weight(
+            self.setting.regime, deviation=model.scale_, spread=float(np.sqrt(np.mean(mapped**2)))
+        )
+        return np.asarray(np.where(np.abs(weights) < level, 0.0, weights) / half)
+
+
+def simulated_table(setting: Setting, scale: Scale, name: str) -> SimulatedTable:
+    """Return one table; the name is its seed."""
+    rng = np.random.default_rng(named_seed(name))
+    X = _normal_rows(scale.n_rows, scale.n_features, setting.correlation, rng)
+    noise = rng.standard_normal(scale.n_rows)
+    if scale.thinning > 1:
+        X = _with_moments_of_more(X, setting.correlation, scale.thinning)
+        noise = _less_correlated(noise, X, scale.thinning)
+    test = _normal_rows(TEST_ROWS, scale.n_features, setting.correlation, rng)
+    return SimulatedTable(setting, scale, X, test, noise)
+
+
+def _normal_rows(
+    n_rows: int, n_features: int, correlation: float, rng: np.random.Generator
+) -> Array:
+    """Return standard normal features with the correlations of `_law`."""
+    rows = rng.standard_normal((n_rows, n_features))
+    if correlation:
+        fresh = math.sqrt(1 - correlation**2)
+        for j in range(1, n_features):
+            rows[:, j] = correlation * rows[:, j - 1] + fresh * rows[:, j]
+    return rows
+
+
+def _with_moments_of_more(X: Array, correlation: float, thinning: float) -> Array:
+    """Return rows whose second moments stray as far from their law's as those of s times as many.
+
+    G = Σ + E becomes Σ + E/√s, by a linear map of the rows: L_G⁻ᵀ, then L_targetᵀ.
+    """
+    law = _law(np.arange(X.shape[1]), correlation)
+    seen = X.T @ X / len(X)
+    wanted = law + (seen - law) / math.sqrt(thinning)
+    turn = np.linalg.solve(np.linalg.cholesky(seen).T, np.linalg.cholesky(wanted).T)
+    return np.asarray(X @ turn)
+
+
+def _less_correlated(noise: Array, X: Array, thinning: float) -> Array:
+    """Return noise whose part along the features, and along the constant, is smaller by √s."""
+    columns = np.column_stack((X, np.ones(len(X))))
+    along = columns @ np.linalg.solve(columns.T @ columns, columns.T @ noise)
+    rest = noise - along
+    # The rest keeps the variance that noise of all rows would have beside its features.
+    rest *= math.sqrt(len(X) / (len(X) - columns.shape[1]))
+    return np.asarray(rest + along / math.sqrt(thinning))
+
+
+def _fitted(setting: Setting, scale: Scale, X: Array, y: Array, name: str) -> PrivateLasso:
+    """Fit with seeded noise: nothing here is private, so its warning would only mislead."""
+    reach, target_reach = setting.looseness * REACH, setting.looseness * TARGET_REACH
+    model = PrivateLasso(
+        epsilon=thinned_epsilon(setting, scale),
+        delta=setting.delta,
+        feature_bounds=(-reach, reach),
+        target_bounds=(-target_reach, target_reach),
+        n_rows=scale.n_rows,
+        random_state=SeededNoise(name),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        warnings.simplefilter("ignore", WeakDeltaWarning)
+        return model.fit(X, y)
+
+
+def thinned_epsilon(setting: Setting, scale: Scale) -> float:
+    """Return the ε at which fewer rows stand for all."""
+    if (scale.n_rows, scale.n_features) == (setting.n_rows, setting.n_features):
+        return setting.epsilon
+    return ZCDP(Fraction(scale.rho)).epsilon(setting.delta)
+
+
+# --- reading the curve ----------------------------------------------------------------------------
+
+
+def crossing(sizes: Sequence[float], powers: Sequence[float], *, power: float) -> float | None:
+    """Return where a rising curve through the points reaches `power`: None if it does not.
+
+    The points are made monotone first (isotonic regression), then joined in the logarithm of size.
+    """
+    logs = np.log(np.asarray(sizes, dtype=np.float64))
+    curve = IsotonicRegression().fit_transform(logs, np.asarray(powers, dtype=np.float64))
+    reached = np.flatnonzero(curve >= power)
+    if not reached.size:
+        return None
+    at = int(reached[0])
+    if at == 0:
+        return float(sizes[0])
+    share = (power - curve[at - 1]) / (curve[at] - curve[at - 1])
+    return float(math.exp(logs[at - 1] + share * (logs[at] - logs[at - 1])))
+
+
+# --- the inverse ----------------------------------------------------------------------------------
+
+NEIGHBOURS = (1 / 1.7, 1 / 1.3, 1.0, 1.3, 1.7)
+COARSE, FINE = (0.1, 150_000), (0.3, MOST_CELLS)
+"""Seconds, about, and most cells of a score: on the way, and around the answer."""
+
+
+MOST_CHANCE = 0.6
+"""What share of the features without effect may enter: with enough steps all do, true or not."""
+
+
+def search(
+    setting_at: Callable[[float], Setting],
+    effect: float,
+    *,
+    low: float,
+    high: float,
+    power: float,
+    seed: int | str,
+) -> float | None:
+    """Return the least amount, between `low` and `high`, at which the power is reached.
+
+    A bisection in the logarithm, on few tables, comes near; then five amounts around it are
+    simulated with more tables, and the curve through them is read off. About 10 % accurate.
+    """
+
+    def row_at(amount: float, seconds: float, cells: int) -> Row:
+        setting = setting_at(amount)
+        tables = affordable_repetitions(setting, 1, seconds=seconds, most_cells=cells)
+        (row,) = simulate(
+            setting, [effect], repetitions=min(24, tables), seed=seed, most_cells=cells
+        )
+        return row
+
+    def score(amount: float, seconds: float, cells: int) -> float:
+        return row_at(amount, seconds, cells).power
+
+    if score(high, *COARSE) < power:
+        return None
+    ends = [math.log(low), math.log(high)]
+    while ends[1] - ends[0] > math.log(1.4):
+        middle = (ends[0] + ends[1]) / 2
+        ends[score(math.exp(middle), *COARSE) >= power] = middle
+    near = math.exp((ends[0] + ends[1]) / 2)
+    amounts = sorted({min(max(near * factor, low), high) for factor in NEIGHBOURS})
+    found = crossing(amounts, [score(amount, *FINE) for amount in amounts], power=power) or high
+    others = setting_at(found).n_features - setting_at(found).n_effects
+    return found if row_at(found, *COARSE).false_positives <= MOST_CHANCE * others else None
+
+
+def with_amount(setting: Setting, name: str) -> Callable[[float], Setting]:
+    """Return the setting as a function of its number of rows, or of its ε."""
+    if name == "n_rows":
+        return lambda amount: replace(setting, n_rows=math.ceil(amount))
+    return lambda amount: replace(setting, epsilon=amount)

@@ -1,0 +1,127 @@
+"""Where a bulk of private numbers lies: quantiles of one column, and of many columns at once.
+
+Both count rows on either side of public thresholds. With the quantile a fraction p/r, the counts
+r·#{below} − p·n are whole numbers, so sensitivities and noise are exact; n enters them as data and
+need not be public. Proofs: docs/private-lasso.md, Lemmas 11 and 12.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.privacy.accountant import Accountant
+from dpscreen.privacy.budget import ZCDP
+from dpscreen.privacy.mechanisms import DiscreteGaussian, NoisyMax
+
+Excess = Callable[[Array], Integers]
+"""Thresholds, one for each column, to r·#{values at or below} − p·n of each column."""
+
+MEDIAN = Fraction(1, 2)
+
+
+def excess_change(quantile: Fraction) -> int:
+    """Return how far one row moves r·#{below} − p·n: max(p, r − p) (Lemma 11)."""
+    part, whole = quantile.as_integer_ratio()
+    return max(part, whole - part)
+
+
+def cell_scores(counts: Integers, *, quantile: Fraction = MEDIAN) -> Integers:
+    """Score each cell [g_k, g_{k+1}) by how many rows it is away from holding the quantile.
+
+    u_k = −max(r·#{v < g_k} − p·n, p·n − r·#{v < g_{k+1}}, 0), from the cells' counts, which add up
+    to n. One row moves it by at most max(p, r − p), up or down (Lemma 11).
+    """
+    part, whole = quantile.as_integer_ratio()
+    below = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    excess = whole * below - part * below[-1]
+    return np.asarray(-np.maximum(np.maximum(excess[:-1], -excess[1:]), 0))
+
+
+def release_cell(
+    accountant: Accountant,
+    counts: Integers,
+    *,
+    cost: ZCDP,
+    purpose: str,
+    quantile: Fraction = MEDIAN,
+) -> int:
+    """Release the cell that holds the quantile, by noisy max (Lemmas 2 and 11).
+
+    Every row is counted in exactly one cell, which depends on that row alone.
+    """
+    change = float(excess_change(quantile))
+    mechanism = NoisyMax.of_cost(cost, sensitivity=change, unit=1.0)
+    scores = cell_scores(counts, quantile=quantile)
+    return accountant.release(mechanism, scores, purpose=purpose)
+
+
+def release_search(
+    accountant: Accountant,
+    excess: Excess,
+    low: Array,
+    high: Array,
+    *,
+    change: float,
+    levels: int,
+    cost: ZCDP,
+    purpose: str,
+) -> Array:
+    """Release a quantile of every column by a noisy binary search, all columns at once.
+
+    Each level releases the excess at the middles, which one row moves by at most `change` in L2
+    (Lemma 12). The middles depend on earlier releases only.
+    """
+    mechanism = DiscreteGaussian.of_cost(cost / levels, sensitivity=change, unit=1.0)
+    for _ in range(levels):
+        middle = low / 2 + high / 2
+        above = accountant.release(mechanism, excess(middle), purpose=purpose) < 0
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return low / 2 + high / 2
+
+
+def columns_change(n_columns: int, quantile: Fraction) -> float:
+    """Return how far one row moves the excess of d columns in L2: max(p, r − p)·√d (Lemma 12)."""
+    return math.nextafter(excess_change(quantile) * math.sqrt(n_columns), math.inf)
+
+
+_FINE = 2**13
+"""Into how many units one row's largest change is divided, about."""
+
+_OUTWARDS = 1 + 1e-12
+"""More than all roundings of a sensitivity."""
+
+
+def triangle_change(row_norm: float) -> float:
+    """Return how far a row with ‖x‖₂ ≤ ν, ‖x‖∞ ≤ 1 moves the upper triangle of Σxxᵀ (Lemma 17)."""
+    square = row_norm**2
+    return math.sqrt((square**2 + min(square, square**2)) / 2)
+
+
+def release_sums(
+    accountant: Accountant,
+    sums: Integers,
+    *,
+    units_per_one: int,
+    change: float,
+    cost: ZCDP,
+    purpose: str,
+) -> tuple[Array, float]:
+    """Release sums, and their noise's deviation.
+
+    The sums are whole numbers of 1/units_per_one, and one row moves them by at most `change` in L2.
+    They are floored to whole numbers of a coarser unit u; the move is then at most
+    change + u·√d for d sums (Lemma 13).
+    """
+    coarse = max(1, math.floor(change * units_per_one / _FINE))
+    unit = coarse / units_per_one
+    mechanism = DiscreteGaussian.of_cost(
+        cost,
+        sensitivity=(change + unit * math.sqrt(sums.size)) * _OUTWARDS,
+        unit=unit,
+    )
+    return accountant.release(mechanism, sums // coarse, purpose=purpose), mechanism.scale

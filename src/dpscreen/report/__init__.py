@@ -1,1 +1,0 @@
-"""Results made visible: tables, plots and pages."""

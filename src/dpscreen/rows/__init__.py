@@ -1,0 +1,1 @@
+"""Where private rows live; all that may be asked of them is whole-number sums."""

@@ -1,0 +1,182 @@
+"""Compiled loops over rows that lie on a lattice. `lattice` says what they are for.
+
+Whole numbers add up to the same sum in any order, so the loops may be split over threads and
+vector lanes at will. The only float arithmetic, in `clipped_residuals`, looks at one row at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpscreen._core.compiled import compiled, inlined
+
+
+@compiled
+def column_sums(columns, levels, out, first, last):
+    """Set out[j] = Σ_i columns[j, i]·levels[i] for first ≤ j < last, four columns at a time.
+
+    Factors are at most 2^14, so a product fits 32 bits and a sum of 2^34 of them fits 64.
+    """
+    n = levels.size
+    j = first
+    while j + 4 <= last:
+        c0, c1, c2, c3 = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
+        s0, s1, s2, s3 = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+        for i in range(n):
+            level = np.int32(levels[i])
+            s0 += np.int64(np.int32(c0[i]) * level)
+            s1 += np.int64(np.int32(c1[i]) * level)
+            s2 += np.int64(np.int32(c2[i]) * level)
+            s3 += np.int64(np.int32(c3[i]) * level)
+        out[j], out[j + 1], out[j + 2], out[j + 3] = s0, s1, s2, s3
+        j += 4
+    while j < last:
+        column = columns[j]
+        s0 = np.int64(0)
+        for i in range(n):
+            s0 += np.int64(np.int32(column[i]) * np.int32(levels[i]))
+        out[j] = s0
+        j += 1
+
+
+@compiled
+def add_column(fit, column, amount):
+    """Add amount·column to the fit, in whole numbers."""
+    for i in range(fit.size):
+        fit[i] += amount * np.int64(column[i])
+
+
+@compiled
+def clipped_residuals(fit, target, scale, levels_per_unit, most, out):
+    """Set out[i] to the residual scale·fit[i] − target[i] in levels, rounded and clipped to ±most.
+
+    Each row by itself: an order of operations that does not depend on where the row stands.
+    """
+    for i in range(fit.size):
+        level = np.rint((scale * np.float64(fit[i]) - target[i]) * levels_per_unit)
+        out[i] = np.int16(min(max(-most, level), most))  # in this order a NaN is clipped too
+
+
+@compiled
+def fitted_levels(fit, scale, levels_per_unit, most, out):
+    """Set out[i] to the fitted value scale·fit[i] in levels, rounded and clipped to ±most."""
+    for i in range(fit.size):
+        level = np.rint(scale * np.float64(fit[i]) * levels_per_unit)
+        out[i] = np.int16(min(max(-most, level), most))
+
+
+@inlined
+def in_units(value, low, high, middle, half):
+    """Return a cell, clipped to its bounds, in units in which they are −1 and 1.
+
+    In this order a NaN is clipped too: what follows may use the result as an index.
+    """
+    return (min(max(low, value), high) - middle) / half
+
+
+TILE = 256
+"""Rows are looked at by tiles, so that a tile stays in the cache whatever the layout of X."""
+
+
+@inlined
+def fill_tile(tile, X, j, first, low, high):
+    """Put one column of some rows into `tile`, in units of its bounds; return their number."""
+    middle, half = low[j] / 2 + high[j] / 2, high[j] / 2 - low[j] / 2
+    size = min(TILE, X.shape[0] - first)
+    for i in range(size):
+        tile[i] = in_units(X[first + i, j], low[j], high[j], middle, half)
+    return size
+
+
+@compiled
+def uniform_cells(X, low, high, origin, per_unit, out):
+    """Count a column's cells floor((u − origin)·per_unit) in out[j, 1:-1]; beyond, at its ends."""
+    tile = np.empty(TILE)
+    last = np.float64(out.shape[1] - 1)
+    for first in range(0, X.shape[0], TILE):
+        for j in range(X.shape[1]):
+            size = fill_tile(tile, X, j, first, low, high)
+            for i in range(size):
+                place = np.floor((tile[i] - origin[j]) * per_unit) + 1
+                out[j, np.int64(min(max(0.0, place), last))] += 1
+
+
+@compiled
+def distances_below(X, low, high, centres, edges, out):
+    """Count each column's distances |u − centre| below each edge.
+
+    One comparison for each edge: in vector lanes they are faster than a search.
+    """
+    tile = np.empty(TILE)
+    for first in range(0, X.shape[0], TILE):
+        for j in range(X.shape[1]):
+            size = fill_tile(tile, X, j, first, low, high)
+            for i in range(size):
+                tile[i] = abs(tile[i] - centres[j])
+            for k in range(edges.size):
+                edge, below = edges[k], np.int64(0)
+                for i in range(size):
+                    below += np.int64(tile[i] < edge)
+                out[j, k] += below
+
+
+@compiled
+def pooled_cells(X, low, high, out):
+    """Count |u| of all columns together, in equal cells of [0, 1]."""
+    tile = np.empty(TILE)
+    cells = out.size
+    for first in range(0, X.shape[0], TILE):
+        for j in range(X.shape[1]):
+            size = fill_tile(tile, X, j, first, low, high)
+            for i in range(size):
+                out[min(np.int64(abs(tile[i]) * cells), cells - 1)] += 1
+
+
+@compiled
+def to_lattice(X, low, high, levels, out):
+    """Set out[j, i] to X[i, j] in units of its bounds, in whole numbers of 1/levels, truncated."""
+    tile = np.empty(TILE)
+    for first in range(0, X.shape[0], TILE):
+        for j in range(X.shape[1]):
+            size = fill_tile(tile, X, j, first, low, high)
+            for i in range(size):
+                out[j, first + i] = np.int16(np.trunc(min(max(-1.0, tile[i]), 1.0) * levels))
+
+
+@compiled
+def count_up(first, second, table, counts, most, keep):
+    """Count each key in an open hash table; tell whether it was seen fewer than `most` times.
+
+    A key is two words; a count of 0 marks a free place. Returns how many keys are new. The table's
+    length is a power of two, and there is room for every key.
+    """
+    mask = np.uint64(len(counts) - 1)
+    one = np.uint64(1)
+    new = 0
+    for row in range(len(first)):
+        a, b = first[row], second[row]
+        place = a & mask
+        while counts[place] != 0 and (table[place, 0] != a or table[place, 1] != b):
+            place = (place + one) & mask
+        if counts[place] == 0:
+            table[place, 0], table[place, 1] = a, b
+            new += 1
+        keep[row] = counts[place] < most
+        if keep[row]:
+            counts[place] += 1
+    return new
+
+
+@compiled
+def move_over(table, counts, larger, larger_counts):
+    """Put every key of a table into a larger, empty one."""
+    mask = np.uint64(len(larger_counts) - 1)
+    one = np.uint64(1)
+    for old in range(len(counts)):
+        if counts[old] == 0:
+            continue
+        place = table[old, 0] & mask
+        while larger_counts[place] != 0:
+            place = (place + one) & mask
+        larger[place] = table[old]
+        larger_counts[place] = counts[old]

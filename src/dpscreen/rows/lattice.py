@@ -1,0 +1,429 @@
+"""Rows on a lattice of whole numbers: sums that are exact, and the same in any order.
+
+The sum of floats depends on their order, and one row can move it by more than its own size; so
+what a proven method selects on is summed in whole numbers (docs/exactness.md, Lemma 8):
+
+* a feature in [−1, 1] is truncated to k/2^14 and kept as the 16-bit k, a quarter of a float64;
+* weights are scale·v with whole v, so Σ_j k_ij v_j, the fit of a row, is a whole number;
+* a row's residual is computed from that number and its own target alone, clipped to ±c and rounded
+  to ψ·c/2^14 with whole ψ.
+
+Σ_i ψ_i k_ij is then a whole number of units c/2^28 which one row moves by at most 2^28: exactly c.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import floor, sqrt
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow
+from dpscreen._core.compiled import pool, threads
+from dpscreen.rows.score_index import ScoreIndex
+from dpscreen.rows.sums import LEVELS, short_moments, short_rows, squared_lengths
+
+UNITS = LEVELS**2
+# Then no sum below, the weighted ones of the relaxed rule included, reaches 2^63.
+MOST_ROWS = 2**28
+# A start that is not zero needs fractions of the whole numbers that steps add.
+FINE_GRAIN = 2**20
+# A fit of at most 2^14 times the way travelled stays below 2^63.
+LONGEST_WAY = 2**48
+_WEIGHT_BITS = 6
+# Below this many products a second thread costs more than it saves.
+_PARALLEL_PRODUCTS = 4_000_000
+
+
+def on_lattice(values: Array) -> Narrow:
+    """Return values, clipped to [−1, 1], as whole numbers of 1/2^14, truncated toward zero."""
+    return np.trunc(np.clip(values, -1.0, 1.0) * LEVELS).astype(np.int16)
+
+
+class ExactPoint(Protocol):
+    """Weights w, and what may be asked about the rows there: sums of whole numbers over rows.
+
+    Each sum is the same whatever the order of the rows, and whether they lie in one place or many.
+    Residual levels are whole numbers of clip/2^14, between −2^14 and 2^14.
+    """
+
+    scale: float
+
+    @property
+    def weights(self) -> Array:
+        """Return w, as a new array."""
+
+    def add(self, feature: int, amount: int) -> None:
+        """Add a whole number to one unscaled weight."""
+
+    def zero(self, feature: int) -> None:
+        """Set the weight of one feature to zero."""
+
+    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
+        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
+
+        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
+        """
+
+    def signed_scores(
+        self, clip: float, allowed: Integers, reach: int = LEVELS
+    ) -> Integers | ScoreIndex:
+        """Return the same sums of the allowed features alone, in a form to select from."""
+
+    def residual_total(self, clip: float) -> int:
+        """Return the sum of the residual levels."""
+
+    def residual_counts(self, clip: float) -> Integers:
+        """Return how many residual levels have size 0, 1, …, 2^14."""
+
+    def relaxed_sums(self, rule: RelaxedRule) -> Integers:
+        """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""
+
+    def short_gradient(self, clip: float, n_features: int, row_norm: float) -> Integers:
+        """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
+
+    def short_moments(self, clip: float, chosen: Integers, row_norm: float) -> Integers:
+        """Return the sums of `moments.short_moments` over the chosen columns."""
+
+
+class ExactDesign(Protocol):
+    """Rows on the lattice, wherever they are."""
+
+    @property
+    def n_features(self) -> int:
+        """Return the number of columns, the constant among them if there is one."""
+
+    def start(self, scale: float) -> ExactPoint:
+        """Return the point w = 0, to which whole numbers of `scale` will be added."""
+
+    def at(self, weights: Array, *, scale: float = 1.0) -> ExactPoint:
+        """Return the point next to `weights` that lies on the lattice, stored with that scale."""
+
+    def column_squares(self) -> Integers:
+        """Return Σ_i k_ij² for every feature: 2^28 times the squared norm of the column."""
+
+    def length_counts(self, n_features: int, edges: Integers) -> Integers:
+        """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
+
+
+class LatticeDesign:
+    """Columns of 16-bit whole numbers, and a target of which only clipped residuals are used."""
+
+    def __init__(self, columns: Narrow, target: Array) -> None:
+        if columns.shape[1] > MOST_ROWS:
+            raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
+        if target.shape != columns.shape[1:]:
+            raise ValueError("there must be one target for every row.")
+        self.columns = np.ascontiguousarray(columns)
+        self.target = target
+        self.n_features, self.n_rows = columns.shape
+        self._short: tuple[int, float, LatticeDesign] | None = None
+        self._capped: tuple[int, LatticeDesign] | None = None
+
+    @classmethod
+    def from_rows(cls, X: Array, y: Array) -> LatticeDesign:
+        """Put rows that are in memory, already in [−1, 1], on the lattice."""
+        return cls(np.ascontiguousarray(on_lattice(X).T), np.asarray(y, dtype=np.float64))
+
+    def start(self, scale: float) -> LatticePoint:
+        """Return the point w = 0, to which whole numbers of `scale` will be added."""
+        return LatticePoint(self, scale)
+
+    def at(self, weights: Array, *, scale: float = 1.0) -> LatticePoint:
+        """Return the point next to `weights` that lies on the lattice, stored with that scale."""
+        point = LatticePoint(self, scale, grain=FINE_GRAIN if weights.any() else 1)
+        point.begin(in_grains(weights, scale))
+        return point
+
+    def move(self, fit: Integers, feature: int, amount: int) -> None:
+        """Add amount·column to the fit of every row."""
+        from dpscreen.rows import kernels
+
+        kernels.add_column(fit, self.columns[feature], amount)
+
+    def dense_columns(self, chosen: Integers) -> Narrow:
+        """Return a few columns, one array each."""
+        return self.columns[chosen]
+
+    def column_squares(self) -> Integers:
+        """Return Σ_i k_ij² for every feature: 2^28 times the squared norm of the column."""
+        squares = np.empty(self.n_features, dtype=np.int64)
+        for j, column in enumerate(self.columns):
+            squares[j] = _sums(column[None], column)[0]
+        return squares
+
+    def sums(self, levels: Narrow) -> Integers:
+        """Return Σ_i levels_i k_ij for every feature."""
+        return _sums(self.columns, levels)
+
+    def capped(self, reach: int) -> LatticeDesign:
+        """Return the rows with every cell clipped to ±reach, in whole numbers of 1/2^14."""
+        if reach >= LEVELS:
+            return self
+        if self._capped is None or self._capped[0] != reach:
+            cells = np.clip(self.columns, np.int16(-reach), np.int16(reach))
+            self._capped = (reach, LatticeDesign(cells, self.target))
+        return self._capped[1]
+
+    def length_counts(self, n_features: int, edges: Integers) -> Integers:
+        """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
+        return cell_counts(squared_lengths(self.columns[:n_features]), edges)
+
+    def shortened(self, n_features: int, row_norm: float) -> LatticeDesign:
+        """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
+        if self._short is None or self._short[:2] != (n_features, row_norm):
+            rows = short_rows(self.columns[:n_features], row_norm)
+            self._short = (n_features, row_norm, LatticeDesign(rows, self.target))
+        return self._short[2]
+
+
+def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
+    """Return how many values fall into each cell [edges_k, edges_k+1); none falls outside."""
+    cells = np.searchsorted(edges, values, side="right") - 1
+    last = len(edges) - 2
+    return np.bincount(np.clip(cells, 0, last), minlength=last + 1).astype(np.int64)
+
+
+def in_grains(weights: Array, scale: float) -> Integers:
+    """Return weights in whole numbers of scale/2^20, truncated toward zero."""
+    return np.asarray(np.trunc(weights / scale * FINE_GRAIN), dtype=np.int64)
+
+
+class Walker(ABC):
+    """Weights w = scale·v/grain with whole v, reached from zero by moves along single features."""
+
+    def __init__(self, n_features: int, scale: float, *, grain: int = 1) -> None:
+        self.scale = scale
+        self._grain = grain
+        self._v = np.zeros(n_features, dtype=np.int64)
+        self._travelled = 0
+
+    @property
+    def weights(self) -> Array:
+        """Return w, as a new array."""
+        return np.asarray(self.scale / self._grain * self._v, dtype=np.float64)
+
+    def begin(self, unscaled: Integers) -> None:
+        """Move from zero to unscaled weights that are given in grains."""
+        for feature in np.flatnonzero(unscaled):
+            self._move(int(feature), int(unscaled[feature]))
+
+    def add(self, feature: int, amount: int) -> None:
+        """Add a whole number to one unscaled weight."""
+        self._move(feature, amount * self._grain)
+
+    def zero(self, feature: int) -> None:
+        """Set the weight of one feature to zero."""
+        if self._v[feature]:
+            self._move(feature, -int(self._v[feature]))
+
+    def _move(self, feature: int, grains: int) -> None:
+        self._travelled += abs(grains)
+        if self._travelled >= LONGEST_WAY:
+            raise OverflowError("too many steps for exact sums; lower n_iter.")
+        self._v[feature] += grains
+        self._moved(feature, grains)
+
+    @abstractmethod
+    def _moved(self, feature: int, grains: int) -> None:
+        """Take the rows along."""
+
+    @abstractmethod
+    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
+        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
+
+        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
+        """
+
+    def signed_scores(
+        self, clip: float, allowed: Integers, reach: int = LEVELS
+    ) -> Integers | ScoreIndex:
+        """Return the same sums of the allowed features alone, in a form to select from."""
+        return self.clipped_sums(clip, reach)[allowed]
+
+
+class LatticeRows(Protocol):
+    """Rows in one place, dense or sparse, as a point moves among them."""
+
+    n_features: int
+    n_rows: int
+    target: Array
+
+    def move(self, fit: Integers, feature: int, amount: int) -> None:
+        """Add amount·column to the fit of every row."""
+
+    def sums(self, levels: Narrow) -> Integers:
+        """Return Σ_i levels_i k_ij for every feature."""
+
+    def capped(self, reach: int) -> LatticeRows:
+        """Return the rows with every cell clipped to ±reach, in whole numbers of 1/2^14."""
+
+    def dense_columns(self, chosen: Integers) -> Narrow:
+        """Return a few columns, one array each."""
+
+    def shortened(self, n_features: int, row_norm: float) -> LatticeRows:
+        """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
+
+
+class LatticePoint(Walker):
+    """Weights, and the fit Σ_j k_ij v_j of every row.
+
+    `fit` may be given where the rows come in parts: it is then brought up to date in place.
+    """
+
+    def __init__(
+        self,
+        design: LatticeRows,
+        scale: float,
+        *,
+        grain: int = 1,
+        fit: Integers | None = None,
+    ) -> None:
+        super().__init__(design.n_features, scale, grain=grain)
+        self.design = design
+        self._fit = np.zeros(design.n_rows, dtype=np.int64) if fit is None else fit
+        self._levels = np.empty(design.n_rows, dtype=np.int16)
+
+    def _moved(self, feature: int, grains: int) -> None:
+        self.design.move(self._fit, feature, grains)
+
+    def residual_levels(self, clip: float) -> Narrow:
+        """Return each row's clipped residual, in whole numbers of clip/2^14.
+
+        The array is overwritten by the next call.
+        """
+        from dpscreen.rows import kernels
+
+        kernels.clipped_residuals(
+            self._fit, self.design.target, *self._rounding(clip), self._levels
+        )
+        return self._levels
+
+    def _rounding(self, clip: float) -> tuple[float, float, float]:
+        """Return the scale of the fit, the levels in one unit, and how many there are at most."""
+        return self.scale / self._grain / LEVELS, LEVELS / _workable(clip), float(LEVELS)
+
+    def fitted_levels(self, bound: float) -> Narrow:
+        """Return each row's fitted value, clipped to ±bound, in whole numbers of bound/2^14."""
+        from dpscreen.rows import kernels
+
+        levels = np.empty(self.design.n_rows, dtype=np.int16)
+        kernels.fitted_levels(
+            self._fit,
+            self.scale / self._grain / LEVELS,
+            LEVELS / _workable(bound),
+            float(LEVELS),
+            levels,
+        )
+        return levels
+
+    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
+        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
+
+        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
+        """
+        return self.design.capped(reach).sums(self.residual_levels(clip))
+
+    def residual_total(self, clip: float) -> int:
+        """Return the sum of the residual levels."""
+        return int(self.residual_levels(clip).sum(dtype=np.int64))
+
+    def residual_counts(self, clip: float) -> Integers:
+        """Return how many residual levels have size 0, 1, …, 2^14."""
+        sizes = np.abs(self.residual_levels(clip))
+        return np.bincount(sizes, minlength=LEVELS + 1).astype(np.int64)
+
+    def relaxed_sums(self, rule: RelaxedRule) -> Integers:
+        """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""
+        residuals = self.residual_levels(rule.residual_bound)
+        fitted = self.fitted_levels(rule.radius)
+        return np.concatenate(
+            (
+                self.design.sums(residuals),
+                _sums(fitted[None], residuals),
+                _sums(fitted[None], fitted),
+            )
+        )
+
+    def short_gradient(self, clip: float, n_features: int, row_norm: float) -> Integers:
+        """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
+        return self.design.shortened(n_features, row_norm).sums(self.residual_levels(clip))
+
+    def short_moments(self, clip: float, chosen: Integers, row_norm: float) -> Integers:
+        """Return the sums of `moments.short_moments` over the chosen columns."""
+        columns = self.design.dense_columns(chosen)
+        return short_moments(columns, self.residual_levels(clip), row_norm)
+
+
+def _sums(columns: Narrow, levels: Narrow) -> Integers:
+    from dpscreen.rows import kernels
+
+    out = np.empty(len(columns), dtype=np.int64)
+    if columns.size < _PARALLEL_PRODUCTS:
+        kernels.column_sums(columns, levels, out, 0, len(columns))
+        return out
+    edges = np.linspace(0, len(columns), threads() + 1).astype(int) // 4 * 4
+    edges[-1] = len(columns)
+    jobs = [
+        pool().submit(kernels.column_sums, columns, levels, out, *part) for part in pairwise(edges)
+    ]
+    for job in jobs:
+        job.result()
+    return out
+
+
+@dataclass(frozen=True)
+class RelaxedRule:
+    """The public constants of the relaxed rule on the lattice.
+
+    κ is moved a little from its best value √(2λ/R), so that λ/(κR), the factor between the squares
+    and the gradient, is a whole number of 1/2^6.
+    """
+
+    radius: float
+    target_bound: float
+
+    rounding: ClassVar[int] = 2
+    """How many units the two roundings can add to the change that one row makes."""
+
+    @property
+    def residual_bound(self) -> float:
+        """Return R = λ + B, at which residuals are clipped."""
+        return self.radius + self.target_bound
+
+    @property
+    def weight(self) -> int:
+        """Return λ/(κR) in whole numbers of 1/2^6."""
+        best: float = 2**_WEIGHT_BITS * sqrt(self.radius / (2 * self.residual_bound))
+        return max(1, round(best))
+
+    @property
+    def kappa(self) -> Fraction:
+        """Return κ."""
+        ratio = Fraction(self.radius) / Fraction(self.residual_bound)
+        return ratio * Fraction(2**_WEIGHT_BITS, self.weight)
+
+
+def exact_relaxed_scores(point: ExactPoint, squares: Integers, rule: RelaxedRule) -> Integers:
+    """Return the relaxed scores of Lemma 6, divided by λ, in whole numbers of R/2^28.
+
+    Term by term s̃_i/λ = |S_i| + wᵀS/λ + (λ‖x_(i)‖² + ‖Xw‖²/λ)/κ + (κ/2)(wᵀS/λ + ‖S‖∞), with the
+    residuals and the fitted values of single rows rounded to R/2^14 and λ/2^14. All sums are whole;
+    the two places where a fraction is rounded down are counted in `RelaxedRule.rounding`.
+    """
+    sums = point.relaxed_sums(rule)
+    size, slope, fit_square = np.abs(sums[:-2]), int(sums[-2]), int(sums[-1])
+    common = slope + floor(rule.kappa * (slope + int(size.max())) / 2)
+    spread = (rule.weight * (squares + fit_square)) >> _WEIGHT_BITS
+    return np.asarray(size + spread + common, dtype=np.int64)
+
+
+def _workable(bound: float) -> float:
+    """Refuse a bound by which 2^14 cannot be divided without overflow; it is public."""
+    if not 1e-290 < bound < 1e290:
+        raise ValueError("clip and radius must lie between 1e-290 and 1e290.")
+    return bound

@@ -1,0 +1,222 @@
+"""The public map between the user's units and those in which the guarantee is stated.
+
+Each feature is mapped from its bounds onto [−1, 1]; the target is only centred on its bounds, so
+that radius, clip and residuals stay in the target's units. Values outside the bounds are clipped,
+never refused: a refusal would tell something about the data.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen.rows.design import DenseDesign, Design, GramDesign
+from dpscreen.rows.lattice import ExactDesign, LatticeDesign, cell_counts
+from dpscreen.rows.sums import LEVELS, lattice_columns
+
+_BLOCK_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class PublicUnits:
+    """Bounds, and whether a constant candidate stands beside the features."""
+
+    feature_bounds: Array
+    target_bounds: Array
+    constant: bool
+
+    @property
+    def n_candidates(self) -> int:
+        """Return the number of weights: one for each feature, and one for the constant if any."""
+        return len(self.feature_bounds) + self.constant
+
+    @property
+    def target_bound(self) -> float:
+        """Return B, the half-width of the target's bounds."""
+        return float(self.target_bounds[1] / 2 - self.target_bounds[0] / 2)
+
+    @property
+    def target_centre(self) -> float:
+        """Return the middle of the target's bounds."""
+        return float(self.target_bounds[1] / 2 + self.target_bounds[0] / 2)
+
+    @property
+    def feature_centres(self) -> Array:
+        """Return the middle of each feature's bounds."""
+        return np.asarray(self.feature_bounds[:, 1] / 2 + self.feature_bounds[:, 0] / 2)
+
+    @property
+    def feature_halves(self) -> Array:
+        """Return the half-width of each feature's bounds."""
+        return np.asarray(self.feature_bounds[:, 1] / 2 - self.feature_bounds[:, 0] / 2)
+
+    def float_design(self, X: Array, y: Array, *, gram: bool) -> Design:
+        """Return the rows in public units in float64, as a Gram or a dense design."""
+        build = self._gram_design if gram else self._dense_design
+        return build(X, self.centred_target(y))
+
+    def lattice_design(self, X: Array, y: Array) -> LatticeDesign:
+        """Return the rows in public units on the lattice, on which sums are exact."""
+        columns = lattice_columns(X, self.feature_bounds, constant=self.constant)
+        return LatticeDesign(columns, self.centred_target(y))
+
+    def in_users_units(self, weights: Array) -> tuple[Array, float]:
+        """Return coefficients and intercept that apply to the features as the user has them."""
+        n_features = len(self.feature_bounds)
+        coef = weights[:n_features] / self.feature_halves
+        constant = float(weights[n_features]) if self.constant else 0.0
+        return coef, self.target_centre + constant - float(coef @ self.feature_centres)
+
+    def _dense_design(self, X: Array, target: Array) -> DenseDesign:
+        rows = np.empty((len(X), self.n_candidates), order="F")
+        for where, block in self._blocks(X):
+            rows[where] = block
+        return DenseDesign(rows, target)
+
+    def _gram_design(self, X: Array, target: Array) -> GramDesign:
+        gram = np.zeros((self.n_candidates, self.n_candidates))
+        moment = np.zeros(self.n_candidates)
+        for where, block in self._blocks(X):
+            gram += block.T @ block
+            moment += block.T @ target[where]
+        return GramDesign(gram, moment, float(target @ target), n_rows=len(X))
+
+    def _blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:
+        """Yield scaled rows a few at a time, so that no second copy of all rows is needed."""
+        size = max(1, _BLOCK_BYTES // (8 * self.n_candidates))
+        for first in range(0, len(X), size):
+            where = slice(first, min(first + size, len(X)))
+            yield where, self._scaled(X[where])
+
+    def _scaled(self, rows: Array) -> Array:
+        n_features = len(self.feature_bounds)
+        out = np.ones((len(rows), self.n_candidates))
+        features = out[:, :n_features]
+        # The first clip keeps the difference finite, the last removes what rounding adds.
+        np.clip(rows, self.feature_bounds[:, 0], self.feature_bounds[:, 1], out=features)
+        features -= self.feature_centres
+        features /= self.feature_halves
+        np.clip(features, -1.0, 1.0, out=features)
+        return out
+
+    def centred_target(self, y: Array) -> Array:
+        """Return the target, clipped to its bounds and centred on them."""
+        low, high = self.target_bounds
+        centred = np.clip(y, low, high) - self.target_centre
+        return np.clip(centred, -self.target_bound, self.target_bound)
+
+
+Count = Callable[..., Integers]
+
+
+class RowSource(ABC):
+    """Private rows with finite numbers in them, d features and a target."""
+
+    keeps_zero: ClassVar[bool] = False
+    """Whether features are scaled and never centred, because zeros are not stored."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Return d, which is public."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Return the number of rows. It is private, unless it is disclosed."""
+
+    def close(self) -> None:  # noqa: B027
+        """Let go of what was kept for the fit, elsewhere than in this process."""
+
+    def announce(self, passes: int) -> None:  # noqa: B027
+        """Expect so many more passes over the rows, for whoever shows progress."""
+
+    @property
+    def disclosed(self) -> tuple[str, ...]:
+        """Return what the form of the rows tells, for the statement."""
+        return ()
+
+    def usable_bounds(self, bounds: Array) -> Array:
+        """Return the features' bounds as these rows can be mapped from them."""
+        return bounds
+
+    @abstractmethod
+    def target_total(self, count: Count, *args: Any) -> Integers:
+        """Return Σ count(y, *args) over all parts of the target."""
+
+    @abstractmethod
+    def feature_total(self, count: Count, *args: Any) -> Integers:
+        """Return Σ count(X, *args) over all parts of the rows."""
+
+    @abstractmethod
+    def lattice(self, units: PublicUnits) -> ExactDesign:
+        """Return the rows in public units on the lattice, on which sums are exact."""
+
+    @abstractmethod
+    def where(self, chosen: Mask) -> RowSource:
+        """Return the chosen rows, one flag for each."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRows(RowSource):
+    """Rows in memory."""
+
+    X: Array
+    y: Array
+
+    @property
+    def n_features(self) -> int:
+        """Return d."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return len(self.X)
+
+    def target_total(self, count: Count, *args: Any) -> Integers:
+        """Return count(y, *args)."""
+        return count(self.y, *args)
+
+    def feature_total(self, count: Count, *args: Any) -> Integers:
+        """Return count(X, *args)."""
+        return count(self.X, *args)
+
+    def lattice(self, units: PublicUnits) -> ExactDesign:
+        """Return the rows in public units on the lattice."""
+        return units.lattice_design(self.X, self.y)
+
+    def where(self, chosen: Mask) -> ArrayRows:
+        """Return the chosen rows."""
+        return ArrayRows(self.X[chosen], self.y[chosen])
+
+
+# --- what may be asked of a target ----------------------------------------------------------------
+
+
+def in_bounds(y: Array, bounds: Array) -> Array:
+    """Return the target, clipped, in units in which its bounds are −1 and 1."""
+    low, high = bounds
+    return np.asarray((np.clip(y, low, high) - (low / 2 + high / 2)) / (high / 2 - low / 2))
+
+
+def target_counts(y: Array, bounds: Array, edges: Array) -> Integers:
+    """Return how many targets lie in each cell between edges, in units of the bounds."""
+    return cell_counts(in_bounds(y, bounds), edges)
+
+
+def distance_counts(y: Array, bounds: Array, centre: float, edges: Array) -> Integers:
+    """Return how many targets are so far from the centre, in units of the bounds."""
+    return cell_counts(np.abs(in_bounds(y, bounds) - centre), edges)
+
+
+def clipped_levels(y: Array, bounds: Array, centre: float, clip: float) -> Integers:
+    """Return Σψ_c(y − centre), each term rounded to c/2^14."""
+    values = in_bounds(y, bounds) - centre
+    levels = np.rint(np.clip(values / clip, -1, 1) * LEVELS).astype(np.int64)
+    return np.array([levels.sum()], dtype=np.int64)

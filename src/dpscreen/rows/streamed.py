@@ -1,0 +1,281 @@
+"""Rows that are read anew for every question about their features: data larger than memory.
+
+Kept in memory are three numbers a row: the target, the fit, and while it is needed the residual's
+level. A step reads all features once; a question about residuals alone reads at most the features
+that have moved since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers, Mask, Narrow
+from dpscreen._core.files import one_ahead
+from dpscreen.rows.lattice import LatticeDesign, LatticePoint
+from dpscreen.rows.parts import Move, PartedDesign, Question, Walk, asked
+from dpscreen.rows.source import Count, PublicUnits, RowSource
+from dpscreen.rows.sums import LEVELS, lattice_columns
+
+Read = Callable[[Sequence[int] | None], Iterator[Narrow]]
+"""Features, or None for all columns, to their lattice columns part by part, in a fixed order."""
+
+
+class RowsChanged(RuntimeError):
+    """The rows are not those that the fit began with. What was booked stays booked."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the rows changed while they were being fitted. Nothing is released; a budget that was "
+            "booked in a ledger stays booked."
+        )
+
+
+class StreamedDesign(PartedDesign):
+    """Rows on the lattice that come part by part, whenever their features are needed.
+
+    The last of `n_columns` columns is a constant one if `constant` is true.
+    """
+
+    def __init__(self, read: Read, target: Array, *, n_columns: int, constant: bool) -> None:
+        super().__init__(n_columns)
+        self._read = read
+        self._target = target
+        self._constant = n_columns - 1 if constant else None
+        self._fit = np.zeros(len(target), dtype=np.int64)
+        self._number: int | None = None
+        self._done = 0
+
+    def total(self, question: Question) -> Integers:
+        """Answer from one pass over the rows, or from the residuals alone."""
+        pending = self._pending(question.walk)
+        if question.looks_at_columns:
+            return self._scanned(question, pending)
+        self._follow(pending)
+        rows = LatticeDesign(np.empty((0, len(self._target)), dtype=np.int16), self._target)
+        return asked(self._point(rows, slice(None), question.walk), question)
+
+    def _pending(self, walk: Walk | None) -> list[Move]:
+        """Return the moves that the fit has still to follow; those of the constant it follows."""
+        if walk is None:
+            return []
+        if walk.number != self._number or len(walk.moves) < self._done:
+            self._fit[:] = 0
+            self._number, self._done = walk.number, 0
+        moves = walk.moves[self._done :]
+        self._done = len(walk.moves)
+        self._fit += LEVELS * sum(grains for j, grains in moves if j == self._constant)
+        return [move for move in moves if move[0] != self._constant]
+
+    def _follow(self, pending: list[Move]) -> None:
+        """Bring the fit up to date, reading the moved features only."""
+        moved = sorted({feature for feature, _ in pending})
+        if not moved:
+            return
+        places = {feature: k for k, feature in enumerate(moved)}
+        for where, columns in self._parts(moved):
+            _move(self._fit[where], columns, [(places[j], grains) for j, grains in pending])
+
+    def _scanned(self, question: Question, pending: list[Move]) -> Integers:
+        answers: Any = 0
+        for where, columns in self._parts(None):
+            _move(self._fit[where], columns, pending)
+            rows = LatticeDesign(columns, self._target[where])
+            subject = rows if question.walk is None else self._point(rows, where, question.walk)
+            answers = answers + asked(subject, question)
+        return np.asarray(answers, dtype=np.int64)
+
+    def _point(self, rows: LatticeDesign, where: slice, walk: Walk | None) -> LatticePoint:
+        assert walk is not None, "only points have residuals"
+        return LatticePoint(rows, walk.scale, grain=walk.grain, fit=self._fit[where])
+
+    def _parts(self, features: Sequence[int] | None) -> Iterator[tuple[slice, Narrow]]:
+        first = 0
+        for columns in self._read(features):
+            where = slice(first, first + columns.shape[1])
+            if where.stop > len(self._target):
+                raise RowsChanged
+            yield where, columns
+            first = where.stop
+        if first != len(self._target):
+            raise RowsChanged
+
+
+def _move(fit: Integers, columns: Narrow, moves: list[Move]) -> None:
+    from dpscreen.rows import kernels
+
+    for place, grains in moves:
+        kernels.add_column(fit, columns[place], grains)
+
+
+ROWS_PER_CHUNK = 2**16
+NOT_FINITE = (
+    "Input X or y contains NaN or infinity. Fill it by a rule that does not look at the data."
+)
+
+
+class ChunkReader(Protocol):
+    """Rows on disk, in the user's units and all finite, always in the same chunks."""
+
+    @property
+    def n_features(self) -> int:
+        """Return the number of features."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Return the names of the features, if they have any."""
+
+    def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
+        """Yield the chosen features, or all, of some rows at a time."""
+
+    def target(self) -> Array:
+        """Return the target of all rows."""
+
+    def unchanged(self) -> bool:
+        """Whether the rows are still those that were there at the beginning."""
+
+
+class StreamedRows(RowSource):
+    """Rows that stay on disk.
+
+    `watch(done, expected)` is told about every pass over them, and closed at the end if it can be.
+    """
+
+    def __init__(
+        self, reader: ChunkReader, *, watch: Callable[[int, int], None] | None = None
+    ) -> None:
+        self.reader = reader
+        self._watch = watch
+        self._passes, self._expected = 0, 0
+        self._y = reader.target()
+
+    @property
+    def n_features(self) -> int:
+        """Return d."""
+        return self.reader.n_features
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return len(self._y)
+
+    def announce(self, passes: int) -> None:
+        """Expect so many more passes over the rows."""
+        self._expected = self._passes + passes
+
+    def close(self) -> None:
+        """Tell whoever watches that it is over."""
+        getattr(self._watch, "close", lambda: None)()
+
+    def target_total(self, count: Count, *args: Any) -> Integers:
+        """Return count(y, *args); the target is in memory."""
+        return count(self._y, *args)
+
+    def feature_total(self, count: Count, *args: Any) -> Integers:
+        """Return Σ count(X, *args) over all chunks, from one pass."""
+        total: Any = 0
+        for chunk in self._chunks(None):
+            total = total + count(chunk, *args)
+        return np.asarray(total, dtype=np.int64)
+
+    def lattice(self, units: PublicUnits) -> StreamedDesign:
+        """Return the rows on the lattice, made anew in every pass."""
+
+        def read(features: Sequence[int] | None) -> Iterator[Narrow]:
+            chosen = slice(None) if features is None else list(features)
+            bounds, constant = units.feature_bounds[chosen], units.constant and features is None
+            for chunk in self._chunks(features):
+                yield lattice_columns(chunk, bounds, constant=constant)
+
+        target = units.centred_target(self._y)
+        return StreamedDesign(read, target, n_columns=units.n_candidates, constant=units.constant)
+
+    def where(self, chosen: Mask) -> StreamedRows:
+        """Return the chosen rows; all are read, the others are left out."""
+        return StreamedRows(ChosenRows(self.reader, chosen), watch=self._watch)
+
+    def _chunks(self, features: Sequence[int] | None) -> Iterator[Array]:
+        with closing(one_ahead(self.reader.chunks(features))) as chunks:
+            yield from chunks
+        if not self.reader.unchanged():
+            raise RowsChanged
+        if features is None:
+            self._passes += 1
+            if self._watch:
+                self._watch(self._passes, self._expected)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRows:
+    """Some of the rows of another reader."""
+
+    reader: ChunkReader
+    chosen: Mask
+
+    @property
+    def n_features(self) -> int:
+        """Return d."""
+        return self.reader.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Return the names of the features, if they have any."""
+        return self.reader.feature_names
+
+    def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
+        """Yield the chosen rows of every chunk."""
+        first = 0
+        for chunk in self.reader.chunks(features):
+            flags = self.chosen[first : first + len(chunk)]
+            if len(flags) != len(chunk):
+                raise RowsChanged
+            yield chunk[flags]
+            first += len(chunk)
+
+    def target(self) -> Array:
+        """Return the target of the chosen rows."""
+        return self.reader.target()[self.chosen]
+
+    def unchanged(self) -> bool:
+        """Whether the rows are still those that were there at the beginning."""
+        return self.reader.unchanged()
+
+
+@dataclass(frozen=True, eq=False)
+class MappedArrays:
+    """Arrays that the operating system maps from disk."""
+
+    X: Array
+    y: Array
+    feature_names: tuple[str, ...] | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Return d."""
+        return int(self.X.shape[1])
+
+    def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
+        """Yield rows as float64 copies, so that no page of the map stays in use."""
+        chosen = slice(None) if features is None else list(features)
+        for first in range(0, len(self.X), ROWS_PER_CHUNK):
+            chunk = np.array(self.X[first : first + ROWS_PER_CHUNK, chosen], dtype=np.float64)
+            if not np.isfinite(chunk).all():  # in every pass: the file may change below the map
+                raise ValueError(NOT_FINITE)
+            yield chunk
+
+    def target(self) -> Array:
+        """Return the target, once every number has been looked over."""
+        target = np.array(self.y, dtype=np.float64)
+        if not np.isfinite(target).all():
+            raise ValueError(NOT_FINITE)
+        for _ in self.chunks(None):
+            pass
+        return target
+
+    def unchanged(self) -> bool:
+        """Arrays cannot be watched."""
+        return True

@@ -1,0 +1,1 @@
+"""Private steps: how a model is found when rows are behind an accountant."""

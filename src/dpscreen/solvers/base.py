@@ -1,0 +1,266 @@
+"""How PrivateLasso pays: shares of one budget, and single numbers bought with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.privacy import ZCDP, Accountant, DiscreteGaussian, SignedNoisyMax, sensitivity
+from dpscreen.privacy.releases import MEDIAN, release_cell
+from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint
+from dpscreen.rows.sums import LEVELS
+from dpscreen.solvers import rules
+from dpscreen.solvers.frank_wolfe import Vertex
+from dpscreen.solvers.rules import Regime
+
+FINE = 2**10
+"""Into how many units one row's largest change of a sum is divided before noise is added."""
+
+
+@dataclass(frozen=True)
+class Spending:
+    """One accountant, its limit, and the public numbers that say how far it reaches.
+
+    The limit is for one unit. What is handed out are costs for one row, of which a unit with k rows
+    pays k² times as much (Lemma 18).
+    """
+
+    accountant: Accountant
+    limit: ZCDP
+    regime: Regime
+
+    @property
+    def remaining(self) -> ZCDP:
+        """Return what has not been spent, for one row."""
+        left = ZCDP(self.limit.rho - self.accountant.spent.rho)
+        return left / self.accountant.rows_per_unit**2
+
+    def share(self, share: float) -> ZCDP:
+        """Return a share of the whole budget, for one row."""
+        return self.limit * Fraction(share) / self.accountant.rows_per_unit**2
+
+    def release_sum(
+        self, total: int, *, most: int, bound: float, cost: ZCDP, purpose: str
+    ) -> tuple[float, float]:
+        """Release a sum of whole numbers, each at most `most` in size, and its noise's deviation.
+
+        Both are returned in units in which `most` is `bound`. The sum is first floored to whole
+        numbers of most/2^10, which one row still moves by at most 2^10 (Lemma 13).
+        """
+        mechanism = DiscreteGaussian.of_cost(cost, sensitivity=bound, unit=bound / FINE)
+        coarse = np.array([FINE * total // most], dtype=np.int64)
+        noisy = self.accountant.release(mechanism, coarse, purpose=purpose)
+        return float(noisy[0]), mechanism.scale
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user fixed; None leaves it to the rules."""
+
+    radius: float | None = None
+    n_iter: int | None = None
+    clip: float | None = None
+    row_norm: float | None = None
+    max_features: int | None = None
+    intercept: bool = True
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a solver may use: rows behind a spending, and public or released numbers.
+
+    `deviation` is the target's, `spread` the features' root mean square. The last column of the
+    design is the constant, if there is an intercept.
+    """
+
+    spending: Spending
+    design: ExactDesign
+    deviation: float
+    spread: float
+    choices: Choices
+
+    @property
+    def regime(self) -> rules.Regime:
+        """Return the public numbers."""
+        return self.spending.regime
+
+    @property
+    def n_features(self) -> int:
+        """Return the number of features, without the constant."""
+        return self.regime.n_features
+
+    @property
+    def n_steps(self) -> int:
+        """Return T."""
+        return self.choices.n_iter or rules.n_steps(self.regime)
+
+    def first_step(self, n_iter: int) -> float:
+        """Return η₀: what the rules say, or what makes the steps add up to the radius."""
+        if self.choices.radius is not None:
+            return 2 * self.choices.radius / (n_iter + 1)
+        return rules.first_step(
+            self.regime, deviation=self.deviation, spread=self.spread, n_iter=n_iter
+        )
+
+    def clip(self, deviation: float) -> float:
+        """Return the clip: the user's, or a multiple of the residuals' median size."""
+        factor = rules.clip_factor(self.regime)
+        return self.choices.clip or factor * deviation / rules.GAUSSIAN
+
+    def smallest_weight(self, deviation: float) -> float:
+        """Return the size below which a final weight is dropped."""
+        return rules.smallest_weight(self.regime, deviation=deviation, spread=self.spread)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Released weights, the constant last if there is one, and how they came about."""
+
+    weights: Array
+    n_iter: int
+    path: Path | None
+    deviation: float
+
+
+class Admission:
+    """Which candidates may be chosen: all, until `limit` features have entered (Lemma 7).
+
+    From `n_features` on a candidate is no feature: the constant is never shut out.
+    """
+
+    def __init__(self, n_candidates: int, n_features: int, limit: int | None) -> None:
+        self._entered: set[int] = set()
+        self._constants = list(range(n_features, n_candidates))
+        self._limit = n_features if limit is None else limit
+        self.allowed = np.arange(n_candidates)
+
+    def enter(self, candidate: int) -> None:
+        """Count a feature that was chosen; the last one admitted closes the door."""
+        if candidate in self._constants:
+            return
+        self._entered.add(candidate)
+        if len(self._entered) == self._limit:
+            self.allowed = np.array(sorted(self._entered) + self._constants)
+
+
+class Selector:
+    """Chooses a signed candidate by noisy max over clipped sums (Lemmas 1, 2 and 8).
+
+    Cells are clipped to ±reach for the choice alone; the point moves along whole columns.
+    """
+
+    def __init__(
+        self,
+        spending: Spending,
+        admission: Admission,
+        cost: ZCDP,
+        *,
+        purpose: str,
+        reach: float = 1.0,
+    ) -> None:
+        self._accountant = spending.accountant
+        self._reach = int(rules.clamp(reach * LEVELS, 1, LEVELS))
+        self._entrants = admission
+        self._cost = cost
+        self._purpose = purpose
+
+    def clip_at(self, clip: float) -> None:
+        """Clip residuals there from now on; the noise follows."""
+        self.clip = clip
+        change = sensitivity.clipped_gradient(clip=clip, reach=self._reach / LEVELS)
+        self._mechanism = SignedNoisyMax.of_cost(self._cost, sensitivity=change, unit=clip / UNITS)
+
+    def choose(self, point: ExactPoint) -> Vertex:
+        """Release the candidate and the sign of the next step."""
+        allowed = self._entrants.allowed
+        scores = point.signed_scores(self.clip, allowed, self._reach)
+        place, sign = self._accountant.release(self._mechanism, scores, purpose=self._purpose)
+        candidate = int(allowed[place])
+        self._entrants.enter(candidate)
+        return Vertex(candidate, -sign)  # a step against the gradient
+
+
+def rescaled(task: Task, point: ExactPoint, deviation: float, cost: ZCDP) -> float:
+    """Release the residuals' deviation, from the median of |r|; it is only ever lowered."""
+    top = math.sqrt(2) * deviation / rules.GAUSSIAN
+    return min(release_residual_deviation(task.spending, point, top=top, cost=cost), deviation)
+
+
+def release_residual_deviation(
+    spending: Spending, point: ExactPoint, *, top: float, cost: ZCDP
+) -> float:
+    """Release the residuals' deviation, from the median of |r| up to `top`."""
+    counts = point.residual_counts(top)
+    sizes = np.arange(LEVELS + 1) * (top / LEVELS)
+
+    def in_cells(edges: Array) -> Integers:
+        below = np.concatenate(([0], np.cumsum(counts)))
+        return np.diff(below[np.searchsorted(sizes, edges)])
+
+    return release_deviation(spending, in_cells, top=top, cost=cost, purpose="the residuals' scale")
+
+
+def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> float:
+    """Release how far to move the intercept: −Σψ_c(r)/n, which one row moves by c/n (Lemma 1)."""
+    noisy, noise = task.spending.release_sum(
+        point.residual_total(clip), most=LEVELS, bound=clip, cost=cost, purpose="the intercept"
+    )
+    return rules.clamp(-rules.shrunk(noisy, noise) / task.regime.n_rows, -clip, clip)
+
+
+HIGH = Fraction(4, 5)
+DEVIATIONS = {MEDIAN: 0.6745, Fraction(7, 10): 1.0364, HIGH: 1.2816}
+"""Quantiles of |z|, z standard normal."""
+
+CELLS_PER_OCTAVE = 4
+SCALE_OCTAVES, FIT_OCTAVES = 12, 8
+
+
+def release_deviation(
+    spending: Spending,
+    count: Callable[[Array], Integers],
+    *,
+    top: float,
+    cost: ZCDP,
+    purpose: str,
+    quantile: Fraction = MEDIAN,
+) -> float:
+    """Release a quantile of |values|, as the deviation of a normal with that quantile.
+
+    `count` says how many values lie in each cell between the edges that it is given.
+    """
+    exponents = np.arange(SCALE_OCTAVES * CELLS_PER_OCTAVE, 0, -1) / CELLS_PER_OCTAVE
+    edges = np.concatenate(([0.0], top * 2.0**-exponents, [math.inf]))
+    cell = release_cell(
+        spending.accountant, count(edges), cost=cost, purpose=purpose, quantile=quantile
+    )
+    middle = float(edges[max(cell, 1)]) * 2 ** (0.5 / CELLS_PER_OCTAVE)
+    return middle / DEVIATIONS[quantile]
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """What was chosen at each step, and how far the step went, in units of the mapped features."""
+
+    features: Integers
+    signs: Integers
+    steps: Array
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def weights(self, n_features: int) -> Array:
+        """Return the sum of all steps."""
+        moves = self.signs * self.steps
+        return np.bincount(self.features, moves, minlength=n_features).astype(np.float64)
+
+    def trace(self, n_features: int) -> Array:
+        """Return the weights after 0, 1, … steps, one row each."""
+        moves = np.zeros((len(self) + 1, n_features))
+        moves[np.arange(1, len(self) + 1), self.features] = self.signs * self.steps
+        return np.cumsum(moves, axis=0)

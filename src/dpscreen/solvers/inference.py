@@ -1,0 +1,369 @@
+"""Intervals for PrivateLasso: one half of the rows selects, the other estimates.
+
+A secret coin sends each row to one half, so one row touches one half only and each half may spend
+the whole budget (Lemma 16). The second half takes one step of least squares from the first half's
+weights, on sums with Gaussian noise (Lemma 17), and counts that noise in its standard errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.privacy import Accountant, MechanismRecord, PrivacyStatement
+from dpscreen.privacy.releases import release_sums, triangle_change
+from dpscreen.rows.lattice import UNITS, ExactDesign
+from dpscreen.rows.source import PublicUnits, RowSource
+from dpscreen.rows.sums import unpacked
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import Path, Spending, release_residual_deviation
+
+LEAST_SIGNAL = 80
+"""The M below which no intervals are given."""
+
+MOST_FEATURES = 20
+ROWS_PER_FEATURE = 20
+NOISE_PER_FEATURE = 50
+"""How large (n/2)√(2ρ) has to be for each feature."""
+
+SCALE_SHARE, GRAM_SHARE, MIDDLE_SHARE = Fraction(4, 100), Fraction(28, 100), Fraction(15, 100)
+MOMENT_SHARE = 1 - SCALE_SHARE - GRAM_SHARE - MIDDLE_SHARE
+
+CLIPS = (3.0, 10.0)
+"""Where residuals are clipped, in deviations: at least, at most."""
+
+PRIVATE_PART = 0.25
+"""Between the two, the variance of privacy noise in Σψx over that of sampling."""
+
+NORMAL_975 = 1.959963984540054
+
+MEANING = (
+    "95 % per coefficient, not simultaneous, for the best linear predictor on the listed features "
+    "{constant}, each clipped to its feature_bounds_ and the target to target_bounds_; counting "
+    "sampling, privacy noise and selection; not a causal effect."
+)
+
+PARALLEL = (
+    "that a secret coin of its own sent each row to one of two halves; one row touches one half "
+    "only, so costs add within a half, and rho is the larger of the two sums, not their total "
+    "(docs/private-lasso.md, Lemma 16)"
+)
+
+
+@dataclass(frozen=True)
+class FeatureInterval:
+    """One coefficient in the user's units, with its standard error and 95 % interval."""
+
+    feature: int
+    name: str
+    coefficient: float
+    standard_error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Inference:
+    """Intervals with what they mean, or the reason why there are none. Released values only."""
+
+    available: bool
+    wording: str
+    intervals: tuple[FeatureInterval, ...] = ()
+
+    def __str__(self) -> str:
+        lines = (
+            f"{row.name}: {row.coefficient:.6g} (s.e. {row.standard_error:.3g}), "
+            f"{row.low:.6g} to {row.high:.6g}"
+            for row in self.intervals
+        )
+        return "\n".join((*lines, self.wording))
+
+
+def not_available(reason: str) -> Inference:
+    """Return the refusal, in plain words."""
+    return Inference(False, f"Intervals are not available: {reason}")
+
+
+# --- the split ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SplitHalf:
+    """Some of the rows, and the spending that pays for what is released about them."""
+
+    spending: Spending
+    rows: RowSource
+
+
+def n_listed(regime: rules.Regime) -> int:
+    """Return q, how many features get intervals at most, from the regime of all rows."""
+    half = regime.n_rows // 2
+    by_noise = half * math.sqrt(2 * regime.rho) / NOISE_PER_FEATURE
+    return int(min(MOST_FEATURES, by_noise, half / ROWS_PER_FEATURE))
+
+
+def clip_factor(regime: rules.Regime, *, spread: float, row_norm: float) -> float:
+    """Return the clip in deviations, from the regime of one half.
+
+    Clipping biases where residuals are skewed and their spread follows the features, so it is as
+    loose as can be while privacy noise is a small part of all: c²ν²/(2ρ_b) against nσ_x².
+    """
+    room = 2 * float(MOMENT_SHARE) * regime.rho * regime.n_rows * (spread / row_norm) ** 2
+    return rules.clamp(math.sqrt(PRIVATE_PART * room), *CLIPS)
+
+
+def refusal(regime: rules.Regime) -> str | None:
+    """Return why there can be no intervals, from public numbers; None if there can be."""
+    instead = "The model was fitted on all rows, without a split."
+    if regime.signal < LEAST_SIGNAL:
+        return (
+            f"M = n√(2ρ)/ln(2d) is {regime.signal:.0f} and has to be at least {LEAST_SIGNAL}: there"
+            f" are too few rows for this budget. {instead}"
+        )
+    if n_listed(regime) < 1:
+        return f"half of the rows cannot carry one coefficient at this budget. {instead}"
+    return None
+
+
+def split(spending: Spending, rows: RowSource) -> tuple[SplitHalf, SplitHalf]:
+    """Return two halves by secret coins, each with the whole limit and the nominal n/2."""
+    noise, limit, unit = spending.accountant.noise, spending.limit, spending.accountant.unit
+    heads = (noise.words(rows.n_rows) >> np.uint64(63)).astype(bool)
+    regime = replace(spending.regime, n_rows=max(1, spending.regime.n_rows // 2))
+    first, second = (
+        SplitHalf(
+            Spending(Accountant(noise, limit=limit, unit=unit), limit, regime), rows.where(side)
+        )
+        for side in (heads, ~heads)
+    )
+    return first, second
+
+
+def parallel_statement(first: PrivacyStatement, second: PrivacyStatement) -> PrivacyStatement:
+    """Return one statement for two halves: all mechanisms, and the larger ρ (Lemma 16)."""
+    assert first.rho is not None
+    assert second.rho is not None
+    return replace(
+        first,
+        rho=max(first.rho, second.rho),
+        mechanisms=(*_named("first half", first), *_named("second half", second)),
+        public=(*first.public, PARALLEL),
+    )
+
+
+def _named(half: str, statement: PrivacyStatement) -> list[MechanismRecord]:
+    return [replace(record, purpose=f"{half}: {record.purpose}") for record in statement.mechanisms]
+
+
+# --- the second half ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What the first half released: the model, and the numbers that scale the second half."""
+
+    weights: Array
+    units: PublicUnits
+    deviation: float
+    spread: float
+
+    def columns(self, most: int) -> Integers:
+        """Return the features with the largest weights, then the constant if there is one."""
+        d = len(self.units.feature_bounds)
+        order = np.argsort(-np.abs(self.weights[:d]), kind="stable")[:most]
+        chosen = np.sort(order[self.weights[order] != 0])
+        return np.append(chosen, d) if self.units.constant and chosen.size else chosen
+
+    def row_norm(self, n_columns: int) -> float:
+        """Return ν: few rows of normal features of that spread are longer."""
+        q = n_columns - self.units.constant
+        square = self.units.constant + self.spread**2 * (q + 3 * math.sqrt(2 * q))
+        return math.sqrt(min(square, n_columns))
+
+
+def infer(half: SplitHalf, selected: Selected, names: Sequence[str]) -> Inference:
+    """Release intervals for the features that the first half weighs most."""
+    spending, units = half.spending, selected.units
+    everything = replace(spending.regime, n_rows=2 * spending.regime.n_rows)
+    chosen = selected.columns(n_listed(everything))
+    if not chosen.size:
+        return not_available("the first half selected no feature.")
+    start = np.zeros_like(selected.weights)
+    start[chosen] = selected.weights[chosen]
+    design = half.rows.lattice(units)
+    moments = _release_moments(spending, design, selected, start, chosen)
+    if not moments.clear:
+        return not_available(
+            "the listed features are too collinear, or vary too little, for the privacy noise."
+        )
+    return _intervals(moments, start[chosen], units, chosen, names)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Noisy sums of the second half, and the deviations of the noise.
+
+    Residuals are fit − y, in units of the clip; so are the correction and its covariance.
+    """
+
+    gram: Array
+    moment: Array
+    middle: Array
+    gram_noise: float
+    moment_noise: float
+    clip: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether the Gram matrix stands out of its noise in every direction."""
+        least = float(np.linalg.eigvalsh(self.gram)[0])
+        return least >= self.gram_noise * math.sqrt(len(self.moment))
+
+    @property
+    def correction(self) -> Array:
+        """Return θ, the step of least squares away from the first half's weights."""
+        return np.asarray(-np.linalg.solve(self.gram, self.moment))
+
+    @property
+    def covariance(self) -> Array:
+        """Return G⁻¹(M₊ + P)G⁻¹, P the covariance of the privacy noise in b + Gθ."""
+        theta = self.correction
+        size = float(theta @ theta)
+        crossed = np.outer(theta, theta)
+        np.fill_diagonal(crossed, size)
+        private = self.moment_noise**2 * np.eye(theta.size) + self.gram_noise**2 * crossed
+        values, vectors = np.linalg.eigh(self.middle)
+        sampling = (vectors * np.maximum(values, 0)) @ vectors.T
+        inverse = np.linalg.inv(self.gram)
+        return np.asarray(inverse @ (sampling + private) @ inverse)
+
+
+def _release_moments(
+    spending: Spending, design: ExactDesign, selected: Selected, start: Array, chosen: Integers
+) -> Moments:
+    """Release the residuals' scale, then the three sums; together the whole limit."""
+    point = design.at(start, scale=max(selected.deviation, float(np.abs(start).max())))
+    norm = selected.row_norm(len(chosen))
+    clip = clip_factor(spending.regime, spread=selected.spread, row_norm=norm)
+    clip *= release_residual_deviation(
+        spending, point, top=2 * selected.deviation, cost=spending.limit * SCALE_SHARE
+    )
+    sums = point.short_moments(clip, chosen=chosen, row_norm=norm)
+    squares, products, middles = unpacked(sums, len(chosen))
+    gram, gram_noise = _release_triangle(spending, squares, norm, GRAM_SHARE, "features squared")
+    moment, moment_noise = release_sums(
+        spending.accountant,
+        products,
+        units_per_one=UNITS,
+        change=norm,
+        cost=spending.limit * MOMENT_SHARE,
+        purpose="residuals times features, in units of the clip",
+    )
+    purpose = "the same squared"
+    middle, _ = _release_triangle(spending, middles, norm, MIDDLE_SHARE, purpose)
+    return Moments(gram, moment, middle, gram_noise, moment_noise, clip)
+
+
+def _release_triangle(
+    spending: Spending, matrix: Integers, norm: float, share: Fraction, purpose: str
+) -> tuple[Array, float]:
+    """Release a symmetric matrix by its upper triangle (Lemma 17)."""
+    upper = np.triu_indices(len(matrix))
+    released, noise = release_sums(
+        spending.accountant,
+        matrix[upper],
+        units_per_one=UNITS,
+        change=triangle_change(norm),
+        cost=spending.limit * share,
+        purpose=purpose,
+    )
+    out = np.zeros(matrix.shape)
+    out[upper] = released
+    return out + np.triu(out, 1).T, noise
+
+
+def _intervals(
+    moments: Moments, start: Array, units: PublicUnits, chosen: Integers, names: Sequence[str]
+) -> Inference:
+    estimates = start + moments.clip * moments.correction
+    errors = moments.clip * np.sqrt(np.diag(moments.covariance))
+    halves = units.feature_halves
+    features = chosen[: len(chosen) - units.constant]
+    constant = "and a constant" if units.constant else "without a constant"
+    return Inference(
+        True,
+        MEANING.format(constant=constant),
+        tuple(
+            _interval(j, names[j], float(estimate / halves[j]), float(error / halves[j]))
+            for j, estimate, error in zip(features.tolist(), estimates, errors, strict=False)
+        ),
+    )
+
+
+def _interval(feature: int, name: str, coefficient: float, error: float) -> FeatureInterval:
+    reach = NORMAL_975 * error
+    return FeatureInterval(
+        feature, name, coefficient, error, coefficient - reach, coefficient + reach
+    )
+
+
+_MOST_WORK = 2**18
+"""Bound on T times the largest weight of a step, unless T itself is larger."""
+
+
+def noise_p_values(path: Path, *, n_features: int, n_constants: int, limit: int | None) -> Array:
+    """Return for each feature a p-value of "its gradient was zero at every step" (Lemma 15).
+
+    `n_constants` candidates compete beside the features; `limit` is `max_features`.
+    """
+    weights = step_weights(path.steps)
+    chances = signed_chances(len(path), n_features, n_constants, limit)
+    tail = tail_of_sum(weights, chances)
+    return np.minimum(1.0, 2 * tail[farther_way(path, weights, n_features)])
+
+
+def step_weights(steps: Array) -> Integers:
+    """Return the steps' lengths as whole numbers, at least 1. They depend on T alone."""
+    finest = max(1, min(len(steps), _MOST_WORK // len(steps)))
+    weights = np.rint(steps / steps.max() * finest).astype(np.int64)
+    return np.asarray(np.maximum(weights, 1), dtype=np.int64)
+
+
+def signed_chances(n_iter: int, n_features: int, n_constants: int, limit: int | None) -> Array:
+    """Return at each step a bound on the chance of one sign of a feature without gradient.
+
+    1/(2m) for m candidates. So many steps as `limit` must be over before only those features
+    compete that have entered.
+    """
+    chances = np.full(n_iter, 0.5 / (n_features + n_constants))
+    if limit is not None and limit < n_features:
+        chances[limit:] = 0.5 / (limit + n_constants)
+    return chances
+
+
+def farther_way(path: Path, weights: Integers, n_features: int) -> Integers:
+    """Return for each feature max(L⁺, L⁻): how far its steps of one sign go, all counted."""
+    ways = []
+    for sign in (-1, 1):
+        taken = (path.signs == sign) & (path.features < n_features)
+        way = np.bincount(path.features[taken], weights[taken], minlength=n_features)
+        ways.append(way.astype(np.int64))
+    return np.maximum(*ways)
+
+
+def tail_of_sum(weights: Integers, chances: Array) -> Array:
+    """Return P(Σ a_t B_t ≥ l) for l = 0, 1, …, Σ a_t, B_t independent with the given chances."""
+    law = np.zeros(int(weights.sum()) + 1)
+    law[0], top = 1.0, 0
+    for weight, chance in zip(weights.tolist(), chances.tolist(), strict=True):
+        moved = chance * law[: top + 1]
+        law[: top + 1] -= moved
+        law[weight : weight + top + 1] += moved
+        top += weight
+    # Summed from the far end: small tails keep their precision, as all terms are positive.
+    return np.asarray(np.cumsum(law[::-1])[::-1], dtype=np.float64)

@@ -1,0 +1,201 @@
+"""Screening rules: scores whose being negative is meant to prove that an optimal weight is zero.
+
+S = Xᵀ(Xw − y), and Γ = wᵀS + λ‖S‖∞ is the Wolfe gap, both in sums. For f(u) = ‖u − y‖²/(2n) the
+paper's Eq. 1 has L = μ = 1/n, so that n times its score is |S_i| + wᵀS + (‖x_(i)‖ + ‖Xw‖)√Γ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from dpscreen._core.arrays import Array
+from dpscreen.privacy import (
+    ZCDP,
+    Accountant,
+    Budget,
+    DiscreteGaussian,
+    GaussianVector,
+    NoisyMax,
+    ThresholdedNoisyMin,
+    sensitivity,
+)
+from dpscreen.privacy.budget import advanced_share, advanced_share_approximate, gaussian_sigma
+from dpscreen.rows.design import Design, Point
+from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint, RelaxedRule, exact_relaxed_scores
+from dpscreen.solvers.frank_wolfe import Screen, Vertex, wolfe_gap
+
+Rule = Callable[..., Array]
+
+
+class _Terms(NamedTuple):
+    """What all rules are made of, at one point."""
+
+    size: Array  # |S_i|
+    slope: float  # wᵀS
+    gap: float  # Γ
+    fit: float  # ‖Xw‖₂
+
+
+def _terms(point: Point, radius: float) -> _Terms:
+    gradient = point.gradient()
+    size = np.abs(gradient)
+    slope = float(point.weights @ gradient)
+    return _Terms(size, slope, wolfe_gap(slope, size, radius=radius), point.fitted_norm())
+
+
+def published_scores(design: Design, point: Point, *, radius: float) -> Array:
+    """Return Eq. 1 as printed, in its own units (means over n rows).
+
+    It is stated for the unit ball; for λ > 1 it can screen what the optimum needs (erratum E3).
+    """
+    scores, slope, gap, fit = _terms(point, radius)
+    root = math.sqrt(gap)
+    scores += root * design.column_norms
+    scores += slope + fit * root
+    scores /= design.n_rows
+    return scores
+
+
+def safe_scores(design: Design, point: Point, *, radius: float) -> Array:
+    """Return the rule with the radius put right (erratum E3), in means: negative is a proof."""
+    size, slope, gap, fit = _terms(point, radius)
+    root = math.sqrt(gap)
+    scores = radius * (size + root * design.column_norms) + (slope + fit * root)
+    return np.asarray(scores / design.n_rows, dtype=np.float64)
+
+
+class Elimination:
+    """Non-private screening at every iteration: what a rule rejects is left out for good."""
+
+    def __init__(self, design: Design, rule: Rule, *, radius: float) -> None:
+        self._design = design
+        self._rule = rule
+        self._radius = radius
+        self.active = np.ones(design.n_features, dtype=bool)
+
+    def choose(self, point: Point) -> Vertex | None:
+        """Choose the steepest vertex among the features that are left."""
+        if not self.active.any():
+            return None
+        gradient = point.gradient()
+        feature = int(np.argmax(np.where(self.active, np.abs(gradient), -1.0)))
+        return Vertex(feature, -1 if gradient[feature] > 0 else 1)
+
+    def screen(self, point: Point, _t: int) -> Iterable[int]:
+        """Reject the features whose score is negative."""
+        scores = self._rule(self._design, point, radius=self._radius)
+        rejected = np.flatnonzero(self.active & (scores < -self._rounding(point)))
+        self.active[rejected] = False
+        return rejected.tolist()
+
+    def _rounding(self, point: Point) -> float:
+        """Return how far below 0 a score must be: a needed feature may score 0 at the optimum."""
+        largest = float(np.abs(point.gradient()).max())
+        return 1e-12 * max(1.0, self._radius) * largest / self._design.n_rows
+
+
+SCREENING = "screening"
+
+
+def published_rnm(
+    accountant: Accountant, design: Design, budget: Budget, *, radius: float, n_iter: int
+) -> Screen[Point]:
+    """Zero the feature with the smallest noisy score of Eq. 1 when it is negative (Algorithm 2)."""
+    bound = sensitivity.published_screening_score(radius=radius, n_rows=design.n_rows)
+    share = advanced_share(budget, count=n_iter)
+    mechanism = ThresholdedNoisyMin(bound, bound / share)
+
+    def screen(point: Point, _t: int) -> Iterable[int]:
+        scores = published_scores(design, point, radius=radius)
+        found = accountant.release(mechanism, scores, purpose=SCREENING)
+        return () if found is None else (found,)
+
+    return screen
+
+
+def published_adp(
+    accountant: Accountant, design: Design, budget: Budget, *, radius: float, at: frozenset[int]
+) -> Screen[Point]:
+    """Zero every feature whose score of Eq. 1, with Gaussian noise, is negative (Algorithm 1)."""
+    bound = sensitivity.published_screening_vector(
+        radius=radius, n_rows=design.n_rows, n_features=design.n_features
+    )
+    share = advanced_share_approximate(budget, count=len(at))
+    mechanism = GaussianVector(bound, gaussian_sigma(share, sensitivity=bound))
+
+    def screen(point: Point, t: int) -> Iterable[int]:
+        if t not in at:
+            return ()
+        scores = published_scores(design, point, radius=radius)
+        return _negative(accountant.release(mechanism, scores, purpose=SCREENING))
+
+    return screen
+
+
+def proven_rnm(
+    accountant: Accountant, design: ExactDesign, cost: ZCDP, *, rule: RelaxedRule
+) -> Screen[ExactPoint]:
+    """Select one feature, or "screen nothing", by the relaxed rule: Δ²/(8β²)-zCDP (Lemma 6).
+
+    "Screen nothing" scores 0 plus a public head start of β ln d: against d flat scores it then wins
+    every other time instead of once in d + 1.
+    """
+    unit, bound = _relaxed_unit(rule), _relaxed_bound(rule)
+    mechanism = NoisyMax.of_cost(cost, sensitivity=bound, score_range=bound, unit=unit)
+    nothing = round(mechanism.scale * math.log(design.n_features) / unit)
+    if nothing >= 2**62:
+        raise ValueError("epsilon is too small: the noise of screening would overflow.")
+    squares = design.column_squares()
+
+    def screen(point: ExactPoint, _t: int) -> Iterable[int]:
+        scores = -exact_relaxed_scores(point, squares, rule)
+        candidates = np.append(scores, nothing)
+        found = accountant.release(mechanism, candidates, purpose=SCREENING)
+        return (found,) if found < scores.size else ()
+
+    return screen
+
+
+def proven_adp(
+    accountant: Accountant,
+    design: ExactDesign,
+    cost: ZCDP,
+    *,
+    rule: RelaxedRule,
+    at: frozenset[int],
+) -> Screen[ExactPoint]:
+    """Zero every feature whose relaxed score, with Gaussian noise, is negative (Lemmas 3 and 6)."""
+    bound = math.nextafter(math.sqrt(design.n_features) * _relaxed_bound(rule), math.inf)
+    mechanism = DiscreteGaussian.of_cost(cost, sensitivity=bound, unit=_relaxed_unit(rule))
+    squares = design.column_squares()
+
+    def screen(point: ExactPoint, t: int) -> Iterable[int]:
+        if t not in at:
+            return ()
+        scores = exact_relaxed_scores(point, squares, rule)
+        return _negative(accountant.release(mechanism, scores, purpose=SCREENING))
+
+    return screen
+
+
+def _relaxed_unit(rule: RelaxedRule) -> float:
+    """Return the unit of exact relaxed scores, which are divided by λ: R/2^28."""
+    return rule.residual_bound / UNITS
+
+
+def _relaxed_bound(rule: RelaxedRule) -> float:
+    """Return how far one row moves an exact relaxed score, its two roundings included."""
+    change = sensitivity.relaxed_screening_score(
+        radius=rule.radius, target_bound=rule.target_bound, kappa=float(rule.kappa)
+    )
+    # A relative 1e-12 outweighs the float64 arithmetic of the line above many times over.
+    return change / rule.radius * (1 + 1e-12) + rule.rounding * _relaxed_unit(rule)
+
+
+def _negative(noisy: Array) -> list[int]:
+    found: list[int] = np.flatnonzero(noisy < 0).tolist()
+    return found

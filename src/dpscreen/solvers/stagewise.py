@@ -1,0 +1,165 @@
+"""Forward stagewise regression: one small signed step along one feature at a time.
+
+No other weight shrinks, so a step touches one column. How far the steps go is fixed beforehand, in
+whole numbers of a grain, so that sums stay exact; who chooses the feature is an argument. The loop
+knows nothing of privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpscreen._core.arrays import Integers
+from dpscreen.privacy import ZCDP
+from dpscreen.rows.lattice import ExactPoint
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import (
+    Admission,
+    Path,
+    Selector,
+    Solution,
+    Task,
+    intercept_move,
+    rescaled,
+)
+from dpscreen.solvers.frank_wolfe import Vertex, frank_wolfe, zero_start
+
+GRAINS = 2**10
+"""Into how many grains the last, smallest step is divided: the intercept moves by grains."""
+
+Choose = Callable[[int, ExactPoint], Vertex]
+"""Looks at a point before step t = 0, 1, … and names the feature and the sign of the step."""
+
+
+def decaying_grains(n_iter: int) -> Integers:
+    """Return T, T − 1, …, 1 in grains: steps that decay like 1 − t/T."""
+    return GRAINS * np.arange(n_iter, 0, -1, dtype=np.int64)
+
+
+def grain_size(*, first_step: float, n_iter: int) -> float:
+    """Return the grain with which the first of `decaying_grains` is `first_step` long."""
+    return first_step / (GRAINS * n_iter)
+
+
+def stagewise(point: ExactPoint, grains: Integers, *, choose: Choose) -> Path:
+    """Take every step from the point, in place, and return what was done."""
+    chosen = np.empty((2, len(grains)), dtype=np.int64)
+    for t, grain in enumerate(grains):
+        vertex = choose(t, point)
+        point.add(vertex.feature, vertex.sign * int(grain))
+        chosen[:, t] = vertex
+    return Path(chosen[0], chosen[1], (point.scale * grains).astype(np.float64))
+
+
+MOST_GRAINS = 2.0**40
+"""How far the intercept moves at most: beyond, with a tiny radius, whole numbers would overflow."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How many steps there are, when estimates are renewed, and what each release costs."""
+
+    n_iter: int
+    rescale_at: frozenset[int]
+    rescale_cost: ZCDP
+    intercept_at: frozenset[int]
+    intercept_cost: ZCDP
+    step_cost: ZCDP
+
+    @classmethod
+    def of(cls, task: Task) -> Schedule:
+        """Divide what is left of the budget."""
+        regime, choices, n_iter = task.regime, task.choices, task.n_steps
+        when = () if choices.clip else rules.rescale_times(regime)
+        rescale_at = rules.at_steps(when, n_iter) - {n_iter}
+        when = rules.intercept_times(regime) if choices.intercept else ()
+        intercept_at = rules.at_steps(when, n_iter)
+        rescale_cost = task.spending.share(rules.rescale_share(regime))
+        intercept_cost = task.spending.share(rules.INTERCEPT_SHARE) / max(1, len(intercept_at))
+        reserved = len(rescale_at) * rescale_cost + len(intercept_at) * intercept_cost
+        step_cost = ZCDP(task.spending.remaining.rho - reserved.rho) / n_iter
+        return cls(n_iter, rescale_at, rescale_cost, intercept_at, intercept_cost, step_cost)
+
+
+class StagewiseRun:
+    """The private side of the stagewise loop: who chooses, and what is renewed on the way."""
+
+    def __init__(self, task: Task, plan: Schedule) -> None:
+        self._task = task
+        self._plan = plan
+        self.deviation = task.deviation
+        admission = Admission(task.n_features, task.n_features, task.choices.max_features)
+        reach = rules.selection_reach(task.regime, spread=task.spread)
+        self._selector = Selector(
+            task.spending, admission, plan.step_cost, purpose="stagewise step", reach=reach
+        )
+        self._selector.clip_at(task.clip(self.deviation))
+
+    def choose(self, t: int, point: ExactPoint) -> Vertex:
+        """Renew estimates when they are due, then choose."""
+        if t in self._plan.rescale_at:
+            self._rescale(point)
+        self.centre(t, point)
+        return self._selector.choose(point)
+
+    def centre(self, t: int, point: ExactPoint) -> None:
+        """Move the intercept, if that is due before step t."""
+        if t in self._plan.intercept_at:
+            clip = rules.intercept_clip(self._selector.clip, self.deviation)
+            cost = self._plan.intercept_cost
+            move = intercept_move(self._task, point, clip, cost)
+            grains = round(rules.clamp(move / point.scale, -MOST_GRAINS, MOST_GRAINS))
+            point.add(self._task.n_features, grains)
+
+    def _rescale(self, point: ExactPoint) -> None:
+        self.deviation = rescaled(self._task, point, self.deviation, self._plan.rescale_cost)
+        self._selector.clip_at(self._task.clip(self.deviation))
+
+
+def solve_stagewise(task: Task) -> Solution:
+    """Take small steps along signed features, each chosen by a noisy maximum."""
+    plan = Schedule.of(task)
+    run = StagewiseRun(task, plan)
+    grain = grain_size(first_step=task.first_step(plan.n_iter), n_iter=plan.n_iter)
+    point = task.design.start(grain)
+    path = stagewise(point, decaying_grains(plan.n_iter), choose=run.choose)
+    _drop_small(point, task, run.deviation)
+    run.centre(plan.n_iter, point)
+    return Solution(point.weights, plan.n_iter, path, run.deviation)
+
+
+def _drop_small(point: ExactPoint, task: Task, deviation: float) -> None:
+    weights = point.weights[: task.n_features]
+    small = (weights != 0) & (np.abs(weights) < task.smallest_weight(deviation))
+    for feature in np.flatnonzero(small):
+        point.zero(int(feature))
+
+
+def solve_frank_wolfe(task: Task) -> Solution:
+    """Run clipped DP-FW; the constant is one more candidate, inside the ball (Lemma 10)."""
+    n_iter, n_candidates = task.n_steps, task.design.n_features
+    radius = task.choices.radius or task.first_step(n_iter) * (n_iter + 1) / 2
+    admission = Admission(n_candidates, task.n_features, task.choices.max_features)
+    cost = task.spending.remaining / n_iter
+    selector = Selector(task.spending, admission, cost, purpose="Frank-Wolfe step")
+    selector.clip_at(task.clip(task.deviation))
+    chosen: list[Vertex] = []
+
+    def choose(point: ExactPoint) -> Vertex:
+        chosen.append(selector.choose(point))
+        return chosen[-1]
+
+    start = zero_start(n_candidates)
+    weights = frank_wolfe(task.design, start, radius=radius, n_iter=n_iter, choose=choose)
+    return Solution(weights, n_iter, _vertex_path(chosen, radius), task.deviation)
+
+
+def _vertex_path(chosen: list[Vertex], radius: float) -> Path:
+    """Return the path as the last iterate weighs it: step t counts 2λ(t+1)/((T+1)(T+2))."""
+    n_iter = len(chosen)
+    steps = 2 * radius * np.arange(2, n_iter + 2) / ((n_iter + 1) * (n_iter + 2))
+    features, signs = np.array(chosen, dtype=np.int64).T
+    return Path(features, signs, steps)

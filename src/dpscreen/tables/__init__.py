@@ -1,0 +1,1 @@
+"""Files and frames with declared columns: from cells to numbers within public bounds."""

@@ -1,0 +1,222 @@
+"""Rows of a Parquet file, batch by batch."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dpscreen._core.arrays import Array
+from dpscreen._core.files import one_ahead
+from dpscreen.tables.cells import mixed, readable
+from dpscreen.tables.encode import Encoder
+from dpscreen.tables.header import match_names
+from dpscreen.tables.problem import TableProblem, called, quietly
+from dpscreen.tables.reading import EncodedRows, gathered, gathered_features
+from dpscreen.tables.schema import TableSchema
+
+ROWS_PER_BATCH = 1 << 16
+_BUFFER = 1 << 20
+
+
+class ParquetBatches:
+    """The wanted columns of a Parquet file, as Arrow batches."""
+
+    def __init__(self, path: Path, wanted: Sequence[str]) -> None:
+        self._path, self._wanted = path, list(wanted)
+        self._file = quietly(self._open, self._told)
+        self.n_rows: int | None = self._file.metadata.num_rows
+        self._done = 0
+        check_stored(path, self._wanted, lambda name: self._file.schema_arrow.field(name).type)
+
+    def share(self) -> float:
+        """Return how much of the file has been read, from 0 to 1."""
+        return self._done / max(1, self.n_rows or 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        return one_ahead(self._batches())
+
+    def _batches(self) -> Generator[Any, None, None]:
+        batches = self._file.iter_batches(ROWS_PER_BATCH, columns=self._wanted)
+        while True:
+            batch = quietly(lambda: next(batches, None), self._told)
+            if batch is None:
+                return
+            self._done += len(batch)
+            yield batch
+
+    def _open(self) -> Any:
+        import pyarrow.parquet as pq
+
+        # Column by column through small buffers: a row group may be as large as the file.
+        return pq.ParquetFile(self._path, buffer_size=_BUFFER, pre_buffer=False)
+
+    def _told(self, _: Exception) -> str:
+        return f"the table {self._path} is a damaged Parquet file, or one of an unknown kind."
+
+
+def check_stored(place: Path | str, wanted: Sequence[str], kind: Callable[[str], Any]) -> None:
+    """Refuse columns stored as something that is neither numbers, truths nor text."""
+    from dpscreen.tables.cells import readable
+
+    for name in wanted:
+        if not readable(kind(name)):
+            raise TableProblem(
+                f"in {called(place)}, column {name!r} is stored neither as numbers nor as text "
+                "(perhaps as dates, bytes or lists); store it as what the schema declares."
+            )
+
+
+_HERE = "the frame"
+_PLAIN: tuple[type, ...] = (int, float, decimal.Decimal)
+_NUMPY, _COMPLEX = (np.bool_, np.integer, np.floating), (complex, np.complexfloating)
+
+
+def encode_frame(frame: Any, schema: TableSchema) -> EncodedRows:
+    """Return the rows of a frame that count, within the schema's bounds."""
+    schema.check()
+    encoder = Encoder(schema)
+    others = (schema.target, schema.unit)
+    wanted = dict.fromkeys((*encoder.columns, *(name for name in others if name is not None)))
+    return gathered(FrameBatches(_matched(frame, schema), tuple(wanted)), encoder, schema)
+
+
+def frame_features(frame: Any, schema: TableSchema) -> Array:
+    """Return the features of every row of a frame; other columns may be absent."""
+    schema.check()
+    encoder = Encoder(schema)
+    optional = [field.name for field in schema.fields if field.name not in encoder.columns]
+    return gathered_features(
+        FrameBatches(_matched(frame, schema, optional), encoder.columns), encoder
+    )
+
+
+def _matched(frame: Any, schema: TableSchema, optional: Sequence[str] = ()) -> Any:
+    """Return a frame or Arrow table whose columns are those of the schema."""
+    table = frame if _is_pandas(frame) else quietly(partial(_arrow, frame), _told)
+    names = quietly(lambda: list(table.columns if _is_pandas(table) else table.column_names), _told)
+    match_names(_HERE, names, schema, optional)
+    return table
+
+
+class FrameBatches:
+    """The wanted columns of a frame, as Arrow batches."""
+
+    def __init__(self, frame: Any, wanted: Sequence[str]) -> None:
+        self._columns = {name: quietly(partial(_column, frame, name), _told) for name in wanted}
+        check_stored(_HERE, wanted, lambda name: self._columns[name].type)
+        lengths = {len(column) for column in self._columns.values()}
+        if len(lengths) > 1:
+            raise TableProblem(f"{_HERE} is not a table: its columns are not equally long.")
+        self.n_rows: int | None = lengths.pop()
+
+    def share(self) -> float:
+        """Return how much has been read; it is all there from the start."""
+        return 1.0
+
+    def __iter__(self) -> Iterator[Any]:
+        table = pa.table(self._columns)
+        yield from table.to_batches(max_chunksize=ROWS_PER_BATCH)
+
+
+def _is_pandas(frame: Any) -> bool:
+    return hasattr(frame, "iloc") and hasattr(frame, "columns")
+
+
+def _arrow(frame: Any) -> Any:
+    if isinstance(frame, pa.Table):
+        return frame
+    if not hasattr(frame, "get_columns"):
+        return pa.table(frame)
+    return pa.table({series.name: _polars_cells(series) for series in frame.get_columns()})
+
+
+def _polars_cells(series: Any) -> Any:
+    """Return an Arrow array, also of Python objects or of integers that are too long for Arrow."""
+    if str(series.dtype) not in ("Object", "Int128", "UInt128"):
+        return series.to_arrow()
+    return _mixed_cells(series)
+
+
+def _column(frame: Any, name: str) -> Any:
+    if _is_pandas(frame):
+        return pa.chunked_array([_pandas_cells(frame[name])])
+    return frame.column(name)
+
+
+def _pandas_cells(series: Any) -> Any:
+    """Return an Arrow array of what a pandas column holds, cell by cell where nothing else will."""
+    kind = series.dtype
+    if isinstance(kind, np.dtype) and kind.kind in "biuf":
+        values = series.to_numpy()
+        # A float of more than 64 bits would be none to Arrow.
+        return pa.array(values if kind.itemsize <= 8 else values.astype(np.float64))
+    if kind == "category":
+        codes = series.cat.codes.to_numpy()
+        return _mixed_cells(series.cat.categories).take(pa.array(codes, mask=codes < 0))
+    return _quick_cells(series) or _mixed_cells(series)
+
+
+def _quick_cells(series: Any) -> Any:
+    """Return cells of a type that Arrow shares, or of texts alone; None for others."""
+    from pandas.api.types import infer_dtype
+
+    typed = hasattr(series.array, "__arrow_array__") and not isinstance(series.dtype, np.dtype)
+    if not typed and infer_dtype(series, skipna=True) != "string":
+        return None
+    with suppress(ValueError, pa.ArrowException):  # half a character, or a number too long
+        found = pa.array(series.array) if typed else pa.array(series, pa.large_string())
+        found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        return found if readable(found.type) else None
+    return None
+
+
+def _mixed_cells(cells: Iterable[Any]) -> Any:
+    return mixed([_value(cell) for cell in cells])
+
+
+def _value(cell: Any) -> float | str | None:
+    """Return a cell's number or text; None for what no file of this kind holds."""
+    if type(cell) is float:
+        return cell
+    # The methods of the plain types, not those of a class that may tell more than its value.
+    if isinstance(cell, str):
+        text = str.__str__(cell)
+        return text if text.isascii() else _utf8(text)
+    if isinstance(cell, _COMPLEX):
+        cell = cell.real if cell.imag == 0 else None  # one such cell makes its whole column complex
+    if isinstance(cell, _NUMPY):
+        return float(cell)
+    for plain in _PLAIN:
+        if isinstance(cell, plain):
+            return _float(plain, cell)
+    return None
+
+
+def _utf8(text: str) -> str | None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a character
+        return None
+    return text
+
+
+def _float(plain: Any, cell: Any) -> float:
+    try:
+        return float(plain.__float__(cell))
+    except (OverflowError, ValueError):  # too large; a NaN that signals
+        return math.nan
+
+
+def _told(error: Exception) -> str:
+    return (
+        f"{_HERE} cannot be read as a table ({type(error).__name__}); pass a pandas or polars "
+        "frame, or an Arrow table, with columns of numbers, truths or text."
+    )

@@ -1,0 +1,181 @@
+"""Dummy tables of a schema's shape: to try everything out before any private row is touched."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpscreen._core.arrays import AnyArray, Array
+from dpscreen.tables.encode import Encoder
+from dpscreen.tables.schema import TableSchema
+from dpscreen.tables.schema.fields import TRANSFORMS, Field
+
+MOST_EFFECTS = 5
+ROWS_TOGETHER = 1 << 16
+_SIGNAL, _NOISE = 0.35, 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Dummy:
+    """A table with nothing private in it, and the features that truly have an effect there."""
+
+    table: Any
+    effects: tuple[str, ...]
+
+
+def simulate_table(
+    schema: TableSchema, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
+) -> Dummy:
+    """Draw rows within the declared bounds and levels, and a target that is partly linear.
+
+    `missing` is the share of cells that are empty, in features and target.
+    """
+    parts = list(simulate_parts(schema, n_rows, rng=rng, missing=missing))
+    return Dummy(pa.concat_tables([part.table for part in parts]), parts[0].effects)
+
+
+def simulate_parts(
+    schema: TableSchema, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
+) -> Iterator[Dummy]:
+    """Draw the rows of `simulate_table` some at a time, for tables of any length."""
+    schema.check()
+    units = max(1, math.ceil(1.5 * n_rows / (schema.rows_per_unit + 1)))
+    starts = range(0, max(1, n_rows), ROWS_TOGETHER)  # a table of no rows is a part, too
+    sizes = (min(ROWS_TOGETHER, n_rows - first) for first in starts)
+    return (_part(schema, size, units, rng, missing) for size in sizes)
+
+
+def _part(
+    schema: TableSchema, n_rows: int, units: int, rng: np.random.Generator, missing: float
+) -> Dummy:
+    columns = {
+        field.name: _unit_ids(field, n_rows, units, rng)
+        if field.name == schema.unit
+        else _drawn(schema, field, n_rows, rng)
+        for field in schema.fields
+    }
+    places = _with_effect(len(schema.feature_names))
+    columns[schema.target] = _target(schema, pa.table(columns), places, rng)
+    for name in (*schema.columns, schema.target):
+        empty = pa.array(rng.random(n_rows) < missing)
+        columns[name] = pc.if_else(empty, None, columns[name])
+    return Dummy(pa.table(columns), effects_of(schema))
+
+
+def effects_of(schema: TableSchema) -> tuple[str, ...]:
+    """Return the features that have a true effect on the target of a dummy table."""
+    names = schema.feature_names
+    return tuple(names[place] for place in _with_effect(len(names)))
+
+
+def csv_parts(parts: Iterable[Dummy], schema: TableSchema) -> Iterator[bytes]:
+    """Yield the bytes of a table as the schema's dialect has it, the names first."""
+    yield _lines([[field.name for field in schema.fields]], schema)
+    empty = "" if "" in schema.missing_values else next(iter(schema.missing_values), "")
+    for part in parts:
+        spelled = [
+            [_spelled(cell, field, empty) for cell in part.table.column(field.name).to_pylist()]
+            for field in schema.fields
+        ]
+        yield _lines(zip(*spelled, strict=True), schema)
+
+
+def _lines(rows: Iterable[Iterable[str]], schema: TableSchema) -> bytes:
+    text = io.StringIO()
+    csv.writer(
+        text, delimiter=schema.delimiter or ",", quotechar=schema.quote, lineterminator="\n"
+    ).writerows(rows)
+    return text.getvalue().encode()
+
+
+def write_parquet(parts: Iterable[Dummy], path: Path) -> None:
+    """Write parts of a table into one Parquet file, as they come."""
+    import pyarrow.parquet as pq
+
+    rest = iter(parts)
+    first = next(rest)
+    with pq.ParquetWriter(path, first.table.schema) as writer:
+        writer.write_table(first.table)
+        for part in rest:
+            writer.write_table(part.table)
+
+
+def _spelled(cell: object, field: Field, empty: str) -> str:
+    if cell is None:
+        return empty
+    if isinstance(cell, bool):
+        return (field.true_values if cell else field.false_values)[0]
+    return str(cell).replace(".", field.decimal) if isinstance(cell, float) else str(cell)
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def _drawn(schema: TableSchema, field: Field, n_rows: int, rng: np.random.Generator) -> Any:
+    if field.is_categorical:
+        kind = np.float64 if field.is_numeric else np.object_
+        levels: AnyArray = np.array(field.levels, dtype=kind)
+        drawn = levels[rng.integers(len(levels), size=n_rows)]
+        return _whole(drawn, levels) if field.type == "integer" else pa.array(drawn)
+    if field.type == "boolean":
+        return pa.array(rng.random(n_rows) < 0.5)
+    if field.is_numeric and field.minimum is not None and field.maximum is not None:
+        return _numbers(schema, field, rng.uniform(-1, 1, n_rows))
+    return pa.array(["unused"] * n_rows)  # a column that is neither feature nor target
+
+
+def _numbers(schema: TableSchema, field: Field, within: Array) -> Any:
+    """Return numbers of a column from their place between its bounds, from -1 to 1."""
+    low, high = schema.bounds_of(field.name)
+    scaled = low / 2 + high / 2 + (high / 2 - low / 2) * within
+    values = TRANSFORMS[schema.transform_of(field.name)].invert(scaled)
+    if field.type != "integer":
+        return pa.array(np.clip(values, *field.declared_bounds))
+    low, high = field.declared_bounds
+    rounded = np.clip(np.round(values), math.ceil(low), max(math.ceil(low), math.floor(high)))
+    return _whole(rounded, np.array([math.ceil(low), high], dtype=np.float64))
+
+
+def _whole(values: Array, declared: Array) -> Any:
+    """Return whole numbers as such, if that holds all that may be drawn: one type for all parts."""
+    return pa.array(values.astype(np.int64) if np.abs(declared).max() < 2**53 else values)
+
+
+def _unit_ids(field: Field, n_rows: int, units: int, rng: np.random.Generator) -> Any:
+    """Return ids of which some have more rows than are used."""
+    numbers = rng.integers(1, units + 1, size=n_rows)
+    if field.type == "integer":
+        return pa.array(numbers)
+    return pa.array([f"u{number:07d}" for number in numbers])
+
+
+# --- target ---------------------------------------------------------------------------------------
+
+
+def _with_effect(n_features: int) -> list[int]:
+    spread = np.linspace(0, n_features - 1, min(MOST_EFFECTS, n_features))
+    return sorted({round(place) for place in spread.tolist()})
+
+
+def _target(schema: TableSchema, table: Any, places: list[int], rng: np.random.Generator) -> Any:
+    encoder = Encoder(schema)
+    features = np.empty((table.num_rows, encoder.width))
+    encoder.features(table.combine_chunks(), features)
+    low, high = schema.feature_bounds[places].T
+    centred = (features[:, places] - (low / 2 + high / 2)) / (high / 2 - low / 2)
+    signs = np.where(np.arange(len(places)) % 2, -1.0, 1.0)
+    signal = centred @ signs / math.sqrt(len(places) / 3)
+    within = np.clip(_SIGNAL * signal + _NOISE * rng.standard_normal(len(signal)), -1, 1)
+    field = schema.field(schema.target)
+    if field.type == "boolean":
+        return pa.array(within > 0)
+    return _numbers(schema, field, within)

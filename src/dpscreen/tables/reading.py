@@ -1,0 +1,244 @@
+"""Tables of private rows: CSV, gzip CSV or Parquet in, numbers within public bounds out.
+
+>>> rows = read_rows("data.csv", schema)           # for `fit(rows)`, which keeps their unit
+>>> for rows in stream_rows("data.parquet", schema): ...    # the same values, in bounded memory
+>>> X = read_features("new.csv", schema)           # to predict: the target may be absent
+
+What a cell becomes depends on the cell and the schema alone. No cell makes a table unreadable, and
+no message repeats one; docs/schema.md says which refusals depend on rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Mask
+from dpscreen.tables.header import is_parquet, match_names, read_header
+from dpscreen.tables.schema import TableSchema
+
+if TYPE_CHECKING:
+    from dpscreen.privacy.unit import Unit
+    from dpscreen.tables.encode import Encoder
+
+Pair = tuple[Array, Array]
+Progress = Callable[[float], None]
+ROWS_PER_CHUNK = 1 << 16
+
+__all__ = ["EncodedRows", "read_features", "read_rows", "stream_rows"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EncodedRows:
+    """Features and target of private rows, within the schema's bounds, and whose rows they are.
+
+    To be passed to `fit` whole, as X and without y: it then knows their unit. `X` and `y` alone
+    do not tell it, so whoever takes them out must give `rows_per_unit`.
+    """
+
+    X: Array
+    y: Array
+    feature_names: tuple[str, ...] | None = None
+    unit: Unit | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_features={self.X.shape[1]})"
+
+    def features_and_target(self) -> tuple[Any, Array]:
+        """Return the features, in a frame if they have names, and the target."""
+        if self.feature_names is None:
+            return self.X, self.y
+        import pandas as pd
+
+        return pd.DataFrame(self.X, columns=list(self.feature_names), copy=False), self.y
+
+
+def read_rows(
+    path: str | Path, schema: TableSchema, *, progress: Progress | None = None
+) -> EncodedRows:
+    """Read all rows that count: of each unit the first few, as the schema says.
+
+    `progress` is told the share of the file that has been read.
+    """
+    source, encoder = _opened(Path(path), schema)
+    return gathered(source, encoder, schema, progress)
+
+
+def stream_rows(
+    path: str | Path,
+    schema: TableSchema,
+    *,
+    columns: Sequence[str] | None = None,
+    rows_per_chunk: int = ROWS_PER_CHUNK,
+) -> Iterator[EncodedRows]:
+    """Read the rows of `read_rows` in chunks of that many, the last one shorter.
+
+    `columns` chooses features, by their names or by the column they are made of, in that order.
+    """
+    if rows_per_chunk < 1:
+        raise ValueError("rows_per_chunk must be at least 1")
+    source, encoder = _opened(Path(path), schema, columns)
+    chunks = _chunks(kept_rows(source, encoder, schema), encoder.width, rows_per_chunk)
+    unit = schema.privacy_unit
+    return (EncodedRows(X, y, encoder.feature_names, unit) for X, y in chunks)
+
+
+def read_features(
+    path: str | Path, schema: TableSchema, *, progress: Progress | None = None
+) -> Array:
+    """Read the features of every row, none left out; target and unit may be absent."""
+    from dpscreen.tables.encode import Encoder
+
+    schema.check()
+    encoder = Encoder(schema)
+    optional = [field.name for field in schema.fields if field.name not in encoder.columns]
+    source = _source(Path(path), schema, encoder.columns, optional)
+    return gathered_features(source, encoder, progress)
+
+
+# --- rows that count ------------------------------------------------------------------------------
+
+
+def gathered_features(source: Any, encoder: Encoder, progress: Progress | None = None) -> Array:
+    """Collect the features of every row of a source."""
+    grown = GrowingArray(encoder.width, source.n_rows)
+    for batch in source:
+        encoder.features(batch, grown.room_for(len(batch), source.share()))
+        _tell(progress, source)
+    return grown.finished()
+
+
+def gathered(
+    source: Any, encoder: Encoder, schema: TableSchema, progress: Progress | None = None
+) -> EncodedRows:
+    """Collect the rows of a source without a second copy of them."""
+    X, y = GrowingArray(encoder.width, source.n_rows), GrowingArray(1, source.n_rows)
+    for keep, target, batch in _kept(source, encoder, schema):
+        share = source.share()
+        encoder.features(batch, X.room_for(len(batch), share))
+        y.room_for(len(batch), share)[:, 0] = target
+        X.drop_from_last(keep)
+        y.drop_from_last(keep)
+        _tell(progress, source)
+    return EncodedRows(X.finished(), y.finished()[:, 0], encoder.feature_names, schema.privacy_unit)
+
+
+def kept_rows(source: Any, encoder: Encoder, schema: TableSchema) -> Iterator[Pair]:
+    """Yield the features and the target of the rows that count of each batch."""
+    for keep, target, batch in _kept(source, encoder, schema):
+        features = np.empty((len(batch), encoder.width))
+        encoder.features(batch, features)
+        yield (features, target) if keep is None else (features[keep], target[keep])
+
+
+def _kept(source: Any, encoder: Encoder, schema: TableSchema) -> Iterator[Any]:
+    """Yield (which rows count or None for all, target, batch)."""
+    from dpscreen.tables.capping import UnitCounter
+
+    counter = UnitCounter(schema.rows_per_unit) if schema.unit is not None else None
+    leave_out = schema.settings.missing_target == "leave out"
+    fill = schema.fill_of(schema.target)
+    for batch in source:
+        target = encoder.target(batch)
+        absent = np.isnan(target)
+        target[absent] = fill
+        # The unit's rule comes first, so that it looks at nothing but the order of rows.
+        keep = counter.keep(encoder.unit_ids(batch)) if counter else None
+        if leave_out:
+            keep = ~absent if keep is None else keep & ~absent
+        yield keep, target, batch
+
+
+def _chunks(batches: Iterator[Pair], width: int, size: int) -> Iterator[Pair]:
+    X, y, filled = np.empty((size, width)), np.empty(size), 0
+    for features, target in batches:
+        start = 0
+        while start < len(target):
+            take = min(size - filled, len(target) - start)
+            X[filled : filled + take] = features[start : start + take]
+            y[filled : filled + take] = target[start : start + take]
+            start, filled = start + take, filled + take
+            if filled == size:
+                yield X, y
+                X, y, filled = np.empty((size, width)), np.empty(size), 0
+    if filled:
+        yield X[:filled].copy(), y[:filled].copy()
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _opened(
+    path: Path, schema: TableSchema, columns: Sequence[str] | None = None
+) -> tuple[Any, Encoder]:
+    """Check everything that is public before the first row is read."""
+    from dpscreen.tables.encode import Encoder
+
+    schema.check()
+    encoder = Encoder(schema, columns)
+    others = (schema.target, schema.unit)
+    wanted = dict.fromkeys((*encoder.columns, *(name for name in others if name is not None)))
+    return _source(path, schema, tuple(wanted)), encoder
+
+
+def _source(
+    path: Path, schema: TableSchema, wanted: Sequence[str], optional: Sequence[str] = ()
+) -> Any:
+    from dpscreen.tables.arrow import ParquetBatches
+    from dpscreen.tables.csv import TextBlocks
+
+    header = read_header(path, schema)
+    match_names(path, header.names, schema, optional)
+    if is_parquet(path):
+        return ParquetBatches(path, wanted)
+    return TextBlocks(path, header, schema, wanted)
+
+
+def _tell(progress: Progress | None, source: Any) -> None:
+    if progress is not None:
+        progress(source.share())
+
+
+_SPARE = 1.005
+
+
+class GrowingArray:
+    """Rows of one width; how many there will be is known, or guessed from the share read."""
+
+    def __init__(self, width: int, n_rows: int | None = None) -> None:
+        self._rows = np.empty((n_rows or 0, width))
+        self._width, self._start, self._end = width, 0, 0
+
+    def room_for(self, more: int, share: float) -> Array:
+        """Return the next rows, to be written."""
+        self._start, self._end = self._end, self._end + more
+        if self._end > len(self._rows):
+            guess = int(self._end / min(max(share, 1e-3), 1.0) * _SPARE)
+            self._resize(max(self._end, guess))
+        return self._rows[self._start : self._end]
+
+    def drop_from_last(self, keep: Mask | None) -> None:
+        """Keep only some of the rows that `room_for` returned last."""
+        if keep is None or keep.all():
+            return
+        kept = self._rows[self._start : self._end][keep]
+        self._end = self._start + len(kept)
+        self._rows[self._start : self._end] = kept
+
+    def finished(self) -> Array:
+        """Return all rows, and hold none any more."""
+        self._resize(self._end)
+        rows, self._rows = self._rows, np.empty((0, self._width))
+        return rows
+
+    def _resize(self, n_rows: int) -> None:
+        # In place: the system moves pages, not rows. Nobody holds a view here by now.
+        if n_rows != len(self._rows):
+            self._rows.resize((n_rows, self._width), refcheck=False)

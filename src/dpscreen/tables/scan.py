@@ -1,0 +1,142 @@
+"""Fit a file without loading it: rows are read part by part, once for every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpscreen._core.arrays import Array
+from dpscreen.privacy.unit import Unit
+from dpscreen.rows.streamed import StreamedRows
+from dpscreen.tables.reading import stream_rows
+from dpscreen.tables.schema import TableSchema, load_schema
+
+Watch = Callable[[int, int], None]
+
+
+def scan(
+    path: str | Path,
+    schema: TableSchema | Mapping[str, Any] | str | Path,
+    *,
+    progress: bool | Watch = False,
+) -> ScannedRows:
+    """Return the rows of a CSV, gzip CSV or Parquet file for `fit`, without loading them.
+
+    Three numbers a row are kept in memory; the features are read again for every step. The
+    coefficients are those of a fit in memory, to the last bit.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. It must not change while it is being fitted.
+    schema : TableSchema, mapping, or path of a schema file
+        Types, bounds, levels and target: public knowledge, never taken from the data.
+    progress : bool or callable, default=False
+        True shows a bar with the time left on stderr. A callable is told (passes done, passes
+        expected) after each pass over the file; 0 are expected while the number is not known.
+
+    Returns
+    -------
+    ScannedRows
+        To be passed to ``fit`` as X, without y. They tell it the schema's privacy unit. Use
+        ``feature_bounds=schema.feature_bounds`` and ``target_bounds=schema.target_bounds``.
+
+    Examples
+    --------
+    >>> rows = dpscreen.scan("claims.parquet", "schema.json", progress=True)   # doctest: +SKIP
+    >>> PrivateLasso(epsilon=1, delta=1e-8, ...).fit(rows)                     # doctest: +SKIP
+    """
+    watch = Bar() if progress is True else progress or None
+    return ScannedRows(FileRows.of(Path(path), _schema(schema)), watch=watch)
+
+
+def _schema(schema: TableSchema | Mapping[str, Any] | str | Path) -> TableSchema:
+    if isinstance(schema, TableSchema):
+        return schema
+    if isinstance(schema, Mapping):
+        return TableSchema.from_dict(dict(schema))
+    return load_schema(schema)
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """The rows of one file, and what the file looked like at first."""
+
+    path: Path
+    schema: TableSchema
+    state: tuple[int, ...]
+
+    @classmethod
+    def of(cls, path: Path, schema: TableSchema) -> FileRows:
+        """Remember the file as it is now."""
+        schema.check()
+        return cls(path, schema, _state(path))
+
+    @property
+    def n_features(self) -> int:
+        """Return d."""
+        return len(self.schema.feature_names)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Return the names of the features."""
+        return tuple(self.schema.feature_names)
+
+    def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
+        """Yield the chosen features of some rows at a time."""
+        names = None if features is None else [self.feature_names[j] for j in features]
+        return (rows.X for rows in stream_rows(self.path, self.schema, columns=names))
+
+    def target(self) -> Array:
+        """Return the target of all rows that count, reading one feature beside it."""
+        names = self.feature_names[:1]
+        parts = [rows.y for rows in stream_rows(self.path, self.schema, columns=names)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def unchanged(self) -> bool:
+        """Whether the file has the size, the time and the place that it had at first."""
+        return _state(self.path) == self.state
+
+
+class ScannedRows(StreamedRows):
+    """Rows of a file, which know whose they are."""
+
+    def __init__(self, reader: FileRows, *, watch: Watch | None = None) -> None:
+        super().__init__(reader, watch=watch)
+        self.unit: Unit | None = reader.schema.privacy_unit
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    with suppress(OSError):
+        found = path.stat()
+        return (found.st_size, found.st_mtime_ns, found.st_ino)
+    return ()
+
+
+class Bar:
+    """A bar with the time left, on stderr, from the first pass until the rows are let go of."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeRemainingColumn as TimeLeft
+
+        console = Console(stderr=True)
+        texts = TextColumn("passes over the file"), BarColumn(), MofNCompleteColumn(), TimeLeft()
+        self._bar = Progress(*texts, console=console)
+        self._task = self._bar.add_task("", total=None)
+
+    def __call__(self, done: int, expected: int) -> None:
+        """Show so many passes; how many there will be is known once the settings are."""
+        self._bar.start()
+        total = max(done, expected) if expected else None
+        self._bar.update(self._task, completed=done, total=total, refresh=True)
+
+    def close(self) -> None:
+        """Take the bar down."""
+        self._bar.stop()

@@ -1,0 +1,315 @@
+"""What a private fit releases, what it books, and that it is what the analysis speaks of."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from estimator_settings import PUBLIC
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpscreen import (
+    ADPScreen,
+    DPFrankWolfe,
+    PublishedCalibrationWarning,
+    RNMScreen,
+    SeededNoiseWarning,
+)
+from dpscreen.privacy import ZCDP, Budget, SecureNoise, SeededNoise
+from dpscreen.rows.lattice import LatticeDesign
+from dpscreen.solvers.frank_wolfe import vertex_at, vertex_scores
+
+PUBLISHED = pytest.mark.filterwarnings("ignore::dpscreen.PublishedCalibrationWarning")
+SEEDED = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
+
+
+# --- what is promised -----------------------------------------------------------------------------
+
+
+def test_proven_fit_spends_the_budget_and_no_more(private_class, rows):
+    statement = private_class(**PUBLIC).fit(*rows).privacy_
+    limit = ZCDP.within(Budget(PUBLIC["epsilon"], PUBLIC["delta"]))
+    booked = sum(record.rho for record in statement.mechanisms)
+    assert statement.rho <= float(limit)
+    assert statement.rho == pytest.approx(float(limit), rel=1e-12)
+    assert booked == pytest.approx(statement.rho, rel=1e-12)
+    assert statement.holds
+    assert statement.calibration == "proven"
+
+
+@given(
+    n_iter=st.integers(1, 60),
+    epsilon=st.floats(0.01, 20),
+    share=st.floats(0.001, 0.999),
+    screen_at=st.one_of(st.just("all"), st.just("last"), st.integers(1, 4)),
+)
+def test_any_split_stays_within_the_budget(n_iter, epsilon, share, screen_at):
+    X, y = np.eye(4), np.arange(4.0)
+    setting = PUBLIC | {"n_iter": n_iter, "epsilon": epsilon}
+    for kind, extra in ((RNMScreen, {}), (ADPScreen, {"screen_at": screen_at})):
+        if isinstance(screen_at, int) and screen_at > n_iter:
+            continue
+        model = kind(**setting, screening_share=share, **extra).fit(X, y)
+        limit = ZCDP.within(Budget(epsilon, PUBLIC["delta"]))
+        assert model.privacy_.rho <= float(limit)
+        assert model.privacy_.rho >= float(limit) * (1 - 1e-9)
+
+
+@PUBLISHED
+def test_published_noise_is_the_papers(rows):
+    X, y = rows
+    n, setting = len(X), PUBLIC | {"epsilon": 5.0, "delta": 1 / 1000, "n_iter": 7}
+    model = RNMScreen(**setting, calibration="published").fit(X, y)
+    step, screening = model.privacy_.mechanisms
+    lam, T = setting["radius"], 7
+    assert step.scale == pytest.approx(
+        lam * np.sqrt(8 * T * np.log(1 / 0.00075)) / (n * 4.9), rel=1e-12
+    )
+    per_step = 0.1 / np.sqrt(8 * T * np.log(1 / 0.00025))
+    bound = (2 * lam + 2 * lam**2 + 2 * lam * (1 + lam)) / n
+    assert screening.scale == pytest.approx(bound / per_step, rel=1e-12)
+    assert (step.count, screening.count) == (7, 7)
+    assert model.privacy_.rho is None
+    assert not model.privacy_.holds
+    assert "NOT PRIVATE" in str(model.privacy_)
+
+
+@PUBLISHED
+@pytest.mark.parametrize(
+    ("screen_at", "count"), [("all", 6), ("last", 1), (2, 3), (4, 1), ([1, 5], 2)]
+)
+def test_adp_screens_when_told_to(rows, screen_at, count):
+    X, y = rows
+    setting = PUBLIC | {"n_iter": 6, "epsilon": 5.0}
+    model = ADPScreen(**setting, screen_at=screen_at, calibration="published").fit(X, y)
+    screening = model.privacy_.mechanisms[1]
+    assert screening.count == count
+    lam, d, n = setting["radius"], X.shape[1] + 1, len(X)
+    delta = 0.25 * setting["delta"] / (count + 1)
+    epsilon = 0.1 / (2 * np.sqrt(2 * count * np.log(1 / delta)))
+    bound = np.sqrt(d) * 4 * lam * (1 + lam) / n
+    sigma = np.sqrt(2 * bound**2 * np.log(1.25 / delta) / epsilon**2)
+    assert screening.scale == pytest.approx(sigma, rel=1e-12)
+
+
+def test_warnings_name_the_errata_and_the_seed(private_class, rows):
+    with pytest.warns(PublishedCalibrationWarning, match=r"does not hold \(errata E1") as told:
+        private_class(**PUBLIC, calibration="published").fit(*rows)
+    assert told[0].filename == __file__
+    with pytest.warns(SeededNoiseWarning, match="not private") as told:
+        seeded = private_class(**PUBLIC, random_state=1).fit(*rows)
+    assert told[0].filename == __file__
+    assert not seeded.privacy_.holds
+    assert not seeded.privacy_.secure_noise
+
+
+# --- what is released -----------------------------------------------------------------------------
+
+RELEASED = {"coef_", "intercept_", "n_iter_", "privacy_", "n_features_in_"}
+
+
+def test_fitted_object_holds_released_values_only(private_class, rows):
+    model = private_class(**PUBLIC).fit(*rows)
+    parameters = set(model.get_params())
+    assert set(vars(model)) - parameters == RELEASED
+    pickled = pickle.dumps(model)
+    for column in (rows[0][:, 0], rows[1]):
+        assert column[:4].tobytes() not in pickled
+
+
+def test_noise_is_fresh_unless_seeded(private_class, rows):
+    setting = PUBLIC | {"n_iter": 12}
+    models = {private_class(**setting).fit(*rows).coef_.tobytes() for _ in range(40)}
+    assert len(models) > 1
+
+
+@SEEDED
+@pytest.mark.parametrize("seed", [5, "table 1, trial 3", np.int64(5), SeededNoise(5)])
+def test_seeds_repeat(private_class, rows, seed):
+    fresh = lambda: SeededNoise(5) if isinstance(seed, SeededNoise) else seed  # noqa: E731
+    first, second = (private_class(**PUBLIC, random_state=fresh()).fit(*rows) for _ in range(2))
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+    assert first.intercept_ == second.intercept_
+
+
+@SEEDED
+def test_generators_are_accepted_and_advance(rows):
+    for generator in (np.random.default_rng(1), np.random.RandomState(1)):
+        model = RNMScreen(**PUBLIC | {"n_iter": 12}, random_state=generator)
+        assert (model.fit(*rows).coef_ != model.fit(*rows).coef_).any()
+
+
+def test_a_secure_source_may_be_passed(rows):
+    assert DPFrankWolfe(**PUBLIC, random_state=SecureNoise()).fit(*rows).privacy_.holds
+
+
+# --- units ----------------------------------------------------------------------------------------
+
+
+@SEEDED
+@given(scale=st.floats(1e-3, 1e3), shift=st.floats(-1e3, 1e3), target_shift=st.floats(-100, 100))
+def test_units_do_not_matter(scale, shift, target_shift):
+    """The same data in other units, with bounds to match, gives the same predictions."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, size=(50, 3)), rng.uniform(-2, 2, size=50)
+    setting = PUBLIC | {"random_state": 4, "n_iter": 10}
+    plain = DPFrankWolfe(**setting | {"feature_bounds": (-1, 1), "target_bounds": (-2, 2)})
+    moved = DPFrankWolfe(
+        **setting
+        | {
+            "feature_bounds": (shift - scale, shift + scale),
+            "target_bounds": (target_shift - 2, target_shift + 2),
+        }
+    )
+    expected = plain.fit(X, y).predict(X) + target_shift
+    found = moved.fit(shift + scale * X, y + target_shift).predict(shift + scale * X)
+    np.testing.assert_allclose(found, expected, atol=1e-6 * (1 + abs(shift) / scale))
+
+
+def test_predictions_stay_within_the_radius_of_the_centre(private_class):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 50, size=(200, 4))
+    setting = PUBLIC | {"feature_bounds": (0, 50), "target_bounds": (10, 30), "radius": 2.5}
+    for intercept in (True, False):
+        model = private_class(**setting, fit_intercept=intercept).fit(X, X[:, 0])
+        assert np.abs(model.predict(X) - 20).max() <= 2.5 * (1 + 1e-9)
+
+
+@SEEDED
+def test_values_outside_the_bounds_are_clipped(private_class, rows):
+    X, y = rows
+    setting = PUBLIC | {"feature_bounds": (-0.5, 0.5), "target_bounds": (-1, 1), "random_state": 2}
+    wild = private_class(**setting).fit(X, y)
+    tame = private_class(**setting).fit(np.clip(X, -0.5, 0.5), np.clip(y, -1, 1))
+    np.testing.assert_array_equal(wild.coef_, tame.coef_)
+
+
+def test_intercept_is_found_inside_the_ball():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, size=(20_000, 3))
+    y = 1.5 + X[:, 0]
+    model = DPFrankWolfe(
+        radius=2.5, n_iter=60, epsilon=5, delta=1e-6, feature_bounds=(-1, 1), target_bounds=(-4, 4)
+    ).fit(X, y)
+    assert model.intercept_ == pytest.approx(1.5, abs=0.2)
+    assert model.score(X, y) > 0.9
+
+
+@SEEDED
+@PUBLISHED
+def test_gram_and_dense_forms_choose_alike(private_class, rows, monkeypatch):
+    import dpscreen.models.frank_wolfe as home
+
+    X, y = rows
+    setting = PUBLIC | {"n_iter": 40, "random_state": 8, "calibration": "published"}
+    folded = private_class(**setting).fit(X, y)
+    monkeypatch.setattr(home, "gram_pays", lambda *_, **__: False)
+    dense = private_class(**setting).fit(X, y)
+    np.testing.assert_allclose(folded.coef_, dense.coef_, atol=1e-12)
+
+
+@SEEDED
+def test_the_order_of_the_rows_does_not_matter_to_the_last_bit(private_class, rows):
+    X, y = rows
+    order = np.random.default_rng(3).permutation(len(X))
+    setting = PUBLIC | {"n_iter": 40, "random_state": 8}
+    straight = private_class(**setting).fit(X, y)
+    shuffled = private_class(**setting).fit(X[order], y[order])
+    np.testing.assert_array_equal(straight.coef_, shuffled.coef_)
+    assert straight.intercept_ == shuffled.intercept_
+
+
+@SEEDED
+def test_proven_fits_from_a_random_start_stay_on_the_lattice(private_class, rows):
+    model = private_class(**PUBLIC, start="random", random_state=2).fit(*rows)
+    assert model.privacy_.arithmetic.startswith("exact")
+    assert np.abs(model.coef_).sum() * 10 <= PUBLIC["radius"] * (1 + 1e-9)
+
+
+# --- the guarantee, end to end on data small enough to enumerate ----------------------------------
+
+SMALL = {
+    "radius": 1.0,
+    "n_iter": 2,
+    "epsilon": 1.0,
+    "delta": 0.01,
+    "feature_bounds": (-1, 1),
+    "target_bounds": (-1, 1),
+    "fit_intercept": False,
+}
+
+
+def law_of_transcripts(X, y, *, clip, scale):
+    """Return the probability of every sequence of vertices of a two-step proven DP-FW."""
+    design, law = LatticeDesign.from_rows(X, y), {}
+    d = X.shape[1]
+    for path in itertools.product(range(2 * d), repeat=2):
+        point, probability = design.at(np.zeros(d), scale=1.0), 1.0
+        for t, position in enumerate(path, start=1):
+            scores = vertex_scores(point.clipped_sums(clip)) * (clip / 2**28 / scale)
+            chances = np.exp(scores - scores.max())
+            probability *= chances[position] / chances.sum()
+            vertex = vertex_at(position, d)
+            point.add(vertex.feature, vertex.sign * (t + 1))
+            point.scale = 2 / ((t + 1) * (t + 2))
+        law[path] = (probability, point.weights)
+    return law
+
+
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_two_steps_cost_no_more_rényi_divergence_than_is_booked(clip):
+    """Over neighbouring data sets, exactly: D_α ≤ αρ for every order, and the bound is not idle."""
+    bound = clip or 2.0
+    rng = np.random.default_rng(0)
+    corners = np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=2)))
+    worst = 0.0
+    for trial in range(60):
+        n = trial % 4
+        X = rng.choice([-1.0, 0.0, 1.0, 0.4], size=(n, 2))
+        y = rng.choice([-1.0, 1.0, 0.3], size=n)
+        extra, target = corners[trial % 9], rng.choice([-1.0, 1.0])
+        with_row = np.vstack([X, extra]), np.append(y, target)
+        statement = DPFrankWolfe(**SMALL, clip=clip).fit(*with_row).privacy_
+        scale = statement.mechanisms[0].scale
+        here = law_of_transcripts(X, y, clip=bound, scale=scale)
+        there = law_of_transcripts(*with_row, clip=bound, scale=scale)
+        p = np.array([here[path][0] for path in here])
+        q = np.array([there[path][0] for path in here])
+        for a, b in ((p, q), (q, p)):
+            for alpha in (1.01, 1.5, 2, 4, 16, 64):
+                divergence = np.log(np.sum(a**alpha * b ** (1 - alpha))) / (alpha - 1)
+                worst = max(worst, divergence / (alpha * statement.rho))
+    assert worst <= 1
+    assert worst > 0.3
+
+
+@SEEDED
+def test_the_estimator_follows_the_law_that_was_analysed():
+    """Chi-square over released models; false alarm 1e-6; a scale off by 1.3 is rejected."""
+    X = np.array([[1.0, 0.5], [-0.5, 1.0], [0.3, -1.0]])
+    y = np.array([1.0, -1.0, 0.5])
+    setting = SMALL | {"epsilon": 4.0}
+    noise = SeededNoise("law of the estimator")
+    seen: dict[bytes, int] = {}
+    runs = 6000
+    for _ in range(runs):
+        model = DPFrankWolfe(**setting, random_state=noise).fit(X, y)
+        key = np.round(model.coef_, 9).tobytes()
+        seen[key] = seen.get(key, 0) + 1
+    scale = model.privacy_.mechanisms[0].scale
+
+    def p_value(scale):
+        expected: dict[bytes, float] = {}
+        for probability, weights in law_of_transcripts(X, y, clip=2.0, scale=scale).values():
+            key = (np.round(weights, 9) + 0.0).tobytes()
+            expected[key] = expected.get(key, 0.0) + probability
+        assert set(seen) <= set(expected)
+        observed = np.array([seen.get(key, 0) for key in expected])
+        return stats.chisquare(observed, runs * np.array(list(expected.values()))).pvalue
+
+    assert p_value(scale) > 1e-6
+    assert p_value(scale / 1.3) < 1e-6

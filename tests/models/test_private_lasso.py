@@ -1,0 +1,385 @@
+"""PrivateLasso: what it books, what it releases, the law it follows, and how good it is."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.datasets import load_diabetes
+
+from dpscreen import PrivateLasso
+from dpscreen.paper.data import synthetic
+from dpscreen.privacy import ZCDP, Accountant, Budget, SeededNoise
+from dpscreen.privacy.ledger import BudgetRefused
+from dpscreen.rows.lattice import UNITS, LatticeDesign, LatticePoint
+from dpscreen.rows.sums import LEVELS
+from dpscreen.solvers.base import Admission, Choices, Selector, Spending, Task
+from dpscreen.solvers.rules import Regime, selection_reach
+from dpscreen.solvers.stagewise import decaying_grains, grain_size, solve_stagewise
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
+]
+SOLVERS = ("auto", "stagewise", "frank-wolfe", "noisy-gradient")
+SETTING = {"epsilon": 2.0, "delta": 1e-6, "feature_bounds": (-1, 1), "target_bounds": (-4, 4)}
+
+
+# --- the account ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(
+    n_rows=st.integers(1, 400),
+    n_features=st.integers(1, 30),
+    epsilon=st.floats(1e-3, 1e3),
+    delta=st.floats(1e-12, 0.1),
+    solver=st.sampled_from(SOLVERS),
+    standardize=st.sampled_from(["auto", True, False]),
+    intercept=st.booleans(),
+    n_iter=st.sampled_from([None, 1, 2, 37]),
+    clip=st.sampled_from([None, 0.5]),
+    row_norm=st.sampled_from([None, 1.0]),
+    told=st.sampled_from([None, 1, 10_000]),
+)
+def test_the_account_adds_up_to_the_budget(
+    n_rows, n_features, epsilon, delta, solver, standardize, intercept, n_iter, clip, row_norm, told
+):
+    rng = np.random.default_rng(n_rows)
+    X, y = rng.normal(size=(n_rows, n_features)), rng.normal(size=n_rows)
+    model = PrivateLasso(
+        **SETTING | {"epsilon": epsilon, "delta": delta},
+        solver=solver,
+        standardize=standardize,
+        fit_intercept=intercept,
+        n_iter=n_iter,
+        clip=clip,
+        row_norm=row_norm,
+        n_rows=told,
+        random_state=0,
+    ).fit(X, y)
+    limit = ZCDP.within(Budget(epsilon, delta))
+    booked = sum(record.rho for record in model.privacy_.mechanisms)
+    assert model.privacy_.rho <= float(limit)
+    assert model.privacy_.rho >= float(limit) * (1 - 1e-9)
+    assert booked == pytest.approx(model.privacy_.rho, rel=1e-9)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_the_statement_lists_every_mechanism_and_whether_n_is_disclosed(rows):
+    model = PrivateLasso(**SETTING | {"epsilon": 10.0}).fit(*rows)
+    assert model.privacy_.holds
+    purposes = {record.purpose for record in model.privacy_.mechanisms}
+    assert {"the target's centre", "the target's scale", "the target's mean"} <= purposes
+    assert {"how far cells reach", "cells near the middle"} <= purposes
+    assert {"the features' mean square", "the residuals' scale"} <= purposes
+    assert {"the intercept", "stagewise step"} <= purposes
+    steps = [r.count for r in model.privacy_.mechanisms if r.purpose == "stagewise step"]
+    assert sum(steps) == model.n_iter_
+    text = " ".join(str(model.privacy_).split())
+    assert "number of rows, 400" in text
+    assert "hereby disclosed" in text
+    told = PrivateLasso(**SETTING, n_rows=500).fit(*rows)
+    assert "disclosed" not in str(told.privacy_)
+    X, y = rows
+    fewer = PrivateLasso(**SETTING, n_rows=500).fit(X[:-1], y[:-1])
+    # All else follows from released numbers, and may have any digits.
+    said = [replace(one.privacy_, mechanisms=(), rho=0.0) for one in (told, fewer)]
+    assert said[0] == said[1]
+    assert told.n_rows_ == 500
+
+
+class Refusing:
+    """A ledger with room for one fit."""
+
+    def __init__(self) -> None:
+        self.booked: list[ZCDP] = []
+
+    def reserve(self, cost, *, purpose):
+        if self.booked:
+            raise BudgetRefused(purpose)
+        self.booked.append(cost)
+
+
+def test_a_ledger_is_booked_before_anything_is_released(rows):
+    ledger, model = Refusing(), PrivateLasso(**SETTING)
+    model.fit(*rows, ledger=ledger)
+    assert ledger.booked == [ZCDP.within(Budget(SETTING["epsilon"], SETTING["delta"]))]
+    with pytest.raises(BudgetRefused, match="PrivateLasso"):
+        model.fit(*rows, ledger=ledger)
+    assert not hasattr(model, "coef_")
+
+
+# --- what is released -----------------------------------------------------------------------------
+
+RELEASED = {
+    "coef_",
+    "intercept_",
+    "feature_bounds_",
+    "target_bounds_",
+    "path_",
+    "scale_",
+    "solver_",
+    "n_iter_",
+    "n_rows_",
+    "privacy_",
+    "n_features_in_",
+}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_fitted_object_holds_released_values_only(rows, solver):
+    model = PrivateLasso(**SETTING, solver=solver).fit(*rows)
+    assert set(vars(model)) - set(model.get_params()) == RELEASED
+    pickled = pickle.dumps(model)
+    for column in (rows[0][:, 0], rows[1]):
+        assert column[:3].tobytes() not in pickled
+
+
+def test_the_path_is_the_model(rows):
+    model = PrivateLasso(**SETTING, random_state=1, fit_intercept=False).fit(*rows)
+    halves = np.diff(model.feature_bounds_, axis=1)[:, 0] / 2
+    weights = model.path_.weights(6)
+    kept = model.coef_ != 0
+    np.testing.assert_allclose((weights / halves)[kept], model.coef_[kept], rtol=1e-9)
+    assert len(model.path_) == model.n_iter_
+    assert set(model.path_.signs) <= {-1, 1}
+
+
+def test_a_radius_bounds_the_path(rows):
+    for solver in ("stagewise", "frank-wolfe"):
+        model = PrivateLasso(**SETTING, radius=0.5, solver=solver, fit_intercept=False).fit(*rows)
+        halves = np.diff(model.feature_bounds_, axis=1)[:, 0] / 2
+        assert np.abs(model.coef_ * halves).sum() <= 0.5 * (1 + 1e-9)
+
+
+def test_predictions_use_features_clipped_as_in_the_fit(rows):
+    model = PrivateLasso(**SETTING).fit(*rows)
+    wild = np.full((1, 6), 1e6)
+    edge = model.feature_bounds_[:, 1][None]
+    assert model.predict(wild) == pytest.approx(model.predict(edge))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_target_units_do_not_matter(rows, solver):
+    X, y = rows
+    plain = PrivateLasso(**SETTING, solver=solver, random_state=4).fit(X, y)
+    scaled = SETTING | {"target_bounds": (-32, 32)}
+    moved = PrivateLasso(**scaled, solver=solver, random_state=4).fit(X, 8 * y)
+    np.testing.assert_allclose(moved.coef_, 8 * plain.coef_, rtol=1e-9)
+
+
+# --- max_features ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("limit", [1, 2, 50])
+def test_no_more_features_than_asked_for_ever_enter(rows, solver, limit):
+    model = PrivateLasso(**SETTING, solver=solver, max_features=limit).fit(*rows)
+    assert np.count_nonzero(model.coef_) <= limit
+    if model.path_ is not None:
+        assert len(set(model.path_.features) - {6}) <= limit
+
+
+def test_the_constant_is_never_shut_out():
+    door = Admission(4, 3, 1)
+    door.enter(3)
+    assert door.allowed.tolist() == [0, 1, 2, 3]
+    door.enter(1)
+    assert door.allowed.tolist() == [1, 3]
+
+
+# --- the guarantee, exactly, on data small enough to enumerate ------------------------------------
+
+STEPS, CLIP, ROOM, SPREAD = 2, 0.5, Fraction(1, 8), 0.3
+REACH = int(selection_reach(Regime(3, 2, float(ROOM)), spread=SPREAD) * LEVELS)
+SCALE = CLIP * REACH / LEVELS / np.sqrt(2 * float(ROOM) / STEPS)
+
+
+def tiny_task(X, y, noise):
+    limit = ZCDP(ROOM)
+    regime = Regime(3, X.shape[1], float(limit))
+    spending = Spending(Accountant(noise, limit=limit), limit, regime)
+    choices = Choices(radius=1.0, n_iter=STEPS, clip=CLIP, intercept=False)
+    return Task(spending, LatticeDesign.from_rows(X, y), 0.1, SPREAD, choices)
+
+
+def law_of_paths(X, y, *, scale):
+    """Return the probability of every sequence of signed features of two stagewise steps."""
+    design, law, d = LatticeDesign.from_rows(X, y), {}, X.shape[1]
+    grain = grain_size(first_step=2 / (STEPS + 1), n_iter=STEPS)
+    for path in itertools.product(range(2 * d), repeat=STEPS):
+        point, probability = LatticePoint(design, grain), 1.0
+        for position, grains in zip(path, decaying_grains(STEPS), strict=True):
+            sums = point.clipped_sums(CLIP, REACH) * (CLIP / UNITS / scale)
+            scores = np.concatenate((-sums, sums))
+            chances = np.exp(scores - scores.max())
+            probability *= chances[position] / chances.sum()
+            point.add(position % d, int(grains) * (1 if position < d else -1))
+        law[path] = (probability, point.weights)
+    return law
+
+
+def test_the_path_costs_no_more_rényi_divergence_than_is_booked():
+    """Over neighbouring data sets, exactly: D_α ≤ αρ for every order, and the bound is not idle."""
+    rng = np.random.default_rng(0)
+    corners = np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=2)))
+    worst = 0.0
+    for trial in range(45):
+        n = trial % 4
+        X = rng.choice([-1.0, 0.0, 1.0, 0.4], size=(n, 2))
+        y = rng.choice([-1.0, 1.0, 0.3], size=n)
+        more = np.vstack([X, corners[trial % 9]]), np.append(y, rng.choice([-1.0, 1.0]))
+        laws = [law_of_paths(*data, scale=SCALE) for data in ((X, y), more)]
+        p, q = (np.array([law[path][0] for path in laws[0]]) for law in laws)
+        for a, b in ((p, q), (q, p)):
+            for alpha in (1.01, 1.5, 2, 4, 16, 64):
+                divergence = np.log(np.sum(a**alpha * b ** (1 - alpha))) / (alpha - 1)
+                worst = max(worst, divergence / (alpha * float(ROOM)))
+    assert worst <= 1
+    assert worst > 0.3
+
+
+def test_the_solver_follows_the_law_that_was_analysed():
+    """Chi-square over released models; false alarm 1e-6; a scale off by 1.3 is rejected."""
+    X = np.array([[1.0, 0.5], [-0.5, 1.0], [0.25, -1.0]])
+    y = np.array([1.0, -1.0, 0.5])
+    noise, runs = SeededNoise("law of the stagewise path"), 4000
+    seen: dict[bytes, int] = {}
+    for _ in range(runs):
+        path = solve_stagewise(tiny_task(X, y, noise)).path
+        key = (np.round(path.weights(2), 9) + 0.0).tobytes()
+        seen[key] = seen.get(key, 0) + 1
+
+    def p_value(scale):
+        expected: dict[bytes, float] = {}
+        for probability, weights in law_of_paths(X, y, scale=scale).values():
+            key = (np.round(weights, 9) + 0.0).tobytes()
+            expected[key] = expected.get(key, 0.0) + probability
+        assert set(seen) <= set(expected)
+        observed = np.array([seen.get(key, 0) for key in expected])
+        return stats.chisquare(observed, runs * np.array(list(expected.values()))).pvalue
+
+    assert p_value(SCALE) > 1e-6
+    assert p_value(SCALE / 1.3) < 1e-6
+
+
+@given(
+    cells=st.lists(st.floats(-1, 1), min_size=3, max_size=3),
+    target=st.floats(-3, 3),
+    reach=st.floats(0, 2),
+    clip=st.floats(1e-6, 1e6),
+)
+def test_one_row_moves_a_score_by_no_more_than_is_booked(cells, target, reach, clip):
+    """A score of one row alone, exactly, against the sensitivity that the mechanism is given."""
+    design = LatticeDesign.from_rows(np.array([cells]), np.array([target]))
+    limit, given_to = ZCDP(ROOM), []
+    accountant = Accountant(SeededNoise(0), limit=limit)
+
+    def release(mechanism, scores, purpose):
+        given_to.append((mechanism, scores))
+        return 0, 1
+
+    accountant.release = release
+    spending = Spending(accountant, limit, Regime(1, 3, float(limit)))
+    selector = Selector(spending, Admission(3, 3, None), limit, purpose="", reach=reach)
+    selector.clip_at(clip)
+    selector.choose(LatticePoint(design, 1.0))
+    mechanism, scores = given_to[0]
+    largest = Fraction(clip) / UNITS * int(np.abs(scores).max())
+    assert largest <= Fraction(mechanism.sensitivity)
+    assert Fraction(mechanism.unit) * UNITS == Fraction(clip)
+
+
+# --- quality: floors well below what was measured, so that only a real loss trips them ------------
+
+
+def mean_score(X, y, test, *, trials=3, **setting):
+    models = (PrivateLasso(**setting, random_state=seed).fit(X, y) for seed in range(trials))
+    return np.mean([model.score(*test) for model in models])
+
+
+@pytest.mark.parametrize(("width", "side"), [(1, 0.0), (16, 0.0), (16, 0.5)])
+def test_loose_bounds_cost_little(width, side):
+    rng = np.random.default_rng(8)
+    centre, scale = rng.uniform(-50, 50, 15), rng.uniform(0.1, 10, 15)
+    Z = rng.normal(size=(2500, 15))
+    y = 40 + Z[:, 0] * 3 - 2 * Z[:, 4] + Z[:, 9] + rng.normal(0, 1.5, size=2500)
+    X = centre + scale * Z
+    half = 3 * scale * width
+    features = np.column_stack((centre - half * (1 - side), centre + half * (1 + side)))
+    target = (40 - 20 * width * (1 - side), 40 + 20 * width * (1 + side))
+    setting = {"epsilon": 1.0, "delta": 1e-4, "feature_bounds": features, "target_bounds": target}
+    assert mean_score(X[:2000], y[:2000], (X[2000:], y[2000:]), **setting) > 0.78
+
+
+def test_raw_diabetes_data_in_bounds_sixteen_times_too_wide():
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    low, high = X.min(axis=0), X.max(axis=0)
+    features = np.column_stack((low - 15 * (high - low) / 2, high + 15 * (high - low) / 2))
+    setting = {"delta": 1 / 442, "feature_bounds": features, "target_bounds": (-2400, 2700)}
+    assert mean_score(X, y, (X, y), epsilon=5.0, **setting) > 0.42
+    assert mean_score(X, y, (X, y), epsilon=1.0, **setting) > 0.28
+
+
+def test_short_uncorrelated_rows_go_to_noisy_gradients_and_are_recovered():
+    drawn = synthetic(rng=np.random.default_rng(9))
+    half = float(5 * drawn.y.std())
+    setting = SETTING | {"epsilon": 5.0, "delta": 1 / 3000, "target_bounds": (-half, half)}
+    model = PrivateLasso(**setting, row_norm=5.0, random_state=0).fit(drawn.X, drawn.y)
+    assert model.solver_ == "noisy-gradient"
+    assert model.score(drawn.X, drawn.y) > 0.98
+    assert np.mean((model.coef_ != 0) == (drawn.coef != 0)) > 0.99
+
+
+@pytest.mark.parametrize("solver", ["stagewise", "frank-wolfe", "noisy-gradient"])
+def test_every_solver_learns(rows, solver):
+    X, y = rows
+    setting = SETTING | {"epsilon": 20.0}
+    assert mean_score(X, y, (X, y), solver=solver, **setting) > 0.5
+
+
+def test_an_intercept_is_found_far_from_the_middle():
+    rng = np.random.default_rng(10)
+    X = rng.uniform(0, 10, size=(3000, 4))
+    y = 80 + X[:, 1] + rng.normal(0, 0.5, size=3000)
+    setting = {"epsilon": 2.0, "delta": 1e-6, "target_bounds": (-1000, 1000)}
+    for standardize in ("auto", False):
+        model = PrivateLasso(**setting, feature_bounds=(0, 10), standardize=standardize).fit(X, y)
+        assert np.mean(model.predict(X) - y) == pytest.approx(0, abs=0.5)
+
+
+# --- odd data -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (2, 40), (30, 600), (200, 2)])
+def test_odd_data_gives_a_finite_model(solver, shape):
+    rng = np.random.default_rng(11)
+    heavy = rng.standard_cauchy(shape) * 1e3
+    tables = {
+        "constant": (np.full(shape, 3.0), rng.normal(size=shape[0])),
+        "duplicates": (np.repeat(heavy[:, :1], shape[1], axis=1), heavy[:, 0]),
+        "heavy": (heavy, rng.standard_cauchy(shape[0]) * 1e9),
+        "flat target": (rng.normal(size=shape), np.zeros(shape[0])),
+        "huge": (heavy * 1e150, heavy[:, 0] * 1e150),
+    }
+    for X, y in tables.values():
+        for epsilon, bound, radius in ((1e-6, 1e50, None), (1.0, 2.0, 1e-30), (1e5, 1e-9, 1e9)):
+            model = PrivateLasso(
+                radius=radius,
+                epsilon=epsilon,
+                delta=1e-6,
+                feature_bounds=(-bound, bound),
+                target_bounds=(0, bound),
+                solver=solver,
+            ).fit(X, y)
+            assert np.isfinite(model.coef_).all()
+            assert np.isfinite(model.predict(X)).all()

@@ -1,0 +1,152 @@
+"""The summary: sorted, escaped, and nothing in it that was not released."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fitted_models import KINDS, fitted
+from sklearn.exceptions import NotFittedError
+
+from dpscreen import PrivateLasso
+from dpscreen._core.numbers import percent
+from dpscreen._core.words import markdown, plain
+from dpscreen.models.summary import summary_of
+
+every = pytest.mark.parametrize("kind", KINDS)
+
+
+def words(text):
+    return " ".join(str(text).split())
+
+
+@every
+def test_selected_features_by_size_and_the_count_of_the_others(kind):
+    model = fitted(kind)
+    frame = model.summary().frame
+    low, high = model._released().feature_bounds.T
+    sizes = np.abs(model.coef_) * (high - low) / 2
+    assert list(frame["effect"].abs()) == sorted(frame["effect"].abs(), reverse=True)
+    np.testing.assert_allclose(sorted(frame["effect"].abs()), sorted(sizes[sizes > 0]))
+    by_name = dict(zip(model.feature_names_in_, model.coef_, strict=True))
+    assert dict(frame["coefficient"]) == {name: c for name, c in by_name.items() if c != 0}
+    left = int((model.coef_ == 0).sum())
+    assert (f"{left} other feature" in str(model.summary())) == (left > 0)
+    assert f"{len(frame)} of 6 features selected" in str(model.summary())
+
+
+@every
+def test_one_sentence_says_why_there_are_no_intervals(kind):
+    text = words(fitted(kind).summary())
+    if kind == "split":
+        assert "no intervals" not in text
+        assert "95 % per coefficient" in text
+    elif kind == "split refused":
+        assert text.count("Intervals are not available: M = ") == 1
+    else:
+        assert text.count("There are no intervals: ") == 1
+
+
+def test_intervals_are_those_of_the_inference():
+    model = fitted("split")
+    frame = model.summary().frame
+    assert model.inference_.available
+    for one in model.inference_.intervals:
+        row = frame.loc[one.name]
+        assert (row["refit"], row["low"], row["high"]) == (one.coefficient, one.low, one.high)
+        assert row["standard_error"] == one.standard_error
+    assert "[0.025" in str(model.summary())
+
+
+@every
+def test_noise_p_values_where_there_is_a_path(kind):
+    model, frame = fitted(kind), fitted(kind).summary().frame
+    if getattr(model, "path_", None) is None:
+        assert frame["noise_p_value"].isna().all()
+        assert "no noise p-values" in str(model.summary())
+    else:
+        by_name = dict(zip(model.feature_names_in_, model.noise_p_values(), strict=True))
+        assert all(row["noise_p_value"] == by_name[name] for name, row in frame.iterrows())
+
+
+@every
+def test_it_says_whether_the_promise_holds(kind):
+    model = fitted(kind)
+    assert ("NOT PRIVATE" in str(model.summary())) == (not model.privacy_.holds)
+    assert f"epsilon = {model.privacy_.epsilon:g}" in str(model.summary())
+
+
+def test_html_is_escaped():
+    html = fitted("lasso").summary()._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+    assert html.count("<tr>") == len(fitted("lasso").summary().rows) + 2
+
+
+def test_names_cannot_move_the_cursor_or_break_a_line():
+    release = fitted("lasso")._released()
+    evil = ("\x1b[2Jage", "a\nb", "‮abc", "x" * 5000, "<script>", "é")
+    summary = summary_of(replace(release, names=evil, coefficients=np.ones(6)))
+    text = str(summary)
+    assert "\x1b" not in text
+    assert "‮" not in text
+    assert max(map(len, text.splitlines())) < 120
+    assert "\\x1b[2Jage" in text
+    assert "é" in text
+
+
+def test_a_model_without_features():
+    release = replace(fitted("lasso")._released(), coefficients=np.zeros(6))
+    summary = summary_of(release)
+    assert summary.rows == ()
+    assert len(summary.frame) == 0
+    assert "6 other features have coefficient 0." in str(summary)
+
+
+def test_names_without_a_data_frame():
+    names = set(fitted("lasso", named=False).summary().frame.index)
+    assert names <= {f"x{j}" for j in range(6)}
+
+
+def test_pandas_is_not_needed_to_print():
+    code = (
+        "import sys, numpy as np; sys.modules['pandas'] = None\n"
+        "from dpscreen import DPFrankWolfe\n"
+        "model = DPFrankWolfe(radius=1, n_iter=2, epsilon=1, delta=1e-6, feature_bounds=(0, 1),"
+        " target_bounds=(0, 1)).fit(np.ones((50, 2)), np.ones(50))\n"
+        "print(model.summary(), model.explain())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "features selected" in done.stdout
+
+
+def test_before_a_fit():
+    for ask in ("summary", "explain", "to_model_card", "to_registry_entry"):
+        with pytest.raises(NotFittedError):
+            getattr(PrivateLasso(), ask)()
+    with pytest.raises(NotFittedError):
+        PrivateLasso().save("nowhere.json")
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (0.5, "50 %"),
+        (0.7310585, "73 %"),
+        (0.0267, "2.7 %"),
+        (0.99995, "99.995 %"),
+        (0.01, "1 %"),
+        (1.0, "more than 99.9999 %"),
+        (0.0, "less than 0.0001 %"),
+    ],
+)
+def test_percent(share, shown):
+    assert percent(share) == shown
+
+
+def test_text_is_made_safe():
+    assert plain("a\tb\x00") == "a\\tb\\x00"
+    assert markdown("a|b*c_<i>\n# d") == "a\\|b\\*c\\_&lt;i&gt; \\# d"

@@ -1,0 +1,99 @@
+"""Rows in the study's format, made up: near the paper's numbers, and quick."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpscreen.paper.agreement import METRIC_IN_ROWS, SUITE_OF_TABLE
+from dpscreen.paper.experiments import PROCESS, Experiment, Process
+from dpscreen.paper.published import published_cells, published_data
+from dpscreen.paper.results import TrialRow
+from dpscreen.paper.suites import all_experiments
+
+TRIALS = 3
+POINTS = 40
+
+
+def made_up_rows(*, trials: int = TRIALS, without: tuple[str, ...] = ()) -> tuple[TrialRow, ...]:
+    """Return rows of every experiment but those on the data sets named."""
+    return tuple(
+        _row(experiment, method, trial)
+        for experiment in all_experiments()
+        if experiment.data not in without
+        for method in experiment.method_names
+        for trial in range(trials)
+    )
+
+
+def printed_metrics(suite: str, data: str, method: str) -> dict[str, float]:
+    return {
+        METRIC_IN_ROWS.get(cell.metric, cell.metric): cell.value
+        for cell in published_cells()
+        if (SUITE_OF_TABLE[cell.table], cell.data, cell.method) == (suite, data, method)
+    }
+
+
+def _row(experiment: Experiment, method: str, trial: int) -> TrialRow:
+    rng = np.random.default_rng(
+        zlib.crc32(f"{experiment.suite}/{experiment.data}/{method}/{trial}".encode())
+    )
+    process = isinstance(experiment, Process)
+    return TrialRow(
+        suite=experiment.suite,
+        data=experiment.data,
+        method=method,
+        trial=trial,
+        seed=f"made up, trial={trial}",
+        metrics=_process_metrics(experiment, rng) if process else _metrics(experiment, method, rng),
+        series={} if process else dict(_series(experiment, rng)),
+        settings=_settings(experiment),
+        versions={"dpscreen": "0", "numpy": "2", "python": "3"},
+        fingerprint="made up",
+        seconds=0.5,
+    )
+
+
+def _metrics(experiment: Experiment, method: str, rng: np.random.Generator) -> dict[str, float]:
+    names = ("tpr", "fpr", "f1", "density", "mse", "r2_unchosen", "r2_missed", "screened")
+    guesses = dict(zip(names, rng.uniform(0.2, 0.6, len(names)).tolist(), strict=True))
+    printed = printed_metrics(experiment.suite, experiment.data, method)
+    near = {name: value + rng.normal(0, 0.01) for name, value in printed.items()}
+    return {**guesses, **near} if method != "dp-fw" else {**guesses, "r2_missed": math.nan}
+
+
+def _process_metrics(experiment: Process, rng: np.random.Generator) -> dict[str, float]:
+    expected = experiment.process.expected()
+    return {"nonzeros": expected["corrected"] * (1 + rng.normal(0, 0.001)), **expected}
+
+
+def _series(experiment: Experiment, rng: np.random.Generator) -> Iterator[tuple[str, list[float]]]:
+    yield "iteration", [float(t) for t in range(1, POINTS + 1)]
+    for name in ("mse", "kept_true", "kept_false", "wolfe_gap"):
+        yield name, (rng.uniform(0.1, 1, POINTS)).tolist()
+
+
+def _settings(experiment: Experiment) -> dict[str, object]:
+    if isinstance(experiment, Process):
+        return experiment.process.declared()
+    facts = published_data()[experiment.data]
+    return {
+        "n_rows": facts.n_rows,
+        "n_features": facts.n_features,
+        "n_iter": facts.n_iter,
+        "radius": 50.0,
+        "epsilon": 5.0,
+        "delta": 1 / facts.n_rows,
+        "screening_epsilon_share": 0.02,
+        "screening_delta_share": 0.25,
+        "preparation": ["Everything was divided by its maximum: not private (erratum E8)."],
+        "rho": 0.5,
+        "clip": 1.0,
+        "target_bound": 60.0,
+    }
+
+
+assert PROCESS == "uniform-process"

@@ -1,0 +1,143 @@
+"""One row, measured: its metrics, curves and settings."""
+
+import math
+
+import numpy as np
+import pytest
+from tiny_study import methods, simulation
+
+from dpscreen.paper import metrics
+from dpscreen.paper.data import ABLATION, available
+from dpscreen.paper.experiments import Process, Regression, UniformProcess
+from dpscreen.paper.fitters import Fitted
+from dpscreen.paper.methods import Method
+from dpscreen.paper.problem import MOST_POINTS, watched_iterations
+from dpscreen.paper.sources import RealData, noise_for
+from dpscreen.paper.suites import theorem2_suite
+
+
+def chosen(weights):
+    def fit(_problem, _noise, _recorder):
+        return Fitted(np.array(weights))
+
+    return Method("fixed", "Fixed", fit, "not private", random=False)
+
+
+def test_the_metrics_are_those_of_the_coefficients():
+    weights = [0.5, 0, -1, 0, 0, 0, 0, 0, 0, 2]
+    source = simulation()
+    experiment = Regression("synthetic", source, (chosen(weights),), r2_intercept=True)
+    (row,) = experiment.run(1, ["fixed"])
+    problem = source.problem(1)
+    X, y = problem.rows.whole.X, problem.rows.whole.y
+    assert row.metrics["tpr"] == pytest.approx(2 / 3)
+    assert row.metrics["fpr"] == pytest.approx(1 / 7)
+    assert row.metrics["f1"] == metrics.f1(weights, problem.reference)
+    assert row.metrics["density"] == 0.3
+    assert row.metrics["mse"] == pytest.approx(metrics.mean_squared_error(X, y, weights))
+    moments, found = metrics.Gram.of(X), np.array(weights) != 0
+    missed = (problem.reference != 0) & ~found
+    assert row.metrics["r2_unchosen"] == pytest.approx(
+        metrics.explained_r2(moments, found, ~found, intercept=True)
+    )
+    assert row.metrics["r2_missed"] == pytest.approx(
+        metrics.explained_r2(moments, found, missed, intercept=True)
+    )
+
+
+def test_a_dense_solution_has_no_r2():
+    experiment = Regression("real", simulation(), (chosen([1.0] * 10),), r2_intercept=False)
+    (row,) = experiment.run(0, ["fixed"])
+    assert math.isnan(row.metrics["r2_unchosen"])
+
+
+def test_curves_end_at_the_solution():
+    curves = ("mse", "kept_true", "kept_false", "wolfe_gap")
+    experiment = Regression("real", simulation(n_iter=500), methods("rnm-screen"), curves)
+    (row,) = experiment.run(0, ["rnm-screen"])
+    assert set(row.series) == {"iteration", *curves}
+    assert {len(curve) for curve in row.series.values()} == {MOST_POINTS}
+    assert row.series["iteration"][0] == 1
+    assert row.series["iteration"][-1] == 500
+    last = {name: curve[-1] for name, curve in row.series.items()}
+    assert last["mse"] == pytest.approx(row.metrics["mse"], rel=1e-5)
+    assert last["kept_true"] == pytest.approx(row.metrics["tpr"], rel=1e-5)
+    assert last["kept_false"] == pytest.approx(row.metrics["fpr"], rel=1e-5)
+    assert min(row.series["wolfe_gap"]) >= 0
+
+
+def test_a_row_says_what_was_run_and_what_was_not_private():
+    (row,) = Regression("real", simulation(), methods("proven-dp-fw")).run(0, ["proven-dp-fw"])
+    assert row.seed == "data=uncorrelated, method=proven-dp-fw, suite=real, trial=0"
+    assert row.settings["calibration"] == "proven"
+    assert row.settings["epsilon"] == 5.0
+    assert row.settings["delta"] == 1 / 120
+    assert 6 <= row.settings["n_iter"] <= 200
+    assert "E8" in row.settings["note"]
+    assert "E8" in row.settings["preparation"][-1]
+    assert {"dpscreen", "numpy", "scikit-learn", "python"} <= set(row.versions)
+
+
+def test_the_noise_is_the_one_that_the_seed_names():
+    experiment = Regression("adp", simulation(), methods("dp-fw"))
+    (row,) = experiment.run(2, ["dp-fw"])
+    names = dict(part.split("=") for part in row.seed.split(", "))
+    problem = experiment.source.problem(2)
+    from dpscreen.paper.problem import Recorder
+
+    fit = methods("dp-fw")[0].fit(problem, noise_for(**names), Recorder(problem, ()))
+    assert problem.mean_squared_error(fit.weights) == row.metrics["mse"]
+
+
+def test_trials_draw_rows_of_their_own_and_methods_share_them():
+    first, second = (simulation().problem(trial).rows.whole.X for trial in (0, 1))
+    assert not np.array_equal(first, second)
+    assert np.array_equal(first, simulation().problem(0).rows.whole.X)
+
+
+@pytest.mark.parametrize("n_iter", [1, 2, 199, 200, 201, 1000])
+def test_watched_iterations_span_the_run(n_iter):
+    watched = watched_iterations(n_iter)
+    assert {min(watched), max(watched)} == {1, n_iter}
+    assert len(watched) == min(n_iter, MOST_POINTS)
+
+
+@pytest.mark.skipif("housing" not in available(), reason="the housing data are not here")
+def test_real_data_are_prepared_once_and_measured_against_the_lasso():
+    source = RealData("housing", ABLATION, 4, False, 100, 5.0, 0.02, 0.25)
+    problem = source.problem(0)
+    assert source.problem(7) is problem
+    assert problem.n_support == 4
+    assert problem.budget.total.delta == 1 / 506
+    assert problem.radius == pytest.approx(0.59, abs=0.03)
+    assert any("λ is the middle" in note for note in problem.notes)
+
+
+# --- Theorem 2 --------------------------------------------------------------------------------
+
+
+def test_the_simulated_process_has_the_corrected_mean():
+    process = UniformProcess(12, 30, n_runs=4000)
+    mean = process.simulate(np.random.default_rng(0))
+    expected = process.expected()
+    # A count of 12 coordinates varies by less than 2; 4000 runs make .032, and this is 5 of those.
+    assert abs(mean - expected["corrected"]) < 0.16
+    assert abs(mean - expected["published"]) > 2
+
+
+def test_one_round_leaves_one_nonzero_or_none():
+    assert UniformProcess(1, 5).simulate(np.random.default_rng(0)) == 0.0
+    assert UniformProcess(10**6, 1, n_runs=3).simulate(np.random.default_rng(0)) == 1.0
+
+
+def test_rows_of_the_process_carry_both_formulas():
+    (row,) = Process("theorem2", UniformProcess(5, 9)).run(0, ["uniform-process"])
+    assert set(row.metrics) == {
+        "nonzeros",
+        "corrected",
+        "published",
+        "corrected_limit",
+        "published_limit",
+    }
+    assert row.data == "d=5, T=9"
+    assert len({process.data for process in theorem2_suite()}) == len(theorem2_suite())

@@ -1,0 +1,94 @@
+"""The whole study on all data: minutes, so only on request."""
+
+import pytest
+
+from dpscreen.paper.agreement import compare_cells, compare_r2, estimate, summarise
+from dpscreen.paper.claims import check_claims
+from dpscreen.paper.data import names
+from dpscreen.paper.evidence import compare_control, compare_theorem2
+from dpscreen.paper.published import published_data
+from dpscreen.paper.results import ResultStore
+from dpscreen.paper.runner import run
+from dpscreen.paper.suites import SYNTHETIC
+
+REAL = [name for name in published_data() if name not in SYNTHETIC]
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def rows(data_folder, tmp_path_factory):
+    done = run(store=ResultStore(tmp_path_factory.mktemp("study")))
+    assert done.skipped == done.problems == ()
+    return done.rows
+
+
+def test_the_paper_names_sets_of_the_catalogue():
+    assert set(REAL) <= set(names())
+
+
+def test_nine_of_ten_counted_cells_match(rows):
+    compared = compare_cells(rows)
+    summary = summarise(compared)
+    assert (summary.counted, summary.not_run) == (100, 0)
+    assert summary.enough, [comparison.cell.key for comparison in summary.differing]
+    assert all(c.explanation for c in compared if c.verdict == "differs")
+
+
+def test_table_1_is_in_the_bands_of_the_foundation(rows):
+    metrics = ("tpr", "fpr", "f1", "density")
+    bands = {
+        "uncorrelated": ((0.70, 0.86), (0.43, 0.51), (0.26, 0.32), (0.47, 0.54)),
+        "correlated": ((0.87, 0.97), (0.25, 0.34), (0.40, 0.47), (0.34, 0.41)),
+    }
+    for data, limits in bands.items():
+        for metric, (low, high) in zip(metrics, limits, strict=True):
+            found = estimate(rows, "synthetic", data, "rnm-screen", metric)
+            assert low <= found.mean <= high, (data, metric)
+
+
+def test_proven_methods_find_the_support_that_rnm_screen_misses(rows):
+    for data in SYNTHETIC:
+        proven = estimate(rows, "synthetic", data, "proven-dp-fw", "f1")
+        assert proven.mean > 0.85
+
+
+def test_all_printed_r2_fit_the_other_definition(rows):
+    assert {comparison.fits for comparison in compare_r2(rows)} == {"unchosen"}
+
+
+def test_uniform_zeroing_is_as_good_as_screening(rows):
+    compared = [found for found in compare_control(rows) if found.metric == "f1"]
+    assert [found.data for found in compared] == list(SYNTHETIC)
+    assert all(found.agrees for found in compared)
+
+
+def test_theorem_2_agrees_with_the_corrected_formula(rows):
+    compared = compare_theorem2(rows)
+    assert all(found.agrees for found in compared)
+    settled = [found for found in compared if found.settled]
+    assert len(settled) == 4
+    for found in settled:
+        assert found.simulated.mean == pytest.approx(found.corrected_limit, rel=0.02)
+        assert found.simulated.mean < 0.6 * found.published_limit
+
+
+def test_claims_come_out_as_replication_found_them(rows):
+    held = {check.key: check.holds for check in check_claims(rows)}
+    assert None not in held.values()
+    assert {key for key, holds in held.items() if holds} >= {
+        "nonprivate-screening",
+        "rnm-better-f1-than-adp",
+        "rnm-discriminates",
+        "density-better-than-dp-fw",
+        "experiment-a",
+        "experiment-b",
+        "wolfe-gap",
+    }
+    assert {key for key, holds in held.items() if not holds} >= {
+        "r2-definition",
+        "adp-no-discrimination",
+        "ablation-f1",
+        "theorem-1",
+        "theorem-2-many-iterations",
+        "theorem-2-many-features",
+    }

@@ -1,0 +1,363 @@
+"""The metrics against scikit-learn, against brute force, and against their own algebra."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.stats import binomtest
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import f1_score, recall_score
+
+from dpscreen.paper import metrics
+
+mask_pairs = st.integers(1, 30).flatmap(
+    lambda d: st.tuples(hnp.arrays(np.bool_, d), hnp.arrays(np.bool_, d))
+)
+seeds = st.integers(0, 2**32 - 1)
+both = pytest.mark.parametrize("intercept", [True, False])
+
+
+# --- supports -------------------------------------------------------------------------------
+
+
+@given(mask_pairs)
+def test_f1_is_scikit_learns(pair):
+    found, true = pair
+    assert metrics.f1(found, true) == pytest.approx(f1_score(true, found, zero_division=1.0))
+
+
+@given(mask_pairs)
+def test_rates_are_recalls_of_the_two_classes(pair):
+    found, true = pair
+    tpr = recall_score(true, found, zero_division=math.nan)
+    fpr = 1 - recall_score(~true, ~found, zero_division=math.nan)
+    assert metrics.true_positive_rate(found, true) == pytest.approx(tpr, nan_ok=True)
+    assert metrics.false_positive_rate(found, true) == pytest.approx(fpr, nan_ok=True)
+
+
+@given(mask_pairs)
+def test_f1_is_symmetric_between_0_and_1_and_1_only_for_equal_supports(pair):
+    found, true = pair
+    score = metrics.f1(found, true)
+    assert score == metrics.f1(true, found)
+    assert 0 <= score <= 1
+    assert (score == 1) == np.array_equal(found, true)
+
+
+@given(mask_pairs)
+def test_density_is_the_weighted_mean_of_the_rates(pair):
+    found, true = pair
+    K, d = true.sum(), true.size
+    hits = K * metrics.true_positive_rate(found, true) if K else 0
+    false_alarms = (d - K) * metrics.false_positive_rate(found, true) if d > K else 0
+    assert metrics.density(found) == pytest.approx((hits + false_alarms) / d)
+
+
+@given(mask_pairs, seeds)
+def test_only_the_nonzero_pattern_counts(pair, seed):
+    found, true = pair
+    sizes = np.random.default_rng(seed).choice([-1e-300, 1e-9, 3.0, -1e300], found.size)
+    for metric in (metrics.f1, metrics.true_positive_rate, metrics.false_positive_rate):
+        np.testing.assert_equal(metric(found * sizes, true * 2), metric(found, true))
+    assert metrics.density(found * sizes) == found.mean()
+
+
+def test_zero_over_zero():
+    nothing, everything = np.zeros(4), np.ones(4)
+    assert math.isnan(metrics.true_positive_rate(everything, nothing))
+    assert math.isnan(metrics.false_positive_rate(everything, everything))
+    assert math.isnan(metrics.density([]))
+    assert metrics.f1(nothing, nothing) == 1
+    assert metrics.f1(nothing, everything) == metrics.f1(everything, nothing) == 0
+
+
+@pytest.mark.parametrize("bad", [[1.0, math.nan], [1.0, math.inf], [[1.0, 0.0]], [1.0, 0.0, 1.0]])
+def test_supports_that_make_no_sense_are_refused(bad):
+    with pytest.raises(ValueError, match=r"finite|axis|length"):
+        metrics.f1(bad, [1.0, 0.0])
+
+
+# --- fit ------------------------------------------------------------------------------------
+
+
+def test_mean_squared_error_by_hand():
+    X, y = [[1.0, 2.0], [0.0, 1.0]], [1.0, 5.0]
+    assert metrics.mean_squared_error(X, y, [1.0, 1.0]) == (2**2 + 4**2) / 2
+    assert metrics.mean_squared_error(X, y, [1.0, 1.0], intercept=1.0) == (3**2 + 3**2) / 2
+
+
+def test_mean_squared_error_refuses_to_broadcast():
+    with pytest.raises(ValueError, match="shapes"):
+        metrics.mean_squared_error(np.ones((3, 2)), np.ones((3, 1)), np.ones(2))
+    with pytest.raises(ValueError, match="rows"):
+        metrics.mean_squared_error(np.ones((0, 2)), np.ones(0), np.ones(2))
+
+
+# --- R² of the features left out ----------------------------------------------------------------
+
+
+def features(seed, n=40, d=9, *, mixing=1.0):
+    """Correlated features with means away from 0 and unequal scales.
+
+    Not too unequal: recent scikit-learn drops directions below 1e-6 of the largest, whatever the
+    units, and could not serve as oracle.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + mixing * rng.normal(size=(n, 2)) @ rng.normal(size=(2, d))
+    return (X + rng.normal(size=d)) * 10.0 ** rng.uniform(-1, 1, d)
+
+
+def scikit_learn_r2(X, chosen, targets, *, intercept):
+    model = LinearRegression(fit_intercept=intercept).fit(X[:, chosen], X[:, targets])
+    return model.score(X[:, chosen], X[:, targets])
+
+
+def r2_missed(X, chosen, support, *, intercept):
+    found, true = np.asarray(chosen) != 0, np.asarray(support) != 0
+    return metrics.explained_r2(metrics.Gram.of(X), found, true & ~found, intercept=intercept)
+
+
+def r2_unchosen(X, chosen, *, intercept):
+    found = np.asarray(chosen) != 0
+    return metrics.explained_r2(metrics.Gram.of(X), found, ~found, intercept=intercept)
+
+
+def proper_masks(seed, d=9):
+    """A choice and a reference support, with something chosen and something missed."""
+    rng = np.random.default_rng(seed)
+    chosen, support = rng.random(d) < 0.5, rng.random(d) < 0.5
+    chosen[0], chosen[1], support[1] = True, False, True
+    return chosen, support
+
+
+@both
+@settings(max_examples=50)
+@given(seed=seeds)
+def test_r2_is_scikit_learns(seed, intercept):
+    X, (chosen, support) = features(seed), proper_masks(seed)
+    missed = scikit_learn_r2(X, chosen, support & ~chosen, intercept=intercept)
+    unchosen = scikit_learn_r2(X, chosen, ~chosen, intercept=intercept)
+    assert r2_missed(X, chosen, support, intercept=intercept) == pytest.approx(
+        missed, rel=1e-8, abs=1e-8
+    )
+    assert r2_unchosen(X, chosen, intercept=intercept) == pytest.approx(
+        unchosen, rel=1e-8, abs=1e-8
+    )
+
+
+@settings(max_examples=30)
+@given(seed=seeds)
+def test_the_factors_multiply_to_the_gram_matrices(seed):
+    X = features(seed)
+    gram, centred = metrics.Gram.of(X), X - X.mean(axis=0)
+    scale = np.linalg.norm(X, axis=0)
+    for factor, matrix in ((gram.factor, centred), (gram.plain_factor, X)):
+        np.testing.assert_allclose(
+            factor.T @ factor / np.outer(scale, scale),
+            matrix.T @ matrix / np.outer(scale, scale),
+            atol=1e-12,
+        )
+
+
+@both
+@settings(max_examples=30)
+@given(seed=seeds)
+def test_r2_does_not_depend_on_units(seed, intercept):
+    X, (chosen, _) = features(seed), proper_masks(seed)
+    units = 10.0 ** np.random.default_rng(seed).uniform(-6, 6, X.shape[1])
+    assert r2_unchosen(X * units, chosen, intercept=intercept) == pytest.approx(
+        r2_unchosen(X, chosen, intercept=intercept), abs=1e-9
+    )
+
+
+@settings(max_examples=30)
+@given(seed=seeds)
+def test_with_an_intercept_r2_is_a_share_and_ignores_shifts(seed):
+    X, (chosen, _) = features(seed), proper_masks(seed)
+    score = r2_unchosen(X, chosen, intercept=True)
+    shifted = X + X.std(axis=0) * np.random.default_rng(seed).normal(size=X.shape[1])
+    assert 0 <= score <= 1
+    assert r2_unchosen(shifted, chosen, intercept=True) == pytest.approx(score)
+
+
+@both
+@settings(max_examples=30)
+@given(seed=seeds)
+def test_copies_of_a_chosen_feature_change_nothing(seed, intercept):
+    X, (chosen, _) = features(seed), proper_masks(seed)
+    wide = np.column_stack([X, -2 * X[:, chosen], X[:, chosen].sum(axis=1)])
+    gram = metrics.Gram.of(wide)
+    targets = np.concatenate([~chosen, np.zeros(wide.shape[1] - chosen.size, bool)])
+    more = ~targets
+    assert metrics.explained_r2(gram, more, targets, intercept=intercept) == pytest.approx(
+        r2_unchosen(X, chosen, intercept=intercept), abs=1e-8
+    )
+
+
+def test_near_collinear_features_keep_their_digits():
+    # The third feature is the difference of two that agree to 1e-9: a formed Gram matrix loses it.
+    rng = np.random.default_rng(0)
+    base, small = rng.normal(size=(2, 200))
+    X = np.column_stack([base, base + 1e-9 * small, small])
+    assert r2_unchosen(X, [1, 1, 0], intercept=True) == pytest.approx(1, abs=1e-6)
+
+
+@both
+def test_more_features_than_rows_explain_everything(intercept):
+    X = features(3, n=5, d=20)
+    chosen = np.arange(20) < 10
+    assert r2_unchosen(X, chosen, intercept=intercept) == pytest.approx(1)
+
+
+@both
+def test_nothing_missed_is_undefined(intercept):
+    X = features(1)
+    everything, support = np.ones(9), np.arange(9) < 3
+    assert math.isnan(r2_unchosen(X, everything, intercept=intercept))
+    assert math.isnan(r2_missed(X, support, support, intercept=intercept))
+
+
+def test_nothing_chosen_predicts_the_mean_or_zero():
+    X = features(2)
+    nothing = np.zeros(9)
+    assert r2_unchosen(X, nothing, intercept=True) == pytest.approx(0)
+    by_zero = np.mean(1 - np.mean(X**2, axis=0) / X.var(axis=0))
+    assert r2_unchosen(X, nothing, intercept=False) == pytest.approx(by_zero)
+
+
+@pytest.mark.parametrize(
+    ("constant", "intercept", "expected"),
+    [(0.0, True, 1), (0.1, True, 1), (0.0, False, 1), (0.1, False, 0)],
+)
+def test_a_constant_target_is_fitted_or_not(constant, intercept, expected):
+    X = np.column_stack([features(4)[:, :2], np.full(40, constant)])
+    assert r2_unchosen(X, [1, 1, 0], intercept=intercept) == expected
+
+
+def test_a_constant_target_in_the_span_of_the_chosen_counts_as_fitted():
+    column = features(5)[:, 0]
+    X = np.column_stack([column, 0.3 - column, np.full(40, 0.1)])
+    assert r2_unchosen(X, [1, 1, 0], intercept=False) == 1
+
+
+@both
+def test_a_constant_zero_target_is_scored_as_scikit_learn_does(intercept):
+    X = np.column_stack([features(6)[:, :3], np.zeros(40)])
+    chosen = np.array([True, False, False, False])
+    assert r2_unchosen(X, chosen, intercept=intercept) == pytest.approx(
+        scikit_learn_r2(X, chosen, ~chosen, intercept=intercept)
+    )
+
+
+@pytest.mark.parametrize("X", [np.ones(3), np.ones((0, 3)), [[1.0, math.nan]]])
+def test_a_design_that_makes_no_sense_is_refused(X):
+    with pytest.raises(ValueError, match=r"axes|finite"):
+        metrics.Gram.of(X)
+
+
+def test_a_support_of_other_features_is_refused():
+    with pytest.raises(ValueError, match="features"):
+        r2_unchosen(features(1), np.ones(4), intercept=True)
+
+
+# --- the sign test --------------------------------------------------------------------------
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 5))
+def test_sign_test_is_the_exact_binomial_test(wins, losses, ties):
+    a = np.concatenate([np.ones(wins), np.zeros(losses), np.full(ties, 0.5)])
+    b = np.concatenate([np.zeros(wins), np.ones(losses), np.full(ties, 0.5)])
+    result = metrics.sign_test(a, b)
+    assert (result.wins, result.losses, result.ties) == (wins, losses, ties)
+    if wins + losses == 0:
+        assert result.p_greater == result.p_two_sided == 1
+        return
+    for p, alternative in ((result.p_greater, "greater"), (result.p_two_sided, "two-sided")):
+        expected = binomtest(wins, wins + losses, alternative=alternative).pvalue
+        assert p == pytest.approx(expected, rel=1e-9)
+
+
+@given(seeds)
+def test_sign_test_turned_round(seed):
+    a, b = np.random.default_rng(seed).integers(0, 4, (2, 20))
+    there, back = metrics.sign_test(a, b), metrics.sign_test(b, a)
+    assert there.p_two_sided == back.p_two_sided
+    untied = there.wins + there.losses
+    equal = math.comb(untied, there.wins) / 2**untied
+    assert there.p_greater + back.p_greater == pytest.approx(1 + equal)
+
+
+def test_sign_test_survives_many_trials():
+    a = np.ones(1500)
+    assert metrics.sign_test(a, np.zeros(1500)).p_greater < 1e-300
+    assert metrics.sign_test(np.zeros(1500), a).p_greater == 1
+
+
+@pytest.mark.parametrize("b", [[1.0], [1.0, math.nan], [[1.0, 2.0]]])
+def test_sign_test_needs_pairs(b):
+    with pytest.raises(ValueError, match=r"pair|nan"):
+        metrics.sign_test([1.0, 2.0], b)
+
+
+# --- Theorem 2 ------------------------------------------------------------------------------
+
+
+def simulated_nonzeros(d, n_iter, runs, seed):
+    """Nonzeros after `n_iter` rounds of one uniform update and one uniform screening."""
+    rng = np.random.default_rng(seed)
+    nonzero, run = np.zeros((runs, d), bool), np.arange(runs)
+    for _ in range(n_iter):
+        nonzero[run, rng.integers(d, size=runs)] = True
+        nonzero[run, rng.integers(d, size=runs)] = False
+    return nonzero.sum(axis=1)
+
+
+@pytest.mark.parametrize(("d", "n_iter"), [(4, 3), (5, 8), (8, 100), (27, 100), (60, 40)])
+def test_theorem_2_by_simulation(d, n_iter):
+    """Mean within 5 standard errors: false alarm about 6e-7 per case for a free seed.
+
+    Power: the printed expression is at least 20 standard errors off in every case.
+    """
+    counts = simulated_nonzeros(d, n_iter, runs=4000, seed=d)
+    error = counts.std() / math.sqrt(counts.size)
+    assert abs(counts.mean() - metrics.expected_nonzeros(d, n_iter)) < 5 * error
+    assert abs(counts.mean() - metrics.expected_nonzeros_published(d, n_iter)) > 20 * error
+
+
+@given(st.integers(1, 12), st.integers(0, 30))
+def test_theorem_2_follows_the_chain(d, n_iter):
+    nonzero = 0.0
+    for _ in range(n_iter):
+        after_update = nonzero + (1 - nonzero) / d
+        nonzero = after_update * (1 - 1 / d)
+    assert metrics.expected_nonzeros(d, n_iter) == pytest.approx(d * nonzero, abs=1e-12)
+
+
+@given(st.integers(1, 200))
+def test_limits_in_iterations(d):
+    assert metrics.expected_nonzeros(d, 100 * d) == pytest.approx(
+        metrics.expected_nonzeros_many_iterations(d)
+    )
+    assert metrics.expected_nonzeros_published(d, 100 * d) == pytest.approx(
+        metrics.expected_nonzeros_many_iterations_published(d), abs=1e-9
+    )
+
+
+@given(st.integers(1, 50))
+def test_limits_in_features(n_iter):
+    d = 10**8
+    assert metrics.expected_nonzeros(d, n_iter) == pytest.approx(n_iter, rel=1e-5)
+    # The printed limit is T - 1, which does not even follow from the printed expression.
+    assert metrics.expected_nonzeros_published(d, n_iter) == pytest.approx(2 * n_iter - 1, rel=1e-5)
+
+
+@pytest.mark.parametrize(("d", "n_iter"), [(0, 1), (3, -1)])
+@pytest.mark.parametrize(
+    "formula", [metrics.expected_nonzeros, metrics.expected_nonzeros_published]
+)
+def test_theorem_2_needs_counts(formula, d, n_iter):
+    with pytest.raises(ValueError, match="need"):
+        formula(d, n_iter)

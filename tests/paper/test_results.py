@@ -1,0 +1,166 @@
+import dataclasses
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpscreen.paper.results import (
+    ResultStore,
+    StudyError,
+    TrialRow,
+    fingerprint,
+    from_line,
+    read_rows,
+    to_line,
+    versions,
+)
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def row(trial=0, **changes):
+    plain = {
+        "suite": "real",
+        "data": "housing",
+        "method": "dp-fw",
+        "trial": trial,
+        "seed": "λ",
+        "metrics": {"f1": 0.5},
+        "series": {"iteration": [1, 2], "mse": [0.3, 0.25]},
+        "settings": {"radius": 3.0, "preparation": ["not private"]},
+        "versions": versions(),
+        "fingerprint": fingerprint({}),
+        "seconds": 0.1,
+    }
+    return TrialRow(**{**plain, **changes})
+
+
+@given(st.dictionaries(st.text(), numbers), st.lists(numbers), st.text())
+def test_a_row_survives_its_line(metrics, curve, seed):
+    written = row(metrics=metrics, series={"x": curve}, seed=seed)
+    line = to_line(written)
+    assert "\n" not in line
+    assert from_line(line) == written
+
+
+def test_undefined_metrics_stay_undefined():
+    line = to_line(row(metrics={"r2": math.nan, "f1": 1.0}))
+    assert "NaN" not in line
+    found = from_line(line).metrics
+    assert math.isnan(found["r2"])
+    assert found["f1"] == 1.0
+
+
+def test_infinite_numbers_are_refused():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        to_line(row(metrics={"mse": math.inf}))
+
+
+@given(st.data())
+def test_any_changed_character_is_noticed(data):
+    line = to_line(row())
+    place = data.draw(st.integers(0, len(line) - 1))
+    other = data.draw(st.characters(codec="utf-8").filter(lambda c: c != line[place]))
+    try:
+        found = from_line(line[:place] + other + line[place + 1 :])
+    except (ValueError, TypeError, AttributeError):
+        return
+    assert found == row(seconds=found.seconds)  # e.g. a space between two fields
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "{}", '{"row": 3}', '{"row": {}, "check": ""}'])
+def test_what_is_not_a_row_is_refused(text):
+    with pytest.raises(ValueError):  # noqa: PT011
+        from_line(text)
+
+
+def test_a_row_with_other_fields_is_refused():
+    content = dataclasses.asdict(row())
+    del content["seed"]
+    from dpscreen.paper import results
+
+    text = json.dumps(content, ensure_ascii=False)
+    line = json.dumps({"check": results._checksum(text), "row": content}, ensure_ascii=False)
+    with pytest.raises(ValueError, match="not the fields"):
+        from_line(line)
+
+
+# --- the file ---------------------------------------------------------------------------------
+
+
+def test_rows_are_appended_and_read_back(tmp_path):
+    store = ResultStore(tmp_path / "new" / "place")
+    assert store.open().rows == ()
+    for trial in range(3):
+        store.append(row(trial))
+    assert store.open().rows == tuple(row(trial) for trial in range(3))
+
+
+def test_a_file_that_is_not_there_is_empty(tmp_path):
+    assert read_rows(tmp_path / "results.jsonl").rows == ()
+
+
+@given(st.integers(1, 10_000))
+def test_a_file_cut_anywhere_keeps_its_whole_rows(tmp_path_factory, cut):
+    store = ResultStore(tmp_path_factory.mktemp("cut"))
+    whole = "".join(to_line(row(trial)) + "\n" for trial in range(3)).encode()
+    store.path.write_bytes(whole[: -(cut % len(whole)) or None])
+    before = store.path.read_bytes()
+    loaded = store.open()
+    assert len(loaded.rows) == before.count(b"\n")
+    assert [problem.kind for problem in loaded.problems] == (
+        ["truncated"] if before and not before.endswith(b"\n") else []
+    )
+    store.append(row(9))
+    assert store.open().rows == (*loaded.rows, row(9))
+    assert store.open().problems == ()
+
+
+def test_damaged_lines_are_set_aside_each_time(tmp_path):
+    store = ResultStore(tmp_path)
+    for number, aside in enumerate(("results.jsonl.corrupt", "results.jsonl.corrupt2"), start=1):
+        damage = b"\xff\xfe\n" * number
+        with store.path.open("ab") as file:
+            file.write(to_line(row(number)).encode() + b"\n" + damage)
+        loaded = store.open()
+        assert [r.trial for r in loaded.rows] == list(range(1, number + 1))
+        (problem,) = loaded.problems
+        assert f"{number} damaged line(s)" in problem.message
+        assert (tmp_path / aside).read_bytes().endswith(damage)
+    assert store.open().problems == ()
+
+
+def test_reading_alone_changes_nothing(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(b"damaged\ncut")
+    assert [problem.kind for problem in read_rows(path).problems] == ["corrupt", "truncated"]
+    assert path.read_bytes() == b"damaged\ncut"
+
+
+def test_a_place_that_stops_being_writable_is_told(tmp_path):
+    store = ResultStore(tmp_path)
+    store.open()
+    store.path.unlink()
+    store.path.mkdir()
+    with pytest.raises(StudyError, match="cannot write to"):
+        store.append(row())
+
+
+# --- fingerprints -----------------------------------------------------------------------------
+
+
+def test_a_fingerprint_depends_on_settings_and_versions(monkeypatch):
+    before = fingerprint({"radius": 1})
+    assert before == fingerprint({"radius": 1}) != fingerprint({"radius": 2})
+    monkeypatch.setattr("dpscreen.paper.results.versions", lambda: {**versions(), "numpy": "0.0"})
+    assert fingerprint({"radius": 1}) != before
+
+
+def test_the_machine_does_not_change_a_fingerprint(monkeypatch):
+    before = fingerprint({})
+    monkeypatch.setattr(
+        "dpscreen.paper.results.versions", lambda: {**versions(), "machine": "abacus"}
+    )
+    assert fingerprint({}) == before

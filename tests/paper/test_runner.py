@@ -1,0 +1,251 @@
+"""Real runs in real processes: the same rows however they are computed, and none lost."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import tiny_study
+from tiny_study import content, experiments, experiments_with
+
+from dpscreen.paper import runner
+from dpscreen.paper.data import MissingDataset
+from dpscreen.paper.results import ResultStore, StudyError, read_rows
+from dpscreen.paper.runner import plan, run, stored_rows
+from dpscreen.paper.suites import all_experiments, find_items
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The tiny study, run once with two workers."""
+    store = ResultStore(tmp_path_factory.mktemp("two"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MKL_NUM_THREADS", raising=False)
+        patch.setenv("OMP_NUM_THREADS", "3")
+        done = run(store=store, trials=3, jobs=2, experiments=experiments())
+        assert "MKL_NUM_THREADS" not in os.environ, "the environment is left as it was"
+        assert os.environ["OMP_NUM_THREADS"] == "3"
+    return store, done
+
+
+def test_every_planned_row_is_there_and_in_the_file(finished):
+    store, done = finished
+    jobs = plan(find_items([]), 3, experiments())
+    assert len(done.rows) == sum(len(job.methods) for job in jobs) == 63
+    assert content(read_rows(store.path).rows) == content(done.rows)
+    assert done.problems == done.skipped == ()
+
+
+def test_rows_do_not_depend_on_workers_or_order(finished, tmp_path):
+    reversed_order = tuple(reversed(experiments()))
+    alone = run(store=ResultStore(tmp_path), trials=3, jobs=1, experiments=reversed_order)
+    assert content(alone.rows) == content(finished[1].rows)
+
+
+def test_a_row_can_be_rerun_alone(finished):
+    experiment = experiments()[1]
+    (again,) = experiment.run(2, ["proven-rnm-screen"])
+    assert content([again]).items() <= content(finished[1].rows).items()
+
+
+def test_nothing_is_computed_twice(finished, monkeypatch):
+    store, done = finished
+    monkeypatch.setattr(
+        "dpscreen.paper.runner._worker_pool", None
+    )  # any attempt to compute would fail
+    again = run(store=store, trials=3, experiments=experiments())
+    assert content(again.rows) == content(done.rows)
+    stored = stored_rows(store, trials=3, experiments=experiments())
+    assert content(stored.rows) == content(done.rows)
+
+
+def test_fewer_items_and_trials_need_fewer_rows(finished):
+    store, _ = finished
+    part = stored_rows(store, ["figure1"], trials=1, experiments=experiments())
+    assert {(row.suite, row.method, row.trial) for row in part.rows} == {
+        ("synthetic", "rnm-screen", 0),
+        ("synthetic", "adp-screen", 0),
+    }
+
+
+def test_progress_counts_up_to_the_total(tmp_path):
+    seen = []
+    run(
+        ["theorem2"],
+        store=ResultStore(tmp_path),
+        trials=3,
+        jobs=1,
+        on_progress=seen.append,
+        experiments=experiments(),
+    )
+    assert [progress.done for progress in seen] == [0, 1, 2, 3]
+    assert {progress.total for progress in seen} == {3}
+    assert seen[0].seconds_left is None
+    assert seen[-1].seconds_left == 0
+    assert seen[-1].label.startswith("theorem2: d=8, T=40, trial")
+
+
+def test_a_truncated_file_is_completed(finished, tmp_path):
+    store, done = finished
+    copy = ResultStore(tmp_path)
+    copy.path.write_bytes(store.path.read_bytes()[:-40])
+    again = run(store=copy, trials=3, jobs=1, experiments=experiments())
+    assert [problem.kind for problem in again.problems] == ["truncated"]
+    assert content(again.rows) == content(done.rows)
+    assert read_rows(copy.path).problems == ()
+
+
+def test_a_corrupt_file_is_set_aside_and_only_its_bad_rows_recomputed(finished, tmp_path):
+    store, done = finished
+    lines = store.path.read_bytes().split(b"\n")
+    lines[1] = lines[1].replace(b'"trial": ', b'"trial": 7')
+    damaged = b"\n".join(lines)
+    copy = ResultStore(tmp_path)
+    copy.path.write_bytes(damaged)
+    again = run(store=copy, trials=3, jobs=1, experiments=experiments())
+    assert content(again.rows) == content(done.rows)
+    (problem,) = again.problems
+    aside = tmp_path / "results.jsonl.corrupt"
+    assert problem.kind == "corrupt"
+    assert str(aside) in problem.message
+    assert aside.read_bytes() == damaged
+    kept = read_rows(copy.path)
+    assert kept.problems == ()
+    assert len(kept.rows) == len(done.rows)
+
+
+def test_rows_of_other_settings_are_not_mixed_in(finished):
+    store, _ = finished
+    longer = (
+        tiny_study.Regression(
+            "synthetic",
+            tiny_study.simulation(n_iter=61),
+            tiny_study.methods("rnm-screen", "adp-screen"),
+        ),
+    )
+    found = stored_rows(store, ["figure1"], trials=3, experiments=longer)
+    assert found.rows == ()
+    (problem,) = found.problems
+    assert problem.kind == "other settings"
+    assert problem.message.startswith("6 row(s)")
+
+
+def test_rows_of_another_version_are_not_mixed_in(finished, monkeypatch):
+    store, _ = finished
+    monkeypatch.setattr("dpscreen.paper.results.REVISION", -1)
+    found = stored_rows(store, ["theorem2"], trials=3, experiments=experiments())
+    assert found.rows == ()
+    assert [problem.kind for problem in found.problems] == ["other settings"]
+
+
+def test_noise_free_methods_run_once_on_fixed_rows():
+    names = {"np-fw", "np-fw-safe", "np-fw-published-rule", "preselect-k-fw", "lasso"}
+    jobs = plan(find_items(["table3"]), 20, all_experiments())
+    repeated = {name for job in jobs if job.trial for name in job.methods}
+    first = {name for job in jobs if not job.trial for name in job.methods}
+    assert names <= first
+    assert not names & repeated
+
+
+# --- what can go wrong ------------------------------------------------------------------------
+
+
+def test_an_unknown_item_is_named_with_the_nearest_known_one(tmp_path):
+    with pytest.raises(StudyError, match="no item 'tabel2'; did you mean 'table2'"):
+        run(["tabel2"], store=ResultStore(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["trials", "jobs"])
+def test_no_trials_or_workers_are_refused(tmp_path, name):
+    with pytest.raises(StudyError, match=f"{name} must be at least 1, not 0"):
+        run(store=ResultStore(tmp_path), **{name: 0})
+
+
+@pytest.mark.parametrize("blocked", ["file/below", "."])
+def test_an_unwritable_place_is_told_before_anything_is_computed(tmp_path, monkeypatch, blocked):
+    (tmp_path / "file").touch()
+    (tmp_path / "results.jsonl").mkdir()
+    monkeypatch.setattr(runner, "plan", None)
+    with pytest.raises(StudyError, match=r"cannot write results to .*results\.jsonl"):
+        run(store=ResultStore(tmp_path / blocked))
+
+
+def test_missing_data_are_skipped_and_reported(tmp_path, monkeypatch):
+    def missing(name):
+        raise MissingDataset(f"fetch {name} first")
+
+    monkeypatch.setattr(runner, "available", dict)
+    monkeypatch.setattr(runner, "load", missing)
+    some = [e for e in all_experiments() if e.data in ("housing", "abalone")]
+    done = run(["table2"], store=ResultStore(tmp_path), trials=1, experiments=some)
+    assert done.rows == ()
+    assert {skip.data: skip.message for skip in done.skipped} == {
+        "abalone": "fetch abalone first",
+        "housing": "fetch housing first",
+    }
+
+
+def test_a_failing_method_is_named(tmp_path):
+    with pytest.raises(StudyError, match="synthetic: uncorrelated, trial 1 failed: the method"):
+        run(
+            ["figure1"],
+            store=ResultStore(tmp_path),
+            trials=1,
+            experiments=experiments_with(tiny_study.fail),
+        )
+
+
+def test_a_vanished_worker_is_told(tmp_path):
+    with pytest.raises(StudyError, match="ended without a word"):
+        run(
+            ["figure1"],
+            store=ResultStore(tmp_path),
+            trials=1,
+            experiments=experiments_with(tiny_study.vanish),
+        )
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_an_interrupted_run_leaves_no_workers_and_goes_on(tmp_path, how):
+    dawdlers = tmp_path / "dawdlers"
+    dawdlers.mkdir()
+    environment = {**os.environ, "DAWDLERS": str(dawdlers)}
+    store = ResultStore(tmp_path / "out")
+    study = subprocess.Popen(
+        [sys.executable, str(HERE / "tiny_study.py"), str(store.directory)],
+        env=environment,
+        stderr=subprocess.DEVNULL,
+    )
+    _wait_for(lambda: store.path.exists() and store.path.read_bytes().count(b"\n") >= 2)
+    study.send_signal(how)
+    assert study.wait(timeout=20) != 0
+    workers = [int(trace.name) for trace in dawdlers.iterdir()]
+    assert workers
+    _wait_for(lambda: not any(_alive(worker) for worker in workers))
+    before = read_rows(store.path).rows
+    assert 2 <= len(before) < 8
+
+    subprocess.run(study.args, env=environment, check=True)
+    rows = read_rows(store.path).rows
+    assert rows[: len(before)] == before
+    assert sorted(row.trial for row in rows) == list(range(8))
+
+
+def _wait_for(condition, seconds=30.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def _alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False

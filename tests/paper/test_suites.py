@@ -1,0 +1,116 @@
+"""The declared experiments against the settings that the paper prints."""
+
+import pytest
+
+from dpscreen.paper import suites
+from dpscreen.paper.data import ABLATION, PAPER
+from dpscreen.paper.experiments import Regression
+from dpscreen.paper.methods import METHODS
+from dpscreen.paper.published import published_data, published_figures, published_value
+from dpscreen.paper.results import StudyError
+from dpscreen.paper.runner import plan
+from dpscreen.paper.suites import all_experiments, all_items, find_items
+
+
+def experiment(suite, data):
+    return next(e for e in all_experiments() if (e.suite, e.data) == (suite, data))
+
+
+@pytest.mark.parametrize(("figure", "suite"), [(1, "synthetic"), (3, "adp")])
+def test_synthetic_settings_are_the_papers(figure, suite):
+    printed = published_figures()[figure].settings
+    source = experiment(suite, "uncorrelated").source
+    budget = small(source).problem(0).budget
+    full = printed["n_rows"] / 30
+    assert (source.n_rows, source.n_features, source.n_iter) == (3000, 600, 1000)
+    assert source.radius == printed["radius"]
+    assert source.n_positive == source.n_negative == 35
+    assert budget.optimisation.epsilon == pytest.approx(printed["epsilon_optimisation"])
+    assert budget.screening.epsilon == pytest.approx(printed["epsilon_screening"])
+    assert budget.optimisation.delta / full == pytest.approx(printed["delta_optimisation"])
+    assert budget.screening.delta / full == pytest.approx(printed["delta_screening"])
+
+
+def small(source):
+    from dataclasses import replace
+
+    return replace(source, n_rows=30, n_features=80)
+
+
+@pytest.mark.parametrize(
+    ("suite", "preparation", "intercept"), [("real", PAPER, True), ("ablation", ABLATION, False)]
+)
+def test_real_settings_are_the_papers(suite, preparation, intercept):
+    for name, printed in published_data().items():
+        if name in suites.SYNTHETIC:
+            continue
+        found = experiment(suite, name)
+        assert found.source.preparation == preparation
+        assert found.source.n_iter == printed.n_iter
+        assert found.source.intercept == found.r2_intercept == intercept
+        assert (found.source.epsilon_share, found.source.delta_share) == (0.02, 0.25)
+        if suite == "real":
+            assert found.source.n_support == printed.n_support
+
+
+@pytest.mark.parametrize(("data", "possible"), [("residential", {32}), ("blogfeedback", {93, 96})])
+def test_the_ablations_supports_follow_from_the_printed_f1(data, possible):
+    printed = published_value(5, data, "np-fw", "f1")
+    fitting = {K for K in range(20, 120) if abs(2 / (1 + K) - printed) <= 0.0005}
+    assert {min(fitting), max(fitting)} == possible
+    assert experiment("ablation", data).source.n_support in fitting
+
+
+def test_every_need_can_be_met_and_every_method_is_needed():
+    needs = [need for item in all_items().values() for need in item.needs]
+    for need in needs:
+        met = {name for e in all_experiments() for name in e.method_names if need.covers(e, name)}
+        assert met == set(need.methods), need
+    for e in all_experiments():
+        for name in e.method_names:
+            assert any(need.covers(e, name) for need in needs), (e.suite, e.data, name)
+
+
+def test_declared_settings_tell_rows_apart():
+    declared = [str(e.declared(name)) for e in all_experiments() for name in e.method_names]
+    assert len(declared) == len(set(declared))
+
+
+def test_an_item_runs_only_what_it_needs():
+    jobs = plan(find_items(["table1", "figure2"]), 2, all_experiments())
+    assert {job.experiment.suite for job in jobs} == {"synthetic", "real"}
+    real = {name for job in jobs if job.experiment.suite == "real" for name in job.methods}
+    assert real == {"rnm-screen", "proven-dp-fw", "proven-rnm-screen", "private-lasso"}
+
+
+def test_items_are_found_by_name_once_and_all_by_default():
+    assert [item.name for item in find_items(["table2", "figure1", "table2"])] == [
+        "table2",
+        "figure1",
+    ]
+    assert find_items([]) == tuple(all_items().values())
+    assert len(all_items()) == 15
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("tabel1", "'table1'"), ("Table 1", "'table1'"), ("figure-4", "'figure4'")],
+)
+def test_a_wrong_name_gets_a_hint(name, hint):
+    with pytest.raises(StudyError, match=f"did you mean {hint}"):
+        find_items([name])
+
+
+def test_a_wrong_name_far_from_all_gets_the_list():
+    with pytest.raises(StudyError, match="no item 'zzz'; known are table1, figure1"):
+        find_items(["zzz"])
+
+
+def test_a_new_proven_method_joins_the_suites(monkeypatch):
+    from dpscreen.paper.fitters import np_fw
+    from dpscreen.paper.methods import Method
+
+    flagship = Method("flagship", "Flagship", np_fw, "proven", random=True)
+    monkeypatch.setitem(METHODS, "flagship", flagship)
+    for suite in (suites.synthetic_suite, suites.real_suite, suites.ablation_suite):
+        assert all("flagship" in e.method_names for e in suite() if isinstance(e, Regression))

@@ -1,0 +1,93 @@
+"""A study small enough for tests: the real code on a few dozen rows.
+
+A module of its own, so that worker processes can import what a job refers to.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from dpscreen.paper.experiments import Process, Regression, UniformProcess
+from dpscreen.paper.fitters import Fitted
+from dpscreen.paper.methods import METHODS, Method
+from dpscreen.paper.results import ResultStore
+from dpscreen.paper.runner import run
+from dpscreen.paper.sources import Simulation
+from dpscreen.paper.suites import FIGURE_3, KEPT, synthetic_suite
+
+
+def simulation(name="uncorrelated", *, n_rows=120, n_iter=60, radius=3.0):
+    return Simulation(
+        name=name,
+        correlation=0.0 if name == "uncorrelated" else 0.5,
+        n_rows=n_rows,
+        n_features=10,
+        n_positive=2,
+        n_negative=1,
+        n_iter=n_iter,
+        radius=radius,
+        epsilon=5.0,
+        epsilon_share=0.02,
+        delta_share=0.25,
+    )
+
+
+def methods(*names):
+    return tuple(METHODS[name] for name in names)
+
+
+def experiments():
+    names = synthetic_suite()[0].method_names
+    return (
+        Regression("synthetic", simulation(), methods(*names), KEPT),
+        Regression("synthetic", simulation("correlated"), methods(*names), KEPT, True),
+        Regression("adp", simulation(), methods(*FIGURE_3, "np-fw"), (*KEPT, "wolfe_gap")),
+        Process("theorem2", UniformProcess(8, 40, n_runs=20)),
+    )
+
+
+def dawdle(problem, noise, recorder):
+    """Take long enough to be interrupted; leave a trace of the process that runs it."""
+    Path(os.environ["DAWDLERS"], str(os.getpid())).touch()
+    time.sleep(0.3)
+    return Fitted(noise.uniform(problem.design.n_features))
+
+
+def fail(problem, noise, recorder):
+    raise RuntimeError("the method broke")
+
+
+def vanish(problem, noise, recorder):
+    os._exit(3)
+
+
+def slow_experiments():
+    slow = Method("rnm-screen", "slow", dawdle, "published", random=True)
+    return (Regression("synthetic", simulation(), (slow,)),)
+
+
+def experiments_with(fit):
+    method = Method("rnm-screen", "stand-in", fit, "published", random=True)
+    return (Regression("synthetic", simulation(), (method,)),)
+
+
+def content(rows):
+    """Everything in the rows that must not depend on how they were computed."""
+    return {
+        row.key: (row.seed, _plain(row.metrics), _plain(row.series), row.settings, row.fingerprint)
+        for row in rows
+    }
+
+
+def _plain(values):
+    return {name: np.asarray(value).tobytes() for name, value in values.items()}
+
+
+if __name__ == "__main__":
+    run(["figure1"], store=ResultStore(sys.argv[1]), trials=8, jobs=2,
+        experiments=slow_experiments())  # fmt: skip

@@ -1,0 +1,92 @@
+"""Methods side by side: the same rows for all, and the order that theory expects."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpscreen.planning import power as simulation
+from dpscreen.planning.contest import NOT_PRIVATE, Contest, compete
+from dpscreen.planning.methods import METHODS, FitRequest, estimator
+from dpscreen.planning.power import Setting
+from dpscreen.privacy import Budget
+from dpscreen.solvers.rules import n_steps
+
+SMALL = Setting(n_rows=3000, n_features=15, epsilon=1.0, delta=1e-6, n_effects=3)
+BOUNDS = np.tile((-1.0, 1.0), (15, 1))
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    found = compete(Contest(SMALL, (0.5, 5)), repetitions=4)
+    return {(one.method, one.epsilon): one for one in found}
+
+
+def test_every_method_meets_every_epsilon_and_lasso_none(outcomes):
+    private = {(method, epsilon) for method in METHODS for epsilon in (0.5, 5)}
+    assert set(outcomes) == private | {(NOT_PRIVATE, None)}
+
+
+def test_more_budget_is_better_and_none_is_best(outcomes):
+    best = outcomes[NOT_PRIVATE, None]
+    assert best.r2 > 0.9 * best.best_r2
+    for method in METHODS:
+        small, large = outcomes[method, 0.5], outcomes[method, 5]
+        assert small.r2 < large.r2 < best.best_r2
+    assert outcomes["private-lasso", 0.5].r2 > outcomes["rnm-screen", 0.5].r2
+
+
+def test_the_seed_decides():
+    contest = Contest(SMALL, (1,), methods=("dp-fw",))
+    once, again, other = (compete(contest, repetitions=2, seed=seed) for seed in (1, 1, 2))
+    assert once == again != other
+
+
+def test_thinned_tables_stand_for_large_ones(monkeypatch):
+    """What all rows give, a sixth of them gives too, within the simulation's error."""
+    contest = Contest(replace(SMALL, n_rows=12_000), (0.2,), methods=("dp-fw", NOT_PRIVATE))
+    whole = compete(contest, repetitions=5)
+    for name in ("MOST_CELLS", "MOST_CELLS_CLIPPED"):
+        monkeypatch.setattr(simulation, name, 30_000)
+    assert simulation.Scale.of(contest.setting.regime).thinning == 6
+    for all_rows, thinned in zip(whole, compete(contest, repetitions=5), strict=True):
+        error = (all_rows.r2_se**2 + thinned.r2_se**2) ** 0.5
+        assert abs(all_rows.r2 - thinned.r2) < 4 * error + 0.005
+
+
+def test_progress_is_told():
+    heard = []
+    contest = Contest(SMALL, (1,), methods=(NOT_PRIVATE,))
+    compete(contest, repetitions=3, on_table=lambda done, total: heard.append((done, total)))
+    assert heard == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_an_epsilon_too_small_to_divide_up_is_refused():
+    with pytest.raises(ValueError, match="too small"):
+        Contest(replace(SMALL, delta=1e-300), (1e-300,)).check()
+
+
+# --- methods on offer -----------------------------------------------------------------------------
+
+
+def test_settings_come_from_public_numbers_alone():
+    order = FitRequest(Budget(1, 1e-6), BOUNDS, (100, 300), n_rows=3000, rows_per_unit=2)
+    model = estimator("dp-fw", order)
+    assert (model.radius, model.clip, model.rows_per_unit) == (100, 20, 2)
+    assert model.n_iter == estimator("rnm-screen", order).n_iter == n_steps(order.regime)
+
+
+@pytest.mark.parametrize("method", ["dp-fw", "rnm-screen"])
+def test_what_a_method_lacks_is_refused(method):
+    order = FitRequest(Budget(1, 1e-6), BOUNDS, (0, 1))
+    with pytest.raises(ValueError, match="public number of rows"):
+        estimator(method, order)
+    for wish in ({"inference": "split"}, {"max_features": 3}):
+        with pytest.raises(ValueError, match="belongs to private-lasso"):
+            estimator(method, replace(order, n_rows=100, **wish))
+
+
+def test_parameters_are_checked_before_there_are_rows():
+    order = FitRequest(Budget(1, 1e-6), BOUNDS, (0, 1), rows_per_unit=2, inference="split")
+    with pytest.raises(ValueError, match="rows_per_unit=1"):
+        estimator("private-lasso", order)

@@ -1,0 +1,263 @@
+"""The page of a model, as text: complete, escaped, small, and made of released values alone."""
+
+import copy
+import re
+import stat
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
+
+import dpscreen
+from dpscreen._core.files import write_text
+from dpscreen._core.words import shortened
+from dpscreen.models.page import MOST_BYTES, render_model_page, write_model_page
+from dpscreen.privacy.unit import Unit
+
+VOID = {"meta", "link", "br", "img", "hr", "input", "path", "use"}
+
+
+class Page(HTMLParser):
+    """What a browser would make of the page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags, self.ids, self.text, self.headings = [], [], [], []
+        self.open = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id"]
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id"]
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    @property
+    def words(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+
+@pytest.fixture(scope="module")
+def page(model_page):
+    return Page(model_page.read_text(encoding="utf-8"))
+
+
+def test_every_section_is_there_under_its_heading(page):
+    sections = [attrs for tag, attrs in page.tags if tag == "section"]
+    assert [attrs["id"] for attrs in sections] == list(SECTIONS)
+    assert all(attrs["aria-labelledby"] in page.ids for attrs in sections)
+
+
+def test_headings_are_in_order_and_tags_are_closed(page):
+    assert page.open == []
+    assert page.headings[0] == 1
+    assert page.headings.count(1) == 1
+    assert all(b <= a + 1 for a, b in zip(page.headings, page.headings[1:], strict=False))
+
+
+def test_ids_are_unique_and_links_lead_somewhere(page):
+    assert len(page.ids) == len(set(page.ids))
+    links = [attrs["href"] for tag, attrs in page.tags if tag == "a"]
+    assert links[0] == "#content"
+    assert all(link.startswith("#") and link[1:] in page.ids for link in links)
+
+
+def test_nothing_of_a_name_becomes_markup(page):
+    assert not {"script", "img", "iframe", "b-x"} & {tag for tag, _ in page.tags}
+    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+    assert "<script>alert('x')</script>" in page.words
+    assert "$\\frac{a}{b}$ {{ 7*7 }} & more" in page.words
+    assert "cost <i>of</i> stay" in page.words
+    assert "survey <b>2024</b>" in page.words
+
+
+def test_nothing_is_loaded_from_anywhere(model_page, page):
+    for _, attrs in page.tags:
+        for name in ("src", "href", "xlink:href", "action", "data"):
+            assert attrs.get(name, "#").startswith(("#", "data:,"))
+    text = model_page.read_text(encoding="utf-8")
+    assert not re.search(r"@import|url\((?!#)|https?://", text)
+    policy = [attrs["content"] for tag, attrs in page.tags if "http-equiv" in attrs and tag]
+    assert policy == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
+
+
+def test_charts_have_words_and_tables_have_headings(page):
+    charts = [attrs for _, attrs in page.tags if attrs.get("role") == "img"]
+    assert len(charts) == 3
+    assert all(len(attrs["aria-label"]) > 40 for attrs in charts)
+    assert all(attrs.get("scope") in ("col", "row") for tag, attrs in page.tags if tag == "th")
+    kinds = [tag for tag, _ in page.tags]
+    assert kinds.count("caption") == kinds.count("table") == 4
+
+
+def test_the_numbers_are_those_of_the_model(split_model, page):
+    row = next(one for one in split_model.summary().rows if one.refit is not None)
+    for value in (row.coefficient, row.refit, row.low, row.high, row.effect):
+        assert f"{value:.4g}".replace("-", "−") in page.words
+    assert split_model.inference_.wording in page.words
+    statement = split_model.privacy_
+    for text in (statement.composition, statement.trust_model, statement.timing, statement.noise):
+        assert text in page.words
+    assert all(record.purpose in page.words for record in statement.mechanisms)
+    assert "ε 1.68 at δ 1e-06 (ρ 0.0637966)" in page.words
+
+
+def test_a_seeded_model_is_marked_as_not_private(page):
+    assert "Not private: the noise came from a seed" in page.words
+
+
+def test_a_secure_model_is_not(expected):
+    X, y = table()
+    model = dpscreen.PrivateLasso(
+        epsilon=1, delta=1e-6, feature_bounds=(0, 120), target_bounds=(0, 3000)
+    ).fit(X, y)
+    words = Page(render_model_page(model, expected=expected)).words
+    assert "Not private" not in words
+    assert "can become at most 89.3 % sure" in words
+    assert "Number of rows The number of rows is disclosed: whoever knows all the others" in words
+    assert "not fitted with inference='split'" in words
+    assert "No ledger was used" in words
+
+
+def test_a_published_model_is_marked():
+    X, y = table(300)
+    with pytest.warns(dpscreen.PublishedCalibrationWarning):
+        model = dpscreen.DPFrankWolfe(
+            **{"radius": 50, "n_iter": 20, "epsilon": 1, "delta": 1e-6, "calibration": "published"},
+            **{"feature_bounds": (0, 120), "target_bounds": (0, 3000)},
+        ).fit(X, y)
+    words = Page(render_model_page(model)).words
+    assert "Not private as stated" in words
+    assert "no public number of rows is known" in words
+    assert "DPFrankWolfe has none" in words
+
+
+def test_too_few_rows_are_told_at_the_top():
+    text = render_model_page(fitted(epsilon=0.1), expected=quick(40, epsilon=0.1))
+    assert "Do not rely on this model" in text[: text.index("<nav")]
+
+
+def test_why_there_are_no_intervals_is_told(expected):
+    model = fitted(500, inference="split")
+    assert not model.inference_.available
+    assert model.inference_.wording in Page(render_model_page(model, expected=expected)).words
+
+
+def test_a_model_without_features_has_a_page(expected):
+    model = copy.deepcopy(fitted())
+    model.coef_[:] = 0
+    words = Page(render_model_page(model, expected=expected)).words
+    assert "No feature was selected" in words
+
+
+def test_the_page_needs_no_more_than_the_model_file_holds(
+    split_model, model_page, expected, tmp_path
+):
+    """Whatever is not in the file, which is all that was released, is not on the page."""
+    split_model.save(tmp_path / "model.json", schema=SCHEMA)
+    loaded = dpscreen.load(tmp_path / "model.json")
+    again = render_model_page(loaded, ledger=LEDGER, expected=expected)
+    assert again == model_page.read_text(encoding="utf-8")
+
+
+def test_it_stays_small_with_many_features_and_long_names(tmp_path):
+    names = tuple(f"{'<&>' * 400}{j}" for j in range(600))
+    X, y = table(700, names)
+    with pytest.warns(dpscreen.SeededNoiseWarning):
+        model = dpscreen.DPFrankWolfe(
+            **{"radius": 3000, "n_iter": 1200, "epsilon": 1, "delta": 1e-6, "random_state": 1},
+            **{"feature_bounds": (0, 120), "target_bounds": (0, 90_000)},
+        ).fit(X, y)
+    assert np.count_nonzero(model.coef_) > 300
+    path = write_model_page(model, tmp_path / "report.html")
+    assert path.stat().st_size < MOST_BYTES
+    assert "more, with smaller effects, are in the model file" in path.read_text(encoding="utf-8")
+
+
+def test_rows_of_a_unit_are_told_and_simulated(expected):
+    model = fitted(rows_per_unit=3)
+    several = quick(rows_per_unit=3)
+    assert [row.epsilon for row in several.what_if] == [row.epsilon for row in expected.what_if]
+    assert several.plan.rho == pytest.approx(expected.plan.rho / 9, rel=1e-3)
+    words = Page(render_model_page(model, expected=several)).words
+    assert "Every unit has at most 3 rows: whoever prepared the rows made sure of it" in words
+    assert "left out" not in words
+
+
+@pytest.mark.parametrize(("k", "told"), [(1, "at most 1 row was used"), (3, "at most 3 rows were")])
+def test_rows_are_said_to_be_left_out_where_a_column_told_units_apart(expected, k, told):
+    model = fitted(rows_per_unit=k)
+    model.privacy_ = replace(model.privacy_, unit=str(Unit(k, column="id")))
+    words = Page(render_model_page(model, expected=expected)).words
+    assert told in words
+    assert "surplus rows, and rows without a value, were left out" in words
+    assert "Every person is in at most one row" not in words
+    assert "whether a unit is there, and with how many rows" in words
+
+
+def test_half_of_the_rows_is_simulated_where_half_selects():
+    assert quick(split=True).plan.setting.n_rows == 400
+
+
+# --- files and names ------------------------------------------------------------------------------
+
+
+def test_a_page_that_fails_leaves_what_was_there(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("before")
+    with pytest.raises(AttributeError):
+        write_model_page(object(), path, expected=None)
+    assert path.read_text() == "before"
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_file_is_replaced_whole_with_the_usual_permissions(tmp_path):
+    path, usual = tmp_path / "report.html", tmp_path / "usual"
+    usual.touch()
+    write_text(path, "ä")
+    write_text(path, "ö")
+    assert path.read_text(encoding="utf-8") == "ö"
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path):
+    with pytest.raises(UnicodeEncodeError):
+        write_text(tmp_path / "report.html", "\ud800")
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.text(), st.integers(2, 40))
+def test_a_shortened_name_is_one_line_within_its_width(text, cells):
+    short = shortened(text, cells)
+    assert len(short) <= max(cells, len("(no name)"))
+    assert short.isprintable()
+    assert short.strip()
+
+
+def test_towers_of_accents_are_taken_down_and_usual_ones_kept():
+    assert shortened("Z" + "\u0301" * 400 + "b", 60) == "Z" + "\u0301" * 3 + "b"
+    assert shortened("naïve e\u0301", 60) == "naïve e\u0301"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_that_fits_is_kept(name):
+    if name.isprintable() and len(name) < 40:
+        assert shortened(name, 80) == name

@@ -1,0 +1,184 @@
+"""A real cluster: the same coefficients, also when a worker dies; rows never travel."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpscreen import PrivacyLedger, PrivateLasso, RNMScreen
+from dpscreen.models import peers
+from dpscreen.rows import cluster as cluster_rows
+from dpscreen.rows.cluster import ClusterDesign, ClusterFailed, _kept, _parts, _rows
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning:distributed"),
+]
+
+LASSO = {
+    "feature_bounds": (-8.0, 12.0),
+    "target_bounds": (-30.0, 20.0),
+    "epsilon": 2.0,
+    "delta": 1e-4,
+    "random_state": 5,
+}
+
+
+def some_rows(n_rows=900, d=6):
+    rng = np.random.default_rng(0)
+    X = rng.normal(1.0, 2.0, size=(n_rows, d))
+    return X, X[:, 0] - 2 * X[:, -1] + rng.normal(size=n_rows)
+
+
+def released(model):
+    return np.append(model.coef_, model.intercept_)
+
+
+def test_without_a_cluster_the_error_says_what_to_do():
+    X, y = some_rows(100)
+    with pytest.raises(ValueError, match="Client"):
+        PrivateLasso(**LASSO).fit(da.from_array(X), da.from_array(y))
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as one,
+    ):
+        yield one
+
+
+@pytest.mark.parametrize(
+    "setting", [{}, {"inference": "split"}, {"solver": "noisy-gradient"}], ids=str
+)
+def test_a_cluster_gives_the_same_model_to_the_last_bit(client, setting):
+    X, y = some_rows(2000)
+    model = PrivateLasso(**LASSO, n_iter=7, **setting)
+    expected = released(model.fit(X, y))
+    for chunk in (2000, 611):
+        rows = da.from_array(X, chunks=(chunk, 4)), da.from_array(y, chunks=chunk)
+        np.testing.assert_array_equal(released(model.fit(*rows)), expected)
+    kept = client.run(lambda: len(_parts) + len(_rows))
+    assert set(kept.values()) == {0}
+
+
+def test_a_data_frame_keeps_its_names_and_may_have_an_empty_partition(client):
+    X, y = some_rows()
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame["y"] = y
+    table = dd.from_pandas(frame, npartitions=3)
+    table = dd.concat([table, table[table["a"] > 1e9]])
+    model = RNMScreen(**LASSO, radius=5, n_iter=6)
+    expected = released(model.fit(frame[list("abcdef")], y))
+    model.fit(table[list("abcdef")], table["y"])
+    np.testing.assert_array_equal(released(model), expected)
+    assert model.feature_names_in_.tolist() == list("abcdef")
+
+
+def test_a_worker_lost_in_the_middle_costs_time_only(client, monkeypatch):
+    X, y = some_rows()
+    model = PrivateLasso(**LASSO, n_iter=12)
+    expected = released(model.fit(X, y))
+    asked = 0
+    total = ClusterDesign.total
+
+    def losing(self, question):
+        nonlocal asked
+        asked += 1
+        if asked == 6:
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        return total(self, question)
+
+    monkeypatch.setattr(ClusterDesign, "total", losing)
+    rows = da.from_array(X, chunks=(200, 6)), da.from_array(y, chunks=200)
+    np.testing.assert_array_equal(released(model.fit(*rows)), expected)
+    assert asked > 6
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda X: np.where(np.arange(len(X)) == 7, np.nan, X.T).T, "NaN or infinity"),
+        (lambda X: X[:, :4], "columns of the others"),
+        (lambda X: X[:-1], "different numbers of rows"),
+        (lambda X: np.full(X.shape, "secret-4711"), "failed on a partition"),
+    ],
+)
+def test_a_bad_partition_is_refused_and_not_quoted(client, spoil, words, capfd):
+    X, y = some_rows(400)
+    blocks = [
+        da.from_array(X[:200]),
+        da.from_delayed(__import__("dask").delayed(spoil)(X[200:]), shape=(200, 6), dtype=float),
+    ]
+    with pytest.raises(ValueError, match=words) as caught:
+        PrivateLasso(**LASSO).fit(da.concatenate(blocks), da.from_array(y, chunks=200))
+    time.sleep(0.2)
+    shown = "".join(capfd.readouterr()) + repr(caught.value)
+    assert "4711" not in shown
+    assert f"{X[201, 1]:.6f}"[:6] not in shown
+
+
+def test_a_cluster_without_workers_is_given_up_and_the_booking_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster_rows, "PATIENCE", 1.0)
+    X, y = some_rows(100)
+    path = tmp_path / "budget.db"
+    PrivacyLedger.create(path, dataset="d", epsilon=5, delta=1e-3)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        rows = da.from_array(X), da.from_array(y)
+        total = ClusterDesign.total
+
+        def alone(self, question):
+            if client.scheduler_info(n_workers=-1)["workers"]:
+                cluster.scale(0)
+                client.sync(lambda: cluster)
+                while client.scheduler_info(n_workers=-1)["workers"]:
+                    time.sleep(0.05)
+            return total(self, question)
+
+        monkeypatch.setattr(ClusterDesign, "total", alone)
+        with pytest.raises(ClusterFailed, match=r"no worker|lost the rows"):
+            PrivateLasso(**LASSO).fit(*rows, ledger=path)
+    assert PrivacyLedger(path).spent.rho > 0
+
+
+def test_threads_of_a_worker_share_a_small_cache(monkeypatch):
+    monkeypatch.setattr(cluster_rows, "_KEPT", 3)
+    cache = OrderedDict()
+
+    def ask(k):
+        key = ("run", str(k % 7))
+        return _kept(cache, key, lambda: k % 7) == k % 7
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(ask, range(20_000)))
+    assert len(cache) <= 3
+
+
+def test_a_peer_leaves_nothing_behind(client):
+    X, y = some_rows(300)
+    rows = da.from_array(X, chunks=(100, 6)), da.from_array(y, chunks=100)
+    expected = released(peers.AdaSSP(**LASSO).fit(X, y))
+    np.testing.assert_array_equal(released(peers.AdaSSP(**LASSO).fit(*rows)), expected)
+    kept = client.run(lambda: len(_parts) + len(_rows))
+    assert set(kept.values()) == {0}

@@ -1,0 +1,461 @@
+"""Intervals by a split: every sensitivity, the account of two halves, refusals, and coverage."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpscreen import PrivateLasso
+from dpscreen.privacy import ZCDP, Accountant, Budget, NoisyMax, SecureNoise, SeededNoise
+from dpscreen.privacy.releases import release_sums, triangle_change
+from dpscreen.rows import sums
+from dpscreen.rows.lattice import UNITS
+from dpscreen.rows.source import ArrayRows, PublicUnits
+from dpscreen.rows.sums import LEVELS, exact_gram, short_moments, short_pair, unpacked
+from dpscreen.solvers import inference
+from dpscreen.solvers.base import Spending
+from dpscreen.solvers.rules import Regime
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
+]
+SETTING = {
+    "epsilon": 3.0,
+    "delta": 1e-5,
+    "feature_bounds": (-5, 5),
+    "target_bounds": (-12, 12),
+    "inference": "split",
+}
+
+
+def drawn(rng, n_rows, n_features, kind="plain"):
+    """Return rows whose first four features have effects, unless the kind is null."""
+    X = rng.normal(size=(n_rows, n_features))
+    if kind == "correlated":
+        for j in range(1, n_features):
+            X[:, j] = 0.5 * X[:, j - 1] + math.sqrt(0.75) * X[:, j]
+    effects = np.zeros(n_features)
+    if kind != "null":
+        effects[:4] = 1, -0.7, 0.5, 0.25
+    noise = rng.standard_t(3, size=n_rows) if kind == "heavy" else rng.normal(size=n_rows)
+    if kind == "heteroscedastic":
+        noise *= 0.3 + np.abs(X[:, 0])
+    y = X @ effects + noise
+    if kind == "misspecified":
+        y += 0.5 * (X[:, 0] ** 2 - 1) + 0.5 * np.maximum(X[:, 1], 0)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def table():
+    return drawn(np.random.default_rng(30), 4000, 8)
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return PrivateLasso(**SETTING).fit(*table)
+
+
+# --- Lemma 16: two halves -------------------------------------------------------------------------
+
+
+def test_every_row_is_in_one_half_whatever_its_position():
+    """Coins are fair: a chi-square over 16 patterns of 4 rows; false alarm 1e-6."""
+    regime, limit, noise = Regime(4, 1, 1.0), ZCDP(1), SeededNoise("coins")
+    spending = Spending(Accountant(noise, limit=limit), limit, regime)
+    X, y = np.arange(4.0)[:, None], np.arange(4.0)
+    seen = np.zeros(16)
+    for _ in range(4000):
+        first, second = inference.split(spending, ArrayRows(X, y))
+        assert sorted([*first.rows.y, *second.rows.y]) == [0, 1, 2, 3]
+        np.testing.assert_array_equal(first.rows.X[:, 0], first.rows.y)
+        np.testing.assert_array_equal(second.rows.X[:, 0], second.rows.y)
+        seen[int(sum(2**row for row in first.rows.y))] += 1
+    assert stats.chisquare(seen).pvalue > 1e-6
+    assert {half.spending.regime.n_rows for half in (first, second)} == {2}
+    assert first.spending.limit == second.spending.limit == limit
+    assert first.spending.accountant is not second.spending.accountant
+
+
+def law_of_halves(rows, assignments, scale=1.0):
+    """Release the sign of each half's sum by noisy max, the second looking at the first."""
+    law = np.zeros((2, 2))
+    for coins, weight in assignments:
+        sums = [
+            sum(row for row, coin in zip(rows, coins, strict=True) if coin == k) for k in (0, 1)
+        ]
+        first = np.exp(np.array([sums[0], -sums[0]]) / scale)
+        for a, chance in enumerate(first / first.sum()):
+            second = np.exp(np.array([sums[1], -sums[1]]) * (-1) ** a / scale)
+            law[a] += weight * chance * second / second.sum()
+    return law.ravel()
+
+
+def by_coins(n):
+    return [(coins, 0.5**n) for coins in itertools.product((0, 1), repeat=n)]
+
+
+def by_position(n):
+    return [([k % 2 for k in range(n)], 1.0)]
+
+
+def worst_divergence(assign):
+    worst = 0.0
+    for n in (1, 2, 3, 4, 5):
+        for rows in itertools.product((-1, 1), repeat=n):
+            p, q = law_of_halves(rows, assign(n)), law_of_halves(rows[1:], assign(n - 1))
+            for a, b in ((p, q), (q, p)):
+                for alpha in (1.1, 2, 8, 40):
+                    divergence = np.log(np.sum(a**alpha * b ** (1 - alpha))) / (alpha - 1)
+                    worst = max(worst, divergence / alpha)
+    return worst
+
+
+def test_halves_by_coins_cost_the_larger_and_halves_by_position_do_not():
+    """Exactly, over all data sets of up to 5 rows: ρ of one half is Δ²/(2β²) = 1/2."""
+    assert 0.05 < worst_divergence(by_coins) <= 0.5
+    assert worst_divergence(by_position) > 0.5
+
+
+def test_the_statement_lists_both_halves_and_the_larger_rho(model):
+    limit = float(ZCDP.within(Budget(SETTING["epsilon"], SETTING["delta"])))
+    privacy = model.privacy_
+    assert privacy.holds
+    sums = {"first half": 0.0, "second half": 0.0}
+    for record in privacy.mechanisms:
+        sums[record.purpose.split(":")[0]] += record.rho
+    assert len(sums) == 2
+    assert limit * (1 - 1e-9) <= privacy.rho <= limit
+    for total in sums.values():
+        assert total == pytest.approx(limit, rel=1e-9)
+    text = " ".join(str(privacy).split())
+    assert "secret coin" in text
+    assert "larger of the two sums, not their total" in text
+    assert "the number of rows, 4000," in text
+
+
+def test_a_ledger_is_charged_once(table):
+    booked = []
+
+    class Ledger:
+        def reserve(self, cost, *, purpose):
+            booked.append(cost)
+
+    PrivateLasso(**SETTING).fit(*table, ledger=Ledger())
+    assert booked == [ZCDP.within(Budget(SETTING["epsilon"], SETTING["delta"]))]
+
+
+# --- Lemma 17: sensitivities ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row_norm", [0.3, 1.0, 1.2, math.sqrt(2), math.sqrt(3), 1.9])
+def test_the_change_of_a_triangle_is_attained_and_never_passed(row_norm):
+    worst, grid = 0.0, np.linspace(-1, 1, 21)
+    upper = np.triu_indices(3)
+    rows = np.array(list(itertools.product([*grid, row_norm], repeat=3)))
+    rows = rows[(np.abs(rows).max(axis=1) <= 1) & ((rows**2).sum(axis=1) <= row_norm**2 + 1e-12)]
+    triangles = rows[:, upper[0]] * rows[:, upper[1]]
+    worst = float(np.sqrt((triangles**2).sum(axis=1)).max())
+    assert worst <= triangle_change(row_norm) * (1 + 1e-12)
+    if row_norm <= 1 or abs(row_norm**2 - round(row_norm**2)) < 1e-9:
+        assert worst == pytest.approx(triangle_change(row_norm))
+
+
+def test_short_rows_are_short_and_exact():
+    rng = np.random.default_rng(31)
+    columns = rng.integers(-LEVELS, LEVELS + 1, size=(5, 400)).astype(np.int16)
+    columns[:, :3] = LEVELS, -LEVELS, 0
+    residuals = rng.integers(-LEVELS, LEVELS + 1, size=400).astype(np.int16)
+    residuals[:2] = LEVELS, -LEVELS
+    for norm in (0.1, 1.0, 1.7, math.sqrt(5)):
+        rows, kept = short_pair(columns, residuals, norm)
+        squares = (rows.astype(object) ** 2).sum(axis=0)
+        assert all(square <= (norm * LEVELS) ** 2 for square in squares)
+        assert (np.abs(kept.astype(int)) <= np.abs(residuals.astype(int))).all()
+        x, psi = rows.astype(object), kept.astype(object)
+        sums = short_moments(columns, residuals, norm)
+        gram, moment, middle = unpacked(sums, len(columns))
+        assert (gram == x @ x.T).all()
+        assert (moment == x @ psi).all()
+        z = np.vectorize(lambda v: int(math.copysign(abs(v) // LEVELS, v)), otypes=[object])(
+            x * psi
+        )
+        assert (middle == z @ z.T).all()
+
+
+def test_blocks_are_added_up(monkeypatch):
+    columns = np.random.default_rng(32).integers(-LEVELS, LEVELS, size=(3, 50)).astype(np.int16)
+    whole = exact_gram(columns)
+    monkeypatch.setattr(sums, "_BLOCK", 7)
+    np.testing.assert_array_equal(exact_gram(columns), whole)
+
+
+class Scripted(Accountant):
+    """Books nothing, releases what a script says, and keeps what each mechanism was given."""
+
+    def __init__(self, cell):
+        super().__init__(SeededNoise(0), limit=None)
+        self.cell, self.given = cell, []
+
+    def release(self, mechanism, values, *, purpose):
+        self.given.append((mechanism, values.copy(), purpose))
+        return self.cell if isinstance(mechanism, NoisyMax) else np.ones(values.size)
+
+
+def given_to_mechanisms(X, y, cell, *, constant=True):
+    units = PublicUnits(np.array([[-1.0, 1.0]] * 3), np.array([-2.0, 2.0]), constant=constant)
+    weights = np.array([0.5, -0.25, 0.125, 0.3][: 3 + constant])
+    selected = inference.Selected(weights, units, deviation=0.7, spread=0.4)
+    limit = ZCDP(1)
+    spending = Spending(Scripted(cell), limit, Regime(500, 3, 1.0))
+    inference.infer(inference.SplitHalf(spending, ArrayRows(X, y)), selected, list("abc"))
+    return spending.accountant.given
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_no_release_moves_further_than_is_booked(constant):
+    """Neighbouring second halves under one transcript; extreme rows come close to the bounds."""
+    rng = np.random.default_rng(33)
+    corners = list(itertools.product((-1.0, 0.0, 1.0), repeat=3))
+    closest: dict[str, float] = {}
+    for trial, corner in enumerate(itertools.chain(corners, corners, corners)):
+        n = trial % 5
+        X, y = rng.uniform(-1, 1, size=(n, 3)), rng.uniform(-2, 2, size=n)
+        cell = int(rng.integers(49))
+        place = int(rng.integers(n + 1))
+        more = np.insert(X, place, corner, axis=0), np.insert(y, place, (-2.0, 2.0)[trial % 2])
+        pairs = zip(
+            given_to_mechanisms(X, y, cell, constant=constant),
+            given_to_mechanisms(*more, cell, constant=constant),
+            strict=True,
+        )
+        for (mechanism, before, purpose), (same, after, _) in pairs:
+            assert mechanism == same
+            assert before.dtype == np.int64
+            move = after - before
+            size = (
+                np.abs(move).max()
+                if isinstance(mechanism, NoisyMax)
+                else np.linalg.norm(move.astype(float))
+            )
+            share = size * getattr(mechanism, "unit", 1.0) / mechanism.sensitivity
+            closest[purpose] = max(closest.get(purpose, 0.0), share)
+    assert len(closest) == 4
+    assert max(closest.values()) <= 1
+    assert min(closest.values()) > 0.6
+
+
+def test_a_release_adds_the_noise_that_it_says():
+    """Chi-square of the noise; false alarm 2e-6; a deviation off by 15 % is rejected."""
+    accountant = Accountant(SeededNoise("moments"), limit=ZCDP(1))
+    sums = np.arange(4000, dtype=np.int64) * UNITS
+    found, noise = release_sums(
+        accountant, sums, units_per_one=UNITS, change=1.5, cost=ZCDP(1), purpose="test"
+    )
+    assert accountant.spent.rho == pytest.approx(1)
+    statistic = float((((found - np.arange(4000)) / noise) ** 2).sum())
+    low, high = stats.chi2.ppf([1e-6, 1 - 1e-6], 4000)
+    assert low < statistic < high
+    assert not low < statistic * 1.15**2 < high
+
+
+# --- the result -----------------------------------------------------------------------------------
+
+
+def test_intervals_are_in_the_users_units_and_hold_released_values_only(table, model):
+    X, y = table
+    found = model.inference_
+    assert found.available
+    assert "not simultaneous" in found.wording
+    by_feature = {row.feature: row for row in found.intervals}
+    for feature, effect in enumerate((1, -0.7, 0.5)):
+        row = by_feature[feature]
+        assert row.name == f"x{feature}"
+        assert row.low < row.coefficient < row.high
+        assert row.high - row.low == pytest.approx(2 * 1.96 * row.standard_error, rel=1e-3)
+        assert row.coefficient == pytest.approx(effect, abs=5.5 * row.standard_error + 0.02)
+        assert row.standard_error < 0.15
+    assert "x0: " in str(found)
+    without = PrivateLasso(**SETTING | {"inference": None}).fit(X, y)
+    assert set(vars(model)) - set(vars(without)) == {"inference_"}
+    assert y[:3].tobytes() not in pickle.dumps(model)
+    assert X[:3, 0].tobytes() not in pickle.dumps(model)
+
+
+def test_units_and_names_are_the_users(table):
+    X, y = table
+    names = [f"column {j}" for j in range(8)]
+    plain = PrivateLasso(**SETTING, random_state=1).fit(X, y)
+    setting = SETTING | {"feature_bounds": (-50, 50), "target_bounds": (-24, 24)}
+    scaled = PrivateLasso(**setting, random_state=1).fit(pd.DataFrame(10 * X, columns=names), 2 * y)
+    pairs = zip(plain.inference_.intervals, scaled.inference_.intervals, strict=True)
+    for before, after in pairs:
+        assert after.name == names[before.feature]
+        assert after.coefficient == pytest.approx(before.coefficient / 5, rel=1e-6)
+        assert after.standard_error == pytest.approx(before.standard_error / 5, rel=1e-6)
+
+
+def test_noise_covariance_is_that_of_the_noise():
+    """The covariance of b + Gθ under noise, by simulation; 5 % off would be seen."""
+    rng = np.random.default_rng(34)
+    theta = np.array([1.0, -2.0, 0.5])
+    gram = 1000 * np.eye(3)
+    moments = inference.Moments(gram, -gram @ theta, np.zeros((3, 3)), 2.0, 3.0, 1.0)
+    np.testing.assert_allclose(moments.correction, theta)
+    upper, runs = np.triu_indices(3), 200_000
+    errors = np.zeros((runs, 3, 3))
+    errors[:, upper[0], upper[1]] = rng.normal(0, 2.0, size=(runs, 6))
+    errors = errors + np.triu(errors, 1).transpose(0, 2, 1)
+    noise = rng.normal(0, 3.0, size=(runs, 3)) + errors @ theta
+    expected = np.cov(noise.T) / 1000**2
+    np.testing.assert_allclose(moments.covariance, expected, atol=0.03 * expected.max())
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+def test_too_few_rows_are_refused_and_not_split(rows):
+    setting = SETTING | {"epsilon": 1.0, "feature_bounds": (-1, 1)}
+    model = PrivateLasso(**setting, random_state=2).fit(*rows)
+    assert not model.inference_.available
+    assert "has to be at least 80" in model.inference_.wording
+    assert model.inference_.intervals == ()
+    without = PrivateLasso(**setting | {"inference": None}, random_state=2).fit(*rows)
+    np.testing.assert_array_equal(model.coef_, without.coef_)
+    assert "first half" not in str(model.privacy_)
+    assert not hasattr(without, "inference_")
+
+
+def test_collinear_features_are_refused():
+    rng = np.random.default_rng(35)
+    x = rng.normal(size=(3000, 1))
+    X = np.repeat(x, 6, axis=1)
+    model = PrivateLasso(**SETTING, random_state=0).fit(X, x[:, 0] + rng.normal(size=3000))
+    assert len(set(model.path_.features)) > 1
+    assert not model.inference_.available
+    assert "collinear" in model.inference_.wording
+    assert model.privacy_.rho <= float(ZCDP.within(Budget(3.0, 1e-5)))
+
+
+def test_nothing_selected_is_said():
+    units = PublicUnits(np.array([[-1.0, 1.0]] * 2), np.array([-2.0, 2.0]), constant=True)
+    selected = inference.Selected(np.array([0.0, 0.0, 1.0]), units, deviation=1.0, spread=0.4)
+    spending = Spending(Accountant(SecureNoise(), limit=ZCDP(1)), ZCDP(1), Regime(500, 2, 1.0))
+    found = inference.infer(
+        inference.SplitHalf(spending, ArrayRows(np.zeros((3, 2)), np.zeros(3))), selected, "ab"
+    )
+    assert "selected no feature" in found.wording
+    assert spending.accountant.spent == ZCDP.free()
+
+
+@pytest.mark.parametrize("solver", ["stagewise", "frank-wolfe", "noisy-gradient"])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (3, 40), (200, 2)])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_odd_data_and_empty_halves_do_not_stop_a_fit(solver, shape, intercept):
+    rng = np.random.default_rng(36)
+    heavy = rng.standard_cauchy(shape) * 1e3
+    for X, y in ((np.full(shape, 3.0), np.zeros(shape[0])), (heavy * 1e150, heavy[:, 0] * 1e150)):
+        for epsilon, bound, radius in ((3.0, 1e50, None), (1.0, 2.0, 1e-30), (50.0, 1e-9, 1e9)):
+            model = PrivateLasso(
+                epsilon=epsilon,
+                delta=1e-6,
+                feature_bounds=(-bound, bound),
+                target_bounds=(0, bound),
+                solver=solver,
+                radius=radius,
+                n_rows=20_000,
+                inference="split",
+                fit_intercept=intercept,
+            ).fit(X, y)
+            assert np.isfinite(model.coef_).all()
+            for row in model.inference_.intervals:
+                assert np.isfinite([row.low, row.high]).all()
+            assert model.privacy_.rho <= float(ZCDP.within(Budget(epsilon, 1e-6)))
+
+
+@parametrize_with_checks([PrivateLasso(**SETTING, n_rows=100_000)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_check_of_a_split(estimator, check):
+    check(estimator)
+
+
+# --- coverage -------------------------------------------------------------------------------------
+
+
+class Population:
+    """Best linear predictors on clipped features, from 50 times as many rows as a fit has."""
+
+    def __init__(self, kind, n_rows, n_features):
+        few = n_features if kind == "correlated" else 4
+        self.X, self.y = drawn(np.random.default_rng(99), 50 * n_rows, few, kind)
+
+    def coefficients(self, model):
+        """Return the truth for every interval: zero for features that are independent of all."""
+        features = np.array([row.feature for row in model.inference_.intervals])
+        known = features[features < self.X.shape[1]]
+        low, high = model.feature_bounds_[known].T
+        rows = np.column_stack((np.clip(self.X[:, known], low, high), np.ones(len(self.y))))
+        target = np.clip(self.y, *model.target_bounds_)
+        solved = np.linalg.solve(rows.T @ rows, rows.T @ target)[:-1]
+        truth = np.zeros(len(features))
+        truth[features < self.X.shape[1]] = solved
+        return truth
+
+
+def coverage(kind, n_rows, n_features, epsilon, *, repetitions):
+    """Return the share of intervals that cover, and how many fits gave any."""
+    population, covered, given = Population(kind, n_rows, n_features), [], 0
+    for seed in range(repetitions):
+        rng = np.random.default_rng([seed, n_rows, n_features])
+        X, y = drawn(rng, n_rows, n_features, kind)
+        setting = SETTING | {"epsilon": epsilon, "delta": 1 / n_rows}
+        model = PrivateLasso(**setting, random_state=seed).fit(X, y)
+        if model.inference_.available:
+            given += 1
+            truth = population.coefficients(model)
+            rows = zip(model.inference_.intervals, truth, strict=True)
+            covered += [row.low <= value <= row.high for row, value in rows]
+    return float(np.mean(covered)), given
+
+
+def test_coverage_in_a_small_setting():
+    """30 fits, about 150 intervals: .86 is below .95 by five deviations of a mean of those."""
+    found, given = coverage("heteroscedastic", 2000, 10, 3.0, repetitions=30)
+    assert given > 20
+    assert found > 0.86
+
+
+GRID = [
+    ("plain", 500, 10, 5.0),
+    ("plain", 1500, 10, 1.0),
+    ("plain", 3000, 60, 1.0),
+    ("heteroscedastic", 1000, 10, 2.0),
+    ("heteroscedastic", 3000, 20, 2.0),
+    ("heteroscedastic", 20_000, 40, 5.0),
+    ("misspecified", 3000, 20, 2.0),
+    ("misspecified", 20_000, 40, 1.0),
+    ("misspecified", 20_000, 40, 5.0),
+    ("heavy", 3000, 20, 2.0),
+    ("heavy", 20_000, 40, 5.0),
+    ("null", 3000, 20, 2.0),
+    ("null", 20_000, 40, 5.0),
+    ("correlated", 3000, 20, 2.0),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "n_rows", "n_features", "epsilon"), GRID)
+def test_coverage_over_the_grid(kind, n_rows, n_features, epsilon):
+    """Between .93 and .995 in every setting, over 200 fits each."""
+    found, given = coverage(kind, n_rows, n_features, epsilon, repetitions=200)
+    print(f"{kind}, {n_rows} x {n_features}, epsilon {epsilon}: {found:.3f} in {given} fits")
+    assert given > 100
+    assert 0.93 <= found <= 0.995

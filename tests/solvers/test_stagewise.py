@@ -1,0 +1,97 @@
+"""The stagewise loop and thresholded gradient steps, against plain arithmetic on the same rows."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dpscreen.rows.lattice import LatticeDesign, LatticePoint
+from dpscreen.rows.sums import LEVELS, squared_lengths
+from dpscreen.solvers.base import Path
+from dpscreen.solvers.frank_wolfe import Vertex
+from dpscreen.solvers.noisy_gradient import capped_loss, hard_threshold, thresholded_steps
+from dpscreen.solvers.stagewise import GRAINS, decaying_grains, grain_size, stagewise
+
+
+@pytest.fixture
+def design():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(200, 5))
+    return LatticeDesign.from_rows(X, X @ np.array([1.0, 0, -2.0, 0, 0.5]))
+
+
+def steepest(clip):
+    def choose(_t, point):
+        sums = point.clipped_sums(clip)
+        feature = int(np.argmax(np.abs(sums)))
+        return Vertex(feature, -1 if sums[feature] > 0 else 1)
+
+    return choose
+
+
+def test_steps_decay_and_add_up():
+    grains = decaying_grains(8)
+    grain = grain_size(first_step=0.4, n_iter=8)
+    assert (grain * grains).tolist() == pytest.approx([0.4 * (1 - t / 8) for t in range(8)])
+    assert grain * grains.sum() == pytest.approx(0.4 * (8 + 1) / 2)
+    assert grains[-1] == GRAINS
+
+
+def test_the_loop_walks_to_the_truth(design):
+    point = LatticePoint(design, grain_size(first_step=0.3, n_iter=60))
+    path = stagewise(point, decaying_grains(60), choose=steepest(10.0))
+    np.testing.assert_allclose(point.weights, [1, 0, -2, 0, 0.5], atol=0.05)
+    np.testing.assert_allclose(path.weights(5), point.weights, atol=1e-12)
+    assert len(path) == 60
+
+
+def test_a_trace_is_the_running_sum():
+    path = Path(np.array([2, 0, 2]), np.array([1, -1, -1]), np.array([1.0, 0.5, 0.25]))
+    trace = path.trace(3)
+    np.testing.assert_array_equal(trace[0], 0)
+    np.testing.assert_array_equal(trace[2], [-0.5, 0, 1])
+    np.testing.assert_array_equal(trace[-1], path.weights(3))
+
+
+def test_rows_are_never_longer_than_declared(design):
+    for norm in (0.3, 1.0, 1.7, 5.0):
+        short = design.shortened(4, norm)
+        lengths = squared_lengths(short.columns)
+        assert short.n_features == 4
+        assert all(int(length) <= (norm * LEVELS) ** 2 for length in lengths)
+        long = squared_lengths(design.columns[:4]) > (norm * LEVELS) ** 2
+        np.testing.assert_array_equal(short.columns[:, ~long], design.columns[:4, ~long])
+        assert np.sqrt(lengths[long] / LEVELS**2).min(initial=norm) >= norm * (1 - 1e-3)
+
+
+def test_thresholding_keeps_what_stands_out():
+    weights, direction = np.array([1.0, 0.0, 0.2]), np.array([0.0, 1.0, 0.1])
+    assert hard_threshold(weights, 0.2).tolist() == [1, 0, 0]
+    stay, full, half = thresholded_steps(weights, direction, (1.0, 0.5), level=0.4)
+    assert stay is weights
+    assert full.tolist() == [1, 1, 0]
+    assert half.tolist() == [1, 0.5, 0.25]
+
+
+def test_lemma_14_a_row_adds_to_every_loss_and_never_more_than_one():
+    """Brute force: the losses of any two candidates move apart by at most one row's worth."""
+    values = (-1.0, 0.0, 0.5, 1.0)
+    candidates = [np.array(w) for w in itertools.product((-1.0, 0.0, 2.0), repeat=2)]
+    widest = 0
+    for x, z, y in itertools.product(values, repeat=3):
+        rows = np.array([[0.3, -0.4], [x, z]])
+        target = np.array([0.1, y])
+        losses = [
+            [
+                capped_loss(LatticeDesign.from_rows(rows[:n], target[:n]).at(w), 0.7)
+                for w in candidates
+            ]
+            for n in (1, 2)
+        ]
+        change = np.subtract(losses[1], losses[0])
+        assert change.min() >= 0
+        assert change.max() <= LEVELS
+        widest = max(widest, int(np.ptp(change)))
+    assert widest == LEVELS

@@ -1,0 +1,157 @@
+"""At most k rows of a unit, by their order alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from table_oracle import described
+
+from dpscreen.tables.capping import UnitCounter
+from dpscreen.tables.reading import read_rows, stream_rows
+from dpscreen.tables.schema import TableSchema
+
+
+def kept(ids, most, cut=None):
+    counter = UnitCounter(most)
+    parts = [ids] if cut is None else [ids[:cut], ids[cut:]]
+    return np.concatenate([counter.keep(np.array(part, dtype=object)) for part in parts]).tolist()
+
+
+def first_of_each(ids, most):
+    seen = Counter()
+    for one in ids:
+        seen[one] += 1
+        yield one != "" and seen[one] <= most
+
+
+IDS = st.lists(st.sampled_from(["a", "b", "c", "", "aa", "ä"]) | st.text(max_size=3), max_size=60)
+
+
+@given(IDS, st.integers(1, 4), st.integers(0, 60))
+@settings(max_examples=60)
+def test_the_first_rows_of_each_unit_are_kept(ids, most, cut):
+    want = list(first_of_each(ids, most))
+    assert kept(ids, most) == want
+    assert kept(ids, most, cut) == want
+
+
+def test_the_table_of_units_grows():
+    ids = [str(number % 50_000) for number in range(120_000)]
+    counter = UnitCounter(2)
+    found = [
+        counter.keep(np.array(ids[k : k + 999], dtype=object)) for k in range(0, len(ids), 999)
+    ]
+    assert np.concatenate(found).tolist() == [number < 100_000 for number in range(len(ids))]
+
+
+@given(IDS, st.integers(1, 3), st.data())
+@settings(max_examples=60)
+def test_one_unit_moves_no_other_units_rows(ids, most, data):
+    one = data.draw(st.sampled_from(ids or [""]))
+    keep = kept(ids, most)
+    others = [place for place, name in enumerate(ids) if name != one]
+    alone = kept([ids[place] for place in others], most)
+    assert [keep[place] for place in others] == alone
+    assert sum(keep) - sum(alone) <= most
+
+
+SPELLINGS = ["7", " 7", "07", "+7", "7.0", "7.", "-7", "x7", "", "NA", "70", "7e0"]
+
+
+@pytest.mark.parametrize(("kind", "units"), [("integer", 3), ("string", 9), ("any", 9)])
+def test_which_spellings_are_one_unit(tmp_path, kind, units):
+    given_ = described(rows_per_unit=1, missing_target="fill")
+    given_["fields"][6]["type"] = kind
+    frame = pd.DataFrame({"age": 1, "smoker": "no", "income": 2, "grade": 1, "member": "1"}, [0])
+    frame = pd.concat([frame] * len(SPELLINGS)).assign(cost=3, who=SPELLINGS)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    schema = TableSchema.from_dict(given_)
+    # As integers: 7 in all its spellings, -7, 70; what is none is nobody's, like the missing.
+    assert len(read_rows(tmp_path / "data.csv", schema)) == units
+    assert sum(map(len, stream_rows(tmp_path / "data.csv", schema))) == units
+    assert len(schema.encode(frame)) == units
+
+
+# --- rows without an id ---------------------------------------------------------------------------
+
+
+def schema_of_ids(kind, missing=("", "NA")):
+    return TableSchema.from_dict(
+        {
+            "fields": [
+                {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 100}},
+                {"name": "y", "type": "number", "constraints": {"minimum": 0, "maximum": 100}},
+                {"name": "who", "type": kind},
+            ],
+            "missingValues": list(missing),
+            "dpscreen": {"target": "y", "unit": "who", "rows_per_unit": 2},
+        }
+    )
+
+
+def read_every_way(ids, schema, folder):
+    """Return which rows count, by their places, the same in each way of reading."""
+    frame = pd.DataFrame({"x": np.arange(len(ids), dtype=float), "y": 1.0, "who": ids})
+    frame.to_parquet(folder / "data.parquet")
+    frame.to_csv(folder / "data.csv", index=False)
+    found = [schema.encode(frame).X[:, 0].tolist()]
+    for form in ("csv", "parquet"):
+        found.append(read_rows(folder / f"data.{form}", schema).X[:, 0].tolist())
+        chunks = stream_rows(folder / f"data.{form}", schema, rows_per_chunk=2)
+        found.append([place for chunk in chunks for place in chunk.X[:, 0].tolist()])
+    assert all(one == found[0] for one in found)
+    return found[0]
+
+
+ANONYMOUS = ["a", None, "", " ", "NA", " NA ", "b", None, "a", None]
+
+
+def test_rows_without_an_id_are_left_out(tmp_path):
+    assert read_every_way(ANONYMOUS, schema_of_ids("string"), tmp_path) == [0, 6, 8]
+    numbers = ["1", None, "x", "1.5", "+-1", "1e3", "2", "--1", "01", "NA"]
+    assert read_every_way(numbers, schema_of_ids("integer"), tmp_path) == [0, 6, 8]
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "", "NA", "7", "x"]), min_size=1, max_size=20),
+    st.sampled_from(["integer", "string"]),
+    st.data(),
+)
+@settings(max_examples=60)
+def test_a_row_without_an_id_moves_no_other(ids, kind, data):
+    schema = schema_of_ids(kind)
+    frame = pd.DataFrame({"x": np.arange(len(ids), dtype=float), "y": 1.0, "who": ids})
+    gone = data.draw(st.integers(0, len(ids) - 1))
+    whole = set(schema.encode(frame).X[:, 0])
+    without = set(schema.encode(frame.drop(index=gone)).X[:, 0])
+    if ids[gone] in ("", "NA") or (kind == "integer" and ids[gone] != "7"):
+        assert whole == without
+    assert len(whole ^ without) <= 2  # at most its own row and one of the same unit's
+
+
+# --- ids stored as floats -------------------------------------------------------------------------
+
+
+def test_whole_numbers_stored_as_floats_are_ids(tmp_path):
+    ids = [1e10, np.nan, 123456789012345.0, 1e10, 0.0, -0.0, 0.0, 2.0**53 - 1, -7.0, 1e10]
+    assert read_every_way(ids, schema_of_ids("integer"), tmp_path) == [0, 2, 3, 4, 5, 7, 8]
+    stored = read_rows(tmp_path / "data.parquet", schema_of_ids("any"))
+    assert stored.X[:, 0].tolist() == [0, 2, 3, 4, 5, 7, 8]
+
+
+def test_floats_that_may_be_several_ids_are_none():
+    ids = np.array([2**53 - 1, 2**53, -(2**53), 1 - 2**53, np.inf, -np.inf, np.nan])
+    table = pa.table({"x": np.arange(7.0), "y": np.ones(7), "who": ids})
+    assert schema_of_ids("integer").encode(table).X[:, 0].tolist() == [0, 3]
+
+
+def test_an_id_declared_as_missing_is_missing_in_any_spelling(tmp_path):
+    schema = schema_of_ids("integer", ["", "-99", "00"])
+    ids = [-99.0, 5.0, np.nan, 0.0, -0.0, 99.0]
+    assert read_every_way(ids, schema, tmp_path) == [1, 5]

@@ -1,0 +1,533 @@
+"""Tables in, numbers out: the fast reader against a plain one, on files of every sort."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import gzip
+import math
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from table_oracle import NAMES, SCHEMA, as_csv, described, expected, make_schema
+
+from dpscreen.tables import csv as csv_files
+from dpscreen.tables.problem import TableProblem
+from dpscreen.tables.reading import GrowingArray, read_features, read_rows, stream_rows
+from dpscreen.tables.schema import SchemaProblem, TableSchema
+from dpscreen.tables.schema.fields import TRANSFORMS
+
+ROWS = [
+    ("34", "yes", "1200.5", "1", "true", "10", "a"),
+    ("NA", "no", "", "2", "FALSE", "20.25", "b"),
+    ("250", "never", "0.01", "3", "0", "-5", "a"),
+    ("thirty", " once ", "1e400", "2.0", "maybe", "nan", "a"),
+    ("-99", "", "inf", "x", "", "1e3", ""),
+    (" 7 ", "NA", "+5", "", "1", "Infinity", "NA"),
+    ("1_0", "YES", "0x1", "1e0", "True", "12,5", " b "),
+    ("5", "yes", "3\n4", "1", "1", "7", "c,d"),
+]
+ROW_IS_UNIT = {"unit": None, "rows_per_unit": None, "features": list(NAMES[:5])}
+
+
+def same(rows, want):
+    assert rows.X.shape == want[0].shape
+    np.testing.assert_allclose(rows.X, want[0], rtol=1e-14)
+    np.testing.assert_allclose(rows.y, want[1], rtol=1e-14)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes bytes into a new file."""
+
+    def make(data: bytes, name: str = "data.csv"):
+        path = tmp_path / name
+        path.write_bytes(data)
+        return path
+
+    return make
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def test_every_cell_becomes_what_the_schema_says(write):
+    rows = read_rows(write(as_csv(ROWS)), SCHEMA)
+    same(rows, expected(ROWS))
+    low, high = SCHEMA.feature_bounds.T
+    assert ((low <= rows.X) & (high >= rows.X)).all()
+    assert rows.X.dtype == rows.y.dtype == np.float64
+    assert "34" not in repr(rows)
+
+
+NUMBERS = (
+    "1",
+    "0",
+    "-3.5",
+    "1e5",
+    "1e999",
+    "nan",
+    "inf",
+    "2",
+    "2.0",
+    "+7",
+    ".5",
+    "5.",
+    "1,5",
+    "-0",
+)
+ODD = (
+    "NA",
+    "yes",
+    "no",
+    "once",
+    "true",
+    "False",
+    "٣",
+    "1_0",
+    "x",
+    "-99",
+    "-99.0",
+    "0x1A",
+    "a",
+    "b",
+)
+WORDS = st.sampled_from(NUMBERS + ODD)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
+CELLS = WORDS | st.just("") | TEXTS | WORDS.map(" {} ".format) | st.floats(-2, 600).map(repr)
+
+
+@given(st.lists(st.tuples(*[CELLS] * 7), max_size=30), st.sampled_from([",", ";", "\t", "|"]))
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_is_read_as_the_plain_reader_reads_it(write, rows, delimiter):
+    path = write(as_csv(rows, delimiter=delimiter, quoting=csv.QUOTE_ALL))
+    want = expected(rows)
+    same(read_rows(path, SCHEMA), want)
+    same(SCHEMA.encode(pd.DataFrame(rows, columns=list(NAMES), dtype=object)), want)
+
+
+@given(st.integers(0, 30), st.integers(1, 12))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_chunks_are_equally_long_and_hold_the_same(write, n_rows, size):
+    path = write(as_csv((ROWS * 4)[:n_rows]))
+    whole = read_rows(path, SCHEMA)
+    chunks = list(stream_rows(path, SCHEMA, rows_per_chunk=size))
+    assert [len(chunk) for chunk in chunks[:-1]] == [size] * (len(chunks) - 1)
+    assert all(0 < len(chunk) <= size for chunk in chunks)
+    assert np.array_equal(np.vstack([np.empty((0, 8)), *(chunk.X for chunk in chunks)]), whole.X)
+    assert np.array_equal(np.concatenate([[], *(chunk.y for chunk in chunks)]), whole.y)
+    with pytest.raises(ValueError, match="rows_per_chunk"):
+        stream_rows(path, SCHEMA, rows_per_chunk=0)
+
+
+def test_small_blocks_give_the_same(write, monkeypatch):
+    rows = ROWS * 200
+    path = write(as_csv(rows))
+    whole = read_rows(path, SCHEMA)
+    monkeypatch.setattr(csv_files, "BYTES_PER_BLOCK", 200)
+    monkeypatch.setattr(csv_files, "BYTES_PER_CELL", 1)
+    cut = read_rows(path, SCHEMA)
+    assert np.array_equal(whole.X, cut.X)
+    assert np.array_equal(whole.y, cut.y)
+    same(cut, expected(rows))
+
+
+def test_rows_of_a_missing_target_can_be_left_out(write):
+    schema = make_schema(missing_target="leave out", **ROW_IS_UNIT)
+    rows = read_rows(write(as_csv(ROWS)), schema)
+    assert len(rows) == 5
+    whole = read_rows(write(as_csv(ROWS)), make_schema(**ROW_IS_UNIT))
+    assert np.array_equal(rows.X, whole.X[[0, 1, 2, 4, 7]])
+
+
+def test_decimal_commas_are_declared(write):
+    given_ = described(**ROW_IS_UNIT)
+    given_["fields"][2]["decimalChar"] = ","
+    schema = TableSchema.from_dict(given_)
+    rows = [
+        (*row[:2], income, *row[3:])
+        for row, income in zip(ROWS, ("12,5", "1.234", "1.234,5", "7"), strict=False)
+    ]
+    place = schema.feature_names.index("income")
+    found = np.exp(read_rows(write(as_csv(rows, delimiter=";")), schema).X[:, place])
+    np.testing.assert_allclose(found, [12.5, 1000, 1000, 7])
+
+
+COMMAS = (
+    ("12,5", 12.5),
+    ("9,99", None),
+    (" 9,99 ", None),
+    ("9,990", None),
+    ("9.99", None),
+    ("8,5", 8.5),
+    ("10", 10),
+    ("-99", None),
+    ("x", None),
+)
+
+
+@pytest.mark.parametrize("n_last", range(1, len(COMMAS) + 1))  # other cells decide how to parse
+def test_missing_values_are_compared_as_declared(write, n_last):
+    given_ = described(**ROW_IS_UNIT, transform={})
+    given_["fields"][2]["decimalChar"] = ","
+    given_["missingValues"] = ["", "9,99", "1_0", "8.5", "-99", "\u0667"]
+    schema = TableSchema.from_dict(given_)
+    place = schema.feature_names.index("income")
+    rows = [(*ROWS[0][:2], text, *ROWS[0][3:]) for text, _ in COMMAS[:n_last]]
+    want = [schema.fill_of("income") if value is None else value for _, value in COMMAS[:n_last]]
+    assert read_rows(write(as_csv(rows, delimiter=";")), schema).X[:, place].tolist() == want
+
+
+def test_stored_numbers_are_compared_as_declared():
+    given_ = described(**ROW_IS_UNIT, transform={})
+    given_["fields"][2]["decimalChar"] = ","
+    given_["missingValues"] = ["9,99", "8.5", "1_0", "\u0667"]
+    schema = TableSchema.from_dict(given_)
+    place = schema.feature_names.index("income")
+    frame = pd.DataFrame([ROWS[0]] * 5, columns=list(NAMES)).assign(income=[9.99, 8.5, 10, 7, 2])
+    middle = schema.fill_of("income")
+    for income in (frame.income, frame.income.astype(object)):
+        found = schema.encode(frame.assign(income=income)).X[:, place]
+        assert found.tolist() == [middle, 8.5, 10, 7, 2]
+
+
+@pytest.mark.parametrize(
+    ("word", "scalar"), [("log", math.log), ("log1p", math.log1p), ("sqrt", math.sqrt)]
+)
+def test_a_transform_looks_at_one_cell_alone_to_the_last_bit(word, scalar):
+    apply = TRANSFORMS[word].apply
+    rng = np.random.default_rng(5)
+    values = np.concatenate([rng.uniform(1e-3, 3, 3000), np.exp(rng.uniform(-700, 700, 3000))])
+    want = np.array([scalar(value) for value in values])
+    assert [apply(values[i : i + 1])[0] for i in range(0, 6000, 40)] == want[::40].tolist()
+    for start in range(9):
+        for stride in (1, 2, 3, -1):
+            assert np.array_equal(apply(values[start::stride]), want[start::stride])
+            assert np.array_equal(apply(values[start:77][::stride]), want[start:77][::stride])
+    assert np.isnan(apply(np.array([np.nan, 1.0]))[0])
+
+
+@given(st.lists(st.tuples(*[CELLS] * 7), min_size=1, max_size=12), st.data())
+@settings(max_examples=60)
+def test_a_row_does_not_depend_on_the_others_to_the_last_bit(rows, data):
+    schema = make_schema(**ROW_IS_UNIT)
+    place = data.draw(st.integers(0, len(rows) - 1))
+    frame = pd.DataFrame(rows, columns=list(NAMES), dtype=object)
+    whole, alone = schema.encode(frame), schema.encode(frame.iloc[[place]])
+    assert whole.X[place].tobytes() == alone.X[0].tobytes()
+    assert whole.y[place] == alone.y[0]
+
+
+def test_a_choice_of_columns(write):
+    path = write(as_csv(ROWS))
+    whole = read_rows(path, SCHEMA)
+    (chunk,) = stream_rows(path, SCHEMA, columns=["smoker=no", "age", "grade"])
+    places = [SCHEMA.feature_names.index(n) for n in ("smoker=no", "age", "grade=1", "grade=2")]
+    assert np.array_equal(chunk.X, whole.X[:, places])
+    with pytest.raises(TableProblem, match="no feature 'smoker=maybe'"):
+        stream_rows(path, SCHEMA, columns=["smoker=maybe"])
+
+
+def wide_table(path, n_rows, form):
+    """Write numbers with no surprise in them and return their schema."""
+    names = [f"x{place}" for place in range(10)]
+    bounds = {"type": "number", "constraints": {"minimum": 0, "maximum": 1}}
+    cells = np.random.default_rng(2).random((n_rows, 10)).round(4)
+    table = pa.table({name: cells[:, place] for place, name in enumerate(names)})
+    pq.write_table(table, path) if form == "parquet" else pyarrow.csv.write_csv(table, path)
+    return TableSchema.from_dict(
+        {"fields": [{"name": name} | bounds for name in names], "dpscreen": {"target": "x0"}}
+    )
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_rows_are_never_in_memory_twice(tmp_path, form):
+    path = tmp_path / "data"
+    schema = wide_table(path, 150_000, form)
+    read_rows(path, schema)  # what libraries load once does not count
+    tracemalloc.start()
+    try:
+        rows = read_rows(path, schema)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    needed = rows.X.nbytes + rows.y.nbytes
+    assert rows.X.shape == (150_000, 9)
+    assert peak < 1.2 * needed + 6e6
+
+
+@given(st.lists(st.lists(st.booleans(), max_size=9), max_size=9), st.data())
+def test_rows_grow_in_place(blocks, data):
+    known = data.draw(st.none() | st.just(sum(map(len, blocks))))
+    grown, want, number = GrowingArray(2, known), [], 0
+    for keep in blocks:
+        rows = np.arange(number, number + 2 * len(keep), dtype=float).reshape(-1, 2)
+        number += 2 * len(keep)
+        grown.room_for(len(keep), data.draw(st.floats(0, 1)))[:] = rows
+        mask = np.array(keep, dtype=bool) if data.draw(st.booleans()) else None
+        grown.drop_from_last(mask)
+        want.append(rows if mask is None else rows[mask])
+    assert np.array_equal(grown.finished(), np.vstack([np.empty((0, 2)), *want]))
+
+
+def test_a_reader_that_is_left_early_closes_its_file(tmp_path):
+    schema = wide_table(tmp_path / "data", 50_000, "csv")
+    chunks = stream_rows(tmp_path / "data", schema, rows_per_chunk=10)
+    assert len(next(chunks)) == 10
+    chunks.close()  # warnings about files left open are errors here
+    del chunks
+    gc.collect()
+
+
+# --- forms of a file ------------------------------------------------------------------------------
+
+FORMS = {
+    "crlf": lambda: as_csv(ROWS, end="\r\n"),
+    "cr": lambda: as_csv(ROWS[:7], end="\r"),
+    "bom": lambda: b"\xef\xbb\xbf" + as_csv(ROWS),
+    "no last line end": lambda: as_csv(ROWS).rstrip(b"\n"),
+    "empty lines": lambda: as_csv(ROWS).replace(b"\n34,", b"\n\n34,") + b"\n\n",
+    "gzip": lambda: gzip.compress(as_csv(ROWS)),
+    "two gzips": lambda: gzip.compress(as_csv(ROWS)[:100]) + gzip.compress(as_csv(ROWS)[100:]),
+    "tabs": lambda: as_csv(ROWS, delimiter="\t"),
+    "all quoted names": lambda: as_csv(ROWS).replace(b"age,smoker", b'"age","smoker"', 1),
+    "blanks around names": lambda: as_csv(ROWS).replace(b"age,smoker", b" age , smoker", 1),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_files_of_the_real_world_are_read(write, form):
+    rows = ROWS[:7] if form == "cr" else ROWS
+    same(read_rows(write(FORMS[form](), "any.name"), SCHEMA), expected(rows))
+
+
+def test_columns_may_stand_in_any_order_and_names_hold_line_ends(write):
+    given_ = described()
+    given_["fields"][0]["name"] = "age\nin years"
+    schema = TableSchema.from_dict(given_)
+    order = [6, 2, 0, 1, 3, 5, 4]
+    names = ["age\nin years", *NAMES[1:]]
+    data = as_csv([[row[i] for i in order] for row in ROWS], names=[names[i] for i in order])
+    same(read_rows(write(data), schema), expected(ROWS))
+
+
+def test_a_header_alone_is_a_table_of_no_rows(write):
+    for data in (as_csv([]), as_csv([]).rstrip(b"\n")):
+        rows = read_rows(write(data), SCHEMA)
+        assert rows.X.shape == (0, 8)
+        assert list(stream_rows(write(data), SCHEMA)) == []
+
+
+def test_the_declared_delimiter_wins(write):
+    given_ = described() | {"dialect": {"delimiter": ";", "quoteChar": "'"}}
+    schema = TableSchema.from_dict(given_)
+    data = as_csv(ROWS, delimiter=";").replace(b'"', b"'")
+    same(read_rows(write(data), schema), expected(ROWS))
+
+
+def test_features_alone(write):
+    full = read_features(write(as_csv(ROWS)), SCHEMA)
+    assert full.shape == (8, 8)  # every row, also those beyond a unit's second
+    short = as_csv([row[:5] for row in ROWS], names=NAMES[:5])
+    assert np.array_equal(read_features(write(short), SCHEMA), full)
+    with pytest.raises(TableProblem, match="it lacks 'age'"):
+        read_features(write(as_csv([row[1:] for row in ROWS], names=NAMES[1:])), SCHEMA)
+
+
+def test_one_column_keeps_its_empty_lines(write):
+    schema = TableSchema.from_dict(
+        {
+            "fields": [
+                {"name": "a", "type": "number", "constraints": {"minimum": 0, "maximum": 2}},
+                {"name": "y", "type": "boolean"},
+            ],
+            "dpscreen": {"target": "y"},
+        }
+    )
+    assert read_features(write(b"a\n0\n\n2\n"), schema).tolist() == [[0], [1], [2]]
+
+
+def test_progress_goes_up_to_the_whole(write, monkeypatch):
+    monkeypatch.setattr(csv_files, "BYTES_PER_BLOCK", 1000)
+    monkeypatch.setattr(csv_files, "BYTES_PER_CELL", 1)
+    for data in (as_csv(ROWS * 100), gzip.compress(as_csv(ROWS * 100))):
+        told = []
+        read_rows(write(data), SCHEMA, progress=told.append)
+        assert told == sorted(told)
+        assert told[-1] == 1.0
+
+
+# --- Parquet and frames ---------------------------------------------------------------------------
+
+TYPED = {
+    "age": [34, None, 250, 5],
+    "smoker": ["yes", None, "never", "once"],
+    "income": [1200.5, float("nan"), 0.01, float("inf")],
+    "grade": [1, 2, 3, None],
+    "member": [True, False, None, True],
+    "cost": [10.0, 20.25, -5.0, -99.0],
+    "who": ["a", "b", "c", None],
+}
+TEXT = [
+    ("34", "yes", "1200.5", "1", "true", "10", "a"),
+    ("", "", "", "2", "false", "20.25", "b"),
+    ("250", "never", "0.01", "3", "", "-5", "c"),
+    ("5", "once", "", "", "true", "", ""),
+]
+
+
+def stored_as(**types):
+    return pa.table(TYPED).cast(
+        pa.schema(
+            [(name, types.get(name, pa.table(TYPED).schema.field(name).type)) for name in NAMES]
+        )
+    )
+
+
+STORED = {
+    "plain": {},
+    "dictionary": {"smoker": pa.dictionary(pa.int8(), pa.string())},
+    "small": {"age": pa.uint8(), "grade": pa.float32(), "cost": pa.float32()},
+    "large text": {"smoker": pa.large_string(), "who": pa.large_string()},
+    "numbers as text": {"age": pa.string(), "cost": pa.string(), "grade": pa.string()},
+    "decimals": {"cost": pa.decimal128(12, 3)},
+    "truths as numbers": {"member": pa.int8()},
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_parquet_gives_what_the_text_gives(tmp_path, name):
+    table = stored_as(**STORED[name])
+    pq.write_table(table, tmp_path / "data.bin", row_group_size=3)
+    same(read_rows(tmp_path / "data.bin", SCHEMA), expected(TEXT))
+    same(SCHEMA.encode(table), expected(TEXT))
+    assert read_features(tmp_path / "data.bin", SCHEMA).shape == (4, 8)
+
+
+def test_frames_give_what_files_give():
+    table = pa.table(TYPED)
+    frame = pd.DataFrame(TYPED)
+    for one in (
+        frame,
+        frame.convert_dtypes(),
+        frame.astype({"smoker": "category", "member": object}),
+        frame.iloc[[3, 2, 1, 0]].iloc[::-1],
+        pl.DataFrame(TYPED),
+        pl.DataFrame(TYPED).with_columns(pl.col("smoker").cast(pl.Categorical)),
+        table,
+        table.to_batches()[0],
+    ):
+        same(SCHEMA.encode(one), expected(TEXT))
+
+
+def test_features_of_a_frame_need_no_target(write):
+    frame = pd.DataFrame(ROWS, columns=list(NAMES))
+    want = read_features(write(as_csv(ROWS)), SCHEMA)
+    assert np.array_equal(SCHEMA.encode_features(frame), want)
+    assert np.array_equal(SCHEMA.encode_features(frame[list(NAMES[:5])]), want)
+    with pytest.raises(TableProblem, match="lacks 'age'"):
+        SCHEMA.encode_features(frame.drop(columns="age"))
+
+
+@pytest.mark.parametrize("frame", [None, 5, "text", [[1, 2]], np.zeros((2, 2)), pl.LazyFrame()])
+def test_what_is_no_frame_is_refused(frame):
+    with pytest.raises(TableProblem, match="pandas or polars"):
+        SCHEMA.encode(frame)
+
+
+def test_a_frame_must_fit_the_schema():
+    with pytest.raises(TableProblem, match="column 8"):
+        SCHEMA.encode(pd.DataFrame(TYPED).assign(extra=1))
+    with pytest.raises(TableProblem, match="lacks 'who'"):
+        SCHEMA.encode(pd.DataFrame(TYPED).drop(columns="who"))
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+GOOD = as_csv(ROWS[:3])
+REFUSED = {
+    "row too long": (
+        GOOD + b"1,2,3,4,5,6,7,8\n",
+        r"line 5 of \S+ has 8 cells, where the first line has 7",
+    ),
+    "row too short": (
+        GOOD.replace(b"\nNA,", b"\nNA\n"),
+        r"line 3 of \S+ has 1 cell, where .* has 7",
+    ),
+    "short after quoted line ends": (
+        GOOD + b'5,"a\nb",3,1,1,7,x\n1,2\n',
+        r"line 7 of \S+ has 2 cells",
+    ),
+    "open quote at the end": (GOOD + b'5,"yes,3,1,1,7,x\n', r"line 5 of \S+ a quote is opened"),
+    "open quote in the middle": (
+        as_csv(ROWS[:1]) + b'5,yes,3,1,1,7,"x\n' + as_csv(ROWS[1:3])[len(as_csv([])) :],
+        r"line 3 of \S+ a quote is opened in this row and never closed",
+    ),
+    "not utf-8": (
+        GOOD + "5,\xff,3,1,1,7,x\n".encode("latin-1"),
+        r"line 5 of \S+ is not text in UTF-8",
+    ),
+    "utf-16": (GOOD.decode().encode("utf-16"), "not a table"),
+    "empty": (b"", "holds no column names"),
+    "blank first line": (b"\n" + GOOD, "holds no column names"),
+    "zip": (b"PK\x03\x04\x14\0\0\0\x08\0\xff\xfe" * 30, "not a table"),
+    "damaged parquet": (b"PAR1" + b"x" * 100, "damaged Parquet"),
+    "cut gzip": (gzip.compress(as_csv(ROWS * 50))[:-20], "damaged|cut short"),
+    "empty name": (GOOD.replace(b"age,", b",", 1), "column 1 has no name"),
+    "same name": (GOOD.replace(b"age,", b"cost,", 1), "stand twice, in columns 1 and 6"),
+    "column missing": (as_csv([row[1:] for row in ROWS], names=NAMES[1:]), "lacks 'age'"),
+    "column extra": (
+        as_csv([(*row, "1") for row in ROWS], names=(*NAMES, "more")),
+        "does not know the name of column 8",
+    ),
+    "no header": (GOOD[len(as_csv([])) :], r"does its first line hold the names\?$"),
+    "open quote in the header": (GOOD.replace(b"age", b'"age', 1), "first line .* quote"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_table_is_refused_in_one_sentence(write, name):
+    data, told = REFUSED[name]
+    with pytest.raises(TableProblem, match=told) as caught:
+        read_rows(write(data), SCHEMA)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+def test_a_row_of_any_length_is_told_not_swallowed(write, monkeypatch):
+    monkeypatch.setattr(csv_files, "BYTES_PER_BLOCK", 4096)
+    monkeypatch.setattr(csv_files, "BYTES_PER_CELL", 1)
+    open_quote = GOOD + b'5,"yes,3,1,1,7,x\n' + as_csv(ROWS[:3] * 100)
+    with pytest.raises(TableProblem, match=r"line 5 of \S+ a quote is opened"):
+        read_rows(write(open_quote), SCHEMA)
+    with pytest.raises(TableProblem, match=r"line 5 of \S+ is too long"):
+        read_rows(write(GOOD + b'5,"' + b"y" * 200_000 + b'",3,1,1,7,x\n'), SCHEMA)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(TableProblem, match="cannot be read: no such file"):
+        read_rows(tmp_path / "none.csv", SCHEMA)
+    with pytest.raises(TableProblem, match="is not a file"):
+        read_rows(tmp_path, SCHEMA)
+
+
+def test_a_column_of_another_kind_is_refused(tmp_path):
+    table = pa.table(TYPED).set_column(0, "age", pa.array([[1], [2], [3], [4]]))
+    pq.write_table(table, tmp_path / "data.parquet")
+    with pytest.raises(TableProblem, match="column 'age' is stored neither"):
+        read_rows(tmp_path / "data.parquet", SCHEMA)
+
+
+def test_an_unfilled_schema_is_refused_before_the_file_is_opened(tmp_path):
+    schema = make_schema(target=None)
+    for read in (read_rows, read_features, stream_rows):
+        with pytest.raises(SchemaProblem, match="target is not named"):
+            read(tmp_path / "none.csv", schema)

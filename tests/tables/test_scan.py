@@ -1,0 +1,133 @@
+"""Fits of files that stay on disk: the models of fits in memory, and what if the file goes."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpscreen
+from dpscreen import PrivacyLedger, PrivateLasso, scan
+from dpscreen.rows.streamed import RowsChanged
+from dpscreen.tables.reading import read_rows
+from dpscreen.tables.schema import TableSchema
+
+pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
+
+DESCRIPTOR = {
+    "fields": [
+        {"name": "person", "type": "string"},
+        {"name": "age", "type": "number", "constraints": {"minimum": 0, "maximum": 120}},
+        {"name": "dose", "type": "number", "constraints": {"minimum": 1, "maximum": 1000}},
+        {"name": "arm", "type": "string", "constraints": {"enum": ["a", "b", "c"]}},
+        {"name": "score", "type": "number", "constraints": {"minimum": -50, "maximum": 150}},
+    ],
+    "dpscreen": {
+        "target": "score",
+        "unit": "person",
+        "rows_per_unit": 2,
+        "transform": {"dose": "log"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    n = 3000
+    table = pd.DataFrame(
+        {
+            "person": [f"p{k}" for k in rng.integers(0, 1300, size=n)],
+            "age": rng.normal(50, 15, size=n).round(1),
+            "dose": rng.lognormal(3, 1, size=n),
+            "arm": rng.choice(["a", "b", "c", "other"], size=n),
+        }
+    )
+    arm = table["arm"].map({"a": 0.0, "b": 5.0, "c": -5.0, "other": 0.0})
+    table["score"] = table["age"] / 2 + 3 * np.log(table["dose"]) + arm + rng.normal(size=n)
+    return table
+
+
+@pytest.fixture(params=["csv", "csv.gz", "parquet"])
+def path(request, frame, tmp_path):
+    place = tmp_path / f"rows.{request.param}"
+    if request.param == "parquet":
+        frame.to_parquet(place, row_group_size=700)
+    elif request.param == "csv.gz":
+        with gzip.open(place, "wt", encoding="utf-8") as out:
+            frame.to_csv(out, index=False)
+    else:
+        frame.to_csv(place, index=False)
+    return place
+
+
+def model(schema, **more):
+    return PrivateLasso(
+        epsilon=3,
+        delta=1e-6,
+        feature_bounds=schema.feature_bounds,
+        target_bounds=schema.target_bounds,
+        rows_per_unit=schema.rows_per_unit,
+        random_state=1,
+        **more,
+    )
+
+
+def test_a_scanned_file_gives_the_model_of_the_file_in_memory(path):
+    schema = TableSchema.from_dict(DESCRIPTOR)
+    rows = read_rows(path, schema)
+    here = model(schema).fit(rows.X, rows.y)
+    there = model(schema).fit(scan(path, DESCRIPTOR))
+    np.testing.assert_array_equal(there.coef_, here.coef_)
+    assert there.intercept_ == here.intercept_
+    assert there.feature_names_in_.tolist() == list(schema.feature_names)
+    assert there.n_rows_ == len(rows) < 3000  # surplus rows of a person are left out
+    assert here.coef_.any()
+
+
+def changing(path, change, after):
+    """Return a watch that changes the file after so many passes."""
+
+    def watch(done, _expected):
+        if done == after:
+            change(path)
+
+    return watch
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_bytes(path.read_bytes()),  # the same rows, but who knows
+        lambda path: path.unlink(),
+        lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    ],
+    ids=["touched", "gone", "cut"],
+)
+def test_a_file_that_changes_on_the_way_stops_the_fit_and_the_booking_stays(path, change, tmp_path):
+    schema = TableSchema.from_dict(DESCRIPTOR)
+    ledger = tmp_path / "budget.db"
+    PrivacyLedger.create(ledger, dataset="d", epsilon=5, delta=1e-3)
+    fit = model(schema, n_iter=5)
+    with pytest.raises((RowsChanged, dpscreen.tables.problem.DataError, OSError)) as caught:
+        fit.fit(scan(path, schema, progress=changing(path, change, 3)), ledger=ledger)
+    assert "p17" not in str(caught.value)
+    assert not hasattr(fit, "coef_")
+    assert PrivacyLedger(ledger).spent.rho > 0
+
+
+def test_a_bar_shows_the_time_left_on_stderr(path, capfd):
+    schema = TableSchema.from_dict(DESCRIPTOR)
+    model(schema, n_iter=5).fit(scan(path, schema, progress=True))
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "passes over the file" in shown.err
+
+
+def test_an_unfilled_schema_is_refused_before_the_file_is_opened(tmp_path):
+    fields = [{"name": name, "type": "number"} for name in ("age", "score")]
+    empty = {"fields": fields, "dpscreen": {"target": "score"}}
+    with pytest.raises(ValueError, match="minimum"):
+        scan(tmp_path / "not there.csv", empty)
