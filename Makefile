@@ -30,8 +30,8 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint  ## lint, types, import directions and the test suite
-	$(ONE_THREAD) $(BIN)/pytest -n 2 -q
+test: lint  ## lint, types, import directions and the test suite, with the lines that it misses
+	$(ONE_THREAD) $(BIN)/pytest -n 2 -q --cov
 
 test-data: $(STAMP)  ## the tests that need the paper's data sets, in the folder DPSCREEN_DATA
 	$(ONE_THREAD) $(BIN)/pytest -n 2 -q -m "real_data and not slow"
@@ -54,4 +54,4 @@ bench: $(STAMP)  ## speed, as ratios measured side by side
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist docs/_build docs/gallery_pages
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* build dist docs/_build docs/gallery_pages
