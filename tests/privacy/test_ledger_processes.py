@@ -207,6 +207,8 @@ try:
 except LedgerProblem as problem:
     print(problem, file=sys.stderr)
 print(booked)
+# What measures coverage writes a file at the end.
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 """
 
 
