@@ -10,8 +10,17 @@ from fractions import Fraction
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.privacy import ZCDP, Accountant, DiscreteGaussian, SignedNoisyMax, sensitivity
+from dpscreen.privacy import (
+    ZCDP,
+    Accountant,
+    Budget,
+    DiscreteGaussian,
+    Noise,
+    SignedNoisyMax,
+    sensitivity,
+)
 from dpscreen.privacy.releases import MEDIAN, release_cell
+from dpscreen.privacy.unit import Unit
 from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import rules
@@ -33,6 +42,16 @@ class Spending:
     accountant: Accountant
     limit: ZCDP
     regime: Regime
+
+    @classmethod
+    def of(
+        cls, budget: Budget, unit: Unit, noise: Noise, *, n_rows: int, n_features: int
+    ) -> Spending:
+        """Return the whole budget for one unit; the rules see what of it one row may cost."""
+        limit = ZCDP.within(budget)
+        rho = float(limit / unit.rows_per_unit**2)
+        regime = Regime(n_rows, n_features, rho)
+        return cls(Accountant(noise, limit=limit, unit=unit), limit, regime)
 
     @property
     def remaining(self) -> ZCDP:
@@ -60,7 +79,7 @@ class Spending:
 
 @dataclass(frozen=True)
 class Choices:
-    """What the user fixed; None leaves it to the rules."""
+    """What the user fixed; None, or "auto", leaves it to the rules."""
 
     radius: float | None = None
     n_iter: int | None = None
@@ -68,6 +87,8 @@ class Choices:
     row_norm: float | None = None
     max_features: int | None = None
     intercept: bool = True
+    standardize: bool | str = "auto"
+    n_rows: int | None = None
 
 
 @dataclass(frozen=True)

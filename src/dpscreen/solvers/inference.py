@@ -16,7 +16,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import Accountant, MechanismRecord, PrivacyStatement
-from dpscreen.privacy.releases import release_sums, triangle_change
+from dpscreen.privacy.releases import release_sums, release_triangle
 from dpscreen.rows.lattice import UNITS, ExactDesign
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import unpacked
@@ -255,7 +255,14 @@ def _release_moments(
     )
     sums = point.short_moments(clip, chosen=chosen, row_norm=norm)
     squares, products, middles = unpacked(sums, len(chosen))
-    gram, gram_noise = _release_triangle(spending, squares, norm, GRAM_SHARE, "features squared")
+    gram, gram_noise = release_triangle(
+        spending.accountant,
+        squares,
+        units_per_one=UNITS,
+        row_norm=norm,
+        cost=spending.limit * GRAM_SHARE,
+        purpose="features squared",
+    )
     moment, moment_noise = release_sums(
         spending.accountant,
         products,
@@ -264,27 +271,15 @@ def _release_moments(
         cost=spending.limit * MOMENT_SHARE,
         purpose="residuals times features, in units of the clip",
     )
-    purpose = "the same squared"
-    middle, _ = _release_triangle(spending, middles, norm, MIDDLE_SHARE, purpose)
-    return Moments(gram, moment, middle, gram_noise, moment_noise, clip)
-
-
-def _release_triangle(
-    spending: Spending, matrix: Integers, norm: float, share: Fraction, purpose: str
-) -> tuple[Array, float]:
-    """Release a symmetric matrix by its upper triangle (Lemma 17)."""
-    upper = np.triu_indices(len(matrix))
-    released, noise = release_sums(
+    middle, _ = release_triangle(
         spending.accountant,
-        matrix[upper],
+        middles,
         units_per_one=UNITS,
-        change=triangle_change(norm),
-        cost=spending.limit * share,
-        purpose=purpose,
+        row_norm=norm,
+        cost=spending.limit * MIDDLE_SHARE,
+        purpose="the same squared",
     )
-    out = np.zeros(matrix.shape)
-    out[upper] = released
-    return out + np.triu(out, 1).T, noise
+    return Moments(gram, moment, middle, gram_noise, moment_noise, clip)
 
 
 def _intervals(
