@@ -122,6 +122,11 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         self._budget()
         self._settings(unit_of_rows(None, self.rows_per_unit))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # at the ε of scikit-learn's checks, noise wins
+        return tags
+
     def _public_bounds(self) -> tuple[Array, Array]:
         """Return the declared bounds of every feature and of the target."""
         return check.declared_bounds(

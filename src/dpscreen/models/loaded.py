@@ -71,6 +71,7 @@ solver_, inference_, n_features_in_, feature_names_in_
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.regressor_tags.poor_score = True
         return tags
 
     def _released(self) -> Release:

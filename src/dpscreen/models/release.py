@@ -18,8 +18,8 @@ from dpscreen._core.arrays import Array
 from dpscreen._core.numbers import number
 from dpscreen._core.words import plain, prose
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers.base import Path
-from dpscreen.solvers.inference import FeatureInterval, Inference, noise_p_values
+from dpscreen.solvers.base import Path, noise_p_values
+from dpscreen.solvers.inference import FeatureInterval, Inference
 
 if TYPE_CHECKING:
     import pandas as pd
