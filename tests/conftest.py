@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -44,3 +45,10 @@ def _data_where_marked(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     """Hide DPSCREEN_DATA from every other test."""
     if "real_data" not in request.keywords:
         monkeypatch.delenv("DPSCREEN_DATA", raising=False)
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(7)
+    X = rng.uniform(-1, 1, size=(400, 6))
+    return X, 2 * X[:, 0] - X[:, 3] + rng.normal(0, 0.1, size=400)

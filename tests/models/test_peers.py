@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dpscreen
-from dpscreen.models import base, peers
+from dpscreen.models import peers
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -29,6 +29,7 @@ from dpscreen.privacy import (
 )
 from dpscreen.privacy.releases import release_sums
 from dpscreen.rows.lattice import UNITS
+from dpscreen.solvers import base
 from dpscreen.solvers import peers as peer_solvers
 from dpscreen.solvers.base import Spending
 from dpscreen.solvers.peers import overshot, peel, ridge, turned_back

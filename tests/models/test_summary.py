@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from dpscreen import PrivateLasso
 from dpscreen._core.numbers import percent
 from dpscreen._core.words import markdown, plain
-from dpscreen.models.summary import summary_of
+from dpscreen.models.release import summary_of
 
 every = pytest.mark.parametrize("kind", KINDS)
 

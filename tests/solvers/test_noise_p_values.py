@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from dpscreen import PrivateLasso
-from dpscreen.solvers.base import Path
-from dpscreen.solvers.inference import (
+from dpscreen.solvers.base import (
+    Path,
     farther_way,
     noise_p_values,
     signed_chances,

@@ -1,25 +1,28 @@
-"""The scikit-learn face that all estimators share."""
+"""The one private fit, which all private estimators share.
+
+A new estimator says what its parameters are, and either how a task is solved (`ScalingModel`) or
+how a fit is prepared (`PrivateEstimator`); everything else is here.
+"""
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array
-from dpscreen.models import intake
-from dpscreen.models.intake import rows_alone, sparse_alone
-from dpscreen.models.parameters import declared_bounds
+from dpscreen.models import parameters as check
+from dpscreen.models.intake import private_rows, unit_of_rows
+from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.privacy import (
     ZCDP,
-    Accountant,
     Budget,
     Noise,
     PrivacyStatement,
@@ -28,143 +31,110 @@ from dpscreen.privacy import (
     SeededNoiseWarning,
     WeakDeltaWarning,
 )
+from dpscreen.privacy.ledger import reserve
 from dpscreen.privacy.statement import COMPOSITION, DISCLOSED
-from dpscreen.privacy.unit import ROW, Unit
-from dpscreen.rows.lattice import UNITS, ExactDesign
+from dpscreen.privacy.unit import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.rows.sparse import clipped_product, is_sparse
-from dpscreen.rows.sums import whole_sum
-from dpscreen.solvers import placing as bounds
-from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
+from dpscreen.solvers.placing import place_rows
 
 if TYPE_CHECKING:
     from dpscreen.models.release import Release
-    from dpscreen.models.summary import Summary
+
+Settings = TypeVar("Settings")
 
 
-class LinearModel(RegressorMixin, BaseEstimator):
-    """A fitted line: coefficients and an intercept in the user's units."""
+@dataclass(frozen=True)
+class Promise:
+    """What a fit promises: a budget, for adding or removing one unit."""
 
-    coef_: Array
-    intercept_: float
-    n_iter_: int
+    budget: Budget
+    unit: Unit
 
-    def predict(self, X: Any) -> Array:
-        """Predict the target for each row of X.
+    @property
+    def limit(self) -> ZCDP:
+        """Return what may be spent on one unit."""
+        return ZCDP.within(self.budget)
+
+    @property
+    def row_limit(self) -> ZCDP:
+        """Return what may be spent on one row: ρ/k² for units of k rows (Lemma 18)."""
+        return self.limit / self.unit.rows_per_unit**2
+
+
+class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
+    """A model with a budget, and the fit that keeps its promise."""
+
+    epsilon: float | None
+    delta: float | None
+    feature_bounds: Any
+    target_bounds: Any
+    fit_intercept: bool
+    random_state: Any
+    n_rows: int | None = None
+    rows_per_unit: int | None = None
+
+    def fit(self, X: Any, y: Any = None, *, ledger: Any = None) -> Self:
+        """Fit the model, spending the whole budget.
 
         Parameters
         ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows to predict for, in the units of the rows that were fitted.
+        X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
+            Private rows. Values outside `feature_bounds` are clipped. Rows that were read by a
+            schema (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their privacy unit
+            along. A Dask array or data frame is fitted on its cluster, `dpscreen.scan` reads a
+            file part by part; noise being equal, the coefficients are the same, to the last bit.
+            Where the estimator takes sparse rows, a scipy matrix or a frame of sparse columns stays
+            sparse: its bounds are taken as ± the larger of their ends, so that zero stays zero, and
+            are not tightened.
+        y : array-like of shape (n_samples,)
+            Private targets. Values outside `target_bounds` are clipped. None for rows that were
+            read by a schema, which bring their target along.
+        ledger : PrivacyLedger or path, default=None
+            Where to book the budget before anything is released. If it does not fit there,
+            nothing is released and `BudgetRefused` says what is left.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            X @ coef_ + intercept_.
+        self
+            The fitted estimator, which holds released values only.
         """
-        check_is_fitted(self)
-        rows = sparse_alone(self, X) if is_sparse(X) else rows_alone(self, X)
-        return np.asarray(rows @ self.coef_ + self.intercept_, dtype=np.float64)
+        with refit(self):
+            promise = Promise(self._budget(), unit_of_rows(X, self.rows_per_unit))
+            settings = self._settings(promise.unit)
+            self._warn(settings, ledger)
+            noise = noise_source(self.random_state)
+            with closing(private_rows(self, X, y)) as rows:
+                spend = self._prepare(settings, promise, noise, rows)
+                warn_of_weak_delta(promise.budget.delta, self.n_rows or rows.n_rows)
+                # Whatever parameters can make fail has failed by now; then the budget is gone.
+                if ledger is not None:
+                    name = type(self).__name__
+                    reserve(ledger, promise.limit, purpose=name, unit=promise.unit)
+                self.privacy_ = spend()
+        return self
 
+    def check_parameters(self) -> None:
+        """Raise what `fit` would raise because of its parameters, without any rows.
 
-class PrivateLinearModel(LinearModel):
-    """A linear model that carries a privacy statement."""
+        Bounds are left out: how many there must be, only the rows tell.
+        """
+        self._budget()
+        self._settings(unit_of_rows(None, self.rows_per_unit))
 
-    privacy_: PrivacyStatement
-    feature_bounds: Any
-    target_bounds: Any
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # at the ε of scikit-learn's checks, noise wins
+        return tags
 
     def _public_bounds(self) -> tuple[Array, Array]:
         """Return the declared bounds of every feature and of the target."""
-        return declared_bounds(
+        return check.declared_bounds(
             self.feature_bounds,
             self.target_bounds,
             getattr(self, "feature_names_in_", None),
             self.n_features_in_,
         )
-
-    def summary(self) -> Summary:
-        """Return the selected features in a table, largest effect first.
-
-        Returns
-        -------
-        Summary
-            Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
-            intervals where there are any, and noise p-values where there is a path.
-        """
-        from dpscreen.models.summary import summary_of
-
-        return summary_of(self._released())
-
-    def explain(self) -> str:
-        """Return one paragraph for whoever has to decide: findings, privacy, and its limits.
-
-        Returns
-        -------
-        str
-            It begins with a warning if the privacy statement does not hold.
-        """
-        from dpscreen.models.explain import explanation_of
-
-        return explanation_of(self._released())
-
-    def to_model_card(self) -> str:
-        """Return a model card in Markdown, the whole privacy statement in it.
-
-        Returns
-        -------
-        str
-            Names and wordings are escaped.
-        """
-        from dpscreen.models.cards import model_card_of
-
-        return model_card_of(self._released())
-
-    def to_registry_entry(self, *, tier: int = 3) -> dict[str, Any]:
-        """Return an entry for the public registry of deployments of differential privacy.
-
-        Parameters
-        ----------
-        tier : {1, 2, 3}, default=3
-            How much to tell: the product, its promise, or how the promise is kept.
-
-        Returns
-        -------
-        dict
-            In plain values. What only the curator knows is left empty.
-        """
-        from dpscreen.models.cards import registry_entry_of
-
-        return registry_entry_of(self._released(), tier=tier)
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        force: bool = False,
-    ) -> None:
-        """Write the model to a JSON file, which `dpscreen.load` reads (docs/model-file.md).
-
-        Parameters
-        ----------
-        path : path-like
-            Where to. The file is written whole or not at all.
-        schema : dict, default=None
-            What describes the data set, kept in the file as it is. It must be public.
-        force : bool, default=False
-            Whether a file that exists may be replaced.
-
-        Raises
-        ------
-        ModelFileProblem
-            The file exists, or cannot be written.
-        """
-        from dpscreen.models.file import write
-
-        release = self._released()
-        write(release if schema is None else replace(release, schema=schema), path, force=force)
 
     def _released(self) -> Release:
         """Return all that the model has released."""
@@ -173,10 +143,129 @@ class PrivateLinearModel(LinearModel):
         check_is_fitted(self)
         return release_of(self, self._public_bounds())
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # at the ε of scikit-learn's checks, noise wins
-        return tags
+    def _budget(self) -> Budget:
+        return Budget(check.positive("epsilon", self.epsilon), check.share("delta", self.delta))
+
+    @abstractmethod
+    def _settings(self, unit: Unit) -> Settings:
+        """Return the parameters, checked, for a promise that is made to such units."""
+
+    def _warn(self, settings: Settings, ledger: Any) -> None:
+        """Warn, two calls up, of what this fit does not keep."""
+
+    @abstractmethod
+    def _prepare(
+        self, settings: Settings, promise: Promise, noise: Noise, rows: RowSource
+    ) -> Callable[[], PrivacyStatement]:
+        """Return what spends the budget, releases the model and accounts for it.
+
+        Whatever parameters can make fail must fail here: nothing is booked yet, and no noise drawn.
+        """
+
+
+@dataclass(frozen=True)
+class FitStart:
+    """All that a `ScalingModel` has when it begins to spend; `bounds` are the public ones."""
+
+    promise: Promise
+    choices: Choices
+    bounds: tuple[Array, Array]
+    spending: Spending
+    rows: RowSource
+
+
+class ScalingModel(PrivateEstimator[Choices]):
+    """A linear model that first finds its scales: bounds, deviation and spread, all released."""
+
+    row_norm: float | None
+    standardize: bool | str
+
+    feature_bounds_: Array
+    target_bounds_: Array
+    scale_: float
+    n_rows_: int
+
+    @abstractmethod
+    def _solve(self, task: Task, rows: RowSource) -> Solution:
+        """Release weights for what is left of the budget; `rows` are those of the task."""
+
+    def _settings(self, _unit: Unit) -> Choices:
+        if not isinstance(self.standardize, bool | np.bool_):
+            check.choice("standardize", self.standardize, ("auto",))
+        return Choices(
+            row_norm=check.optional(check.size, "row_norm", self.row_norm),
+            intercept=check.flag("fit_intercept", self.fit_intercept),
+            standardize=self.standardize,
+            n_rows=check.optional(check.whole, "n_rows", self.n_rows),
+        )
+
+    def _prepare(
+        self, settings: Choices, promise: Promise, noise: Noise, rows: RowSource
+    ) -> Callable[[], PrivacyStatement]:
+        features, target = self._public_bounds()
+        choices = replace(settings, standardize=standardize_for(rows, settings.standardize))
+        spending = Spending.of(
+            promise.budget,
+            promise.unit,
+            noise,
+            n_rows=choices.n_rows or rows.n_rows,
+            n_features=rows.n_features,
+        )
+        bounds = rows.usable_bounds(features), target
+        return lambda: self._spend(FitStart(promise, choices, bounds, spending, rows))
+
+    def _spend(self, start: FitStart) -> PrivacyStatement:
+        """Release the model from all rows."""
+        self.n_rows_ = start.spending.regime.n_rows
+        self._release(start)
+        return self._statement(start, start.spending)
+
+    def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
+        """Release the model from the rows that are given, out of their spending."""
+        task, units = place_rows(start.spending, start.rows, start.bounds, start.choices)
+        solution = self._solve(task, start.rows)
+        self.coef_, self.intercept_ = units.in_users_units(solution.weights)
+        self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds
+        self.scale_, self.n_iter_ = solution.deviation, solution.n_iter
+        return task, units, solution
+
+    def _statement(
+        self, start: FitStart, spending: Spending, composition: str = COMPOSITION
+    ) -> PrivacyStatement:
+        counted = start.choices.n_rows is None
+        rows = f"{self.n_rows_}, on which the rules rest"
+        return PrivacyStatement.of(
+            start.promise.budget,
+            spending.accountant,
+            public=(
+                *public_facts(self.n_features_in_),
+                f"the number of rows, {rows}: {DISCLOSED}" if counted else f"n_rows, {rows}",
+                *start.rows.disclosed,
+            ),
+            arithmetic=EXACT,
+            composition=composition,
+            rows_disclosed=counted,
+        )
+
+
+def public_facts(n_features: int) -> tuple[str, ...]:
+    """Return what every statement says is public."""
+    return (
+        "all parameters, the bounds of the features and the target among them",
+        f"the columns and their number, {n_features}",
+    )
+
+
+def standardize_for(rows: RowSource, standardize: bool | str) -> bool | str:
+    """Return what these rows allow: what is sparse is not centred."""
+    if not rows.keeps_zero:
+        return standardize
+    if standardize is True:
+        raise ValueError(
+            "standardize=True would centre the features, and sparse rows would be sparse no more; "
+            "use standardize=False, and declare bounds that fit."
+        )
+    return False
 
 
 def noise_source(random_state: Any) -> Noise:
@@ -222,129 +311,6 @@ def warn_of_weak_delta(delta: float, n_rows: int) -> None:
             WeakDeltaWarning,
             stacklevel=3,
         )
-
-
-Standardize = bool | str
-
-
-class PaidModel(PrivateLinearModel):
-    """A linear model on features clipped to bounds that are public or were released."""
-
-    feature_bounds_: Array
-    target_bounds_: Array
-    scale_: float
-    n_rows_: int
-
-    def predict(self, X: Any) -> Array:
-        """Predict the target for each row of X.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows to predict for, in the units of the rows that were fitted. They are clipped to
-            `feature_bounds_`, as those were.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The clipped rows @ coef_ + intercept_.
-        """
-        check_is_fitted(self)
-        if is_sparse(X):
-            rows = sparse_alone(self, X)
-            return clipped_product(rows, self.feature_bounds_, self.coef_) + self.intercept_
-        low, high = self.feature_bounds_.T
-        rows = np.clip(intake.rows_alone(self, X), low, high)
-        return np.asarray(rows @ self.coef_ + self.intercept_, dtype=np.float64)
-
-    def _release(self, solution: Solution, units: PublicUnits) -> None:
-        self.coef_, self.intercept_ = units.in_users_units(solution.weights)
-        self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds
-        self.scale_ = solution.deviation
-        self.n_iter_ = solution.n_iter
-
-    def _account(
-        self,
-        budget: Budget,
-        spending: Spending,
-        *,
-        n_rows: int | None,
-        disclosed: tuple[str, ...] = (),
-        composition: str = COMPOSITION,
-    ) -> PrivacyStatement:
-        """Return the statement; `n_rows` is what the user gave."""
-        rows = f"{self.n_rows_}, on which the rules rest"
-        public = (
-            "all parameters, the bounds of the features and the target among them",
-            f"the columns and their number, {self.n_features_in_}",
-            f"the number of rows, {rows}: {DISCLOSED}" if n_rows is None else f"n_rows, {rows}",
-            *disclosed,
-        )
-        return PrivacyStatement.of(
-            budget,
-            spending.accountant,
-            public=public,
-            arithmetic=EXACT,
-            composition=composition,
-            rows_disclosed=n_rows is None,
-        )
-
-
-def standardize_for(rows: RowSource, standardize: Standardize) -> Standardize:
-    """Return what these rows allow: what is sparse is not centred."""
-    if not rows.keeps_zero:
-        return standardize
-    if standardize is True:
-        raise ValueError(
-            "standardize=True would centre the features, and sparse rows would be sparse no more; "
-            "use standardize=False, and declare bounds that fit."
-        )
-    return False
-
-
-def spending_for(
-    budget: Budget, noise: Noise, rows: RowSource, *, n_rows: int | None, unit: Unit = ROW
-) -> Spending:
-    """Return the whole budget for one unit; the rules see what of it one row may cost."""
-    limit = ZCDP.within(budget)
-    rho = float(limit / unit.rows_per_unit**2)
-    regime = rules.Regime(n_rows or rows.n_rows, rows.n_features, rho)
-    return Spending(Accountant(noise, limit=limit, unit=unit), limit, regime)
-
-
-def paid_task(
-    spending: Spending,
-    rows: RowSource,
-    public: tuple[Array, Array],
-    choices: Choices,
-    standardize: Standardize,
-) -> tuple[Task, PublicUnits]:
-    """Release bounds, deviation and spread, and put the rows on the lattice."""
-    place = bounds.place_target(spending, rows, public[1])
-    declared = choices.row_norm is not None and standardize == "auto"
-    features = public[0]
-    if standardize and not declared:
-        features = bounds.tightened(spending, rows, features, always=standardize != "auto")
-    units = PublicUnits(features, place.bounds, constant=choices.intercept)
-    design = rows.lattice(units)
-    return Task(
-        spending, design, place.deviation, _release_spread(spending, design), choices
-    ), units
-
-
-def _release_spread(spending: Spending, design: ExactDesign) -> float:
-    """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row."""
-    if not rules.finds_spread(spending.regime):
-        return rules.UNKNOWN_SPREAD
-    d = spending.regime.n_features
-    noisy, _ = spending.release_sum(
-        whole_sum(design.column_squares()[:d]),
-        most=d * UNITS,
-        bound=1.0,
-        cost=spending.share(rules.SPREAD_SHARE),
-        purpose="the features' mean square",
-    )
-    return rules.spread_of(noisy, spending.regime.n_rows)
 
 
 @contextmanager

@@ -8,8 +8,7 @@ from typing import Any
 from dpscreen._core.numbers import number
 from dpscreen._core.words import markdown, plain
 from dpscreen.models.explain import explanation_of
-from dpscreen.models.release import Release
-from dpscreen.models.summary import promise, summary_of
+from dpscreen.models.release import Release, promise, summary_of
 from dpscreen.privacy import PrivacyStatement
 
 USES = (

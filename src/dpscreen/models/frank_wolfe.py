@@ -3,169 +3,57 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
-from collections.abc import Iterable
-from contextlib import closing
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any, Generic, Self, TypeVar
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
 
 from dpscreen._core.arrays import Array
-from dpscreen.models import base
 from dpscreen.models import parameters as check
-from dpscreen.models.base import EXACT, PrivateLinearModel, noise_source, warn_of_weak_delta
-from dpscreen.models.intake import in_memory, private_rows, unit_of_rows
-from dpscreen.privacy import (
-    ZCDP,
-    Accountant,
-    Budget,
-    Noise,
-    PrivacyStatement,
-    PublishedCalibrationWarning,
-    sensitivity,
-)
-from dpscreen.privacy.ledger import reserve
-from dpscreen.privacy.unit import ROW, Unit
-from dpscreen.rows.design import Design, Point, gram_pays
-from dpscreen.rows.lattice import ExactDesign, ExactPoint, RelaxedRule
+from dpscreen.models.base import EXACT, PrivateEstimator, Promise, public_facts
+from dpscreen.models.intake import in_memory
+from dpscreen.privacy import Accountant, Noise, PrivacyStatement, PublishedCalibrationWarning
+from dpscreen.privacy.unit import Unit
+from dpscreen.rows.design import gram_pays
 from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.solvers import frank_wolfe as steps
-from dpscreen.solvers.frank_wolfe import Choose, P, Screen, frank_wolfe
-from dpscreen.solvers.screening import proven_adp, proven_rnm, published_adp, published_rnm
-
-D = TypeVar("D", bound=Design | ExactDesign)
-
-Steps = tuple[Choose[P], Screen[P] | None]
-
-
-@dataclass(frozen=True)
-class FrankWolfeSettings:
-    """The parameters of a fit, checked before any row is read."""
-
-    radius: float
-    n_iter: int
-    budget: Budget
-    fit_intercept: bool
-    published: bool
-    start: str
-    clip: float | None = None
-    screening_share: float = 0.0
-    screening_delta_share: float = 0.0
-    screen_at: frozenset[int] = frozenset()
-    unit: Unit = ROW
-
-    def __post_init__(self) -> None:
-        if self.published and self.unit.rows_per_unit > 1:
-            raise ValueError(
-                "rows_per_unit: the published calibration makes no promise, for units neither."
-            )
+from dpscreen.solvers.screening import (
+    FrankWolfeSettings,
+    Screening,
+    optimise,
+    proven_steps,
+    published_steps,
+)
 
 
-@dataclass(frozen=True)
-class Run(Generic[D]):
-    """What the steps of one fit are built from: public settings, and rows behind an accountant."""
-
-    settings: FrankWolfeSettings
-    accountant: Accountant
-    design: D
-    target_bound: float
-
-    @property
-    def residual_bound(self) -> float:
-        """Return R = λ + B."""
-        return sensitivity.residual_bound(
-            radius=self.settings.radius, target_bound=self.target_bound
-        )
-
-    @property
-    def limit(self) -> ZCDP:
-        """Return what a proven fit may spend on one row: ρ/k² for units of k rows (Lemma 18)."""
-        assert self.accountant.limit is not None, "the published calibration has no zCDP limit"
-        return self.accountant.limit / self.accountant.rows_per_unit**2
-
-
-class PrivateFrankWolfe(PrivateLinearModel):
-    """The fit that the three private estimators share; they differ in their steps."""
+class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
+    """What the three estimators share: both calibrations. They differ in how they screen."""
 
     radius: float | None
     n_iter: int | None
-    epsilon: float | None
-    delta: float | None
-    fit_intercept: bool
     calibration: str
     start: str | None
-    rows_per_unit: int | None
-    random_state: Any
 
     errata: tuple[str, ...]
     """The errata under which the published calibration fails."""
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Any = None) -> Self:
-        """Fit the model, spending the whole budget.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
-            Private rows. Values outside `feature_bounds` are clipped. Rows that were read by a
-            schema (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their privacy unit
-            along. A Dask array or data frame is fitted on its cluster, `dpscreen.scan` reads a
-            file part by part; noise being equal, the coefficients are the same, to the last bit. A
-            scipy matrix or a frame of sparse columns stays sparse: its bounds are taken as ± the
-            larger of their ends, so that zero stays zero (proven calibration only).
-        y : array-like of shape (n_samples,)
-            Private targets. Values outside `target_bounds` are clipped. None for rows that were
-            read by a schema, which bring their target along.
-        ledger : PrivacyLedger or path, default=None
-            Where to book the budget before anything is released. If it does not fit there,
-            nothing is released and `BudgetRefused` says what is left.
-
-        Returns
-        -------
-        self
-            The fitted estimator, which holds released values only.
-        """
-        with base.refit(self):
-            settings = replace(self._settings(), unit=unit_of_rows(X, self.rows_per_unit))
-            if settings.published:
-                self._warn_of_published(ledger)
-            noise = noise_source(self.random_state)
-            with closing(private_rows(self, X, y)) as rows:
-                units = self._units(settings, rows)
-                warn_of_weak_delta(settings.budget.delta, rows.n_rows)
-                if settings.published:
-                    weights, self.privacy_ = self._fit_published(settings, noise, units, rows)
-                else:
-                    weights, self.privacy_ = self._fit_proven(settings, noise, units, rows, ledger)
-            self.coef_, self.intercept_ = units.in_users_units(weights)
-            self.n_iter_ = settings.n_iter
-        return self
-
-    @abstractmethod
-    def _published_steps(self, run: Run[Design]) -> Steps[Point]:
-        """Return the paper's choice and screening, with its constants."""
-
-    @abstractmethod
-    def _proven_steps(self, run: Run[ExactDesign]) -> Steps[ExactPoint]:
-        """Return choice and screening whose costs add up to the limit."""
-
-    def _settings(self) -> FrankWolfeSettings:
-        published = (
-            check.choice("calibration", self.calibration, ("proven", "published")) == "published"
-        )
+    def _settings(self, unit: Unit) -> FrankWolfeSettings:
+        calibration = check.choice("calibration", self.calibration, ("proven", "published"))
+        published = calibration == "published"
+        if published and unit.rows_per_unit > 1:
+            raise ValueError(
+                "rows_per_unit: the published calibration makes no promise, for units neither."
+            )
         start = check.choice("start", self.start, (None, "zero", "random"))
         return FrankWolfeSettings(
             radius=check.size("radius", self.radius),
             n_iter=check.steps("n_iter", self.n_iter),
-            budget=Budget(
-                check.positive("epsilon", self.epsilon), check.share("delta", self.delta)
-            ),
-            fit_intercept=check.flag("fit_intercept", self.fit_intercept),
+            intercept=check.flag("fit_intercept", self.fit_intercept),
             published=published,
             start=start or ("random" if published else "zero"),
-            unit=Unit(check.rows_per_unit(self.rows_per_unit)),
         )
 
-    def _warn_of_published(self, ledger: Any) -> None:
+    def _warn(self, settings: FrankWolfeSettings, ledger: Any) -> None:
+        if not settings.published:
+            return
         if ledger is not None:
             raise ValueError("ledger: the published calibration has no true cost to book.")
         warnings.warn(
@@ -175,9 +63,67 @@ class PrivateFrankWolfe(PrivateLinearModel):
             stacklevel=3,
         )
 
-    def _units(self, settings: FrankWolfeSettings, rows: RowSource) -> PublicUnits:
+    def _prepare(
+        self, settings: FrankWolfeSettings, promise: Promise, noise: Noise, rows: RowSource
+    ) -> Callable[[], PrivacyStatement]:
         features, target = self._public_bounds()
-        return PublicUnits(rows.usable_bounds(features), target, constant=settings.fit_intercept)
+        units = PublicUnits(rows.usable_bounds(features), target, constant=settings.intercept)
+        prepare = self._prepare_published if settings.published else self._prepare_proven
+        return prepare(settings, promise, noise, rows, units)
+
+    def _prepare_proven(
+        self,
+        settings: FrankWolfeSettings,
+        promise: Promise,
+        noise: Noise,
+        rows: RowSource,
+        units: PublicUnits,
+    ) -> Callable[[], PrivacyStatement]:
+        design = rows.lattice(units)
+        accountant = Accountant(noise, limit=promise.limit, unit=promise.unit)
+        steps = proven_steps(
+            settings, accountant, design, promise.row_limit, target_bound=units.target_bound
+        )
+
+        def spend() -> PrivacyStatement:
+            self._release(units, settings, optimise(settings, design, steps, noise))
+            weak = "whether delta is at least 1 over the number of rows"
+            public = (*public_facts(self.n_features_in_), *rows.disclosed, weak)
+            return PrivacyStatement.of(promise.budget, accountant, public=public, arithmetic=EXACT)
+
+        return spend
+
+    def _prepare_published(
+        self,
+        settings: FrankWolfeSettings,
+        promise: Promise,
+        noise: Noise,
+        rows: RowSource,
+        units: PublicUnits,
+    ) -> Callable[[], PrivacyStatement]:
+        X, y = in_memory(rows)
+        gram = gram_pays(len(X), units.n_candidates, n_iter=settings.n_iter)
+        design = units.float_design(X, y, gram=gram)
+        accountant = Accountant(noise, limit=None, unit=promise.unit)
+        steps = published_steps(settings, accountant, design, promise.budget)
+
+        def spend() -> PrivacyStatement:
+            self._release(units, settings, optimise(settings, design, steps, noise))
+            counted = f"the number of rows, {len(X)}, in every noise scale"
+            return PrivacyStatement.of(
+                promise.budget,
+                accountant,
+                public=(*public_facts(self.n_features_in_), counted),
+                arithmetic="float64 sums and float64 noise",
+                errata=self.errata,
+                rows_disclosed=True,
+            )
+
+        return spend
+
+    def _release(self, units: PublicUnits, settings: FrankWolfeSettings, weights: Array) -> None:
+        self.coef_, self.intercept_ = units.in_users_units(weights)
+        self.n_iter_ = settings.n_iter
 
     @property
     def _takes_sparse(self) -> bool:
@@ -188,57 +134,6 @@ class PrivateFrankWolfe(PrivateLinearModel):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse
         return tags
-
-    def _fit_proven(
-        self,
-        settings: FrankWolfeSettings,
-        noise: Noise,
-        units: PublicUnits,
-        rows: RowSource,
-        ledger: Any,
-    ) -> tuple[Array, PrivacyStatement]:
-        limit = ZCDP.within(settings.budget)
-        design = rows.lattice(units)
-        accountant = Accountant(noise, limit=limit, unit=settings.unit)
-        run = Run(settings, accountant, design, units.target_bound)
-        made = self._proven_steps(run)
-        # Whatever parameters can make fail has failed by now; from here on the budget is gone.
-        reserve(ledger, limit, purpose=type(self).__name__, unit=settings.unit)
-        weights = _optimise(run, made)
-        return weights, PrivacyStatement.of(
-            settings.budget,
-            run.accountant,
-            public=(
-                *self._public(),
-                *rows.disclosed,
-                "whether delta is at least 1 over the number of rows",
-            ),
-            arithmetic=EXACT,
-        )
-
-    def _fit_published(
-        self, settings: FrankWolfeSettings, noise: Noise, units: PublicUnits, rows: RowSource
-    ) -> tuple[Array, PrivacyStatement]:
-        X, y = in_memory(rows)
-        gram = gram_pays(len(X), units.n_candidates, n_iter=settings.n_iter)
-        design = units.float_design(X, y, gram=gram)
-        accountant = Accountant(noise, limit=None, unit=settings.unit)
-        run = Run(settings, accountant, design, units.target_bound)
-        weights = _optimise(run, self._published_steps(run))
-        return weights, PrivacyStatement.of(
-            settings.budget,
-            run.accountant,
-            public=(*self._public(), f"the number of rows, {len(X)}, in every noise scale"),
-            arithmetic="float64 sums and float64 noise",
-            errata=self.errata,
-            rows_disclosed=True,
-        )
-
-    def _public(self) -> tuple[str, ...]:
-        return (
-            "all parameters, the bounds of the features and the target among them",
-            f"the columns and their number, {self.n_features_in_}",
-        )
 
 
 class DPFrankWolfe(PrivateFrankWolfe):
@@ -343,19 +238,13 @@ class DPFrankWolfe(PrivateFrankWolfe):
         self.rows_per_unit = rows_per_unit
         self.random_state = random_state
 
-    def _settings(self) -> FrankWolfeSettings:
-        settings = super()._settings()
+    def _settings(self, unit: Unit) -> FrankWolfeSettings:
+        settings = super()._settings(unit)
         if self.clip is None:
             return settings
         if settings.published:
             raise ValueError("clip belongs to the proven calibration; the published one has none.")
         return replace(settings, clip=check.size("clip", self.clip))
-
-    def _published_steps(self, run: Run[Design]) -> Steps[Point]:
-        return _published_choice(run, run.settings.budget), None
-
-    def _proven_steps(self, run: Run[ExactDesign]) -> Steps[ExactPoint]:
-        return _proven_choice(run, run.limit), None
 
 
 class ScreeningFrankWolfe(PrivateFrankWolfe):
@@ -364,21 +253,12 @@ class ScreeningFrankWolfe(PrivateFrankWolfe):
     screening_share: float
     screening_delta_share: float
 
-    def _settings(self) -> FrankWolfeSettings:
-        return replace(
-            super()._settings(),
-            screening_share=check.share("screening_share", self.screening_share),
-            screening_delta_share=check.share("screening_delta_share", self.screening_delta_share),
+    def _settings(self, unit: Unit) -> FrankWolfeSettings:
+        part = Screening(
+            check.share("screening_share", self.screening_share),
+            check.share("screening_delta_share", self.screening_delta_share),
         )
-
-    def _split(self, run: Run[Design]) -> tuple[Budget, Budget]:
-        return run.settings.budget.split(
-            share=run.settings.screening_share, delta_share=run.settings.screening_delta_share
-        )
-
-    def _split_cost(self, run: Run[ExactDesign]) -> tuple[ZCDP, ZCDP]:
-        part = Fraction(run.settings.screening_share)
-        return run.limit * (1 - part), run.limit * part
+        return replace(super()._settings(unit), screening=part)
 
 
 class RNMScreen(ScreeningFrankWolfe):
@@ -439,23 +319,6 @@ start, rows_per_unit, random_state
         self.rows_per_unit = rows_per_unit
         self.random_state = random_state
 
-    def _published_steps(self, run: Run[Design]) -> Steps[Point]:
-        optimisation, screening = self._split(run)
-        settings = run.settings
-        return _published_choice(run, optimisation), published_rnm(
-            run.accountant, run.design, screening, radius=settings.radius, n_iter=settings.n_iter
-        )
-
-    def _proven_steps(self, run: Run[ExactDesign]) -> Steps[ExactPoint]:
-        optimisation, screening = self._split_cost(run)
-        settings = run.settings
-        return _proven_choice(run, optimisation), proven_rnm(
-            run.accountant,
-            run.design,
-            screening / settings.n_iter,
-            rule=RelaxedRule(settings.radius, run.target_bound),
-        )
-
 
 class ADPScreen(ScreeningFrankWolfe):
     """DP-FW that at chosen steps sets every coefficient with a negative noisy score to zero.
@@ -515,67 +378,8 @@ start, rows_per_unit, random_state
         self.rows_per_unit = rows_per_unit
         self.random_state = random_state
 
-    def _settings(self) -> FrankWolfeSettings:
-        settings = super()._settings()
-        return replace(
-            settings, screen_at=check.iterations("screen_at", self.screen_at, settings.n_iter)
-        )
-
-    def _published_steps(self, run: Run[Design]) -> Steps[Point]:
-        optimisation, screening = self._split(run)
-        return _published_choice(run, optimisation), published_adp(
-            run.accountant,
-            run.design,
-            screening,
-            radius=run.settings.radius,
-            at=run.settings.screen_at,
-        )
-
-    def _proven_steps(self, run: Run[ExactDesign]) -> Steps[ExactPoint]:
-        optimisation, screening = self._split_cost(run)
-        when = run.settings.screen_at
-        return _proven_choice(run, optimisation), proven_adp(
-            run.accountant,
-            run.design,
-            screening / len(when),
-            rule=RelaxedRule(run.settings.radius, run.target_bound),
-            at=when,
-        )
-
-
-def _published_choice(run: Run[Design], budget: Budget) -> Choose[Point]:
-    return steps.published_choice(
-        run.accountant,
-        budget,
-        radius=run.settings.radius,
-        n_iter=run.settings.n_iter,
-        n_rows=run.design.n_rows,
-    )
-
-
-def _proven_choice(run: Run[ExactDesign], cost: ZCDP) -> Choose[ExactPoint]:
-    bound = run.residual_bound
-    return steps.proven_choice(
-        run.accountant,
-        cost / run.settings.n_iter,
-        clip=min(run.settings.clip or bound, bound),
-    )
-
-
-def _optimise(run: Run[Any], made: Steps[Any]) -> Array:
-    """Run the loop from the starting point that the settings ask for."""
-    settings = run.settings
-    start = steps.starting_point(
-        settings.start,
-        run.design.n_features,
-        radius=settings.radius,
-        noise=run.accountant.noise,
-    )
-    return frank_wolfe(
-        run.design,
-        start,
-        radius=settings.radius,
-        n_iter=settings.n_iter,
-        choose=made[0],
-        screen=made[1],
-    )
+    def _settings(self, unit: Unit) -> FrankWolfeSettings:
+        settings = super()._settings(unit)
+        assert settings.screening is not None
+        at = check.iterations("screen_at", self.screen_at, settings.n_iter)
+        return replace(settings, screening=replace(settings.screening, at=at))

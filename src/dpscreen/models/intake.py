@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,24 +13,20 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
 from dpscreen._core.arrays import Array
-from dpscreen.models.parameters import _SPARSE
+from dpscreen.models.parameters import rows_per_unit
 from dpscreen.privacy.unit import ROW, Unit
 from dpscreen.rows.lattice import MOST_ROWS
 from dpscreen.rows.source import ArrayRows, RowSource
-from dpscreen.rows.sparse import SparseRows, is_sparse
+from dpscreen.rows.sparse import SparseRows
 from dpscreen.rows.sparse_lattice import without_duplicates
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
+from dpscreen.tables.reading import EncodedRows
 
 STREAMED_BYTES = 2**28
 """From this size on, an array that is mapped from disk is left there."""
 
 
-@runtime_checkable
-class TableRows(Protocol):
-    """Rows of a table, which bring their target along, as `read_rows` returns them."""
-
-    def features_and_target(self) -> tuple[Any, Array]:
-        """Return the features, in a frame if they have names, and the target."""
+_SPARSE: dict[str, Any] = {"accept_sparse": ("csr", "csc", "coo"), "dtype": "numeric"}
 
 
 def unit_of_rows(X: Any, told: int | None) -> Unit:
@@ -38,9 +34,10 @@ def unit_of_rows(X: Any, told: int | None) -> Unit:
 
     A number that contradicts the rows is refused. Looks at no row.
     """
+    told = None if told is None else rows_per_unit(told)
     carried = getattr(X, "unit", None)  # of a frame, this may be a column
     if not isinstance(carried, Unit):
-        return ROW if told is None else Unit(int(told))
+        return ROW if told is None else Unit(told)
     if told not in (None, carried.rows_per_unit):
         raise ValueError(
             f"rows_per_unit={told} is told, but these rows are for {carried}, as their schema "
@@ -58,11 +55,11 @@ def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
 
 
 def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
-    if isinstance(X, StreamedRows | TableRows) and y is not None:
+    if isinstance(X, StreamedRows | EncodedRows) and y is not None:
         raise ValueError("rows from a file bring their target along; y must be None.")
     if isinstance(X, StreamedRows):
         return _named(estimator, X, X.reader.feature_names)
-    if isinstance(X, TableRows):
+    if isinstance(X, EncodedRows):
         X, y = X.features_and_target()
     if is_sparse(X) and getattr(estimator, "_takes_sparse", False):
         return sparse_rows(estimator, X, y)
@@ -73,6 +70,14 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     if _is_mapped(X, y):
         return _named(estimator, StreamedRows(MappedArrays(X, y)), None)
     return ArrayRows(*rows_and_target(estimator, X, y))
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a scipy matrix or array, or a data frame of sparse columns alone."""
+    if sparse.issparse(X):
+        return True
+    dtypes = list(X.dtypes) if hasattr(X, "columns") and hasattr(X, "dtypes") else []
+    return bool(dtypes) and all(hasattr(dtype, "fill_value") for dtype in dtypes)
 
 
 def in_memory(rows: RowSource) -> tuple[Array, Array]:

@@ -9,12 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array
-from dpscreen.models import intake
-from dpscreen.models.base import PrivateLinearModel
 from dpscreen.models.file import read
-from dpscreen.models.intake import sparse_alone
+from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.models.release import Release
-from dpscreen.rows.sparse import clipped_product, is_sparse
 from dpscreen.solvers.base import Path
 from dpscreen.solvers.inference import Inference
 
@@ -53,27 +50,9 @@ solver_, inference_, n_features_in_, feature_names_in_
         """
         raise TypeError("a loaded model cannot be fitted again; use PrivateLasso, for example.")
 
-    def predict(self, X: Any) -> Array:
-        """Predict the target for each row of X, as the fitted estimator did.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows to predict for, in the units of the rows that were fitted.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The rows, clipped to `feature_bounds_` if the estimator does so, @ coef_ + intercept_.
-        """
-        check_is_fitted(self)
-        if not self._from_file.clips_features:
-            return super().predict(X)
-        if is_sparse(X):
-            rows = sparse_alone(self, X)
-            return clipped_product(rows, self.feature_bounds_, self.coef_) + self.intercept_
-        rows = np.clip(intake.rows_alone(self, X), *self.feature_bounds_.T)
-        return np.asarray(rows @ self.coef_ + self.intercept_, dtype=np.float64)
+    @property
+    def _clips_to(self) -> Array | None:
+        return self.feature_bounds_ if self._from_file.clips_features else None
 
     def noise_p_values(self) -> Array:
         """Return for each feature a p-value of "only privacy noise ever chose it".
@@ -92,6 +71,7 @@ solver_, inference_, n_features_in_, feature_names_in_
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.regressor_tags.poor_score = True
         return tags
 
     def _released(self) -> Release:

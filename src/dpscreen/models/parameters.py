@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dpscreen._core.arrays import Array
+
+T = TypeVar("T")
 
 
 def positive(name: str, value: Any) -> float:
@@ -18,6 +20,11 @@ def positive(name: str, value: Any) -> float:
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a positive, finite number; got {value!r}.")
     return number
+
+
+def optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
+    """Return a parameter that may be left out: None, or what the check makes of it."""
+    return None if value is None else check(name, value)
 
 
 MOST_STEPS = 20_000
@@ -109,9 +116,6 @@ def _real(name: str, value: Any) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number; got {type(value).__name__}.")
     return float(value)
-
-
-_SPARSE: dict[str, Any] = {"accept_sparse": ("csr", "csc", "coo"), "dtype": "numeric"}
 
 
 def declared_bounds(

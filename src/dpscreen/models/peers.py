@@ -7,43 +7,18 @@ that only the method differs. Each has one public rule for every setting (docs/p
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
-
-from dpscreen.models import base
-from dpscreen.models import parameters as check
-from dpscreen.models.base import (
-    PaidModel,
-    noise_source,
-    paid_task,
-    spending_for,
-    standardize_for,
-    warn_of_weak_delta,
-)
-from dpscreen.models.intake import private_rows, unit_of_rows
-from dpscreen.privacy import Budget
-from dpscreen.privacy.ledger import reserve
+from dpscreen.models.base import ScalingModel
+from dpscreen.rows.source import RowSource
 from dpscreen.solvers import peers as solvers
-from dpscreen.solvers.base import Choices, Solution, Task
+from dpscreen.solvers.base import Solution, Task
 
 __all__ = ["AdaSSP", "NoisyIHT", "PrivateGCD", "PrivateSIS"]
 
 
-@dataclass(frozen=True)
-class PeerSettings:
-    """The parameters of a fit, checked before any row is read."""
-
-    budget: Budget
-    choices: Choices
-    standardize: bool | str
-    n_rows: int | None
-
-
-class Peer(PaidModel):
-    """What the peers share: parameters, paid estimates of scale, fit, predict and the statement.
+class Peer(ScalingModel):
+    """What the peers share: their parameters. Each has a method of its own.
 
     Parameters
     ----------
@@ -86,7 +61,7 @@ class Peer(PaidModel):
         As in every scikit-learn estimator.
     """
 
-    _solve: Callable[[Task], Solution]
+    _method: Callable[[Task], Solution]
 
     def __init__(
         self,
@@ -111,57 +86,8 @@ class Peer(PaidModel):
         self.n_rows = n_rows
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Any = None) -> Self:
-        """Fit the model, spending the whole budget.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
-            Private rows. Values outside `feature_bounds` are clipped. The promise is for a row, or
-            for the unit that a schema names.
-        y : array-like of shape (n_samples,)
-            Private targets. Values outside `target_bounds` are clipped. None for rows that were
-            read by a schema, which bring their target along.
-        ledger : PrivacyLedger or path, default=None
-            Where to book the budget before anything is released. If it does not fit there,
-            nothing is released and `BudgetRefused` says what is left.
-
-        Returns
-        -------
-        self
-            The fitted estimator, which holds released values only.
-        """
-        with base.refit(self):
-            settings = self._settings()
-            unit = unit_of_rows(X, None)
-            noise = noise_source(self.random_state)
-            with closing(private_rows(self, X, y)) as rows:
-                features, target = self._public_bounds()
-                pairs = rows.usable_bounds(features), target
-                standardize = standardize_for(rows, settings.standardize)
-                spending = spending_for(
-                    settings.budget, noise, rows, n_rows=settings.n_rows, unit=unit
-                )
-                warn_of_weak_delta(settings.budget.delta, spending.regime.n_rows)
-                reserve(ledger, spending.limit, purpose=type(self).__name__, unit=unit)
-                self.n_rows_ = spending.regime.n_rows
-                task, units = paid_task(spending, rows, pairs, settings.choices, standardize)
-                self._release(self._solve(task), units)
-                self.privacy_ = self._account(
-                    settings.budget, spending, n_rows=settings.n_rows, disclosed=rows.disclosed
-                )
-        return self
-
-    def _settings(self) -> PeerSettings:
-        row_norm = None if self.row_norm is None else check.size("row_norm", self.row_norm)
-        if not isinstance(self.standardize, bool | np.bool_):
-            check.choice("standardize", self.standardize, ("auto",))
-        return PeerSettings(
-            Budget(check.positive("epsilon", self.epsilon), check.share("delta", self.delta)),
-            Choices(row_norm=row_norm, intercept=check.flag("fit_intercept", self.fit_intercept)),
-            self.standardize,
-            None if self.n_rows is None else check.whole("n_rows", self.n_rows),
-        )
+    def _solve(self, task: Task, _rows: RowSource) -> Solution:
+        return self._method(task)
 
 
 class AdaSSP(Peer):
@@ -188,7 +114,7 @@ class AdaSSP(Peer):
     prediction and estimation in unbounded domain. UAI.
     """
 
-    _solve = staticmethod(solvers.solve_adassp)
+    _method = staticmethod(solvers.solve_adassp)
 
 
 class PrivateSIS(Peer):
@@ -216,7 +142,7 @@ class PrivateSIS(Peer):
     private correlations. arXiv:2408.10862.
     """
 
-    _solve = staticmethod(solvers.solve_sis)
+    _method = staticmethod(solvers.solve_sis)
 
 
 class NoisyIHT(Peer):
@@ -247,7 +173,7 @@ class NoisyIHT(Peer):
     learning. IJCAI. (Noise on the whole gradient.)
     """
 
-    _solve = staticmethod(solvers.solve_iht)
+    _method = staticmethod(solvers.solve_iht)
 
 
 class PrivateGCD(Peer):
@@ -274,4 +200,4 @@ class PrivateGCD(Peer):
     minimization by greedy coordinate descent. AISTATS.
     """
 
-    _solve = staticmethod(solvers.solve_gcd)
+    _method = staticmethod(solvers.solve_gcd)

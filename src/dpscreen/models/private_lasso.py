@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import Any, Self
-
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from dataclasses import replace
+from typing import Any
 
 from dpscreen._core.arrays import Array
-from dpscreen.models import base
 from dpscreen.models import parameters as check
-from dpscreen.models.base import (
-    PaidModel,
-    noise_source,
-    paid_task,
-    spending_for,
-    standardize_for,
-    warn_of_weak_delta,
-)
-from dpscreen.models.intake import private_rows, unit_of_rows
-from dpscreen.privacy import Budget, PrivacyStatement
-from dpscreen.privacy.ledger import reserve
-from dpscreen.privacy.statement import COMPOSITION, IN_HALVES
-from dpscreen.privacy.unit import ROW, Unit
-from dpscreen.rows.source import PublicUnits, RowSource
+from dpscreen.models.base import FitStart, ScalingModel
+from dpscreen.privacy import PrivacyStatement
+from dpscreen.privacy.statement import IN_HALVES
+from dpscreen.privacy.unit import Unit
+from dpscreen.rows.source import RowSource
 from dpscreen.solvers import inference, rules
-from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
-from dpscreen.solvers.inference import noise_p_values
+from dpscreen.solvers.base import Choices, Path, Solution, Task
 from dpscreen.solvers.noisy_gradient import rows_fill_the_norm, solve_noisy_gradient
 from dpscreen.solvers.stagewise import solve_frank_wolfe, solve_stagewise
 
@@ -39,28 +24,7 @@ SOLVERS = {
 }
 
 
-@dataclass(frozen=True)
-class LassoSettings:
-    """The parameters of a fit, checked before any row is read."""
-
-    budget: Budget
-    choices: Choices
-    standardize: bool | str
-    solver: str
-    n_rows: int | None
-    split: bool
-    unit: Unit = ROW
-    disclosed: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.split and self.unit.rows_per_unit > 1:
-            raise ValueError(
-                "inference='split' needs rows_per_unit=1: rows of one unit are not independent, "
-                "so intervals that count them as if they were would be too short."
-            )
-
-
-class PrivateLasso(PaidModel):
+class PrivateLasso(ScalingModel):
     """Sparse linear regression under differential privacy that needs a budget and bounds only.
 
     The default solver walks: each step moves one signed feature a little, chosen by a noisy maximum
@@ -204,63 +168,6 @@ class PrivateLasso(PaidModel):
         self.rows_per_unit = rows_per_unit
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Any = None) -> Self:
-        """Fit the model, spending the whole budget.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
-            Private rows. Values outside `feature_bounds` are clipped. Rows that were read by a
-            schema (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their privacy unit
-            along. A Dask array or data frame is fitted on its cluster, `dpscreen.scan` reads a
-            file part by part; noise being equal, the coefficients are the same, to the last bit. A
-            scipy matrix or a frame of sparse columns stays sparse: its bounds are taken as ± the
-            larger of their ends, so that zero stays zero, and are not tightened.
-        y : array-like of shape (n_samples,)
-            Private targets. Values outside `target_bounds` are clipped. None for rows that were
-            read by a schema, which bring their target along.
-        ledger : PrivacyLedger or path, default=None
-            Where to book the budget before anything is released. If it does not fit there,
-            nothing is released and `BudgetRefused` says what is left.
-
-        Returns
-        -------
-        self
-            The fitted estimator, which holds released values only.
-        """
-        with base.refit(self):
-            settings = replace(self._settings(), unit=unit_of_rows(X, self.rows_per_unit))
-            noise = noise_source(self.random_state)
-            with closing(private_rows(self, X, y)) as rows:
-                features, target = self._public_bounds()
-                pairs = rows.usable_bounds(features), target
-                settings = _for_rows(settings, rows)
-                spending = spending_for(
-                    settings.budget, noise, rows, n_rows=settings.n_rows, unit=settings.unit
-                )
-                warn_of_weak_delta(settings.budget.delta, spending.regime.n_rows)
-                reserve(ledger, spending.limit, purpose=type(self).__name__, unit=settings.unit)
-                self._fit_purse(settings, spending, pairs, rows)
-        return self
-
-    def _fit_purse(
-        self,
-        settings: LassoSettings,
-        spending: Spending,
-        public: tuple[Array, Array],
-        rows: RowSource,
-    ) -> None:
-        """Release the model, with intervals if they were asked for and can be had."""
-        self.n_rows_ = spending.regime.n_rows
-        reason = inference.refusal(spending.regime)
-        if settings.split and reason is None:
-            self._fit_split(settings, spending, public, rows)
-            return
-        self._fit_rows(settings, inference.SplitHalf(spending, rows), public)
-        self.privacy_ = self._statement(settings, spending)
-        if settings.split:
-            self.inference_ = inference.not_available(str(reason))
-
     def noise_p_values(self) -> Array:
         """Return for each feature a p-value of "only privacy noise ever chose it".
 
@@ -274,95 +181,62 @@ class PrivateLasso(PaidModel):
         ndarray of shape (n_features,)
             1 for features that were never chosen. Not corrected for the number of features.
         """
-        check_is_fitted(self)
-        if self.path_ is None:
+        found = self._released().noise_p_values
+        if found is None:
             raise ValueError("noise p-values need a path, which noisy gradients do not have.")
-        constants = int(self.solver_ == "frank-wolfe" and self.fit_intercept)
-        return noise_p_values(
-            self.path_,
-            n_features=self.n_features_in_,
-            n_constants=constants,
-            limit=self.max_features,
-        )
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.standardize is not True
         return tags
 
-    def _settings(self) -> LassoSettings:
-        choices = Choices(
-            radius=_optional(check.size, "radius", self.radius),
-            n_iter=_optional(check.steps, "n_iter", self.n_iter),
-            clip=_optional(check.size, "clip", self.clip),
-            row_norm=_optional(check.size, "row_norm", self.row_norm),
-            max_features=_optional(check.whole, "max_features", self.max_features),
-            intercept=check.flag("fit_intercept", self.fit_intercept),
-        )
-        if not isinstance(self.standardize, bool | np.bool_):
-            check.choice("standardize", self.standardize, ("auto",))
-        split = check.choice("inference", self.inference, (None, "split")) == "split"
-        return LassoSettings(
-            Budget(check.positive("epsilon", self.epsilon), check.share("delta", self.delta)),
-            choices,
-            self.standardize,
-            check.choice("solver", self.solver, ("auto", *SOLVERS)),
-            _optional(check.whole, "n_rows", self.n_rows),
-            split,
-            Unit(check.rows_per_unit(self.rows_per_unit)),
+    def _settings(self, unit: Unit) -> Choices:
+        check.choice("solver", self.solver, ("auto", *SOLVERS))
+        check.choice("inference", self.inference, (None, "split"))
+        if self.inference is not None and unit.rows_per_unit > 1:
+            raise ValueError(
+                "inference='split' needs rows_per_unit=1: rows of one unit are not independent, "
+                "so intervals that count them as if they were would be too short."
+            )
+        return replace(
+            super()._settings(unit),
+            radius=check.optional(check.size, "radius", self.radius),
+            n_iter=check.optional(check.steps, "n_iter", self.n_iter),
+            clip=check.optional(check.size, "clip", self.clip),
+            max_features=check.optional(check.whole, "max_features", self.max_features),
         )
 
-    def _fit_rows(
-        self, settings: LassoSettings, half: inference.SplitHalf, public: tuple[Array, Array]
-    ) -> inference.Selected:
-        """Release the model from the rows that are given, out of their spending."""
-        rows = half.rows
-        task, units = paid_task(half.spending, rows, public, settings.choices, settings.standardize)
-        self.solver_ = settings.solver if settings.solver != "auto" else _best_solver(task)
+    def _solve(self, task: Task, rows: RowSource) -> Solution:
+        self.solver_ = self.solver if self.solver != "auto" else _best_solver(task)
         rows.announce(task.n_steps)
         solution = SOLVERS[self.solver_](task)
-        self._release(solution, units)
-        return inference.Selected(solution.weights, units, task.deviation, task.spread)
+        self.path_ = solution.path
+        return solution
 
-    def _fit_split(
-        self,
-        settings: LassoSettings,
-        spending: Spending,
-        public: tuple[Array, Array],
-        rows: RowSource,
-    ) -> None:
+    def _spend(self, start: FitStart) -> PrivacyStatement:
+        """Release the model, with intervals if they were asked for and can be had."""
+        if self.inference is None:
+            return super()._spend(start)
+        reason = inference.refusal(start.spending.regime)
+        if reason is None:
+            return self._spend_in_halves(start)
+        self.inference_ = inference.not_available(reason)
+        return super()._spend(start)
+
+    def _spend_in_halves(self, start: FitStart) -> PrivacyStatement:
         """Release the model from one half of the rows and intervals from the other (Lemma 16)."""
-        first, second = inference.split(spending, rows)
-        selected = self._fit_rows(settings, first, public)
+        self.n_rows_ = start.spending.regime.n_rows
+        first, second = inference.split(start.spending, start.rows)
+        task, units, solution = self._release(
+            replace(start, spending=first.spending, rows=first.rows)
+        )
+        selected = inference.Selected(solution.weights, units, task.deviation, task.spread)
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         self.inference_ = inference.infer(second, selected, names)
-        self.privacy_ = inference.parallel_statement(
-            *(self._statement(settings, half.spending) for half in (first, second))
+        return inference.parallel_statement(
+            *(self._statement(start, half.spending, IN_HALVES) for half in (first, second))
         )
-
-    def _release(self, solution: Solution, units: PublicUnits) -> None:
-        super()._release(solution, units)
-        self.path_ = solution.path
-
-    def _statement(self, settings: LassoSettings, spending: Spending) -> PrivacyStatement:
-        halved = spending.regime.n_rows < self.n_rows_
-        return self._account(
-            settings.budget,
-            spending,
-            n_rows=settings.n_rows,
-            disclosed=settings.disclosed,
-            composition=IN_HALVES if halved else COMPOSITION,
-        )
-
-
-def _optional(checked: Any, name: str, value: Any) -> Any:
-    return None if value is None else checked(name, value)
-
-
-def _for_rows(settings: LassoSettings, rows: RowSource) -> LassoSettings:
-    """Return the settings as these rows allow them."""
-    standardize = standardize_for(rows, settings.standardize)
-    return replace(settings, standardize=standardize, disclosed=rows.disclosed)
 
 
 def _best_solver(task: Task) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen.models import base, intake
 from dpscreen.models import parameters as check
-from dpscreen.models.base import LinearModel
+from dpscreen.models.linear import LinearModel
 from dpscreen.rows.design import Design, choose_design
 from dpscreen.solvers.frank_wolfe import frank_wolfe, steepest_vertex, wolfe_gap, zero_start
 from dpscreen.solvers.screening import Elimination, published_scores, safe_scores

@@ -1,4 +1,4 @@
-"""What a fitted private model has released, in one place.
+"""What a fitted private model has released, in one place, and `model.summary()` of it.
 
 The summary, the explanation, the model card, the registry's entry and the model file are all made
 from this, so none of them can hold anything else.
@@ -6,16 +6,23 @@ from this, so none of them can hold anything else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.numbers import number
+from dpscreen._core.words import plain, prose
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers.base import Path
-from dpscreen.solvers.inference import FeatureInterval, Inference, noise_p_values
+from dpscreen.solvers.base import Path, noise_p_values
+from dpscreen.solvers.inference import FeatureInterval, Inference
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OFFERS_INTERVALS = "PrivateLasso"
 
@@ -123,3 +130,189 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
         max_features=getattr(model, "max_features", None),
         inference=getattr(model, "inference_", None),
     )
+
+
+# --- the table that statsmodels users know --------------------------------------------------------
+
+WIDTH = 88
+LONGEST_NAME = 32
+
+NOISE = (
+    "Noise p: the chance that privacy noise alone would choose a feature as often. Not corrected "
+    "for the number of features, and no test of whether a coefficient is zero."
+)
+NO_NOISE = "There are no noise p-values: this method keeps no path to compute them from."
+REFIT = (
+    "The coefficient predicts. The refit is estimated on the other half of the rows and is what "
+    "the interval is for: "
+)
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One selected feature, in the user's units; `effect` is over half the width of its bounds."""
+
+    feature: str
+    coefficient: float
+    effect: float
+    refit: float | None
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    noise_p_value: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """The selected features, largest effect first, with what may be said about them.
+
+    Print it, or use `frame`, a pandas data frame. In a notebook it shows itself as a table.
+    """
+
+    title: str
+    rows: tuple[SummaryRow, ...]
+    intercept: float
+    notes: tuple[str, ...]
+    has_intervals: bool
+    has_p_values: bool
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Return the rows as a data frame, one for each selected feature."""
+        import pandas as pd
+
+        columns = [name for name in SummaryRow.__dataclass_fields__ if name != "feature"]
+        values = {
+            name: pd.Series([getattr(row, name) for row in self.rows], dtype="float64")
+            for name in columns
+        }
+        found = pd.DataFrame(values)
+        found.index = pd.Index([row.feature for row in self.rows], dtype="object", name="feature")
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        head, *body = self._cells()
+        shown = "".join(_html_row(cells, "td") for cells in body)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return (
+            f"<table><caption>{escape(self.title)}</caption><thead>{_html_row(head, 'th')}</thead>"
+            f"<tbody>{shown}</tbody></table>{notes}"
+        )
+
+    def _lines(self) -> Iterator[str]:
+        cells = self._cells()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        across = max(sum(widths) + 2 * (len(widths) - 1), len(self.title))
+        head, *body, last = (_aligned(row, widths) for row in cells)
+        yield self.title
+        yield "=" * across
+        yield head
+        yield "-" * across
+        yield from body
+        yield last
+        yield "=" * across
+        for note in self.notes:
+            yield textwrap.fill(note, WIDTH)
+
+    def _cells(self) -> list[list[str]]:
+        """Return the table as text: headings, features, and the intercept last."""
+        head = ["feature", "coefficient"]
+        head += ["refit", "[0.025", "0.975]"] if self.has_intervals else []
+        head += ["noise p"] if self.has_p_values else []
+        last = ["(intercept)", number(self.intercept)] + [""] * (len(head) - 2)
+        return [head, *(self._row(row) for row in self.rows), last]
+
+    def _row(self, row: SummaryRow) -> list[str]:
+        cells = [_shortened(row.feature), number(row.coefficient)]
+        if self.has_intervals:
+            cells += [_optional(value) for value in (row.refit, row.low, row.high)]
+        if self.has_p_values:
+            cells.append("" if row.noise_p_value is None else f"{row.noise_p_value:.2g}")
+        return cells
+
+
+def summary_of(release: Release) -> Summary:
+    """Return the summary of a model."""
+    p_values = release.noise_p_values
+    intervals = release.intervals
+    rows = []
+    for j in release.selected:
+        found = intervals.get(j)
+        rows.append(
+            SummaryRow(
+                plain(release.names[j]),
+                float(release.coefficients[j]),
+                float(release.effects[j]),
+                *_estimates(found),
+                None if p_values is None else float(p_values[j]),
+            )
+        )
+    return Summary(
+        title=f"{plain(release.estimator)}: {len(rows)} of {release.n_features} features selected",
+        rows=tuple(rows),
+        intercept=release.intercept,
+        notes=tuple(_notes(release, len(rows))),
+        has_intervals=bool(intervals),
+        has_p_values=p_values is not None,
+    )
+
+
+def _estimates(found: Any) -> tuple[float | None, float | None, float | None, float | None]:
+    if found is None:
+        return None, None, None, None
+    return found.coefficient, found.standard_error, found.low, found.high
+
+
+def _notes(release: Release, shown: int) -> Iterator[str]:
+    left = release.n_features - shown
+    if left:
+        yield f"{left} other {'feature has' if left == 1 else 'features have'} coefficient 0."
+    if release.clips_features:
+        yield "Features are clipped to feature_bounds_ before the coefficients apply."
+    if release.why_no_intervals is not None:
+        yield prose(release.why_no_intervals)
+    elif release.inference is not None:
+        yield REFIT + prose(release.inference.wording)
+    yield NO_NOISE if release.path is None else NOISE
+    yield promise(release)
+
+
+def promise(release: Release) -> str:
+    """Return the privacy statement in one line."""
+    statement = release.statement
+    pair = f"epsilon = {statement.epsilon:g}, delta = {statement.delta:.4g}"
+    if not statement.holds:
+        why = (
+            "the published calibration does not keep its promise"
+            if statement.calibration == "published"
+            else "the noise was seeded"
+        )
+        return f"NOT PRIVATE: {why} (stated: {pair})."
+    told = f"Privacy: {pair} for {prose(statement.neighbours)}, rho = {statement.rho:.6g}."
+    return f"{told} {statement.disclosure}".rstrip()
+
+
+def _optional(value: float | None) -> str:
+    return "" if value is None else number(value, digits=4)
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def _aligned(cells: list[str], widths: list[int]) -> str:
+    first, *rest = (
+        cell.rjust(width) if place else cell.ljust(width)
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  ".join((first, *rest)).rstrip()
+
+
+def _html_row(cells: list[str], kind: str) -> str:
+    return "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells) + "</tr>"

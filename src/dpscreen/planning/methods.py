@@ -97,7 +97,7 @@ def estimator(method: str, order: FitRequest) -> Any:
             if getattr(order, name) is not None:
                 raise ValueError(f"{name} belongs to private-lasso; {method} does not have it.")
     model = METHODS[method](order)
-    model._settings()  # checks every parameter, which a fit would do only once it has the rows
+    model.check_parameters()
     return model
 
 

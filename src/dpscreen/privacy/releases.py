@@ -125,3 +125,30 @@ def release_sums(
         unit=unit,
     )
     return accountant.release(mechanism, sums // coarse, purpose=purpose), mechanism.scale
+
+
+def release_triangle(
+    accountant: Accountant,
+    matrix: Integers,
+    *,
+    units_per_one: int,
+    row_norm: float,
+    cost: ZCDP,
+    purpose: str,
+) -> tuple[Array, float]:
+    """Release a symmetric matrix Σxxᵀ by its upper triangle, and its noise's deviation (Lemma 17).
+
+    The rows' norms are at most `row_norm`, and none of their cells is above 1.
+    """
+    upper = np.triu_indices(len(matrix))
+    released, noise = release_sums(
+        accountant,
+        matrix[upper],
+        units_per_one=units_per_one,
+        change=triangle_change(row_norm),
+        cost=cost,
+        purpose=purpose,
+    )
+    out = np.zeros(matrix.shape)
+    out[upper] = released
+    return out + np.triu(out, 1).T, noise

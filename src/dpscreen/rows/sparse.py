@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from dpscreen.rows.source import PublicUnits
 
 
-def is_sparse(X: Any) -> bool:
-    """Whether X is a scipy matrix or array, or a data frame of sparse columns alone."""
-    if sparse.issparse(X):
-        return True
-    dtypes = list(X.dtypes) if hasattr(X, "columns") and hasattr(X, "dtypes") else []
-    return bool(dtypes) and all(hasattr(dtype, "fill_value") for dtype in dtypes)
-
-
 @dataclass(frozen=True, eq=False)
 class SparseRows(RowSource):
     """A scipy matrix in memory, and a target."""

@@ -10,8 +10,17 @@ from fractions import Fraction
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.privacy import ZCDP, Accountant, DiscreteGaussian, SignedNoisyMax, sensitivity
+from dpscreen.privacy import (
+    ZCDP,
+    Accountant,
+    Budget,
+    DiscreteGaussian,
+    Noise,
+    SignedNoisyMax,
+    sensitivity,
+)
 from dpscreen.privacy.releases import MEDIAN, release_cell
+from dpscreen.privacy.unit import Unit
 from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import rules
@@ -33,6 +42,16 @@ class Spending:
     accountant: Accountant
     limit: ZCDP
     regime: Regime
+
+    @classmethod
+    def of(
+        cls, budget: Budget, unit: Unit, noise: Noise, *, n_rows: int, n_features: int
+    ) -> Spending:
+        """Return the whole budget for one unit; the rules see what of it one row may cost."""
+        limit = ZCDP.within(budget)
+        rho = float(limit / unit.rows_per_unit**2)
+        regime = Regime(n_rows, n_features, rho)
+        return cls(Accountant(noise, limit=limit, unit=unit), limit, regime)
 
     @property
     def remaining(self) -> ZCDP:
@@ -60,7 +79,7 @@ class Spending:
 
 @dataclass(frozen=True)
 class Choices:
-    """What the user fixed; None leaves it to the rules."""
+    """What the user fixed; None, or "auto", leaves it to the rules."""
 
     radius: float | None = None
     n_iter: int | None = None
@@ -68,6 +87,8 @@ class Choices:
     row_norm: float | None = None
     max_features: int | None = None
     intercept: bool = True
+    standardize: bool | str = "auto"
+    n_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -264,3 +285,62 @@ class Path:
         moves = np.zeros((len(self) + 1, n_features))
         moves[np.arange(1, len(self) + 1), self.features] = self.signs * self.steps
         return np.cumsum(moves, axis=0)
+
+
+# --- could a path be privacy noise alone? ---------------------------------------------------------
+
+_MOST_WORK = 2**18
+"""Bound on T times the largest weight of a step, unless T itself is larger."""
+
+
+def noise_p_values(path: Path, *, n_features: int, n_constants: int, limit: int | None) -> Array:
+    """Return for each feature a p-value of "its gradient was zero at every step" (Lemma 15).
+
+    `n_constants` candidates compete beside the features; `limit` is `max_features`.
+    """
+    weights = step_weights(path.steps)
+    chances = signed_chances(len(path), n_features, n_constants, limit)
+    tail = tail_of_sum(weights, chances)
+    return np.minimum(1.0, 2 * tail[farther_way(path, weights, n_features)])
+
+
+def step_weights(steps: Array) -> Integers:
+    """Return the steps' lengths as whole numbers, at least 1. They depend on T alone."""
+    finest = max(1, min(len(steps), _MOST_WORK // len(steps)))
+    weights = np.rint(steps / steps.max() * finest).astype(np.int64)
+    return np.asarray(np.maximum(weights, 1), dtype=np.int64)
+
+
+def signed_chances(n_iter: int, n_features: int, n_constants: int, limit: int | None) -> Array:
+    """Return at each step a bound on the chance of one sign of a feature without gradient.
+
+    1/(2m) for m candidates. So many steps as `limit` must be over before only those features
+    compete that have entered.
+    """
+    chances = np.full(n_iter, 0.5 / (n_features + n_constants))
+    if limit is not None and limit < n_features:
+        chances[limit:] = 0.5 / (limit + n_constants)
+    return chances
+
+
+def farther_way(path: Path, weights: Integers, n_features: int) -> Integers:
+    """Return for each feature max(L⁺, L⁻): how far its steps of one sign go, all counted."""
+    ways = []
+    for sign in (-1, 1):
+        taken = (path.signs == sign) & (path.features < n_features)
+        way = np.bincount(path.features[taken], weights[taken], minlength=n_features)
+        ways.append(way.astype(np.int64))
+    return np.maximum(*ways)
+
+
+def tail_of_sum(weights: Integers, chances: Array) -> Array:
+    """Return P(Σ a_t B_t ≥ l) for l = 0, 1, …, Σ a_t, B_t independent with the given chances."""
+    law = np.zeros(int(weights.sum()) + 1)
+    law[0], top = 1.0, 0
+    for weight, chance in zip(weights.tolist(), chances.tolist(), strict=True):
+        moved = chance * law[: top + 1]
+        law[: top + 1] -= moved
+        law[weight : weight + top + 1] += moved
+        top += weight
+    # Summed from the far end: small tails keep their precision, as all terms are positive.
+    return np.asarray(np.cumsum(law[::-1])[::-1], dtype=np.float64)

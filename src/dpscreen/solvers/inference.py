@@ -16,12 +16,12 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import Accountant, MechanismRecord, PrivacyStatement
-from dpscreen.privacy.releases import release_sums, triangle_change
+from dpscreen.privacy.releases import release_sums, release_triangle
 from dpscreen.rows.lattice import UNITS, ExactDesign
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import unpacked
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Path, Spending, release_residual_deviation
+from dpscreen.solvers.base import Spending, release_residual_deviation
 
 LEAST_SIGNAL = 80
 """The M below which no intervals are given."""
@@ -255,7 +255,14 @@ def _release_moments(
     )
     sums = point.short_moments(clip, chosen=chosen, row_norm=norm)
     squares, products, middles = unpacked(sums, len(chosen))
-    gram, gram_noise = _release_triangle(spending, squares, norm, GRAM_SHARE, "features squared")
+    gram, gram_noise = release_triangle(
+        spending.accountant,
+        squares,
+        units_per_one=UNITS,
+        row_norm=norm,
+        cost=spending.limit * GRAM_SHARE,
+        purpose="features squared",
+    )
     moment, moment_noise = release_sums(
         spending.accountant,
         products,
@@ -264,27 +271,15 @@ def _release_moments(
         cost=spending.limit * MOMENT_SHARE,
         purpose="residuals times features, in units of the clip",
     )
-    purpose = "the same squared"
-    middle, _ = _release_triangle(spending, middles, norm, MIDDLE_SHARE, purpose)
-    return Moments(gram, moment, middle, gram_noise, moment_noise, clip)
-
-
-def _release_triangle(
-    spending: Spending, matrix: Integers, norm: float, share: Fraction, purpose: str
-) -> tuple[Array, float]:
-    """Release a symmetric matrix by its upper triangle (Lemma 17)."""
-    upper = np.triu_indices(len(matrix))
-    released, noise = release_sums(
+    middle, _ = release_triangle(
         spending.accountant,
-        matrix[upper],
+        middles,
         units_per_one=UNITS,
-        change=triangle_change(norm),
-        cost=spending.limit * share,
-        purpose=purpose,
+        row_norm=norm,
+        cost=spending.limit * MIDDLE_SHARE,
+        purpose="the same squared",
     )
-    out = np.zeros(matrix.shape)
-    out[upper] = released
-    return out + np.triu(out, 1).T, noise
+    return Moments(gram, moment, middle, gram_noise, moment_noise, clip)
 
 
 def _intervals(
@@ -310,60 +305,3 @@ def _interval(feature: int, name: str, coefficient: float, error: float) -> Feat
     return FeatureInterval(
         feature, name, coefficient, error, coefficient - reach, coefficient + reach
     )
-
-
-_MOST_WORK = 2**18
-"""Bound on T times the largest weight of a step, unless T itself is larger."""
-
-
-def noise_p_values(path: Path, *, n_features: int, n_constants: int, limit: int | None) -> Array:
-    """Return for each feature a p-value of "its gradient was zero at every step" (Lemma 15).
-
-    `n_constants` candidates compete beside the features; `limit` is `max_features`.
-    """
-    weights = step_weights(path.steps)
-    chances = signed_chances(len(path), n_features, n_constants, limit)
-    tail = tail_of_sum(weights, chances)
-    return np.minimum(1.0, 2 * tail[farther_way(path, weights, n_features)])
-
-
-def step_weights(steps: Array) -> Integers:
-    """Return the steps' lengths as whole numbers, at least 1. They depend on T alone."""
-    finest = max(1, min(len(steps), _MOST_WORK // len(steps)))
-    weights = np.rint(steps / steps.max() * finest).astype(np.int64)
-    return np.asarray(np.maximum(weights, 1), dtype=np.int64)
-
-
-def signed_chances(n_iter: int, n_features: int, n_constants: int, limit: int | None) -> Array:
-    """Return at each step a bound on the chance of one sign of a feature without gradient.
-
-    1/(2m) for m candidates. So many steps as `limit` must be over before only those features
-    compete that have entered.
-    """
-    chances = np.full(n_iter, 0.5 / (n_features + n_constants))
-    if limit is not None and limit < n_features:
-        chances[limit:] = 0.5 / (limit + n_constants)
-    return chances
-
-
-def farther_way(path: Path, weights: Integers, n_features: int) -> Integers:
-    """Return for each feature max(L⁺, L⁻): how far its steps of one sign go, all counted."""
-    ways = []
-    for sign in (-1, 1):
-        taken = (path.signs == sign) & (path.features < n_features)
-        way = np.bincount(path.features[taken], weights[taken], minlength=n_features)
-        ways.append(way.astype(np.int64))
-    return np.maximum(*ways)
-
-
-def tail_of_sum(weights: Integers, chances: Array) -> Array:
-    """Return P(Σ a_t B_t ≥ l) for l = 0, 1, …, Σ a_t, B_t independent with the given chances."""
-    law = np.zeros(int(weights.sum()) + 1)
-    law[0], top = 1.0, 0
-    for weight, chance in zip(weights.tolist(), chances.tolist(), strict=True):
-        moved = chance * law[: top + 1]
-        law[: top + 1] -= moved
-        law[weight : weight + top + 1] += moved
-        top += weight
-    # Summed from the far end: small tails keep their precision, as all terms are positive.
-    return np.asarray(np.cumsum(law[::-1])[::-1], dtype=np.float64)

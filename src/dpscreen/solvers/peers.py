@@ -14,7 +14,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP, NoisyMax
-from dpscreen.privacy.releases import release_sums, triangle_change
+from dpscreen.privacy.releases import release_sums, release_triangle
 from dpscreen.rows.lattice import UNITS
 from dpscreen.rows.sums import unpacked
 from dpscreen.solvers import rules
@@ -147,7 +147,14 @@ def _release_ridge(task: Task, chosen: Integers, budget: ZCDP) -> Array:
     sums = task.design.start(1.0).short_moments(clip, chosen, norm)
     squares, products, _ = unpacked(sums, len(chosen))
     gram_cost = budget * GRAM_SHARE
-    gram, noise = _release_gram(task.spending, squares, norm, gram_cost)
+    gram, noise = release_triangle(
+        task.spending.accountant,
+        squares,
+        units_per_one=UNITS,
+        row_norm=norm,
+        cost=gram_cost,
+        purpose="features squared",
+    )
     moment, _ = release_sums(
         task.spending.accountant,
         products,
@@ -170,24 +177,6 @@ def ridge(gram: Array, moment: Array, noise: float) -> Array:
 
 def _target_clip(task: Task) -> float:
     return TARGET_CLIP * task.deviation
-
-
-def _release_gram(
-    spending: Spending, gram: Integers, norm: float, cost: ZCDP
-) -> tuple[Array, float]:
-    """Release a symmetric matrix by its upper triangle (Lemma 17)."""
-    upper = np.triu_indices(len(gram))
-    released, noise = release_sums(
-        spending.accountant,
-        gram[upper],
-        units_per_one=UNITS,
-        change=triangle_change(norm),
-        cost=cost,
-        purpose="features squared",
-    )
-    out = np.zeros(gram.shape)
-    out[upper] = released
-    return out + np.triu(out, 1).T, noise
 
 
 # --- steps ----------------------------------------------------------------------------------------

@@ -23,15 +23,24 @@ from dpscreen.privacy.releases import (
     release_cell,
     release_search,
 )
-from dpscreen.rows.source import RowSource, clipped_levels, distance_counts, target_counts
-from dpscreen.rows.sums import LEVELS, counts_by_distance, counts_on_grid, pooled_counts
+from dpscreen.rows.lattice import UNITS, ExactDesign
+from dpscreen.rows.source import (
+    PublicUnits,
+    RowSource,
+    clipped_levels,
+    distance_counts,
+    target_counts,
+)
+from dpscreen.rows.sums import LEVELS, counts_by_distance, counts_on_grid, pooled_counts, whole_sum
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import (
     DEVIATIONS,
     FIT_OCTAVES,
     HIGH,
     SCALE_OCTAVES,
+    Choices,
     Spending,
+    Task,
     release_deviation,
 )
 
@@ -46,6 +55,39 @@ def bounds_around(centres: Array, reach: Array) -> Array:
     reach = np.maximum(reach, 8 * np.spacing(np.abs(centres)))
     pairs = np.stack((centres - reach, centres + reach), axis=-1)
     return np.clip(pairs, -_LARGEST, _LARGEST)
+
+
+def place_rows(
+    spending: Spending, rows: RowSource, bounds: tuple[Array, Array], choices: Choices
+) -> tuple[Task, PublicUnits]:
+    """Release bounds, deviation and spread, and put the rows on the lattice.
+
+    `bounds` are the public ones of the features and of the target.
+    """
+    features, standardize = bounds[0], choices.standardize
+    target = place_target(spending, rows, bounds[1])
+    declared = choices.row_norm is not None and standardize == "auto"
+    if standardize and not declared:
+        features = tightened(spending, rows, features, always=standardize != "auto")
+    units = PublicUnits(features, target.bounds, constant=choices.intercept)
+    design = rows.lattice(units)
+    spread = _release_spread(spending, design)
+    return Task(spending, design, target.deviation, spread, choices), units
+
+
+def _release_spread(spending: Spending, design: ExactDesign) -> float:
+    """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row."""
+    if not rules.finds_spread(spending.regime):
+        return rules.UNKNOWN_SPREAD
+    d = spending.regime.n_features
+    noisy, _ = spending.release_sum(
+        whole_sum(design.column_squares()[:d]),
+        most=d * UNITS,
+        bound=1.0,
+        cost=spending.share(rules.SPREAD_SHARE),
+        purpose="the features' mean square",
+    )
+    return rules.spread_of(noisy, spending.regime.n_rows)
 
 
 # --- the target -----------------------------------------------------------------------------------

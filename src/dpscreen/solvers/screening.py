@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from dpscreen.privacy import (
     Budget,
     DiscreteGaussian,
     GaussianVector,
+    Noise,
     NoisyMax,
     ThresholdedNoisyMin,
     sensitivity,
@@ -26,7 +29,17 @@ from dpscreen.privacy import (
 from dpscreen.privacy.budget import advanced_share, advanced_share_approximate, gaussian_sigma
 from dpscreen.rows.design import Design, Point
 from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint, RelaxedRule, exact_relaxed_scores
-from dpscreen.solvers.frank_wolfe import Screen, Vertex, wolfe_gap
+from dpscreen.solvers.frank_wolfe import (
+    Choose,
+    P,
+    Screen,
+    Vertex,
+    frank_wolfe,
+    proven_choice,
+    published_choice,
+    starting_point,
+    wolfe_gap,
+)
 
 Rule = Callable[..., Array]
 
@@ -199,3 +212,85 @@ def _relaxed_bound(rule: RelaxedRule) -> float:
 def _negative(noisy: Array) -> list[int]:
     found: list[int] = np.flatnonzero(noisy < 0).tolist()
     return found
+
+
+# --- Frank-Wolfe, with or without screening -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Which part of the budget screens, and after which steps all features are screened.
+
+    `at` None: after every step, at most one feature.
+    """
+
+    share: float
+    delta_share: float
+    at: frozenset[int] | None = None
+
+
+@dataclass(frozen=True)
+class FrankWolfeSettings:
+    """The parameters of a run, checked. `clip` None: no residual is clipped."""
+
+    radius: float
+    n_iter: int
+    intercept: bool
+    published: bool
+    start: str
+    clip: float | None = None
+    screening: Screening | None = None
+
+
+Steps = tuple[Choose[P], Screen[P] | None]
+
+
+def published_steps(
+    settings: FrankWolfeSettings, accountant: Accountant, design: Design, budget: Budget
+) -> Steps[Point]:
+    """Return the paper's choice and screening, with its constants."""
+    part, screen, radius = settings.screening, None, settings.radius
+    if part is not None:
+        budget, share = budget.split(share=part.share, delta_share=part.delta_share)
+        if part.at is None:
+            n_iter = settings.n_iter
+            screen = published_rnm(accountant, design, share, radius=radius, n_iter=n_iter)
+        else:
+            screen = published_adp(accountant, design, share, radius=radius, at=part.at)
+    choose = published_choice(
+        accountant, budget, radius=radius, n_iter=settings.n_iter, n_rows=design.n_rows
+    )
+    return choose, screen
+
+
+def proven_steps(
+    settings: FrankWolfeSettings,
+    accountant: Accountant,
+    design: ExactDesign,
+    cost: ZCDP,
+    *,
+    target_bound: float,
+) -> Steps[ExactPoint]:
+    """Return choice and screening whose costs for one row add up to `cost`."""
+    part, screen = settings.screening, None
+    if part is not None:
+        share = Fraction(part.share)
+        cost, left = cost * (1 - share), cost * share
+        rule = RelaxedRule(settings.radius, target_bound)
+        if part.at is None:
+            screen = proven_rnm(accountant, design, left / settings.n_iter, rule=rule)
+        else:
+            screen = proven_adp(accountant, design, left / len(part.at), rule=rule, at=part.at)
+    bound = sensitivity.residual_bound(radius=settings.radius, target_bound=target_bound)
+    clip = min(settings.clip or bound, bound)
+    return proven_choice(accountant, cost / settings.n_iter, clip=clip), screen
+
+
+def optimise(settings: FrankWolfeSettings, design: Any, steps: Steps[Any], noise: Noise) -> Array:
+    """Run the loop from the starting point that the settings ask for."""
+    radius = settings.radius
+    start = starting_point(settings.start, design.n_features, radius=radius, noise=noise)
+    choose, screen = steps
+    return frank_wolfe(
+        design, start, radius=radius, n_iter=settings.n_iter, choose=choose, screen=screen
+    )

@@ -13,7 +13,7 @@ from typing import Any
 
 from dpscreen import __version__
 from dpscreen._core.words import how_many, shortened, without_towers
-from dpscreen.models.summary import SummaryRow
+from dpscreen.models.release import SummaryRow
 from dpscreen.privacy import PrivacyStatement
 
 
