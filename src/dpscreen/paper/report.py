@@ -189,8 +189,6 @@ class Report:
 
 def write_report(report: Report, directory: Path) -> Path:
     """Write page, Markdown and figures below `directory`; return the page's path."""
-    pass  # MOVER
-
     for folder in ("tables", "figures"):
         (directory / folder).mkdir(parents=True, exist_ok=True)
     for number in NUMBERS:
