@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dpscreen._core.words import how_many
-from dpscreen.paper.agreement import RowIndex, mean_of
-from dpscreen.paper.evidence import compare_control, compare_theorem2
+from dpscreen.paper.agreement import RowIndex, check_control, check_theorem2, mean_of
 from dpscreen.paper.published import (
     density_checks,
     f1_ceiling,
@@ -193,7 +192,7 @@ def _e3(index: RowIndex) -> str | None:
 
 
 def _e6(index: RowIndex) -> str | None:
-    found = compare_theorem2(index.all_rows())
+    found = check_theorem2(index.all_rows())
     if not found:
         return None
     corrected = max(abs(one.relative_error) for one in found)
@@ -205,7 +204,7 @@ def _e6(index: RowIndex) -> str | None:
 
 
 def _e7(index: RowIndex) -> str | None:
-    f1 = [one for one in compare_control(index.all_rows()) if one.metric == "f1"]
+    f1 = [one for one in check_control(index.all_rows()) if one.metric == "f1"]
     if not f1:
         return None
     shown = "; ".join(

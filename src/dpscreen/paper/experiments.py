@@ -37,7 +37,7 @@ class UniformProcess:
         """Every setting, for the fingerprint of a row."""
         return {"source": "uniform process", **asdict(self)}
 
-    def simulate(self, rng: np.random.Generator) -> float:
+    def mean_nonzeros(self, rng: np.random.Generator) -> float:
         """Return the mean number of nonzeros at the end, from a zero start."""
         nonzero = np.zeros((self.n_runs, self.n_features), dtype=bool)
         runs = np.arange(self.n_runs)
@@ -187,7 +187,7 @@ class Process:
         for name in names:
             seeds = _names(self, name, trial)
             began = time.perf_counter()
-            nonzeros = self.process.simulate(rng_for(**seeds))
+            nonzeros = self.process.mean_nonzeros(rng_for(**seeds))
             yield TrialRow(
                 suite=self.suite,
                 data=self.data,

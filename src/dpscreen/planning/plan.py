@@ -313,12 +313,12 @@ def _simulated(
 ) -> tuple[PowerRow, ...]:
     if repetitions is None:
         count = simulation.affordable_repetitions(setting, len(sizes), seconds=SECONDS)
-        return simulation.simulate_near_power(
+        return simulation.simulated_power_near(
             setting, sizes, repetitions=count, seed=seed, power=power
         )
     if check.whole("repetitions", repetitions) < 2:
         raise ValueError("repetitions must be at least 2, to tell how sure the answer is.")
-    return simulation.simulate(setting, sizes, repetitions=repetitions, seed=seed)
+    return simulation.simulated_power(setting, sizes, repetitions=repetitions, seed=seed)
 
 
 # --- words ----------------------------------------------------------------------------------------

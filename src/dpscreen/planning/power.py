@@ -144,7 +144,7 @@ def affordable_repetitions(
     return round(rules.clamp(seconds / (fit * n_effects), 4, 60))
 
 
-def simulate(
+def simulated_power(
     setting: Setting,
     effects: Sequence[float],
     *,
@@ -161,7 +161,7 @@ def simulate(
     )
 
 
-def simulate_near_power(
+def simulated_power_near(
     setting: Setting,
     effects: Sequence[float],
     *,
@@ -169,7 +169,7 @@ def simulate_near_power(
     seed: int | str,
     power: float,
 ) -> tuple[PowerRow, ...]:
-    """As `simulate`, but half of the work goes to the four sizes around the wanted power."""
+    """As `simulated_power`, but half of the work goes to the four sizes around the wanted power."""
     scale, first = Scale.of(setting.regime), max(4, repetitions // 2)
     measured = _measure(setting, scale, effects, range(first), seed)
     powers = [float(np.mean([found for found, _, _ in measured[effect]])) for effect in effects]
@@ -402,7 +402,7 @@ def search(
     def row_at(amount: float, seconds: float, cells: int) -> PowerRow:
         setting = setting_at(amount)
         tables = affordable_repetitions(setting, 1, seconds=seconds, most_cells=cells)
-        (row,) = simulate(
+        (row,) = simulated_power(
             setting, [effect], repetitions=min(24, tables), seed=seed, most_cells=cells
         )
         return row

@@ -52,7 +52,9 @@ def what_if(
     )
 
     def simulated(one: Setting) -> PowerRow:
-        (row,) = simulation.simulate(one, [effect], repetitions=max(2, times), seed="what-if")
+        (row,) = simulation.simulated_power(
+            one, [effect], repetitions=max(2, times), seed="what-if"
+        )
         return row
 
     ideal = simulated(replace(setting, epsilon=UNLIMITED))
