@@ -17,7 +17,7 @@ from dpscreen.paper import metrics
 from dpscreen.paper.experiments import PROCESS
 from dpscreen.paper.methods import proven_names
 from dpscreen.paper.metrics import SignTest
-from dpscreen.paper.published import PublishedCell, findings, known_inconsistencies, published_cells
+from dpscreen.paper.published import PublishedCell, known_inconsistencies, published_cells
 from dpscreen.paper.results import TrialRow
 from dpscreen.paper.suites import SYNTHETIC
 
@@ -209,7 +209,7 @@ def _verdict(cell: PublishedCell, ours: Estimate | None) -> Verdict:
 
 
 def _explain(cell: PublishedCell, index: RowIndex) -> str:
-    known = findings().get(cell.key) or known_inconsistencies().get(cell.key)
+    known = known_inconsistencies().get(cell.key)
     return f"{known} {_distance(cell, index)}" if known else _distance(cell, index)
 
 

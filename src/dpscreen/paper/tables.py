@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -31,7 +30,7 @@ from dpscreen.paper.grid import (
     metric_name,
 )
 from dpscreen.paper.methods import METHODS, proven_names
-from dpscreen.paper.published import findings, known_inconsistencies, label, published_data
+from dpscreen.paper.published import known_inconsistencies, label, published_data
 from dpscreen.paper.suites import all_items
 
 UNEXPLAINED = "No reason is known."
@@ -145,12 +144,6 @@ def _name(found: CellCheck) -> str:
 # --- notes on the cells that differ -------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Difference:
-    reason: str
-    detail: str
-
-
 class _Notes:
     """Gathers the cells that differ under the reasons they share."""
 
@@ -158,14 +151,14 @@ class _Notes:
         self._details: dict[str, list[str]] = {}
         for found in cells:
             if found.verdict == "differs":
-                difference = _difference(found)
-                self._details.setdefault(difference.reason, []).append(difference.detail)
+                reason, detail = _difference(found)
+                self._details.setdefault(reason, []).append(detail)
 
     def mark(self, found: CellCheck) -> str:
         """Return the mark of a cell; empty if it does not differ."""
         if found.verdict != "differs":
             return ""
-        return letters(list(self._details).index(_difference(found).reason))
+        return letters(list(self._details).index(_difference(found)[0]))
 
     def all(self) -> tuple[Note, ...]:
         """Return every note in the order of its mark."""
@@ -175,14 +168,13 @@ class _Notes:
         )
 
 
-def _difference(found: CellCheck) -> _Difference:
+def _difference(found: CellCheck) -> tuple[str, str]:
     """Split an explanation into the reason, which cells may share, and what is the cell's own."""
     explanation = found.explanation or UNEXPLAINED
-    key = found.cell.key
-    known = (findings().get(key), known_inconsistencies().get(key))
-    reason = next((text for text in known if text and explanation.startswith(text)), UNEXPLAINED)
+    known = known_inconsistencies().get(found.cell.key)
+    reason = known if known and explanation.startswith(known) else UNEXPLAINED
     own = explanation.removeprefix(reason).strip()
-    return _Difference(reason, f"{_name(found)}: {own}" if own else f"{_name(found)}.")
+    return reason, f"{_name(found)}: {own}" if own else f"{_name(found)}."
 
 
 TABLES = (1, 2, 3, 4, 5)
