@@ -70,11 +70,10 @@ def test_the_wheel_works_in_an_empty_environment(built, tmp_path):
     where = "import dpscreen; print(dpscreen.__file__)"
     assert str(tmp_path) in run(binaries / "python", "-W", "error", "-c", where, cwd=tmp_path)
     page = (
-        "import numpy as np; from dpscreen import PrivateLasso, load\n"
+        "import numpy as np; from dpscreen import PrivateLasso, load, write_model_page\n"
         "X = np.random.default_rng(0).uniform(size=(900, 3)); y = X[:, 0]\n"
         "model = PrivateLasso(epsilon=2, delta=1e-6, feature_bounds=(0, 1), target_bounds=(0, 1))\n"
         "model.fit(X, y).save('model.json'); print(load('model.json').summary())\n"
-        "from dpscreen.models.page import write_model_page\n"
         "from pathlib import Path; write_model_page(load('model.json'), Path('page.html'))\n"
     )
     assert "noise p" in run(binaries / "python", "-c", page, cwd=tmp_path)

@@ -26,7 +26,7 @@ _HOMES = {
     "scan": "dpscreen.tables.scan",
     "plan": "dpscreen.planning.plan",
     "plan_for": "dpscreen.planning.plan",
-    "write_model_page": "dpscreen.models.page",
+    "write_model_page": "dpscreen.planning.what_if",
 }
 __all__ = [
     "ADPScreen",
@@ -60,8 +60,8 @@ if TYPE_CHECKING:
         RNMScreen,
         load,
     )
-    from dpscreen.models.page import write_model_page
     from dpscreen.planning.plan import plan, plan_for
+    from dpscreen.planning.what_if import write_model_page
     from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger
     from dpscreen.privacy.statement import (
         PublishedCalibrationWarning,

@@ -19,9 +19,8 @@ from tools.command import dpscreen as run
 from tools.command import invoke
 
 QUICK = """
-from dpscreen.models import page
 from dpscreen.planning import plan, what_if
-page.SECONDS = plan.SECONDS = what_if.SECONDS = 0.1  # of simulations, which need not be good
+plan.SECONDS = what_if.SECONDS = 0.1  # of simulations, which need not be good
 """
 BUDGET = ("--epsilon", 1, "--delta", "1e-6")
 SECRET = "731.4159"
@@ -346,7 +345,7 @@ def test_the_model_is_safe_when_the_page_fails(place, monkeypatch):
     def broken(*_arguments, **_settings):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("dpscreen.models.page.write_model_page", broken)
+    monkeypatch.setattr("dpscreen.planning.what_if.write_model_page", broken)
     done = fit("-o", "model.json", "--report", "report.html")
     assert done.exit_code == 1
     assert "The model is in model.json, but the page could not be written" in done.stderr

@@ -3,8 +3,8 @@
 import pytest
 from printed_rows import row, rows_as_printed
 
+from dpscreen.paper.agreement import check_control, check_theorem2
 from dpscreen.paper.claims import CHECKS, check_claims
-from dpscreen.paper.evidence import compare_control, compare_theorem2
 from dpscreen.paper.experiments import UniformProcess
 from dpscreen.paper.published import published_claims
 
@@ -131,16 +131,16 @@ def control_rows(shift):
 
 
 def test_the_control_is_compared_trial_by_trial():
-    (same,) = compare_control(control_rows(0.0))
+    (same,) = check_control(control_rows(0.0))
     assert (same.difference, same.standard_error, same.agrees) == (0.0, 0.0, True)
-    (apart,) = compare_control(control_rows(0.1))
+    (apart,) = check_control(control_rows(0.1))
     assert apart.difference == pytest.approx(0.15)
     assert apart.standard_error == pytest.approx(0.0288675)
     assert not apart.agrees
 
 
 def test_without_a_control_there_is_nothing_to_compare():
-    assert compare_control([]) == ()
+    assert check_control([]) == ()
 
 
 # --- Theorem 2 --------------------------------------------------------------------------------
@@ -162,8 +162,8 @@ def process_rows(d, T, nonzeros):
 
 def test_theorem_2_is_judged_by_its_limit():
     exact = 600 * 599 / 1199
-    (close,) = compare_theorem2(process_rows(600, 6000, exact * 1.01))
-    (far,) = compare_theorem2(process_rows(600, 6000, exact * 1.03))
+    (close,) = check_theorem2(process_rows(600, 6000, exact * 1.01))
+    (far,) = check_theorem2(process_rows(600, 6000, exact * 1.03))
     assert close.settled
     assert close.agrees
     assert close.relative_error == pytest.approx(0.01, abs=1e-3)
@@ -175,6 +175,6 @@ def test_theorem_2_is_judged_by_its_limit():
 
 
 def test_few_rounds_are_not_settled():
-    (found_,) = compare_theorem2(process_rows(10_000, 50, 49.75))
+    (found_,) = check_theorem2(process_rows(10_000, 50, 49.75))
     assert not found_.settled
     assert found_.agrees

@@ -3,7 +3,6 @@ import pytest
 from workbooks import sheet_of, zipped
 
 from dpscreen.paper.data import Archive, Frame, dataset, load
-from dpscreen.paper.data.catalogue import RESIDENTIAL
 from dpscreen.paper.data.fetch import (
     CONVERTERS,
     abalone,
@@ -70,7 +69,8 @@ def test_residential_names_lags_and_drops_dates():
 def test_residential_gives_the_catalogue_s_columns():
     lagged = [f"V-{k}" for k in range(11, 30)] * 5
     header = [*DATES, *(f"V-{k}" for k in range(1, 9)), *lagged, "V-9", "V-10"]
-    frame = residential(sheet_of([header, list(range(len(header)))]), (*RESIDENTIAL, "V-9", "V-10"))
+    columns = (*dataset("residential").features, "V-9", "V-10")
+    frame = residential(sheet_of([header, list(range(len(header)))]), columns)
     np.testing.assert_array_equal(frame.values, [np.arange(4.0, 109.0)])
 
 

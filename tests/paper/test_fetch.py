@@ -171,6 +171,12 @@ def test_a_workbook_needs_an_extra_which_is_named(monkeypatch):
         residential(sheet_of([["V-1", "V-9"], [1, 2]]), ("V-1",))
 
 
+def test_a_download_needs_an_extra_which_is_named(cache, make_dataset, monkeypatch):
+    monkeypatch.setitem(sys.modules, "requests", None)
+    with pytest.raises(DownloadFailed, match=r"dpscreen\[paper\]"):
+        fetch(tiny(make_dataset))
+
+
 def test_a_damaged_zip_is_not_kept(site, cache, make_dataset):
     body = bytearray(zipped({"tiny.csv": TEXT * 50}))
     body[40:50] = bytes(10)

@@ -2,10 +2,16 @@
 
 import pytest
 
-from dpscreen.paper.agreement import compare_cells, compare_r2, estimate, summarise
+from dpscreen.paper.agreement import (
+    check_cells,
+    check_control,
+    check_r2,
+    check_theorem2,
+    estimate,
+    summarise,
+)
 from dpscreen.paper.claims import check_claims
 from dpscreen.paper.data import names
-from dpscreen.paper.evidence import compare_control, compare_theorem2
 from dpscreen.paper.published import published_data
 from dpscreen.paper.results import ResultStore
 from dpscreen.paper.runner import run
@@ -27,7 +33,7 @@ def test_the_paper_names_sets_of_the_catalogue():
 
 
 def test_nine_of_ten_counted_cells_match(rows):
-    compared = compare_cells(rows)
+    compared = check_cells(rows)
     summary = summarise(compared)
     assert (summary.counted, summary.not_run) == (100, 0)
     assert summary.enough, [comparison.cell.key for comparison in summary.differing]
@@ -53,17 +59,17 @@ def test_proven_methods_find_the_support_that_rnm_screen_misses(rows):
 
 
 def test_all_printed_r2_fit_the_other_definition(rows):
-    assert {comparison.fits for comparison in compare_r2(rows)} == {"unchosen"}
+    assert {comparison.fits for comparison in check_r2(rows)} == {"unchosen"}
 
 
 def test_uniform_zeroing_is_as_good_as_screening(rows):
-    compared = [found for found in compare_control(rows) if found.metric == "f1"]
+    compared = [found for found in check_control(rows) if found.metric == "f1"]
     assert [found.data for found in compared] == list(SYNTHETIC)
     assert all(found.agrees for found in compared)
 
 
 def test_theorem_2_agrees_with_the_corrected_formula(rows):
-    compared = compare_theorem2(rows)
+    compared = check_theorem2(rows)
     assert all(found.agrees for found in compared)
     settled = [found for found in compared if found.settled]
     assert len(settled) == 4

@@ -11,8 +11,10 @@ from tiny_study import simulation
 from dpscreen import ADPScreen, DPFrankWolfe, RNMScreen
 from dpscreen.paper import fitters, methods
 from dpscreen.paper.fitters import Counted, When, keep_largest
-from dpscreen.paper.methods import METHODS, Method
+from dpscreen.paper.methods import METHODS, Method, of_rows
 from dpscreen.paper.problem import Recorder
+from dpscreen.planning import methods as register
+from dpscreen.planning.contest import NOT_PRIVATE
 from dpscreen.privacy import ZCDP, SeededNoise
 from dpscreen.solvers.screening import published_scores
 
@@ -29,7 +31,7 @@ def problem():
 
 
 def fit(name, problem, seed="noise"):
-    return METHODS[name].fit(problem, SeededNoise(seed), Recorder(problem, ()))
+    return of_rows(name).fit(problem, SeededNoise(seed), Recorder(problem, ()))
 
 
 def fitted(estimator, problem, **settings):
@@ -61,9 +63,21 @@ def test_every_method_runs_and_travels_to_another_process(problem):
 
 def test_only_random_methods_touch_the_noise(problem):
     for name, method in METHODS.items():
-        one, other = (fit(name, problem, seed).weights for seed in ("one", "other"))
+        one, other = (fit(method.row_name, problem, seed).weights for seed in ("one", "other"))
         if not method.random:
             assert np.array_equal(one, other), name
+
+
+def test_a_name_means_what_it_means_to_the_product():
+    """What the study does to a method of the register is to fit it, by the register's rules."""
+    shared = set(METHODS) & {*register.METHODS, NOT_PRIVATE}
+    assert shared == {"private-lasso", *register.PEERS}
+    assert all(METHODS[name].fit == fitters.OwnRules(name) for name in shared)
+
+
+def test_rows_have_one_method_each():
+    names = [method.row_name for method in METHODS.values()]
+    assert len(set(names)) == len(names)
 
 
 def test_one_call_adds_a_method(monkeypatch):

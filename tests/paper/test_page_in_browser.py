@@ -39,7 +39,7 @@ def test_every_small_table_is_there(tab, key):
 
 @pytest.mark.parametrize("number", range(1, 6))
 def test_every_table_of_the_paper_is_there_with_all_its_cells(tab, report, number):
-    cells = [found for found in report.comparisons if found.cell.table == number]
+    cells = [found for found in report.cells if found.cell.table == number]
     for kind in ("printed", "here"):
         found = tab.evaluate(f"document.querySelectorAll('#table{number} td.{kind}').length")
         assert found == len(cells)

@@ -14,7 +14,7 @@ from tiny_study import content, experiments, experiments_with
 from dpscreen.paper import runner
 from dpscreen.paper.data import MissingDataset
 from dpscreen.paper.results import ResultStore, StudyError, read_rows
-from dpscreen.paper.runner import plan, run, stored_rows
+from dpscreen.paper.runner import jobs_for, run, stored_rows
 from dpscreen.paper.suites import all_experiments, find_items
 
 HERE = Path(__file__).parent
@@ -35,7 +35,7 @@ def finished(tmp_path_factory):
 
 def test_every_planned_row_is_there_and_in_the_file(finished):
     store, done = finished
-    jobs = plan(find_items([]), 3, experiments())
+    jobs = jobs_for(find_items([]), 3, experiments())
     assert len(done.rows) == sum(len(job.methods) for job in jobs) == 63
     assert content(read_rows(store.path).rows) == content(done.rows)
     assert done.problems == done.skipped == ()
@@ -145,7 +145,7 @@ def test_rows_of_another_version_are_not_mixed_in(finished, monkeypatch):
 
 def test_noise_free_methods_run_once_on_fixed_rows():
     names = {"np-fw", "np-fw-safe", "np-fw-published-rule", "preselect-k-fw", "lasso"}
-    jobs = plan(find_items(["table3"]), 20, all_experiments())
+    jobs = jobs_for(find_items(["table3"]), 20, all_experiments())
     repeated = {name for job in jobs if job.trial for name in job.methods}
     first = {name for job in jobs if not job.trial for name in job.methods}
     assert names <= first
@@ -171,7 +171,7 @@ def test_no_trials_or_workers_are_refused(tmp_path, name):
 def test_an_unwritable_place_is_told_before_anything_is_computed(tmp_path, monkeypatch, blocked):
     (tmp_path / "file").touch()
     (tmp_path / "results.jsonl").mkdir()
-    monkeypatch.setattr(runner, "plan", None)
+    monkeypatch.setattr(runner, "jobs_for", None)
     with pytest.raises(StudyError, match=r"cannot write results to .*results\.jsonl"):
         run(store=ResultStore(tmp_path / blocked))
 

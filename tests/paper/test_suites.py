@@ -8,7 +8,7 @@ from dpscreen.paper.experiments import Regression
 from dpscreen.paper.methods import METHODS
 from dpscreen.paper.published import published_data, published_figures, published_value
 from dpscreen.paper.results import StudyError
-from dpscreen.paper.runner import plan
+from dpscreen.paper.runner import jobs_for
 from dpscreen.paper.suites import all_experiments, all_items, find_items
 
 
@@ -77,7 +77,7 @@ def test_declared_settings_tell_rows_apart():
 
 
 def test_an_item_runs_only_what_it_needs():
-    jobs = plan(find_items(["table1", "figure2"]), 2, all_experiments())
+    jobs = jobs_for(find_items(["table1", "figure2"]), 2, all_experiments())
     assert {job.experiment.suite for job in jobs} == {"synthetic", "real"}
     real = {name for job in jobs if job.experiment.suite == "real" for name in job.methods}
     assert real == {"rnm-screen", "proven-dp-fw", "proven-rnm-screen", "private-lasso"}

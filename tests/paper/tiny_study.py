@@ -14,7 +14,7 @@ import numpy as np
 
 from dpscreen.paper.experiments import Process, Regression, UniformProcess
 from dpscreen.paper.fitters import Fitted
-from dpscreen.paper.methods import METHODS, Method
+from dpscreen.paper.methods import Method, of_rows
 from dpscreen.paper.results import ResultStore
 from dpscreen.paper.runner import run
 from dpscreen.paper.sources import Simulation
@@ -38,7 +38,7 @@ def simulation(name="uncorrelated", *, n_rows=120, n_iter=60, radius=3.0):
 
 
 def methods(*names):
-    return tuple(METHODS[name] for name in names)
+    return tuple(of_rows(name) for name in names)
 
 
 def experiments():

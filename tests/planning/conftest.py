@@ -1,7 +1,7 @@
 import pytest
 from model_pages import LEDGER, SCHEMA, fitted, quick
 
-from dpscreen.models.page import write_model_page
+from dpscreen import write_model_page
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from dpscreen import PrivateLasso
-from dpscreen.models.page import Expected, expected_of
+from dpscreen.models.expected import Expected
+from dpscreen.planning.what_if import expected_of
 
 HOSTILE = (
     "age",

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpscreen.cli import compare, fit_options
 from dpscreen.planning import power as simulation
 from dpscreen.planning.contest import NOT_PRIVATE, Contest, compete
-from dpscreen.planning.methods import METHODS, FitRequest, estimator
+from dpscreen.planning.methods import ON_OFFER, PEERS, FitRequest, estimator
 from dpscreen.planning.power import Setting
 from dpscreen.privacy import Budget
 from dpscreen.solvers.rules import n_steps
@@ -23,17 +24,22 @@ def outcomes():
 
 
 def test_every_method_meets_every_epsilon_and_lasso_none(outcomes):
-    private = {(method, epsilon) for method in METHODS for epsilon in (0.5, 5)}
+    private = {(method, epsilon) for method in ON_OFFER for epsilon in (0.5, 5)}
     assert set(outcomes) == private | {(NOT_PRIVATE, None)}
 
 
 def test_more_budget_is_better_and_none_is_best(outcomes):
     best = outcomes[NOT_PRIVATE, None]
     assert best.r2 > 0.9 * best.best_r2
-    for method in METHODS:
+    for method in ON_OFFER:
         small, large = outcomes[method, 0.5], outcomes[method, 5]
         assert small.r2 < large.r2 < best.best_r2
     assert outcomes["private-lasso", 0.5].r2 > outcomes["rnm-screen", 0.5].r2
+
+
+def test_a_peer_can_compete():
+    (found,) = compete(Contest(SMALL, (5,), methods=("adassp",)), repetitions=2)
+    assert 0.5 * found.best_r2 < found.r2 < found.best_r2
 
 
 def test_the_seed_decides():
@@ -84,6 +90,19 @@ def test_what_a_method_lacks_is_refused(method):
     for wish in ({"inference": "split"}, {"max_features": 3}):
         with pytest.raises(ValueError, match="belongs to private-lasso"):
             estimator(method, replace(order, n_rows=100, **wish))
+
+
+@pytest.mark.parametrize("method", PEERS)
+def test_peers_set_themselves_and_protect_rows(method):
+    order = FitRequest(Budget(1, 1e-6), BOUNDS, (0, 1), n_rows=100)
+    assert estimator(method, order).n_rows == 100
+    with pytest.raises(ValueError, match="rows_per_unit=1"):
+        estimator(method, replace(order, rows_per_unit=2))
+
+
+def test_the_command_line_offers_the_register():
+    assert (*ON_OFFER, NOT_PRIVATE) == compare.NAMES
+    assert set(ON_OFFER) == set(fit_options.METHODS)
 
 
 def test_parameters_are_checked_before_there_are_rows():

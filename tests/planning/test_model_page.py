@@ -15,7 +15,8 @@ from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
 import dpscreen
 from dpscreen._core.files import write_text
 from dpscreen._core.words import shortened
-from dpscreen.models.page import MOST_BYTES, render_model_page, write_model_page
+from dpscreen.models.page import MOST_BYTES, render_model_page
+from dpscreen.planning.what_if import epsilon_of_one_row
 from dpscreen.privacy.unit import Unit
 
 VOID = {"meta", "link", "br", "img", "hr", "input", "path", "use"}
@@ -187,7 +188,7 @@ def test_it_stays_small_with_many_features_and_long_names(tmp_path):
             **{"feature_bounds": (0, 120), "target_bounds": (0, 90_000)},
         ).fit(X, y)
     assert np.count_nonzero(model.coef_) > 300
-    path = write_model_page(model, tmp_path / "report.html")
+    path = dpscreen.write_model_page(model, tmp_path / "report.html")
     assert path.stat().st_size < MOST_BYTES
     assert "more, with smaller effects, are in the model file" in path.read_text(encoding="utf-8")
 
@@ -196,7 +197,7 @@ def test_rows_of_a_unit_are_told_and_simulated(expected):
     model = fitted(rows_per_unit=3)
     several = quick(rows_per_unit=3)
     assert [row.epsilon for row in several.what_if] == [row.epsilon for row in expected.what_if]
-    assert several.plan.rho == pytest.approx(expected.plan.rho / 9, rel=1e-3)
+    assert several.rows == quick(epsilon=epsilon_of_one_row(1.0, 1e-6, 3)).rows != expected.rows
     words = Page(render_model_page(model, expected=several)).words
     assert "Every unit has at most 3 rows: whoever prepared the rows made sure of it" in words
     assert "left out" not in words
@@ -214,7 +215,7 @@ def test_rows_are_said_to_be_left_out_where_a_column_told_units_apart(expected, 
 
 
 def test_half_of_the_rows_is_simulated_where_half_selects():
-    assert quick(split=True).plan.setting.n_rows == 400
+    assert quick(split=True).n_rows == 400
 
 
 # --- files and names ------------------------------------------------------------------------------
@@ -224,7 +225,7 @@ def test_a_page_that_fails_leaves_what_was_there(tmp_path):
     path = tmp_path / "report.html"
     path.write_text("before")
     with pytest.raises(AttributeError):
-        write_model_page(object(), path, expected=None)
+        dpscreen.write_model_page(object(), path, expected=None)
     assert path.read_text() == "before"
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
 

@@ -31,7 +31,7 @@ def expected():
 
 
 def power_of(setting, effect=0.1, repetitions=12):
-    (row,) = simulation.simulate(setting, [effect], repetitions=repetitions, seed="power")
+    (row,) = simulation.simulated_power(setting, [effect], repetitions=repetitions, seed="power")
     return row.power
 
 
@@ -46,7 +46,8 @@ def test_power_grows_with_rows_with_epsilon_and_with_the_effect(expected):
 
 def test_the_same_seed_gives_the_same_plan_and_another_does_not():
     again = [
-        simulation.simulate(SMALL, [0.1], repetitions=3, seed=seed) for seed in ("a", "a", "b")
+        simulation.simulated_power(SMALL, [0.1], repetitions=3, seed=seed)
+        for seed in ("a", "a", "b")
     ]
     assert again[0] == again[1] != again[2]
 
@@ -69,8 +70,8 @@ def test_thinned_rows_agree_with_the_direct_simulation(clipped_tightly, monkeypa
     setting = replace(SMALL, n_rows=8000, epsilon=0.4 if clipped_tightly else 4.0)
     assert Scale.of(setting.regime).thinning == 4
     sizes = [0.05, 0.2] if clipped_tightly else [0.03, 0.2]
-    thin = simulation.simulate(setting, sizes, repetitions=10, seed="thin")
-    direct = simulation.simulate(setting, sizes, repetitions=10, seed="direct", exact=True)
+    thin = simulation.simulated_power(setting, sizes, repetitions=10, seed="thin")
+    direct = simulation.simulated_power(setting, sizes, repetitions=10, seed="direct", exact=True)
     for one, other in zip(thin, direct, strict=True):
         assert abs(one.power - other.power) <= 0.02 + 4 * math.hypot(one.power_se, other.power_se)
         assert abs(one.r2 - other.r2) <= 0.02 + 4 * math.hypot(one.r2_se, other.r2_se)
@@ -82,10 +83,10 @@ def test_that_comparison_would_notice_rows_thinned_without_care(monkeypatch):
     """Its power: with moments left as those of few rows, small effects drown in sampling error."""
     monkeypatch.setattr(simulation, "MOST_CELLS", 10_000)
     setting = replace(SMALL, n_rows=50_000, epsilon=5.0)
-    careful = simulation.simulate(setting, [0.02], repetitions=12, seed=0)[0]
+    careful = simulation.simulated_power(setting, [0.02], repetitions=12, seed=0)[0]
     monkeypatch.setattr(simulation, "_with_moments_of_more", lambda X, *_: X)
     monkeypatch.setattr(simulation, "_less_correlated", lambda noise, *_: noise)
-    careless = simulation.simulate(setting, [0.02], repetitions=12, seed=0)[0]
+    careless = simulation.simulated_power(setting, [0.02], repetitions=12, seed=0)[0]
     assert careless.r2 < careful.r2 - 5 * math.hypot(careful.r2_se, careless.r2_se)
 
 
@@ -121,7 +122,7 @@ def test_thinned_moments_stray_as_those_of_all_rows(correlation):
 
 def test_bounds_that_are_too_wide_are_part_of_the_plan():
     tight, loose = (
-        simulation.simulate(replace(SMALL, looseness=width), [0.4], repetitions=6, seed=1)[0]
+        simulation.simulated_power(replace(SMALL, looseness=width), [0.4], repetitions=6, seed=1)[0]
         for width in (1.0, 16.0)
     )
     assert 0.5 < loose.r2 <= tight.r2 + 0.01

@@ -208,7 +208,7 @@ def _write_page(
 ) -> None:
     if asked.report is None:
         return
-    from dpscreen.models.page import write_model_page
+    from dpscreen.planning.what_if import write_model_page
 
     click.echo("Simulating what could be expected, for the page ...", err=True)
     try:

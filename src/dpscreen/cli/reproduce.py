@@ -246,8 +246,6 @@ def _for_page(one: Skipped) -> Skipped:
 def _show(report: Report, items: tuple[str, ...], *, as_json: bool) -> None:
     from dpscreen.paper.report import summary_json
 
-    pass  # MOVER
-
     if as_json:
         click.echo(summary_json(report))
         return

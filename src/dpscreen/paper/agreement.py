@@ -14,16 +14,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dpscreen.paper import metrics
+from dpscreen.paper.experiments import PROCESS
 from dpscreen.paper.methods import proven_names
 from dpscreen.paper.metrics import SignTest
-from dpscreen.paper.published import PublishedCell, findings, known_inconsistencies, published_cells
+from dpscreen.paper.published import PublishedCell, known_inconsistencies, published_cells
 from dpscreen.paper.results import TrialRow
+from dpscreen.paper.suites import SYNTHETIC
 
 Verdict = Literal["matches", "differs", "not run"]
 
 SUITE_OF_TABLE = {1: "synthetic", 2: "real", 3: "real", 4: "ablation", 5: "ablation"}
 METRIC_IN_ROWS = {"r2": "r2_unchosen"}
-"""R² as it fits the printed values, which is not as the text defines it: see `compare_r2`."""
+"""R² as it fits the printed values, which is not as the text defines it: see `check_r2`."""
 
 STANDARD_ERRORS = 2.0
 TOLERANCE = 0.05
@@ -145,7 +147,7 @@ def _significance(cell: PublishedCell, index: RowIndex) -> Significance | None:
 
 
 @dataclass(frozen=True)
-class CellComparison:
+class CellCheck:
     """One printed number beside ours. `counted` cells are those that must match in nine of ten."""
 
     cell: PublishedCell
@@ -157,7 +159,7 @@ class CellComparison:
     significance: Significance | None
 
 
-def compare_cells(rows: Iterable[TrialRow], table: int | None = None) -> tuple[CellComparison, ...]:
+def check_cells(rows: Iterable[TrialRow], table: int | None = None) -> tuple[CellCheck, ...]:
     """Compare every printed cell, or those of one table, in the paper's reading order."""
     index = RowIndex(rows)
     return tuple(_compare(cell, index) for cell in published_cells(table))
@@ -183,12 +185,12 @@ def is_counted(cell: PublishedCell) -> bool:
     return cell.metric == "mse" if cell.table in (3, 5) else cell.metric not in ("tpr", "fpr")
 
 
-def _compare(cell: PublishedCell, index: RowIndex) -> CellComparison:
+def _compare(cell: PublishedCell, index: RowIndex) -> CellCheck:
     suite, metric = SUITE_OF_TABLE[cell.table], METRIC_IN_ROWS.get(cell.metric, cell.metric)
     ours = index.estimate(suite, cell.data, cell.method, metric)
     proven = {name: index.estimate(suite, cell.data, name, metric) for name in proven_names()}
     verdict = _verdict(cell, ours)
-    return CellComparison(
+    return CellCheck(
         cell=cell,
         ours=ours,
         proven={name: value for name, value in proven.items() if value is not None},
@@ -207,7 +209,7 @@ def _verdict(cell: PublishedCell, ours: Estimate | None) -> Verdict:
 
 
 def _explain(cell: PublishedCell, index: RowIndex) -> str:
-    known = findings().get(cell.key) or known_inconsistencies().get(cell.key)
+    known = known_inconsistencies().get(cell.key)
     return f"{known} {_distance(cell, index)}" if known else _distance(cell, index)
 
 
@@ -236,7 +238,7 @@ class CellTally:
     counted: int
     matching: int
     not_run: int
-    differing: tuple[CellComparison, ...]
+    differing: tuple[CellCheck, ...]
 
     @property
     def share(self) -> float:
@@ -249,11 +251,11 @@ class CellTally:
         return self.share >= ENOUGH
 
 
-def summarise(comparisons: Iterable[CellComparison]) -> CellTally:
+def summarise(checks: Iterable[CellCheck]) -> CellTally:
     """Count over the counted cells that were run."""
-    counted = [comparison for comparison in comparisons if comparison.counted]
-    run = [comparison for comparison in counted if comparison.verdict != "not run"]
-    differing = tuple(comparison for comparison in run if comparison.verdict == "differs")
+    counted = [check for check in checks if check.counted]
+    run = [check for check in counted if check.verdict != "not run"]
+    differing = tuple(check for check in run if check.verdict == "differs")
     return CellTally(len(run), len(run) - len(differing), len(counted) - len(run), differing)
 
 
@@ -261,7 +263,7 @@ def summarise(comparisons: Iterable[CellComparison]) -> CellTally:
 
 
 @dataclass(frozen=True)
-class R2Comparison:
+class R2Check:
     """A printed R² beside both definitions: to all unchosen features, or to the missed ones."""
 
     table: int
@@ -277,7 +279,7 @@ class R2Comparison:
         return "unchosen" if nearer else "missed"
 
 
-def compare_r2(rows: Iterable[TrialRow]) -> tuple[R2Comparison, ...]:
+def check_r2(rows: Iterable[TrialRow]) -> tuple[R2Check, ...]:
     """Compare the R² of Tables 2 and 4 under both definitions."""
     index = RowIndex(rows)
     found = []
@@ -288,5 +290,96 @@ def compare_r2(rows: Iterable[TrialRow]) -> tuple[R2Comparison, ...]:
             for name in ("unchosen", "missed")
         )
         if cell.metric == "r2" and unchosen and missed:
-            found.append(R2Comparison(cell.table, cell.data, cell.value, unchosen, missed))
+            found.append(R2Check(cell.table, cell.data, cell.value, unchosen, missed))
     return tuple(found)
+
+
+# --- RNM-Screen against zeroing at random -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ControlCheck:
+    """RNM-Screen beside uniform zeroing on the same rows, trial by trial (erratum E7)."""
+
+    data: str
+    metric: str
+    screened: Estimate
+    control: Estimate
+    difference: float
+    standard_error: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the difference is within two of its standard errors."""
+        return abs(self.difference) <= STANDARD_ERRORS * self.standard_error
+
+
+def check_control(rows: Iterable[TrialRow]) -> tuple[ControlCheck, ...]:
+    """Compare on both synthetic sets."""
+    index = RowIndex(rows)
+    pairs = ((data, metric) for data in SYNTHETIC for metric in ("f1", "tpr", "fpr", "density"))
+    found = (_control(index, data, metric) for data, metric in pairs)
+    return tuple(check for check in found if check)
+
+
+def _control(index: RowIndex, data: str, metric: str) -> ControlCheck | None:
+    ours = index.values("synthetic", data, "rnm-screen", metric)
+    control = index.values("synthetic", data, "uniform-zeroing", metric)
+    both = sorted(set(ours) & set(control))
+    difference = mean_of(ours[t] - control[t] for t in both)
+    screened, zeroed = mean_of(ours[t] for t in both), mean_of(control[t] for t in both)
+    if difference is None or screened is None or zeroed is None:
+        return None
+    gap, error = difference.mean, difference.standard_error
+    return ControlCheck(data, metric, screened, zeroed, gap, error)
+
+
+# --- Theorem 2 ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Theorem2Check:
+    """Simulated nonzeros beside the corrected and the printed expression."""
+
+    n_features: int
+    n_iter: int
+    simulated: Estimate
+    corrected: float
+    published: float
+    corrected_limit: float
+    published_limit: float
+
+    @property
+    def relative_error(self) -> float:
+        """How far the simulation is from the corrected expression."""
+        return self.simulated.mean / self.corrected - 1
+
+    @property
+    def relative_error_published(self) -> float:
+        """How far the simulation is from the printed expression."""
+        return self.simulated.mean / self.published - 1
+
+    @property
+    def settled(self) -> bool:
+        """Whether T is large enough for the limit to be what it should show."""
+        return self.corrected > 0.999 * self.corrected_limit
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the simulation is within 2 % of the corrected expression."""
+        return abs(self.relative_error) <= 0.02
+
+
+def check_theorem2(rows: Iterable[TrialRow]) -> tuple[Theorem2Check, ...]:
+    """Compare every setting that was simulated."""
+    index = RowIndex(rows)
+    return tuple(_theorem2(index, data) for data in index.data_sets("theorem2"))
+
+
+def _theorem2(index: RowIndex, data: str) -> Theorem2Check:
+    row = index.rows("theorem2", data, PROCESS)[0]
+    simulated = index.estimate("theorem2", data, PROCESS, "nonzeros")
+    assert simulated is not None, "a row of the process has its nonzeros"
+    names = ("corrected", "published", "corrected_limit", "published_limit")
+    expected = {name: row.metrics[name] for name in names}
+    return Theorem2Check(row.settings["n_features"], row.settings["n_iter"], simulated, **expected)

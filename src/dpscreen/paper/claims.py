@@ -13,10 +13,10 @@ from dpscreen.paper.agreement import (
     STANDARD_ERRORS,
     RowIndex,
     better_by_sign_test,
-    compare_r2,
+    check_r2,
+    check_theorem2,
     mean_of,
 )
-from dpscreen.paper.evidence import compare_theorem2
 from dpscreen.paper.published import published_claims, published_data
 from dpscreen.paper.results import TrialRow
 from dpscreen.paper.suites import CLAIM_55, EXPERIMENT_A, EXPERIMENT_B, FIGURE_3, SYNTHETIC
@@ -270,10 +270,10 @@ def _learning(index: RowIndex) -> ClaimFinding:
 
 @_claim("r2-definition")
 def _r2_definition(index: RowIndex) -> ClaimFinding:
-    compared = compare_r2(index.all_rows())
+    compared = check_r2(index.all_rows())
     if not compared:
         raise NotRunError("rnm-screen on real data")
-    unchosen = sum(comparison.fits == "unchosen" for comparison in compared)
+    unchosen = sum(check.fits == "unchosen" for check in compared)
     text = (
         f"The regression to all unchosen features is nearer to the printed value in {unchosen} of "
         f"{len(compared)} cells, the one that the text defines in {len(compared) - unchosen}."
@@ -390,7 +390,7 @@ def _privacy(_index: RowIndex) -> ClaimFinding:
 
 @_claim("theorem-2-many-iterations")
 def _theorem2_iterations(index: RowIndex) -> ClaimFinding:
-    settled = [found for found in compare_theorem2(index.all_rows()) if found.settled]
+    settled = [found for found in check_theorem2(index.all_rows()) if found.settled]
     if not settled:
         raise NotRunError("the uniform process")
     corrected = max(abs(found.simulated.mean / found.corrected_limit - 1) for found in settled)
@@ -404,7 +404,7 @@ def _theorem2_iterations(index: RowIndex) -> ClaimFinding:
 
 @_claim("theorem-2-many-features")
 def _theorem2_features(index: RowIndex) -> ClaimFinding:
-    found = max(compare_theorem2(index.all_rows()), key=lambda one: one.n_features, default=None)
+    found = max(check_theorem2(index.all_rows()), key=lambda one: one.n_features, default=None)
     if found is None:
         raise NotRunError("the uniform process")
     simulated, T = found.simulated, found.n_iter

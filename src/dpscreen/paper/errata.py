@@ -1,17 +1,18 @@
-"""The errata E1 to E11 in a paragraph each, with evidence computed from the rows.
+"""The errata E1 to E11, whose texts are in `errata.json`, with evidence computed from the rows.
 
 The proofs and longer arguments are in docs/errata.md, under the same numbers.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib.resources import files
 
 from dpscreen._core.words import how_many
-from dpscreen.paper.agreement import RowIndex, mean_of
-from dpscreen.paper.evidence import compare_control, compare_theorem2
+from dpscreen.paper.agreement import RowIndex, check_control, check_theorem2, mean_of
 from dpscreen.paper.published import (
     density_checks,
     f1_ceiling,
@@ -38,112 +39,12 @@ class Erratum:
 
 def errata(index: RowIndex) -> tuple[Erratum, ...]:
     """Return all of them in order."""
-    return tuple(
-        Erratum(key, title, kind, text, _evidence(key, index)) for key, title, kind, text in TEXTS
-    )
+    texts = json.loads(files("dpscreen.paper").joinpath("errata.json").read_text(encoding="utf-8"))
+    return tuple(Erratum(**one, evidence=_evidence(one["key"], index)) for one in texts)
 
 
 def _evidence(key: str, index: RowIndex) -> str | None:
     return EVIDENCE[key](index) if key in EVIDENCE else None
-
-
-TEXTS = (
-    (
-        "E1",
-        "The Lipschitz constant of the loss",
-        "breaks privacy",
-        "The noise of the private Frank-Wolfe steps is set for a loss whose gradient never exceeds "
-        "1. The gradient of half a squared residual is the residual times the row, and a residual "
-        "reaches 2λ when predictions and targets may both reach λ. The steps therefore get 2λ "
-        "times too little noise, and the stated ε of the optimisation does not hold.",
-    ),
-    (
-        "E2",
-        "Theorem 1: how far one row moves a screening score",
-        "breaks privacy",
-        "The last term of the score is a product, and the proof bounds its change by the product "
-        "of the changes. A small change of one factor is multiplied by the size of the other, "
-        "which grows like √n. The exact sensitivity is 2λ(1 + λ)(1/n + 1/√n), attained by an "
-        "explicit pair of data sets; the printed one is too small by (√n + 1)/2.",
-    ),
-    (
-        "E3",
-        "Eq. 1 for a radius other than 1",
-        "breaks safety",
-        "The rule is stated for the ball of radius 1 and used with larger ones, where the first "
-        "and the last term lack a factor λ. Near the optimum every score is then negative, "
-        "those of the true support too, so that a negative score proves nothing.",
-    ),
-    (
-        "E4",
-        "Report-noisy-max",
-        "wrong lemma",
-        "Laplace noise of scale Δ/ε hides a shift by Δ. One row can raise one score and lower "
-        "another, a shift of 2Δ, so the choice is 2ε-private and not ε-private. With the right Δ "
-        "the loose composition would happen to cover this at the paper's settings.",
-    ),
-    (
-        "E5",
-        "The test against zero",
-        "breaks the claim of a step",
-        "A coordinate is zeroed only if its noisy score is negative. That test looks at the noisy "
-        "value, not only at which one is smallest, and its threshold has no noise of its own: the "
-        "loss of the outcome “nothing screened” grows with d. Offering “nothing” as one more "
-        "candidate with its own noise mends it.",
-    ),
-    (
-        "E6",
-        "Theorem 2: how many nonzeros chance leaves",
-        "wrong formula",
-        "The chance that a coordinate is left alone in one round is (d − 1)/d; the proof writes "
-        "1/d. The expected number of nonzeros tends to d(d − 1)/(2d − 1), about d/2, and not to "
-        "about d − 1. Table 2's densities near one half are this fixed point of pure chance.",
-    ),
-    (
-        "E7",
-        "What the screening step does",
-        "interpretation",
-        "The noise on the screening scores is larger by orders of magnitude than the differences "
-        "between them, so the coordinate that is zeroed is a random one. What tells true nonzeros "
-        "from true zeros is the optimiser, whose noise is too small (E1). Random zeroing needs no "
-        "data, and so no budget.",
-    ),
-    (
-        "E8",
-        "Preparation of the data",
-        "outside the guarantee",
-        "The Yeo-Johnson transform, the division by the largest entry and the radius taken from a "
-        "non-private LASSO all look at every row, and no budget pays for them. Targets are "
-        "assumed to stay below λ, which is neither enforced nor true. This study prepares the "
-        "data in the same way, for the published and the proven methods alike: none of its "
-        "numbers comes with an end-to-end guarantee.",
-    ),
-    (
-        "E9",
-        "The density of DP-FW",
-        "artefact of the start",
-        "Each step shrinks the old weights but never zeroes one. A dense random start keeps the "
-        "share 2/((T + 1)(T + 2)) on every coordinate, so that the density of DP-FW is 1 by "
-        "construction, and beating it in density says little. From a zero start it is sparser.",
-    ),
-    (
-        "E10",
-        "Tables 1 and 2 do not agree with themselves",
-        "inconsistent",
-        "Density must equal (K·TPR + (d − K)·FPR)/d, in every trial and so on average, and a mean "
-        "F1 cannot exceed 2·TPR/(1 + TPR). The printed TPR and FPR look like counts of a single "
-        "run, F1 and density like averages. A replication can be judged by F1, density and error, "
-        "by TPR and FPR only roughly.",
-    ),
-    (
-        "E11",
-        "Slips",
-        "editorial",
-        "The loop over the scores runs to d, not n. The constant of the Gaussian mechanism is "
-        "ln(1.25/δ). The loss stands with and without its ½, which doubles the sensitivity. "
-        "Algorithm 2 screens only if the score is negative, yet is said to always screen one.",
-    ),
-)
 
 
 # --- evidence -----------------------------------------------------------------------------------
@@ -193,7 +94,7 @@ def _e3(index: RowIndex) -> str | None:
 
 
 def _e6(index: RowIndex) -> str | None:
-    found = compare_theorem2(index.all_rows())
+    found = check_theorem2(index.all_rows())
     if not found:
         return None
     corrected = max(abs(one.relative_error) for one in found)
@@ -205,7 +106,7 @@ def _e6(index: RowIndex) -> str | None:
 
 
 def _e7(index: RowIndex) -> str | None:
-    f1 = [one for one in compare_control(index.all_rows()) if one.metric == "f1"]
+    f1 = [one for one in check_control(index.all_rows()) if one.metric == "f1"]
     if not f1:
         return None
     shown = "; ".join(

@@ -37,7 +37,7 @@ class UniformProcess:
         """Every setting, for the fingerprint of a row."""
         return {"source": "uniform process", **asdict(self)}
 
-    def simulate(self, rng: np.random.Generator) -> float:
+    def mean_nonzeros(self, rng: np.random.Generator) -> float:
         """Return the mean number of nonzeros at the end, from a zero start."""
         nonzero = np.zeros((self.n_runs, self.n_features), dtype=bool)
         runs = np.arange(self.n_runs)
@@ -88,7 +88,7 @@ class Regression:
     @property
     def method_names(self) -> tuple[str, ...]:
         """What can be run."""
-        return tuple(method.name for method in self.methods)
+        return tuple(method.row_name for method in self.methods)
 
     def trials(self, name: str, wanted: int) -> range:
         """Return the trials worth running: without noise and with fixed rows, one tells all."""
@@ -112,7 +112,7 @@ class Regression:
             yield self._row(problem, self._method(name), trial)
 
     def _row(self, problem: Problem, method: Method, trial: int) -> TrialRow:
-        names = _names(self, method.name, trial)
+        names = _names(self, method.row_name, trial)
         recorder = Recorder(problem, self.series)
         began = time.perf_counter()
         fit = method.fit(problem, noise_for(**names), recorder)
@@ -120,7 +120,7 @@ class Regression:
         return TrialRow(
             suite=self.suite,
             data=self.data,
-            method=method.name,
+            method=method.row_name,
             trial=trial,
             seed=seed_name(**names),
             metrics=self._metrics(problem, fit),
@@ -133,7 +133,7 @@ class Regression:
                 "note": method.note,
             },
             versions=versions(),
-            fingerprint=fingerprint(self.declared(method.name)),
+            fingerprint=fingerprint(self.declared(method.row_name)),
             seconds=seconds,
         )
 
@@ -155,7 +155,7 @@ class Regression:
         return found
 
     def _method(self, name: str) -> Method:
-        return next(method for method in self.methods if method.name == name)
+        return next(method for method in self.methods if method.row_name == name)
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class Process:
         for name in names:
             seeds = _names(self, name, trial)
             began = time.perf_counter()
-            nonzeros = self.process.simulate(rng_for(**seeds))
+            nonzeros = self.process.mean_nonzeros(rng_for(**seeds))
             yield TrialRow(
                 suite=self.suite,
                 data=self.data,

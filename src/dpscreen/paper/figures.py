@@ -12,7 +12,7 @@ import numpy as np
 from dpscreen._core.numbers import decimals
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, save, themed_svg
 from dpscreen.paper.agreement import STANDARD_ERRORS, RowIndex
-from dpscreen.paper.methods import METHODS, proven_names
+from dpscreen.paper.methods import of_rows, proven_names
 from dpscreen.paper.published import label, published_data, published_figures
 from dpscreen.paper.results import TrialRow
 from dpscreen.paper.suites import SYNTHETIC, all_items
@@ -108,7 +108,7 @@ def _curve(rows: list[TrialRow], series: str) -> Curve | None:
     spread = values.std(axis=0, ddof=1) if len(rows) > 1 else np.zeros_like(mean)
     band = STANDARD_ERRORS * spread / np.sqrt(len(rows))
     method = rows[0].method
-    name = ", ".join(filter(None, (METHODS[method].label, SERIES_LABELS.get(series))))
+    name = ", ".join(filter(None, (of_rows(method).label, SERIES_LABELS.get(series))))
     lines = (rows[0].series["iteration"], mean, mean - band, mean + band)
     x, middle, low, high = (tuple(float(value) for value in line) for line in lines)
     return Curve(name, method, series, x, middle, low, high)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen.models import PrivateLasso, peers
 from dpscreen.paper.problem import Problem, Recorder
+from dpscreen.planning.methods import FitRequest, estimator
 from dpscreen.privacy import ZCDP, Accountant, Noise
 from dpscreen.rows.design import Design, GramDesign, Point
 from dpscreen.rows.lattice import LatticePoint, RelaxedRule
@@ -354,26 +354,21 @@ def _proven_settings(problem: Problem, limit: ZCDP, n_iter: int) -> dict[str, An
 
 @dataclass(frozen=True)
 class OwnRules:
-    """An estimator that sets itself by its own rules; only |y| ≤ B looks at the data (erratum E8).
+    """A method of the register that sets itself; only |y| ≤ B looks at the data (erratum E8).
 
     Its error is that of its predictions: it has an intercept, and clips features as it was fitted.
     """
 
-    kind: type[PrivateLasso] | type[peers.Peer]
+    name: str
 
     def __call__(self, problem: Problem, noise: Noise, _recorder: Recorder) -> Fitted:
         """Run once."""
         X, y, bound = problem.rows.whole.X, problem.rows.whole.y, problem.rows.target_bound
-        budget = problem.budget.total
+        box = np.tile((-1.0, 1.0), (X.shape[1], 1))
+        request = FitRequest(problem.budget.total, box, (-bound, bound), random_state=noise)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the study's seeds and of the paper's δ = 1/n
-            model = self.kind(
-                epsilon=budget.epsilon,
-                delta=budget.delta,
-                feature_bounds=(-1, 1),
-                target_bounds=(-bound, bound),
-                random_state=noise,
-            ).fit(X, y)
+            model = estimator(self.name, request).fit(X, y)
         error = float(np.mean((model.predict(X) - y) ** 2))
         settings = {"n_iter": model.n_iter_, "rho": model.privacy_.rho, "target_bound": bound}
         return Fitted(model.coef_, {"mse": error}, settings)

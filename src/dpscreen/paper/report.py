@@ -20,16 +20,17 @@ from dpscreen.paper.agreement import (
     RELATIVE_TOLERANCE,
     STANDARD_ERRORS,
     TOLERANCE,
-    CellComparison,
+    CellCheck,
     CellTally,
     RowIndex,
-    compare_cells,
-    compare_r2,
+    check_cells,
+    check_control,
+    check_r2,
+    check_theorem2,
     summarise,
 )
 from dpscreen.paper.claims import ClaimCheck, check_claims
 from dpscreen.paper.errata import Erratum, errata
-from dpscreen.paper.evidence import compare_control, compare_theorem2
 from dpscreen.paper.figures import DASHES, NUMBERS, FigureView, figure_view, write_figure
 from dpscreen.paper.grid import (
     Grid,
@@ -100,19 +101,19 @@ class Report:
         return RowIndex(self.rows)
 
     @cached_property
-    def comparisons(self) -> tuple[CellComparison, ...]:
+    def cells(self) -> tuple[CellCheck, ...]:
         """Every printed cell beside ours."""
-        return compare_cells(self.rows)
+        return check_cells(self.rows)
 
     @cached_property
     def summary(self) -> CellTally:
         """How many of the counted cells match."""
-        return summarise(self.comparisons)
+        return summarise(self.cells)
 
     @cached_property
     def tally(self) -> Grid:
         """The same, table by table."""
-        return small.tally(self.comparisons)
+        return small.tally(self.cells)
 
     @cached_property
     def tables(self) -> tuple[Grid, ...]:
@@ -122,17 +123,17 @@ class Report:
     @cached_property
     def r2(self) -> Grid | None:
         """Two definitions of R²."""
-        return small.r2_table(compare_r2(self.rows))
+        return small.r2_table(check_r2(self.rows))
 
     @cached_property
     def control(self) -> Grid | None:
         """RNM-Screen against random zeroing."""
-        return small.control_table(compare_control(self.rows))
+        return small.control_table(check_control(self.rows))
 
     @cached_property
     def theorem2(self) -> Grid | None:
         """Theorem 2 by simulation."""
-        return small.theorem2_table(compare_theorem2(self.rows))
+        return small.theorem2_table(check_theorem2(self.rows))
 
     @cached_property
     def audit(self) -> Grid | None:
@@ -183,14 +184,12 @@ class Report:
         return max((row.trial + 1 for row in self.rows), default=0)
 
     def _table(self, number: int) -> Grid:
-        cells = [found for found in self.comparisons if found.cell.table == number]
+        cells = [found for found in self.cells if found.cell.table == number]
         return paper_table(number, cells, self.index)
 
 
 def write_report(report: Report, directory: Path) -> Path:
     """Write page, Markdown and figures below `directory`; return the page's path."""
-    pass  # MOVER
-
     for folder in ("tables", "figures"):
         (directory / folder).mkdir(parents=True, exist_ok=True)
     for number in NUMBERS:
@@ -228,7 +227,7 @@ def summary_json(report: Report) -> str:
                 "counted": found.counted,
                 "explanation": found.explanation,
             }
-            for found in report.comparisons
+            for found in report.cells
             if found.verdict == "differs"
         ],
         "claims": {claim.key: verdict(claim) for claim in report.claims},

@@ -43,7 +43,7 @@ class Job:
         return f"{self.experiment.suite}: {self.experiment.data}, trial {self.trial + 1}"
 
 
-def plan(items: Iterable[Item], trials: int, experiments: Iterable[Experiment]) -> list[Job]:
+def jobs_for(items: Iterable[Item], trials: int, experiments: Iterable[Experiment]) -> list[Job]:
     """List the trials that the items need, grouped so that one job uses one set of rows."""
     needs = [need for item in items for need in item.needs]
     jobs = []
@@ -205,9 +205,6 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-__all__ = ["Progress", "Skipped", "StudyRun", "run", "stored_rows"]
-
-
 @dataclass(frozen=True)
 class Progress:
     """How far a run has come: trials done and planned, and the one that ended last.
@@ -232,16 +229,13 @@ class StudyRun:
     seconds: float
 
 
-Report = Callable[[Progress], None]
-
-
 def run(
     items: Iterable[str] = (),
     *,
     store: ResultStore,
     trials: int = 20,
     jobs: int | None = None,
-    on_progress: Report | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
     experiments: Sequence[Experiment] | None = None,
 ) -> StudyRun:
     """Compute the rows of these items (none: of all) that the store lacks; return all of them.
@@ -253,7 +247,7 @@ def run(
     _require_at_least_one(trials=trials, jobs=jobs)
     chosen = find_items(items)
     loaded = store.open()
-    wanted = plan(chosen, trials, all_experiments() if experiments is None else experiments)
+    wanted = jobs_for(chosen, trials, all_experiments() if experiments is None else experiments)
     wanted, skipped = _without_missing_data(wanted)
     have, problems = current_rows(loaded.rows, wanted)
     todo = missing(wanted, have)
@@ -296,7 +290,7 @@ def stored_rows(
 ) -> StudyRun:
     """Return what the store has for these items without computing or writing anything."""
     chosen = find_items(items)
-    wanted = plan(chosen, trials, all_experiments() if experiments is None else experiments)
+    wanted = jobs_for(chosen, trials, all_experiments() if experiments is None else experiments)
     loaded = read_rows(store.path)
     have, problems = current_rows(loaded.rows, wanted)
     rows = tuple(have[key] for key in keys(wanted) if key in have)
@@ -326,7 +320,7 @@ def _how_to_get(name: str) -> str:
 class _Reporter:
     """Turns finished jobs into progress. Time left goes by the jobs' rough sizes."""
 
-    def __init__(self, todo: Sequence[Job], report: Report | None) -> None:
+    def __init__(self, todo: Sequence[Job], report: Callable[[Progress], None] | None) -> None:
         self._todo = todo
         self._report = report
         self._done = 0

@@ -9,7 +9,7 @@ from functools import cache
 from dpscreen._core.words import meant
 from dpscreen.paper.data import ABLATION, PAPER, Preparation
 from dpscreen.paper.experiments import PROCESS, Experiment, Process, Regression, UniformProcess
-from dpscreen.paper.methods import METHODS, proven_names
+from dpscreen.paper.methods import of_rows, proven_names
 from dpscreen.paper.published import PublishedData, published_data
 from dpscreen.paper.results import StudyError
 from dpscreen.paper.sources import RealData, Simulation
@@ -134,7 +134,7 @@ def _regression(
     proven: bool = True,
 ) -> Regression:
     names = (*names, *proven_names()) if proven else names
-    return Regression(suite, source, tuple(METHODS[name] for name in names), series, r2_intercept)
+    return Regression(suite, source, tuple(of_rows(name) for name in names), series, r2_intercept)
 
 
 # --- items: what can be asked for ---------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -11,12 +10,13 @@ from dpscreen._core.numbers import decimals, span
 from dpscreen.audit import Finding
 from dpscreen.paper.agreement import (
     SUITE_OF_TABLE,
-    CellComparison,
-    R2Comparison,
+    CellCheck,
+    ControlCheck,
+    R2Check,
     RowIndex,
+    Theorem2Check,
     summarise,
 )
-from dpscreen.paper.evidence import ControlComparison, Theorem2Comparison
 from dpscreen.paper.grid import (
     ColumnGroup,
     Entry,
@@ -30,7 +30,7 @@ from dpscreen.paper.grid import (
     metric_name,
 )
 from dpscreen.paper.methods import METHODS, proven_names
-from dpscreen.paper.published import findings, known_inconsistencies, label, published_data
+from dpscreen.paper.published import known_inconsistencies, label, published_data
 from dpscreen.paper.suites import all_items
 
 UNEXPLAINED = "No reason is known."
@@ -44,8 +44,8 @@ BOLD = {
 }
 
 
-def paper_table(number: int, cells: Sequence[CellComparison], index: RowIndex) -> Grid:
-    """Return one table; `cells` are its comparisons in reading order."""
+def paper_table(number: int, cells: Sequence[CellCheck], index: RowIndex) -> Grid:
+    """Return one table; `cells` are its own, checked, in reading order."""
     notes = _Notes(cells)
     methods = tuple(dict.fromkeys(found.cell.method for found in cells))
     proven = tuple(name for name in proven_names() if any(name in c.proven for c in cells))
@@ -74,7 +74,7 @@ def _columns(methods: Sequence[str], proven: Sequence[str]) -> tuple[ColumnGroup
 
 def _section(
     data: str,
-    cells: list[CellComparison],
+    cells: list[CellCheck],
     methods: Sequence[str],
     proven: Sequence[str],
     notes: _Notes,
@@ -91,7 +91,7 @@ def _section(
     return Section(tuple(lines), label(data), _settings(data, cells[0].cell.table, index))
 
 
-def _pair(found: CellComparison, notes: _Notes) -> tuple[Entry, Entry]:
+def _pair(found: CellCheck, notes: _Notes) -> tuple[Entry, Entry]:
     better = found.significance is not None and found.significance.better
     printed = Entry(decimals(found.cell.value), "printed", strong=found.cell.bold)
     here = Entry(mean_and_error(found.ours), "here", strong=better, mark=notes.mark(found))
@@ -105,7 +105,7 @@ def _settings(data: str, table: int, index: RowIndex) -> str:
     return f"{text}, λ = {rows[0].settings['radius']:.4g}" if rows else text
 
 
-def _remarks(number: int, cells: Sequence[CellComparison]) -> list[str]:
+def _remarks(number: int, cells: Sequence[CellCheck]) -> list[str]:
     remarks = []
     trials = [found.ours.trials for found in cells if found.ours and found.ours.standard_error]
     if trials:
@@ -121,7 +121,7 @@ def _remarks(number: int, cells: Sequence[CellComparison]) -> list[str]:
     return remarks
 
 
-def _bold(meaning: str, cells: Sequence[CellComparison]) -> str:
+def _bold(meaning: str, cells: Sequence[CellCheck]) -> str:
     text = f"Bold: {meaning} by a sign test (two-sided, .05)."
     judged = [(found, found.significance) for found in cells if found.significance is not None]
     if not judged:
@@ -136,7 +136,7 @@ def _bold(meaning: str, cells: Sequence[CellComparison]) -> str:
     return f"{agree}{len(judged)} cells, not for {where}."
 
 
-def _name(found: CellComparison) -> str:
+def _name(found: CellCheck) -> str:
     cell = found.cell
     return f"{label(cell.data)}, {metric_name(cell.metric)} of {label(cell.method)}"
 
@@ -144,27 +144,21 @@ def _name(found: CellComparison) -> str:
 # --- notes on the cells that differ -------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Difference:
-    reason: str
-    detail: str
-
-
 class _Notes:
     """Gathers the cells that differ under the reasons they share."""
 
-    def __init__(self, cells: Sequence[CellComparison]) -> None:
+    def __init__(self, cells: Sequence[CellCheck]) -> None:
         self._details: dict[str, list[str]] = {}
         for found in cells:
             if found.verdict == "differs":
-                difference = _difference(found)
-                self._details.setdefault(difference.reason, []).append(difference.detail)
+                reason, detail = _difference(found)
+                self._details.setdefault(reason, []).append(detail)
 
-    def mark(self, found: CellComparison) -> str:
+    def mark(self, found: CellCheck) -> str:
         """Return the mark of a cell; empty if it does not differ."""
         if found.verdict != "differs":
             return ""
-        return letters(list(self._details).index(_difference(found).reason))
+        return letters(list(self._details).index(_difference(found)[0]))
 
     def all(self) -> tuple[Note, ...]:
         """Return every note in the order of its mark."""
@@ -174,35 +168,34 @@ class _Notes:
         )
 
 
-def _difference(found: CellComparison) -> _Difference:
+def _difference(found: CellCheck) -> tuple[str, str]:
     """Split an explanation into the reason, which cells may share, and what is the cell's own."""
     explanation = found.explanation or UNEXPLAINED
-    key = found.cell.key
-    known = (findings().get(key), known_inconsistencies().get(key))
-    reason = next((text for text in known if text and explanation.startswith(text)), UNEXPLAINED)
+    known = known_inconsistencies().get(found.cell.key)
+    reason = known if known and explanation.startswith(known) else UNEXPLAINED
     own = explanation.removeprefix(reason).strip()
-    return _Difference(reason, f"{_name(found)}: {own}" if own else f"{_name(found)}.")
+    return reason, f"{_name(found)}: {own}" if own else f"{_name(found)}."
 
 
 TABLES = (1, 2, 3, 4, 5)
 
 
-def tally(comparisons: Sequence[CellComparison]) -> Grid:
+def tally(cells: Sequence[CellCheck]) -> Grid:
     """Count, table by table, how many cells match."""
-    rows = [_tally_row(f"Table {n}", [c for c in comparisons if c.cell.table == n]) for n in TABLES]
-    rows.append(_tally_row("all", comparisons))
+    rows = [_tally_row(f"Table {n}", [c for c in cells if c.cell.table == n]) for n in TABLES]
+    rows.append(_tally_row("all", cells))
     columns = ("table", "cells", "match", "differ", "not run", "counted", "counted that match")
     return flat_grid("summary", "Cells of Tables 1 to 5 that come out as printed", columns, rows)
 
 
-def _tally_row(name: str, cells: Sequence[CellComparison]) -> tuple[str, ...]:
+def _tally_row(name: str, cells: Sequence[CellCheck]) -> tuple[str, ...]:
     verdicts = [found.verdict for found in cells]
     counts = [verdicts.count(verdict) for verdict in ("matches", "differs", "not run")]
     summary = summarise(cells)
     return (name, *map(str, (len(cells), *counts, summary.counted, summary.matching)))
 
 
-def r2_table(found: Sequence[R2Comparison]) -> Grid | None:
+def r2_table(found: Sequence[R2Check]) -> Grid | None:
     """Both definitions of R² beside the printed one; None without rows."""
     rows = [
         (
@@ -248,7 +241,7 @@ def audit_table(found: Sequence[Finding]) -> Grid | None:
     return flat_grid("audit", title, columns, rows, (remark,)) if rows else None
 
 
-def control_table(found: Sequence[ControlComparison]) -> Grid | None:
+def control_table(found: Sequence[ControlCheck]) -> Grid | None:
     """RNM-Screen beside random zeroing; None without rows."""
     rows = [
         (
@@ -275,7 +268,7 @@ def control_table(found: Sequence[ControlComparison]) -> Grid | None:
     return flat_grid("control", title, columns, rows, (remark,)) if rows else None
 
 
-def theorem2_table(found: Sequence[Theorem2Comparison]) -> Grid | None:
+def theorem2_table(found: Sequence[Theorem2Check]) -> Grid | None:
     """Simulated nonzeros beside the corrected and the printed formula; None without rows."""
     rows = [
         (

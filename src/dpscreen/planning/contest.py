@@ -19,7 +19,7 @@ from dpscreen._core.arrays import Array
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes
 from dpscreen.models import PrivateLasso
 from dpscreen.planning import power as simulation
-from dpscreen.planning.methods import METHODS, FitRequest, estimator
+from dpscreen.planning.methods import ON_OFFER, FitRequest, estimator
 from dpscreen.planning.power import REACH, TARGET_REACH, Scale, Setting, SimulatedTable
 from dpscreen.planning.what_if import epsilon_of_one_row, usual_effect
 from dpscreen.privacy import Budget, SeededNoise, SeededNoiseWarning, WeakDeltaWarning
@@ -56,7 +56,7 @@ class Contest:
 
     setting: Setting
     epsilons: tuple[float, ...]
-    methods: tuple[str, ...] = (*METHODS, NOT_PRIVATE)
+    methods: tuple[str, ...] = (*ON_OFFER, NOT_PRIVATE)
     effect: float | None = None
     rows_per_unit: int = 1
 
@@ -136,9 +136,9 @@ def _private(
         warnings.simplefilter("ignore", SeededNoiseWarning)
         warnings.simplefilter("ignore", WeakDeltaWarning)
         model.fit(table.X, table.target(contest.size))
-    if isinstance(model, PrivateLasso):
-        return table.score(contest.size, table.kept(model), model.intercept_, model.feature_bounds_)
-    return table.score(contest.size, model.coef_, model.intercept_, _no_bounds(table))
+    coef = table.kept(model) if isinstance(model, PrivateLasso) else model.coef_
+    bounds = getattr(model, "feature_bounds_", _no_bounds(table))
+    return table.score(contest.size, coef, model.intercept_, bounds)
 
 
 def _same_noise(setting: Setting, scale: Scale) -> float:

@@ -1,7 +1,9 @@
-"""The private methods that are offered by name, each set up from public numbers alone.
+"""The one register of private methods: a name, and how to set it up from public numbers alone.
 
-PrivateLasso chooses for itself. The two others need settings that nobody knows beforehand, so these
-rules stand in. Of those tried in simulations, they did best where bounds fit:
+Those in `ON_OFFER` can be fitted from the command line; the peers, of other authors, are there to
+compare with. PrivateLasso and the peers choose for themselves. DP-FW and RNM-Screen need settings
+that nobody knows beforehand, so these rules stand in. Of those tried in simulations, they did best
+where bounds fit:
 
     radius    half the width of the target's bounds: a prediction can then reach every value
     n_iter    by the rule of PrivateLasso, about M/4 with M = n√(2ρ)/ln(2d), from a public n
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpscreen._core.arrays import Array
-from dpscreen.models import DPFrankWolfe, PrivateLasso, RNMScreen
+from dpscreen.models import DPFrankWolfe, PrivateLasso, RNMScreen, peers
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.solvers import rules
 
@@ -83,11 +85,29 @@ def _rnm_screen(order: FitRequest) -> RNMScreen:
     return RNMScreen(**order._ball, **order._shared)
 
 
-METHODS: dict[str, Callable[[FitRequest], Any]] = {
+def _peer(kind: type[peers.Peer]) -> Maker:
+    def make(order: FitRequest) -> peers.Peer:
+        shared = order._shared
+        if shared.pop("rows_per_unit") != 1:
+            raise ValueError("this method protects single rows: it needs rows_per_unit=1.")
+        return kind(n_rows=order.n_rows, **shared)
+
+    return make
+
+
+Maker = Callable[[FitRequest], Any]
+ON_OFFER: dict[str, Maker] = {
     "private-lasso": _private_lasso,
     "dp-fw": _dp_fw,
     "rnm-screen": _rnm_screen,
 }
+PEERS: dict[str, Maker] = {
+    "adassp": _peer(peers.AdaSSP),
+    "dp-sis": _peer(peers.PrivateSIS),
+    "noisy-iht": _peer(peers.NoisyIHT),
+    "dp-gcd": _peer(peers.PrivateGCD),
+}
+METHODS = ON_OFFER | PEERS
 
 
 def estimator(method: str, order: FitRequest) -> Any:

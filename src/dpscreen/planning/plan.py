@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpscreen.models import parameters as check
+from dpscreen.models.expected import PowerRow
 from dpscreen.planning import power as simulation
-from dpscreen.planning.power import MOST_EXPLAINED, MOST_FEATURES, POWER, Row, Scale, Setting
+from dpscreen.planning.power import MOST_EXPLAINED, MOST_FEATURES, POWER, Scale, Setting
 from dpscreen.solvers import rules
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Plan:
         The budget in zCDP, M = n√(2ρ)/ln(2d), and Q = n√(ρ/d).
     settings : Recommended
         What the rules would choose.
-    rows : tuple of Row
+    rows : tuple of PowerRow
         For each size of effect: power, false positives and held-out R², with standard errors.
     smallest_effect : float or None
         The smallest standardised coefficient found with `power_wanted`: between two rows of the
@@ -75,7 +76,7 @@ class Plan:
     signal: float
     counts: float
     settings: Recommended
-    rows: tuple[Row, ...]
+    rows: tuple[PowerRow, ...]
     smallest_effect: float | None
     power_wanted: float
 
@@ -309,15 +310,15 @@ def _simulated(
     repetitions: int | None,
     seed: int | str,
     power: float,
-) -> tuple[Row, ...]:
+) -> tuple[PowerRow, ...]:
     if repetitions is None:
         count = simulation.affordable_repetitions(setting, len(sizes), seconds=SECONDS)
-        return simulation.simulate_near_power(
+        return simulation.simulated_power_near(
             setting, sizes, repetitions=count, seed=seed, power=power
         )
     if check.whole("repetitions", repetitions) < 2:
         raise ValueError("repetitions must be at least 2, to tell how sure the answer is.")
-    return simulation.simulate(setting, sizes, repetitions=repetitions, seed=seed)
+    return simulation.simulated_power(setting, sizes, repetitions=repetitions, seed=seed)
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.models import PrivateLasso
+from dpscreen.models.expected import PowerRow
 from dpscreen.privacy import (
     ZCDP,
     Budget,
@@ -76,25 +77,6 @@ class Setting:
     def explained(self, effect: float) -> float:
         """Return the variance that features of this size explain together."""
         return explained(self.n_features, self.n_effects, self.correlation, effect)
-
-
-@dataclass(frozen=True)
-class Row:
-    """What to expect of features of one size; each `_se` is a Monte-Carlo standard error.
-
-    `power` is the share of true features found, `false_positives` the number of others found.
-    `best_r2` is what the true coefficients would explain.
-    """
-
-    effect: float
-    power: float
-    power_se: float
-    false_positives: float
-    false_positives_se: float
-    r2: float
-    r2_se: float
-    best_r2: float
-    repetitions: int
 
 
 @dataclass(frozen=True)
@@ -162,7 +144,7 @@ def affordable_repetitions(
     return round(rules.clamp(seconds / (fit * n_effects), 4, 60))
 
 
-def simulate(
+def simulated_power(
     setting: Setting,
     effects: Sequence[float],
     *,
@@ -170,7 +152,7 @@ def simulate(
     seed: int | str,
     exact: bool = False,
     most_cells: int | None = None,
-) -> tuple[Row, ...]:
+) -> tuple[PowerRow, ...]:
     """Fit PrivateLasso to `repetitions` tables for each size; all sizes share rows and noise."""
     scale = Scale.of(setting.regime, exact=exact, most_cells=most_cells)
     measured = _measure(setting, scale, effects, range(repetitions), seed)
@@ -179,15 +161,15 @@ def simulate(
     )
 
 
-def simulate_near_power(
+def simulated_power_near(
     setting: Setting,
     effects: Sequence[float],
     *,
     repetitions: int,
     seed: int | str,
     power: float,
-) -> tuple[Row, ...]:
-    """As `simulate`, but half of the work goes to the four sizes around the wanted power."""
+) -> tuple[PowerRow, ...]:
+    """As `simulated_power`, but half of the work goes to the four sizes around the wanted power."""
     scale, first = Scale.of(setting.regime), max(4, repetitions // 2)
     measured = _measure(setting, scale, effects, range(first), seed)
     powers = [float(np.mean([found for found, _, _ in measured[effect]])) for effect in effects]
@@ -216,10 +198,10 @@ def _measure(
     return measured
 
 
-def _row(setting: Setting, effect: float, measured: Array) -> Row:
+def _row(setting: Setting, effect: float, measured: Array) -> PowerRow:
     power, false, r2 = measured.mean(axis=0)
     errors = measured.std(axis=0, ddof=1) / math.sqrt(len(measured))
-    return Row(
+    return PowerRow(
         effect=effect,
         power=float(power),
         power_se=max(float(errors[0]), share_error(power, len(measured) * setting.n_effects)),
@@ -417,10 +399,10 @@ def search(
     simulated with more tables, and the curve through them is read off. About 10 % accurate.
     """
 
-    def row_at(amount: float, seconds: float, cells: int) -> Row:
+    def row_at(amount: float, seconds: float, cells: int) -> PowerRow:
         setting = setting_at(amount)
         tables = affordable_repetitions(setting, 1, seconds=seconds, most_cells=cells)
-        (row,) = simulate(
+        (row,) = simulated_power(
             setting, [effect], repetitions=min(24, tables), seed=seed, most_cells=cells
         )
         return row

@@ -1,4 +1,4 @@
-"""What another ε would have given: sampling error and privacy error apart, from simulated rows.
+"""What to expect of a fit, and what another ε would have given: simulated, for a model's page.
 
 Only public numbers enter: rows, features and budget. A few features explain half of the target's
 variance together. What PrivateLasso misses of that half with next to no privacy noise is the error
@@ -9,12 +9,18 @@ privacy. Both are shares of what could be explained, and they add up.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+from dpscreen._core.files import write_text
+from dpscreen.models.expected import Expected, PowerRow, WhatIf
+from dpscreen.models.page import render_model_page
 from dpscreen.planning import power as simulation
-from dpscreen.planning.power import Row, Setting
-from dpscreen.privacy import ZCDP, Budget
+from dpscreen.planning.plan import plan, setting_of
+from dpscreen.planning.power import Setting
+from dpscreen.privacy import ZCDP, Budget, PrivacyStatement
 
 EXPLAINABLE = 0.5
 """The share of the target's variance that the simulated features explain."""
@@ -24,23 +30,6 @@ UNLIMITED = 1e4
 
 FACTORS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
 SECONDS = 1.5
-
-
-@dataclass(frozen=True)
-class WhatIf:
-    """What to expect at one ε. Errors are shares of the explainable variance."""
-
-    epsilon: float
-    power: float
-    power_se: float
-    privacy_error: float
-    sampling_error: float
-    error_se: float
-
-    @property
-    def captured(self) -> float:
-        """Return the share of the explainable variance that the model captures, at least 0."""
-        return max(0.0, 1 - self.privacy_error - self.sampling_error)
 
 
 def what_if(
@@ -62,8 +51,10 @@ def what_if(
         setting, len(possible) + 1, seconds=SECONDS
     )
 
-    def simulated(one: Setting) -> Row:
-        (row,) = simulation.simulate(one, [effect], repetitions=max(2, times), seed="what-if")
+    def simulated(one: Setting) -> PowerRow:
+        (row,) = simulation.simulated_power(
+            one, [effect], repetitions=max(2, times), seed="what-if"
+        )
         return row
 
     ideal = simulated(replace(setting, epsilon=UNLIMITED))
@@ -103,7 +94,9 @@ def _for_rows(setting: Setting, epsilon: float, rows_per_unit: int) -> Setting |
         return None
 
 
-def _apart(epsilons: Sequence[float], rows: Sequence[Row], ideal: Row) -> tuple[WhatIf, ...]:
+def _apart(
+    epsilons: Sequence[float], rows: Sequence[PowerRow], ideal: PowerRow
+) -> tuple[WhatIf, ...]:
     sampling = _missed(ideal)
     return tuple(
         WhatIf(
@@ -118,5 +111,102 @@ def _apart(epsilons: Sequence[float], rows: Sequence[Row], ideal: Row) -> tuple[
     )
 
 
-def _missed(row: Row) -> float:
+def _missed(row: PowerRow) -> float:
     return max(0.0, 1 - row.r2 / row.best_r2)
+
+
+# --- what a page shows ----------------------------------------------------------------------------
+
+
+def write_model_page(
+    model: Any,
+    path: str | Path,
+    *,
+    schema: Any = None,
+    ledger: Mapping[str, Any] | None = None,
+    n_rows: int | None = None,
+    expected: Expected | None = None,
+) -> Path:
+    """Write a fitted model's page, whole or not at all.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Of this package, fitted here or loaded. Only what it has released is shown.
+    path : path-like
+        The file to write; one that exists is replaced.
+    schema : TableSchema or mapping, default=None
+        Names the target and the unit of privacy.
+    ledger : mapping, default=None
+        `PrivacyLedger.document()`, read after the fit: what remains of the budget.
+    n_rows : int, default=None
+        The public number of rows, for what to expect. None: the number that the model's rules used.
+    expected : Expected, default=None
+        What to expect, if it is already simulated. None: it is simulated, in a few seconds.
+    """
+    target = Path(path)
+    shown = _expected_of_model(model, n_rows) if expected is None else expected
+    write_text(target, render_model_page(model, schema=schema, ledger=ledger, expected=shown))
+    return target
+
+
+def _expected_of_model(model: Any, n_rows: int | None) -> Expected | None:
+    rows = n_rows or getattr(model, "n_rows_", None)
+    if rows is None:
+        return None
+    statement: PrivacyStatement = model.privacy_
+    return expected_of(
+        n_rows=rows,
+        n_features=int(model.n_features_in_),
+        epsilon=statement.epsilon,
+        delta=statement.delta,
+        rows_per_unit=statement.rows_per_unit,
+        split=bool(getattr(getattr(model, "inference_", None), "available", False)),
+    )
+
+
+def expected_of(
+    *,
+    n_rows: int,
+    n_features: int,
+    epsilon: float,
+    delta: float,
+    rows_per_unit: int = 1,
+    split: bool = False,
+    repetitions: int | None = None,
+) -> Expected:
+    """Simulate fits of PrivateLasso: no private data is involved, and nothing is spent.
+
+    With `split`, half of the rows select and are simulated. Several rows a unit multiply every
+    noise scale, as a smaller ε for one row would.
+    """
+    one_row = epsilon_of_one_row(epsilon, delta, rows_per_unit)
+    rows = max(2, n_rows // 2) if split else n_rows
+    planned = plan(
+        *(rows, n_features, one_row, delta),
+        repetitions=repetitions or _affordable(rows, n_features, one_row, delta),
+    )
+    others = what_if(
+        replace(planned.setting, epsilon=epsilon),
+        rows_per_unit=rows_per_unit,
+        repetitions=repetitions,
+    )
+    return Expected(
+        n_rows=planned.setting.n_rows,
+        n_features=planned.setting.n_features,
+        n_effects=planned.setting.n_effects,
+        finding=planned.finding,
+        advice=planned.words,
+        useful=planned.useful,
+        power_wanted=planned.power_wanted,
+        rows=planned.rows,
+        what_if=others,
+        split=split,
+    )
+
+
+def _affordable(n_rows: int, n_features: int, epsilon: float, delta: float) -> int:
+    """Return how many simulations of each size a page may take: fewer than a plan by itself."""
+    setting = setting_of(n_rows, n_features, epsilon, delta)
+    sizes = len(simulation.default_effects(setting))
+    return simulation.affordable_repetitions(setting, sizes, seconds=SECONDS)

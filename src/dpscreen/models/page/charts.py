@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dpscreen._core.numbers import figure, whole_percent
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import shortened
+from dpscreen.models.expected import Expected, WhatIf
 from dpscreen.models.page.words import FeatureLine, ModelView
-from dpscreen.planning.plan import Plan
-from dpscreen.planning.what_if import WhatIf
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,19 +94,19 @@ def _effects_in_words(lines: Sequence[FeatureLine]) -> str:
 # --- expected power -------------------------------------------------------------------------------
 
 
-def power_chart(plan: Plan) -> Picture:
+def power_chart(expected: Expected) -> Picture:
     """Draw which share of true and of other features would be found, by size of effect."""
     figure = canvas(WIDTH, 2.7)
     axes = figure.subplots()
-    sizes = [row.effect for row in plan.rows]
-    powers = [row.power for row in plan.rows]
-    errors = [2 * row.power_se for row in plan.rows]
+    sizes = [row.effect for row in expected.rows]
+    powers = [row.power for row in expected.rows]
+    errors = [2 * row.power_se for row in expected.rows]
     axes.errorbar(sizes, powers, errors, color=CAPTURED, marker="o", markersize=4, linewidth=1.6)
-    others = plan.setting.n_features - plan.setting.n_effects
+    others = expected.n_features - expected.n_effects
     if others:
-        chance = [row.false_positives / others for row in plan.rows]
+        chance = [row.false_positives / others for row in expected.rows]
         axes.plot(sizes, chance, color=PRIVACY, marker="s", markersize=4, linestyle=(0, (4, 2)))
-    axes.axhline(plan.power_wanted, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
+    axes.axhline(expected.power_wanted, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
     axes.set_xscale("log")
     axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
     axes.minorticks_off()
@@ -116,7 +115,7 @@ def power_chart(plan: Plan) -> Picture:
     axes.set_ylabel("share found", fontsize=9, color=INK)
     plain_axes(axes)
     _thin_labels(axes)
-    return Picture(themed_svg(figure, prefix="power"), _power_in_words(plan))
+    return Picture(themed_svg(figure, prefix="power"), _power_in_words(expected))
 
 
 def _thin_labels(axes: Axes) -> None:
@@ -127,8 +126,8 @@ def _thin_labels(axes: Axes) -> None:
             label.set_visible(False)
 
 
-def _power_in_words(plan: Plan) -> str:
-    low, high = plan.rows[0], plan.rows[-1]
+def _power_in_words(expected: Expected) -> str:
+    low, high = expected.rows[0], expected.rows[-1]
     return (
         f"The share of true features found rises from {whole_percent(low.power)} for effects of "
         f"{low.effect:g} to {whole_percent(high.power)} for effects of {high.effect:g}."

@@ -28,10 +28,9 @@ from dpscreen.paper.data.prepare import (
     STANDARDISED,
     Preparation,
     Prepared,
-    Simulated,
     prepare,
-    synthetic,
 )
+from dpscreen.paper.data.simulated import Simulated, synthetic
 from dpscreen.paper.data.store import (
     DatasetTable,
     Frame,

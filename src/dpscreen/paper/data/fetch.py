@@ -4,21 +4,21 @@ Each converter is told the columns, features first and then every target, and re
 frame; it raises ValueError where the bytes are not what it expects.
 """
 
+from __future__ import annotations
+
 import io
 import re
-import tempfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 
 from dpscreen.paper.data.catalogue import (
-    COMMUNITIES_NOT_PREDICTIVE,
     ConverterName,
     CorruptDownload,
     Dataset,
@@ -27,6 +27,9 @@ from dpscreen.paper.data.catalogue import (
 )
 from dpscreen.paper.data.store import Frame, cache_directory, content_hash, parse_numbers, write_csv
 from dpscreen.tables.problem import first_line
+
+if TYPE_CHECKING:
+    import requests
 
 Converter = Callable[[bytes, Sequence[str]], Frame]
 Cell = str | float | None
@@ -63,7 +66,7 @@ def abalone(payload: bytes, columns: Sequence[str]) -> Frame:
 
 def communities(payload: bytes, columns: Sequence[str]) -> Frame:
     """UCI's communities.data: `?` is missing, the five columns that do not predict are dropped."""
-    published = (*COMMUNITIES_NOT_PREDICTIVE, *columns)
+    published = ("state", "county", "community", "communityname", "fold", *columns)
     return parse_numbers(io.BytesIO(payload), published, keep=columns, missing="?")
 
 
@@ -118,9 +121,7 @@ def _sheet(workbook: bytes, name: str) -> list[tuple[Cell, ...]]:
     try:
         import openpyxl
     except ImportError:
-        raise DownloadFailed(
-            "this archive is a workbook; to read it, `pip install 'dpscreen[paper]'`"
-        ) from None
+        raise DownloadFailed(f"this archive is a workbook; to read it, {_EXTRA}") from None
     try:
         book = openpyxl.load_workbook(io.BytesIO(workbook), read_only=True, data_only=True)
         return list(book[name].iter_rows(values_only=True))
@@ -156,6 +157,7 @@ def _number(row: Sequence[Cell], place: int) -> float:
 Progress = Callable[[int, int], None]
 
 _TIMEOUT_SECONDS = 60
+_EXTRA = "`pip install 'dpscreen[paper]'`"
 # What zip, XML and number readers raise on bytes that are not theirs.
 _NOT_CONVERTIBLE = (ValueError, LookupError, RuntimeError, zlib.error, zipfile.BadZipFile)
 
@@ -196,18 +198,25 @@ def _rebased(url: str, base_url: str | None) -> str:
 
 
 def _download(url: str, progress: Progress | None) -> bytes:
-    import pooch
-    import requests
+    try:
+        import requests
+    except ImportError:
+        raise DownloadFailed(f"to download data, {_EXTRA}") from None
+    try:
+        with requests.get(url, stream=True, timeout=_TIMEOUT_SECONDS) as answer:
+            answer.raise_for_status()
+            return b"".join(_received(answer, progress))
+    except (requests.RequestException, OSError) as reason:
+        raise DownloadFailed(_explained(url, reason)) from reason
 
-    bar = False if progress is None else _Bar(progress)
-    downloader = pooch.HTTPDownloader(progressbar=bar, timeout=_TIMEOUT_SECONDS, chunk_size=65536)
-    with tempfile.TemporaryDirectory(prefix="dpscreen-") as directory:
-        received = Path(directory) / "archive"
-        try:
-            downloader(url, str(received), None)
-        except (requests.RequestException, OSError) as reason:
-            raise DownloadFailed(_explained(url, reason)) from reason
-        return received.read_bytes()
+
+def _received(answer: requests.Response, progress: Progress | None) -> Iterator[bytes]:
+    expected, received = int(answer.headers.get("content-length", 0)), 0
+    for chunk in answer.iter_content(65536):
+        received += len(chunk)
+        if progress is not None:
+            progress(received, expected)
+        yield chunk
 
 
 def _explained(url: str, reason: Exception) -> str:
@@ -252,25 +261,3 @@ def _keep(frames: dict[str, Frame], directory: Path) -> tuple[Path, ...]:
     except OSError as reason:
         raise DownloadFailed(f"the data could not be written to {directory}: {reason}") from reason
     return paths
-
-
-class _Bar:
-    """The little of a progress bar that pooch talks to, as a plain callback."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._received = 0
-        self.total: Any = 0  # set by pooch from Content-Length
-
-    def update(self, size: int) -> None:
-        # pooch reports whole chunks, so the last one overshoots
-        self._received += size
-        if self.total:
-            self._received = min(self._received, self.total)
-        self._progress(self._received, self.total)
-
-    def reset(self) -> None:
-        self._received = 0
-
-    def close(self) -> None:
-        """Nothing to tidy up."""

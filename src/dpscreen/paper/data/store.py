@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import sys
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -222,10 +223,14 @@ def search_path() -> tuple[Path, ...]:
 
 
 def cache_directory() -> Path:
-    """The user's cache, where downloads go."""
-    import pooch
-
-    return Path(pooch.os_cache("dpscreen"))
+    """The user's cache, where downloads go: where this system wants it."""
+    home = Path.home()
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
+        return Path(local, "dpscreen", "dpscreen", "Cache")
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "dpscreen"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache", "dpscreen")
 
 
 def _files_for(entry: Dataset, target: TargetColumns) -> tuple[DataFile, ...]:
