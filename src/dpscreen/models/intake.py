@@ -29,8 +29,8 @@ STREAMED_BYTES = 2**28
 class TableRows(Protocol):
     """Rows of a table, which bring their target along, as `read_rows` returns them."""
 
-    def features_and_target(self) -> tuple[Any, Array]:
-        """Return the features, in a frame if they have names, and the target."""
+    def named_arrays(self) -> tuple[Array, Array, tuple[str, ...] | None]:
+        """Return features and target, and the names of the features if they have any."""
 
 
 def unit_of_rows(X: Any, told: int | None) -> Unit:
@@ -63,7 +63,9 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     if isinstance(X, StreamedRows):
         return _named(estimator, X, X.reader.feature_names)
     if isinstance(X, TableRows):
-        X, y = X.features_and_target()
+        features, target, names = X.named_arrays()
+        rows = ArrayRows(*rows_and_target(estimator, features, target))
+        return _named(estimator, rows, names)
     if is_sparse(X) and getattr(estimator, "_takes_sparse", False):
         return sparse_rows(estimator, X, y)
     if type(X).__module__.split(".")[0].startswith("dask"):
