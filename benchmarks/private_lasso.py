@@ -23,6 +23,8 @@ from dpscreen import PrivateLasso
 from dpscreen.models import private_lasso as home
 from dpscreen.paper.data import STANDARDISED, DatasetTable, load, prepare, synthetic
 from dpscreen.paper.metrics import f1
+from dpscreen.privacy import Accountant
+from dpscreen.solvers.base import Task
 
 Array = NDArray[np.float64]
 PREPARED = {"feature_bounds": (-1.0, 1.0), "target_bounds": (-5.0, 5.0)}
@@ -285,8 +287,8 @@ def speed() -> None:
     report("the whole fit: checks, tightening, lattice, stagewise", whole / bare)
 
 
-def _again(task: home.Task) -> home.Task:
-    accountant = home.Accountant(task.spending.accountant.noise, limit=task.spending.limit)
+def _again(task: Task) -> Task:
+    accountant = Accountant(task.spending.accountant.noise, limit=task.spending.limit)
     return replace(task, spending=replace(task.spending, accountant=accountant))
 
 

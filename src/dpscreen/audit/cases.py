@@ -8,7 +8,7 @@ same way by as much as the proof allows, and the other rows leave the choice ope
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -314,99 +314,45 @@ def all_cases() -> dict[str, Case]:
     return {case.name: case for case in (*_broken(), *_standing(), *_weakened())}
 
 
-def _broken() -> list[Case]:
-    return [
-        Case(
-            "published-dp-fw",
-            "DP-FW, published, paper's setting (E1)",
-            OPTIMISATION,
-            PublishedFrankWolfe(OPTIMISATION),
-            stands=False,
-        ),
-        Case(
-            "published-screening",
-            "RNM-Screen's screening, published (E2)",
-            SCREENING,
-            PublishedScreening(SCREENING),
-            stands=False,
-        ),
-        Case(
-            "published-noisy-max",
-            "report-noisy-max, published (E4)",
-            Budget(1.0, 1e-9),
-            _laplace(1.0),
-            stands=False,
-        ),
-    ]
+def _broken() -> Iterator[Case]:
+    for name, title, claim, sample in (
+        ("dp-fw", "DP-FW, published, paper's setting (E1)", OPTIMISATION, PublishedFrankWolfe),
+        ("screening", "RNM-Screen's screening, published (E2)", SCREENING, PublishedScreening),
+    ):
+        yield Case(f"published-{name}", title, claim, sample(claim), stands=False)
+    title = "report-noisy-max, published (E4)"
+    yield Case("published-noisy-max", title, Budget(1.0, 1e-9), _laplace(1.0), stands=False)
 
 
-def _standing() -> list[Case]:
-    rows = {
-        "one-hot": ("one-hot row", ProvenFrankWolfe(ONE_HOT)),
-        "all-ones": ("row of ones", ProvenFrankWolfe(ALL_ONES)),
-        "fitted": ("rows that fit", ProvenFrankWolfe(FITTED)),
-        "intercept": ("with intercept", ProvenFrankWolfe(ONE_HOT, constant=True)),
-    }
-    cases = [
-        Case(f"dp-fw-{key}", f"DP-FW, proven, {STEPS} steps, {title}", CLAIM, sample, stands=True)
-        for key, (title, sample) in rows.items()
-    ]
-    screening = {
-        "rnm": ("RNM-Screen's screening, proven", ProvenScreening(ALL_ONES)),
-        "adp": ("ADP-Screen's screening, proven", ProvenScreening(ALL_ONES, gaussian=True)),
-    }
-    cases += [
-        Case(f"{key}-screening", title, CLAIM, sample, stands=True, runs=3_000)
-        for key, (title, sample) in screening.items()
-    ]
-    return [
-        *cases,
-        Case(
-            "private-lasso",
-            "PrivateLasso, a whole fit",
-            CLAIM,
-            WholeFit(FEW_ROWS),
-            stands=True,
-            runs=5_000,
-        ),
-        Case(
-            "private-lasso-split",
-            "PrivateLasso, split and refitted",
-            CLAIM,
-            WholeFit(MANY_ROWS, split=True),
-            stands=True,
-            runs=2_000,
-        ),
-        Case("noisy-max", f"noisy max, {STEPS} times", CLAIM, _noisy_max(), stands=True),
-        Case("gaussian", "discrete Gaussian, 4 times", CLAIM, _gaussian(), stands=True),
-    ]
+def _standing() -> Iterator[Case]:
+    for key, title, sample in (
+        ("one-hot", "one-hot row", ProvenFrankWolfe(ONE_HOT)),
+        ("all-ones", "row of ones", ProvenFrankWolfe(ALL_ONES)),
+        ("fitted", "rows that fit", ProvenFrankWolfe(FITTED)),
+        ("intercept", "with intercept", ProvenFrankWolfe(ONE_HOT, constant=True)),
+    ):
+        title = f"DP-FW, proven, {STEPS} steps, {title}"
+        yield Case(f"dp-fw-{key}", title, CLAIM, sample, stands=True)
+    gaussian, split = ProvenScreening(ALL_ONES, gaussian=True), WholeFit(MANY_ROWS, split=True)
+    slow: tuple[tuple[str, str, Sample, int], ...] = (
+        ("rnm-screening", "RNM-Screen's screening, proven", ProvenScreening(ALL_ONES), 3_000),
+        ("adp-screening", "ADP-Screen's screening, proven", gaussian, 3_000),
+        ("private-lasso", "PrivateLasso, a whole fit", WholeFit(FEW_ROWS), 5_000),
+        ("private-lasso-split", "PrivateLasso, split and refitted", split, 2_000),
+    )
+    for name, title, run, runs in slow:
+        yield Case(name, title, CLAIM, run, stands=True, runs=runs)
+    yield Case("noisy-max", f"noisy max, {STEPS} times", CLAIM, _noisy_max(), stands=True)
+    yield Case("gaussian", "discrete Gaussian, 4 times", CLAIM, _gaussian(), stands=True)
 
 
-def _weakened() -> list[Case]:
+def _weakened() -> Iterator[Case]:
     """Return proven methods with 1.5 times too little noise: what the audit must be able to see."""
-    return [
-        Case(
-            "weak-dp-fw",
-            "DP-FW with noise cut by 1.5",
-            CLAIM,
-            ProvenFrankWolfe(ONE_HOT, weaken=1.5),
-            stands=False,
-            runs=200_000,
-        ),
-        Case(
-            "weak-noisy-max",
-            "noisy max with noise cut by 1.5",
-            CLAIM,
-            _noisy_max(1.5),
-            stands=False,
-            runs=200_000,
-        ),
-        Case(
-            "weak-gaussian",
-            "discrete Gaussian with noise cut by 1.5",
-            CLAIM,
-            _gaussian(1.5),
-            stands=False,
-            runs=200_000,
-        ),
-    ]
+    samples: tuple[tuple[str, str, Sample], ...] = (
+        ("dp-fw", "DP-FW", ProvenFrankWolfe(ONE_HOT, weaken=1.5)),
+        ("noisy-max", "noisy max", _noisy_max(1.5)),
+        ("gaussian", "discrete Gaussian", _gaussian(1.5)),
+    )
+    for key, what, sample in samples:
+        title = f"{what} with noise cut by 1.5"
+        yield Case(f"weak-{key}", title, CLAIM, sample, stands=False, runs=200_000)

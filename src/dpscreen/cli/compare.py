@@ -100,7 +100,7 @@ def command(
       dpscreen compare --rows 5000 --features 40 --method private-lasso --method dp-fw --json
       dpscreen compare --rows 5000 --features 40 --plot compare.png
     """
-    check_plot(plot)
+    console.check_plot(plot)
     shape = _shape(features, schema_file)
     contest = _contest(rows, shape, epsilons, delta, methods, effect, n_effects)
     outcomes = _run(contest, repetitions, seed)
@@ -111,16 +111,6 @@ def command(
         click.echo(json.dumps(_as_dict(contest, outcomes), indent=2))
     else:
         _show(outcomes, title)
-
-
-def check_plot(plot: Path | None) -> None:
-    """Refuse a picture that cannot be written, before the work."""
-    if plot is None:
-        return
-    if plot.suffix not in {".png", ".svg", ".pdf"}:
-        raise click.BadParameter("must end in .png, .svg or .pdf.", param_hint="--plot")
-    if not plot.absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no directory {plot.parent}.", param_hint="--plot")
 
 
 def _shape(features: int | None, schema_file: Path | None) -> tuple[int, int]:

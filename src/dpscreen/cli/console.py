@@ -49,6 +49,16 @@ def sentence(problem: object) -> str:
     return text[:1].upper() + text[1:]
 
 
+def check_plot(plot: Path | None) -> None:
+    """Refuse a picture that cannot be written, before the work."""
+    if plot is None:
+        return
+    if plot.suffix not in {".png", ".svg", ".pdf"}:
+        raise click.BadParameter("must end in .png, .svg or .pdf.", param_hint="--plot")
+    if not plot.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no directory {plot.parent}.", param_hint="--plot")
+
+
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 100

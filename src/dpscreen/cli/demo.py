@@ -10,7 +10,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dpscreen._core.arrays import Array
 from dpscreen.cli import console
 from dpscreen.paper import demo
 from dpscreen.privacy import named_seed
@@ -51,7 +50,7 @@ def command(data: str, plot: Path) -> None:
       dpscreen demo
       dpscreen demo --data correlated --plot correlated.svg
     """
-    _check_plot(plot)
+    console.check_plot(plot)
     out, log = console.output(), console.messages()
     rows = demo.paper_data(data, np.random.default_rng(named_seed(f"demo/{data}")))
     results = []
@@ -61,16 +60,9 @@ def command(data: str, plot: Path) -> None:
             results.append(outcome)
             bar.update(task, advance=1, description=f"fitted {outcome.method}")
     _show(out, results, data)
-    _draw(results, rows.coef, data, plot)
+    title = f"Coefficients found at epsilon = {demo.EPSILON:g}, {data} data"
+    demo.draw(results, rows.coef, title, plot)
     log.print(f"Picture written to {plot}")
-
-
-def _check_plot(plot: Path) -> None:
-    """Refuse before the work, not after it."""
-    if plot.suffix not in {".png", ".svg", ".pdf"}:
-        raise click.BadParameter("must end in .png, .svg or .pdf.", param_hint="--plot")
-    if not plot.absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no directory {plot.parent}.", param_hint="--plot")
 
 
 def _show(out: Console, results: list[demo.DemoOutcome], data: str) -> None:
@@ -96,9 +88,3 @@ def _promise(outcome: demo.DemoOutcome) -> str:
         return "none"
     kept = "holds" if outcome.statement.holds else "does not hold"
     return f"{outcome.statement.epsilon:g}, {kept}"
-
-
-def _draw(results: list[demo.DemoOutcome], truth: Array, data: str, plot: Path) -> None:
-    from dpscreen.paper.demo import draw
-
-    draw(results, truth, f"Coefficients found at epsilon = {demo.EPSILON:g}, {data} data", plot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
@@ -81,37 +81,23 @@ def command(
       dpscreen plan --epsilon 1 --features 40 --effect 0.1
     """
     _check(rows, epsilon, effect, plot)
-    from dpscreen.planning.plan import (
-        plan,
-        plan_for,  # slow to import: wrong usage is told first
-    )
+    # Slow to import: wrong usage is told first.
+    from dpscreen.planning.plan import plan, plan_for
 
+    supposed: Any = {
+        "n_effects": n_effects,
+        "correlation": correlation,
+        "looseness": looseness,
+        "random_state": seed,
+    }
     try:
         if rows is not None and epsilon is not None:
-            expected = plan(
-                rows,
-                features,
-                epsilon,
-                delta,
-                effects=None if effect is None else [effect],
-                n_effects=n_effects,
-                correlation=correlation,
-                looseness=looseness,
-                random_state=seed,
-            )
+            sizes = None if effect is None else [effect]
+            expected = plan(rows, features, epsilon, delta, effects=sizes, **supposed)
             _show_plan(expected, plot, as_json=as_json)
         elif effect is not None:
-            needed = plan_for(
-                effect,
-                n_features=features,
-                delta=delta,
-                n_rows=rows,
-                epsilon=epsilon,
-                n_effects=n_effects,
-                correlation=correlation,
-                looseness=looseness,
-                random_state=seed,
-            )
+            public: Any = {"n_features": features, "n_rows": rows, "epsilon": epsilon}
+            needed = plan_for(effect, delta=delta, **public, **supposed)
             _show_needed(needed, as_json=as_json)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -125,14 +111,9 @@ def _check(
     if effect is None and (rows is None or epsilon is None):
         missing = "--rows" if rows is None else "--epsilon"
         raise click.UsageError(f"Give {missing}, or --effect to find out how much is needed.")
-    if plot is None:
-        return
-    if rows is None or epsilon is None:
+    if plot is not None and (rows is None or epsilon is None):
         raise click.BadParameter("needs both --rows and --epsilon.", param_hint="--plot")
-    if plot.suffix not in {".png", ".svg", ".pdf"}:
-        raise click.BadParameter("must end in .png, .svg or .pdf.", param_hint="--plot")
-    if not plot.absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no directory {plot.parent}.", param_hint="--plot")
+    console.check_plot(plot)
 
 
 def _show_plan(expected: Plan, plot: Path | None, *, as_json: bool) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from dpscreen._core.arrays import Array
 from dpscreen.models import parameters as check
 from dpscreen.models.base import EXACT, PrivateEstimator, Promise, public_facts
 from dpscreen.models.intake import in_memory
@@ -22,6 +21,9 @@ from dpscreen.solvers.screening import (
     proven_steps,
     published_steps,
 )
+
+Built = tuple[Accountant, Any, Any, dict[str, Any]]
+"""What books, the rows, the steps over them, and what the statement is told."""
 
 
 class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
@@ -68,62 +70,55 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
     ) -> Callable[[], PrivacyStatement]:
         features, target = self._public_bounds()
         units = PublicUnits(rows.usable_bounds(features), target, constant=settings.intercept)
-        prepare = self._prepare_published if settings.published else self._prepare_proven
-        return prepare(settings, promise, noise, rows, units)
+        build = self._published if settings.published else self._proven
+        accountant, design, steps, told = build(settings, promise, noise, rows, units)
 
-    def _prepare_proven(
+        def spend() -> PrivacyStatement:
+            weights = optimise(settings, design, steps, noise)
+            self.coef_, self.intercept_ = units.in_users_units(weights)
+            self.n_iter_ = settings.n_iter
+            return PrivacyStatement.of(promise.budget, accountant, **told)
+
+        return spend
+
+    def _proven(
         self,
         settings: FrankWolfeSettings,
         promise: Promise,
         noise: Noise,
         rows: RowSource,
         units: PublicUnits,
-    ) -> Callable[[], PrivacyStatement]:
+    ) -> Built:
         design = rows.lattice(units)
         accountant = Accountant(noise, limit=promise.limit, unit=promise.unit)
         steps = proven_steps(
             settings, accountant, design, promise.row_limit, target_bound=units.target_bound
         )
+        weak = "whether delta is at least 1 over the number of rows"
+        public = (*public_facts(self.n_features_in_), *rows.disclosed, weak)
+        return accountant, design, steps, {"public": public, "arithmetic": EXACT}
 
-        def spend() -> PrivacyStatement:
-            self._release(units, settings, optimise(settings, design, steps, noise))
-            weak = "whether delta is at least 1 over the number of rows"
-            public = (*public_facts(self.n_features_in_), *rows.disclosed, weak)
-            return PrivacyStatement.of(promise.budget, accountant, public=public, arithmetic=EXACT)
-
-        return spend
-
-    def _prepare_published(
+    def _published(
         self,
         settings: FrankWolfeSettings,
         promise: Promise,
         noise: Noise,
         rows: RowSource,
         units: PublicUnits,
-    ) -> Callable[[], PrivacyStatement]:
+    ) -> Built:
         X, y = in_memory(rows)
         gram = gram_pays(len(X), units.n_candidates, n_iter=settings.n_iter)
         design = units.float_design(X, y, gram=gram)
         accountant = Accountant(noise, limit=None, unit=promise.unit)
         steps = published_steps(settings, accountant, design, promise.budget)
-
-        def spend() -> PrivacyStatement:
-            self._release(units, settings, optimise(settings, design, steps, noise))
-            counted = f"the number of rows, {len(X)}, in every noise scale"
-            return PrivacyStatement.of(
-                promise.budget,
-                accountant,
-                public=(*public_facts(self.n_features_in_), counted),
-                arithmetic="float64 sums and float64 noise",
-                errata=self.errata,
-                rows_disclosed=True,
-            )
-
-        return spend
-
-    def _release(self, units: PublicUnits, settings: FrankWolfeSettings, weights: Array) -> None:
-        self.coef_, self.intercept_ = units.in_users_units(weights)
-        self.n_iter_ = settings.n_iter
+        counted = f"the number of rows, {len(X)}, in every noise scale"
+        told = {
+            "public": (*public_facts(self.n_features_in_), counted),
+            "arithmetic": "float64 sums and float64 noise",
+            "errata": self.errata,
+            "rows_disclosed": True,
+        }
+        return accountant, design, steps, told
 
     @property
     def _takes_sparse(self) -> bool:

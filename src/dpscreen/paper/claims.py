@@ -17,7 +17,7 @@ from dpscreen.paper.agreement import (
     check_theorem2,
     mean_of,
 )
-from dpscreen.paper.published import published_claims, published_data
+from dpscreen.paper.published import PublishedClaim, published_claims, published_data
 from dpscreen.paper.results import TrialRow
 from dpscreen.paper.suites import CLAIM_55, EXPERIMENT_A, EXPERIMENT_B, FIGURE_3, SYNTHETIC
 from dpscreen.privacy import sensitivity
@@ -433,21 +433,12 @@ class ClaimCheck:
 def check_claims(rows: Iterable[TrialRow]) -> tuple[ClaimCheck, ...]:
     """Check every claim, in the order of `published_claims`."""
     index = RowIndex(rows)
-    found = []
-    for key, claim in published_claims().items():
-        finding = _checked(key, index)
-        found.append(
-            ClaimCheck(
-                key=key,
-                where=claim.where,
-                description=claim.description,
-                caveat=claim.caveat,
-                holds=finding.holds,
-                finding=finding.text,
-                numbers=finding.numbers,
-            )
-        )
-    return tuple(found)
+    return tuple(_check(claim, _checked(key, index)) for key, claim in published_claims().items())
+
+
+def _check(claim: PublishedClaim, found: ClaimFinding) -> ClaimCheck:
+    told = (claim.key, claim.where, claim.description, claim.caveat)
+    return ClaimCheck(*told, found.holds, found.text, found.numbers)
 
 
 def _checked(key: str, index: RowIndex) -> ClaimFinding:

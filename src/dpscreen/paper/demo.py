@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.pictures import canvas
 from dpscreen.models import DPFrankWolfe, FrankWolfeLasso, RNMScreen
 from dpscreen.paper.data import Simulated, synthetic
 from dpscreen.paper.metrics import (
@@ -99,11 +100,7 @@ TRUTH, FOUND, FALSE = "#9aa5b1", "#0b6e4f", "#c1440e"
 
 def draw(results: Sequence[DemoOutcome], truth: Array, title: str, path: Path) -> None:
     """Write one panel a method, side by side, to `path` (the suffix says the format)."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 6.4), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = canvas(11, 6.4)
     panels = figure.subplots(2, 2, sharex=True, sharey=True).ravel()
     for axes, outcome in zip(panels, results, strict=True):
         _panel(axes, outcome, truth)

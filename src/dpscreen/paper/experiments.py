@@ -117,25 +117,15 @@ class Regression:
         began = time.perf_counter()
         fit = method.fit(problem, noise_for(**names), recorder)
         seconds = time.perf_counter() - began
-        return TrialRow(
-            suite=self.suite,
-            data=self.data,
-            method=method.row_name,
-            trial=trial,
-            seed=seed_name(**names),
-            metrics=self._metrics(problem, fit),
-            series=recorder.series,
-            settings={
-                **problem.facts(),
-                **fit.settings,
-                "method": method.label,
-                "calibration": method.calibration,
-                "note": method.note,
-            },
-            versions=versions(),
-            fingerprint=fingerprint(self.declared(method.row_name)),
-            seconds=seconds,
-        )
+        settings = {
+            **problem.facts(),
+            **fit.settings,
+            "method": method.label,
+            "calibration": method.calibration,
+            "note": method.note,
+        }
+        found = self._metrics(problem, fit)
+        return _trial_row(self, names, found, recorder.series, settings, seconds)
 
     def _metrics(self, problem: Problem, fit: Fitted) -> dict[str, float]:
         chosen, truth = fit.weights != 0, problem.support
@@ -188,28 +178,39 @@ class Process:
             seeds = _names(self, name, trial)
             began = time.perf_counter()
             nonzeros = self.process.mean_nonzeros(rng_for(**seeds))
-            yield TrialRow(
-                suite=self.suite,
-                data=self.data,
-                method=name,
-                trial=trial,
-                seed=seed_name(**seeds),
-                metrics={"nonzeros": nonzeros, **self.process.expected()},
-                series={},
-                settings=self.process.declared(),
-                versions=versions(),
-                fingerprint=fingerprint(self.declared(name)),
-                seconds=time.perf_counter() - began,
-            )
+            found = {"nonzeros": nonzeros, **self.process.expected()}
+            seconds = time.perf_counter() - began
+            yield _trial_row(self, seeds, found, {}, self.process.declared(), seconds)
 
 
 Experiment = Regression | Process
 
 
-def _names(experiment: Experiment, method: str, trial: int) -> dict[str, str | int]:
+def _names(experiment: Experiment, method: str, trial: int) -> dict[str, Any]:
+    """Return what the seed of a row depends on."""
     return {
         "suite": experiment.suite,
         "data": experiment.data,
         "method": method,
         "trial": trial,
     }
+
+
+def _trial_row(
+    experiment: Experiment,
+    names: dict[str, Any],
+    found: dict[str, float],
+    series: dict[str, list[float]],
+    settings: dict[str, Any],
+    seconds: float,
+) -> TrialRow:
+    return TrialRow(
+        **names,
+        seed=seed_name(**names),
+        metrics=found,
+        series=series,
+        settings=settings,
+        versions=versions(),
+        fingerprint=fingerprint(experiment.declared(names["method"])),
+        seconds=seconds,
+    )

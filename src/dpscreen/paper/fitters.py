@@ -46,6 +46,26 @@ Fitter = Callable[[Problem, Noise, Recorder], Fitted]
 """Fits a problem with this noise and lets the recorder watch. It must be picklable."""
 
 
+def _walk(
+    problem: Problem,
+    choose: Choose[Point],
+    recorder: Recorder,
+    *,
+    screen: Screen[Point] | None = None,
+    start: Array | None = None,
+) -> Array:
+    """Run Frank-Wolfe on the folded rows, from zero unless told otherwise."""
+    return frank_wolfe(
+        problem.design,
+        zero_start(problem.design.n_features) if start is None else start,
+        radius=problem.radius,
+        n_iter=problem.n_iter,
+        choose=choose,
+        screen=screen,
+        watch=recorder.watch_until(problem.n_iter),
+    )
+
+
 # --- published: the paper's constants ---------------------------------------------------------
 
 Screening = Callable[[Accountant, Problem], Screen[Point]]
@@ -65,17 +85,11 @@ class Published:
         """Run once."""
         accountant = Accountant(noise, limit=None)
         screen = Counted(self.screening(accountant, problem)) if self.screening else None
-        weights = frank_wolfe(
-            problem.design,
-            steps.starting_point(
-                "random", problem.design.n_features, radius=problem.radius, noise=noise
-            ),
-            radius=problem.radius,
-            n_iter=problem.n_iter,
-            choose=self._choice(accountant, problem),
-            screen=screen,
-            watch=recorder.watch_until(problem.n_iter),
+        start = steps.starting_point(
+            "random", problem.design.n_features, radius=problem.radius, noise=noise
         )
+        choose = self._choice(accountant, problem)
+        weights = _walk(problem, choose, recorder, screen=screen, start=start)
         return Fitted(weights, screen.counts if screen else {})
 
     def _choice(self, accountant: Accountant, problem: Problem) -> Choose[Point]:
@@ -212,7 +226,7 @@ def keep_largest(weights: Array, count: int) -> Array:
 
 def np_fw(problem: Problem, _noise: Noise, recorder: Recorder) -> Fitted:
     """Plain Frank-Wolfe from zero."""
-    return Fitted(_steepest(problem.design, problem, recorder))
+    return Fitted(_walk(problem, steepest_vertex, recorder))
 
 
 def preselect_k(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:
@@ -226,19 +240,14 @@ def preselect_k(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:
         n_rows=whole.n_rows,
     )
     weights = np.zeros(whole.n_features)
-    weights[chosen] = _steepest(part, problem)
-    return Fitted(weights)
-
-
-def _steepest(design: Design, problem: Problem, recorder: Recorder | None = None) -> Array:
-    return frank_wolfe(
-        design,
-        zero_start(design.n_features),
+    weights[chosen] = frank_wolfe(
+        part,
+        zero_start(part.n_features),
         radius=problem.radius,
         n_iter=problem.n_iter,
         choose=steepest_vertex,
-        watch=recorder.watch_until(problem.n_iter) if recorder else None,
     )
+    return Fitted(weights)
 
 
 @dataclass(frozen=True)
@@ -250,15 +259,7 @@ class Eliminating:
     def __call__(self, problem: Problem, _noise: Noise, recorder: Recorder) -> Fitted:
         """Run once."""
         elimination = Elimination(problem.design, self.rule, radius=problem.radius)
-        weights = frank_wolfe(
-            problem.design,
-            zero_start(problem.design.n_features),
-            radius=problem.radius,
-            n_iter=problem.n_iter,
-            choose=elimination.choose,
-            screen=elimination.screen,
-            watch=recorder.watch_until(problem.n_iter),
-        )
+        weights = _walk(problem, elimination.choose, recorder, screen=elimination.screen)
         return Fitted(weights, {"screened": float(np.count_nonzero(~elimination.active))})
 
 
@@ -271,16 +272,7 @@ class Steepest:
     def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
         """Run once."""
         screen = Counted(self.screening(Accountant(noise, limit=None), problem))
-        weights = frank_wolfe(
-            problem.design,
-            zero_start(problem.design.n_features),
-            radius=problem.radius,
-            n_iter=problem.n_iter,
-            choose=steepest_vertex,
-            screen=screen,
-            watch=recorder.watch_until(problem.n_iter),
-        )
-        return Fitted(weights, screen.counts)
+        return Fitted(_walk(problem, steepest_vertex, recorder, screen=screen), screen.counts)
 
 
 def lasso(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:

@@ -18,23 +18,6 @@ import numpy.typing as npt
 
 from dpscreen._core.arrays import Array, Mask
 
-__all__ = [
-    "Gram",
-    "SignTest",
-    "density",
-    "expected_nonzeros",
-    "expected_nonzeros_many_iterations",
-    "expected_nonzeros_many_iterations_published",
-    "expected_nonzeros_published",
-    "explained_r2",
-    "f1",
-    "false_positive_rate",
-    "mean_squared_error",
-    "sign_test",
-    "true_positive_rate",
-]
-
-
 # --- supports -------------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -145,12 +145,17 @@ class Recorder:
         self._wanted = wanted
         self._curves: dict[str, list[float]] = {name: [] for name in ("iteration", *wanted)}
 
-    def watch_until(self, n_iter: int) -> Watcher:
+    def watch_until(self, n_iter: int) -> Callable[[int, Position], None]:
         """Return the callback for a run of this many iterations."""
-        return Watcher(self, watched_iterations(n_iter) if self._wanted else frozenset())
+        kept = watched_iterations(n_iter) if self._wanted else frozenset()
 
-    def note(self, t: int, point: Position) -> None:
-        """Append one point to every curve."""
+        def watch(t: int, point: Position) -> None:
+            if t in kept:
+                self._note(t, point)
+
+        return watch
+
+    def _note(self, t: int, point: Position) -> None:
         self._curves["iteration"].append(t)
         for name in self._wanted:
             value = getattr(self, f"_{name}")(point)
@@ -175,19 +180,6 @@ class Recorder:
         slope = float(point.weights @ gradient)
         gap = wolfe_gap(slope, gradient, radius=self._problem.radius)
         return gap / self._problem.design.n_rows
-
-
-class Watcher:
-    """The callback of one run."""
-
-    def __init__(self, recorder: Recorder, iterations: frozenset[int]) -> None:
-        self._recorder = recorder
-        self._iterations = iterations
-
-    def __call__(self, t: int, point: Position) -> None:
-        """Note the iterate if its iteration is one of those kept."""
-        if t in self._iterations:
-            self._recorder.note(t, point)
 
 
 def watched_iterations(n_iter: int) -> frozenset[int]:

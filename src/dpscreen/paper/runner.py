@@ -116,26 +116,24 @@ class Skipped:
     message: str
 
 
-@dataclass(frozen=True)
-class Finished:
-    """A job that has ended, with its rows."""
-
-    job: Job
-    outcome: list[TrialRow] | Skipped
+Outcome = list[TrialRow] | Skipped
 
 
-def compute(todo: Sequence[Job], workers: int) -> Generator[Finished, None, None]:
-    """Run the jobs and yield each as it ends. Close the generator to stop the workers at once."""
+def compute(todo: Sequence[Job], workers: int) -> Generator[tuple[Job, Outcome], None, None]:
+    """Run the jobs and yield each as it ends, with its rows.
+
+    Close the generator to stop the workers at once.
+    """
     if not todo:
         return
     with _worker_pool(min(workers, len(todo))) as pool:
         pending = {pool.submit(_run_job, job): job for job in todo}
         for future in as_completed(pending):
             job = pending.pop(future)
-            yield Finished(job, _result(future, job))
+            yield job, _result(future, job)
 
 
-def _result(future: Future[list[TrialRow] | Skipped], job: Job) -> list[TrialRow] | Skipped:
+def _result(future: Future[Outcome], job: Job) -> Outcome:
     try:
         return future.result()
     except BrokenProcessPool as error:
@@ -193,7 +191,7 @@ def _end_with_parent(lifeline: Connection) -> None:
         os._exit(1)
 
 
-def _run_job(job: Job) -> list[TrialRow] | Skipped:
+def _run_job(job: Job) -> Outcome:
     try:
         return list(job.experiment.run(job.trial, job.methods))
     except DataError as error:
@@ -254,12 +252,12 @@ def run(
     reporter = _Reporter(todo, on_progress)
     # Closed here and now, also when a row cannot be written: no worker outlives the run.
     with closing(compute(todo, jobs or usable_cores())) as jobs_done:
-        for finished in jobs_done:
-            if isinstance(finished.outcome, Skipped):
-                skipped[finished.outcome.data] = finished.outcome
+        for job, outcome in jobs_done:
+            if isinstance(outcome, Skipped):
+                skipped[outcome.data] = outcome
             else:
-                _keep(finished.outcome, store, have)
-            reporter.finished(finished.job)
+                _keep(outcome, store, have)
+            reporter.finished(job)
     return StudyRun(
         items=chosen,
         rows=tuple(have[key] for key in keys(wanted) if key in have),

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpscreen._core.pictures import canvas
 from dpscreen.models import parameters as check
 from dpscreen.models.expected import PowerRow
 from dpscreen.planning import power as simulation
@@ -391,12 +392,8 @@ def _round(value: float) -> int:
 
 def draw(plan: Plan, path: Path) -> None:
     """Write two panels: what is found, and how well it predicts."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     setting = plan.setting
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = canvas(9, 4)
     left, right = figure.subplots(1, 2)
     _power_panel(left, plan)
     _r2_panel(right, plan)
