@@ -14,7 +14,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP, NoisyMax
-from dpscreen.privacy.releases import release_sums, triangle_change
+from dpscreen.privacy.releases import release_sums, release_symmetric
 from dpscreen.rows.lattice import UNITS
 from dpscreen.rows.sums import unpacked
 from dpscreen.solvers import rules
@@ -111,7 +111,8 @@ def solve_sis(task: Task) -> Solution:
 def peel(spending: Spending, sums: Integers, count: int, *, cost: ZCDP, purpose: str) -> Integers:
     """Release the places of the largest |sums|, one noisy maximum after the other.
 
-    Sums are whole numbers of 2^-28, and one row moves each by at most 1; so it moves |sums|.
+    Sums are whole numbers of 2^-28, and one row moves each by at most 1; so it moves |sums|
+    (docs/peers.md, Lemma P1).
     """
     mechanism = NoisyMax.of_cost(cost / count, sensitivity=1.0, unit=1 / UNITS)
     left, sizes = np.arange(len(sums)), np.abs(sums)
@@ -142,12 +143,22 @@ def _less(cost: ZCDP, other: ZCDP) -> ZCDP:
 
 
 def _release_ridge(task: Task, chosen: Integers, budget: ZCDP) -> Array:
-    """Release Σxxᵀ and Σψx over rows shortened to ν (Lemmas 13 and 17), and solve."""
+    """Release Σxxᵀ and Σψx over rows shortened to ν, and solve.
+
+    (docs/private-lasso.md, Lemmas 13 and 17)
+    """
     clip, norm = _target_clip(task), row_norm(task, len(chosen))
     sums = task.design.start(1.0).short_moments(clip, chosen, norm)
     squares, products, _ = unpacked(sums, len(chosen))
     gram_cost = budget * GRAM_SHARE
-    gram, noise = _release_gram(task.spending, squares, norm, gram_cost)
+    gram, noise = release_symmetric(
+        task.spending.accountant,
+        squares,
+        units_per_one=UNITS,
+        row_norm=norm,
+        cost=gram_cost,
+        purpose="features squared",
+    )
     moment, _ = release_sums(
         task.spending.accountant,
         products,
@@ -170,24 +181,6 @@ def ridge(gram: Array, moment: Array, noise: float) -> Array:
 
 def _target_clip(task: Task) -> float:
     return TARGET_CLIP * task.deviation
-
-
-def _release_gram(
-    spending: Spending, gram: Integers, norm: float, cost: ZCDP
-) -> tuple[Array, float]:
-    """Release a symmetric matrix by its upper triangle (Lemma 17)."""
-    upper = np.triu_indices(len(gram))
-    released, noise = release_sums(
-        spending.accountant,
-        gram[upper],
-        units_per_one=UNITS,
-        change=triangle_change(norm),
-        cost=cost,
-        purpose="features squared",
-    )
-    out = np.zeros(gram.shape)
-    out[upper] = released
-    return out + np.triu(out, 1).T, noise
 
 
 # --- steps ----------------------------------------------------------------------------------------
@@ -299,7 +292,10 @@ def turned_back(way: Array, before: Array) -> bool:
 
 
 def _release_largest(walk: MovingPoint, count: int, length: float) -> Integers:
-    """Release which weights will be the largest after a step of that length, by peeling."""
+    """Release which weights will be the largest after a step of that length, by peeling.
+
+    (docs/peers.md, Lemma P1)
+    """
     levels = walk.weights * (walk.curvature / length / walk.clip * UNITS)
     here = np.rint(np.clip(levels, -MOST_LEVELS, MOST_LEVELS)).astype(np.int64)
     sums = here - walk.point.clipped_sums(walk.clip)[: walk.task.n_features]
@@ -310,7 +306,8 @@ def _release_largest(walk: MovingPoint, count: int, length: float) -> Integers:
 def _release_way(walk: MovingPoint, kept: Integers | None) -> Array:
     """Release −Σψ_c(r)x/(nσ_x²) of all features, or of the kept ones; zero for the others.
 
-    Rows are shortened to ν, so one row moves the sums by cν in L2 (Lemmas 1, 13 and 17).
+    Rows are shortened to ν, so one row moves the sums by cν in L2 (docs/privacy.md, Lemma 1;
+    docs/private-lasso.md, Lemmas 13 and 17).
     """
     places = np.arange(walk.task.n_features) if kept is None else kept
     norm = row_norm(walk.task, len(places))
