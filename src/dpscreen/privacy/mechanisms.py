@@ -213,7 +213,7 @@ class LaplaceNoisyMax:
 
     Requires    one row changes each score by at most `sensitivity`
     Guarantees  (2Δ/b)-DP, b the scale: with scores that move in both directions the factor 2 stays.
-                The paper states Δ/b (erratum E4).
+                The paper states Δ/b (docs/errata.md, E4).
     """
 
     sensitivity: float
@@ -245,7 +245,8 @@ class ThresholdedNoisyMin:
     """Index of the smallest noisy score when that is negative, else None (Algorithm 2, 11-15).
 
     The comparison with 0 looks at the noisy value, which the analysis of report-noisy-max does not
-    release. So there is no cost to state (erratum E5); it serves the published calibration only.
+    release. So there is no cost to state (docs/errata.md, E5); it serves the published calibration
+    only.
     """
 
     sensitivity: float

@@ -1,7 +1,8 @@
 """Compiled loops over rows that lie on a lattice. `lattice` says what they are for.
 
 Whole numbers add up to the same sum in any order, so the loops may be split over threads and
-vector lanes at will. The only float arithmetic, in `clipped_residuals`, looks at one row at a time.
+vector lanes at will. Float arithmetic looks at one row at a time, in operations whose order does
+not depend on where the row stands.
 """
 
 from __future__ import annotations
@@ -47,17 +48,6 @@ def add_column(fit, column, amount):
 
 
 @compiled
-def clipped_residuals(fit, target, scale, levels_per_unit, most, out):
-    """Set out[i] to the residual scale·fit[i] − target[i] in levels, rounded and clipped to ±most.
-
-    Each row by itself: an order of operations that does not depend on where the row stands.
-    """
-    for i in range(fit.size):
-        level = np.rint((scale * np.float64(fit[i]) - target[i]) * levels_per_unit)
-        out[i] = np.int16(min(max(-most, level), most))  # in this order a NaN is clipped too
-
-
-@compiled
 def fitted_levels(fit, scale, levels_per_unit, most, out):
     """Set out[i] to the fitted value scale·fit[i] in levels, rounded and clipped to ±most."""
     for i in range(fit.size):
@@ -66,12 +56,12 @@ def fitted_levels(fit, scale, levels_per_unit, most, out):
 
 
 @inlined
-def in_units(value, low, high, middle, half):
+def in_units(value, low, high, middle, half_width):
     """Return a cell, clipped to its bounds, in units in which they are −1 and 1.
 
     In this order a NaN is clipped too: what follows may use the result as an index.
     """
-    return (min(max(low, value), high) - middle) / half
+    return (min(max(low, value), high) - middle) / half_width
 
 
 TILE = 256
@@ -81,10 +71,10 @@ TILE = 256
 @inlined
 def fill_tile(tile, X, j, first, low, high):
     """Put one column of some rows into `tile`, in units of its bounds; return their number."""
-    middle, half = low[j] / 2 + high[j] / 2, high[j] / 2 - low[j] / 2
+    middle, half_width = low[j] / 2 + high[j] / 2, high[j] / 2 - low[j] / 2
     size = min(TILE, X.shape[0] - first)
     for i in range(size):
-        tile[i] = in_units(X[first + i, j], low[j], high[j], middle, half)
+        tile[i] = in_units(X[first + i, j], low[j], high[j], middle, half_width)
     return size
 
 

@@ -5,8 +5,8 @@ what a proven method selects on is summed in whole numbers (docs/exactness.md, L
 
 * a feature in [−1, 1] is truncated to k/2^14 and kept as the 16-bit k, a quarter of a float64;
 * weights are scale·v with whole v, so Σ_j k_ij v_j, the fit of a row, is a whole number;
-* a row's residual is computed from that number and its own target alone, clipped to ±c and rounded
-  to ψ·c/2^14 with whole ψ.
+* a row's residual is computed from that number and its own target alone (`Loss`), clipped to ±c and
+  rounded to ψ·c/2^14 with whole ψ.
 
 Σ_i ψ_i k_ij is then a whole number of units c/2^28 which one row moves by at most 2^28: exactly c.
 """
@@ -24,6 +24,7 @@ import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow
 from dpscreen._core.compiled import pool, threads
+from dpscreen.rows.loss import SQUARED, Loss, Rounding
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.sums import LEVELS, short_moments, short_rows, squared_lengths
 
@@ -63,14 +64,14 @@ class ExactPoint(Protocol):
     def zero(self, feature: int) -> None:
         """Set the weight of one feature to zero."""
 
-    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
+    def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
         """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
 
-        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
+        Cells are clipped to ±cell_clip first, in whole numbers of 1/2^14.
         """
 
     def signed_scores(
-        self, clip: float, allowed: Integers, reach: int = LEVELS
+        self, clip: float, allowed: Integers, cell_clip: int = LEVELS
     ) -> Integers | ScoreIndex:
         """Return the same sums of the allowed features alone, in a form to select from."""
 
@@ -97,6 +98,10 @@ class ExactDesign(Protocol):
     def n_features(self) -> int:
         """Return the number of columns, the constant among them if there is one."""
 
+    @property
+    def loss(self) -> Loss:
+        """Return what a row's residual is."""
+
     def start(self, scale: float) -> ExactPoint:
         """Return the point w = 0, to which whole numbers of `scale` will be added."""
 
@@ -113,13 +118,13 @@ class ExactDesign(Protocol):
 class LatticeDesign:
     """Columns of 16-bit whole numbers, and a target of which only clipped residuals are used."""
 
-    def __init__(self, columns: Narrow, target: Array) -> None:
+    def __init__(self, columns: Narrow, target: Array, loss: Loss = SQUARED) -> None:
         if columns.shape[1] > MOST_ROWS:
             raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
         if target.shape != columns.shape[1:]:
             raise ValueError("there must be one target for every row.")
         self.columns = np.ascontiguousarray(columns)
-        self.target = target
+        self.target, self.loss = target, loss
         self.n_features, self.n_rows = columns.shape
         self._short: tuple[int, float, LatticeDesign] | None = None
         self._capped: tuple[int, LatticeDesign] | None = None
@@ -160,13 +165,13 @@ class LatticeDesign:
         """Return Σ_i levels_i k_ij for every feature."""
         return _sums(self.columns, levels)
 
-    def capped(self, reach: int) -> LatticeDesign:
-        """Return the rows with every cell clipped to ±reach, in whole numbers of 1/2^14."""
-        if reach >= LEVELS:
+    def capped(self, cell_clip: int) -> LatticeDesign:
+        """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
+        if cell_clip >= LEVELS:
             return self
-        if self._capped is None or self._capped[0] != reach:
-            cells = np.clip(self.columns, np.int16(-reach), np.int16(reach))
-            self._capped = (reach, LatticeDesign(cells, self.target))
+        if self._capped is None or self._capped[0] != cell_clip:
+            cells = np.clip(self.columns, np.int16(-cell_clip), np.int16(cell_clip))
+            self._capped = (cell_clip, LatticeDesign(cells, self.target, self.loss))
         return self._capped[1]
 
     def length_counts(self, n_features: int, edges: Integers) -> Integers:
@@ -177,7 +182,7 @@ class LatticeDesign:
         """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
         if self._short is None or self._short[:2] != (n_features, row_norm):
             rows = short_rows(self.columns[:n_features], row_norm)
-            self._short = (n_features, row_norm, LatticeDesign(rows, self.target))
+            self._short = (n_features, row_norm, LatticeDesign(rows, self.target, self.loss))
         return self._short[2]
 
 
@@ -233,17 +238,17 @@ class Walker(ABC):
         """Take the rows along."""
 
     @abstractmethod
-    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
+    def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
         """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
 
-        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
+        Cells are clipped to ±cell_clip first, in whole numbers of 1/2^14.
         """
 
     def signed_scores(
-        self, clip: float, allowed: Integers, reach: int = LEVELS
+        self, clip: float, allowed: Integers, cell_clip: int = LEVELS
     ) -> Integers | ScoreIndex:
         """Return the same sums of the allowed features alone, in a form to select from."""
-        return self.clipped_sums(clip, reach)[allowed]
+        return self.clipped_sums(clip, cell_clip)[allowed]
 
 
 class LatticeRows(Protocol):
@@ -252,6 +257,7 @@ class LatticeRows(Protocol):
     n_features: int
     n_rows: int
     target: Array
+    loss: Loss
 
     def move(self, fit: Integers, feature: int, amount: int) -> None:
         """Add amount·column to the fit of every row."""
@@ -259,8 +265,8 @@ class LatticeRows(Protocol):
     def sums(self, levels: Narrow) -> Integers:
         """Return Σ_i levels_i k_ij for every feature."""
 
-    def capped(self, reach: int) -> LatticeRows:
-        """Return the rows with every cell clipped to ±reach, in whole numbers of 1/2^14."""
+    def capped(self, cell_clip: int) -> LatticeRows:
+        """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
 
     def dense_columns(self, chosen: Integers) -> Narrow:
         """Return a few columns, one array each."""
@@ -296,15 +302,11 @@ class LatticePoint(Walker):
 
         The array is overwritten by the next call.
         """
-        from dpscreen.rows import kernels
-
-        kernels.clipped_residuals(
-            self._fit, self.design.target, *self._rounding(clip), self._levels
-        )
+        design = self.design
+        design.loss.levels(self._fit, design.target, self._rounding(clip), self._levels)
         return self._levels
 
-    def _rounding(self, clip: float) -> tuple[float, float, float]:
-        """Return the scale of the fit, the levels in one unit, and how many there are at most."""
+    def _rounding(self, clip: float) -> Rounding:
         return self.scale / self._grain / LEVELS, LEVELS / _workable(clip), float(LEVELS)
 
     def fitted_levels(self, bound: float) -> Narrow:
@@ -312,21 +314,15 @@ class LatticePoint(Walker):
         from dpscreen.rows import kernels
 
         levels = np.empty(self.design.n_rows, dtype=np.int16)
-        kernels.fitted_levels(
-            self._fit,
-            self.scale / self._grain / LEVELS,
-            LEVELS / _workable(bound),
-            float(LEVELS),
-            levels,
-        )
+        kernels.fitted_levels(self._fit, *self._rounding(bound), levels)
         return levels
 
-    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
+    def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
         """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
 
-        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
+        Cells are clipped to ±cell_clip first, in whole numbers of 1/2^14.
         """
-        return self.design.capped(reach).sums(self.residual_levels(clip))
+        return self.design.capped(cell_clip).sums(self.residual_levels(clip))
 
     def residual_total(self, clip: float) -> int:
         """Return the sum of the residual levels."""

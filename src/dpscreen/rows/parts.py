@@ -25,6 +25,7 @@ from dpscreen.rows.lattice import (
     Walker,
     in_grains,
 )
+from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.sums import LEVELS
 
 Move = tuple[int, int]
@@ -97,8 +98,8 @@ class RowPart:
 class PartedDesign(ABC):
     """Rows on the lattice, in parts that only answer questions."""
 
-    def __init__(self, n_features: int) -> None:
-        self.n_features = n_features
+    def __init__(self, n_features: int, loss: Loss = SQUARED) -> None:
+        self.n_features, self.loss = n_features, loss
         self._numbers = count()
 
     @abstractmethod
@@ -141,12 +142,12 @@ class PartedPoint(Walker):
         walk = Walk(self._number, tuple(self._moves), self.scale, self._grain)
         return self.design.total(Question(name, args, walk))
 
-    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
+    def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
         """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
 
-        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
+        Cells are clipped to ±cell_clip first, in whole numbers of 1/2^14.
         """
-        return self._total("clipped_sums", clip, reach)
+        return self._total("clipped_sums", clip, cell_clip)
 
     def residual_total(self, clip: float) -> int:
         """Return the sum of the residual levels."""

@@ -17,6 +17,7 @@ import numpy as np
 from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.rows.design import DenseDesign, Design, GramDesign
 from dpscreen.rows.lattice import ExactDesign, LatticeDesign, cell_counts
+from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.sums import LEVELS, lattice_columns
 
 _BLOCK_BYTES = 8 << 20
@@ -24,11 +25,12 @@ _BLOCK_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class PublicUnits:
-    """Bounds, and whether a constant candidate stands beside the features."""
+    """Bounds, whether a constant candidate stands beside the features, and what a residual is."""
 
     feature_bounds: Array
     target_bounds: Array
     constant: bool
+    loss: Loss = SQUARED
 
     @property
     def n_candidates(self) -> int:
@@ -51,7 +53,7 @@ class PublicUnits:
         return np.asarray(self.feature_bounds[:, 1] / 2 + self.feature_bounds[:, 0] / 2)
 
     @property
-    def feature_halves(self) -> Array:
+    def feature_half_widths(self) -> Array:
         """Return the half-width of each feature's bounds."""
         return np.asarray(self.feature_bounds[:, 1] / 2 - self.feature_bounds[:, 0] / 2)
 
@@ -63,12 +65,12 @@ class PublicUnits:
     def lattice_design(self, X: Array, y: Array) -> LatticeDesign:
         """Return the rows in public units on the lattice, on which sums are exact."""
         columns = lattice_columns(X, self.feature_bounds, constant=self.constant)
-        return LatticeDesign(columns, self.centred_target(y))
+        return LatticeDesign(columns, self.centred_target(y), self.loss)
 
     def in_users_units(self, weights: Array) -> tuple[Array, float]:
         """Return coefficients and intercept that apply to the features as the user has them."""
         n_features = len(self.feature_bounds)
-        coef = weights[:n_features] / self.feature_halves
+        coef = weights[:n_features] / self.feature_half_widths
         constant = float(weights[n_features]) if self.constant else 0.0
         return coef, self.target_centre + constant - float(coef @ self.feature_centres)
 
@@ -100,7 +102,7 @@ class PublicUnits:
         # The first clip keeps the difference finite, the last removes what rounding adds.
         np.clip(rows, self.feature_bounds[:, 0], self.feature_bounds[:, 1], out=features)
         features -= self.feature_centres
-        features /= self.feature_halves
+        features /= self.feature_half_widths
         np.clip(features, -1.0, 1.0, out=features)
         return out
 

@@ -50,10 +50,10 @@ CENTRE_LEVELS, SCALE_LEVELS, FIT_LEVELS = 12, 5, 6
 _LARGEST = np.finfo(np.float64).max / 4
 
 
-def bounds_around(centres: Array, reach: Array) -> Array:
-    """Return pairs centre ± reach that stay finite and apart whatever the rounding."""
-    reach = np.maximum(reach, 8 * np.spacing(np.abs(centres)))
-    pairs = np.stack((centres - reach, centres + reach), axis=-1)
+def bounds_around(centres: Array, half_widths: Array) -> Array:
+    """Return pairs centre ± half-width that stay finite and apart whatever the rounding."""
+    half_widths = np.maximum(half_widths, 8 * np.spacing(np.abs(centres)))
+    pairs = np.stack((centres - half_widths, centres + half_widths), axis=-1)
     return np.clip(pairs, -_LARGEST, _LARGEST)
 
 
@@ -108,19 +108,19 @@ class UnitTarget:
     centre: float
     deviation: float
 
-    def place(self, bounds: Array) -> PlacedTarget:
+    def in_users_units(self, bounds: Array) -> PlacedTarget:
         """Return bounds, in the user's units, wide enough for all but stray values."""
         low, high = (float(bound) for bound in bounds)
-        middle, half = low / 2 + high / 2, high / 2 - low / 2
-        deviation = half * min(self.deviation, 1.0)
-        centre = np.array(middle + half * self.centre)
-        reach = np.array(min(rules.TARGET_REACH * deviation, _LARGEST))
-        return PlacedTarget(bounds_around(centre, reach), deviation)
+        middle, half_width = low / 2 + high / 2, high / 2 - low / 2
+        deviation = half_width * min(self.deviation, 1.0)
+        centre = np.array(middle + half_width * self.centre)
+        around = np.array(min(rules.TARGET_HALF_WIDTH * deviation, _LARGEST))
+        return PlacedTarget(bounds_around(centre, around), deviation)
 
 
 def place_target(spending: Spending, rows: RowSource, bounds: Array) -> PlacedTarget:
     """Release where the target lies; where rows are few, only its scale if that seems to do."""
-    return _seat(spending, TargetCounts(rows, bounds)).place(bounds)
+    return _release_target(spending, TargetCounts(rows, bounds)).in_users_units(bounds)
 
 
 @dataclass(frozen=True)
@@ -143,16 +143,17 @@ class TargetCounts:
         return int(self.rows.target_total(clipped_levels, self.bounds, centre, clip)[0])
 
 
-def _seat(spending: Spending, target: TargetCounts) -> UnitTarget:
+def _release_target(spending: Spending, target: TargetCounts) -> UnitTarget:
+    """Release centre and deviation as far as rows allow (docs/private-lasso.md, Lemma 11)."""
     regime = spending.regime
     if rules.centres_target(regime):
-        return _centred_seat(spending, target)
+        return _release_centred(spending, target)
     deviation = _target_deviation(spending, target, 0.0, quantile=MEDIAN)
     if not rules.can_centre_target(regime):
         return UnitTarget(0.0, deviation)
     if rules.target_bounds_fit(deviation) and _is_centred(spending, target, deviation):
         return UnitTarget(0.0, deviation)
-    return _centred_seat(spending, target)
+    return _release_centred(spending, target)
 
 
 def _is_centred(spending: Spending, target: TargetCounts, deviation: float) -> bool:
@@ -168,11 +169,12 @@ def _is_centred(spending: Spending, target: TargetCounts, deviation: float) -> b
     return rules.target_centred(noisy / spending.regime.n_rows)
 
 
-def _centred_seat(spending: Spending, target: TargetCounts) -> UnitTarget:
+def _release_centred(spending: Spending, target: TargetCounts) -> UnitTarget:
+    """Release median, deviation and clipped mean (docs/private-lasso.md, Lemmas 11 and 13)."""
     centre = _target_median(spending, target)
     quantile = rules.target_quantile(spending.regime)
     deviation = _target_deviation(spending, target, centre, quantile=quantile)
-    mean = _clipped_mean(spending, target, centre, rules.MEAN_REACH * deviation)
+    mean = _clipped_mean(spending, target, centre, rules.MEAN_CLIP * deviation)
     return UnitTarget(centre + mean, deviation)
 
 
@@ -223,7 +225,7 @@ class FeatureCounts:
         low, high = bounds.T
         self._rows, self._bounds = rows, bounds
         self.n_features = rows.n_features
-        self.middles, self.halves = low / 2 + high / 2, high / 2 - low / 2
+        self.middles, self.half_widths = low / 2 + high / 2, high / 2 - low / 2
 
     def below_grid(self, origin: Array, width: float, n_cells: int) -> Integers:
         """Return #{u < origin + k·width/n} of every column, k = 0, …, n, and the number of rows."""
@@ -232,17 +234,18 @@ class FeatureCounts:
         )
         return np.cumsum(counts, axis=1)
 
-    def within(self, centres: Array, reaches: Array) -> Integers:
-        """Return #{|u − centre| < reach} of every column, and the number of rows."""
-        return self._rows.feature_total(counts_by_distance, self._bounds, centres, reaches)
+    def within(self, centres: Array, distances: Array) -> Integers:
+        """Return #{|u − centre| < distance} of every column, and the number of rows."""
+        return self._rows.feature_total(counts_by_distance, self._bounds, centres, distances)
 
     def pooled(self) -> Integers:
         """Return #{|u| < k/2^12} over the cells of all columns, k = 1, …, 2^12."""
         return np.cumsum(self._rows.feature_total(pooled_counts, self._bounds))
 
-    def bounds(self, centres: Array, reach: Array) -> Array:
+    def bounds(self, centres: Array, half_widths: Array) -> Array:
         """Return bounds that are given in units of the public ones, in the user's units."""
-        return bounds_around(self.middles + self.halves * centres, self.halves * reach)
+        around = self.middles + self.half_widths * centres
+        return bounds_around(around, self.half_widths * half_widths)
 
 
 def tightened(spending: Spending, rows: RowSource, bounds: Array, *, always: bool) -> Array:
@@ -257,7 +260,7 @@ def tightened(spending: Spending, rows: RowSource, bounds: Array, *, always: boo
         return bounds
     if rules.can_place_features(spending.regime):
         return place_features(spending, columns)
-    factor = fit.reach / rules.NARROW_REACH if fit.loose else 1.0
+    factor = fit.size / rules.NARROWED_SIZE if fit.loose else 1.0
     return columns.bounds(np.zeros(len(bounds)), np.full(len(bounds), factor))
 
 
@@ -265,18 +268,19 @@ def judge_bounds(spending: Spending, columns: FeatureCounts) -> rules.BoundsFit:
     """Release how the public bounds fit, from counts over all cells (Lemma 12)."""
     cost = spending.share(rules.judge_share(spending.regime))
     pooled = columns.pooled()
-    reach = _common_reach(spending, pooled, columns.n_features, cost)
+    size = _release_cell_size(spending, pooled, columns.n_features, cost)
     noisy, _ = spending.release_sum(
-        near_the_middle(pooled, reach / 2),
+        near_the_middle(pooled, size / 2),
         most=columns.n_features,
         bound=1.0,
         cost=cost,
         purpose="cells near the middle",
     )
-    return rules.BoundsFit(reach, noisy / spending.regime.n_rows)
+    return rules.BoundsFit(size, noisy / spending.regime.n_rows)
 
 
-def _common_reach(spending: Spending, pooled: Integers, n_features: int, cost: ZCDP) -> float:
+def _release_cell_size(spending: Spending, pooled: Integers, n_features: int, cost: ZCDP) -> float:
+    """Release the 0.8 quantile of |u| over all cells (docs/private-lasso.md, Lemma 12)."""
     part, whole = HIGH.as_integer_ratio()
 
     def excess(exponents: Array) -> Integers:
@@ -296,9 +300,9 @@ def _common_reach(spending: Spending, pooled: Integers, n_features: int, cost: Z
     return float(2 ** exponent[0])
 
 
-def near_the_middle(pooled: Integers, reach: float) -> int:
-    """Return how many cells of all columns have |u| < reach, rounded to 2^−12."""
-    return int(pooled[min(max(round(reach * len(pooled)), 1), len(pooled)) - 1])
+def near_the_middle(pooled: Integers, distance: float) -> int:
+    """Return how many cells of all columns have |u| < distance, rounded to 2^−12."""
+    return int(pooled[min(max(round(distance * len(pooled)), 1), len(pooled)) - 1])
 
 
 def place_features(spending: Spending, columns: FeatureCounts) -> Array:
@@ -309,7 +313,7 @@ def place_features(spending: Spending, columns: FeatureCounts) -> Array:
     noise = rules.search_noise(spending.regime, CENTRE_LEVELS)
     centres = shrunk_centres(centres, exponents, noise)
     room = float(np.min((1 + np.abs(centres)) / 2**exponents))
-    return columns.bounds(centres, rules.feature_reach(spending.regime, room) * 2**exponents)
+    return columns.bounds(centres, rules.feature_half_width(spending.regime, room) * 2**exponents)
 
 
 class TabledSearch:
@@ -339,6 +343,7 @@ class TabledSearch:
 
 
 def _release_centres(spending: Spending, columns: FeatureCounts, cost: ZCDP) -> Array:
+    """Release the median of every column (docs/private-lasso.md, Lemma 12)."""
     return release_search(
         spending.accountant,
         TabledSearch(columns.below_grid, MEDIAN, 2.0, depth=CENTRE_LEVELS // 2),
@@ -354,7 +359,7 @@ def _release_centres(spending: Spending, columns: FeatureCounts, cost: ZCDP) -> 
 def _release_exponents(
     spending: Spending, columns: FeatureCounts, centres: Array, cost: ZCDP
 ) -> Array:
-    """Release log2 of the 0.8 quantile of |u − centre|."""
+    """Release log2 of the 0.8 quantile of |u − centre| (docs/private-lasso.md, Lemma 12)."""
     quantile = rules.scale_quantile(spending.regime, SCALE_LEVELS)
     octaves = SCALE_OCTAVES + 1.0
 

@@ -55,10 +55,10 @@ class Regime:
 
 # --- the target's bounds --------------------------------------------------------------------------
 
-TARGET_REACH = 6.4
+TARGET_HALF_WIDTH = 6.4
 """Half-width of the released bounds, in deviations: only stray values are clipped."""
 
-MEAN_REACH = 2.5
+MEAN_CLIP = 2.5
 """Where values are clipped for the target's mean, in deviations."""
 
 
@@ -126,17 +126,17 @@ def clear_quantile(noise: float) -> Fraction:
 # --- the features' bounds -------------------------------------------------------------------------
 
 
-def feature_reach(regime: Regime, room: float) -> float:
+def feature_half_width(regime: Regime, room: float) -> float:
     """Return half the width of a feature's released bounds, in 0.8 quantiles of |x − centre|.
 
     With more signal there is less to gain from clipping, and more to lose where tails matter. But
-    `room` is where the widest feature ends; all have the same reach, to compete on equal terms.
+    `room` is where the widest feature ends; all get the same, to compete on equal terms.
     """
     return clamp(min(2 * math.sqrt(regime.signal / 300), room), 2.0, 8.0)
 
 
-NARROW_REACH = 0.6
-"""What the common reach becomes when all bounds are narrowed together."""
+NARROWED_SIZE = 0.6
+"""What the common size of cells becomes when all bounds are narrowed together."""
 
 SHRINKAGE = 1.5
 """By how much the noise of a search, a bit more than its last level's, is overstated."""
@@ -149,23 +149,23 @@ OUTLIER = 3.0
 class BoundsFit:
     """How the public bounds fit all cells together: two released numbers.
 
-    `reach` is the 0.8 quantile of |u| over all cells, u in [−1, 1]; `inner` is the share of cells
+    `size` is the 0.8 quantile of |u| over all cells, u in [−1, 1]; `inner` is the share of cells
     with |u| at most half of that. Centred normal features have inner = 0.48; features off the
     middle of their bounds have few cells there.
     """
 
-    reach: float
+    size: float
     inner: float
 
     @property
     def good(self) -> bool:
         """Whether the bounds will do as they are."""
-        return not self.loose and self.reach <= 0.75 and self.inner >= 0.3
+        return not self.loose and self.size <= 0.75 and self.inner >= 0.3
 
     @property
     def loose(self) -> bool:
         """Whether all cells lie in an inner part of the bounds."""
-        return self.reach < 0.27
+        return self.size < 0.27
 
 
 def can_judge(regime: Regime) -> bool:
@@ -250,7 +250,7 @@ def clip_factor(regime: Regime) -> float:
     return clamp(regime.signal / 600, 0.6, 3.0)
 
 
-def selection_reach(regime: Regime, *, spread: float) -> float:
+def cell_clip(regime: Regime, *, spread: float) -> float:
     """Return where cells are clipped when a feature is chosen, in half-widths of the bounds.
 
     Noise is as large as the largest cell. A cell of one root mean square tells nearly as much as
