@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array
 from dpscreen.models import parameters as check
+from dpscreen.models.categories import declared_levels
 from dpscreen.models.intake import private_rows, unit_of_rows
 from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.privacy import (
@@ -71,6 +72,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     target_bounds: Any
     fit_intercept: bool
     random_state: Any
+    categories: Any
     n_rows: int | None = None
     rows_per_unit: int | None = None
 
@@ -120,6 +122,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         Bounds are left out: how many there must be, only the rows tell.
         """
         self._budget()
+        declared_levels(self.categories)
         self._settings(unit_of_rows(None, self.rows_per_unit))
 
     def __sklearn_tags__(self) -> Any:
@@ -129,11 +132,21 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
     def _public_bounds(self) -> tuple[Array, Array]:
         """Return the declared bounds of every feature and of the target."""
-        return check.declared_bounds(
-            self.feature_bounds,
-            self.target_bounds,
-            getattr(self, "feature_names_in_", None),
-            self.n_features_in_,
+        columns = getattr(self, "columns_", None)
+        n_features = self.n_features_in_
+        names, zero_one = getattr(self, "feature_names_in_", None), np.zeros(n_features, dtype=bool)
+        if columns is not None:
+            zero_one = columns.zero_one
+            names = None if names is None else columns.feature_names
+        return check.declared_bounds(self.feature_bounds, self.target_bounds, names, zero_one)
+
+    def _public_facts(self) -> tuple[str, ...]:
+        """Return what every statement says is public."""
+        columns = getattr(self, "columns_", None)
+        return (
+            "all parameters, the bounds of the features and the target among them",
+            f"the columns and their number, {self.n_features_in_}",
+            *(() if columns is None else columns.public),
         )
 
     def _released(self) -> Release:
@@ -238,7 +251,7 @@ class ScalingModel(PrivateEstimator[Choices]):
             start.promise.budget,
             spending.accountant,
             public=(
-                *public_facts(self.n_features_in_),
+                *self._public_facts(),
                 f"the number of rows, {rows}: {DISCLOSED}" if counted else f"n_rows, {rows}",
                 *start.rows.disclosed,
             ),
@@ -246,14 +259,6 @@ class ScalingModel(PrivateEstimator[Choices]):
             composition=composition,
             rows_disclosed=counted,
         )
-
-
-def public_facts(n_features: int) -> tuple[str, ...]:
-    """Return what every statement says is public."""
-    return (
-        "all parameters, the bounds of the features and the target among them",
-        f"the columns and their number, {n_features}",
-    )
 
 
 def standardize_for(rows: RowSource, standardize: bool | str) -> bool | str:

@@ -21,6 +21,7 @@ import numpy as np
 from dpscreen import __version__
 from dpscreen._core.files import NotStrictJson, strict_json, write_bytes
 from dpscreen._core.words import plain
+from dpscreen.models.categories import FrameColumns
 from dpscreen.models.release import Release
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path
@@ -97,6 +98,7 @@ def to_dict(release: Release) -> dict[str, Any]:
             "max_features": release.max_features,
             "path": None if release.path is None else _path(release.path),
             "inference": None if release.inference is None else _inference(release.inference),
+            **({"categories": _categories(release)} if release.categories else {}),
         },
         "statement": release.statement.to_dict(),
         "schema": None if release.schema is None else dict(release.schema),
@@ -109,6 +111,10 @@ def _features(release: Release) -> Iterator[dict[str, Any]]:
         release.names, release.coefficients.tolist(), pairs, strict=True
     ):
         yield {"name": name, "coefficient": coefficient, "bounds": bounds}
+
+
+def _categories(release: Release) -> dict[str, list[str]]:
+    return {name: list(levels) for name, levels in release.categories.items()}
 
 
 def _path(path: Path) -> dict[str, Any]:
@@ -288,6 +294,7 @@ def _release(found: Mapping[str, Any]) -> Release:
         path=_read_path(model["path"]),
         max_features=_whole(model["max_features"]),
         inference=_read_inference(model["inference"], names),
+        categories={name: tuple(one) for name, one in model.get("categories", {}).items()},
         schema=found["schema"],
     )
 
@@ -328,6 +335,9 @@ def contradiction(release: Release) -> str | None:
         return "bounds must have low < high in every pair."
     if not release.named and release.names != tuple(f"x{j}" for j in range(release.n_features)):
         return "columns without names must be called x0, x1, and so on."
+    made_of = FrameColumns.of_features(release.names, release.categories)
+    if release.categories and made_of is None:
+        return "the features are not those that the categories give."
     if release.path is not None:
         problem = _path_problem(release, release.path)
         if problem:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpscreen.models import parameters as check
-from dpscreen.models.base import EXACT, PrivateEstimator, Promise, public_facts
+from dpscreen.models.base import EXACT, PrivateEstimator, Promise
 from dpscreen.models.intake import in_memory
 from dpscreen.privacy import Accountant, Noise, PrivacyStatement, PublishedCalibrationWarning
 from dpscreen.privacy.unit import Unit
@@ -95,7 +95,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             settings, accountant, design, promise.row_limit, target_bound=units.target_bound
         )
         weak = "whether delta is at least 1 over the number of rows"
-        public = (*public_facts(self.n_features_in_), *rows.disclosed, weak)
+        public = (*self._public_facts(), *rows.disclosed, weak)
         return accountant, design, steps, {"public": public, "arithmetic": EXACT}
 
     def _published(
@@ -113,7 +113,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         steps = published_steps(settings, accountant, design, promise.budget)
         counted = f"the number of rows, {len(X)}, in every noise scale"
         told = {
-            "public": (*public_facts(self.n_features_in_), counted),
+            "public": (*self._public_facts(), counted),
             "arithmetic": "float64 sums and float64 noise",
             "errata": self.errata,
             "rows_disclosed": True,
@@ -213,6 +213,7 @@ class DPFrankWolfe(PrivateFrankWolfe):
         delta: float | None = None,
         feature_bounds: Any = None,
         target_bounds: Any = None,
+        categories: Any = None,
         clip: float | None = None,
         fit_intercept: bool = True,
         calibration: str = "proven",
@@ -226,6 +227,7 @@ class DPFrankWolfe(PrivateFrankWolfe):
         self.delta = delta
         self.feature_bounds = feature_bounds
         self.target_bounds = target_bounds
+        self.categories = categories
         self.clip = clip
         self.fit_intercept = fit_intercept
         self.calibration = calibration
@@ -292,6 +294,7 @@ start, rows_per_unit, random_state
         delta: float | None = None,
         feature_bounds: Any = None,
         target_bounds: Any = None,
+        categories: Any = None,
         screening_share: float = 0.02,
         screening_delta_share: float = 0.25,
         fit_intercept: bool = True,
@@ -306,6 +309,7 @@ start, rows_per_unit, random_state
         self.delta = delta
         self.feature_bounds = feature_bounds
         self.target_bounds = target_bounds
+        self.categories = categories
         self.screening_share = screening_share
         self.screening_delta_share = screening_delta_share
         self.fit_intercept = fit_intercept
@@ -349,6 +353,7 @@ start, rows_per_unit, random_state
         delta: float | None = None,
         feature_bounds: Any = None,
         target_bounds: Any = None,
+        categories: Any = None,
         screen_at: str | int | Iterable[int] = "all",
         screening_share: float = 0.02,
         screening_delta_share: float = 0.25,
@@ -364,6 +369,7 @@ start, rows_per_unit, random_state
         self.delta = delta
         self.feature_bounds = feature_bounds
         self.target_bounds = target_bounds
+        self.categories = categories
         self.screen_at = screen_at
         self.screening_share = screening_share
         self.screening_delta_share = screening_delta_share

@@ -13,6 +13,14 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
 from dpscreen._core.arrays import Array
+from dpscreen.models.categories import (
+    NOT_NUMBERS,
+    FrameColumns,
+    frame_columns,
+    is_frame,
+    is_number,
+    is_truth,
+)
 from dpscreen.models.parameters import rows_per_unit
 from dpscreen.privacy.unit import ROW, Unit
 from dpscreen.rows.lattice import MOST_ROWS
@@ -57,29 +65,56 @@ def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
 def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     if isinstance(X, StreamedRows | EncodedRows) and y is not None:
         raise ValueError("rows from a file bring their target along; y must be None.")
+    if isinstance(X, StreamedRows | EncodedRows) and estimator.categories is not None:
+        raise ValueError("categories: rows that a schema read have theirs from the schema.")
     if isinstance(X, StreamedRows):
         return _named(estimator, X, X.reader.feature_names)
     if isinstance(X, EncodedRows):
         features, target, names = X.named_arrays()
         rows = ArrayRows(*rows_and_target(estimator, features, target))
         return _named(estimator, rows, names)
-    if is_sparse(X) and getattr(estimator, "_takes_sparse", False):
+    columns = frame_columns(X, estimator.categories)
+    if columns is not None:
+        estimator.columns_ = columns
+    if is_sparse(X, columns) and getattr(estimator, "_takes_sparse", False):
         return sparse_rows(estimator, X, y)
     if type(X).__module__.split(".")[0].startswith("dask"):
-        from dpscreen.rows.cluster import cluster_rows
-
-        return _named(estimator, *cluster_rows(X, y))
+        return _dask_rows(estimator, X, y)
     if _is_mapped(X, y):
         return _named(estimator, StreamedRows(MappedArrays(X, y)), None)
     return ArrayRows(*rows_and_target(estimator, X, y))
 
 
-def is_sparse(X: Any) -> bool:
-    """Whether X is a scipy matrix or array, or a data frame of sparse columns alone."""
+def _dask_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
+    from dpscreen.rows.cluster import cluster_rows
+
+    columns = _with_levels(estimator)
+    encoded = X if columns is None else columns.encoded_lazily(X)
+    rows = _named(estimator, *cluster_rows(encoded, y))
+    if columns is not None:
+        _named(estimator, rows, columns.names)
+        estimator.n_features_in_ = len(columns.names)
+    return rows
+
+
+def _with_levels(estimator: BaseEstimator) -> FrameColumns | None:
+    """Return the columns that the model is for, if some are categories: then rows are encoded."""
+    columns: FrameColumns | None = getattr(estimator, "columns_", None)
+    return columns if columns is not None and columns.levels else None
+
+
+def is_sparse(X: Any, columns: FrameColumns | None = None) -> bool:
+    """Whether X is a scipy matrix or array, or a frame of sparse columns beside its categories."""
     if sparse.issparse(X):
         return True
-    dtypes = list(X.dtypes) if hasattr(X, "columns") and hasattr(X, "dtypes") else []
+    levels = () if columns is None else columns.levels
+    dtypes = [one for name, one in _typed_columns(X) if name not in levels]
     return bool(dtypes) and all(hasattr(dtype, "fill_value") for dtype in dtypes)
+
+
+def _typed_columns(X: Any) -> list[tuple[Any, Any]]:
+    """Return the names and types of the columns of a frame; none if X is not one."""
+    return list(zip(X.columns, X.dtypes, strict=True)) if is_frame(X) else []
 
 
 def in_memory(rows: RowSource) -> tuple[Array, Array]:
@@ -138,21 +173,39 @@ _HARMLESS = {
     r"Sparse data was passed(?: for [Xy])?, but dense data is required": "Use .toarray().",
 }
 _NAMES_OF_COLUMNS = "The feature names should match those that were passed during fit"
-_NOT_NUMBERS = (
-    "{where} must hold numbers only: found text or other objects. Encode categories as numbers "
-    "first, by levels that are declared, not learnt."
-)
 
 
 def rows_and_target(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Array]:
     """Return X and y as finite float64 arrays, or say what is wrong without quoting them."""
-    X, y = _quietly(estimator, X, y=y, y_numeric=True)
-    return X, y
+    columns = _with_levels(estimator)
+    if columns is None:
+        rows, target = _quietly(estimator, X, y=y, y_numeric=True)
+        return rows, target
+    rows, target = _quietly(estimator, _encoded(columns, X), y=y, y_numeric=True)
+    _quietly(estimator, X, skip_check_array=True)  # the names and the number of the columns
+    return rows, target
 
 
 def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
     """Return the rows to predict for, checked like those of the fit."""
-    return np.asarray(_quietly(estimator, X, reset=False), dtype=np.float64)
+    columns = _with_levels(estimator)
+    found = _quietly(estimator, X, reset=False, skip_check_array=columns is not None)
+    return np.asarray(found if columns is None else _encoded(columns, found), dtype=np.float64)
+
+
+def _encoded(columns: FrameColumns, X: Any) -> Array:
+    """Return the features of a frame with categories, or say what is wrong without quoting it."""
+    if not is_frame(X):
+        raise ValueError(
+            "this model has categories: X must be a data frame, with the columns of the fit."
+        )
+    frame = X.compute() if hasattr(X, "compute") else X
+    given = columns.of_numbers(frame)
+    numbers = np.empty((len(frame), 0))
+    if len(given.columns):
+        _refuse_text(given, None)
+        numbers = _without_quoting(lambda: check_array(given, dtype=np.float64), given)
+    return columns.encoded(frame, numbers)
 
 
 def sparse_rows_and_target(
@@ -171,7 +224,8 @@ def sparse_rows_alone(estimator: BaseEstimator, X: Any, matrix: Any) -> Any:
 
 
 def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
-    _refuse_text(X, options.get("y"))
+    if not options.get("skip_check_array"):
+        _refuse_text(X, options.get("y"))
     options.setdefault("dtype", np.float64)
 
     def look() -> Any:
@@ -205,12 +259,12 @@ def _target(y: Any) -> Array:
 
 def _refuse_text(X: Any, y: Any) -> None:
     """Refuse text by its type, whether or not this text would pass for numbers."""
-    columns = _columns_but(_numeric_or_object, X)
+    columns = _columns_but(_number_or_object, X)
     if columns:
-        raise ValueError(_NOT_NUMBERS.format(where=columns))
+        raise ValueError(NOT_NUMBERS.format(where=columns))
     for name, values in (("X", X), ("y", y)):
         if getattr(getattr(values, "dtype", None), "kind", "") in ("U", "S"):
-            raise ValueError(_NOT_NUMBERS.format(where=name))
+            raise ValueError(NOT_NUMBERS.format(where=name))
 
 
 def _without_values(message: str, X: Any) -> str:
@@ -220,48 +274,49 @@ def _without_values(message: str, X: Any) -> str:
         found = re.match(pattern, message)
         if found:
             return f"{found.group()}. {advice}".rstrip()
-    return _NOT_NUMBERS.format(where=_columns_but(_numeric, X) or "X and y")
+    return NOT_NUMBERS.format(where=_columns_but(is_number, X) or "X and y")
 
 
 def _columns_but(fits: Callable[[Any], bool], X: Any) -> str:
     """Name the columns of a data frame whose type does not fit: names are public."""
-    dtypes = getattr(X, "dtypes", None)
-    columns = getattr(X, "columns", None)
-    if dtypes is None or columns is None:
-        return ""
-    names = [str(name) for name, dtype in zip(columns, dtypes, strict=True) if not fits(dtype)]
+    names = [str(name) for name, dtype in _typed_columns(X) if not fits(dtype)]
     return f"X, column {', '.join(names)}," if names else ""
 
 
-def _numeric(dtype: Any) -> bool:
-    """Whether a numpy, pandas or polars type holds numbers."""
-    if str(dtype).lower().startswith("bool"):
-        return True
-    kind = getattr(dtype, "kind", None)
-    return kind in "iuf" if kind else bool(getattr(dtype, "is_numeric", lambda: False)())
-
-
-def _numeric_or_object(dtype: Any) -> bool:
+def _number_or_object(dtype: Any) -> bool:
     """Whether a type may hold numbers: plain objects are looked at one by one, later."""
-    return str(dtype).lower() == "object" or _numeric(dtype)
+    return str(dtype).lower() == "object" or is_number(dtype)
 
 
 def sparse_rows(estimator: BaseEstimator, X: Any, y: Any) -> SparseRows:
     """Return X and y as sparse rows, or say what is wrong without quoting them."""
-    rows, target = sparse_rows_and_target(estimator, X, _matrix(X), y)
+    rows, target = sparse_rows_and_target(estimator, X, _matrix(estimator, X), y)
     # Malformed indices are found here, before anything is booked.
     return SparseRows(without_duplicates(rows), target)
 
 
 def sparse_alone(estimator: BaseEstimator, X: Any) -> Any:
     """Return the sparse rows to predict for, by rows and without duplicates."""
-    return without_duplicates(sparse_rows_alone(estimator, X, _matrix(X)))
+    return without_duplicates(sparse_rows_alone(estimator, X, _matrix(estimator, X)))
 
 
-def _matrix(X: Any) -> Any:
-    """Return a sparse data frame as a scipy matrix; a matrix as it is."""
+def _matrix(estimator: BaseEstimator, X: Any) -> Any:
+    """Return a sparse data frame as a scipy matrix, its categories encoded; a matrix as it is."""
+    columns = _with_levels(estimator)
+    if columns is None:
+        return X if sparse.issparse(X) else _matrix_of(X)
     if sparse.issparse(X):
-        return X
-    if any(dtype.fill_value != 0 for dtype in X.dtypes):
+        raise ValueError(
+            "this model has categories: X must be a data frame, with the columns of the fit."
+        )
+    return columns.encoded_sparse(X, _matrix_of(columns.of_numbers(X)))
+
+
+def _matrix_of(frame: Any) -> Any:
+    if any(dtype.fill_value != 0 for dtype in frame.dtypes):
         raise ValueError("a sparse data frame must leave out zeros: fill_value must be 0.")
-    return X.sparse.to_coo()
+    if any(map(is_truth, frame.dtypes)):
+        import pandas as pd
+
+        frame = frame.astype(pd.SparseDtype(np.float64, 0))
+    return frame.sparse.to_coo()

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Objects
 from dpscreen.models.intake import is_sparse, rows_alone, sparse_alone
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
@@ -43,7 +43,8 @@ class LinearModel(RegressorMixin, BaseEstimator):
             X @ coef_ + intercept_.
         """
         check_is_fitted(self)
-        rows = sparse_alone(self, X) if is_sparse(X) else rows_alone(self, X)
+        sparse = is_sparse(X, getattr(self, "columns_", None))
+        rows = sparse_alone(self, X) if sparse else rows_alone(self, X)
         return np.asarray(self._product(rows) + self.intercept_, dtype=np.float64)
 
     def _product(self, rows: Any) -> Any:
@@ -53,6 +54,16 @@ class LinearModel(RegressorMixin, BaseEstimator):
         if is_sparse(rows):
             return clipped_product(rows, bounds, self.coef_)
         return np.clip(rows, *bounds.T) @ self.coef_
+
+    @property
+    def feature_names_out_(self) -> Objects:
+        """Return the names of the features, one for each coefficient: age, ward=B, or x0, x1, …"""
+        check_is_fitted(self)
+        columns = getattr(self, "columns_", None)
+        if columns is not None:
+            return np.array(columns.feature_names, dtype=np.object_)
+        unnamed = [f"x{j}" for j in range(self.n_features_in_)]
+        return np.array(getattr(self, "feature_names_in_", unnamed), dtype=np.object_)
 
     @property
     def _clips_to(self) -> Array | None:

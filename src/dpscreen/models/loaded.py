@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array
+from dpscreen.models.categories import FrameColumns
 from dpscreen.models.file import read
 from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.models.release import Release
@@ -22,7 +23,7 @@ class LoadedModel(PrivateLinearModel):
     Attributes
     ----------
     coef_, intercept_, privacy_, feature_bounds_, target_bounds_, n_iter_, n_rows_, path_, scale_, \
-solver_, inference_, n_features_in_, feature_names_in_
+solver_, inference_, n_features_in_, feature_names_in_, columns_
         As in the estimator that was fitted; None, or not there, if that had none.
     fitted_by_ : str
         The name of that estimator.
@@ -38,6 +39,7 @@ solver_, inference_, n_features_in_, feature_names_in_
     n_rows_: int | None
     inference_: Inference
     fitted_by_: str
+    columns_: FrameColumns
     schema: dict[str, Any] | None = None
 
     def fit(self, _X: Any, _y: Any = None) -> NoReturn:
@@ -83,13 +85,18 @@ solver_, inference_, n_features_in_, feature_names_in_
         self.coef_, self.intercept_ = release.coefficients.copy(), release.intercept
         self.feature_bounds_ = release.feature_bounds.copy()
         self.target_bounds_ = release.target_bounds.copy()
-        self.n_features_in_, self.n_iter_ = release.n_features, release.n_iter
+        self.n_iter_ = release.n_iter
         self.n_rows_, self.path_ = release.n_rows, release.path
         self.scale_, self.solver_ = release.scale, release.solver
         self.privacy_, self.fitted_by_ = release.statement, release.estimator
         self.schema = None if release.schema is None else dict(release.schema)
+        names = release.names
+        if release.categories:
+            self.columns_ = release.columns
+            names = self.columns_.names
+        self.n_features_in_ = len(names)
         if release.named:
-            self.feature_names_in_ = np.array(release.names, dtype=object)
+            self.feature_names_in_ = np.array(names, dtype=object)
         if release.inference is not None:
             self.inference_ = release.inference
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 
 T = TypeVar("T")
 
@@ -119,41 +119,54 @@ def _real(name: str, value: Any) -> float:
 
 
 def declared_bounds(
-    feature_bounds: Any, target_bounds: Any, names: Iterable[str] | None, n_features: int
+    feature_bounds: Any, target_bounds: Any, names: Iterable[str] | None, zero_one: Mask
 ) -> tuple[Array, Array]:
-    """Return (d × 2 feature bounds, the target's two bounds), each an increasing, finite pair."""
-    feature = _feature_pairs(feature_bounds, names, n_features)
+    """Return (d × 2 feature bounds, the target's two bounds), each an increasing, finite pair.
+
+    `zero_one` tells of each feature whether its kind says (0, 1), so that nobody need declare it.
+    """
+    feature = _feature_pairs(feature_bounds, names, zero_one)
     target = _pairs("target_bounds", target_bounds)
     if target.shape != (2,):
         raise ValueError("target_bounds must be one pair (low, high).")
     return _increasing("feature_bounds", feature), _increasing("target_bounds", target)
 
 
-def _feature_pairs(given: Any, names: Iterable[str] | None, n_features: int) -> Array:
+def _feature_pairs(given: Any, names: Iterable[str] | None, zero_one: Mask) -> Array:
+    """Return a pair for each feature, from one for all numbers, or one for each."""
+    every = np.tile((0.0, 1.0), (len(zero_one), 1))
+    if given is None and zero_one.all():
+        return every
     if isinstance(given, Mapping):
-        given = _by_name(given, names)
-    pairs = _pairs("feature_bounds", given)
-    if pairs.shape == (2,):
-        return np.tile(pairs, (n_features, 1))
-    if pairs.shape != (n_features, 2):
+        given = _by_name(given, names, zero_one)
+    pairs, n_numbers = _pairs("feature_bounds", given), np.count_nonzero(~zero_one)
+    if pairs.shape == (len(zero_one), 2):
+        if (pairs[zero_one] != (0, 1)).any():
+            raise ValueError("feature_bounds of truths and of levels are (0, 1); leave them out.")
+        return pairs
+    if pairs.shape not in ((2,), (n_numbers, 2)):
         raise ValueError(
             f"feature_bounds must be one pair (low, high) or one pair for each of the "
-            f"{n_features} features; got shape {pairs.shape}."
+            f"{n_numbers} features; got shape {pairs.shape}."
         )
-    return pairs
+    every[~zero_one] = pairs
+    return every
 
 
-def _by_name(given: Mapping[Any, Any], names: Iterable[str] | None) -> list[Any]:
+def _by_name(given: Mapping[Any, Any], names: Iterable[str] | None, zero_one: Mask) -> list[Any]:
+    """Return a pair for each feature; those of truths and levels may be left out."""
     if names is None:
         raise ValueError("feature_bounds by name need a data frame with column names.")
     names = list(names)
-    missing = [name for name in names if name not in given]
+    usual = {name: (0.0, 1.0) for name, known in zip(names, zero_one, strict=True) if known}
+    missing = [name for name in names if name not in given and name not in usual]
     unknown = [name for name in given if name not in names]
     if missing or unknown:
         raise ValueError(
-            f"feature_bounds must name every column once: missing {missing}, unknown {unknown}."
+            "feature_bounds must name every column of numbers once: "
+            f"missing {missing}, unknown {unknown}."
         )
-    return [given[name] for name in names]
+    return [given[name] if name in given else usual[name] for name in names]
 
 
 def _pairs(name: str, given: Any) -> Array:

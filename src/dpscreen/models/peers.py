@@ -70,6 +70,7 @@ class Peer(ScalingModel):
         delta: float | None = None,
         feature_bounds: Any = None,
         target_bounds: Any = None,
+        categories: Any = None,
         row_norm: float | None = None,
         standardize: bool | str = "auto",
         fit_intercept: bool = True,
@@ -80,6 +81,7 @@ class Peer(ScalingModel):
         self.delta = delta
         self.feature_bounds = feature_bounds
         self.target_bounds = target_bounds
+        self.categories = categories
         self.row_norm = row_norm
         self.standardize = standardize
         self.fit_intercept = fit_intercept

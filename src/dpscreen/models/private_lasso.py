@@ -138,6 +138,7 @@ class PrivateLasso(ScalingModel):
         delta: float | None = None,
         feature_bounds: Any = None,
         target_bounds: Any = None,
+        categories: Any = None,
         radius: float | None = None,
         n_iter: int | None = None,
         clip: float | None = None,
@@ -155,6 +156,7 @@ class PrivateLasso(ScalingModel):
         self.delta = delta
         self.feature_bounds = feature_bounds
         self.target_bounds = target_bounds
+        self.categories = categories
         self.radius = radius
         self.n_iter = n_iter
         self.clip = clip
@@ -232,8 +234,7 @@ class PrivateLasso(ScalingModel):
             replace(start, spending=first.spending, rows=first.rows)
         )
         selected = inference.Selected(solution.weights, units, task.deviation, task.spread)
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        self.inference_ = inference.infer(second, selected, names)
+        self.inference_ = inference.infer(second, selected, list(self.feature_names_out_))
         return inference.parallel_statement(
             *(self._statement(start, half.spending, IN_HALVES) for half in (first, second))
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen._core.numbers import number
 from dpscreen._core.words import plain, prose
+from dpscreen.models.categories import FrameColumns
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
 from dpscreen.solvers.inference import FeatureInterval, Inference
@@ -32,8 +33,9 @@ class Release:
     """A fitted model: released and public values only.
 
     `named` tells whether the columns had names; else they are x0, x1, … `clips_features` tells
-    whether predictions clip features to their bounds. `schema` describes the data set, and is none
-    of this module's business.
+    whether predictions clip features to their bounds. `categories` has the levels of those columns
+    of which features such as ward=B were made, the reference first. `schema` describes the data
+    set, and is none of this module's business.
     """
 
     estimator: str
@@ -53,12 +55,21 @@ class Release:
     path: Path | None = None
     max_features: int | None = None
     inference: Inference | None = None
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     schema: Mapping[str, Any] | None = None
 
     @property
     def n_features(self) -> int:
         """Return how many features were offered."""
         return len(self.names)
+
+    @property
+    def columns(self) -> FrameColumns:
+        """Return the columns of a frame that the features are made of."""
+        columns = FrameColumns.of_features(self.names, self.categories)
+        if columns is None:
+            raise ValueError("the features are not those that the categories give.")
+        return columns
 
     @property
     def effects(self) -> Array:
@@ -109,12 +120,11 @@ class Release:
 
 def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
     """Return what a fitted estimator holds; bounds that it did not release are the public ones."""
-    names = getattr(model, "feature_names_in_", None)
-    d = int(model.n_features_in_)
+    columns = getattr(model, "columns_", None)
     return Release(
         estimator=type(model).__name__,
-        names=tuple(f"x{j}" for j in range(d)) if names is None else tuple(map(str, names)),
-        named=names is not None,
+        names=tuple(map(str, model.feature_names_out_)),
+        named=hasattr(model, "feature_names_in_"),
         coefficients=np.array(model.coef_, dtype=np.float64),
         intercept=float(model.intercept_),
         feature_bounds=np.array(getattr(model, "feature_bounds_", public_bounds[0])),
@@ -129,6 +139,7 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
         path=getattr(model, "path_", None),
         max_features=getattr(model, "max_features", None),
         inference=getattr(model, "inference_", None),
+        categories={} if columns is None else dict(columns.levels),
     )
 
 

@@ -157,7 +157,7 @@ def _expected_of_model(model: Any, n_rows: int | None) -> Expected | None:
     statement: PrivacyStatement = model.privacy_
     return expected_of(
         n_rows=rows,
-        n_features=int(model.n_features_in_),
+        n_features=len(model.coef_),
         epsilon=statement.epsilon,
         delta=statement.delta,
         rows_per_unit=statement.rows_per_unit,

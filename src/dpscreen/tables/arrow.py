@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dpscreen._core.arrays import Integers
 from dpscreen._core.files import one_ahead
 from dpscreen.tables.cells import mixed, readable
+from dpscreen.tables.columns import CategoryColumn
 from dpscreen.tables.declaration import Declaration
 from dpscreen.tables.header import match_names
 from dpscreen.tables.problem import TableProblem, called, quietly
@@ -103,6 +105,16 @@ class FrameBatches:
     def __iter__(self) -> Iterator[Any]:
         table = pa.table(self._columns)
         yield from table.to_batches(max_chunksize=ROWS_PER_BATCH)
+
+
+def frame_levels(frame: Any, column: CategoryColumn) -> Integers:
+    """Return the places of the levels in a frame of that one column; below 0 for none."""
+    table = frame if _is_pandas(frame) else quietly(partial(_arrow, frame), _told)
+    cells = quietly(partial(_column, table, column.name), _told)
+    check_stored(_HERE, [column.name], lambda _: cells.type)
+    batches = pa.table({column.name: cells}).to_batches(max_chunksize=ROWS_PER_BATCH)
+    found = [quietly(partial(column.level_places, batch.column(0)), _told) for batch in batches]
+    return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
 
 def _is_pandas(frame: Any) -> bool:

@@ -57,7 +57,7 @@ def view(model: Any, *, target: str) -> ModelView:
     return ModelView(
         method=summary.title.partition(":")[0],
         target=target,
-        n_features=int(model.n_features_in_),
+        n_features=len(model.coef_),
         intercept=summary.intercept,
         lines=tuple(FeatureLine(row) for row in summary.rows),
         notes=summary.notes,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Integers
 from dpscreen._core.words import listed
 from dpscreen.tables.columns.base import Column, Entry, Picks
 from dpscreen.tables.values import Level, level_text, value_of
@@ -55,11 +55,17 @@ class CategoryColumn(Column):
         """Each feature is 0 or 1."""
         return [(0.0, 1.0)] * len(self.levels)
 
+    def level_places(self, cells: Any) -> Integers:
+        """Return the place of each cell's level; MISSING or UNKNOWN where it has none."""
+        from dpscreen.tables.cells import each
+
+        return each(lambda part: self.of.places(part, self.levels), cells)
+
     def write(self, cells: Any, picks: Picks, out: Array) -> None:
         """Write 1 where the cell is the level, else 0; a missing one is of no level, or filled."""
-        from dpscreen.tables.cells import MISSING, each
+        from dpscreen.tables.cells import MISSING
 
-        places = each(lambda part: self.of.places(part, self.levels), cells)
+        places = self.level_places(cells)
         if self.fill is not None:
             places[places == MISSING] = self.levels.index(self.fill)
         for place, level in picks:

@@ -1,0 +1,314 @@
+"""What the columns of a frame hold: numbers, truths, or categories whose levels are declared.
+
+A category is one feature of 0 and 1 for each level but the first, its reference. Levels come from
+`categories=` or from a type that lists them, never from rows; which feature is 1 depends on the
+cell alone, by the rules of tables (docs/howto/categories.md).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen._core.words import plain, some
+
+Levels = Mapping[str, tuple[str, ...]]
+NOT_NUMBERS = (
+    "{where} must hold numbers: found text or other objects. In a data frame, a column may hold "
+    "categories, once categories={{column: [levels]}} lists those that may occur, the reference "
+    "first: from what you know, not from the data."
+)
+_OPEN = "__UNKNOWN_CATEGORIES__"  # what Dask writes for levels that it would have to look for
+_MOST_TOLD = 20
+
+
+class LearntLevelsWarning(UserWarning):
+    """Levels come from a pandas type, which may have been made from rows; then they disclose."""
+
+
+@dataclass(frozen=True)
+class FrameColumns:
+    """The columns of a frame: which hold truths, by their places, and which categories, by name.
+
+    All others hold numbers. Of the levels of a category, as texts, the first is the reference.
+    """
+
+    names: tuple[str, ...]
+    truths: tuple[int, ...] = ()
+    levels: Levels = field(default_factory=dict)
+
+    @classmethod
+    def of_features(cls, features: tuple[str, ...], levels: Levels) -> FrameColumns | None:
+        """Return the columns that features were made of; None if they were made of no such."""
+        made = {one: name for name in levels for one in _level_names(name, levels[name])}
+        columns = cls(tuple(dict.fromkeys(made.get(one, one) for one in features)), levels=levels)
+        return columns if columns.feature_names == features else None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Return what the features are called: a column's name, or with a level as in ward=B."""
+        return tuple(one for group in self._groups() for one in group)
+
+    @property
+    def zero_one(self) -> Mask:
+        """Return for each feature whether it is 0 or 1 by its kind: a truth, or a level."""
+        groups = zip(self.names, self._groups(), strict=True)
+        return np.array(
+            [
+                place in self.truths or name in self.levels
+                for place, (name, group) in enumerate(groups)
+                for _ in group
+            ]
+        )
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """Return what is public about the columns, for the statement."""
+        truths = [plain(self.names[place]) for place in self.truths]
+        told = (f"that these columns hold truths: {some(truths, _MOST_TOLD)}",) if truths else ()
+        return (*told, *(_told(name, levels) for name, levels in self.levels.items()))
+
+    def of_numbers(self, frame: Any) -> Any:
+        """Return the columns of a frame that are no categories."""
+        return frame[[name for name in self.names if name not in self.levels]]
+
+    def encoded(self, frame: Any, numbers: Array) -> Array:
+        """Return all features in their order; `numbers` holds the columns that are no categories.
+
+        A cell that is none of the levels, or missing, is 0 in all features, as the reference is.
+        """
+        out = np.empty((len(numbers), len(self.feature_names)))
+        of_numbers, of_levels = self._places()
+        out[:, of_numbers] = numbers
+        for name, first in of_levels.items():
+            found = _level_places(frame, name, self.levels[name])
+            for level in range(1, len(self.levels[name])):
+                out[:, first + level - 1] = found == level
+        return out
+
+    def encoded_sparse(self, frame: Any, numbers: Any) -> Any:
+        """Return the same as a scipy matrix, the numbers being one."""
+        of_numbers, of_levels = self._places()
+        parts, places = [numbers], list(of_numbers)
+        for name, first in of_levels.items():
+            width = len(self.levels[name]) - 1
+            parts.append(_indicators(_level_places(frame, name, self.levels[name]), width))
+            places += range(first, first + width)
+        return sparse.hstack(parts).tocsc()[:, np.argsort(places)]
+
+    def encoded_lazily(self, frame: Any) -> Any:
+        """Return a Dask frame of numbers, made where its partitions are."""
+        import pandas as pd
+
+        meta = pd.DataFrame(columns=list(self.feature_names), dtype=np.float64)
+        return frame.map_partitions(self._encoded_part, meta=meta)
+
+    def _encoded_part(self, part: Any) -> Any:
+        """Return a partition of numbers; without any column if that fails, and without raising.
+
+        The log of a worker would show what it raises, and the cells with it.
+        """
+        import pandas as pd
+
+        try:
+            numbers = self.of_numbers(part).to_numpy(np.float64, na_value=np.nan)
+            features = self.encoded(part, numbers)
+        except Exception:
+            return pd.DataFrame(index=part.index)
+        return pd.DataFrame(features, columns=list(self.feature_names), index=part.index)
+
+    def _groups(self) -> Iterator[tuple[str, ...]]:
+        for name in self.names:
+            yield _level_names(name, self.levels[name]) if name in self.levels else (name,)
+
+    def _places(self) -> tuple[list[int], dict[str, int]]:
+        """Return the places of the features of numbers, and the first one of each category."""
+        widths = [len(group) for group in self._groups()]
+        starts = zip(self.names, np.cumsum([0, *widths[:-1]]).tolist(), strict=True)
+        of_numbers: list[int] = []
+        of_levels: dict[str, int] = {}
+        for name, start in starts:
+            if name in self.levels:
+                of_levels[name] = start
+            else:
+                of_numbers.append(start)
+        return of_numbers, of_levels
+
+
+def _level_names(name: str, levels: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{name}={level}" for level in levels[1:])
+
+
+def _told(name: str, levels: tuple[str, ...]) -> str:
+    others = some([plain(level) for level in levels[1:]], _MOST_TOLD)
+    return f"the levels of {plain(name)}: {plain(levels[0])}, the reference, and {others}"
+
+
+# --- what a frame declares ------------------------------------------------------------------------
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X has columns with types, as frames of pandas, polars and Dask have."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def frame_columns(X: Any, categories: Any) -> FrameColumns | None:
+    """Return what the columns of a frame hold, by their types and the declared levels alone.
+
+    None if all are numbers, or if X is no frame. No row is looked at.
+    """
+    declared = declared_levels(categories)
+    if not is_frame(X):
+        if declared:
+            raise ValueError("categories need a data frame, whose columns have names.")
+        return None
+    names = list(X.columns)
+    strange = [name for name in declared if name not in names]
+    if strange:
+        raise ValueError(f"categories: X has no column {some([repr(one) for one in strange])}.")
+    return _sorted(names, list(X.dtypes), declared)
+
+
+def _sorted(names: list[Any], kinds: list[Any], declared: Levels) -> FrameColumns | None:
+    own = {
+        name: _own_levels(name, kind)
+        for name, kind in zip(names, kinds, strict=True)
+        if name not in declared and _lists_levels(kind)
+    }
+    levels = {name: one for name in names if (one := declared.get(name) or own.get(name))}
+    rest = [place for place, name in enumerate(names) if name not in levels]
+    others = [str(names[place]) for place in rest if not is_number(kinds[place])]
+    if others:
+        raise ValueError(NOT_NUMBERS.format(where=f"X, column {', '.join(others)},"))
+    truths = tuple(place for place in rest if is_truth(kinds[place]))
+    if not levels and not truths:
+        return None
+    texts = all(isinstance(name, str) for name in names)
+    numbered = [f"x{place}" for place in range(len(names))]  # as where columns have no names
+    found = FrameColumns(tuple(names if texts else numbered), truths, levels)
+    if levels and (not texts or len(set(found.feature_names)) < len(found.feature_names)):
+        raise ValueError(
+            "a frame with categories needs names of columns that are texts, and of which no two, "
+            "or none with a level as in ward=B, are the same."
+        )
+    _warn_of([name for name in own if not _is_enum(kinds[names.index(name)])])
+    return found
+
+
+def _warn_of(names: list[str]) -> None:
+    if names:
+        warnings.warn(
+            f"the levels of {some([repr(name) for name in names])} are those of the column's type. "
+            "If that was made from the rows, as astype('category') does, the levels disclose what "
+            "rows hold: then this fit is not private. Declare them in categories.",
+            LearntLevelsWarning,
+            stacklevel=7,
+        )
+
+
+def declared_levels(categories: Any) -> dict[str, tuple[str, ...]]:
+    """Return the levels that `categories` declares, as texts; refuse what declares none."""
+    if categories is None:
+        return {}
+    if not isinstance(categories, Mapping) or not all(isinstance(one, str) for one in categories):
+        raise ValueError("categories must map names of columns to lists of levels.")
+    return {name: _levels(f"categories[{name!r}]", categories[name]) for name in categories}
+
+
+def _own_levels(name: str, kind: Any) -> tuple[str, ...]:
+    return _levels(f"the type of column {name!r}", kind.categories)
+
+
+def _levels(where: str, given: Any) -> tuple[str, ...]:
+    """Return levels as texts. They may have been learnt from rows: no message repeats one."""
+    from dpscreen.tables.values import value_of
+
+    ordered = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | Set)
+    found = [_text(one) for one in given] if ordered else []
+    texts = [text for text in found if text is not None]
+    if len(texts) < max(2, len(found)) or len({value_of(text) for text in texts}) < len(texts):
+        raise ValueError(
+            f"{where} must list two levels or more, the reference first: texts, numbers or truths, "
+            "none of them empty, and no value twice (1, 1.0, True and '1' are one value)."
+        )
+    return tuple(texts)
+
+
+def _text(level: Any) -> str | None:
+    """Return a level as it stands in a feature's name; None for what cannot be one."""
+    from dpscreen.tables.values import finite, level_text, plain_text
+
+    level = level.item() if isinstance(level, np.generic) else level
+    if isinstance(level, bool) or _is_interval(level):
+        return str(level)
+    number = finite(level)
+    text = plain_text(level) if number is None else level_text(number)
+    return text if text is None or text.isprintable() else None
+
+
+def _is_interval(value: Any) -> bool:
+    """Whether a value is an interval of pandas, as `cut` makes them of declared edges."""
+    return type(value).__name__ == "Interval"
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a numpy, pandas or polars type holds numbers; truths are 0 and 1."""
+    sort = getattr(kind, "kind", None)
+    return sort in ("b", "i", "u", "f") or is_truth(kind) or _is_polars_number(kind)
+
+
+def is_truth(kind: Any) -> bool:
+    """Whether a type holds true and false alone."""
+    return getattr(kind, "kind", None) == "b" or str(kind) == "Boolean"
+
+
+def _is_polars_number(kind: Any) -> bool:
+    return bool(getattr(kind, "is_numeric", lambda: False)())
+
+
+def _is_enum(kind: Any) -> bool:
+    """Whether a type is polars' Enum, which can only be declared."""
+    return str(kind).startswith("Enum(")
+
+
+def _lists_levels(kind: Any) -> bool:
+    """Whether a type lists its levels: pandas' categories and polars' Enum; not its Categorical."""
+    if str(kind) == "category":
+        return kind.categories is not None and _OPEN not in kind.categories
+    return _is_enum(kind)
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+def _level_places(frame: Any, name: str, levels: tuple[str, ...]) -> Integers:
+    """Return the place of each cell's level; below 0 where it has none."""
+    from dpscreen.tables.arrow import frame_levels
+    from dpscreen.tables.columns import CategoryColumn, Column
+
+    column = CategoryColumn(name, of=Column(name), levels=levels)
+    return frame_levels(_with_plain_levels(frame[[name]], name), column)
+
+
+def _with_plain_levels(frame: Any, name: str) -> Any:
+    """Return a column with the texts of its intervals, if it is of such."""
+    kind = frame.dtypes[0] if isinstance(frame.dtypes, list) else frame.dtypes[name]
+    if str(kind) != "category" or not any(map(_is_interval, kind.categories)):
+        return frame
+    return frame.assign(**{name: frame[name].cat.rename_categories(str)})
+
+
+def _indicators(found: Integers, width: int) -> Any:
+    """Return a sparse matrix that is 1 where a row has the level after the reference."""
+    rows = np.flatnonzero(found > 0)
+    ones = np.ones(len(rows))
+    return sparse.coo_array((ones, (rows, found[rows] - 1)), shape=(len(found), width))
