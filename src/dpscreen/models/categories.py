@@ -48,7 +48,8 @@ class FrameColumns:
         """Return the columns that features were made of; None if they were made of no such."""
         made = {one: name for name in levels for one in _level_names(name, levels[name])}
         columns = cls(tuple(dict.fromkeys(made.get(one, one) for one in features)), levels=levels)
-        return columns if columns.feature_names == features else None
+        there = columns.feature_names == features and set(levels) <= set(columns.names)
+        return columns if there else None
 
     @property
     def feature_names(self) -> tuple[str, ...]:

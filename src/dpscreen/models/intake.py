@@ -204,7 +204,9 @@ def _encoded(columns: FrameColumns, X: Any) -> Array:
     numbers = np.empty((len(frame), 0))
     if len(given.columns):
         _refuse_text(given, None)
-        numbers = _without_quoting(lambda: check_array(given, dtype=np.float64), given)
+        numbers = _without_quoting(
+            lambda: check_array(given, dtype=np.float64, input_name="X"), given
+        )
     return columns.encoded(frame, numbers)
 
 
