@@ -14,6 +14,7 @@ import pytest
 
 from dpscreen import PrivacyLedger, PrivateLasso, RNMScreen
 from dpscreen.models import peers
+from dpscreen.models.categories import LearntLevelsWarning
 from dpscreen.rows import cluster as cluster_rows
 from dpscreen.rows.cluster import ClusterDesign, ClusterFailed, _kept, _parts, _rows
 
@@ -76,6 +77,61 @@ def test_a_cluster_gives_the_same_model_to_the_last_bit(client, setting):
         np.testing.assert_array_equal(released(model.fit(*rows)), expected)
     kept = client.run(lambda: len(_parts) + len(_rows))
     assert set(kept.values()) == {0}
+
+
+def table_of_wards(n_rows=900):
+    rng = np.random.default_rng(3)
+    wards = pd.CategoricalDtype(["B", "A", "C"])
+    frame = pd.DataFrame(
+        {
+            "age": rng.uniform(-5, 5, n_rows),
+            "ward": pd.Series(rng.choice(["A", "B", "C"], n_rows)).astype(wards),
+            "smoker": rng.random(n_rows) < 0.3,
+        }
+    )
+    return frame, frame["age"] + 4 * (frame["ward"] == "A") - 3.0 * frame["smoker"]
+
+
+def test_categories_and_truths_are_encoded_where_they_are(client):
+    frame, y = table_of_wards()
+    model = PrivateLasso(**LASSO, n_iter=5, categories={"ward": ["B", "A", "C"]})
+    expected = released(model.fit(frame, y))
+    texts = frame.astype({"ward": "string"})
+    for one in (frame, texts, texts.astype({"ward": "category"})):
+        rows = dd.from_pandas(one, npartitions=3), dd.from_pandas(y, npartitions=3)
+        np.testing.assert_array_equal(released(model.fit(*rows)), expected)
+        assert model.feature_names_out_.tolist() == ["age", "ward=A", "ward=C", "smoker"]
+        assert model.feature_names_in_.tolist() == list(frame)
+        assert model.n_features_in_ == 3
+        np.testing.assert_array_equal(model.predict(rows[0]), model.predict(frame))
+
+
+def test_known_categories_declare_their_levels_and_unknown_ones_do_not(client):
+    frame, y = table_of_wards()
+    rows, target = (dd.from_pandas(one, npartitions=2) for one in (frame, y))
+    model = PrivateLasso(**LASSO, n_iter=5)
+    with pytest.warns(LearntLevelsWarning, match="'ward'"):
+        model.fit(rows, target)
+    assert model.feature_names_out_.tolist() == ["age", "ward=A", "ward=C", "smoker"]
+    unknown = rows.assign(ward=rows["ward"].astype(str).astype("category"))
+    for bad in (unknown, rows.astype({"ward": str})):
+        with pytest.raises(ValueError, match="column ward, must hold numbers"):
+            model.fit(bad, target)
+
+
+def test_a_partition_that_cannot_be_encoded_is_refused_without_a_cell(client):
+    frame, y = table_of_wards(40)
+    secret = "Zebedee-8675309"
+
+    def spoil(part, partition_info=None):
+        return part.assign(age=secret) if partition_info["number"] else part
+
+    rows = dd.from_pandas(frame, npartitions=2).map_partitions(spoil, meta=frame.iloc[:0])
+    model = PrivateLasso(**LASSO, categories={"ward": ["B", "A", "C"]})
+    with pytest.raises(ValueError, match="does not have the 4 columns") as caught:
+        model.fit(rows, dd.from_pandas(y, npartitions=2))
+    assert secret not in str(caught.value)
+    assert caught.value.__cause__ is caught.value.__context__ is None
 
 
 def test_a_data_frame_keeps_its_names_and_may_have_an_empty_partition(client):

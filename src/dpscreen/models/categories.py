@@ -108,7 +108,7 @@ class FrameColumns:
         import pandas as pd
 
         meta = pd.DataFrame(columns=list(self.feature_names), dtype=np.float64)
-        return frame.map_partitions(self._encoded_part, meta=meta)
+        return frame.map_partitions(self._encoded_part, meta=meta, enforce_metadata=False)
 
     def _encoded_part(self, part: Any) -> Any:
         """Return a partition of numbers; without any column if that fails, and without raising.

@@ -189,8 +189,10 @@ def rows_and_target(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Ar
 def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
     """Return the rows to predict for, checked like those of the fit."""
     columns = _with_levels(estimator)
-    found = _quietly(estimator, X, reset=False, skip_check_array=columns is not None)
-    return np.asarray(found if columns is None else _encoded(columns, found), dtype=np.float64)
+    if columns is None:
+        return np.asarray(_quietly(estimator, X, reset=False), dtype=np.float64)
+    frame = X.compute() if hasattr(X, "compute") else X  # Dask's, of which no names are found
+    return _encoded(columns, _quietly(estimator, frame, reset=False, skip_check_array=True))
 
 
 def _encoded(columns: FrameColumns, X: Any) -> Array:
@@ -199,15 +201,14 @@ def _encoded(columns: FrameColumns, X: Any) -> Array:
         raise ValueError(
             "this model has categories: X must be a data frame, with the columns of the fit."
         )
-    frame = X.compute() if hasattr(X, "compute") else X
-    given = columns.of_numbers(frame)
-    numbers = np.empty((len(frame), 0))
+    given = columns.of_numbers(X)
+    numbers = np.empty((len(X), 0))
     if len(given.columns):
         _refuse_text(given, None)
         numbers = _without_quoting(
             lambda: check_array(given, dtype=np.float64, input_name="X"), given
         )
-    return columns.encoded(frame, numbers)
+    return columns.encoded(X, numbers)
 
 
 def sparse_rows_and_target(
