@@ -124,7 +124,7 @@ def test_the_script_of_the_readme_writes_the_table_of_the_tutorial(clone):
     assert Path("diabetes.csv").read_text(encoding="utf-8") == written
 
 
-@pytest.mark.parametrize("name", ["choose-bounds", "share-a-budget"])
+@pytest.mark.parametrize("name", ["choose-bounds", "categories", "share-a-budget"])
 def test_page_runs(clone, capsys, name):
     run_page(DOCS / f"howto/{name}.md")
 

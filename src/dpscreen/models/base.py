@@ -82,11 +82,12 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
-            Private rows. Values outside `feature_bounds` are clipped. Rows that were read by a
-            schema (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their privacy unit
-            along. A Dask array or data frame is fitted on its cluster, `dpscreen.scan` reads a
-            file part by part; noise being equal, the coefficients are the same, to the last bit.
-            Where the estimator takes sparse rows, a scipy matrix or a frame of sparse columns stays
+            Private rows. Values outside `feature_bounds` are clipped. Columns of a frame may hold
+            truths, and categories whose levels are declared (`categories`). Rows that were read by
+            a schema (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their privacy unit
+            along. A Dask array or data frame is fitted on its cluster, `dpscreen.scan` reads a file
+            part by part; noise being equal, the coefficients are the same, to the last bit. Where
+            the estimator takes sparse rows, a scipy matrix or a frame of sparse columns stays
             sparse: its bounds are taken as ± the larger of their ends, so that zero stays zero, and
             are not tightened.
         y : array-like of shape (n_samples,)

@@ -152,6 +152,12 @@ class DPFrankWolfe(PrivateFrankWolfe):
         values are possible; never take them from the data.
     target_bounds : pair
         Public bounds of the target.
+    categories : mapping from column name to list of levels, default=None
+        The levels that may occur in columns of a data frame, the reference first: a declaration,
+        never learnt from rows. Each other level is a feature of 0 and 1, such as ward=B, and its
+        coefficient is the effect against the reference; a cell that is none of the levels, or
+        missing, counts as the reference. A pandas category and a polars Enum bring their levels
+        along; truths are 0 and 1. None of these needs `feature_bounds`.
     clip : float, default=None
         Bound on a row's residual, in the target's units (proven calibration only). Smaller means
         less noise and a more robust loss. None: radius plus half the width of `target_bounds`,
@@ -182,7 +188,11 @@ class DPFrankWolfe(PrivateFrankWolfe):
     privacy_ : PrivacyStatement
         What is promised, and what it rests on. Print it.
     n_features_in_, feature_names_in_
-        As in every scikit-learn estimator.
+        As in every scikit-learn estimator: of the columns.
+    feature_names_out_ : ndarray of shape (n_features,)
+        The names of the features, one for each coefficient: age, ward=B.
+    columns_ : FrameColumns
+        What the columns hold, if the rows were a data frame with truths or categories.
 
     Notes
     -----
@@ -273,13 +283,14 @@ class RNMScreen(ScreeningFrankWolfe):
         proven.
     screening_delta_share : float, default=0.25
         Part of δ for screening when published; zCDP has no δ to split.
-    radius, n_iter, epsilon, delta, feature_bounds, target_bounds, fit_intercept, calibration, \
-start, rows_per_unit, random_state
+    radius, n_iter, epsilon, delta, feature_bounds, target_bounds, categories, fit_intercept, \
+calibration, start, rows_per_unit, random_state
         As in :class:`DPFrankWolfe`.
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, privacy_, n_features_in_, feature_names_in_
+    coef_, intercept_, n_iter_, privacy_, n_features_in_, feature_names_in_, feature_names_out_, \
+columns_
         As in :class:`DPFrankWolfe`.
     """
 
@@ -332,13 +343,14 @@ class ADPScreen(ScreeningFrankWolfe):
         (counted from 1).
     screening_share, screening_delta_share : float
         As in :class:`RNMScreen`.
-    radius, n_iter, epsilon, delta, feature_bounds, target_bounds, fit_intercept, calibration, \
-start, rows_per_unit, random_state
+    radius, n_iter, epsilon, delta, feature_bounds, target_bounds, categories, fit_intercept, \
+calibration, start, rows_per_unit, random_state
         As in :class:`DPFrankWolfe`.
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, privacy_, n_features_in_, feature_names_in_
+    coef_, intercept_, n_iter_, privacy_, n_features_in_, feature_names_in_, feature_names_out_, \
+columns_
         As in :class:`DPFrankWolfe`.
     """
 

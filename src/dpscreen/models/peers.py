@@ -28,6 +28,9 @@ class Peer(ScalingModel):
         Public bounds (low, high), the same for all features or one pair each; they may be wide.
     target_bounds : pair
         Public bounds of the target; they too may be wide.
+    categories : mapping from column name to list of levels, default=None
+        The levels that may occur in columns of a data frame, the reference first, as in
+        `PrivateLasso`.
     row_norm : float, default=None
         Public L2 bound of a row whose features are mapped onto [−1, 1]; longer rows are shortened.
         With it the features keep their public bounds.
@@ -57,8 +60,8 @@ class Peer(ScalingModel):
         The number of rows that rules used.
     privacy_ : PrivacyStatement
         What is promised, and what it rests on. Print it.
-    n_features_in_, feature_names_in_
-        As in every scikit-learn estimator.
+    n_features_in_, feature_names_in_, feature_names_out_, columns_
+        As in `PrivateLasso`.
     """
 
     _method: Callable[[Task], Solution]

@@ -41,6 +41,12 @@ class PrivateLasso(ScalingModel):
         wide: see `standardize`. Never take them from the data.
     target_bounds : pair
         Public bounds of the target; they too may be wide.
+    categories : mapping from column name to list of levels, default=None
+        The levels that may occur in columns of a data frame, the reference first: a declaration,
+        never learnt from rows. Each other level is a feature of 0 and 1, such as ward=B, and its
+        coefficient is the effect against the reference; a cell that is none of the levels, or
+        missing, counts as the reference. A pandas category and a polars Enum bring their levels
+        along; truths are 0 and 1. None of these needs `feature_bounds`.
     radius : float, default=None
         How long the path is: the L1 norm of the weights never exceeds it. In the target's units,
         features being mapped onto [−1, 1]. None: about √T/2 deviations of the target.
@@ -88,7 +94,7 @@ class PrivateLasso(ScalingModel):
         The bounds that rows were clipped to: public, or released.
     path_ : Path or None
         The released path: feature, sign and length of every step, with features mapped onto
-        [−1, 1], before small weights were dropped. A feature's number equal to n_features_in_ is
+        [−1, 1], before small weights were dropped. A feature's number equal to n_features is
         the constant (Frank-Wolfe only). None for noisy gradients.
     scale_ : float
         The last released deviation of the residuals.
@@ -104,7 +110,11 @@ class PrivateLasso(ScalingModel):
     privacy_ : PrivacyStatement
         What is promised, and what it rests on. Print it.
     n_features_in_, feature_names_in_
-        As in every scikit-learn estimator.
+        As in every scikit-learn estimator: of the columns.
+    feature_names_out_ : ndarray of shape (n_features,)
+        The names of the features, one for each coefficient: age, ward=B.
+    columns_ : FrameColumns
+        What the columns hold, if the rows were a data frame with truths or categories.
 
     Notes
     -----
