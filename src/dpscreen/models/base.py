@@ -72,7 +72,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     target_bounds: Any
     fit_intercept: bool
     random_state: Any
-    categories: Any
+    categories: Any = None
     n_rows: int | None = None
     rows_per_unit: int | None = None
 
