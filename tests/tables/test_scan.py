@@ -11,8 +11,7 @@ import pytest
 import dpscreen
 from dpscreen import PrivacyLedger, PrivateLasso, scan
 from dpscreen.rows.streamed import RowsChanged
-from dpscreen.tables.reading import read_rows
-from dpscreen.tables.scan import fits_memory
+from dpscreen.tables.reading import fits_memory, read_rows
 from dpscreen.tables.schema import TableSchema
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.console import data_failures
+from dpscreen.cli.console import checked_schema, data_failures
 from dpscreen.cli.ledger import Refusal, ledger_failures
-from dpscreen.cli.schema import checked_schema
 
 if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest

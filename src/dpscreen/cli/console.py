@@ -18,6 +18,7 @@ from dpscreen._core.words import meant
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
+    from dpscreen.tables.schema import TableSchema
 
 
 def output() -> Console:
@@ -82,6 +83,16 @@ def data_failures() -> Iterator[None]:
         yield
     except DataError as problem:
         raise click.ClickException(sentence(problem)) from None
+
+
+def checked_schema(path: Path) -> TableSchema:
+    """Read a schema; refuse one that is not filled in."""
+    from dpscreen.tables.schema import load_schema
+
+    with data_failures():
+        schema = load_schema(path)
+        schema.check()
+    return schema
 
 
 @contextmanager

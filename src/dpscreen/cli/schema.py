@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen._core.words import how_many
-from dpscreen.cli.console import HELP, data_failures, sentence, write_failures
+from dpscreen.cli.console import HELP, sentence, write_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.schema import TableSchema
@@ -116,16 +116,6 @@ def check_output(output: Path | None, *, force: bool) -> None:
         raise click.ClickException(f"{output} is there already; --force replaces it.")
     if not output.absolute().parent.is_dir():
         raise click.ClickException(f"There is no directory {output.parent}.")
-
-
-def checked_schema(path: Path) -> TableSchema:
-    """Read a schema; refuse one that is not filled in."""
-    from dpscreen.tables.schema import load_schema
-
-    with data_failures():
-        schema = load_schema(path)
-        schema.check()
-    return schema
 
 
 def _problems(path: Path, data: Path | None) -> tuple[TableSchema | None, list[str]]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpscreen.cli.console import HELP, write_failures
-from dpscreen.cli.schema import check_output, checked_schema
+from dpscreen.cli.console import HELP, checked_schema, write_failures
+from dpscreen.cli.schema import check_output
 
 if TYPE_CHECKING:
     from dpscreen.tables.dummy import Dummy

@@ -10,7 +10,9 @@ no message repeats one; docs/schema.md says which refusals depend on rows.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen.tables.declaration import Declaration
-from dpscreen.tables.header import is_parquet, match_names, read_header
+from dpscreen.tables.header import is_packed, is_parquet, match_names, read_header
 
 if TYPE_CHECKING:
     from dpscreen.privacy.unit import Unit
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 Pair = tuple[Array, Array]
 Progress = Callable[[float], None]
 ROWS_PER_CHUNK = 1 << 16
+_BYTES_PER_CELL, _PACKED = 4, 10
+_USUAL_MEMORY = 8 << 30
 
 __all__ = ["EncodedRows", "read_features", "read_rows", "stream_rows"]
 
@@ -112,6 +116,28 @@ def frame_features(frame: Any, schema: Declaration) -> Array:
     return _gathered_features(batches, encoder)
 
 
+def fits_memory(path: str | Path, schema: Declaration, memory: int | None = None) -> bool:
+    """Whether the rows of a file take less than half of the memory there is, as numbers.
+
+    The rule looks at the size of the file and the schema, never at a cell: a cell is taken to have
+    four bytes in the file, a tenth of that in gzip or Parquet, and a feature has eight in memory.
+    """
+    place = Path(path)
+    unpacked = place.stat().st_size * (_PACKED if is_packed(place) else 1)
+    cells = unpacked / _BYTES_PER_CELL
+    needed = 8 * cells * len(schema.feature_names) / len(schema.fields)
+    return needed <= (_memory() if memory is None else memory) / 2
+
+
+def _memory() -> int:
+    """Return the bytes that this process may use: the machine's, or what its container has."""
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        return int(Path("/sys/fs/cgroup/memory.max").read_text())
+    with suppress(AttributeError, OSError, ValueError):  # as on Windows
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return _USUAL_MEMORY
+
+
 # --- rows that count ------------------------------------------------------------------------------
 
 
@@ -149,7 +175,7 @@ def _kept_rows(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[P
 
 def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Any]:
     """Yield (which rows count or None for all, target, batch)."""
-    from dpscreen.tables.capping import UnitCounter
+    from dpscreen.tables.encode import UnitCounter
 
     counter = UnitCounter(schema.rows_per_unit) if schema.unit is not None else None
     leave_out = schema.block.missing_target == "leave out"
@@ -202,13 +228,14 @@ def _encoder(schema: Declaration, features: Sequence[str] | None = None) -> Enco
 def _source(
     path: Path, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
 ) -> Any:
-    from dpscreen.tables.arrow import ParquetBatches
-    from dpscreen.tables.csv import TextBlocks
-
     header = read_header(path, schema)
     match_names(path, header.names, schema, optional)
     if is_parquet(path):
+        from dpscreen.tables.arrow import ParquetBatches
+
         return ParquetBatches(path, wanted)
+    from dpscreen.tables.csv import TextBlocks
+
     return TextBlocks(path, header, schema, wanted)
 
 
