@@ -119,11 +119,11 @@ def _matching_schema(options: FitOptions) -> TableSchema:
 
     Of the table only the names of its columns are looked at.
     """
-    from dpscreen.tables.header import match_names, read_header
+    from dpscreen.tables.csv import matched_header
 
     schema = checked_schema(options.schema_file)
     with data_failures():
-        match_names(options.data, read_header(options.data, schema).names, schema)
+        matched_header(options.data, schema)
     return schema
 
 

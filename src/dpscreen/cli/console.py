@@ -77,7 +77,7 @@ def wide_enough(console: Console, table: Table) -> Console:
 @contextmanager
 def data_failures() -> Iterator[None]:
     """Turn what a schema or a table raises into a sentence and exit code 1."""
-    from dpscreen.tables.problem import DataError
+    from dpscreen.tables.declaration import DataError
 
     try:
         yield

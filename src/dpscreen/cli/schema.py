@@ -59,7 +59,7 @@ def new(
       dpscreen schema new visits.parquet -o schema.json --target cost --unit patient
     """
     from dpscreen._core.files import write_text
-    from dpscreen.tables.problem import DataError
+    from dpscreen.tables.declaration import DataError
     from dpscreen.tables.schema import new_schema
 
     check_output(output, force=force)
@@ -119,8 +119,8 @@ def check_output(output: Path | None, *, force: bool) -> None:
 
 
 def _problems(path: Path, data: Path | None) -> tuple[TableSchema | None, list[str]]:
-    from dpscreen.tables.header import match_names, read_header
-    from dpscreen.tables.problem import DataError
+    from dpscreen.tables.csv import matched_header
+    from dpscreen.tables.declaration import DataError
     from dpscreen.tables.schema import SchemaProblem, load_schema
 
     try:
@@ -130,7 +130,7 @@ def _problems(path: Path, data: Path | None) -> tuple[TableSchema | None, list[s
     problems = schema.problems()
     if data is not None:
         try:
-            match_names(data, read_header(data, schema).names, schema)
+            matched_header(data, schema)
         except DataError as problem:
             problems.append(str(problem))
     return schema, problems
