@@ -18,7 +18,7 @@ from dpscreen.cli._fit_options import (
     counted,
     prepared,
 )
-from dpscreen.cli.ledger import ledger_failures
+from dpscreen.cli.console import ledger_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.reading import EncodedRows
@@ -119,7 +119,7 @@ def _read(ready: PreparedFit) -> EncodedRows | ScannedRows:
 
     data, schema, screen = ready.options.data, ready.schema, console.messages()
     with console.data_failures():
-        if not scan.fits_memory(data, schema):
+        if not reading.fits_memory(data, schema):
             click.echo("The table is large: it is read again for every step.", err=True)
             return scan.scan(data, schema, progress=screen.is_terminal)
         with console.progress(screen) as bar:

@@ -11,7 +11,7 @@ from dpscreen.models import parameters as check
 from dpscreen.models.base import EXACT, PrivateEstimator, Promise, public_facts
 from dpscreen.models.intake import in_memory
 from dpscreen.privacy import Accountant, Noise, PrivacyStatement, PublishedCalibrationWarning
-from dpscreen.privacy.unit import Unit
+from dpscreen.privacy.budget import Unit
 from dpscreen.rows.design import gram_pays
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers.screening import (

@@ -23,7 +23,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.models import PrivateLasso
-from dpscreen.models.expected import PowerRow
+from dpscreen.models.page.charts import PowerRow
 from dpscreen.privacy import (
     ZCDP,
     Budget,

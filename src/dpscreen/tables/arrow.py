@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from dpscreen._core.files import one_ahead
 from dpscreen.tables.cells import mixed, readable
-from dpscreen.tables.declaration import Declaration
+from dpscreen.tables.declaration import Declaration, TableProblem, called, quietly
 from dpscreen.tables.header import match_names
-from dpscreen.tables.problem import TableProblem, called, quietly
 
 ROWS_PER_BATCH = 1 << 16
 _BUFFER = 1 << 20

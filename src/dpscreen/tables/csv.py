@@ -16,9 +16,8 @@ from typing import Any
 
 from dpscreen._core.files import one_ahead
 from dpscreen._core.words import how_many
-from dpscreen.tables.declaration import Declaration
+from dpscreen.tables.declaration import Declaration, TableProblem, quietly
 from dpscreen.tables.header import Header, open_text
-from dpscreen.tables.problem import TableProblem, quietly
 
 BYTES_PER_BLOCK = 1 << 20
 BYTES_PER_CELL = 1000

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as described
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,13 +17,57 @@ from dpscreen._core.arrays import Array
 from dpscreen._core.words import listed
 from dpscreen.tables.block import SchemaBlock, problems, read_block
 from dpscreen.tables.columns import Column, read_column
-from dpscreen.tables.problem import DataError
 from dpscreen.tables.values import TRANSFORMS, UNCHANGED
 
 if TYPE_CHECKING:
-    from dpscreen.privacy.unit import Unit
+    from dpscreen.privacy.budget import Unit
 
 DELIMITERS = (",", ";", "\t", "|")
+
+
+# --- refusals -------------------------------------------------------------------------------------
+#
+# Readers and converters quote the cell they stumble over. `quietly` lets no such text escape: not
+# in a message, and not in the exception that a new one would otherwise be chained to.
+
+T = TypeVar("T")
+
+
+class DataError(Exception):
+    """Any failure to find, read or download a data set."""
+
+
+def first_line(reason: BaseException) -> str:
+    """What another library said, short enough to stand inside a sentence."""
+    return (str(reason).strip() or type(reason).__name__).splitlines()[0]
+
+
+class TableProblem(DataError, ValueError):
+    """A table cannot be read. The message names places and public names, never a cell."""
+
+
+def called(place: Path | str) -> str:
+    """Name a file, or what else a table comes from, within a sentence."""
+    return f"the table {place}" if isinstance(place, Path) else place
+
+
+def quietly(work: Callable[[], T], explain: Callable[[Exception], str]) -> T:
+    """Do it, or raise a problem in our own words; `explain` may look at the error, not quote it."""
+    try:
+        return work()
+    except (DataError, StopIteration):
+        raise
+    except Exception as error:
+        message = _words(explain, error)
+    # Raised out here so that the original is not even attached.
+    raise TableProblem(message)
+
+
+def _words(explain: Callable[[Exception], str], error: Exception) -> str:
+    try:
+        return explain(error)
+    except Exception:  # the search for a reason stumbled too
+        return f"the table cannot be read; {type(error).__name__} was raised."
 
 
 class SchemaProblem(DataError, ValueError):
@@ -102,7 +147,7 @@ class Declaration:
     @property
     def privacy_unit(self) -> Unit | None:
         """Whose coming or going a fit of these rows hides; None where the schema names nobody."""
-        from dpscreen.privacy.unit import Unit
+        from dpscreen.privacy.budget import Unit
 
         return None if self.unit is None else Unit(self.rows_per_unit, self.unit)
 

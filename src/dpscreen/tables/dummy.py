@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpscreen.tables.declaration import Declaration
-from dpscreen.tables.encode import Encoder
+from dpscreen.tables.reading import Encoder
 
 MOST_EFFECTS = 5
 ROWS_TOGETHER = 1 << 16

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpscreen._core.words import some
-from dpscreen.tables.declaration import DELIMITERS, Declaration
-from dpscreen.tables.problem import TableProblem, called, quietly
+from dpscreen.tables.declaration import DELIMITERS, Declaration, TableProblem, called, quietly
 
 if TYPE_CHECKING:
     from typing import BinaryIO

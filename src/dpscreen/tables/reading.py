@@ -10,21 +10,25 @@ no message repeats one; docs/schema.md says which refusals depend on rows.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Mask
-from dpscreen.tables.declaration import Declaration
-from dpscreen.tables.header import is_parquet, match_names, read_header
+from dpscreen._core.arrays import Array, Mask, Objects
+from dpscreen.tables.columns import Column
+from dpscreen.tables.declaration import Declaration, TableProblem, quietly
+from dpscreen.tables.header import is_packed, is_parquet, match_names, read_header
 
 if TYPE_CHECKING:
-    from dpscreen.privacy.unit import Unit
-    from dpscreen.tables.encode import Encoder
+    from dpscreen.privacy.budget import Unit
 
+T = TypeVar("T")
 Pair = tuple[Array, Array]
 Progress = Callable[[float], None]
 ROWS_PER_CHUNK = 1 << 16
@@ -193,8 +197,6 @@ def _opened(
 
 def _encoder(schema: Declaration, features: Sequence[str] | None = None) -> Encoder:
     """Check everything that is public before the first row is read."""
-    from dpscreen.tables.encode import Encoder
-
     schema.check()
     return Encoder(schema, features)
 
@@ -253,3 +255,130 @@ class GrowingArray:
         # In place: the system moves pages, not rows. Nobody holds a view here by now.
         if n_rows != len(self._rows):
             self._rows.resize((n_rows, self._width), refcheck=False)
+
+
+# --- cells to features and target -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EncodedColumn:
+    """A column of the table and where its features go; `picks` are (place, level) pairs."""
+
+    column: Column
+    picks: tuple[tuple[int, int], ...]
+
+
+class Encoder:
+    """Turns batches into numbers, each row by itself.
+
+    `features` chooses some, by their names or by the column they are made of, in that order.
+    """
+
+    def __init__(self, schema: Declaration, features: Sequence[str] | None = None) -> None:
+        self._schema = schema
+        chosen = _chosen(schema, features)
+        self._encoded = _grouped(schema, chosen)
+        self.feature_names = tuple(schema.field(name).feature_names[k] for name, k in chosen)
+        self.width = len(chosen)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table that are needed for the features."""
+        return tuple(one.column.name for one in self._encoded)
+
+    @property
+    def columns_of_rows(self) -> tuple[str, ...]:
+        """The same, and those of target and unit."""
+        others = (self._schema.target, self._schema.unit)
+        return tuple(dict.fromkeys((*self.columns, *(name for name in others if name is not None))))
+
+    @property
+    def other_columns(self) -> list[str]:
+        """The columns of the table that features do without."""
+        needed = set(self.columns)
+        return [column.name for column in self._schema.fields if column.name not in needed]
+
+    def features(self, batch: Any, out: Array) -> None:
+        """Write the features of a batch into as many rows."""
+        for one in self._encoded:
+            _read(one.column.name, batch, partial(one.column.write, picks=one.picks, out=out))
+
+    def target(self, batch: Any) -> Array:
+        """Return the target, NaN where it is missing."""
+        target = self._schema.target
+        return _read(target, batch, self._schema.field(target).values)
+
+    def unit_ids(self, batch: Any) -> Objects:
+        """Return whose row it is; "" where that is missing."""
+        from dpscreen.tables.cells import tells_ids_apart
+
+        name = str(self._schema.unit)
+        if not tells_ids_apart(batch.column(name).type):
+            raise TableProblem(
+                f"column {name!r} is stored as floats of fewer than 64 bits, which cannot tell ids "
+                "apart; store ids as text or as whole numbers."
+            )
+        return _read(name, batch, self._schema.field(name).unit_ids)
+
+
+def _read(name: str, batch: Any, read: Callable[[Any], T]) -> T:
+    """Read a column of a batch, without a word of what another library says about its cells."""
+    return quietly(
+        lambda: read(batch.column(name)),
+        lambda error: f"column {name!r} cannot be read; {type(error).__name__} was raised.",
+    )
+
+
+def _grouped(schema: Declaration, chosen: Sequence[tuple[str, int]]) -> tuple[EncodedColumn, ...]:
+    """Group the chosen features by the column that they are made of, in their order."""
+    groups: dict[str, list[tuple[int, int]]] = {}
+    for place, (name, level) in enumerate(chosen):
+        groups.setdefault(name, []).append((place, level))
+    return tuple(EncodedColumn(schema.field(name), tuple(picks)) for name, picks in groups.items())
+
+
+def _chosen(schema: Declaration, features: Sequence[str] | None) -> list[tuple[str, int]]:
+    every = {
+        feature: (name, level)
+        for name in schema.columns
+        for level, feature in enumerate(schema.field(name).feature_names)
+    }
+    if features is None:
+        return list(every.values())
+    chosen: list[tuple[str, int]] = []
+    for wanted in features:
+        if wanted in every:
+            chosen.append(every[wanted])
+        elif wanted in schema.columns:
+            chosen += [pair for pair in every.values() if pair[0] == wanted]
+        else:
+            raise TableProblem(f"there is no feature {wanted!r} in the schema.")
+    return chosen
+
+
+# --- whether it fits into memory ------------------------------------------------------------------
+
+_BYTES_PER_CELL, _PACKED = 4, 10
+_USUAL_MEMORY = 8 << 30
+
+
+def fits_memory(path: str | Path, schema: Declaration, memory: int | None = None) -> bool:
+    """Whether the rows of a file take less than half of the memory there is, as numbers.
+
+    The rule looks at the size of the file and the schema, never at a cell: a cell is taken to have
+    four bytes in the file, a tenth of that in gzip or Parquet, and a feature has eight in memory.
+    """
+    place = Path(path)
+    unpacked = place.stat().st_size * (_PACKED if is_packed(place) else 1)
+    cells = unpacked / _BYTES_PER_CELL
+    needed = 8 * cells * len(schema.feature_names) / len(schema.fields)
+    return needed <= (_memory() if memory is None else memory) / 2
+
+
+def _memory() -> int:
+    """Return the bytes that this process may use: the machine's, or what its container has."""
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        return int(Path("/sys/fs/cgroup/memory.max").read_text())
+    with suppress(AttributeError, OSError, ValueError):  # as on Windows
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return _USUAL_MEMORY

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json
 from dpscreen._core.words import some
-from dpscreen.tables.declaration import Declaration, SchemaProblem
+from dpscreen.tables.declaration import Declaration, SchemaProblem, TableProblem
 from dpscreen.tables.header import check_names, is_parquet, looks_like_data, read_header
-from dpscreen.tables.problem import TableProblem
 
 if TYPE_CHECKING:
     from dpscreen.tables.reading import EncodedRows

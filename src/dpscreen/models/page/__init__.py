@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpscreen._core.numbers import figure, p_value, whole_percent
 from dpscreen._core.pictures import environment, template_text
-from dpscreen._core.words import shortened
-from dpscreen.models.expected import Expected
+from dpscreen._core.words import figure, p_value, shortened, whole_percent
 from dpscreen.models.page import words
-from dpscreen.models.page.charts import MOST_DRAWN, effects_chart, power_chart, what_if_chart
+from dpscreen.models.page.charts import (
+    MOST_DRAWN,
+    Expected,
+    effects_chart,
+    power_chart,
+    what_if_chart,
+)
 from dpscreen.models.page.words import ModelView, view
 
 if TYPE_CHECKING:

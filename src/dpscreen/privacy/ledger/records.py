@@ -18,9 +18,8 @@ from math import ceil
 from typing import Self
 
 from dpscreen import __version__
-from dpscreen.privacy.budget import ZCDP, Budget
-from dpscreen.privacy.unit import NAMELESS, VALUE_OF, worded
-from dpscreen.privacy.unit import ROW as ONE_ROW
+from dpscreen.privacy.budget import NAMELESS, VALUE_OF, ZCDP, Budget, worded
+from dpscreen.privacy.budget import ROW as ONE_ROW
 
 UNKNOWN = ""
 MARK = "[unit: "
