@@ -170,13 +170,7 @@ solver_, inference_, n_features_in_, feature_names_in_
     schema: dict[str, Any] | None = None
 
     def fit(self, _X: Any, _y: Any = None) -> NoReturn:
-        """Refuse: a loaded model is as it is.
-
-        Raises
-        ------
-        TypeError
-            Always. Fit one of the estimators instead.
-        """
+        """Refuse with a TypeError: a loaded model is as it is."""
         raise TypeError("a loaded model cannot be fitted again; use PrivateLasso, for example.")
 
     @property
@@ -184,13 +178,7 @@ solver_, inference_, n_features_in_, feature_names_in_
         return self.feature_bounds_ if self._from_file.clips_features else None
 
     def noise_p_values(self) -> Array:
-        """Return for each feature a p-value of "only privacy noise ever chose it".
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            As in :meth:`PrivateLasso.noise_p_values`.
-        """
+        """Return one p-value for each feature, as :meth:`PrivateLasso.noise_p_values` does."""
         check_is_fitted(self)
         found = self._from_file.noise_p_values
         if found is None:
