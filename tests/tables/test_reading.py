@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from table_oracle import NAMES, SCHEMA, as_csv, described, expected, make_schema
 
 from dpscreen.tables import csv as csv_files
-from dpscreen.tables.problem import TableProblem
+from dpscreen.tables.columns.base import TRANSFORMS
+from dpscreen.tables.declaration import TableProblem
 from dpscreen.tables.reading import GrowingArray, read_features, read_rows, stream_rows
 from dpscreen.tables.schema import SchemaProblem, TableSchema
-from dpscreen.tables.values import TRANSFORMS
 
 ROWS = [
     ("34", "yes", "1200.5", "1", "true", "10", "a"),
@@ -272,10 +272,8 @@ def test_rows_grow_in_place(blocks, data):
     for keep in blocks:
         rows = np.arange(number, number + 2 * len(keep), dtype=float).reshape(-1, 2)
         number += 2 * len(keep)
-        grown.room_for(len(keep), data.draw(st.floats(0, 1)))[:] = rows
-        mask = np.array(keep, dtype=bool) if data.draw(st.booleans()) else None
-        grown.drop_from_last(mask)
-        want.append(rows if mask is None else rows[mask])
+        want.append(rows[np.array(keep, dtype=bool)])
+        grown.append(want[-1], data.draw(st.floats(0, 1)))
     assert np.array_equal(grown.finished(), np.vstack([np.empty((0, 2)), *want]))
 
 

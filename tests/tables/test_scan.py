@@ -11,8 +11,7 @@ import pytest
 import dpscreen
 from dpscreen import PrivacyLedger, PrivateLasso, scan
 from dpscreen.rows.streamed import RowsChanged
-from dpscreen.tables.reading import read_rows
-from dpscreen.tables.scan import fits_memory
+from dpscreen.tables.reading import fits_memory, read_rows
 from dpscreen.tables.schema import TableSchema
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
@@ -112,7 +111,7 @@ def test_a_file_that_changes_on_the_way_stops_the_fit_and_the_booking_stays(path
     ledger = tmp_path / "budget.db"
     PrivacyLedger.create(ledger, dataset="d", epsilon=5, delta=1e-3)
     fit = model(schema, n_iter=5)
-    with pytest.raises((RowsChanged, dpscreen.tables.problem.DataError, OSError)) as caught:
+    with pytest.raises((RowsChanged, dpscreen.tables.declaration.DataError, OSError)) as caught:
         fit.fit(scan(path, schema, progress=changing(path, change, 3)), ledger=ledger)
     assert "p17" not in str(caught.value)
     assert not hasattr(fit, "coef_")

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.console import data_failures
-from dpscreen.cli.ledger import Refusal, ledger_failures
-from dpscreen.cli.schema import checked_schema
+from dpscreen.cli.console import Refusal, checked_schema, data_failures, ledger_failures
 
 if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest
@@ -120,11 +118,11 @@ def _matching_schema(options: FitOptions) -> TableSchema:
 
     Of the table only the names of its columns are looked at.
     """
-    from dpscreen.tables.header import match_names, read_header
+    from dpscreen.tables.csv import matched_header
 
     schema = checked_schema(options.schema_file)
     with data_failures():
-        match_names(options.data, read_header(options.data, schema).names, schema)
+        matched_header(options.data, schema)
     return schema
 
 
@@ -185,8 +183,8 @@ def _opened_ledger(options: FitOptions, schema: TableSchema) -> Booking | None:
     """Open the ledger, verified."""
     if options.ledger_file is None:
         return None
+    from dpscreen.privacy.budget import ROW
     from dpscreen.privacy.ledger import PrivacyLedger
-    from dpscreen.privacy.unit import ROW
 
     purpose = _purpose(options, schema)
     unit = schema.privacy_unit or ROW

@@ -18,7 +18,7 @@ from dpscreen.cli._fit_options import (
     counted,
     prepared,
 )
-from dpscreen.cli.ledger import ledger_failures
+from dpscreen.cli.console import ledger_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.reading import EncodedRows
@@ -115,16 +115,18 @@ def command(**given: Any) -> None:
 
 def _read(ready: PreparedFit) -> EncodedRows | ScannedRows:
     """Read the rows, or leave them in a file that is too large (docs/howto/large-files.md)."""
-    from dpscreen.tables import reading, scan
+    from dpscreen.tables.reading import fits_memory, read_rows
 
     data, schema, screen = ready.options.data, ready.schema, console.messages()
     with console.data_failures():
-        if not scan.fits_memory(data, schema):
+        if not fits_memory(data, schema):
             click.echo("The table is large: it is read again for every step.", err=True)
-            return scan.scan(data, schema, progress=screen.is_terminal)
+            from dpscreen.tables.scan import scan
+
+            return scan(data, schema, progress=screen.is_terminal)
         with console.progress(screen) as bar:
             task = bar.add_task(f"reading {data.name}", total=100)
-            return reading.read_rows(
+            return read_rows(
                 data, schema, progress=lambda share: bar.update(task, completed=int(100 * share))
             )
 

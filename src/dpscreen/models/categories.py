@@ -228,7 +228,7 @@ def _own_levels(name: str, kind: Any) -> tuple[str, ...]:
 
 def _levels(where: str, given: Any) -> tuple[str, ...]:
     """Return levels as texts. They may have been learnt from rows: no message repeats one."""
-    from dpscreen.tables.values import value_of
+    from dpscreen.tables.columns.base import value_of
 
     ordered = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | Set)
     found = [_text(one) for one in given] if ordered else []
@@ -243,7 +243,7 @@ def _levels(where: str, given: Any) -> tuple[str, ...]:
 
 def _text(level: Any) -> str | None:
     """Return a level as it stands in a feature's name; None for what cannot be one."""
-    from dpscreen.tables.values import finite, level_text, plain_text
+    from dpscreen.tables.columns.base import finite, level_text, plain_text
 
     level = level.item() if isinstance(level, np.generic) else level
     if isinstance(level, bool) or _is_interval(level):
@@ -294,10 +294,8 @@ def _lists_levels(kind: Any) -> bool:
 def _level_places(frame: Any, name: str, levels: tuple[str, ...]) -> Integers:
     """Return the place of each cell's level; below 0 where it has none."""
     from dpscreen.tables.arrow import frame_levels
-    from dpscreen.tables.columns import CategoryColumn, Column
 
-    column = CategoryColumn(name, of=Column(name), levels=levels)
-    return frame_levels(_with_plain_levels(frame[[name]], name), column)
+    return frame_levels(_with_plain_levels(frame[[name]], name), name, levels)
 
 
 def _with_plain_levels(frame: Any, name: str) -> Any:

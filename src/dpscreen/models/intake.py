@@ -22,7 +22,7 @@ from dpscreen.models.categories import (
     is_truth,
 )
 from dpscreen.models.parameters import rows_per_unit
-from dpscreen.privacy.unit import ROW, Unit
+from dpscreen.privacy.budget import ROW, Unit
 from dpscreen.rows.lattice import MOST_ROWS
 from dpscreen.rows.source import ArrayRows, RowSource
 from dpscreen.rows.sparse import SparseRows

@@ -123,5 +123,5 @@ def estimator(method: str, order: FitRequest) -> Any:
 
 def settings_of(model: Any) -> dict[str, Any]:
     """Return the settings of an estimator that are neither budget nor bounds."""
-    left_out = {"epsilon", "delta", "feature_bounds", "target_bounds", "random_state"}
+    left_out = {"epsilon", "delta", "feature_bounds", "target_bounds", "categories", "random_state"}
     return {name: value for name, value in model.get_params().items() if name not in left_out}

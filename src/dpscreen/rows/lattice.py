@@ -22,8 +22,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow
-from dpscreen._core.compiled import pool, threads
+from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow, pool, threads
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.sums import LEVELS, short_moments, short_rows, squared_lengths
@@ -45,25 +44,53 @@ def on_lattice(values: Array) -> Narrow:
     return np.trunc(np.clip(values, -1.0, 1.0) * LEVELS).astype(np.int16)
 
 
-class ExactPoint(Protocol):
-    """Weights w, and what may be asked about the rows there: sums of whole numbers over rows.
+class ExactPoint(ABC):
+    """Weights w = scale·v/grain with whole v, and what may be asked about the rows there.
 
-    Each sum is the same whatever the order of the rows, and whether they lie in one place or many.
+    It is reached from zero by moves along single features. The answers are sums of whole numbers
+    over rows, the same whatever the order of the rows, and whether they lie in one place or many.
     Residual levels are whole numbers of clip/2^14, between −2^14 and 2^14.
     """
 
-    scale: float
+    def __init__(self, n_features: int, scale: float, *, grain: int = 1) -> None:
+        self.scale = scale
+        self._grain = grain
+        self._v = np.zeros(n_features, dtype=np.int64)
+        self._travelled = 0
 
     @property
     def weights(self) -> Array:
         """Return w, as a new array."""
+        return np.asarray(self.scale / self._grain * self._v, dtype=np.float64)
+
+    def begin(self, weights: Array) -> None:
+        """Move from zero to the point next to `weights`: they are truncated to whole grains."""
+        unscaled = np.trunc(weights / self.scale * self._grain).astype(np.int64)
+        for feature in np.flatnonzero(unscaled):
+            self.move(int(feature), int(unscaled[feature]))
 
     def add(self, feature: int, amount: int) -> None:
         """Add a whole number to one unscaled weight."""
+        self.move(feature, amount * self._grain)
 
     def zero(self, feature: int) -> None:
         """Set the weight of one feature to zero."""
+        if self._v[feature]:
+            self.move(feature, -int(self._v[feature]))
 
+    def move(self, feature: int, grains: int) -> None:
+        """Add so many grains to one unscaled weight."""
+        self._travelled += abs(grains)
+        if self._travelled >= LONGEST_WAY:
+            raise OverflowError("too many steps for exact sums; lower n_iter.")
+        self._v[feature] += grains
+        self._moved(feature, grains)
+
+    @abstractmethod
+    def _moved(self, feature: int, grains: int) -> None:
+        """Take the rows along."""
+
+    @abstractmethod
     def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
         """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
 
@@ -74,48 +101,62 @@ class ExactPoint(Protocol):
         self, clip: float, allowed: Integers, cell_clip: int = LEVELS
     ) -> Integers | ScoreIndex:
         """Return the same sums of the allowed features alone, in a form to select from."""
+        return self.clipped_sums(clip, cell_clip)[allowed]
 
+    @abstractmethod
     def residual_total(self, clip: float) -> int:
         """Return the sum of the residual levels."""
 
+    @abstractmethod
     def residual_counts(self, clip: float) -> Integers:
         """Return how many residual levels have size 0, 1, …, 2^14."""
 
+    @abstractmethod
     def relaxed_sums(self, rule: RelaxedRule) -> Integers:
         """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""
 
+    @abstractmethod
     def short_gradient(self, clip: float, n_features: int, row_norm: float) -> Integers:
         """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
 
+    @abstractmethod
     def short_moments(self, clip: float, chosen: Integers, row_norm: float) -> Integers:
-        """Return the sums of `moments.short_moments` over the chosen columns."""
+        """Return the sums of `sums.short_moments` over the chosen columns."""
 
 
-class ExactDesign(Protocol):
-    """Rows on the lattice, wherever they are."""
+class ExactDesign(ABC):
+    """Rows on the lattice, wherever they are.
 
-    @property
-    def n_features(self) -> int:
-        """Return the number of columns, the constant among them if there is one."""
+    The constant is among the `n_features` columns if there is one.
+    """
 
-    @property
-    def loss(self) -> Loss:
-        """Return what a row's residual is."""
+    n_features: int
+    loss: Loss
+
+    @abstractmethod
+    def _point(self, scale: float, grain: int) -> ExactPoint:
+        """Return the point w = 0."""
 
     def start(self, scale: float) -> ExactPoint:
         """Return the point w = 0, to which whole numbers of `scale` will be added."""
+        return self._point(scale, 1)
 
     def at(self, weights: Array, *, scale: float = 1.0) -> ExactPoint:
         """Return the point next to `weights` that lies on the lattice, stored with that scale."""
+        point = self._point(scale, FINE_GRAIN if weights.any() else 1)
+        point.begin(weights)
+        return point
 
+    @abstractmethod
     def column_squares(self) -> Integers:
         """Return Σ_i k_ij² for every feature: 2^28 times the squared norm of the column."""
 
+    @abstractmethod
     def length_counts(self, n_features: int, edges: Integers) -> Integers:
         """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
 
 
-class LatticeDesign:
+class LatticeDesign(ExactDesign):
     """Columns of 16-bit whole numbers, and a target of which only clipped residuals are used."""
 
     def __init__(self, columns: Narrow, target: Array, loss: Loss = SQUARED) -> None:
@@ -126,7 +167,7 @@ class LatticeDesign:
         self.columns = np.ascontiguousarray(columns)
         self.target, self.loss = target, loss
         self.n_features, self.n_rows = columns.shape
-        self._short: tuple[int, float, LatticeDesign] | None = None
+        self._shortened: tuple[int, float, LatticeDesign] | None = None
         self._capped: tuple[int, LatticeDesign] | None = None
 
     @classmethod
@@ -134,15 +175,8 @@ class LatticeDesign:
         """Put rows that are in memory, already in [−1, 1], on the lattice."""
         return cls(np.ascontiguousarray(on_lattice(X).T), np.asarray(y, dtype=np.float64))
 
-    def start(self, scale: float) -> LatticePoint:
-        """Return the point w = 0, to which whole numbers of `scale` will be added."""
-        return LatticePoint(self, scale)
-
-    def at(self, weights: Array, *, scale: float = 1.0) -> LatticePoint:
-        """Return the point next to `weights` that lies on the lattice, stored with that scale."""
-        point = LatticePoint(self, scale, grain=FINE_GRAIN if weights.any() else 1)
-        point.begin(in_grains(weights, scale))
-        return point
+    def _point(self, scale: float, grain: int) -> LatticePoint:
+        return LatticePoint(self, scale, grain=grain)
 
     def move(self, fit: Integers, feature: int, amount: int) -> None:
         """Add amount·column to the fit of every row."""
@@ -180,10 +214,10 @@ class LatticeDesign:
 
     def shortened(self, n_features: int, row_norm: float) -> LatticeDesign:
         """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
-        if self._short is None or self._short[:2] != (n_features, row_norm):
+        if self._shortened is None or self._shortened[:2] != (n_features, row_norm):
             rows = short_rows(self.columns[:n_features], row_norm)
-            self._short = (n_features, row_norm, LatticeDesign(rows, self.target, self.loss))
-        return self._short[2]
+            self._shortened = (n_features, row_norm, LatticeDesign(rows, self.target, self.loss))
+        return self._shortened[2]
 
 
 def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
@@ -191,64 +225,6 @@ def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
     cells = np.searchsorted(edges, values, side="right") - 1
     last = len(edges) - 2
     return np.bincount(np.clip(cells, 0, last), minlength=last + 1).astype(np.int64)
-
-
-def in_grains(weights: Array, scale: float) -> Integers:
-    """Return weights in whole numbers of scale/2^20, truncated toward zero."""
-    return np.asarray(np.trunc(weights / scale * FINE_GRAIN), dtype=np.int64)
-
-
-class Walker(ABC):
-    """Weights w = scale·v/grain with whole v, reached from zero by moves along single features."""
-
-    def __init__(self, n_features: int, scale: float, *, grain: int = 1) -> None:
-        self.scale = scale
-        self._grain = grain
-        self._v = np.zeros(n_features, dtype=np.int64)
-        self._travelled = 0
-
-    @property
-    def weights(self) -> Array:
-        """Return w, as a new array."""
-        return np.asarray(self.scale / self._grain * self._v, dtype=np.float64)
-
-    def begin(self, unscaled: Integers) -> None:
-        """Move from zero to unscaled weights that are given in grains."""
-        for feature in np.flatnonzero(unscaled):
-            self._move(int(feature), int(unscaled[feature]))
-
-    def add(self, feature: int, amount: int) -> None:
-        """Add a whole number to one unscaled weight."""
-        self._move(feature, amount * self._grain)
-
-    def zero(self, feature: int) -> None:
-        """Set the weight of one feature to zero."""
-        if self._v[feature]:
-            self._move(feature, -int(self._v[feature]))
-
-    def _move(self, feature: int, grains: int) -> None:
-        self._travelled += abs(grains)
-        if self._travelled >= LONGEST_WAY:
-            raise OverflowError("too many steps for exact sums; lower n_iter.")
-        self._v[feature] += grains
-        self._moved(feature, grains)
-
-    @abstractmethod
-    def _moved(self, feature: int, grains: int) -> None:
-        """Take the rows along."""
-
-    @abstractmethod
-    def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
-        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
-
-        Cells are clipped to ±cell_clip first, in whole numbers of 1/2^14.
-        """
-
-    def signed_scores(
-        self, clip: float, allowed: Integers, cell_clip: int = LEVELS
-    ) -> Integers | ScoreIndex:
-        """Return the same sums of the allowed features alone, in a form to select from."""
-        return self.clipped_sums(clip, cell_clip)[allowed]
 
 
 class LatticeRows(Protocol):
@@ -275,7 +251,7 @@ class LatticeRows(Protocol):
         """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
 
 
-class LatticePoint(Walker):
+class LatticePoint(ExactPoint):
     """Weights, and the fit Σ_j k_ij v_j of every row.
 
     `fit` may be given where the rows come in parts: it is then brought up to date in place.
@@ -318,10 +294,7 @@ class LatticePoint(Walker):
         return levels
 
     def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
-        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
-
-        Cells are clipped to ±cell_clip first, in whole numbers of 1/2^14.
-        """
+        """Return Σ ψ_c(r_i) x_i for every feature."""
         return self.design.capped(cell_clip).sums(self.residual_levels(clip))
 
     def residual_total(self, clip: float) -> int:
@@ -350,7 +323,7 @@ class LatticePoint(Walker):
         return self.design.shortened(n_features, row_norm).sums(self.residual_levels(clip))
 
     def short_moments(self, clip: float, chosen: Integers, row_norm: float) -> Integers:
-        """Return the sums of `moments.short_moments` over the chosen columns."""
+        """Return the sums of `sums.short_moments` over the chosen columns."""
         columns = self.design.dense_columns(chosen)
         return short_moments(columns, self.residual_levels(clip), row_norm)
 

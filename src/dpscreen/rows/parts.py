@@ -8,7 +8,7 @@ becomes of the parts on the way.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -16,14 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Integers
 from dpscreen.rows.lattice import (
-    FINE_GRAIN,
+    ExactDesign,
+    ExactPoint,
     LatticeDesign,
     LatticePoint,
     RelaxedRule,
-    Walker,
-    in_grains,
 )
 from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.sums import LEVELS
@@ -90,12 +89,12 @@ class RowPart:
             self._number, self._done = walk.number, 0
         self._point.scale = walk.scale
         for feature, grains in walk.moves[self._done :]:
-            self._point._move(feature, grains)
+            self._point.move(feature, grains)
         self._done = len(walk.moves)
         return self._point
 
 
-class PartedDesign(ABC):
+class PartedDesign(ExactDesign):
     """Rows on the lattice, in parts that only answer questions."""
 
     def __init__(self, n_features: int, loss: Loss = SQUARED) -> None:
@@ -106,16 +105,8 @@ class PartedDesign(ABC):
     def total(self, question: Question) -> Integers:
         """Return the sum of the answers of all parts."""
 
-    def start(self, scale: float) -> PartedPoint:
-        """Return the point w = 0, to which whole numbers of `scale` will be added."""
-        return PartedPoint(self, scale, number=next(self._numbers))
-
-    def at(self, weights: Array, *, scale: float = 1.0) -> PartedPoint:
-        """Return the point next to `weights` that lies on the lattice, stored with that scale."""
-        grain = FINE_GRAIN if weights.any() else 1
-        point = PartedPoint(self, scale, number=next(self._numbers), grain=grain)
-        point.begin(in_grains(weights, scale))
-        return point
+    def _point(self, scale: float, grain: int) -> PartedPoint:
+        return PartedPoint(self, scale, number=next(self._numbers), grain=grain)
 
     def column_squares(self) -> Integers:
         """Return Σ_i k_ij² for every feature."""
@@ -126,7 +117,7 @@ class PartedDesign(ABC):
         return self.total(Question("length_counts", (n_features, edges)))
 
 
-class PartedPoint(Walker):
+class PartedPoint(ExactPoint):
     """Weights, and the moves that parts follow."""
 
     def __init__(self, design: PartedDesign, scale: float, *, number: int, grain: int = 1) -> None:
@@ -143,10 +134,7 @@ class PartedPoint(Walker):
         return self.design.total(Question(name, args, walk))
 
     def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
-        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
-
-        Cells are clipped to ±cell_clip first, in whole numbers of 1/2^14.
-        """
+        """Return Σ ψ_c(r_i) x_i for every feature."""
         return self._total("clipped_sums", clip, cell_clip)
 
     def residual_total(self, clip: float) -> int:
@@ -166,5 +154,5 @@ class PartedPoint(Walker):
         return self._total("short_gradient", clip, n_features, row_norm)
 
     def short_moments(self, clip: float, chosen: Integers, row_norm: float) -> Integers:
-        """Return the sums of `moments.short_moments` over the chosen columns."""
+        """Return the sums of `sums.short_moments` over the chosen columns."""
         return self._total("short_moments", clip, chosen, row_norm)

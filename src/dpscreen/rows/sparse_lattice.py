@@ -15,14 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpscreen._core.arrays import AnyArray, Array, Indices, Integers, Narrow, Words
-from dpscreen._core.compiled import pool, threads
+from dpscreen._core.arrays import AnyArray, Array, Indices, Integers, Narrow, Words, pool, threads
 from dpscreen.rows.lattice import (
-    FINE_GRAIN,
     MOST_ROWS,
+    ExactDesign,
     LatticePoint,
     cell_counts,
-    in_grains,
     on_lattice,
 )
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
@@ -53,7 +51,7 @@ class Packed(NamedTuple):
         return self.indices[where], self.values[where]
 
 
-class SparseLatticeDesign:
+class SparseLatticeDesign(ExactDesign):
     """Nonzeros by row and by column, a target, and maybe a constant as the last column.
 
     `constant_level` is what the constant's cells are, in sums.
@@ -79,7 +77,7 @@ class SparseLatticeDesign:
         self.target, self.loss = target, loss
         self.n_rows, self.n_columns, self.constant = len(target), n_columns, constant
         self.n_features = n_columns + constant
-        self._short: tuple[int, float, SparseLatticeDesign] | None = None
+        self._shortened: tuple[int, float, SparseLatticeDesign] | None = None
         self._capped: tuple[int, SparseLatticeDesign] | None = None
 
     @classmethod
@@ -97,15 +95,8 @@ class SparseLatticeDesign:
         target = np.asarray(y, dtype=np.float64)
         return cls(rows, target, n_columns=int(X.shape[1]), constant=constant, loss=loss)
 
-    def start(self, scale: float) -> SparsePoint:
-        """Return the point w = 0, to which whole numbers of `scale` will be added."""
-        return SparsePoint(self, scale)
-
-    def at(self, weights: Array, *, scale: float = 1.0) -> SparsePoint:
-        """Return the point next to `weights` that lies on the lattice, stored with that scale."""
-        point = SparsePoint(self, scale, grain=FINE_GRAIN if weights.any() else 1)
-        point.begin(in_grains(weights, scale))
-        return point
+    def _point(self, scale: float, grain: int) -> SparsePoint:
+        return SparsePoint(self, scale, grain=grain)
 
     def move(self, fit: Integers, feature: int, amount: int) -> None:
         """Add amount·column to the fit of every row."""
@@ -174,13 +165,13 @@ class SparseLatticeDesign:
         """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
         from dpscreen.rows import sparse_kernels as kernels
 
-        if self._short is None or self._short[:2] != (n_features, row_norm):
+        if self._shortened is None or self._shortened[:2] != (n_features, row_norm):
             factors = short_factors(self._squared_lengths(n_features), row_norm)
             starts, indices, values = self.by_row
             short = Packed(starts, indices, np.empty_like(values))
             kernels.shorten(starts, values, factors, short.values)
-            self._short = (n_features, row_norm, self._with(short, constant=False))
-        return self._short[2]
+            self._shortened = (n_features, row_norm, self._with(short, constant=False))
+        return self._shortened[2]
 
     def _with(self, rows: Packed, *, constant: bool) -> SparseLatticeDesign:
         n_columns, loss = self.n_columns, self.loss

@@ -67,7 +67,7 @@ class StreamedDesign(PartedDesign):
         self._follow(pending)
         columns = np.empty((0, len(self._target)), dtype=np.int16)
         rows = LatticeDesign(columns, self._target, self.loss)
-        return asked(self._point(rows, slice(None), question.walk), question)
+        return asked(self._point_of(rows, slice(None), question.walk), question)
 
     def _pending(self, walk: Walk | None) -> list[Move]:
         """Return the moves that the fit has still to follow; those of the constant it follows."""
@@ -95,11 +95,11 @@ class StreamedDesign(PartedDesign):
         for where, columns in self._parts(None):
             _move(self._fit[where], columns, pending)
             rows = LatticeDesign(columns, self._target[where], self.loss)
-            subject = rows if question.walk is None else self._point(rows, where, question.walk)
+            subject = rows if question.walk is None else self._point_of(rows, where, question.walk)
             answers = answers + asked(subject, question)
         return np.asarray(answers, dtype=np.int64)
 
-    def _point(self, rows: LatticeDesign, where: slice, walk: Walk | None) -> LatticePoint:
+    def _point_of(self, rows: LatticeDesign, where: slice, walk: Walk | None) -> LatticePoint:
         assert walk is not None, "only points have residuals"
         return LatticePoint(rows, walk.scale, grain=walk.grain, fit=self._fit[where])
 

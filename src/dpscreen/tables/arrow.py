@@ -15,11 +15,8 @@ import pyarrow as pa
 
 from dpscreen._core.arrays import Integers
 from dpscreen._core.files import one_ahead
-from dpscreen.tables.cells import mixed, readable
-from dpscreen.tables.columns import CategoryColumn
-from dpscreen.tables.declaration import Declaration
-from dpscreen.tables.header import match_names
-from dpscreen.tables.problem import TableProblem, called, quietly
+from dpscreen.tables.declaration import Declaration, TableProblem, called, match_names, quietly
+from dpscreen.tables.encode import level_places, mixed, readable
 
 ROWS_PER_BATCH = 1 << 16
 _BUFFER = 1 << 20
@@ -44,10 +41,7 @@ class ParquetBatches:
 
     def _batches(self) -> Generator[Any, None, None]:
         batches = self._file.iter_batches(ROWS_PER_BATCH, columns=self._wanted)
-        while True:
-            batch = quietly(lambda: next(batches, None), self._told)
-            if batch is None:
-                return
+        while (batch := quietly(lambda: next(batches, None), self._told)) is not None:
             self._done += len(batch)
             yield batch
 
@@ -107,13 +101,13 @@ class FrameBatches:
         yield from table.to_batches(max_chunksize=ROWS_PER_BATCH)
 
 
-def frame_levels(frame: Any, column: CategoryColumn) -> Integers:
-    """Return the places of the levels in a frame of that one column; below 0 for none."""
+def frame_levels(frame: Any, name: str, levels: Sequence[str]) -> Integers:
+    """Return the place of each cell's level in a frame of that one column; below 0 for none."""
     table = frame if _is_pandas(frame) else quietly(partial(_arrow, frame), _told)
-    cells = quietly(partial(_column, table, column.name), _told)
-    check_stored(_HERE, [column.name], lambda _: cells.type)
-    batches = pa.table({column.name: cells}).to_batches(max_chunksize=ROWS_PER_BATCH)
-    found = [quietly(partial(column.level_places, batch.column(0)), _told) for batch in batches]
+    cells = quietly(partial(_column, table, name), _told)
+    check_stored(_HERE, [name], lambda _: cells.type)
+    batches = pa.table({name: cells}).to_batches(max_chunksize=ROWS_PER_BATCH)
+    found = [level_places(name, batch, levels) for batch in batches]
     return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
 
@@ -192,11 +186,10 @@ def _value(cell: Any) -> float | str | None:
 
 
 def _utf8(text: str) -> str | None:
-    try:
+    with suppress(UnicodeEncodeError):  # half a character
         text.encode()
-    except UnicodeEncodeError:  # half a character
-        return None
-    return text
+        return text
+    return None
 
 
 def _float(plain: Any, cell: Any) -> float:

@@ -10,24 +10,30 @@ no message repeats one; docs/schema.md says which refusals depend on rows.
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import AnyArray, Array, Mask, Objects, Words
+from dpscreen.tables.csv import TextBlocks, is_packed, is_parquet, matched_header
 from dpscreen.tables.declaration import Declaration
-from dpscreen.tables.header import is_parquet, match_names, read_header
 
 if TYPE_CHECKING:
-    from dpscreen.privacy.unit import Unit
+    from dpscreen.privacy.budget import Unit
     from dpscreen.tables.encode import Encoder
 
 Pair = tuple[Array, Array]
 Progress = Callable[[float], None]
 ROWS_PER_CHUNK = 1 << 16
+_BYTES_PER_CELL, _PACKED = 4, 10
+_USUAL_MEMORY = 8 << 30
+_SMALLEST, _SPARE = 1 << 12, 1.005
 
 __all__ = ["EncodedRows", "read_features", "read_rows", "stream_rows"]
 
@@ -63,7 +69,8 @@ def read_rows(
 
     `progress` is told the share of the file that has been read.
     """
-    source, encoder = _opened(Path(path), schema)
+    encoder = _encoder(schema)
+    source = _source(Path(path), schema, encoder.columns_of_rows)
     return _gathered(source, encoder, schema, progress)
 
 
@@ -80,8 +87,9 @@ def stream_rows(
     """
     if rows_per_chunk < 1:
         raise ValueError("rows_per_chunk must be at least 1")
-    source, encoder = _opened(Path(path), schema, columns)
-    chunks = _chunks(_kept_rows(source, encoder, schema), encoder.width, rows_per_chunk)
+    encoder = _encoder(schema, columns)
+    source = _source(Path(path), schema, encoder.columns_of_rows)
+    chunks = _chunks(_kept(source, encoder, schema), encoder.width, rows_per_chunk)
     unit = schema.privacy_unit
     return (EncodedRows(X, y, encoder.feature_names, unit) for X, y in chunks)
 
@@ -112,6 +120,28 @@ def frame_features(frame: Any, schema: Declaration) -> Array:
     return _gathered_features(batches, encoder)
 
 
+def fits_memory(path: str | Path, schema: Declaration, memory: int | None = None) -> bool:
+    """Whether the rows of a file take less than half of the memory there is, as numbers.
+
+    The rule looks at the size of the file and the schema, never at a cell: a cell is taken to have
+    four bytes in the file, a tenth of that in gzip or Parquet, and a feature has eight in memory.
+    """
+    place = Path(path)
+    unpacked = place.stat().st_size * (_PACKED if is_packed(place) else 1)
+    cells = unpacked / _BYTES_PER_CELL
+    needed = 8 * cells * len(schema.feature_names) / len(schema.fields)
+    return needed <= (_memory() if memory is None else memory) / 2
+
+
+def _memory() -> int:
+    """Return the bytes that this process may use: the machine's, or what its container has."""
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        return int(Path("/sys/fs/cgroup/memory.max").read_text())
+    with suppress(AttributeError, OSError, ValueError):  # as on Windows
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return _USUAL_MEMORY
+
+
 # --- rows that count ------------------------------------------------------------------------------
 
 
@@ -119,7 +149,7 @@ def _gathered_features(source: Any, encoder: Encoder, progress: Progress | None 
     """Collect the features of every row of a source."""
     grown = GrowingArray(encoder.width, source.n_rows)
     for batch in source:
-        encoder.features(batch, grown.room_for(len(batch), source.share()))
+        grown.append(encoder.features(batch), source.share())
         _tell(progress, source)
     return grown.finished()
 
@@ -127,30 +157,17 @@ def _gathered_features(source: Any, encoder: Encoder, progress: Progress | None 
 def _gathered(
     source: Any, encoder: Encoder, schema: Declaration, progress: Progress | None = None
 ) -> EncodedRows:
-    """Collect the rows of a source without a second copy of them."""
+    """Collect the rows of a source that count without a second copy of them all."""
     X, y = GrowingArray(encoder.width, source.n_rows), GrowingArray(1, source.n_rows)
-    for keep, target, batch in _kept(source, encoder, schema):
-        share = source.share()
-        encoder.features(batch, X.room_for(len(batch), share))
-        y.room_for(len(batch), share)[:, 0] = target
-        X.drop_from_last(keep)
-        y.drop_from_last(keep)
+    for features, target in _kept(source, encoder, schema):
+        X.append(features, source.share())
+        y.append(target[:, np.newaxis], source.share())
         _tell(progress, source)
     return EncodedRows(X.finished(), y.finished()[:, 0], encoder.feature_names, schema.privacy_unit)
 
 
-def _kept_rows(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Pair]:
+def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Pair]:
     """Yield the features and the target of the rows that count of each batch."""
-    for keep, target, batch in _kept(source, encoder, schema):
-        features = np.empty((len(batch), encoder.width))
-        encoder.features(batch, features)
-        yield (features, target) if keep is None else (features[keep], target[keep])
-
-
-def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Any]:
-    """Yield (which rows count or None for all, target, batch)."""
-    from dpscreen.tables.capping import UnitCounter
-
     counter = UnitCounter(schema.rows_per_unit) if schema.unit is not None else None
     leave_out = schema.block.missing_target == "leave out"
     fill = schema.field(schema.target).fill_value
@@ -159,10 +176,11 @@ def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Any]:
         absent = np.isnan(target)
         target[absent] = fill
         # The unit's rule comes first, so that it looks at nothing but the order of rows.
-        keep = counter.keep(encoder.unit_ids(batch)) if counter else None
+        keep = counter.keep(encoder.unit_ids(batch)) if counter else np.ones_like(absent)
         if leave_out:
-            keep = ~absent if keep is None else keep & ~absent
-        yield keep, target, batch
+            keep &= ~absent
+        features = encoder.features(batch)
+        yield (features, target) if keep.all() else (features[keep], target[keep])
 
 
 def _chunks(batches: Iterator[Pair], width: int, size: int) -> Iterator[Pair]:
@@ -184,13 +202,6 @@ def _chunks(batches: Iterator[Pair], width: int, size: int) -> Iterator[Pair]:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def _opened(
-    path: Path, schema: Declaration, columns: Sequence[str] | None = None
-) -> tuple[Any, Encoder]:
-    encoder = _encoder(schema, columns)
-    return _source(path, schema, encoder.columns_of_rows), encoder
-
-
 def _encoder(schema: Declaration, features: Sequence[str] | None = None) -> Encoder:
     """Check everything that is public before the first row is read."""
     from dpscreen.tables.encode import Encoder
@@ -202,12 +213,10 @@ def _encoder(schema: Declaration, features: Sequence[str] | None = None) -> Enco
 def _source(
     path: Path, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
 ) -> Any:
-    from dpscreen.tables.arrow import ParquetBatches
-    from dpscreen.tables.csv import TextBlocks
-
-    header = read_header(path, schema)
-    match_names(path, header.names, schema, optional)
+    header = matched_header(path, schema, optional)
     if is_parquet(path):
+        from dpscreen.tables.arrow import ParquetBatches
+
         return ParquetBatches(path, wanted)
     return TextBlocks(path, header, schema, wanted)
 
@@ -217,7 +226,63 @@ def _tell(progress: Progress | None, source: Any) -> None:
         progress(source.share())
 
 
-_SPARE = 1.005
+# --- the first k rows of each unit ----------------------------------------------------------------
+
+
+class UnitCounter:
+    """Finds the first k rows of each unit in one pass over a file of any length.
+
+    Which rows of a unit are kept depends on their order alone, and on no other unit's rows: that is
+    what makes one unit change at most k rows of what is fitted. So two ids must never be taken for
+    one another. They are compared by 128 bits of SipHash under two random keys: for ten million ids
+    some two agree with probability below 2e-25. Rows without an id may be anybody's, so they are
+    left out: taken as one unit, the removal of one person's row would let another's in. The memory
+    grows with the units, not with their ids.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._keys = secrets.token_hex(8), secrets.token_hex(8)
+        self._table, self._counts = _empty(_SMALLEST)
+        self._n_units = 0
+
+    def keep(self, ids: Objects) -> Mask:
+        """Tell which of these rows are among their unit's first; rows come in file order.
+
+        Never one whose id is "", which is none.
+        """
+        from dpscreen.rows.kernels import count_up
+
+        self._make_room(len(ids))
+        keep = np.zeros(len(ids), dtype=np.bool_)
+        first, second = (_hashed(ids, key) for key in self._keys)
+        self._n_units += count_up(first, second, self._table, self._counts, self._most, keep)
+        keep &= ids != ""
+        return keep
+
+    def _make_room(self, more: int) -> None:
+        from dpscreen.rows.kernels import move_over
+
+        needed = len(self._counts)
+        while 10 * (self._n_units + more) > 7 * needed:  # a fuller table would be slow
+            needed *= 2
+        if needed > len(self._counts):
+            table, counts = _empty(needed)
+            move_over(self._table, self._counts, table, counts)
+            self._table, self._counts = table, counts
+
+
+def _empty(size: int) -> tuple[Words, AnyArray]:
+    return np.zeros((size, 2), dtype=np.uint64), np.zeros(size, dtype=np.int32)
+
+
+def _hashed(texts: Objects, key: str) -> Words:
+    from pandas.util import hash_array
+
+    return np.asarray(hash_array(texts, hash_key=key, categorize=False), dtype=np.uint64)
+
+
+# --- all rows in one array ------------------------------------------------------------------------
 
 
 class GrowingArray:
@@ -225,23 +290,15 @@ class GrowingArray:
 
     def __init__(self, width: int, n_rows: int | None = None) -> None:
         self._rows = np.empty((n_rows or 0, width))
-        self._width, self._start, self._end = width, 0, 0
+        self._width, self._end = width, 0
 
-    def room_for(self, more: int, share: float) -> Array:
-        """Return the next rows, to be written."""
-        self._start, self._end = self._end, self._end + more
+    def append(self, rows: Array, share: float) -> None:
+        """Copy some more rows, with which this share of all is there."""
+        start, self._end = self._end, self._end + len(rows)
         if self._end > len(self._rows):
             guess = int(self._end / min(max(share, 1e-3), 1.0) * _SPARE)
             self._resize(max(self._end, guess))
-        return self._rows[self._start : self._end]
-
-    def drop_from_last(self, keep: Mask | None) -> None:
-        """Keep only some of the rows that `room_for` returned last."""
-        if keep is None or keep.all():
-            return
-        kept = self._rows[self._start : self._end][keep]
-        self._end = self._start + len(kept)
-        self._rows[self._start : self._end] = kept
+        self._rows[start : self._end] = rows
 
     def finished(self) -> Array:
         """Return all rows, and hold none any more."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,15 +11,12 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen.privacy.unit import Unit
+from dpscreen.privacy.budget import Unit
 from dpscreen.rows.streamed import StreamedRows
-from dpscreen.tables.header import is_packed
 from dpscreen.tables.reading import stream_rows
 from dpscreen.tables.schema import TableSchema, load_schema
 
 Watch = Callable[[int, int], None]
-_BYTES_PER_CELL, _PACKED = 4, 10
-_USUAL_MEMORY = 8 << 30
 
 
 def scan(
@@ -65,28 +61,6 @@ def _schema(schema: TableSchema | Mapping[str, Any] | str | Path) -> TableSchema
     if isinstance(schema, Mapping):
         return TableSchema.from_dict(dict(schema))
     return load_schema(schema)
-
-
-def fits_memory(path: str | Path, schema: TableSchema, memory: int | None = None) -> bool:
-    """Whether the rows of a file take less than half of the memory there is, as numbers.
-
-    The rule looks at the size of the file and the schema, never at a cell: a cell is taken to have
-    four bytes in the file, a tenth of that in gzip or Parquet, and a feature has eight in memory.
-    """
-    place = Path(path)
-    unpacked = place.stat().st_size * (_PACKED if is_packed(place) else 1)
-    cells = unpacked / _BYTES_PER_CELL
-    needed = 8 * cells * len(schema.feature_names) / len(schema.fields)
-    return needed <= (_memory() if memory is None else memory) / 2
-
-
-def _memory() -> int:
-    """Return the bytes that this process may use: the machine's, or what its container has."""
-    with suppress(OSError, ValueError):  # no container, or one without a limit
-        return int(Path("/sys/fs/cgroup/memory.max").read_text())
-    with suppress(AttributeError, OSError, ValueError):  # as on Windows
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return _USUAL_MEMORY
 
 
 @dataclass(frozen=True)

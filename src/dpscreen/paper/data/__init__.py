@@ -40,7 +40,7 @@ from dpscreen.paper.data.store import (
     load,
     search_path,
 )
-from dpscreen.tables.problem import DataError
+from dpscreen.tables.declaration import DataError
 
 __all__ = [
     "ABLATION",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal
 
-from dpscreen.tables.problem import DataError
+from dpscreen.tables.declaration import DataError
 
 
 class UnknownDataset(DataError, ValueError):

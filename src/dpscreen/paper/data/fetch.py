@@ -26,7 +26,7 @@ from dpscreen.paper.data.catalogue import (
     dataset,
 )
 from dpscreen.paper.data.store import Frame, cache_directory, content_hash, parse_numbers, write_csv
-from dpscreen.tables.problem import first_line
+from dpscreen.tables.declaration import first_line
 
 if TYPE_CHECKING:
     import requests

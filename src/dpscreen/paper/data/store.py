@@ -32,7 +32,7 @@ from dpscreen.paper.data.catalogue import (
     TargetColumns,
     dataset,
 )
-from dpscreen.tables.problem import first_line
+from dpscreen.tables.declaration import first_line
 
 _ROWS_PER_BLOCK = 2048  # a canonical copy of the whole table would double the peak memory
 
