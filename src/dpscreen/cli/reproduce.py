@@ -18,7 +18,7 @@ from rich.text import Text
 from dpscreen.cli import console
 from dpscreen.cli.console import wide_enough
 from dpscreen.paper.claims import ClaimCheck
-from dpscreen.paper.grid import Entry, Grid, verdict
+from dpscreen.paper.grid import Grid, GridNumber, verdict
 
 if TYPE_CHECKING:
     from dpscreen.audit import Finding
@@ -250,12 +250,12 @@ def _show(report: Report, items: tuple[str, ...], *, as_json: bool) -> None:
         click.echo(summary_json(report))
         return
     out = console.output()
-    for grid in report.grids:
-        if grid.key in items:
+    for key, grid in report.grids.items():
+        if key in items:
             show(grid, out)
     wanted = {CLAIM_OF_ITEM.get(item) for item in items}
     show_claims((claim for claim in report.claims if claim.key in wanted), out)
-    show(report.tally, out)
+    show(report.grids["summary"], out)
     summary = report.summary
     if summary.counted:
         out.print(f"{summary.matching} of {summary.counted} counted cells come out as printed.")
@@ -289,28 +289,17 @@ def _table(grid: Grid) -> Table:
         pad_edge=False,
     )
     table.add_column(Text(grid.corner))
-    for heading in _headings(grid):
-        table.add_column(heading, justify="right")
-    for cells in _rows(grid):
-        table.add_row(*cells)
+    for heading, name in grid.headings:
+        short = heading.partition(",")[0]
+        table.add_column(Text(f"{short}\n{name}" if short else name), justify="right")
+    for section in grid.sections:
+        if section.title:
+            table.add_row(Text(section.title, style="bold"))
+        for name, numbers in section.lines:
+            table.add_row(Text(name), *map(_cell, numbers))
     return table
 
 
-def _headings(grid: Grid) -> Iterator[Text]:
-    for group in grid.columns:
-        for name in group.names:
-            heading = group.heading.partition(",")[0]
-            yield Text(f"{heading}\n{name}" if heading else name)
-
-
-def _rows(grid: Grid) -> Iterator[list[Text]]:
-    for section in grid.sections:
-        if section.title:
-            yield [Text(section.title, style="bold")]
-        for line in section.lines:
-            yield [Text(line.name), *map(_cell, line.entries)]
-
-
-def _cell(entry: Entry) -> Text:
-    text = Text(entry.text, style="bold" if entry.strong else "")
-    return text.append(f" ≠{entry.mark}", style="bold yellow") if entry.mark else text
+def _cell(number: GridNumber) -> Text:
+    text = Text(number.text, style="bold" if number.strong else "")
+    return text.append(f" ≠{number.mark}", style="bold yellow") if number.mark else text
