@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpscreen.audit.certify import best_event, certified_epsilon, clopper_pearson
+from dpscreen.audit.audit import best_event, certified_epsilon, clopper_pearson
 
 
 @pytest.mark.parametrize("p", [0.0, 0.003, 0.2, 0.5, 0.97, 1.0])
