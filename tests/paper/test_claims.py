@@ -152,10 +152,10 @@ def process_rows(d, T, nonzeros):
     return [
         row(
             "theorem2",
-            process.name,
+            process.data,
             "uniform-process",
             metrics=metrics,
-            settings=process.declared(),
+            settings=process.settings(),
         )
     ]
 

@@ -86,7 +86,6 @@ def test_supports_that_make_no_sense_are_refused(bad):
 def test_mean_squared_error_by_hand():
     X, y = [[1.0, 2.0], [0.0, 1.0]], [1.0, 5.0]
     assert metrics.mean_squared_error(X, y, [1.0, 1.0]) == (2**2 + 4**2) / 2
-    assert metrics.mean_squared_error(X, y, [1.0, 1.0], intercept=1.0) == (3**2 + 3**2) / 2
 
 
 def test_mean_squared_error_refuses_to_broadcast():
@@ -273,11 +272,10 @@ def test_sign_test_is_the_exact_binomial_test(wins, losses, ties):
     result = metrics.sign_test(a, b)
     assert (result.wins, result.losses, result.ties) == (wins, losses, ties)
     if wins + losses == 0:
-        assert result.p_greater == result.p_two_sided == 1
+        assert result.p_two_sided == 1
         return
-    for p, alternative in ((result.p_greater, "greater"), (result.p_two_sided, "two-sided")):
-        expected = binomtest(wins, wins + losses, alternative=alternative).pvalue
-        assert p == pytest.approx(expected, rel=1e-9)
+    expected = binomtest(wins, wins + losses).pvalue
+    assert result.p_two_sided == pytest.approx(expected, rel=1e-9)
 
 
 @given(seeds)
@@ -285,15 +283,11 @@ def test_sign_test_turned_round(seed):
     a, b = np.random.default_rng(seed).integers(0, 4, (2, 20))
     there, back = metrics.sign_test(a, b), metrics.sign_test(b, a)
     assert there.p_two_sided == back.p_two_sided
-    untied = there.wins + there.losses
-    equal = math.comb(untied, there.wins) / 2**untied
-    assert there.p_greater + back.p_greater == pytest.approx(1 + equal)
 
 
 def test_sign_test_survives_many_trials():
     a = np.ones(1500)
-    assert metrics.sign_test(a, np.zeros(1500)).p_greater < 1e-300
-    assert metrics.sign_test(np.zeros(1500), a).p_greater == 1
+    assert metrics.sign_test(a, np.zeros(1500)).p_two_sided < 1e-300
 
 
 @pytest.mark.parametrize("b", [[1.0], [1.0, math.nan], [[1.0, 2.0]]])

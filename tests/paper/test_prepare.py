@@ -54,13 +54,10 @@ def test_libsvm_scaling_spans_the_interval(X):
     np.testing.assert_array_equal(scaled[:, ~varies], 0)
 
 
-@given(matrices(ANY), st.sampled_from(["global", "column", "row"]))
-def test_scaling_bounds_every_entry_by_one(X, scaling):
-    scaled = max_abs_scale(X, scaling)
-    axis = {"global": None, "column": 0, "row": 1}[scaling]
-    largest = np.abs(scaled).max(axis=axis)
-    occupied = np.abs(X).max(axis=axis) > 0
-    np.testing.assert_array_equal(largest, np.where(occupied, 1.0, 0.0))
+@given(matrices(ANY))
+def test_scaling_bounds_every_entry_by_one(X):
+    scaled = max_abs_scale(X)
+    assert np.abs(scaled).max() == (1.0 if np.any(X) else 0.0)
     np.testing.assert_array_equal(np.sign(scaled[scaled != 0]), np.sign(X[scaled != 0]))
 
 
@@ -175,15 +172,6 @@ def test_the_table_is_left_alone():
         prepare(made, preparation).y[:] = 0
     np.testing.assert_array_equal(made.X, X)
     np.testing.assert_array_equal(made.y, y)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"missing": "drop"}, {"scaling": "l2"}, {"target": "log"}, {"feature_clip": 0.0}],
-)
-def test_unknown_choices_are_refused(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
-        Preparation(**options)
 
 
 @pytest.mark.parametrize(

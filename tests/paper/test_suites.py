@@ -62,13 +62,13 @@ def test_the_ablations_supports_follow_from_the_printed_f1(data, possible):
 
 
 def test_every_need_can_be_met_and_every_method_is_needed():
-    needs = [need for item in all_items().values() for need in item.needs]
-    for need in needs:
-        met = {name for e in all_experiments() for name in e.method_names if need.covers(e, name)}
-        assert met == set(need.methods), need
+    items = all_items().values()
+    for item in items:
+        met = {name for e in all_experiments() for name in e.method_names if item.needs(e, name)}
+        assert met == set(item.methods), item
     for e in all_experiments():
         for name in e.method_names:
-            assert any(need.covers(e, name) for need in needs), (e.suite, e.data, name)
+            assert any(item.needs(e, name) for item in items), (e.suite, e.data, name)
 
 
 def test_declared_settings_tell_rows_apart():

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 SERIES_LABELS = {"kept_true": "true nonzero", "kept_false": "true zero"}
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """A mean over trials; `low` and `high` are two standard errors below and above."""
 
     label: str
@@ -37,8 +35,7 @@ class Curve:
     high: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(NamedTuple):
     """One plot of a figure."""
 
     name: str
@@ -123,8 +120,7 @@ UPRIGHT = {1: "fraction nonzero", 2: "mean squared error", 3: "fraction nonzero"
 """What stands along the y-axis, short enough for a small panel."""
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """How one curve is drawn: indices into `COLOURS` and `DASHES`."""
 
     label: str
@@ -132,8 +128,7 @@ class Look:
     dash: int
 
 
-@dataclass(frozen=True)
-class PanelPicture:
+class PanelPicture(NamedTuple):
     """One panel for the page: its SVG text, and the same in words."""
 
     title: str
@@ -141,11 +136,9 @@ class PanelPicture:
     words: str
 
 
-@dataclass(frozen=True)
-class FigureView:
+class FigureView(NamedTuple):
     """A figure on the page. No pictures means that its rows are not there."""
 
-    key: str
     title: str
     note: str
     pictures: tuple[PanelPicture, ...]
@@ -160,7 +153,6 @@ def figure_view(number: int, rows: Iterable[TrialRow]) -> FigureView:
     published = published_figures()[number]
     panels = figure_panels(rows, number)
     return FigureView(
-        key=f"figure{number}",
         title=f"Figure {number}. {all_items()[f'figure{number}'].title}",
         note=f"{published.y_axis.capitalize()} against {published.x_axis}. {published.note}",
         pictures=tuple(_picture(number, panel, place) for place, panel in enumerate(panels)),

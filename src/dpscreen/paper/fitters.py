@@ -20,7 +20,7 @@ from dpscreen.paper.problem import Problem, Recorder
 from dpscreen.planning.methods import FitRequest, estimator
 from dpscreen.privacy import ZCDP, Accountant, Noise
 from dpscreen.rows.design import Design, GramDesign, Point
-from dpscreen.rows.lattice import ExactPoint, RelaxedRule
+from dpscreen.rows.lattice import RelaxedRule
 from dpscreen.solvers import frank_wolfe as steps
 from dpscreen.solvers.frank_wolfe import Choose, Screen, frank_wolfe, steepest_vertex, zero_start
 from dpscreen.solvers.screening import (
@@ -139,32 +139,22 @@ def uniform_zeroing(accountant: Accountant, problem: Problem) -> Screen[Point]:
     n_features = problem.design.n_features
 
     def zero_any(point: Point, t: int) -> Iterable[int]:
-        return [_uniform_index(accountant.noise, n_features) for _ in screen(point, t)]
+        return [int(accountant.noise.uniform(1)[0] * n_features) for _ in screen(point, t)]
 
     return zero_any
 
 
-def _uniform_index(noise: Noise, n_features: int) -> int:
-    return int(noise.uniform(1)[0] * n_features)
-
-
-@dataclass(frozen=True)
-class When:
-    """After which iterations to screen: every k-th, or only the last (None)."""
-
-    every: int | None
-
-    def iterations(self, n_iter: int) -> frozenset[int]:
-        """List them."""
-        every = self.every or n_iter
-        return frozenset(range(every, n_iter + 1, every))
+def iterations(every: int | None, n_iter: int) -> frozenset[int]:
+    """List the iterations after which to screen: every k-th, or only the last (None)."""
+    every = every or n_iter
+    return frozenset(range(every, n_iter + 1, every))
 
 
 @dataclass(frozen=True)
 class Adp:
     """Screen as Algorithm 1 does, at some iterations."""
 
-    when: When
+    every: int | None
 
     def __call__(self, accountant: Accountant, problem: Problem) -> Screen[Point]:
         """Return the screening step."""
@@ -173,7 +163,7 @@ class Adp:
             problem.design,
             problem.budget.screening,
             radius=problem.radius,
-            at=self.when.iterations(problem.n_iter),
+            at=iterations(self.every, problem.n_iter),
         )
 
 
@@ -181,11 +171,11 @@ class Adp:
 class WithoutNoise:
     """Zero what Eq. 1 rejects, without noise, at some iterations (Experiment A)."""
 
-    when: When
+    every: int | None
 
     def __call__(self, _accountant: Accountant, problem: Problem) -> Screen[Point]:
         """Return the screening step."""
-        at = self.when.iterations(problem.n_iter)
+        at = iterations(self.every, problem.n_iter)
 
         def screen(point: Point, t: int) -> Iterable[int]:
             if t not in at:
@@ -231,7 +221,8 @@ def np_fw(problem: Problem, _noise: Noise, recorder: Recorder) -> Fitted:
 
 def preselect_k(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:
     """Plain Frank-Wolfe on the K features of largest L1 norm."""
-    chosen = np.flatnonzero(keep_largest(problem.rows.feature_sizes, problem.n_support))
+    sizes = np.abs(problem.rows.whole.X).sum(axis=0)
+    chosen = np.flatnonzero(keep_largest(sizes, problem.n_support))
     whole = problem.design
     part = GramDesign(
         whole.gram[np.ix_(chosen, chosen)],
@@ -301,47 +292,30 @@ class Proven:
         n_iter = affordable_steps(limit, problem.design)
         optimisation = limit * ((1 - self.screening_share) / n_iter)
         screening = limit * (self.screening_share / n_iter)
+        rows, deviation = problem.rows.lattice, problem.rows.target_deviation
+        rule = RelaxedRule(problem.radius, problem.rows.target_bound)
+        clip = min(deviation, rule.residual_bound)
+        # The rule holds at every point of the ball, however that was chosen; only its own sums
+        # must not be clipped (Lemma 6).
+        screened = self.screening_share > 0
         weights = frank_wolfe(
-            problem.rows.lattice,
+            rows,
             zero_start(problem.design.n_features),
             radius=problem.radius,
             n_iter=n_iter,
-            choose=_proven_choice(accountant, optimisation, problem),
-            screen=_proven_rnm(accountant, screening, problem) if self.screening_share else None,
+            choose=steps.proven_choice(accountant, optimisation, clip=clip),
+            screen=proven_rnm(accountant, rows, screening, rule=rule) if screened else None,
             watch=recorder.watch_until(n_iter),
         )
-        return Fitted(weights, settings=_proven_settings(problem, limit, n_iter))
+        bound = problem.rows.target_bound
+        settings = {"n_iter": n_iter, "rho": float(limit), "clip": deviation, "target_bound": bound}
+        return Fitted(weights, settings=settings)
 
 
 def affordable_steps(limit: ZCDP, design: Design) -> int:
     """Return M/4 within [6, 200], with M = n√(2ρ)/ln(2d)."""
     signal = design.n_rows * math.sqrt(2 * float(limit)) / math.log(2 * design.n_features)
     return int(np.clip(round(signal / 4), 6, 200))
-
-
-def _proven_choice(accountant: Accountant, cost: ZCDP, problem: Problem) -> Choose[ExactPoint]:
-    rule = _rule(problem)
-    clip = min(problem.rows.target_deviation, rule.residual_bound)
-    return steps.proven_choice(accountant, cost, clip=clip)
-
-
-def _proven_rnm(accountant: Accountant, cost: ZCDP, problem: Problem) -> Screen[ExactPoint]:
-    # The rule holds at every point of the ball, however that was chosen; only its own sums must
-    # not be clipped (Lemma 6).
-    return proven_rnm(accountant, problem.rows.lattice, cost, rule=_rule(problem))
-
-
-def _rule(problem: Problem) -> RelaxedRule:
-    return RelaxedRule(problem.radius, problem.rows.target_bound)
-
-
-def _proven_settings(problem: Problem, limit: ZCDP, n_iter: int) -> dict[str, Any]:
-    return {
-        "n_iter": n_iter,
-        "rho": float(limit),
-        "clip": problem.rows.target_deviation,
-        "target_bound": problem.rows.target_bound,
-    }
 
 
 @dataclass(frozen=True)

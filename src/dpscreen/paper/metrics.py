@@ -82,17 +82,15 @@ def _ratio(part: float, whole: float) -> float:
 # --- fit ------------------------------------------------------------------------------------
 
 
-def mean_squared_error(
-    X: npt.ArrayLike, y: npt.ArrayLike, coef: npt.ArrayLike, intercept: float = 0.0
-) -> float:
-    """Mean of (y - Xw - intercept)² over the rows, without the ½ of the paper's proofs."""
+def mean_squared_error(X: npt.ArrayLike, y: npt.ArrayLike, coef: npt.ArrayLike) -> float:
+    """Mean of (y - Xw)² over the rows, without the ½ of the paper's proofs."""
     design, target, w = (np.asarray(a, dtype=np.float64) for a in (X, y, coef))
     # Without this check a column vector y would broadcast into an n-by-n table of residuals.
     if target.ndim != 1 or design.shape != (target.size, w.size) or w.ndim != 1:
         raise ValueError(f"shapes do not fit: X {design.shape}, y {target.shape}, w {w.shape}")
     if not target.size:
         raise ValueError("no rows")
-    residual = target - design @ w - intercept
+    residual = target - design @ w
     return float(residual @ residual / target.size)
 
 
@@ -192,18 +190,13 @@ def _r2(rss: Array, centred: Array, plain: Array) -> Array:
 class SignTest:
     """Paired comparison of two methods by the signs of their differences.
 
-    `p_greater` is the chance of at least this many wins, `p_two_sided` of a split at least this
-    uneven, when each untied pair is a fair coin.
+    `p_two_sided` is the chance of a split at least this uneven, when each untied pair is a fair
+    coin.
     """
 
     wins: int
     losses: int
     ties: int
-
-    @property
-    def p_greater(self) -> float:
-        """Exact one-sided p-value of "a tends to exceed b"."""
-        return _fair_tail(self.wins, self.wins + self.losses)
 
     @property
     def p_two_sided(self) -> float:
@@ -212,10 +205,9 @@ class SignTest:
 
 
 def sign_test(a: npt.ArrayLike, b: npt.ArrayLike) -> SignTest:
-    """Compare paired trials; ties are dropped, and with nothing left both p-values are 1.
+    """Compare paired trials; ties are dropped, and with nothing left the p-value is 1.
 
-    The paper names a nonparametric sign test without side or level. Where smaller is better
-    (MSE, density), "a is better than b" is `sign_test(b, a).p_greater`.
+    The paper names a nonparametric sign test without side or level.
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.ndim != 1 or first.shape != second.shape:

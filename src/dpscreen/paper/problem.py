@@ -59,11 +59,6 @@ class PreparedRows:
         return Gram.of(self.whole.X)
 
     @cached_property
-    def feature_sizes(self) -> Array:
-        """The L1 norm of every column."""
-        return np.asarray(np.abs(self.whole.X).sum(axis=0))
-
-    @cached_property
     def target_deviation(self) -> float:
         """The standard deviation of the target."""
         return float(self.whole.y.std())
@@ -205,11 +200,6 @@ class Reference:
     def radius(self) -> float:
         """λ, the middle of the interval."""
         return (self.lowest_norm + self.highest_norm) / 2
-
-    @property
-    def support(self) -> Mask:
-        """Which coefficients are not zero."""
-        return np.asarray(self.coef != 0)
 
 
 def lasso_reference(X: Array, y: Array, *, n_support: int, intercept: bool) -> Reference:
