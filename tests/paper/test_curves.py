@@ -73,8 +73,3 @@ def test_figure_4_compares_wolfe_gaps():
 
 def test_without_rows_there_are_no_panels():
     assert all(figure_panels([], number) == () for number in (1, 2, 3, 4))
-
-
-def test_an_unknown_figure_is_refused():
-    with pytest.raises(KeyError, match="no Figure 5"):
-        figure_panels([], 5)

@@ -10,7 +10,7 @@ from tiny_study import simulation
 
 from dpscreen import ADPScreen, DPFrankWolfe, RNMScreen
 from dpscreen.paper import fitters, methods
-from dpscreen.paper.fitters import Counted, iterations, keep_largest
+from dpscreen.paper.fitters import Screened, iterations, keep_largest
 from dpscreen.paper.methods import METHODS, of_rows
 from dpscreen.paper.problem import Recorder
 from dpscreen.planning import methods as register
@@ -178,10 +178,10 @@ def test_uniform_zeroing_screens_when_rnm_does_but_anywhere():
     assert np.sum((counts - counts.mean()) ** 2) / counts.mean() < 39.3
 
 
-def test_rnm_counts_what_it_screens():
-    counted = Counted(lambda _point, t: [1] if t % 2 else [])
-    assert [list(counted(None, t)) for t in (1, 2, 3)] == [[1], [], [1]]
-    assert counted.counts == {"screened": 2.0}
+def test_what_is_screened_is_counted(problem):
+    every_other = Screened(lambda *_: lambda _point, t: [1] if t % 2 else [], None, problem)
+    assert [list(every_other.step(None, t)) for t in (1, 2, 3)] == [[1], [], [1]]
+    assert every_other.counts == {"screened": 2.0}
 
 
 def test_a_longer_run_is_the_method_on_the_longer_problem(problem):

@@ -155,14 +155,12 @@ def test_a_public_preparation_is_called_so():
     assert prepare(gaussian_table(), public).notes[0].startswith("No parameter")
 
 
-def test_standard_and_clipped_targets():
-    made = table([[1.0], [2.0], [3.0]], [1.0, 2.0, 30.0])
-    plain = Preparation(yeo_johnson=False, target="standard", target_clip=1.0)
-    standard = (made.y - 11) / made.y.std()
-    np.testing.assert_allclose(prepare(made, plain).y, np.clip(standard, -1, 1))
+def test_clipped_and_constant_targets():
+    made = table([[1.0], [2.0], [3.0]], [1.0, -2.0, 30.0])
+    plain = Preparation(yeo_johnson=False, target="none", target_clip=1.5)
+    np.testing.assert_array_equal(prepare(made, plain).y, [1.0, -1.5, 1.5])
     flat = table([[1.0], [2.0]], [4.0, 4.0])
-    for transform in ("standard", "yeo-johnson"):
-        np.testing.assert_array_equal(prepare(flat, replace(plain, target=transform)).y, 0)
+    np.testing.assert_array_equal(prepare(flat, replace(plain, target="yeo-johnson")).y, 0)
 
 
 def test_the_table_is_left_alone():

@@ -25,10 +25,10 @@ def test_synthetic_settings_are_the_papers(figure, suite):
     assert (source.n_rows, source.n_features, source.n_iter) == (3000, 600, 1000)
     assert source.radius == printed["radius"]
     assert source.n_positive == source.n_negative == 35
-    assert budget.optimisation.epsilon == pytest.approx(printed["epsilon_optimisation"])
-    assert budget.screening.epsilon == pytest.approx(printed["epsilon_screening"])
-    assert budget.optimisation.delta / full == pytest.approx(printed["delta_optimisation"])
-    assert budget.screening.delta / full == pytest.approx(printed["delta_screening"])
+    assert budget.parts[0].epsilon == pytest.approx(printed["epsilon_optimisation"])
+    assert budget.parts[1].epsilon == pytest.approx(printed["epsilon_screening"])
+    assert budget.parts[0].delta / full == pytest.approx(printed["delta_optimisation"])
+    assert budget.parts[1].delta / full == pytest.approx(printed["delta_screening"])
 
 
 def small(source):
@@ -107,10 +107,10 @@ def test_a_wrong_name_far_from_all_gets_the_list():
 
 
 def test_a_new_proven_method_joins_the_suites(monkeypatch):
-    from dpscreen.paper.fitters import np_fw
+    from dpscreen.paper.fitters import Steepest
     from dpscreen.paper.methods import Method
 
-    flagship = Method("flagship", "Flagship", np_fw, "proven", random=True)
+    flagship = Method("flagship", "Flagship", Steepest(), "proven", random=True)
     monkeypatch.setitem(METHODS, "flagship", flagship)
     for suite in (suites.synthetic_suite, suites.real_suite, suites.ablation_suite):
         assert all("flagship" in e.method_names for e in suite() if isinstance(e, Regression))

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -108,25 +109,24 @@ def audit(
     unknown = [name for name in names if name not in all_cases()]
     if unknown:
         raise ValueError(f"no case {unknown[0]!r}; there are: {', '.join(all_cases())}.")
-    work = [(name, runs, confidence, seed) for name in names or all_cases()]
+    run = partial(_audit_named, runs=runs, confidence=confidence, seed=seed)
     findings = []
-    for finding in _mapped(work, jobs):
+    for finding in _mapped(run, names or tuple(all_cases()), jobs):
         findings.append(finding)
         if on_finding:
             on_finding(finding)
     return findings
 
 
-def _mapped(work: list[tuple[str, int | None, float, str | None]], jobs: int) -> Iterator[Finding]:
+def _mapped(run: Callable[[str], Finding], names: Sequence[str], jobs: int) -> Iterator[Finding]:
     if jobs == 1:
-        yield from map(_audit_named, work)
+        yield from map(run, names)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_audit_named, work)
+        yield from pool.map(run, names)
 
 
-def _audit_named(job: tuple[str, int | None, float, str | None]) -> Finding:
-    name, runs, confidence, seed = job
+def _audit_named(name: str, *, runs: int | None, confidence: float, seed: str | None) -> Finding:
     noise = SecureNoise() if seed is None else SeededNoise(f"{seed}/{name}")
     return audit_case(all_cases()[name], runs=runs, confidence=confidence, noise=noise)
 
@@ -142,19 +142,17 @@ def clopper_pearson(successes: ArrayLike, runs: int, *, miss: float) -> tuple[Ar
     return low, high
 
 
+Counts = tuple[ArrayLike, int]
+"""In how many runs each event happened, and the number of runs."""
+
+
 def certified_epsilon(
-    hits: ArrayLike,
-    runs: int,
-    other_hits: ArrayLike,
-    other_runs: int,
-    *,
-    delta: float,
-    confidence: float,
+    likely: Counts, unlikely: Counts, *, delta: float, confidence: float
 ) -> Array:
     """Return the ε that the counts of events certify, 0 where they certify nothing."""
     miss = (1 - confidence) / 2
-    low = clopper_pearson(hits, runs, miss=miss)[0]
-    high = clopper_pearson(other_hits, other_runs, miss=miss)[1]
+    low = clopper_pearson(*likely, miss=miss)[0]
+    high = clopper_pearson(*unlikely, miss=miss)[1]
     ratio = np.maximum(low - delta, 0.0) / high
     return np.log(np.maximum(ratio, 1.0))
 
@@ -180,16 +178,9 @@ class Event:
 
     def epsilon(self, here: Array, there: Array, *, delta: float, confidence: float) -> float:
         """Return the ε that the event certifies from runs on the two data sets."""
-        likely, unlikely = (here, there) if self.first else (there, here)
-        certified = certified_epsilon(
-            self.count(likely),
-            len(likely),
-            self.count(unlikely),
-            len(unlikely),
-            delta=delta,
-            confidence=confidence,
-        )
-        return float(certified)
+        counts = [(self.count(outputs), len(outputs)) for outputs in (here, there)]
+        likely, unlikely = counts if self.first else counts[::-1]
+        return float(certified_epsilon(likely, unlikely, delta=delta, confidence=confidence))
 
 
 def best_event(here: Array, there: Array, *, delta: float, confidence: float) -> Event:
@@ -206,18 +197,12 @@ def _best_threshold(
 ) -> tuple[float, Event]:
     """Return the best threshold for one statistic, side and direction, with what it certifies."""
     statistic, above, first = kind
-    likely, unlikely = (here, there) if first else (there, here)
     values = np.unique(np.concatenate((here[:, statistic], there[:, statistic])))
     places = np.unique(np.linspace(0, len(values) - 1, _THRESHOLDS).astype(int))
     thresholds = values[places]
-    certified = certified_epsilon(
-        _counts(likely[:, statistic], thresholds, above),
-        len(likely),
-        _counts(unlikely[:, statistic], thresholds, above),
-        len(unlikely),
-        delta=delta,
-        confidence=confidence,
-    )
+    counts = [(_counts(one[:, statistic], thresholds, above), len(one)) for one in (here, there)]
+    likely, unlikely = counts if first else counts[::-1]
+    certified = certified_epsilon(likely, unlikely, delta=delta, confidence=confidence)
     best = int(np.argmax(certified))
     return float(certified[best]), Event(statistic, float(thresholds[best]), above, first)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from dpscreen.paper.agreement import (
@@ -218,22 +219,6 @@ def _wolfe_gap(index: RowIndex) -> ClaimFinding:
 # Real data, Section 5.2.
 
 
-@_claim("f1-not-better-than-dp-fw")
-def _f1_not_better(index: RowIndex) -> ClaimFinding:
-    return _none_better(index, REAL, ("rnm-screen", "dp-fw"), "f1")
-
-
-@_claim("oracle-f1-not-better-above-20-features")
-def _oracle_f1(index: RowIndex) -> ClaimFinding:
-    return _none_better(index, WIDE, ("oracle-k-fw", "rnm-screen"), "f1")
-
-
-@_claim("oracle-mse-not-better-above-20-features")
-def _oracle_mse(index: RowIndex) -> ClaimFinding:
-    wide = tuple(name for name in WIDE if name != "blogfeedback")
-    return _none_better(index, wide, ("oracle-k-fw", "rnm-screen"), "mse")
-
-
 def _none_better(
     index: RowIndex, sets: tuple[str, ...], methods: tuple[str, str], metric: str
 ) -> ClaimFinding:
@@ -244,6 +229,19 @@ def _none_better(
         f"{len(sets)} sets{_sets(better)}."
     )
     return ClaimFinding(not better, text, {f"p {data}": p for data, (_, p) in tests.items()})
+
+
+NONE_BETTER = {
+    "f1-not-better-than-dp-fw": (REAL, ("rnm-screen", "dp-fw"), "f1"),
+    "oracle-f1-not-better-above-20-features": (WIDE, ("oracle-k-fw", "rnm-screen"), "f1"),
+    "oracle-mse-not-better-above-20-features": (
+        tuple(name for name in WIDE if name != "blogfeedback"),
+        ("oracle-k-fw", "rnm-screen"),
+        "mse",
+    ),
+}
+for _key, (_data, _methods, _metric) in NONE_BETTER.items():
+    CHECKS[_key] = partial(_none_better, sets=_data, methods=_methods, metric=_metric)
 
 
 @_claim("density-better-than-dp-fw")

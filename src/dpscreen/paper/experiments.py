@@ -203,8 +203,8 @@ class Regression:
             "calibration": method.calibration,
             "note": method.note,
         }
-        found = self._metrics(problem, fit)
-        return _trial_row(self, names, found, recorder.series, settings, seconds)
+        told = {"metrics": self._metrics(problem, fit), "series": recorder.series}
+        return _row_of(self, names, **told, settings=settings, seconds=seconds)
 
     def _metrics(self, problem: Problem, fit: Fitted) -> dict[str, float]:
         chosen, truth = fit.weights != 0, problem.support
@@ -271,7 +271,8 @@ class UniformProcess:
             began = time.perf_counter()
             found = {"nonzeros": self.mean_nonzeros(rng_for(**seeds)), **self.expected()}
             seconds = time.perf_counter() - began
-            yield _trial_row(self, seeds, found, {}, self.settings(), seconds)
+            told = {"metrics": found, "series": {}, "settings": self.settings()}
+            yield _row_of(self, seeds, **told, seconds=seconds)
 
     def mean_nonzeros(self, rng: np.random.Generator) -> float:
         """Return the mean number of nonzeros at the end, from a zero start."""
@@ -302,21 +303,7 @@ def _names(experiment: Experiment, method: str, trial: int) -> dict[str, Any]:
     return {**place, "method": method, "trial": trial}
 
 
-def _trial_row(
-    experiment: Experiment,
-    names: dict[str, Any],
-    found: dict[str, float],
-    series: dict[str, list[float]],
-    settings: dict[str, Any],
-    seconds: float,
-) -> TrialRow:
-    return TrialRow(
-        **names,
-        seed=seed_name(**names),
-        metrics=found,
-        series=series,
-        settings=settings,
-        versions=versions(),
-        fingerprint=fingerprint(experiment.declared(names["method"])),
-        seconds=seconds,
-    )
+def _row_of(experiment: Experiment, names: dict[str, Any], **found: Any) -> TrialRow:
+    mark = fingerprint(experiment.declared(names["method"]))
+    seed = seed_name(**names)
+    return TrialRow(**names, **found, seed=seed, versions=versions(), fingerprint=mark)

@@ -84,42 +84,30 @@ class Published:
     def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
         """Run once."""
         accountant = Accountant(noise, limit=None)
-        screen = Counted(self.screening(accountant, problem)) if self.screening else None
-        start = steps.starting_point(
-            "random", problem.design.n_features, radius=problem.radius, noise=noise
+        screened = Screened(self.screening, accountant, problem)
+        radius, n_iter, design = problem.radius, problem.n_iter, problem.design
+        start = steps.starting_point("random", design.n_features, radius=radius, noise=noise)
+        budget = problem.budget.parts[0] if self.screening else problem.budget.total
+        choose = steps.published_choice(
+            accountant, budget, radius=radius, n_iter=n_iter, n_rows=design.n_rows
         )
-        choose = self._choice(accountant, problem)
-        weights = _walk(problem, choose, recorder, screen=screen, start=start)
-        return Fitted(weights, screen.counts if screen else {})
-
-    def _choice(self, accountant: Accountant, problem: Problem) -> Choose[Point]:
-        budget = problem.budget.optimisation if self.screening else problem.budget.total
-        return steps.published_choice(
-            accountant,
-            budget,
-            radius=problem.radius,
-            n_iter=problem.n_iter,
-            n_rows=problem.design.n_rows,
-        )
+        weights = _walk(problem, choose, recorder, screen=screened.step, start=start)
+        return Fitted(weights, screened.counts)
 
 
-class Counted:
-    """A screening step that counts how many coordinates it has set to zero."""
+class Screened:
+    """A screening step, if there is one, that counts how many coordinates it has set to zero."""
 
-    def __init__(self, screen: Screen[Point]) -> None:
-        self._screen = screen
-        self.screened = 0
+    def __init__(self, screening: Screening | None, accountant: Accountant, problem: Problem):
+        self._screen = screening(accountant, problem) if screening else None
+        self.step = self._count if screening else None
+        self.counts = {"screened": 0.0} if screening else {}
 
-    def __call__(self, point: Point, t: int) -> Iterable[int]:
-        """Screen, and count."""
+    def _count(self, point: Point, t: int) -> Iterable[int]:
+        assert self._screen is not None
         found = list(self._screen(point, t))
-        self.screened += len(found)
+        self.counts["screened"] += len(found)
         return found
-
-    @property
-    def counts(self) -> dict[str, float]:
-        """The count as a metric."""
-        return {"screened": float(self.screened)}
 
 
 def rnm(accountant: Accountant, problem: Problem) -> Screen[Point]:
@@ -127,7 +115,7 @@ def rnm(accountant: Accountant, problem: Problem) -> Screen[Point]:
     return published_rnm(
         accountant,
         problem.design,
-        problem.budget.screening,
+        problem.budget.parts[1],
         radius=problem.radius,
         n_iter=problem.n_iter,
     )
@@ -161,7 +149,7 @@ class Adp:
         return published_adp(
             accountant,
             problem.design,
-            problem.budget.screening,
+            problem.budget.parts[1],
             radius=problem.radius,
             at=iterations(self.every, problem.n_iter),
         )
@@ -214,9 +202,17 @@ def keep_largest(weights: Array, count: int) -> Array:
 # --- not private ------------------------------------------------------------------------------
 
 
-def np_fw(problem: Problem, _noise: Noise, recorder: Recorder) -> Fitted:
-    """Plain Frank-Wolfe from zero."""
-    return Fitted(_walk(problem, steepest_vertex, recorder))
+@dataclass(frozen=True)
+class Steepest:
+    """Plain Frank-Wolfe from zero, possibly with a screening step whose victims may come back."""
+
+    screening: Screening | None = None
+
+    def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
+        """Run once."""
+        screened = Screened(self.screening, Accountant(noise, limit=None), problem)
+        weights = _walk(problem, steepest_vertex, recorder, screen=screened.step)
+        return Fitted(weights, screened.counts)
 
 
 def preselect_k(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:
@@ -252,18 +248,6 @@ class Eliminating:
         elimination = Elimination(problem.design, self.rule, radius=problem.radius)
         weights = _walk(problem, elimination.choose, recorder, screen=elimination.screen)
         return Fitted(weights, {"screened": float(np.count_nonzero(~elimination.active))})
-
-
-@dataclass(frozen=True)
-class Steepest:
-    """Plain Frank-Wolfe from zero with a screening step whose victims may come back."""
-
-    screening: Screening
-
-    def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
-        """Run once."""
-        screen = Counted(self.screening(Accountant(noise, limit=None), problem))
-        return Fitted(_walk(problem, steepest_vertex, recorder, screen=screen), screen.counts)
 
 
 def lasso(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:

@@ -22,7 +22,6 @@ from dpscreen.paper.fitters import (
     WithoutNoise,
     lasso,
     longer_rnm,
-    np_fw,
     oracle_k,
     preselect_k,
     rnm,
@@ -112,7 +111,7 @@ METHODS = {
             oracle_k,
             note="The K largest of DP-FW; K is not private.",
         ),
-        _noiseless("np-fw", "NP-FW", np_fw),
+        _noiseless("np-fw", "NP-FW", Steepest()),
         _noiseless("preselect-k-fw", "Preselect-K FW", preselect_k),
         _noiseless("lasso-of-k", "LASSO", lasso, "scikit-learn's, K nonzeros.", printed="lasso"),
         _noiseless(

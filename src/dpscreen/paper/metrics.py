@@ -79,21 +79,6 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
 
 
-# --- fit ------------------------------------------------------------------------------------
-
-
-def mean_squared_error(X: npt.ArrayLike, y: npt.ArrayLike, coef: npt.ArrayLike) -> float:
-    """Mean of (y - Xw)² over the rows, without the ½ of the paper's proofs."""
-    design, target, w = (np.asarray(a, dtype=np.float64) for a in (X, y, coef))
-    # Without this check a column vector y would broadcast into an n-by-n table of residuals.
-    if target.ndim != 1 or design.shape != (target.size, w.size) or w.ndim != 1:
-        raise ValueError(f"shapes do not fit: X {design.shape}, y {target.shape}, w {w.shape}")
-    if not target.size:
-        raise ValueError("no rows")
-    residual = target - design @ w
-    return float(residual @ residual / target.size)
-
-
 # --- how much of the unchosen features the chosen ones explain --------------------------------
 
 
@@ -114,10 +99,6 @@ class Gram:
     def of(cls, X: npt.ArrayLike) -> Self:
         """Reduce X once, in O(n·d²); later regressions among its columns cost O(d³)."""
         design = np.asarray(X, dtype=np.float64)
-        if design.ndim != 2 or not design.shape[0]:
-            raise ValueError(f"X needs two axes and at least one row, not shape {design.shape}")
-        if not np.all(np.isfinite(design)):
-            raise ValueError("X holds a value that is not finite")
         # The rounded mean of a constant column may differ from the constant: take it exactly,
         # so that "constant" reads as a zero column of the factor.
         constant = np.ptp(design, axis=0) == 0
@@ -150,8 +131,6 @@ def explained_r2(
       up to rounding: with an intercept it is always fitted.
     """
     inputs, outputs = _supports(chosen, targets)
-    if inputs.size != gram.means.size:
-        raise ValueError(f"{inputs.size} coefficients for {gram.means.size} features")
     if not outputs.any():
         return math.nan
     moments = gram.factor if intercept else gram.plain_factor
@@ -210,10 +189,6 @@ def sign_test(a: npt.ArrayLike, b: npt.ArrayLike) -> SignTest:
     The paper names a nonparametric sign test without side or level.
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if first.ndim != 1 or first.shape != second.shape:
-        raise ValueError(f"the trials do not pair up: {first.shape} and {second.shape}")
-    if np.isnan(first).any() or np.isnan(second).any():
-        raise ValueError("a trial is nan: drop its pair first")
     wins, losses = int(np.sum(first > second)), int(np.sum(first < second))
     return SignTest(wins, losses, first.size - wins - losses)
 
@@ -232,7 +207,6 @@ def expected_nonzeros(n_features: int, n_iter: int) -> float:
     Both coordinates are uniform. A coordinate's chance p of being nonzero follows
     p ← q·(q·p + 1/d) with q = 1 - 1/d, so that E = d·(d-1)/(2d-1)·(1 - q^{2T}).
     """
-    _check_counts(n_features, n_iter)
     if n_features == 1:
         return 0.0
     settled = -math.expm1(2 * n_iter * math.log1p(-1 / n_features))
@@ -249,7 +223,6 @@ def expected_nonzeros_published(n_features: int, n_iter: int) -> float:
 
     It has (1/d)^{T-i} where "not updated after round i" has probability ((d-1)/d)^{T-i}.
     """
-    _check_counts(n_features, n_iter)
     d, q = n_features, (n_features - 1) / n_features
     never_screened = d * q**n_iter * (1 - q**n_iter)
     rounds_left = np.arange(n_iter, dtype=np.float64)
@@ -261,8 +234,3 @@ def expected_nonzeros_many_iterations_published(n_features: int) -> float:
     """Printed limit as T → ∞: (d-1)²d/((d-1)d + 1), about d - 1; it follows from the misprint."""
     d = n_features
     return (d - 1) ** 2 * d / ((d - 1) * d + 1)
-
-
-def _check_counts(n_features: int, n_iter: int) -> None:
-    if n_features < 1 or n_iter < 0:
-        raise ValueError(f"need n_features ≥ 1 and n_iter ≥ 0, got {n_features} and {n_iter}")

@@ -20,21 +20,19 @@ from dpscreen.solvers.frank_wolfe import wolfe_gap
 
 @dataclass(frozen=True)
 class Split:
-    """The stated total budget and the part of it that goes to screening, as the paper splits it."""
+    """The stated total budget and the part of it that goes to screening, as the paper splits it.
+
+    Its two parts are (ε₁, δ₁) for optimisation and (ε₂, δ₂) for screening.
+    """
 
     total: Budget
     epsilon_share: float
     delta_share: float
 
     @property
-    def optimisation(self) -> Budget:
-        """(ε₁, δ₁)."""
-        return self.total.split(share=self.epsilon_share, delta_share=self.delta_share)[0]
-
-    @property
-    def screening(self) -> Budget:
-        """(ε₂, δ₂)."""
-        return self.total.split(share=self.epsilon_share, delta_share=self.delta_share)[1]
+    def parts(self) -> tuple[Budget, Budget]:
+        """Both, in this order."""
+        return self.total.split(share=self.epsilon_share, delta_share=self.delta_share)
 
 
 class PreparedRows:

@@ -92,13 +92,8 @@ class PublishedFigure:
 
 def published_cells(table: int | None = None) -> tuple[PublishedCell, ...]:
     """Every result cell, in reading order; of one table if `table` is given."""
-    cells = tuple(PublishedCell(**row) for row in _content()["cells"])
-    if table is None:
-        return cells
-    chosen = tuple(cell for cell in cells if cell.table == table)
-    if not chosen:
-        raise KeyError(f"the paper has no Table {table}")
-    return chosen
+    cells = (PublishedCell(**row) for row in _content()["cells"])
+    return tuple(cell for cell in cells if table in (None, cell.table))
 
 
 def published_value(table: int, data: str, method: str, metric: str) -> float:

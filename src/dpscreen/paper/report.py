@@ -125,10 +125,7 @@ def summary_json(report: Report) -> str:
         "not_run": summary.not_run,
         "differing": [
             {
-                "table": found.cell.table,
-                "data": found.cell.data,
-                "method": found.cell.method,
-                "metric": found.cell.metric,
+                **found.cell.key._asdict(),
                 "printed": found.cell.value,
                 "here": found.ours.mean if found.ours else None,
                 "counted": found.counted,

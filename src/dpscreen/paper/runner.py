@@ -215,11 +215,9 @@ class Progress(NamedTuple):
 class StudyRun(NamedTuple):
     """The rows that the items need, and what was not as it should be."""
 
-    items: tuple[Item, ...]
     rows: tuple[TrialRow, ...]
     problems: tuple[ResultsProblem, ...]
     skipped: tuple[Skipped, ...]
-    seconds: float
 
 
 def run(
@@ -236,7 +234,6 @@ def run(
     Rows are in the store as soon as they are computed, so an interrupted run can be repeated and
     goes on where it was.
     """
-    began = time.perf_counter()
     chosen = find_items(items)
     loaded = store.open()
     wanted = jobs_for(chosen, trials, all_experiments() if experiments is None else experiments)
@@ -257,13 +254,8 @@ def run(
                 _keep(outcome, store, have)
             done.append(job)
             report(_progress(done, todo, time.perf_counter() - started))
-    return StudyRun(
-        items=chosen,
-        rows=_in_order(wanted, have),
-        problems=(*loaded.problems, *problems),
-        skipped=tuple(skipped.values()),
-        seconds=time.perf_counter() - began,
-    )
+    found = (*loaded.problems, *problems)
+    return StudyRun(_in_order(wanted, have), found, tuple(skipped.values()))
 
 
 def _keep(rows: Iterable[TrialRow], store: ResultStore, have: dict[RowKey, TrialRow]) -> None:
@@ -280,12 +272,11 @@ def stored_rows(
     experiments: Sequence[Experiment] | None = None,
 ) -> StudyRun:
     """Return what the store has for these items without computing or writing anything."""
-    chosen = find_items(items)
-    wanted = jobs_for(chosen, trials, all_experiments() if experiments is None else experiments)
+    known = all_experiments() if experiments is None else experiments
+    wanted = jobs_for(find_items(items), trials, known)
     loaded = read_rows(store.path)
     have, problems = current_rows(loaded.rows, wanted)
-    rows = _in_order(wanted, have)
-    return StudyRun(chosen, rows, (*loaded.problems, *problems), (), 0.0)
+    return StudyRun(_in_order(wanted, have), (*loaded.problems, *problems), ())
 
 
 def _without_missing_data(wanted: Iterable[Job]) -> tuple[list[Job], dict[str, Skipped]]:

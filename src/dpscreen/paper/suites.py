@@ -17,7 +17,7 @@ from dpscreen.paper.experiments import (
     UniformProcess,
 )
 from dpscreen.paper.methods import of_rows, proven_names
-from dpscreen.paper.published import PublishedData, published_data
+from dpscreen.paper.published import published_data
 from dpscreen.paper.results import StudyError
 
 SYNTHETIC = ("uncorrelated", "correlated")
@@ -92,25 +92,22 @@ def theorem2_suite() -> tuple[UniformProcess, ...]:
 def _real(
     suite: str, preparation: Preparation, names: tuple[str, ...], *, intercept: bool
 ) -> tuple[Regression, ...]:
+    changed = {} if preparation.yeo_johnson else ABLATION_SUPPORT
     sets = [data for name, data in published_data().items() if name not in SYNTHETIC]
-    return tuple(
-        _regression(suite, _source(data, preparation, intercept), names, ("mse",), intercept)
+    sources = (
+        RealData(
+            name=data.name,
+            preparation=preparation,
+            n_support=changed.get(data.name, data.n_support),
+            intercept=intercept,
+            n_iter=data.n_iter,
+            epsilon=EPSILON,
+            epsilon_share=0.02,
+            delta_share=0.25,
+        )
         for data in sorted(sets, key=lambda data: -data.n_rows * data.n_features)
     )
-
-
-def _source(data: PublishedData, preparation: Preparation, intercept: bool) -> RealData:
-    changed = {} if preparation.yeo_johnson else ABLATION_SUPPORT
-    return RealData(
-        name=data.name,
-        preparation=preparation,
-        n_support=changed.get(data.name, data.n_support),
-        intercept=intercept,
-        n_iter=data.n_iter,
-        epsilon=EPSILON,
-        epsilon_share=0.02,
-        delta_share=0.25,
-    )
+    return tuple(_regression(suite, source, names, ("mse",), intercept) for source in sources)
 
 
 def _simulation(name: str, radius: float, epsilon_share: float, delta_share: float) -> Simulation:

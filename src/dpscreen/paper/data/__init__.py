@@ -8,8 +8,15 @@ data and is outside every privacy guarantee (erratum E8).
 """
 
 from dpscreen.paper.data.fetch import fetch
-from dpscreen.paper.data.prepare import ABLATION, PAPER, STANDARDISED, Preparation, prepare
-from dpscreen.paper.data.simulated import Simulated, synthetic
+from dpscreen.paper.data.prepare import (
+    ABLATION,
+    PAPER,
+    STANDARDISED,
+    Preparation,
+    Simulated,
+    prepare,
+    synthetic,
+)
 from dpscreen.paper.data.store import (
     CATALOGUE,
     Dataset,
