@@ -23,11 +23,11 @@ def test_a_fit_runs_through_few_files(fit):
 
 def test_a_file_counts_if_one_of_its_functions_is_called():
     from dpscreen.privacy.budget import Budget
-    from dpscreen.privacy.unit import Unit
+    from dpscreen.privacy.noise import SeededNoise
 
     assert trace_files.files_run(lambda: Budget(1.0, 1e-6)) == ["privacy/budget.py"]
-    both = trace_files.files_run(lambda: (Budget(1.0, 1e-6), str(Unit(3))))
-    assert both == ["privacy/budget.py", "privacy/unit.py"]
+    both = trace_files.files_run(lambda: (Budget(1.0, 1e-6), SeededNoise(3)))
+    assert both == ["privacy/budget.py", "privacy/noise.py"]
     assert trace_files.files_run(lambda: sum([1, 2])) == []
 
 

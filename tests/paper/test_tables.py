@@ -6,8 +6,7 @@ import re
 import pytest
 from study_rows import made_up_rows
 
-from dpscreen._core.numbers import decimals, duration
-from dpscreen._core.words import how_many
+from dpscreen._core.words import decimals, duration, how_many
 from dpscreen.paper.agreement import Estimate
 from dpscreen.paper.grid import escaped, grid_to_markdown, letters, mean_and_error
 from dpscreen.paper.methods import proven_names

@@ -24,8 +24,8 @@ from dpscreen.privacy import (
     SeededNoise,
     ThresholdedNoisyMin,
 )
+from dpscreen.privacy.budget import ROW, Unit
 from dpscreen.privacy.statement import DISCLOSED, IN_HALVES
-from dpscreen.privacy.unit import ROW, Unit
 
 BUDGET = Budget(2.0, 1e-6)
 PUBLIC = ("the bounds", "the columns")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.console import checked_schema, data_failures
-from dpscreen.cli.ledger import Refusal, ledger_failures
+from dpscreen.cli.console import Refusal, checked_schema, data_failures, ledger_failures
 
 if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest
@@ -184,8 +183,8 @@ def _opened_ledger(options: FitOptions, schema: TableSchema) -> Booking | None:
     """Open the ledger, verified."""
     if options.ledger_file is None:
         return None
+    from dpscreen.privacy.budget import ROW
     from dpscreen.privacy.ledger import PrivacyLedger
-    from dpscreen.privacy.unit import ROW
 
     purpose = _purpose(options, schema)
     unit = schema.privacy_unit or ROW

@@ -85,14 +85,23 @@ def data_failures() -> Iterator[None]:
         raise click.ClickException(sentence(problem)) from None
 
 
-def checked_schema(path: Path) -> TableSchema:
-    """Read a schema; refuse one that is not filled in."""
-    from dpscreen.tables.schema import load_schema
+class Refusal(click.ClickException):
+    """A budget that does not cover what was asked for: exit code 3."""
 
-    with data_failures():
-        schema = load_schema(path)
-        schema.check()
-    return schema
+    exit_code = 3
+
+
+@contextmanager
+def ledger_failures() -> Iterator[None]:
+    """Turn what a ledger raises into a sentence and an exit code."""
+    from dpscreen.privacy import BudgetExceeded, LedgerProblem
+
+    try:
+        yield
+    except LedgerProblem as problem:
+        raise click.ClickException(str(problem)) from None
+    except BudgetExceeded as refusal:
+        raise Refusal(str(refusal)) from None
 
 
 @contextmanager
@@ -119,6 +128,26 @@ def loaded(path: Path) -> LoadedModel:
     if not model.privacy_.holds:
         click.echo("Warning: the privacy statement of this model does not hold.", err=True)
     return model
+
+
+def check_output(output: Path | None, *, force: bool) -> None:
+    """Refuse a place that cannot be written to, before any work is done."""
+    if output is None:
+        return
+    if output.exists() and not force:
+        raise click.ClickException(f"{output} is there already; --force replaces it.")
+    if not output.absolute().parent.is_dir():
+        raise click.ClickException(f"There is no directory {output.parent}.")
+
+
+def checked_schema(path: Path) -> TableSchema:
+    """Read a schema; refuse one that is not filled in."""
+    from dpscreen.tables.schema import load_schema
+
+    with data_failures():
+        schema = load_schema(path)
+        schema.check()
+    return schema
 
 
 def _guess(path: Path) -> str:

@@ -180,7 +180,7 @@ def _lines() -> Iterator[Callable[[Progress], None]]:
 
 
 def _left(now: Progress, before: str = "") -> str:
-    from dpscreen._core.numbers import duration
+    from dpscreen._core.words import duration
 
     if now.seconds_left is None or now.done == now.total:
         return ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen._core.words import how_many
-from dpscreen.cli.console import HELP, sentence, write_failures
+from dpscreen.cli.console import HELP, check_output, sentence, write_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.schema import TableSchema
@@ -106,16 +106,6 @@ def check(schema: Path, data: Path | None, as_json: bool) -> None:
         used = f"{schema} cannot be used yet" if data is None else f"{schema} and {data} do not fit"
         click.echo(f"{used}: {how_many(len(problems), 'problem')}.", err=True)
         raise click.exceptions.Exit(1)
-
-
-def check_output(output: Path | None, *, force: bool) -> None:
-    """Refuse a place that cannot be written to, before any work is done."""
-    if output is None:
-        return
-    if output.exists() and not force:
-        raise click.ClickException(f"{output} is there already; --force replaces it.")
-    if not output.absolute().parent.is_dir():
-        raise click.ClickException(f"There is no directory {output.parent}.")
 
 
 def _problems(path: Path, data: Path | None) -> tuple[TableSchema | None, list[str]]:

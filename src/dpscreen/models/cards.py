@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dpscreen._core.numbers import number
-from dpscreen._core.words import markdown, plain
+from dpscreen._core.words import markdown, number, plain
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.release import Release, promise, summary_of
 from dpscreen.privacy import PrivacyStatement

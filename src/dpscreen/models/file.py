@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path as FilePath
@@ -28,6 +28,11 @@ from dpscreen.solvers.inference import FeatureInterval, Inference
 
 FORMAT, VERSION = "dpscreen-model", 1
 MOST_BYTES = 100 * 2**20
+FIELDS = (
+    *("estimator", "named", "features", "intercept", "target_bounds", "clips_features"),
+    *("fit_intercept", "n_iter", "n_rows", "solver", "scale", "max_features", "path", "inference"),
+)
+"""What a file says of the model, in this order."""
 
 
 class ModelFileProblem(ValueError):
@@ -78,62 +83,34 @@ def _json(value: Any) -> str:
 
 def to_dict(release: Release) -> dict[str, Any]:
     """Return a release in plain values."""
+    values = vars(release) | {"features": _features(release)}
     return {
         "format": FORMAT,
         "version": VERSION,
         "library": {"name": "dpscreen", "version": __version__},
-        "model": {
-            "estimator": release.estimator,
-            "named": release.named,
-            "features": list(_features(release)),
-            "intercept": release.intercept,
-            "target_bounds": release.target_bounds.tolist(),
-            "clips_features": release.clips_features,
-            "fit_intercept": release.fit_intercept,
-            "n_iter": release.n_iter,
-            "n_rows": release.n_rows,
-            "solver": release.solver,
-            "scale": release.scale,
-            "max_features": release.max_features,
-            "path": None if release.path is None else _path(release.path),
-            "inference": None if release.inference is None else _inference(release.inference),
-        },
+        "model": {name: _plain(values[name]) for name in FIELDS},
         "statement": release.statement.to_dict(),
         "schema": None if release.schema is None else dict(release.schema),
     }
 
 
-def _features(release: Release) -> Iterator[dict[str, Any]]:
-    pairs = release.feature_bounds.tolist()
-    for name, coefficient, bounds in zip(
-        release.names, release.coefficients.tolist(), pairs, strict=True
-    ):
-        yield {"name": name, "coefficient": coefficient, "bounds": bounds}
+def _features(release: Release) -> list[dict[str, Any]]:
+    columns = release.names, release.coefficients.tolist(), release.feature_bounds.tolist()
+    keys = ("name", "coefficient", "bounds")
+    return [dict(zip(keys, one, strict=True)) for one in zip(*columns, strict=True)]
 
 
-def _path(path: Path) -> dict[str, Any]:
-    return {
-        "features": path.features.tolist(),
-        "signs": path.signs.tolist(),
-        "steps": path.steps.tolist(),
-    }
-
-
-def _inference(inference: Inference) -> dict[str, Any]:
-    return {
-        "available": inference.available,
-        "wording": inference.wording,
-        "intervals": [
-            {
-                "feature": one.feature,
-                "coefficient": one.coefficient,
-                "standard_error": one.standard_error,
-                "low": one.low,
-                "high": one.high,
-            }
-            for one in inference.intervals
-        ],
-    }
+def _plain(value: Any) -> Any:
+    match value:
+        case np.ndarray():
+            return value.tolist()
+        case Path() | Inference():
+            return {name: _plain(one) for name, one in vars(value).items()}
+        case FeatureInterval():  # the features have the names
+            return {name: one for name, one in vars(value).items() if name != "name"}
+        case tuple():
+            return list(map(_plain, value))
+    return value
 
 
 # --- reading --------------------------------------------------------------------------------------

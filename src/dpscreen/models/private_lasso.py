@@ -9,8 +9,8 @@ from dpscreen._core.arrays import Array
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, ScalingModel
 from dpscreen.privacy import PrivacyStatement
+from dpscreen.privacy.budget import Unit
 from dpscreen.privacy.statement import IN_HALVES
-from dpscreen.privacy.unit import Unit
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers import inference, rules
 from dpscreen.solvers.base import Choices, Path, Solution, Task

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpscreen._core.numbers import decimals
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, save, themed_svg
+from dpscreen._core.words import decimals
 from dpscreen.paper.agreement import STANDARD_ERRORS, RowIndex
 from dpscreen.paper.methods import of_rows, proven_names
 from dpscreen.paper.published import label, published_data, published_figures

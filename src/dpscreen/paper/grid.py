@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dpscreen._core.numbers import NOTHING, decimals
+from dpscreen._core.words import NOTHING, decimals
 from dpscreen.paper.agreement import Estimate
 from dpscreen.paper.claims import ClaimCheck
 from dpscreen.paper.errata import Erratum

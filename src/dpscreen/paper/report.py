@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpscreen._core.files import write_text
-from dpscreen._core.numbers import duration
 from dpscreen._core.pictures import COLOURS, environment, template_text
-from dpscreen._core.words import how_many
+from dpscreen._core.words import duration, how_many
 from dpscreen.audit import Finding
 from dpscreen.paper import tables as small
 from dpscreen.paper.agreement import (

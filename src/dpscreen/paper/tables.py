@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from dpscreen._core.numbers import decimals, span
+from dpscreen._core.words import decimals, span
 from dpscreen.audit import Finding
 from dpscreen.paper.agreement import (
     SUITE_OF_TABLE,

@@ -3,8 +3,7 @@
 Knows nothing of regression.
 """
 
-from dpscreen.privacy.accountant import Accountant, BudgetExceeded, Use
-from dpscreen.privacy.budget import ZCDP, Budget
+from dpscreen.privacy.budget import ZCDP, Budget, Unit
 from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, Reservable, WrongUnit
 from dpscreen.privacy.ledger.file import LedgerBusy, LedgerProblem
 from dpscreen.privacy.ledger.records import Reservation
@@ -18,6 +17,7 @@ from dpscreen.privacy.mechanisms import (
     ThresholdedNoisyMin,
 )
 from dpscreen.privacy.noise import Noise, SecureNoise, SeededNoise, named_seed
+from dpscreen.privacy.releases import Accountant, BudgetExceeded, Use
 from dpscreen.privacy.statement import (
     MechanismRecord,
     PrivacyStatement,
@@ -25,7 +25,6 @@ from dpscreen.privacy.statement import (
     SeededNoiseWarning,
     WeakDeltaWarning,
 )
-from dpscreen.privacy.unit import Unit
 
 __all__ = [
     "ZCDP",

@@ -73,10 +73,6 @@ class Noise(ABC):
         """Return standard exponentials."""
         return -np.log(self.uniform(count))
 
-    def gumbel(self, count: int) -> Array:
-        """Return standard Gumbel draws."""
-        return -np.log(self.exponential(count))
-
     def laplace(self, count: int) -> Array:
         """Return standard Laplace draws: an exponential whose sign is a bit it does not use."""
         words = self.words(count)

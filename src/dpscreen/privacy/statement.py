@@ -18,10 +18,9 @@ import numpy as np
 
 from dpscreen import __version__
 from dpscreen._core.words import rounded_up
-from dpscreen.privacy.accountant import Accountant, Use
-from dpscreen.privacy.budget import ZCDP, Budget
+from dpscreen.privacy.budget import ROW, ZCDP, Budget, Unit, neighbours_of, worded
 from dpscreen.privacy.mechanisms import DiscreteGaussian, NoisyMax
-from dpscreen.privacy.unit import ROW, Unit, neighbours_of, worded
+from dpscreen.privacy.releases import Accountant, Use
 
 
 class PublishedCalibrationWarning(UserWarning):
@@ -215,6 +214,18 @@ class PrivacyStatement:
             f"delta = {self.delta:.4g}."
         )
 
+    def grounds(self) -> dict[str, str]:
+        """Return on what grounds the promise is made, each under its name."""
+        return {
+            "Composition": self.composition,
+            "Before the fit": self.preprocessing,
+            "Tuning": self.tuning,
+            "Trust": self.trust_model,
+            "Arithmetic": self.arithmetic,
+            "Random bits": self.noise,
+            "Measures against timing": self.timing,
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Return the statement in plain values, as JSON can hold them."""
         found = asdict(self)
@@ -242,14 +253,10 @@ class PrivacyStatement:
         yield self._promise()
         yield "Mechanisms:"
         yield from (f"  - {record}" for record in self.mechanisms)
-        yield f"Composition: {self.composition}."
+        grounds = self.grounds()
+        yield f"Composition: {grounds.pop('Composition')}."
         yield "Treated as public: " + "; ".join(self.public) + "."
-        yield f"Before the fit: {self.preprocessing}."
-        yield f"Tuning: {self.tuning}."
-        yield f"Trust: {self.trust_model}."
-        yield f"Arithmetic: {self.arithmetic}."
-        yield f"Random bits: {self.noise}."
-        yield f"Measures against timing: {self.timing}."
+        yield from (f"{name}: {text}." for name, text in grounds.items())
         yield "Not covered: " + _listed(self.not_covered) + "."
         yield f"Library: {self.library}."
 

@@ -11,8 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Narrow
-from dpscreen._core.compiled import pool, threads
+from dpscreen._core.arrays import Array, Integers, Narrow, pool, threads
 
 POOLED_CELLS = 2**12
 

@@ -21,7 +21,7 @@ from dpscreen.tables.columns import Column, read_column
 from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED
 
 if TYPE_CHECKING:
-    from dpscreen.privacy.unit import Unit
+    from dpscreen.privacy.budget import Unit
 
 DELIMITERS = (",", ";", "\t", "|")
 
@@ -147,7 +147,7 @@ class Declaration:
     @property
     def privacy_unit(self) -> Unit | None:
         """Whose coming or going a fit of these rows hides; None where the schema names nobody."""
-        from dpscreen.privacy.unit import Unit
+        from dpscreen.privacy.budget import Unit
 
         return None if self.unit is None else Unit(self.rows_per_unit, self.unit)
 

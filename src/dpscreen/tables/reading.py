@@ -25,7 +25,7 @@ from dpscreen.tables.csv import TextBlocks, is_packed, is_parquet, matched_heade
 from dpscreen.tables.declaration import Declaration
 
 if TYPE_CHECKING:
-    from dpscreen.privacy.unit import Unit
+    from dpscreen.privacy.budget import Unit
     from dpscreen.tables.encode import Encoder
 
 Pair = tuple[Array, Array]
