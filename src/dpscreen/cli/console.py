@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 from rich.console import Console
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 def output() -> Console:
     """Return where data goes: stdout, wide enough for tables when it is not a terminal."""
-    return _console(stderr=False)
+    return _console(sys.stdout)
 
 
 def messages() -> Console:
     """Return where messages go: stderr."""
-    return _console(stderr=True)
+    return _console(sys.stderr)
 
 
 def progress(console: Console) -> Progress:
@@ -60,8 +60,7 @@ def check_plot(plot: Path | None) -> None:
         raise click.BadParameter(f"there is no directory {plot.parent}.", param_hint="--plot")
 
 
-def _console(*, stderr: bool) -> Console:
-    stream = sys.stderr if stderr else sys.stdout
+def _console(stream: TextIO) -> Console:
     width = None if stream.isatty() else 100
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
