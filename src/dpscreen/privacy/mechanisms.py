@@ -104,7 +104,7 @@ class NoisyMax:
 
 @dataclass(frozen=True)
 class HalfSquare:
-    """What the mechanisms share that cost half of the squared ratio of sensitivity and scale."""
+    """What mechanisms share that cost Δ²/(2·scale²) (docs/privacy.md, Lemmas 2 and 3)."""
 
     sensitivity: float
     scale: float
