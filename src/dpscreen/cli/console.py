@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 from rich.console import Console
@@ -27,12 +27,12 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 def output() -> Console:
     """Return where data goes: stdout, wide enough for tables when it is not a terminal."""
-    return _console(stderr=False)
+    return _console(sys.stdout)
 
 
 def messages() -> Console:
     """Return where messages go: stderr."""
-    return _console(stderr=True)
+    return _console(sys.stderr)
 
 
 def progress(console: Console) -> Progress:
@@ -69,8 +69,7 @@ def check_plot(plot: Path | None) -> None:
         raise click.BadParameter(f"there is no directory {plot.parent}.", param_hint="--plot")
 
 
-def _console(*, stderr: bool) -> Console:
-    stream = sys.stderr if stderr else sys.stdout
+def _console(stream: TextIO) -> Console:
     width = None if stream.isatty() else 100
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 

@@ -20,8 +20,6 @@ from dpscreen.models.intake import is_sparse, rows_alone, sparse_alone
 from dpscreen.models.release import Release, Summary, summary_of
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
-from dpscreen.solvers.base import Path
-from dpscreen.solvers.inference import Inference
 
 
 class LinearModel(RegressorMixin, BaseEstimator):
@@ -71,32 +69,20 @@ class PrivateLinearModel(LinearModel):
     def summary(self) -> Summary:
         """Return the selected features in a table, largest effect first.
 
-        Returns
-        -------
-        Summary
-            Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
-            intervals where there are any, and noise p-values where there is a path.
+        Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
+        intervals where there are any, and noise p-values where there is a path.
         """
         return summary_of(self._released())
 
     def explain(self) -> str:
         """Return one paragraph for whoever has to decide: findings, privacy, and its limits.
 
-        Returns
-        -------
-        str
-            It begins with a warning if the privacy statement does not hold.
+        It begins with a warning if the privacy statement does not hold.
         """
         return explanation_of(self._released())
 
     def to_model_card(self) -> str:
-        """Return a model card in Markdown, the whole privacy statement in it.
-
-        Returns
-        -------
-        str
-            Names and wordings are escaped.
-        """
+        """Return a model card in Markdown, the whole privacy statement in it, all escaped."""
         return model_card_of(self._released())
 
     def to_registry_entry(self, *, tier: int = 3) -> dict[str, Any]:
@@ -159,14 +145,6 @@ solver_, inference_, n_features_in_, feature_names_in_
         What was saved beside the model to describe its data, as it was in the file.
     """
 
-    feature_bounds_: Array
-    target_bounds_: Array
-    path_: Path | None
-    scale_: float | None
-    solver_: str | None
-    n_rows_: int | None
-    inference_: Inference
-    fitted_by_: str
     schema: dict[str, Any] | None = None
 
     def fit(self, _X: Any, _y: Any = None) -> NoReturn:
@@ -200,9 +178,9 @@ solver_, inference_, n_features_in_, feature_names_in_
         self.coef_, self.intercept_ = release.coefficients.copy(), release.intercept
         self.feature_bounds_ = release.feature_bounds.copy()
         self.target_bounds_ = release.target_bounds.copy()
-        self.n_features_in_, self.n_iter_ = release.n_features, release.n_iter
-        self.n_rows_, self.path_ = release.n_rows, release.path
-        self.scale_, self.solver_ = release.scale, release.solver
+        self.n_features_in_ = release.n_features
+        for name in ("n_iter", "n_rows", "path", "scale", "solver"):
+            setattr(self, f"{name}_", getattr(release, name))
         self.privacy_, self.fitted_by_ = release.statement, release.estimator
         self.schema = None if release.schema is None else dict(release.schema)
         if release.named:
