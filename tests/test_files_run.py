@@ -6,16 +6,8 @@ import pytest
 
 from tools import trace_files
 
-FITS = [
-    "PrivateLasso.fit",
-    pytest.param(
-        "dpscreen fit",
-        marks=pytest.mark.xfail(reason="small files of other rooms are to join", strict=False),
-    ),
-]
 
-
-@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("fit", list(trace_files.FITS))
 def test_a_fit_runs_through_few_files(fit):
     found = trace_files.files_run(trace_files.FITS[fit])
     assert len(found) <= trace_files.MOST[fit], found

@@ -126,25 +126,10 @@ def _matching_schema(options: FitOptions) -> TableSchema:
     return schema
 
 
-def _request(options: FitOptions, schema: TableSchema) -> FitRequest:
-    """Return what to fit, of public values only."""
-    from dpscreen.planning.methods import FitRequest
-    from dpscreen.privacy import Budget
-
-    return FitRequest(
-        Budget(options.epsilon, options.delta),
-        schema.feature_bounds,
-        schema.target_bounds,
-        n_rows=options.rows_public,
-        rows_per_unit=schema.rows_per_unit,
-        max_features=options.max_features,
-        inference=options.inference,
-    )
-
-
 def _set_up(options: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
-    """Return the estimator, not yet fitted, with all its parameters checked."""
-    from dpscreen.planning.methods import estimator
+    """Return the estimator, not yet fitted, with all its parameters checked; and what was asked."""
+    from dpscreen.planning.methods import FitRequest, estimator
+    from dpscreen.privacy import Budget
 
     if options.method != "private-lasso" and options.rows_public is None:
         raise click.UsageError(
@@ -152,7 +137,15 @@ def _set_up(options: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
             "steps is set before the rows are read."
         )
     try:
-        request = _request(options, schema)
+        request = FitRequest(
+            Budget(options.epsilon, options.delta),
+            schema.feature_bounds,
+            schema.target_bounds,
+            n_rows=options.rows_public,
+            rows_per_unit=schema.rows_per_unit,
+            max_features=options.max_features,
+            inference=options.inference,
+        )
         return estimator(options.method, request), request
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from None

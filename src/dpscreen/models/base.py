@@ -133,12 +133,11 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
     def _public_bounds(self) -> tuple[Array, Array]:
         """Return the declared bounds of every feature and of the target."""
-        columns = getattr(self, "columns_", None)
-        n_features = self.n_features_in_
-        names, zero_one = getattr(self, "feature_names_in_", None), np.zeros(n_features, dtype=bool)
-        if columns is not None:
-            zero_one = columns.zero_one
-            names = None if names is None else columns.feature_names
+        names, columns = getattr(self, "feature_names_in_", None), getattr(self, "columns_", None)
+        if columns is None:
+            zero_one = np.zeros(self.n_features_in_, dtype=np.bool_)
+        else:
+            zero_one, names = columns.zero_one, None if names is None else columns.feature_names
         return check.declared_bounds(self.feature_bounds, self.target_bounds, names, zero_one)
 
     def _public_facts(self) -> tuple[str, ...]:

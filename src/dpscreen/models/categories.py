@@ -59,14 +59,8 @@ class FrameColumns:
     @property
     def zero_one(self) -> Mask:
         """Return for each feature whether it is 0 or 1 by its kind: a truth, or a level."""
-        groups = zip(self.names, self._groups(), strict=True)
-        return np.array(
-            [
-                place in self.truths or name in self.levels
-                for place, (name, group) in enumerate(groups)
-                for _ in group
-            ]
-        )
+        truths = np.isin(np.arange(len(self.names)), self.truths)
+        return self._of_levels | np.repeat(truths, self._widths)
 
     @property
     def public(self) -> tuple[str, ...]:
@@ -84,24 +78,19 @@ class FrameColumns:
 
         A cell that is none of the levels, or missing, is 0 in all features, as the reference is.
         """
-        out = np.empty((len(numbers), len(self.feature_names)))
-        of_numbers, of_levels = self._places()
-        out[:, of_numbers] = numbers
-        for name, first in of_levels.items():
-            found = _level_places(frame, name, self.levels[name])
-            for level in range(1, len(self.levels[name])):
-                out[:, first + level - 1] = found == level
+        out = np.empty((len(numbers), len(self._of_levels)))
+        out[:, ~self._of_levels] = numbers
+        places = iter(np.flatnonzero(self._of_levels))
+        for found, n_levels in self._found(frame):
+            for level in range(1, n_levels):
+                out[:, next(places)] = found == level
         return out
 
     def encoded_sparse(self, frame: Any, numbers: Any) -> Any:
         """Return the same as a scipy matrix, the numbers being one."""
-        of_numbers, of_levels = self._places()
-        parts, places = [numbers], list(of_numbers)
-        for name, first in of_levels.items():
-            width = len(self.levels[name]) - 1
-            parts.append(_indicators(_level_places(frame, name, self.levels[name]), width))
-            places += range(first, first + width)
-        return sparse.hstack(parts).tocsc()[:, np.argsort(places)]
+        levels = (_indicators(found, n_levels - 1) for found, n_levels in self._found(frame))
+        order = np.argsort(self._of_levels, kind="stable")  # as they stand in the next line
+        return sparse.hstack((numbers, *levels)).tocsc()[:, np.argsort(order)]
 
     def encoded_lazily(self, frame: Any) -> Any:
         """Return a Dask frame of numbers, made where its partitions are."""
@@ -124,22 +113,24 @@ class FrameColumns:
             return pd.DataFrame(index=part.index)
         return pd.DataFrame(features, columns=list(self.feature_names), index=part.index)
 
-    def _groups(self) -> Iterator[tuple[str, ...]]:
-        for name in self.names:
-            yield _level_names(name, self.levels[name]) if name in self.levels else (name,)
+    def _groups(self) -> list[tuple[str, ...]]:
+        levels = self.levels
+        return [_level_names(one, levels[one]) if one in levels else (one,) for one in self.names]
 
-    def _places(self) -> tuple[list[int], dict[str, int]]:
-        """Return the places of the features of numbers, and the first one of each category."""
-        widths = [len(group) for group in self._groups()]
-        starts = zip(self.names, np.cumsum([0, *widths[:-1]]).tolist(), strict=True)
-        of_numbers: list[int] = []
-        of_levels: dict[str, int] = {}
-        for name, start in starts:
+    @property
+    def _widths(self) -> list[int]:
+        return [len(group) for group in self._groups()]
+
+    @property
+    def _of_levels(self) -> Mask:
+        """Return for each feature whether it is made of a category."""
+        return np.repeat([name in self.levels for name in self.names], self._widths)
+
+    def _found(self, frame: Any) -> Iterator[tuple[Integers, int]]:
+        """Yield, for each category, the places of the cells' levels and their number."""
+        for name in self.names:
             if name in self.levels:
-                of_levels[name] = start
-            else:
-                of_numbers.append(start)
-        return of_numbers, of_levels
+                yield _level_places(frame, name, self.levels[name]), len(self.levels[name])
 
 
 def _level_names(name: str, levels: tuple[str, ...]) -> tuple[str, ...]:

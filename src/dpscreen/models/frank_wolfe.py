@@ -264,15 +264,8 @@ class RNMScreen(ScreeningFrankWolfe):
         proven.
     screening_delta_share : float, default=0.25
         Part of δ for screening when published; zCDP has no δ to split.
-    radius, n_iter, epsilon, delta, feature_bounds, target_bounds, categories, fit_intercept, \
-calibration, start, rows_per_unit, random_state
-        As in :class:`DPFrankWolfe`.
 
-    Attributes
-    ----------
-    coef_, intercept_, n_iter_, privacy_, n_features_in_, feature_names_in_, feature_names_out_, \
-columns_
-        As in :class:`DPFrankWolfe`.
+    All others, and all attributes, are as in :class:`DPFrankWolfe`; there is no `clip`.
     """
 
     errata = ("E1", "E2", "E4", "E5")
@@ -292,15 +285,8 @@ class ADPScreen(ScreeningFrankWolfe):
         (counted from 1).
     screening_share, screening_delta_share : float
         As in :class:`RNMScreen`.
-    radius, n_iter, epsilon, delta, feature_bounds, target_bounds, categories, fit_intercept, \
-calibration, start, rows_per_unit, random_state
-        As in :class:`DPFrankWolfe`.
 
-    Attributes
-    ----------
-    coef_, intercept_, n_iter_, privacy_, n_features_in_, feature_names_in_, feature_names_out_, \
-columns_
-        As in :class:`DPFrankWolfe`.
+    All others, and all attributes, are as in :class:`DPFrankWolfe`; there is no `clip`.
     """
 
     screen_at: str | int | Iterable[int] = "all"

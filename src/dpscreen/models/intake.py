@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,11 +90,11 @@ def _dask_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     from dpscreen.rows.cluster import cluster_rows
 
     columns = _with_levels(estimator)
-    encoded = X if columns is None else columns.encoded_lazily(X)
-    rows = _named(estimator, *cluster_rows(encoded, y))
-    if columns is not None:
-        _named(estimator, rows, columns.names)
-        estimator.n_features_in_ = len(columns.names)
+    if columns is None:
+        return _named(estimator, *cluster_rows(X, y))
+    rows, _ = cluster_rows(columns.encoded_lazily(X), y)
+    _named(estimator, rows, columns.names)
+    estimator.n_features_in_ = len(columns.names)
     return rows
 
 
@@ -197,33 +198,22 @@ def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
 
 def _encoded(columns: FrameColumns, X: Any) -> Array:
     """Return the features of a frame with categories, or say what is wrong without quoting it."""
+    given = _numbers_of(columns, X)
+    numbers = np.empty((len(X), 0))
+    if len(given.columns):
+        _refuse_text(given, None)
+        look = partial(check_array, given, dtype=np.float64, input_name="X")
+        numbers = _without_quoting(look, given)
+    return columns.encoded(X, numbers)
+
+
+def _numbers_of(columns: FrameColumns, X: Any) -> Any:
+    """Return those columns of a frame that are no categories."""
     if not is_frame(X):
         raise ValueError(
             "this model has categories: X must be a data frame, with the columns of the fit."
         )
-    given = columns.of_numbers(X)
-    numbers = np.empty((len(X), 0))
-    if len(given.columns):
-        _refuse_text(given, None)
-        numbers = _without_quoting(
-            lambda: check_array(given, dtype=np.float64, input_name="X"), given
-        )
-    return columns.encoded(X, numbers)
-
-
-def sparse_rows_and_target(
-    estimator: BaseEstimator, X: Any, matrix: Any, y: Any
-) -> tuple[Any, Array]:
-    """Return a scipy matrix and y, checked; `X` is what has the names of its columns, if any."""
-    matrix, y = _quietly(estimator, matrix, y=y, y_numeric=True, **_SPARSE)
-    _quietly(estimator, X, skip_check_array=True)
-    return matrix, y
-
-
-def sparse_rows_alone(estimator: BaseEstimator, X: Any, matrix: Any) -> Any:
-    """Return a scipy matrix of rows to predict for; `X` is what has the names of its columns."""
-    _quietly(estimator, X, reset=False, skip_check_array=True)
-    return _without_quoting(lambda: check_array(matrix, **_SPARSE), X)
+    return columns.of_numbers(X)
 
 
 def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
@@ -293,14 +283,18 @@ def _number_or_object(dtype: Any) -> bool:
 
 def sparse_rows(estimator: BaseEstimator, X: Any, y: Any) -> SparseRows:
     """Return X and y as sparse rows, or say what is wrong without quoting them."""
-    rows, target = sparse_rows_and_target(estimator, X, _matrix(estimator, X), y)
+    matrix = _matrix(estimator, X)
+    rows, target = _quietly(estimator, matrix, y=y, y_numeric=True, **_SPARSE)
+    _quietly(estimator, X, skip_check_array=True)
     # Malformed indices are found here, before anything is booked.
     return SparseRows(without_duplicates(rows), target)
 
 
 def sparse_alone(estimator: BaseEstimator, X: Any) -> Any:
     """Return the sparse rows to predict for, by rows and without duplicates."""
-    return without_duplicates(sparse_rows_alone(estimator, X, _matrix(estimator, X)))
+    _quietly(estimator, X, reset=False, skip_check_array=True)
+    matrix = _matrix(estimator, X)
+    return without_duplicates(_without_quoting(lambda: check_array(matrix, **_SPARSE), X))
 
 
 def _matrix(estimator: BaseEstimator, X: Any) -> Any:
@@ -308,11 +302,7 @@ def _matrix(estimator: BaseEstimator, X: Any) -> Any:
     columns = _with_levels(estimator)
     if columns is None:
         return X if sparse.issparse(X) else _matrix_of(X)
-    if sparse.issparse(X):
-        raise ValueError(
-            "this model has categories: X must be a data frame, with the columns of the fit."
-        )
-    return columns.encoded_sparse(X, _matrix_of(columns.of_numbers(X)))
+    return columns.encoded_sparse(X, _matrix_of(_numbers_of(columns, X)))
 
 
 def _matrix_of(frame: Any) -> Any:

@@ -14,15 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array, Objects
 from dpscreen.models.cards import model_card_of, registry_entry_of
-from dpscreen.models.categories import FrameColumns
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import read, write
 from dpscreen.models.intake import is_sparse, rows_alone, sparse_alone
 from dpscreen.models.release import Release, Summary, summary_of
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
-from dpscreen.solvers.base import Path
-from dpscreen.solvers.inference import Inference
 
 
 class LinearModel(RegressorMixin, BaseEstimator):
@@ -83,32 +80,20 @@ class PrivateLinearModel(LinearModel):
     def summary(self) -> Summary:
         """Return the selected features in a table, largest effect first.
 
-        Returns
-        -------
-        Summary
-            Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
-            intervals where there are any, and noise p-values where there is a path.
+        Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
+        intervals where there are any, and noise p-values where there is a path.
         """
         return summary_of(self._released())
 
     def explain(self) -> str:
         """Return one paragraph for whoever has to decide: findings, privacy, and its limits.
 
-        Returns
-        -------
-        str
-            It begins with a warning if the privacy statement does not hold.
+        It begins with a warning if the privacy statement does not hold.
         """
         return explanation_of(self._released())
 
     def to_model_card(self) -> str:
-        """Return a model card in Markdown, the whole privacy statement in it.
-
-        Returns
-        -------
-        str
-            Names and wordings are escaped.
-        """
+        """Return a model card in Markdown, the whole privacy statement in it, all escaped."""
         return model_card_of(self._released())
 
     def to_registry_entry(self, *, tier: int = 3) -> dict[str, Any]:
@@ -171,15 +156,6 @@ solver_, inference_, n_features_in_, feature_names_in_, feature_names_out_, colu
         What was saved beside the model to describe its data, as it was in the file.
     """
 
-    feature_bounds_: Array
-    target_bounds_: Array
-    path_: Path | None
-    scale_: float | None
-    solver_: str | None
-    n_rows_: int | None
-    inference_: Inference
-    fitted_by_: str
-    columns_: FrameColumns
     schema: dict[str, Any] | None = None
 
     def fit(self, _X: Any, _y: Any = None) -> NoReturn:
@@ -213,9 +189,8 @@ solver_, inference_, n_features_in_, feature_names_in_, feature_names_out_, colu
         self.coef_, self.intercept_ = release.coefficients.copy(), release.intercept
         self.feature_bounds_ = release.feature_bounds.copy()
         self.target_bounds_ = release.target_bounds.copy()
-        self.n_iter_ = release.n_iter
-        self.n_rows_, self.path_ = release.n_rows, release.path
-        self.scale_, self.solver_ = release.scale, release.solver
+        for name in ("n_iter", "n_rows", "path", "scale", "solver"):
+            setattr(self, f"{name}_", getattr(release, name))
         self.privacy_, self.fitted_by_ = release.statement, release.estimator
         self.schema = None if release.schema is None else dict(release.schema)
         names = release.names

@@ -69,21 +69,13 @@ class FrankWolfeLasso(LinearModel):
         return self
 
     def _optimise(self, design: Design, radius: float, n_iter: int) -> tuple[Array, Any]:
+        told: Any = {"radius": radius, "n_iter": n_iter}
         start = zero_start(design.n_features)
         if self.screening is None:
-            weights = frank_wolfe(
-                design, start, radius=radius, n_iter=n_iter, choose=steepest_vertex
-            )
+            weights = frank_wolfe(design, start, **told, choose=steepest_vertex)
             return weights, np.zeros(design.n_features, dtype=bool)
         rule = Elimination(design, _RULES[self.screening], radius=radius)
-        weights = frank_wolfe(
-            design,
-            start,
-            radius=radius,
-            n_iter=n_iter,
-            choose=rule.choose,
-            screen=rule.screen,
-        )
+        weights = frank_wolfe(design, start, **told, choose=rule.choose, screen=rule.screen)
         return weights, ~rule.active
 
     def _describe(

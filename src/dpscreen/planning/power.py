@@ -414,18 +414,16 @@ def search(
         )
         return row
 
-    def score(amount: float, seconds: float, cells: int) -> float:
-        return row_at(amount, seconds, cells).power
-
-    if score(high, *COARSE) < power:
+    if row_at(high, *COARSE).power < power:
         return None
     ends = [math.log(low), math.log(high)]
     while ends[1] - ends[0] > math.log(1.4):
         middle = (ends[0] + ends[1]) / 2
-        ends[score(math.exp(middle), *COARSE) >= power] = middle
+        ends[row_at(math.exp(middle), *COARSE).power >= power] = middle
     near = math.exp((ends[0] + ends[1]) / 2)
     amounts = sorted({min(max(near * factor, low), high) for factor in NEIGHBOURS})
-    found = crossing(amounts, [score(amount, *FINE) for amount in amounts], power=power) or high
+    powers = [row_at(amount, *FINE).power for amount in amounts]
+    found = crossing(amounts, powers, power=power) or high
     others = setting_at(found).n_features - setting_at(found).n_effects
     return found if row_at(found, *COARSE).false_positives <= MOST_CHANCE * others else None
 

@@ -4,14 +4,12 @@ Knows nothing of regression.
 """
 
 from dpscreen.privacy.budget import ZCDP, Budget, Unit
-from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, Reservable, WrongUnit
-from dpscreen.privacy.ledger.file import LedgerBusy, LedgerProblem
-from dpscreen.privacy.ledger.records import Reservation
+from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, WrongUnit
+from dpscreen.privacy.ledger.file import LedgerProblem
 from dpscreen.privacy.mechanisms import (
     DiscreteGaussian,
     GaussianVector,
     LaplaceNoisyMax,
-    Mechanism,
     NoisyMax,
     SignedNoisyMax,
     ThresholdedNoisyMin,
@@ -35,17 +33,13 @@ __all__ = [
     "DiscreteGaussian",
     "GaussianVector",
     "LaplaceNoisyMax",
-    "LedgerBusy",
     "LedgerProblem",
-    "Mechanism",
     "MechanismRecord",
     "Noise",
     "NoisyMax",
     "PrivacyLedger",
     "PrivacyStatement",
     "PublishedCalibrationWarning",
-    "Reservable",
-    "Reservation",
     "SecureNoise",
     "SeededNoise",
     "SeededNoiseWarning",

@@ -183,15 +183,12 @@ class PrivacyStatement:
         return unit is not None and unit.column is not None
 
     @property
-    def changing_rho(self) -> float | None:
-        """Return ρ for changing what one unit holds: removed and added, so 4ρ (Lemma 19)."""
-        return None if self.rho is None else 4 * self.rho
-
-    @property
     def changing_epsilon(self) -> float | None:
-        """Return ε for changing what one unit holds, at the same δ."""
-        rho = self.changing_rho
-        return None if rho is None else ZCDP(Fraction(rho)).epsilon(self.delta)
+        """Return ε for changing what one unit holds, at the same δ: removed and added, so at 4ρ.
+
+        (docs/privacy.md, Lemma 19)
+        """
+        return None if self.rho is None else ZCDP(Fraction(4 * self.rho)).epsilon(self.delta)
 
     @property
     def disclosure(self) -> str:

@@ -122,7 +122,9 @@ def _with_effect(n_features: int) -> list[int]:
 
 
 def _target(schema: Declaration, table: Any, places: list[int], rng: np.random.Generator) -> Any:
-    features = Encoder(schema).features(table.combine_chunks())
+    encoder = Encoder(schema)
+    features = np.empty((table.num_rows, encoder.width))
+    encoder.features(table.combine_chunks(), features)
     low, high = schema.feature_bounds[places].T
     centred = (features[:, places] - (low / 2 + high / 2)) / (high / 2 - low / 2)
     signs = np.where(np.arange(len(places)) % 2, -1.0, 1.0)

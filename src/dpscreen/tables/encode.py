@@ -69,12 +69,10 @@ class Encoder:
         """The columns of the table that features do without."""
         return [column.name for column in self._schema.fields if column.name not in self._picks]
 
-    def features(self, batch: Any) -> Array:
-        """Return the features of a batch."""
-        out = np.empty((len(batch), self.width))
+    def features(self, batch: Any, out: Array) -> None:
+        """Write the features of a batch into as many rows, which may be part of a larger array."""
         for name, picks in self._picks.items():
             _read(name, batch, partial(self._schema.field(name).write, picks=picks, out=out))
-        return out
 
     def target(self, batch: Any) -> Array:
         """Return the target, NaN where it is missing."""

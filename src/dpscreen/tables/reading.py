@@ -89,7 +89,7 @@ def stream_rows(
         raise ValueError("rows_per_chunk must be at least 1")
     encoder = _encoder(schema, columns)
     source = _source(Path(path), schema, encoder.columns_of_rows)
-    chunks = _chunks(_kept(source, encoder, schema), encoder.width, rows_per_chunk)
+    chunks = _chunks(_kept_rows(source, encoder, schema), encoder.width, rows_per_chunk)
     unit = schema.privacy_unit
     return (EncodedRows(X, y, encoder.feature_names, unit) for X, y in chunks)
 
@@ -149,7 +149,7 @@ def _gathered_features(source: Any, encoder: Encoder, progress: Progress | None 
     """Collect the features of every row of a source."""
     grown = GrowingArray(encoder.width, source.n_rows)
     for batch in source:
-        grown.append(encoder.features(batch), source.share())
+        encoder.features(batch, grown.room_for(len(batch), source.share()))
         _tell(progress, source)
     return grown.finished()
 
@@ -157,17 +157,28 @@ def _gathered_features(source: Any, encoder: Encoder, progress: Progress | None 
 def _gathered(
     source: Any, encoder: Encoder, schema: Declaration, progress: Progress | None = None
 ) -> EncodedRows:
-    """Collect the rows of a source that count without a second copy of them all."""
+    """Collect the rows of a source without a second copy of them."""
     X, y = GrowingArray(encoder.width, source.n_rows), GrowingArray(1, source.n_rows)
-    for features, target in _kept(source, encoder, schema):
-        X.append(features, source.share())
-        y.append(target[:, np.newaxis], source.share())
+    for keep, target, batch in _kept(source, encoder, schema):
+        share = source.share()
+        encoder.features(batch, X.room_for(len(batch), share))
+        y.room_for(len(batch), share)[:, 0] = target
+        X.drop_from_last(keep)
+        y.drop_from_last(keep)
         _tell(progress, source)
     return EncodedRows(X.finished(), y.finished()[:, 0], encoder.feature_names, schema.privacy_unit)
 
 
-def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Pair]:
+def _kept_rows(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Pair]:
     """Yield the features and the target of the rows that count of each batch."""
+    for keep, target, batch in _kept(source, encoder, schema):
+        features = np.empty((len(batch), encoder.width))
+        encoder.features(batch, features)
+        yield (features, target) if keep is None else (features[keep], target[keep])
+
+
+def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Any]:
+    """Yield (which rows count or None for all, target, batch)."""
     counter = UnitCounter(schema.rows_per_unit) if schema.unit is not None else None
     leave_out = schema.block.missing_target == "leave out"
     fill = schema.field(schema.target).fill_value
@@ -176,11 +187,10 @@ def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Pair]:
         absent = np.isnan(target)
         target[absent] = fill
         # The unit's rule comes first, so that it looks at nothing but the order of rows.
-        keep = counter.keep(encoder.unit_ids(batch)) if counter else np.ones_like(absent)
+        keep = counter.keep(encoder.unit_ids(batch)) if counter else None
         if leave_out:
-            keep &= ~absent
-        features = encoder.features(batch)
-        yield (features, target) if keep.all() else (features[keep], target[keep])
+            keep = ~absent if keep is None else keep & ~absent
+        yield keep, target, batch
 
 
 def _chunks(batches: Iterator[Pair], width: int, size: int) -> Iterator[Pair]:
@@ -290,15 +300,23 @@ class GrowingArray:
 
     def __init__(self, width: int, n_rows: int | None = None) -> None:
         self._rows = np.empty((n_rows or 0, width))
-        self._width, self._end = width, 0
+        self._width, self._start, self._end = width, 0, 0
 
-    def append(self, rows: Array, share: float) -> None:
-        """Copy some more rows, with which this share of all is there."""
-        start, self._end = self._end, self._end + len(rows)
+    def room_for(self, more: int, share: float) -> Array:
+        """Return the next rows, to be written."""
+        self._start, self._end = self._end, self._end + more
         if self._end > len(self._rows):
             guess = int(self._end / min(max(share, 1e-3), 1.0) * _SPARE)
             self._resize(max(self._end, guess))
-        self._rows[start : self._end] = rows
+        return self._rows[self._start : self._end]
+
+    def drop_from_last(self, keep: Mask | None) -> None:
+        """Keep only some of the rows that `room_for` returned last."""
+        if keep is None or keep.all():
+            return
+        kept = self._rows[self._start : self._end][keep]
+        self._end = self._start + len(kept)
+        self._rows[self._start : self._end] = kept
 
     def finished(self) -> Array:
         """Return all rows, and hold none any more."""

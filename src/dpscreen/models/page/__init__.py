@@ -5,7 +5,7 @@ It needs neither network nor scripts. Whatever was not made here, such as featur
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dpscreen import __version__
@@ -41,12 +41,6 @@ def render_model_page(
     return environment(__name__).get_template("model.html").render(content)
 
 
-def _doubts(expected: Expected | None) -> list[str]:
-    """Warn where the simulation says that there was too little to find anything."""
-    useful = expected is None or expected.useful
-    return [] if useful else ["Do not rely on this model: " + TOO_LITTLE]
-
-
 # --- what the template gets -----------------------------------------------------------------------
 
 
@@ -63,12 +57,12 @@ def _content(model: Any, target: str, expected: Expected | None) -> dict[str, An
         "target": target,
         "method": method,
         "statement": statement,
-        "warnings": [*warnings(statement), *_doubts(expected)],
+        "warnings": list(_warnings(statement, expected)),
         "headline": headline(model, summary, target),
         "headline_facts": headline_facts(model, summary),
         "paragraphs": paragraphs(model),
         "facts": statement_facts(statement),
-        "assumptions": assumptions(statement),
+        "assumptions": [_about_units(statement), *ASSUMPTIONS],
         "unprotected": unprotected(statement),
         "effects": effects_chart(summary.rows),
         "listed": summary.rows[:MOST_LISTED],
@@ -89,7 +83,8 @@ def _content(model: Any, target: str, expected: Expected | None) -> dict[str, An
 Facts = list[tuple[str, str]]
 
 TOO_LITTLE = (
-    "the rows are too few for this budget and so many features, and what is chosen is mostly noise."
+    "Do not rely on this model: the rows are too few for this budget and so many features, and "
+    "what is chosen is mostly noise."
 )
 LIMITS = "NOT protected: "
 ASSUMPTIONS = (
@@ -141,20 +136,20 @@ def headline_facts(model: Any, summary: Summary) -> Facts:
     return facts if rows is None else [*facts, ("Rows", f"{rows:,}".replace(",", "\u202f"))]
 
 
-def warnings(statement: PrivacyStatement) -> list[str]:
+def _warnings(statement: PrivacyStatement, expected: Expected | None) -> Iterator[str]:
     """Say what must not be overlooked."""
-    found = []
     if statement.calibration == "published":
-        found.append(
+        yield (
             "Not private as stated: the paper's constants were used, with which the stated ε does "
             f"not hold (errata {', '.join(statement.errata)})."
         )
     elif not statement.secure_noise:
-        found.append(
+        yield (
             "Not private: the noise came from a seed, and whoever knows the seed can take it away. "
             "Fit again without random_state before anything is handed over."
         )
-    return found
+    if expected is not None and not expected.useful:
+        yield TOO_LITTLE
 
 
 def paragraphs(model: Any) -> list[str]:
@@ -181,11 +176,6 @@ def statement_facts(statement: PrivacyStatement) -> Facts:
 
 
 # --- assumptions and limits -----------------------------------------------------------------------
-
-
-def assumptions(statement: PrivacyStatement) -> list[str]:
-    """List what the promise and the numbers rest on."""
-    return [_about_units(statement), *ASSUMPTIONS]
 
 
 def _about_units(statement: PrivacyStatement) -> str:

@@ -50,16 +50,7 @@ from dpscreen.privacy.ledger.records import (
 )
 from dpscreen.privacy.releases import BudgetExceeded
 
-__all__ = [
-    "BudgetRefused",
-    "LedgerBusy",
-    "LedgerProblem",
-    "PrivacyLedger",
-    "Reservable",
-    "Reservation",
-    "WrongUnit",
-    "reserve",
-]
+__all__ = ["BudgetRefused", "LedgerProblem", "PrivacyLedger", "WrongUnit", "reserve"]
 
 FilePath = str | os.PathLike[str]
 NOTHING = ZCDP.free()
