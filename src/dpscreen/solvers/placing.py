@@ -16,7 +16,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP
-from dpscreen.privacy.releases import (
+from dpscreen.privacy.accountant import (
     MEDIAN,
     columns_change,
     excess_change,
