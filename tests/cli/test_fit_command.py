@@ -14,7 +14,7 @@ from dpscreen.cli import fit as fit_module
 from dpscreen.cli.app import dpscreen as dpscreen_group
 from dpscreen.planning import methods
 from dpscreen.privacy.ledger import PrivacyLedger
-from dpscreen.tables import scan
+from dpscreen.tables import reading
 from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import load_schema
 from tools.command import dpscreen as run
@@ -156,7 +156,7 @@ def test_a_table_beyond_memory_is_streamed_to_the_same_model(place, monkeypatch,
     write_schema(place, unit="patient", rows_per_unit=1)
     arguments = ("--rows-public", 250, *extra)
     here = fit(*arguments, "-o", "here.json")
-    monkeypatch.setattr(scan, "_memory", lambda: 1000)
+    monkeypatch.setattr(reading, "_memory", lambda: 1000)
     there = fit(*arguments, "-o", "there.json")
     assert (here.exit_code, there.exit_code) == (0, 0), there.stderr
     assert "read again for every step" in there.stderr
