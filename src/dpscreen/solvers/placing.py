@@ -76,7 +76,10 @@ def place_rows(
 
 
 def _release_spread(spending: Spending, design: ExactDesign) -> float:
-    """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row."""
+    """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row.
+
+    (docs/private-lasso.md, Lemma 13.)
+    """
     if not rules.finds_spread(spending.regime):
         return rules.UNKNOWN_SPREAD
     d = spending.regime.n_features
