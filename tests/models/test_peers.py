@@ -27,7 +27,7 @@ from dpscreen.privacy import (
     SeededNoise,
     WeakDeltaWarning,
 )
-from dpscreen.privacy.releases import release_sums
+from dpscreen.privacy.accountant import release_sums
 from dpscreen.rows.lattice import UNITS
 from dpscreen.solvers import base
 from dpscreen.solvers import peers as peer_solvers

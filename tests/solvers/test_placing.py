@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpscreen.privacy import ZCDP, Accountant, SeededNoise
-from dpscreen.privacy.releases import excess_change
+from dpscreen.privacy.accountant import excess_change
 from dpscreen.rows.source import ArrayRows
 from dpscreen.solvers import base, rules
 from dpscreen.solvers import placing as bounds

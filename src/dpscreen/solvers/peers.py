@@ -14,7 +14,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP, NoisyMax
-from dpscreen.privacy.releases import release_sums, release_triangle
+from dpscreen.privacy.accountant import release_sums, release_triangle
 from dpscreen.rows.lattice import UNITS
 from dpscreen.rows.sums import unpacked
 from dpscreen.solvers import rules

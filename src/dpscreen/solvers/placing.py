@@ -16,7 +16,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP
-from dpscreen.privacy.releases import (
+from dpscreen.privacy.accountant import (
     MEDIAN,
     columns_change,
     excess_change,
@@ -76,7 +76,10 @@ def place_rows(
 
 
 def _release_spread(spending: Spending, design: ExactDesign) -> float:
-    """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row."""
+    """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row.
+
+    (docs/private-lasso.md, Lemma 13.)
+    """
     if not rules.finds_spread(spending.regime):
         return rules.UNKNOWN_SPREAD
     d = spending.regime.n_features
