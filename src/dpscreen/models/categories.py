@@ -169,7 +169,7 @@ def frame_columns(X: Any, categories: Any) -> FrameColumns | None:
 
 def _sorted(names: list[Any], kinds: list[Any], declared: Levels) -> FrameColumns | None:
     own = {
-        name: _own_levels(name, kind)
+        name: _levels(f"the type of column {name!r}", kind.categories)
         for name, kind in zip(names, kinds, strict=True)
         if name not in declared and _lists_levels(kind)
     }
@@ -213,10 +213,6 @@ def declared_levels(categories: Any) -> dict[str, tuple[str, ...]]:
     return {name: _levels(f"categories[{name!r}]", categories[name]) for name in categories}
 
 
-def _own_levels(name: str, kind: Any) -> tuple[str, ...]:
-    return _levels(f"the type of column {name!r}", kind.categories)
-
-
 def _levels(where: str, given: Any) -> tuple[str, ...]:
     """Return levels as texts. They may have been learnt from rows: no message repeats one."""
     from dpscreen.tables.columns.base import value_of
@@ -254,17 +250,13 @@ def _is_interval(value: Any) -> bool:
 
 def is_number(kind: Any) -> bool:
     """Whether a numpy, pandas or polars type holds numbers; truths are 0 and 1."""
-    sort = getattr(kind, "kind", None)
-    return sort in ("b", "i", "u", "f") or is_truth(kind) or _is_polars_number(kind)
+    polars = getattr(kind, "is_numeric", lambda: False)
+    return getattr(kind, "kind", None) in ("i", "u", "f") or is_truth(kind) or bool(polars())
 
 
 def is_truth(kind: Any) -> bool:
     """Whether a type holds true and false alone."""
     return getattr(kind, "kind", None) == "b" or str(kind) == "Boolean"
-
-
-def _is_polars_number(kind: Any) -> bool:
-    return bool(getattr(kind, "is_numeric", lambda: False)())
 
 
 def _is_enum(kind: Any) -> bool:

@@ -163,11 +163,8 @@ class DPFrankWolfe(PrivateFrankWolfe):
     target_bounds : pair
         Public bounds of the target.
     categories : mapping from column name to list of levels, default=None
-        The levels that may occur in columns of a data frame, the reference first: a declaration,
-        never learnt from rows. Each other level is a feature of 0 and 1, such as ward=B, and its
-        coefficient is the effect against the reference; a cell that is none of the levels, or
-        missing, counts as the reference. A pandas category and a polars Enum bring their levels
-        along; truths are 0 and 1. None of these needs `feature_bounds`.
+        The levels that may occur in columns of a data frame, the reference first, as in
+        :class:`PrivateLasso`.
     clip : float, default=None
         Bound on a row's residual, in the target's units (proven calibration only). Smaller means
         less noise and a more robust loss. None: radius plus half the width of `target_bounds`,
@@ -197,12 +194,8 @@ class DPFrankWolfe(PrivateFrankWolfe):
         Steps taken: always `n_iter`, because stopping early would look at the data.
     privacy_ : PrivacyStatement
         What is promised, and what it rests on. Print it.
-    n_features_in_, feature_names_in_
-        As in every scikit-learn estimator: of the columns.
-    feature_names_out_ : ndarray of shape (n_features,)
-        The names of the features, one for each coefficient: age, ward=B.
-    columns_ : FrameColumns
-        What the columns hold, if the rows were a data frame with truths or categories.
+    n_features_in_, feature_names_in_, feature_names_out_, columns_
+        As in :class:`PrivateLasso`.
 
     Notes
     -----
