@@ -164,6 +164,7 @@ OWN_RULES = "Every setting follows its own rules; only |y| ≤ B is taken from t
 for _name, _label in (
     ("private-lasso", "PrivateLasso"),
     ("adassp", "AdaSSP"),
+    ("boosted-adassp", "Boosted AdaSSP"),
     ("dp-sis", "DP-SIS and refit"),
     ("noisy-iht", "Noisy IHT"),
     ("dp-gcd", "DP-GCD"),
