@@ -20,6 +20,7 @@ from dpscreen._core.compiled import pool, threads
 from dpscreen.rows.lattice import (
     FINE_GRAIN,
     MOST_ROWS,
+    KeepsShortRows,
     LatticePoint,
     cell_counts,
     in_grains,
@@ -56,7 +57,7 @@ class Packed(NamedTuple):
         return self.indices[where], self.values[where]
 
 
-class SparseLatticeDesign:
+class SparseLatticeDesign(KeepsShortRows):
     """Nonzeros by row and by column, a target, and maybe a constant as the last column.
 
     `constant_level` is what the constant's cells are, in sums.

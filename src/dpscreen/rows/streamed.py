@@ -186,10 +186,9 @@ class StreamedRows(RowSource):
         """Return the rows on the lattice, made anew in every pass."""
 
         def read(features: Sequence[int] | None) -> Iterator[Narrow]:
-            chosen = slice(None) if features is None else list(features)
-            bounds, constant = units.feature_bounds[chosen], units.constant and features is None
+            columns, constant = units.column_map(features), units.constant and features is None
             for chunk in self._chunks(features):
-                yield lattice_columns(chunk, bounds, constant=constant)
+                yield lattice_columns(chunk, columns, constant=constant)
 
         target = units.centred_target(self._y)
         return StreamedDesign(read, target, n_columns=units.n_candidates, constant=units.constant)
