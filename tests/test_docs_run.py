@@ -25,6 +25,7 @@ PAGES = sorted(
 GALLERY = sorted(DOCS.glob("gallery/plot_*.py"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"```.*?```|`[^`\n]*`|\$[^$\n]*\$", re.DOTALL)
+FILE = re.compile(r"`([\w/]+\.py)`")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 
@@ -204,6 +205,13 @@ def test_linked_files_exist(page):
     text = CODE.sub("", page.read_text(encoding="utf-8"))
     missing = [target for target in LINK.findall(text) if not (page.parent / target).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_files_of_ours_that_are_named_exist(page):
+    homes = ROOT, ROOT / "src" / "dpscreen", ROOT / "tests", DOCS
+    named = set(FILE.findall(page.read_text(encoding="utf-8")))
+    assert [name for name in named if not any((home / name).exists() for home in homes)] == []
 
 
 def test_every_page_is_in_the_tables_of_contents():

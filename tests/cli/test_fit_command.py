@@ -12,7 +12,9 @@ from click.shell_completion import ShellComplete
 import dpscreen
 from dpscreen.cli import fit as fit_module
 from dpscreen.cli.app import dpscreen as dpscreen_group
+from dpscreen.planning import methods
 from dpscreen.privacy.ledger import PrivacyLedger
+from dpscreen.tables import reading
 from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import load_schema
 from tools.command import dpscreen as run
@@ -145,6 +147,25 @@ def test_a_unit_is_named_in_the_statement(place):
     assert "rows without one left out" in statement.preprocessing
     assert "disclosed" not in done.stderr
     assert not statement.rows_disclosed
+
+
+@pytest.mark.parametrize("extra", [(), ("--inference", "split"), ("--method", "dp-fw")])
+def test_a_table_beyond_memory_is_streamed_to_the_same_model(place, monkeypatch, extra):
+    seeded = partial(methods.FitRequest, random_state=1)
+    monkeypatch.setattr(methods, "FitRequest", seeded)  # noise that can be compared
+    write_schema(place, unit="patient", rows_per_unit=1)
+    arguments = ("--rows-public", 250, *extra)
+    here = fit(*arguments, "-o", "here.json")
+    monkeypatch.setattr(reading, "_memory", lambda: 1000)
+    there = fit(*arguments, "-o", "there.json")
+    assert (here.exit_code, there.exit_code) == (0, 0), there.stderr
+    assert "read again for every step" in there.stderr
+    assert "read again" not in here.stderr
+    models = [dpscreen.load(name) for name in ("here.json", "there.json")]
+    assert models[0].coef_.any()
+    assert models[0].coef_.tolist() == models[1].coef_.tolist()
+    assert models[0].intercept_ == models[1].intercept_
+    assert list(models[0].feature_names_in_) == list(models[1].feature_names_in_)
 
 
 @pytest.mark.parametrize("block", [{}, {"unit": "patient", "rows_per_unit": 1}])
@@ -290,7 +311,7 @@ def test_a_budget_that_does_not_do_is_refused_before_any_row(garbage):
 
 
 def test_a_budget_that_is_gone_when_it_is_needed_is_refused(place, monkeypatch):
-    monkeypatch.setattr(fit_module, "check_budget", lambda asked, booking: None)
+    monkeypatch.setattr(fit_module, "check_budget", lambda ready: None)
     done = fit("--epsilon", 3, "-o", "model.json", "--ledger", "budget.db")
     assert done.exit_code == 3
     assert only_inputs(place)

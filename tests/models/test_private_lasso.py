@@ -21,7 +21,7 @@ from dpscreen.privacy.ledger import BudgetRefused
 from dpscreen.rows.lattice import UNITS, LatticeDesign, LatticePoint
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers.base import Admission, Choices, Selector, Spending, Task
-from dpscreen.solvers.rules import Regime, selection_reach
+from dpscreen.solvers.rules import Regime, cell_clip
 from dpscreen.solvers.stagewise import decaying_grains, grain_size, solve_stagewise
 
 pytestmark = [
@@ -199,8 +199,8 @@ def test_the_constant_is_never_shut_out():
 # --- the guarantee, exactly, on data small enough to enumerate ------------------------------------
 
 STEPS, CLIP, ROOM, SPREAD = 2, 0.5, Fraction(1, 8), 0.3
-REACH = int(selection_reach(Regime(3, 2, float(ROOM)), spread=SPREAD) * LEVELS)
-SCALE = CLIP * REACH / LEVELS / np.sqrt(2 * float(ROOM) / STEPS)
+CELL_CLIP = int(cell_clip(Regime(3, 2, float(ROOM)), spread=SPREAD) * LEVELS)
+SCALE = CLIP * CELL_CLIP / LEVELS / np.sqrt(2 * float(ROOM) / STEPS)
 
 
 def tiny_task(X, y, noise):
@@ -218,7 +218,7 @@ def law_of_paths(X, y, *, scale):
     for path in itertools.product(range(2 * d), repeat=STEPS):
         point, probability = LatticePoint(design, grain), 1.0
         for position, grains in zip(path, decaying_grains(STEPS), strict=True):
-            sums = point.clipped_sums(CLIP, REACH) * (CLIP / UNITS / scale)
+            sums = point.clipped_sums(CLIP, CELL_CLIP) * (CLIP / UNITS / scale)
             scores = np.concatenate((-sums, sums))
             chances = np.exp(scores - scores.max())
             probability *= chances[position] / chances.sum()
@@ -274,10 +274,10 @@ def test_the_solver_follows_the_law_that_was_analysed():
 @given(
     cells=st.lists(st.floats(-1, 1), min_size=3, max_size=3),
     target=st.floats(-3, 3),
-    reach=st.floats(0, 2),
+    cells_at=st.floats(0, 2),
     clip=st.floats(1e-6, 1e6),
 )
-def test_one_row_moves_a_score_by_no_more_than_is_booked(cells, target, reach, clip):
+def test_one_row_moves_a_score_by_no_more_than_is_booked(cells, target, cells_at, clip):
     """A score of one row alone, exactly, against the sensitivity that the mechanism is given."""
     design = LatticeDesign.from_rows(np.array([cells]), np.array([target]))
     limit, given_to = ZCDP(ROOM), []
@@ -289,7 +289,7 @@ def test_one_row_moves_a_score_by_no_more_than_is_booked(cells, target, reach, c
 
     accountant.release = release
     spending = Spending(accountant, limit, Regime(1, 3, float(limit)))
-    selector = Selector(spending, Admission(3, 3, None), limit, purpose="", reach=reach)
+    selector = Selector(spending, Admission(3, 3, None), limit, purpose="", cell_clip=cells_at)
     selector.clip_at(clip)
     selector.choose(LatticePoint(design, 1.0))
     mechanism, scores = given_to[0]

@@ -145,7 +145,7 @@ def test_a_kill_at_any_moment_never_gives_budget_back(tmp_path):
 
 KILLED_AT_STATEMENT = """
 import os, signal, sqlite3, sys
-from dpscreen.privacy import ledger_file
+from dpscreen.privacy.ledger import file as ledger_file
 from dpscreen.privacy.ledger import PrivacyLedger
 
 path, after = sys.argv[1], sys.argv[2] == "after"

@@ -30,6 +30,7 @@ from dpscreen.rows.lattice import (
     exact_relaxed_scores,
     on_lattice,
 )
+from dpscreen.rows.loss import SQUARED
 from dpscreen.rows.sums import LEVELS
 
 RNG = np.random.default_rng(88)
@@ -260,12 +261,19 @@ def test_memory_layouts_do_not_matter():
         assert (levels_at(fit, form)[0] == expected).all()
 
 
-@pytest.mark.parametrize("name", ["clipped_residuals", "fitted_levels"])
+WHOLE, REAL = numba.int64[::1], numba.float64[::1]
+LOOPS = {
+    "residuals": (SQUARED.loop, [numba.none, WHOLE, REAL]),
+    "residuals of some rows": (SQUARED.loop, [numba.uint32[::1], WHOLE, REAL]),
+    "fitted values": (kernels.fitted_levels.py_func, [WHOLE]),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
 def test_products_and_sums_are_not_fused(name):
     # A fused multiply-add rounds once; were it used for some lanes only, place would matter.
-    kernel, ints, floats = getattr(kernels, name), numba.int64[::1], numba.float64[::1]
-    inputs = [ints, floats] if name == "clipped_residuals" else [ints]
-    uncached = numba.njit(nogil=True)(kernel.py_func)
+    loop, inputs = LOOPS[name]
+    uncached = numba.njit(nogil=True)(loop)
     uncached.compile((*inputs, *[numba.float64] * 3, numba.int16[::1]))
     (text,) = uncached.inspect_asm().values()
     assert re.search(r"cvt\w*2sd|scvtf", text)  # it is the loop that is looked at

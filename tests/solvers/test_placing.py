@@ -59,8 +59,8 @@ def test_counts_over_all_cells_move_by_one_row_of_cells():
     for first, extra in itertools.product(itertools.product((-0.9, 0.1, 0.6), repeat=2), repeat=2):
         here = columns_of(np.array([first]), public).pooled()
         there = columns_of(np.array([first, extra]), public).pooled()
-        for reach in (0.05, 0.5, 1.0):
-            inside = [bounds.near_the_middle(pooled, reach) for pooled in (here, there)]
+        for distance in (0.05, 0.5, 1.0):
+            inside = [bounds.near_the_middle(pooled, distance) for pooled in (here, there)]
             change = whole * (inside[1] - inside[0]) - part * 2
             assert 0 <= inside[1] - inside[0] <= 2
             most = max(most, abs(change))
@@ -71,11 +71,11 @@ def test_each_rows_share_of_a_count_depends_on_that_row_alone():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(9000, 3))
     public = np.array([[-4.0, 4.0]] * 3)
-    origin, centres, reaches = np.array([0.1, -0.2, 0.0]), np.zeros(3), np.array([0.1, 0.5])
+    origin, centres, distances = np.array([0.1, -0.2, 0.0]), np.zeros(3), np.array([0.1, 0.5])
 
     def counts(rows):
         columns = columns_of(rows, public)
-        grid, near = columns.below_grid(origin, 0.5, 8), columns.within(centres, reaches)
+        grid, near = columns.below_grid(origin, 0.5, 8), columns.within(centres, distances)
         return np.concatenate((grid.ravel(), near.ravel(), columns.pooled()))
 
     np.testing.assert_array_equal(counts(X), counts(X[:4097]) + counts(X[4097:]))
@@ -92,8 +92,8 @@ def test_counts_on_a_grid_are_counts():
         np.testing.assert_array_equal(grid[:, k], (u < origin + k / 16).sum(axis=0))
     np.testing.assert_array_equal(grid[:, 9], np.full(3, len(X)))
     near = columns.within(origin, np.array([0.1, 0.3, 2.0]))
-    for k, reach in enumerate((0.1, 0.3, 2.0)):
-        np.testing.assert_array_equal(near[:, k], (np.abs(u - origin) < reach).sum(axis=0))
+    for k, distance in enumerate((0.1, 0.3, 2.0)):
+        np.testing.assert_array_equal(near[:, k], (np.abs(u - origin) < distance).sum(axis=0))
     assert bounds.near_the_middle(columns.pooled(), 0.25) == (np.abs(u) < 0.25).sum()
 
 

@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 
+from dpscreen.tables.columns import KINDS, CategoryColumn
 from dpscreen.tables.schema import TableSchema
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
@@ -108,16 +109,16 @@ def value(cell, point="."):
 
 def meaning(cell, field, missing):
     """Return the features of one cell of a frame."""
-    point = field.decimal
+    point = getattr(getattr(field, "of", field), "decimal", ".")
     read = value(cell, point)
     if isinstance(cell, str) and not cell.isascii() and not cell.isprintable():
         read = None  # half a character
     if read in [value(text, point) for text in missing]:
         read = None
-    if field.is_categorical:
+    if isinstance(field, CategoryColumn):
         levels = [value(one) if isinstance(one, str) else one for one in field.levels]
         return [float(read == level) for level in levels]
-    if field.type == "boolean":
+    if isinstance(field, KINDS["boolean"]):
         words = {1.0: 1.0, 0.0: 0.0}
         words |= {value(word): 0.0 for word in field.false_values}
         words |= {value(word): 1.0 for word in field.true_values}

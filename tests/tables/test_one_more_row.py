@@ -249,6 +249,7 @@ FILES = (through_csv, through_parquet, through_arrow)
 @given(st.sampled_from(sorted(set(KINDS) - {"comma"})), COLUMNS, ONE)
 @settings(parent=many, max_examples=40)
 def test_one_more_row_of_a_file_moves_no_other(tmp_path, write, kind, cells, one):
+    assume(not isinstance(one, complex))  # it makes pandas write every number of its column as text
     schema, found = schema_of(kind), []
     for column in (cells, [*cells, one]):
         frame = built("pandas", column).assign(y=True)
@@ -267,6 +268,7 @@ def test_one_more_row_of_a_file_moves_no_other(tmp_path, write, kind, cells, one
 @given(st.sampled_from(sorted(set(KINDS) - {"comma"})), COLUMNS, ONE)
 @settings(parent=many, max_examples=40)
 def test_types_that_a_reader_guessed_do_not_matter(tmp_path, kind, cells, one):
+    assume(not isinstance(one, complex))  # it makes pandas write every number of its column as text
     schema, found = schema_of(kind), []
     for column in (cells, [*cells, one]):
         frame = built("pandas", column).assign(y=True)

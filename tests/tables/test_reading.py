@@ -23,7 +23,7 @@ from dpscreen.tables import csv as csv_files
 from dpscreen.tables.problem import TableProblem
 from dpscreen.tables.reading import GrowingArray, read_features, read_rows, stream_rows
 from dpscreen.tables.schema import SchemaProblem, TableSchema
-from dpscreen.tables.schema.fields import TRANSFORMS
+from dpscreen.tables.values import TRANSFORMS
 
 ROWS = [
     ("34", "yes", "1200.5", "1", "true", "10", "a"),
@@ -182,7 +182,8 @@ def test_missing_values_are_compared_as_declared(write, n_last):
     schema = TableSchema.from_dict(given_)
     place = schema.feature_names.index("income")
     rows = [(*ROWS[0][:2], text, *ROWS[0][3:]) for text, _ in COMMAS[:n_last]]
-    want = [schema.fill_of("income") if value is None else value for _, value in COMMAS[:n_last]]
+    fill = schema.field("income").fill_value
+    want = [fill if value is None else value for _, value in COMMAS[:n_last]]
     assert read_rows(write(as_csv(rows, delimiter=";")), schema).X[:, place].tolist() == want
 
 
@@ -193,7 +194,7 @@ def test_stored_numbers_are_compared_as_declared():
     schema = TableSchema.from_dict(given_)
     place = schema.feature_names.index("income")
     frame = pd.DataFrame([ROWS[0]] * 5, columns=list(NAMES)).assign(income=[9.99, 8.5, 10, 7, 2])
-    middle = schema.fill_of("income")
+    middle = schema.field("income").fill_value
     for income in (frame.income, frame.income.astype(object)):
         found = schema.encode(frame.assign(income=income)).X[:, place]
         assert found.tolist() == [middle, 8.5, 10, 7, 2]

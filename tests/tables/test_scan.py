@@ -11,7 +11,7 @@ import pytest
 import dpscreen
 from dpscreen import PrivacyLedger, PrivateLasso, scan
 from dpscreen.rows.streamed import RowsChanged
-from dpscreen.tables.reading import read_rows
+from dpscreen.tables.reading import fits_memory, read_rows
 from dpscreen.tables.schema import TableSchema
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
@@ -131,3 +131,14 @@ def test_an_unfilled_schema_is_refused_before_the_file_is_opened(tmp_path):
     empty = {"fields": fields, "dpscreen": {"target": "score"}}
     with pytest.raises(ValueError, match="minimum"):
         scan(tmp_path / "not there.csv", empty)
+
+
+def test_only_the_size_of_a_file_tells_whether_it_is_streamed(tmp_path):
+    schema = TableSchema.from_dict(DESCRIPTOR)
+    share = 2 * len(schema.feature_names) / len(schema.fields)
+    for start, packed in ((b"person,", 1), (b"\x1f\x8b", 10), (b"PAR1", 10)):
+        path = tmp_path / "rows"
+        path.write_bytes(start.ljust(1000, b"?"))  # no cell is looked at
+        least = int(2 * 1000 * packed * share)
+        assert fits_memory(path, schema, least + 1)
+        assert not fits_memory(path, schema, least - 1)

@@ -28,7 +28,7 @@ from dpscreen.privacy import (
     WeakDeltaWarning,
 )
 from dpscreen.rows.design import DenseDesign
-from dpscreen.rows.lattice import LatticeDesign, LatticePoint, RelaxedRule
+from dpscreen.rows.lattice import ExactPoint, LatticeDesign, RelaxedRule
 from dpscreen.solvers import frank_wolfe as steps
 from dpscreen.solvers.frank_wolfe import Screen, vertex_scores
 from dpscreen.solvers.screening import proven_adp, proven_rnm, published_rnm
@@ -147,7 +147,7 @@ class ProvenScreening:
 
     def _step(
         self, accountant: Accountant, design: LatticeDesign, cost: ZCDP, rule: RelaxedRule
-    ) -> Screen[LatticePoint]:
+    ) -> Screen[ExactPoint]:
         if not self.gaussian:
             return proven_rnm(accountant, design, cost, rule=rule)
         always = frozenset(range(1, STEPS + 1))

@@ -120,13 +120,7 @@ def _shape(features: int | None, schema_file: Path | None) -> tuple[int, int]:
     if schema_file is None:
         assert features is not None
         return features, 1
-    from dpscreen.tables.schema import SchemaProblem, load_schema
-
-    try:
-        schema = load_schema(schema_file)
-        schema.check()
-    except SchemaProblem as problem:
-        raise click.ClickException(console.sentence(problem)) from None
+    schema = console.checked_schema(schema_file)
     return len(schema.feature_names), schema.rows_per_unit
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ from dpscreen._core.words import meant
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
+    from dpscreen.tables.schema import TableSchema
 
 
 def output() -> Console:
@@ -69,6 +72,36 @@ def wide_enough(console: Console, table: Table) -> Console:
         return console
     needed = Measurement.get(console, console.options.update(width=1000), table).maximum
     return Console(file=console.file, width=max(console.width, needed), highlight=False)
+
+
+@contextmanager
+def data_failures() -> Iterator[None]:
+    """Turn what a schema or a table raises into a sentence and exit code 1."""
+    from dpscreen.tables.problem import DataError
+
+    try:
+        yield
+    except DataError as problem:
+        raise click.ClickException(sentence(problem)) from None
+
+
+def checked_schema(path: Path) -> TableSchema:
+    """Read a schema; refuse one that is not filled in."""
+    from dpscreen.tables.schema import load_schema
+
+    with data_failures():
+        schema = load_schema(path)
+        schema.check()
+    return schema
+
+
+@contextmanager
+def write_failures(output: Path) -> Iterator[None]:
+    """Turn a refusal of the disk into a sentence and exit code 1."""
+    try:
+        yield
+    except OSError as error:
+        raise click.ClickException(f"Cannot write {output}: {error.strerror}.") from None
 
 
 HELP = {"help_option_names": ["-h", "--help"]}

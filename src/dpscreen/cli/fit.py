@@ -10,29 +10,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen.cli import console
-from dpscreen.cli.fit_options import (
+from dpscreen.cli._fit_options import (
     METHODS,
-    Booking,
     FitOptions,
+    PreparedFit,
     check_budget,
-    check_files,
-    checked_schema,
     counted,
-    data_failures,
-    opened_ledger,
-    set_up,
+    prepared,
 )
 from dpscreen.cli.ledger import ledger_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.reading import EncodedRows
-    from dpscreen.tables.schema import TableSchema
+    from dpscreen.tables.scan import ScannedRows
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 BOOKED = " The ledger keeps what was booked, as something may have been released."
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=console.HELP)
 @click.argument("data", type=FILE)
 @click.option("--schema", "schema_file", type=FILE, required=True, help="The filled-in schema.")
 @click.option(
@@ -76,7 +72,7 @@ BOOKED = " The ledger keeps what was booked, as something may have been released
 @click.option("--report", type=FILE, help="Where a page about it goes, as HTML.")
 @click.option("--force", is_flag=True, help="Replace outputs that exist.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary, or the plan, as JSON.")
-def command(**options: Any) -> None:
+def command(**given: Any) -> None:
     """Fit a sparse private model to a table: CSV, gzip CSV or Parquet.
 
     The schema declares columns, bounds, levels, target and privacy unit; `dpscreen schema new`
@@ -98,59 +94,63 @@ def command(**options: Any) -> None:
       dpscreen fit data.parquet --schema schema.json --epsilon 1 --delta 1e-6 \\
           --inference split --ledger budget.db -o model.json
     """
-    asked = FitOptions(**options)
-    check_files(asked)
-    schema = checked_schema(asked)
-    model, order = set_up(asked, schema)
-    booking = opened_ledger(asked, schema)
-    if asked.dry_run:
-        from dpscreen.cli.dry_run import show_plan
+    ready = prepared(FitOptions(**given))
+    if ready.options.dry_run:
+        from dpscreen.cli._fit_dry_run import show_plan
 
-        show_plan(asked, schema, model, order, booking)
-        check_budget(asked, booking)
+        show_plan(ready)
+        check_budget(ready)
         return
-    check_budget(asked, booking)
-    if asked.rows_public is None:
-        click.echo(f"Note: {counted(schema)}", err=True)
-    rows = _read(asked, schema)
-    _fit(model, rows, booking)
-    del rows
-    _save(model, asked, schema)
-    _show(model, asked)
-    _write_page(model, asked, schema, booking)
+    check_budget(ready)
+    if ready.options.rows_public is None:
+        click.echo(f"Note: {counted(ready.schema)}", err=True)
+    _fit(ready, _read(ready))
+    _save(ready)
+    _show(ready)
+    _write_page(ready)
 
 
 # --- the private part -----------------------------------------------------------------------------
 
 
-def _read(asked: FitOptions, schema: TableSchema) -> EncodedRows:
-    from dpscreen.tables.reading import read_rows
+def _read(ready: PreparedFit) -> EncodedRows | ScannedRows:
+    """Read the rows, or leave them in a file that is too large (docs/howto/large-files.md)."""
+    from dpscreen.tables.reading import fits_memory, read_rows
 
-    with data_failures(), console.progress(console.messages()) as bar:
-        task = bar.add_task(f"reading {asked.data.name}", total=100)
-        return read_rows(
-            asked.data, schema, progress=lambda share: bar.update(task, completed=int(100 * share))
-        )
+    data, schema, screen = ready.options.data, ready.schema, console.messages()
+    with console.data_failures():
+        if not fits_memory(data, schema):
+            click.echo("The table is large: it is read again for every step.", err=True)
+            from dpscreen.tables.scan import scan
+
+            return scan(data, schema, progress=screen.is_terminal)
+        with console.progress(screen) as bar:
+            task = bar.add_task(f"reading {data.name}", total=100)
+            return read_rows(
+                data, schema, progress=lambda share: bar.update(task, completed=int(100 * share))
+            )
 
 
-def _fit(model: Any, rows: EncodedRows, booking: Booking | None) -> None:
+def _fit(ready: PreparedFit, rows: EncodedRows | ScannedRows) -> None:
     """Fit, and let nothing out of a failure but what is known to hold no data."""
     from dpscreen.privacy import BudgetExceeded, LedgerProblem
+    from dpscreen.rows.streamed import RowsChanged
 
     failure = None
     with ledger_failures(), warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always")
         try:
-            model.fit(rows, ledger=booking)
+            ready.model.fit(rows, ledger=ready.booking)
         except (BudgetExceeded, LedgerProblem):
             raise
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RowsChanged) as error:
             failure = console.sentence(error)  # in our own words, which repeat no cell
         except (Exception, KeyboardInterrupt) as error:
             failure = f"The fit failed ({type(error).__name__})."
     _tell(noticed)
     if failure is not None:
-        raise click.ClickException(failure + (BOOKED if booking and booking.booked else ""))
+        booked = ready.booking is not None and ready.booking.booked
+        raise click.ClickException(failure + (BOOKED if booked else ""))
 
 
 def _tell(noticed: list[warnings.WarningMessage]) -> None:
@@ -167,58 +167,55 @@ def _tell(noticed: list[warnings.WarningMessage]) -> None:
 # --- what comes out -------------------------------------------------------------------------------
 
 
-def _save(model: Any, asked: FitOptions, schema: TableSchema) -> None:
+def _save(ready: PreparedFit) -> None:
     """Write the model file before anything else, as the budget is gone.
 
     If the disk refuses, the model goes to stdout.
     """
     from dpscreen.models import ModelFileProblem
 
-    assert asked.output is not None
+    model, output, schema = ready.model, ready.options.output, ready.schema.to_dict()
     try:
-        model.save(asked.output, schema=schema.to_dict(), force=asked.force)
+        model.save(output, schema=schema, force=ready.options.force)
     except ModelFileProblem as problem:
         click.echo(_as_file(model, schema))
         raise click.ClickException(
             f"{console.sentence(problem)} So that what was paid for is not lost, the model was "
             "printed instead: save that as a file."
         ) from None
-    click.echo(f"Model written to {asked.output}", err=True)
+    click.echo(f"Model written to {output}", err=True)
 
 
-def _as_file(model: Any, schema: TableSchema) -> str:
+def _as_file(model: Any, schema: dict[str, Any]) -> str:
     from dataclasses import replace
 
     from dpscreen.models.file import encoded
 
-    return encoded(replace(model._released(), schema=schema.to_dict())).decode()
+    return encoded(replace(model._released(), schema=schema)).decode()
 
 
-def _show(model: Any, asked: FitOptions) -> None:
-    if not asked.as_json:
-        click.echo(str(model.summary()))
+def _show(ready: PreparedFit) -> None:
+    if not ready.options.as_json:
+        click.echo(str(ready.model.summary()))
         return
     from dpscreen.cli.show import as_data
 
-    click.echo(json.dumps(as_data(model), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(as_data(ready.model), indent=2, ensure_ascii=False))
 
 
-def _write_page(
-    model: Any, asked: FitOptions, schema: TableSchema, booking: Booking | None
-) -> None:
-    if asked.report is None:
+def _write_page(ready: PreparedFit) -> None:
+    report, rows, schema = ready.options.report, ready.options.rows_public, ready.schema
+    if report is None:
         return
     from dpscreen.planning.what_if import write_model_page
 
     click.echo("Simulating what could be expected, for the page ...", err=True)
     try:
-        ledger = None if booking is None else booking.ledger.document()
-        write_model_page(
-            model, asked.report, schema=schema, ledger=ledger, n_rows=asked.rows_public
-        )
+        ledger = None if ready.booking is None else ready.booking.ledger.document()
+        write_model_page(ready.model, report, schema=schema, ledger=ledger, n_rows=rows)
     except Exception as error:  # the model is safe; whatever it was, say so
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise click.ClickException(
-            f"The model is in {asked.output}, but the page could not be written: {reason}."
+            f"The model is in {ready.options.output}, but the page could not be written: {reason}."
         ) from None
-    click.echo(f"Page written to {asked.report}", err=True)
+    click.echo(f"Page written to {report}", err=True)

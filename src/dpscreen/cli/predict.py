@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.console import HELP, MODEL, loaded
+from dpscreen.cli.console import HELP, MODEL, loaded, write_failures
 
 if TYPE_CHECKING:
     from dpscreen._core.arrays import Array
@@ -41,6 +41,8 @@ def command(model: Path, data: Path, output: Path | None, force: bool) -> None:
       dpscreen predict model.json new.csv
       dpscreen predict model.json new.parquet -o predictions.csv
     """
+    from dpscreen._core.files import write_text
+
     if output is not None and output.exists() and not force:
         raise click.ClickException(f"{output} exists already; give another name, or --force.")
     found = loaded(model)
@@ -49,7 +51,8 @@ def command(model: Path, data: Path, output: Path | None, force: bool) -> None:
         for text in _lines(values):
             click.echo(text, nl=False)
         return
-    _write(_lines(values), output)
+    with write_failures(output):
+        write_text(output, "".join(_lines(values)))
     click.echo(f"{len(values)} predictions written to {output}.", err=True)
 
 
@@ -88,18 +91,6 @@ def _predicted(model: LoadedModel, rows: Array) -> Array:
 
 
 def _check_features(model: LoadedModel, schema: Any) -> None:
-    named = getattr(model, "feature_names_in_", None)
-    if named is not None and tuple(named) != tuple(schema.feature_names):
+    named = getattr(model, "feature_names_in_", schema.feature_names)
+    if tuple(named) != schema.feature_names or len(named) != model.n_features_in_:
         raise click.ClickException("the schema in the model does not describe its features.")
-    if len(schema.feature_names) != model.n_features_in_:
-        raise click.ClickException("the schema in the model does not describe its features.")
-
-
-def _write(lines: Iterator[str], output: Path) -> None:
-    """Write whole or not at all."""
-    from dpscreen._core.files import write_text
-
-    try:
-        write_text(output, "".join(lines))
-    except OSError as error:
-        raise click.ClickException(f"Cannot write {output}: {error.strerror}.") from None

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen._core.words import how_many
-from dpscreen.cli import console
+from dpscreen.cli.console import HELP, sentence, write_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.schema import TableSchema
 
-HELP = {"help_option_names": ["-h", "--help"]}
 WHY = (
     "Only the column names were read. Fill in types, bounds and levels from what you know about "
     "the subject (an age lies between 0 and 120), never by looking at the data: a minimum taken "
@@ -59,20 +58,22 @@ def new(
       dpscreen schema new data.csv -o schema.json
       dpscreen schema new visits.parquet -o schema.json --target cost --unit patient
     """
+    from dpscreen._core.files import write_text
     from dpscreen.tables.problem import DataError
-    from dpscreen.tables.schema.new import new_schema
+    from dpscreen.tables.schema import new_schema
 
     check_output(output, force=force)
     try:
         made = new_schema(data, target=target, unit=unit, numeric_names=numeric_names)
     except DataError as problem:
         hint = " If they are names, add --numeric-names." if "no header" in str(problem) else ""
-        raise click.ClickException(f"{console.sentence(problem)}{hint}") from None
+        raise click.ClickException(f"{sentence(problem)}{hint}") from None
     text = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
     if output is None:
         click.echo(text, nl=False)
     else:
-        _write(output, text)
+        with write_failures(output):
+            write_text(output, text)
         click.echo(f"Written to {output}: {how_many(len(made['fields']), 'column')}.", err=True)
     click.echo(f"{WHY}dpscreen schema check {output or 'schema.json'}", err=True)
 
@@ -115,15 +116,6 @@ def check_output(output: Path | None, *, force: bool) -> None:
         raise click.ClickException(f"{output} is there already; --force replaces it.")
     if not output.absolute().parent.is_dir():
         raise click.ClickException(f"There is no directory {output.parent}.")
-
-
-def _write(output: Path, text: str) -> None:
-    from dpscreen._core.files import write_text
-
-    try:
-        write_text(output, text)
-    except OSError as error:
-        raise click.ClickException(f"Cannot write {output}: {error.strerror}.") from None
 
 
 def _problems(path: Path, data: Path | None) -> tuple[TableSchema | None, list[str]]:

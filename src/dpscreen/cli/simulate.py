@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpscreen.cli import console
+from dpscreen.cli.console import HELP, checked_schema, write_failures
 from dpscreen.cli.schema import check_output
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpscreen.tables.schema import TableSchema
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=HELP)
 @click.option(
     "--schema",
     "schema_path",
@@ -59,42 +59,21 @@ def command(
       dpscreen simulate --schema schema.json --rows 1000 -o dummy.csv
       dpscreen simulate --schema schema.json --rows 100000 --missing 0.01 -o dummy.parquet
     """
+    import numpy as np
+
+    from dpscreen.tables.dummy import effects_of, simulate_parts
+
     if output is not None and output.suffix not in (".csv", ".parquet"):
         raise click.BadParameter("must end in .csv or .parquet.", param_hint="--output")
     check_output(output, force=force)
-    schema = _loaded(schema_path)
-    parts = _parts(schema, rows, seed, missing)
+    schema = checked_schema(schema_path)
+    parts = simulate_parts(schema, rows, rng=np.random.default_rng(seed), missing=missing)
     if output is None:
         _print(parts, schema)
     else:
         _write(output, parts, schema)
         click.echo(f"{rows} rows of dummy data written to {output}.", err=True)
-    click.echo(f"Features with a true effect: {', '.join(_effects(schema))}.", err=True)
-
-
-def _loaded(path: Path) -> TableSchema:
-    from dpscreen.tables.schema import SchemaProblem, load_schema
-
-    try:
-        schema = load_schema(path)
-        schema.check()
-    except SchemaProblem as problem:
-        raise click.ClickException(console.sentence(problem)) from None
-    return schema
-
-
-def _parts(schema: TableSchema, rows: int, seed: int | None, missing: float) -> Iterator[Dummy]:
-    import numpy as np
-
-    from dpscreen.tables.dummy import simulate_parts
-
-    return simulate_parts(schema, rows, rng=np.random.default_rng(seed), missing=missing)
-
-
-def _effects(schema: TableSchema) -> tuple[str, ...]:
-    from dpscreen.tables.dummy import effects_of
-
-    return effects_of(schema)
+    click.echo(f"Features with a true effect: {', '.join(effects_of(schema))}.", err=True)
 
 
 def _print(parts: Iterator[Dummy], schema: TableSchema) -> None:
@@ -106,13 +85,10 @@ def _print(parts: Iterator[Dummy], schema: TableSchema) -> None:
 
 def _write(output: Path, parts: Iterator[Dummy], schema: TableSchema) -> None:
     """Write whole or not at all, and meanwhile where nobody else can have put anything."""
-    try:
-        with tempfile.TemporaryDirectory(prefix=".dummy-", dir=output.absolute().parent) as own:
-            beside = Path(own) / output.name
-            _fill(beside, parts, schema)
-            beside.replace(output)
-    except OSError as error:
-        raise click.ClickException(f"Cannot write {output}: {error.strerror}.") from None
+    beside = tempfile.TemporaryDirectory
+    with write_failures(output), beside(prefix=".dummy-", dir=output.absolute().parent) as own:
+        _fill(Path(own) / output.name, parts, schema)
+        (Path(own) / output.name).replace(output)
 
 
 def _fill(path: Path, parts: Iterator[Dummy], schema: TableSchema) -> None:

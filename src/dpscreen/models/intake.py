@@ -60,7 +60,9 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     if isinstance(X, StreamedRows):
         return _named(estimator, X, X.reader.feature_names)
     if isinstance(X, EncodedRows):
-        X, y = X.features_and_target()
+        features, target, names = X.named_arrays()
+        rows = ArrayRows(*rows_and_target(estimator, features, target))
+        return _named(estimator, rows, names)
     if is_sparse(X) and getattr(estimator, "_takes_sparse", False):
         return sparse_rows(estimator, X, y)
     if type(X).__module__.split(".")[0].startswith("dask"):

@@ -154,7 +154,7 @@ class NoisyIHT(Peer):
 
     Guarantees  the stated (epsilon, delta) for adding or removing one row: it moves each moved
                 weight's size by at most c, and the gradient over rows of norm at most ν by cν, in
-                units of the sum (docs/peers.md, Lemma P1; docs/private-lasso.md, Lemmas 1 and 17)
+                units of the sum (docs/peers.md, Lemma P1; docs/private-lasso.md, Lemma 17)
 
     Rules       s = M/5 between 1 and 40; M/2 steps between 3 and 100; η = 1.5/√s, which fades to
                 half, and is halved whenever the released gradient points back: the fixed 1/2 of

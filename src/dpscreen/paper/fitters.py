@@ -20,7 +20,7 @@ from dpscreen.paper.problem import Problem, Recorder
 from dpscreen.planning.methods import FitRequest, estimator
 from dpscreen.privacy import ZCDP, Accountant, Noise
 from dpscreen.rows.design import Design, GramDesign, Point
-from dpscreen.rows.lattice import LatticePoint, RelaxedRule
+from dpscreen.rows.lattice import ExactPoint, RelaxedRule
 from dpscreen.solvers import frank_wolfe as steps
 from dpscreen.solvers.frank_wolfe import Choose, Screen, frank_wolfe, steepest_vertex, zero_start
 from dpscreen.solvers.screening import (
@@ -319,13 +319,13 @@ def affordable_steps(limit: ZCDP, design: Design) -> int:
     return int(np.clip(round(signal / 4), 6, 200))
 
 
-def _proven_choice(accountant: Accountant, cost: ZCDP, problem: Problem) -> Choose[LatticePoint]:
+def _proven_choice(accountant: Accountant, cost: ZCDP, problem: Problem) -> Choose[ExactPoint]:
     rule = _rule(problem)
     clip = min(problem.rows.target_deviation, rule.residual_bound)
     return steps.proven_choice(accountant, cost, clip=clip)
 
 
-def _proven_rnm(accountant: Accountant, cost: ZCDP, problem: Problem) -> Screen[LatticePoint]:
+def _proven_rnm(accountant: Accountant, cost: ZCDP, problem: Problem) -> Screen[ExactPoint]:
     # The rule holds at every point of the ball, however that was chosen; only its own sums must
     # not be clipped (Lemma 6).
     return proven_rnm(accountant, problem.rows.lattice, cost, rule=_rule(problem))

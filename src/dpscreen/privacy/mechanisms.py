@@ -7,6 +7,7 @@ state: the noise is an argument. Only an `Accountant` should call one on private
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -30,6 +31,9 @@ from dpscreen.privacy.sampling import (
 )
 
 Released = TypeVar("Released", covariant=True)
+
+
+Made = TypeVar("Made", bound="Mechanism[object]")
 
 
 class Mechanism(Protocol[Released]):
@@ -81,9 +85,7 @@ class NoisyMax:
         """Return the selection with the least noise that costs no more than `cost`."""
         span = 2 * sensitivity if score_range is None else score_range
         scale = span / math.sqrt(8 * _positive(cost))
-        while cls(sensitivity, span, scale, unit).cost > cost:
-            scale = math.nextafter(scale, math.inf)
-        return cls(sensitivity, span, scale, unit)
+        return _within(cost, scale, lambda scale: cls(sensitivity, span, scale, unit))
 
     @cached_property
     def cost(self) -> ZCDP:
@@ -170,9 +172,7 @@ class DiscreteGaussian:
     def of_cost(cls, cost: ZCDP, *, sensitivity: float, unit: float) -> DiscreteGaussian:
         """Return the release with the least noise that costs no more than `cost`."""
         scale = sensitivity / math.sqrt(2 * _positive(cost))
-        while cls(sensitivity, scale, unit).cost > cost:
-            scale = math.nextafter(scale, math.inf)
-        return cls(sensitivity, scale, unit)
+        return _within(cost, scale, lambda scale: cls(sensitivity, scale, unit))
 
     @cached_property
     def cost(self) -> ZCDP:
@@ -188,6 +188,13 @@ class DiscreteGaussian:
         """Release the noisy vector, in the units of the sensitivity."""
         noisy = _whole(values) + discrete_gaussian(self.variance_in_units, values.size, noise)
         return np.asarray(noisy * self.unit, dtype=np.float64)
+
+
+def _within(cost: ZCDP, scale: float, make: Callable[[float], Made]) -> Made:
+    """Return the mechanism of the least noise, from `scale` up, that costs no more than `cost`."""
+    while (made := make(scale)).cost > cost:
+        scale = math.nextafter(scale, math.inf)
+    return made
 
 
 def _positive(cost: ZCDP) -> float:
@@ -213,7 +220,7 @@ class LaplaceNoisyMax:
 
     Requires    one row changes each score by at most `sensitivity`
     Guarantees  (2Δ/b)-DP, b the scale: with scores that move in both directions the factor 2 stays.
-                The paper states Δ/b (erratum E4).
+                The paper states Δ/b (docs/errata.md, E4).
     """
 
     sensitivity: float
@@ -245,7 +252,8 @@ class ThresholdedNoisyMin:
     """Index of the smallest noisy score when that is negative, else None (Algorithm 2, 11-15).
 
     The comparison with 0 looks at the noisy value, which the analysis of report-noisy-max does not
-    release. So there is no cost to state (erratum E5); it serves the published calibration only.
+    release. So there is no cost to state (docs/errata.md, E5); it serves the published calibration
+    only.
     """
 
     sensitivity: float
@@ -280,9 +288,7 @@ class GaussianVector:
     def of_cost(cls, cost: ZCDP, *, sensitivity: float) -> GaussianVector:
         """Return the release with the least noise that costs no more than `cost`."""
         scale = sensitivity / math.sqrt(2 * _positive(cost))
-        while cls(sensitivity, scale).cost > cost:
-            scale = math.nextafter(scale, math.inf)
-        return cls(sensitivity, scale)
+        return _within(cost, scale, lambda scale: cls(sensitivity, scale))
 
     @cached_property
     def cost(self) -> ZCDP:

@@ -25,7 +25,10 @@ MEDIAN = Fraction(1, 2)
 
 
 def excess_change(quantile: Fraction) -> int:
-    """Return how far one row moves r·#{below} − p·n: max(p, r − p) (Lemma 11)."""
+    """Return how far one row moves r·#{below} − p·n: max(p, r − p).
+
+    (docs/private-lasso.md, Lemma 11)
+    """
     part, whole = quantile.as_integer_ratio()
     return max(part, whole - part)
 
@@ -34,7 +37,7 @@ def cell_scores(counts: Integers, *, quantile: Fraction = MEDIAN) -> Integers:
     """Score each cell [g_k, g_{k+1}) by how many rows it is away from holding the quantile.
 
     u_k = −max(r·#{v < g_k} − p·n, p·n − r·#{v < g_{k+1}}, 0), from the cells' counts, which add up
-    to n. One row moves it by at most max(p, r − p), up or down (Lemma 11).
+    to n. One row moves it by at most max(p, r − p), up or down (docs/private-lasso.md, Lemma 11).
     """
     part, whole = quantile.as_integer_ratio()
     below = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
@@ -50,7 +53,7 @@ def release_cell(
     purpose: str,
     quantile: Fraction = MEDIAN,
 ) -> int:
-    """Release the cell that holds the quantile, by noisy max (Lemmas 2 and 11).
+    """Release the cell that holds the quantile, by noisy max (docs/private-lasso.md, Lemma 11).
 
     Every row is counted in exactly one cell, which depends on that row alone.
     """
@@ -74,7 +77,7 @@ def release_search(
     """Release a quantile of every column by a noisy binary search, all columns at once.
 
     Each level releases the excess at the middles, which one row moves by at most `change` in L2
-    (Lemma 12). The middles depend on earlier releases only.
+    (docs/private-lasso.md, Lemma 12). The middles depend on earlier releases only.
     """
     mechanism = DiscreteGaussian.of_cost(cost / levels, sensitivity=change, unit=1.0)
     for _ in range(levels):
@@ -85,7 +88,10 @@ def release_search(
 
 
 def columns_change(n_columns: int, quantile: Fraction) -> float:
-    """Return how far one row moves the excess of d columns in L2: max(p, r − p)·√d (Lemma 12)."""
+    """Return how far one row moves the excess of d columns in L2: max(p, r − p)·√d.
+
+    (docs/private-lasso.md, Lemma 12)
+    """
     return math.nextafter(excess_change(quantile) * math.sqrt(n_columns), math.inf)
 
 
@@ -112,7 +118,10 @@ _OUTWARDS = 1 + 1e-12
 
 
 def triangle_change(row_norm: float) -> float:
-    """Return how far a row with ‖x‖₂ ≤ ν, ‖x‖∞ ≤ 1 moves the upper triangle of Σxxᵀ (Lemma 17)."""
+    """Return how far a row with ‖x‖₂ ≤ ν, ‖x‖∞ ≤ 1 moves the upper triangle of Σxxᵀ in L2.
+
+    (docs/private-lasso.md, Lemma 17)
+    """
     square = row_norm**2
     return math.sqrt((square**2 + min(square, square**2)) / 2)
 
@@ -130,7 +139,7 @@ def release_sums(
 
     The sums are whole numbers of 1/units_per_one, and one row moves them by at most `change` in L2.
     They are floored to whole numbers of a coarser unit u; the move is then at most
-    change + u·√d for d sums (Lemma 13).
+    change + u·√d for d sums (docs/private-lasso.md, Lemma 13).
     """
     coarse = max(1, math.floor(change * units_per_one / _FINE))
     unit = coarse / units_per_one
@@ -151,9 +160,9 @@ def release_triangle(
     cost: ZCDP,
     purpose: str,
 ) -> tuple[Array, float]:
-    """Release a symmetric matrix Σxxᵀ by its upper triangle, and its noise's deviation (Lemma 17).
+    """Release Σxxᵀ of rows with ‖x‖₂ ≤ ν by its upper triangle (docs/private-lasso.md, Lemma 17).
 
-    The rows' norms are at most `row_norm`, and none of their cells is above 1.
+    Also return its noise's deviation.
     """
     upper = np.triu_indices(len(matrix))
     released, noise = release_sums(

@@ -12,52 +12,64 @@ import math
 
 
 def residual_bound(*, radius: float, target_bound: float) -> float:
-    """Return R = λ + B, the largest |x·w − y|. It needs no clipping and no data."""
+    """Return R = λ + B, the largest |x·w − y|; no clip is needed (docs/privacy.md, Lemma 1)."""
     return radius + target_bound
 
 
-def clipped_gradient(*, clip: float, reach: float = 1.0) -> float:
-    """Return how far one row moves any coordinate of Σ ψ_c(r_i) x_i: exactly c (Lemma 1).
+def clipped_gradient(*, clip: float, cell_clip: float = 1.0) -> float:
+    """Return how far one row moves any coordinate of Σ ψ_c(r_i) x_i: exactly c.
 
-    With cells of size at most κ (`reach`) it is cκ, rounded up.
+    (docs/privacy.md, Lemma 1.) With cells of size at most κ (`cell_clip`) it is cκ, rounded up.
     """
-    return clip if reach == 1 else math.nextafter(clip * reach, math.inf)
+    return clip if cell_clip == 1 else math.nextafter(clip * cell_clip, math.inf)
 
 
 def clipped_gradient_l2(*, clip: float, row_norm: float) -> float:
-    """Return how far one row moves Σ ψ_c(r_i) x_i in L2 when ‖x_i‖₂ ≤ ν: c ν (Lemma 1)."""
+    """Return how far one row moves Σ ψ_c(r_i) x_i in L2: cν if ‖x_i‖₂ ≤ ν.
+
+    (docs/privacy.md, Lemma 1)
+    """
     return clip * row_norm
 
 
 def published_vertex_score(*, radius: float, n_rows: int) -> float:
-    """Return the paper's sensitivity of ⟨v, g⟩: λ/n, from "Lipschitz constant 1" (erratum E1)."""
+    """Return the paper's sensitivity of ⟨v, g⟩: λ/n, from "Lipschitz constant 1".
+
+    It is too small (docs/errata.md, E1).
+    """
     return radius / n_rows
 
 
 def published_screening_score(*, radius: float, n_rows: int) -> float:
-    """Return the paper's sensitivity of Eq. 1 (Theorem 1): (2λ + 2λ² + 2λ(1+λ)) / n."""
+    """Return the paper's sensitivity of Eq. 1 (Theorem 1): (2λ + 2λ² + 2λ(1+λ)) / n.
+
+    It is too small (docs/errata.md, E2).
+    """
     return (2 * radius + 2 * radius**2 + 2 * radius * (1 + radius)) / n_rows
 
 
 def published_screening_vector(*, radius: float, n_rows: int, n_features: int) -> float:
-    """Return the paper's L2 sensitivity of all d scores of Eq. 1 (Theorem 1): √d times one."""
+    """Return the paper's L2 sensitivity of all d scores of Eq. 1 (Theorem 1): √d times one.
+
+    It is too small (docs/errata.md, E2).
+    """
     return math.sqrt(n_features) * published_screening_score(radius=radius, n_rows=n_rows)
 
 
 def screening_score(*, radius: float, n_rows: int) -> float:
-    """Return the exact sensitivity of Eq. 1 for B = λ: 2λ(1+λ)(1/n + 1/√n) (erratum E2).
+    """Return the exact sensitivity of Eq. 1 for B = λ: 2λ(1+λ)(1/n + 1/√n).
 
-    n is a public constant and at least the number of rows.
+    (docs/errata.md, E2.) n is a public constant and at least the number of rows.
     """
     return 2 * radius * (1 + radius) * (1 / n_rows + 1 / math.sqrt(n_rows))
 
 
 def relaxed_screening_score(*, radius: float, target_bound: float, kappa: float) -> float:
-    """Return how far one row moves a relaxed score, in sums: 2λR + 2λ²/κ + κλR (Lemma 6).
+    """Return how far one row moves a relaxed score, in sums: 2λR + 2λ²/κ + κλR.
 
-    It also bounds the range of the changes that one row makes over all candidates, "screen nothing"
-    (which never changes) included: two features differ by at most 2λR + λ²/κ, a feature and
-    "screen nothing" by at most the whole.
+    (docs/privacy.md, Lemma 6.) It also bounds the range of the changes that one row makes over all
+    candidates, "screen nothing" (which never changes) included: two features differ by at most
+    2λR + λ²/κ, a feature and "screen nothing" by at most the whole.
     """
     residual = residual_bound(radius=radius, target_bound=target_bound)
     return 2 * radius * residual + 2 * radius**2 / kappa + kappa * radius * residual

@@ -352,7 +352,7 @@ class ClusterDesign(PartedDesign):
     """Rows on the lattice, in the memory of workers."""
 
     def __init__(self, crew: Crew, partitions: Sequence[Partition], units: PublicUnits) -> None:
-        super().__init__(units.n_candidates)
+        super().__init__(units.n_candidates, units.loss)
         self._crew, self._partitions, self._units = crew, partitions, units
         self._name = uuid.uuid4().hex
 

@@ -10,6 +10,7 @@ every step; kept in the scale, a step still touches one column only (`frank_wolf
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 import numpy as np
@@ -79,32 +80,42 @@ class DenseDesign:
         return DensePoint(self, np.asarray(weights, dtype=np.float64) / scale, scale)
 
 
-class DensePoint:
-    """A point that keeps Xv, one number a row: a move costs n, a gradient one pass over X."""
+class FloatPoint(ABC):
+    """Unscaled weights in float64, and their scale."""
 
-    def __init__(self, design: DenseDesign, unscaled: Array, scale: float) -> None:
-        self.design = design
-        self.scale = scale
-        self._v = unscaled
-        # From the zero start, which private methods use, no pass over the data is needed.
-        self._fit = design.X @ unscaled if unscaled.any() else np.zeros(design.n_rows)
-        self._row = np.empty(design.n_rows)
+    def __init__(self, unscaled: Array, scale: float) -> None:
+        self._v, self.scale = unscaled, scale
 
     @property
     def weights(self) -> Array:
         """Return w."""
         return self.scale * self._v
 
+    def zero(self, index: int) -> None:
+        """Set one weight to zero."""
+        if self._v[index]:
+            self.add(index, -self._v[index])
+
+    @abstractmethod
+    def add(self, index: int, amount: float) -> None:
+        """Add to one unscaled weight."""
+
+
+class DensePoint(FloatPoint):
+    """A point that keeps Xv, one number a row: a move costs n, a gradient one pass over X."""
+
+    def __init__(self, design: DenseDesign, unscaled: Array, scale: float) -> None:
+        super().__init__(unscaled, scale)
+        self.design = design
+        # From the zero start, which private methods use, no pass over the data is needed.
+        self._fit = design.X @ unscaled if unscaled.any() else np.zeros(design.n_rows)
+        self._row = np.empty(design.n_rows)
+
     def add(self, index: int, amount: float) -> None:
         """Add to one unscaled weight."""
         self._v[index] += amount
         np.multiply(self.design.X[:, index], amount, out=self._row)
         self._fit += self._row
-
-    def zero(self, index: int) -> None:
-        """Set one weight to zero."""
-        if self._v[index]:
-            self.add(index, -self._v[index])
 
     def gradient(self, *, clip: float | None = None) -> Array:
         """Return Σ ψ_c(r_i) x_i."""
@@ -152,29 +163,18 @@ class GramDesign:
         return GramPoint(self, np.asarray(weights, dtype=np.float64) / scale, scale)
 
 
-class GramPoint:
+class GramPoint(FloatPoint):
     """A point that keeps XᵀXv: a move and a gradient both cost d, whatever the number of rows."""
 
     def __init__(self, design: GramDesign, unscaled: Array, scale: float) -> None:
+        super().__init__(unscaled, scale)
         self.design = design
-        self.scale = scale
-        self._v = unscaled
         self._pull = design.gram @ unscaled if unscaled.any() else np.zeros(design.n_features)
-
-    @property
-    def weights(self) -> Array:
-        """Return w."""
-        return self.scale * self._v
 
     def add(self, index: int, amount: float) -> None:
         """Add to one unscaled weight."""
         self._v[index] += amount
         self._pull += amount * self.design.gram[index]
-
-    def zero(self, index: int) -> None:
-        """Set one weight to zero."""
-        if self._v[index]:
-            self.add(index, -self._v[index])
 
     def gradient(self, *, clip: float | None = None) -> Array:
         """Return Σ r_i x_i; clipping needs the rows and is refused."""

@@ -1,7 +1,8 @@
 """Compiled loops over rows that lie on a lattice. `lattice` says what they are for.
 
 Whole numbers add up to the same sum in any order, so the loops may be split over threads and
-vector lanes at will. The only float arithmetic, in `clipped_residuals`, looks at one row at a time.
+vector lanes at will. Float arithmetic looks at one row at a time, in operations whose order does
+not depend on where the row stands.
 """
 
 from __future__ import annotations
@@ -47,17 +48,6 @@ def add_column(fit, column, amount):
 
 
 @compiled
-def clipped_residuals(fit, target, scale, levels_per_unit, most, out):
-    """Set out[i] to the residual scale·fit[i] − target[i] in levels, rounded and clipped to ±most.
-
-    Each row by itself: an order of operations that does not depend on where the row stands.
-    """
-    for i in range(fit.size):
-        level = np.rint((scale * np.float64(fit[i]) - target[i]) * levels_per_unit)
-        out[i] = np.int16(min(max(-most, level), most))  # in this order a NaN is clipped too
-
-
-@compiled
 def fitted_levels(fit, scale, levels_per_unit, most, out):
     """Set out[i] to the fitted value scale·fit[i] in levels, rounded and clipped to ±most."""
     for i in range(fit.size):
@@ -66,12 +56,12 @@ def fitted_levels(fit, scale, levels_per_unit, most, out):
 
 
 @inlined
-def in_units(value, low, high, middle, half):
+def in_units(value, low, high, middle, half_width):
     """Return a cell, clipped to its bounds, in units in which they are −1 and 1.
 
     In this order a NaN is clipped too: what follows may use the result as an index.
     """
-    return (min(max(low, value), high) - middle) / half
+    return (min(max(low, value), high) - middle) / half_width
 
 
 TILE = 256
@@ -79,29 +69,29 @@ TILE = 256
 
 
 @inlined
-def fill_tile(tile, X, j, first, low, high, middle, half):
+def fill_tile(tile, X, j, first, low, high, middle, half_width):
     """Put column j of some rows into `tile`, clipped and in its units; return their number."""
     size = min(TILE, X.shape[0] - first)
     for i in range(size):
-        tile[i] = in_units(X[first + i, j], low, high, middle, half)
+        tile[i] = in_units(X[first + i, j], low, high, middle, half_width)
     return size
 
 
 @compiled
-def uniform_cells(X, chosen, low, high, middle, half, origin, per_unit, out):
+def uniform_cells(X, chosen, low, high, middle, half_width, origin, per_unit, out):
     """Count the cells floor((u − origin)·per_unit) of chosen columns; beyond, at the ends of out."""
     tile = np.empty(TILE)
     last = np.float64(out.shape[1] - 1)
     for first in range(0, X.shape[0], TILE):
         for k in range(chosen.size):
-            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half[k])
+            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
             for i in range(size):
                 place = np.floor((tile[i] - origin[k]) * per_unit[k]) + 1
                 out[k, np.int64(min(max(0.0, place), last))] += 1
 
 
 @compiled
-def distances_below(X, chosen, low, high, middle, half, centres, edges, out):
+def distances_below(X, chosen, low, high, middle, half_width, centres, edges, out):
     """Count the distances |u − centre| of chosen columns below each edge.
 
     One comparison for each edge: in vector lanes they are faster than a search.
@@ -109,7 +99,7 @@ def distances_below(X, chosen, low, high, middle, half, centres, edges, out):
     tile = np.empty(TILE)
     for first in range(0, X.shape[0], TILE):
         for k in range(chosen.size):
-            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half[k])
+            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
             for i in range(size):
                 tile[i] = abs(tile[i] - centres[k])
             for e in range(edges.size):
@@ -126,12 +116,12 @@ def level_of(value, levels):
 
 
 @compiled
-def level_moments(X, chosen, low, high, middle, half, levels, out):
+def level_moments(X, chosen, low, high, middle, half_width, levels, out):
     """Add up the levels of chosen columns in out[0], and their squares over `levels` in out[1]."""
     tile = np.empty(TILE)
     for first in range(0, X.shape[0], TILE):
         for k in range(chosen.size):
-            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half[k])
+            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
             for i in range(size):
                 level = np.int64(level_of(tile[i], levels))
                 out[0, k] += level
@@ -139,12 +129,12 @@ def level_moments(X, chosen, low, high, middle, half, levels, out):
 
 
 @compiled
-def to_lattice(X, low, high, middle, half, levels, out):
+def to_lattice(X, low, high, middle, half_width, levels, out):
     """Set out[j, i] to X[i, j], clipped, in its units, in whole numbers of 1/levels, truncated."""
     tile = np.empty(TILE)
     for first in range(0, X.shape[0], TILE):
         for j in range(X.shape[1]):
-            size = fill_tile(tile, X, j, first, low[j], high[j], middle[j], half[j])
+            size = fill_tile(tile, X, j, first, low[j], high[j], middle[j], half_width[j])
             for i in range(size):
                 out[j, first + i] = np.int16(level_of(tile[i], levels))
 

@@ -5,8 +5,8 @@ what a proven method selects on is summed in whole numbers (docs/exactness.md, L
 
 * a feature in [−1, 1] is truncated to k/2^14 and kept as the 16-bit k, a quarter of a float64;
 * weights are scale·v with whole v, so Σ_j k_ij v_j, the fit of a row, is a whole number;
-* a row's residual is computed from that number and its own target alone, clipped to ±c and rounded
-  to ψ·c/2^14 with whole ψ.
+* a row's residual is computed from that number and its own target alone (`Loss`), clipped to ±c and
+  rounded to ψ·c/2^14 with whole ψ.
 
 Σ_i ψ_i k_ij is then a whole number of units c/2^28 which one row moves by at most 2^28: exactly c.
 """
@@ -24,6 +24,7 @@ import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow
 from dpscreen._core.compiled import pool, threads
+from dpscreen.rows.loss import SQUARED, Loss, Rounding
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.sums import (
     LEVELS,
@@ -52,80 +53,128 @@ def on_lattice(values: Array) -> Narrow:
     return np.trunc(np.clip(values, -1.0, 1.0) * LEVELS).astype(np.int16)
 
 
-class ExactPoint(Protocol):
-    """Weights w, and what may be asked about the rows there: sums of whole numbers over rows.
+class ExactPoint(ABC):
+    """Weights w = scale·v/grain with whole v, and what may be asked about the rows there.
 
-    Each sum is the same whatever the order of the rows, and whether they lie in one place or many.
+    It is reached from zero by moves along single features. The answers are sums of whole numbers
+    over rows, the same whatever the order of the rows, and whether they lie in one place or many.
     Residual levels are whole numbers of clip/2^14, between −2^14 and 2^14.
     """
 
-    scale: float
+    def __init__(self, n_features: int, scale: float, *, grain: int = 1) -> None:
+        self.scale = scale
+        self._grain = grain
+        self._v = np.zeros(n_features, dtype=np.int64)
+        self._travelled = 0
 
     @property
     def weights(self) -> Array:
         """Return w, as a new array."""
+        return np.asarray(self.scale / self._grain * self._v, dtype=np.float64)
+
+    def begin(self, weights: Array) -> None:
+        """Move from zero to the point next to `weights`: they are truncated to whole grains."""
+        unscaled = np.trunc(weights / self.scale * self._grain).astype(np.int64)
+        for feature in np.flatnonzero(unscaled):
+            self.move(int(feature), int(unscaled[feature]))
 
     def add(self, feature: int, amount: int) -> None:
         """Add a whole number to one unscaled weight."""
+        self.move(feature, amount * self._grain)
 
     def zero(self, feature: int) -> None:
         """Set the weight of one feature to zero."""
+        if self._v[feature]:
+            self.move(feature, -int(self._v[feature]))
 
-    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
+    def move(self, feature: int, grains: int) -> None:
+        """Add so many grains to one unscaled weight."""
+        self._travelled += abs(grains)
+        if self._travelled >= LONGEST_WAY:
+            raise OverflowError("too many steps for exact sums; lower n_iter.")
+        self._v[feature] += grains
+        self._moved(feature, grains)
+
+    @abstractmethod
+    def _moved(self, feature: int, grains: int) -> None:
+        """Take the rows along."""
+
+    @abstractmethod
+    def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
         """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
 
-        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
+        Cells are clipped to ±cell_clip first, in whole numbers of 1/2^14.
         """
 
     def signed_scores(
-        self, clip: float, allowed: Integers, reach: int = LEVELS
+        self, clip: float, allowed: Integers, cell_clip: int = LEVELS
     ) -> Integers | ScoreIndex:
         """Return the same sums of the allowed features alone, in a form to select from."""
+        return self.clipped_sums(clip, cell_clip)[allowed]
 
+    @abstractmethod
     def residual_total(self, clip: float) -> int:
         """Return the sum of the residual levels."""
 
+    @abstractmethod
     def residual_counts(self, clip: float) -> Integers:
         """Return how many residual levels have size 0, 1, …, 2^14."""
 
+    @abstractmethod
     def relaxed_sums(self, rule: RelaxedRule) -> Integers:
         """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""
 
+    @abstractmethod
     def short_gradient(self, clip: float, n_features: int, row_norm: float) -> Integers:
         """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
 
+    @abstractmethod
     def short_products(self, clip: float, short: ShortRows) -> Integers:
         """Return Σψx over short rows, each with its residual ψ shrunk alike, in 1/2^28."""
 
+    @abstractmethod
     def short_middle(self, clip: float, short: ShortRows) -> Integers:
         """Return Σzzᵀ over short rows, z = ψx truncated to 1/2^14, in whole numbers of 1/2^28."""
 
 
-class ExactDesign(Protocol):
-    """Rows on the lattice, wherever they are."""
+class ExactDesign(ABC):
+    """Rows on the lattice, wherever they are.
 
-    @property
-    def n_features(self) -> int:
-        """Return the number of columns, the constant among them if there is one."""
+    The constant is among the `n_features` columns if there is one.
+    """
+
+    n_features: int
+    loss: Loss
+
+    @abstractmethod
+    def _point(self, scale: float, grain: int) -> ExactPoint:
+        """Return the point w = 0."""
 
     def start(self, scale: float) -> ExactPoint:
         """Return the point w = 0, to which whole numbers of `scale` will be added."""
+        return self._point(scale, 1)
 
     def at(self, weights: Array, *, scale: float = 1.0) -> ExactPoint:
         """Return the point next to `weights` that lies on the lattice, stored with that scale."""
+        point = self._point(scale, FINE_GRAIN if weights.any() else 1)
+        point.begin(weights)
+        return point
 
+    @abstractmethod
     def column_squares(self) -> Integers:
         """Return Σ_i k_ij² for every feature: 2^28 times the squared norm of the column."""
 
+    @abstractmethod
     def length_counts(self, n_features: int, edges: Integers) -> Integers:
         """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
 
+    @abstractmethod
     def short_gram(self, short: ShortRows) -> Integers:
         """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
 
 
-class KeepsShortRows(ABC):
-    """Rows in one place that are made short once, and then asked about several times."""
+class KeepsShortRows(ExactDesign):
+    """Rows in one place, which are made short once and then asked about several times."""
 
     _made: tuple[tuple[bytes, float, int], tuple[Narrow, Array]] | None = None
 
@@ -147,15 +196,15 @@ class KeepsShortRows(ABC):
 class LatticeDesign(KeepsShortRows):
     """Columns of 16-bit whole numbers, and a target of which only clipped residuals are used."""
 
-    def __init__(self, columns: Narrow, target: Array) -> None:
+    def __init__(self, columns: Narrow, target: Array, loss: Loss = SQUARED) -> None:
         if columns.shape[1] > MOST_ROWS:
             raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
         if target.shape != columns.shape[1:]:
             raise ValueError("there must be one target for every row.")
         self.columns = np.ascontiguousarray(columns)
-        self.target = target
+        self.target, self.loss = target, loss
         self.n_features, self.n_rows = columns.shape
-        self._short: tuple[int, float, LatticeDesign] | None = None
+        self._shortened: tuple[int, float, LatticeDesign] | None = None
         self._capped: tuple[int, LatticeDesign] | None = None
 
     @classmethod
@@ -163,15 +212,8 @@ class LatticeDesign(KeepsShortRows):
         """Put rows that are in memory, already in [−1, 1], on the lattice."""
         return cls(np.ascontiguousarray(on_lattice(X).T), np.asarray(y, dtype=np.float64))
 
-    def start(self, scale: float) -> LatticePoint:
-        """Return the point w = 0, to which whole numbers of `scale` will be added."""
-        return LatticePoint(self, scale)
-
-    def at(self, weights: Array, *, scale: float = 1.0) -> LatticePoint:
-        """Return the point next to `weights` that lies on the lattice, stored with that scale."""
-        point = LatticePoint(self, scale, grain=FINE_GRAIN if weights.any() else 1)
-        point.begin(in_grains(weights, scale))
-        return point
+    def _point(self, scale: float, grain: int) -> LatticePoint:
+        return LatticePoint(self, scale, grain=grain)
 
     def move(self, fit: Integers, feature: int, amount: int) -> None:
         """Add amount·column to the fit of every row."""
@@ -194,13 +236,13 @@ class LatticeDesign(KeepsShortRows):
         """Return Σ_i levels_i k_ij for every feature."""
         return _sums(self.columns, levels)
 
-    def capped(self, reach: int) -> LatticeDesign:
-        """Return the rows with every cell clipped to ±reach, in whole numbers of 1/2^14."""
-        if reach >= LEVELS:
+    def capped(self, cell_clip: int) -> LatticeDesign:
+        """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
+        if cell_clip >= LEVELS:
             return self
-        if self._capped is None or self._capped[0] != reach:
-            cells = np.clip(self.columns, np.int16(-reach), np.int16(reach))
-            self._capped = (reach, LatticeDesign(cells, self.target))
+        if self._capped is None or self._capped[0] != cell_clip:
+            cells = np.clip(self.columns, np.int16(-cell_clip), np.int16(cell_clip))
+            self._capped = (cell_clip, LatticeDesign(cells, self.target, self.loss))
         return self._capped[1]
 
     def length_counts(self, n_features: int, edges: Integers) -> Integers:
@@ -209,10 +251,10 @@ class LatticeDesign(KeepsShortRows):
 
     def shortened(self, n_features: int, row_norm: float) -> LatticeDesign:
         """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
-        if self._short is None or self._short[:2] != (n_features, row_norm):
+        if self._shortened is None or self._shortened[:2] != (n_features, row_norm):
             rows = short_rows(self.columns[:n_features], row_norm)
-            self._short = (n_features, row_norm, LatticeDesign(rows, self.target))
-        return self._short[2]
+            self._shortened = (n_features, row_norm, LatticeDesign(rows, self.target, self.loss))
+        return self._shortened[2]
 
 
 def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
@@ -222,70 +264,13 @@ def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
     return np.bincount(np.clip(cells, 0, last), minlength=last + 1).astype(np.int64)
 
 
-def in_grains(weights: Array, scale: float) -> Integers:
-    """Return weights in whole numbers of scale/2^20, truncated toward zero."""
-    return np.asarray(np.trunc(weights / scale * FINE_GRAIN), dtype=np.int64)
-
-
-class Walker(ABC):
-    """Weights w = scale·v/grain with whole v, reached from zero by moves along single features."""
-
-    def __init__(self, n_features: int, scale: float, *, grain: int = 1) -> None:
-        self.scale = scale
-        self._grain = grain
-        self._v = np.zeros(n_features, dtype=np.int64)
-        self._travelled = 0
-
-    @property
-    def weights(self) -> Array:
-        """Return w, as a new array."""
-        return np.asarray(self.scale / self._grain * self._v, dtype=np.float64)
-
-    def begin(self, unscaled: Integers) -> None:
-        """Move from zero to unscaled weights that are given in grains."""
-        for feature in np.flatnonzero(unscaled):
-            self._move(int(feature), int(unscaled[feature]))
-
-    def add(self, feature: int, amount: int) -> None:
-        """Add a whole number to one unscaled weight."""
-        self._move(feature, amount * self._grain)
-
-    def zero(self, feature: int) -> None:
-        """Set the weight of one feature to zero."""
-        if self._v[feature]:
-            self._move(feature, -int(self._v[feature]))
-
-    def _move(self, feature: int, grains: int) -> None:
-        self._travelled += abs(grains)
-        if self._travelled >= LONGEST_WAY:
-            raise OverflowError("too many steps for exact sums; lower n_iter.")
-        self._v[feature] += grains
-        self._moved(feature, grains)
-
-    @abstractmethod
-    def _moved(self, feature: int, grains: int) -> None:
-        """Take the rows along."""
-
-    @abstractmethod
-    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
-        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
-
-        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
-        """
-
-    def signed_scores(
-        self, clip: float, allowed: Integers, reach: int = LEVELS
-    ) -> Integers | ScoreIndex:
-        """Return the same sums of the allowed features alone, in a form to select from."""
-        return self.clipped_sums(clip, reach)[allowed]
-
-
 class LatticeRows(Protocol):
     """Rows in one place, dense or sparse, as a point moves among them."""
 
     n_features: int
     n_rows: int
     target: Array
+    loss: Loss
 
     def move(self, fit: Integers, feature: int, amount: int) -> None:
         """Add amount·column to the fit of every row."""
@@ -293,8 +278,8 @@ class LatticeRows(Protocol):
     def sums(self, levels: Narrow) -> Integers:
         """Return Σ_i levels_i k_ij for every feature."""
 
-    def capped(self, reach: int) -> LatticeRows:
-        """Return the rows with every cell clipped to ±reach, in whole numbers of 1/2^14."""
+    def capped(self, cell_clip: int) -> LatticeRows:
+        """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
 
     def made_short(self, short: ShortRows) -> tuple[Narrow, Array]:
         """Return short rows of a few columns, and what each was multiplied by."""
@@ -303,7 +288,7 @@ class LatticeRows(Protocol):
         """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
 
 
-class LatticePoint(Walker):
+class LatticePoint(ExactPoint):
     """Weights, and the fit Σ_j k_ij v_j of every row.
 
     `fit` may be given where the rows come in parts: it is then brought up to date in place.
@@ -330,15 +315,11 @@ class LatticePoint(Walker):
 
         The array is overwritten by the next call.
         """
-        from dpscreen.rows import kernels
-
-        kernels.clipped_residuals(
-            self._fit, self.design.target, *self._rounding(clip), self._levels
-        )
+        design = self.design
+        design.loss.levels(self._fit, design.target, self._rounding(clip), self._levels)
         return self._levels
 
-    def _rounding(self, clip: float) -> tuple[float, float, float]:
-        """Return the scale of the fit, the levels in one unit, and how many there are at most."""
+    def _rounding(self, clip: float) -> Rounding:
         return self.scale / self._grain / LEVELS, LEVELS / _workable(clip), float(LEVELS)
 
     def fitted_levels(self, bound: float) -> Narrow:
@@ -346,21 +327,12 @@ class LatticePoint(Walker):
         from dpscreen.rows import kernels
 
         levels = np.empty(self.design.n_rows, dtype=np.int16)
-        kernels.fitted_levels(
-            self._fit,
-            self.scale / self._grain / LEVELS,
-            LEVELS / _workable(bound),
-            float(LEVELS),
-            levels,
-        )
+        kernels.fitted_levels(self._fit, *self._rounding(bound), levels)
         return levels
 
-    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
-        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
-
-        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
-        """
-        return self.design.capped(reach).sums(self.residual_levels(clip))
+    def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
+        """Return Σ ψ_c(r_i) x_i for every feature."""
+        return self.design.capped(cell_clip).sums(self.residual_levels(clip))
 
     def residual_total(self, clip: float) -> int:
         """Return the sum of the residual levels."""

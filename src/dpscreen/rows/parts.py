@@ -8,7 +8,7 @@ becomes of the parts on the way.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Integers
 from dpscreen.rows.lattice import (
-    FINE_GRAIN,
+    ExactDesign,
+    ExactPoint,
     LatticeDesign,
     LatticePoint,
     RelaxedRule,
-    Walker,
-    in_grains,
 )
+from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.sums import LEVELS, ShortRows
 
 Move = tuple[int, int]
@@ -91,32 +91,24 @@ class RowPart:
             self._number, self._done = walk.number, 0
         self._point.scale = walk.scale
         for feature, grains in walk.moves[self._done :]:
-            self._point._move(feature, grains)
+            self._point.move(feature, grains)
         self._done = len(walk.moves)
         return self._point
 
 
-class PartedDesign(ABC):
+class PartedDesign(ExactDesign):
     """Rows on the lattice, in parts that only answer questions."""
 
-    def __init__(self, n_features: int) -> None:
-        self.n_features = n_features
+    def __init__(self, n_features: int, loss: Loss = SQUARED) -> None:
+        self.n_features, self.loss = n_features, loss
         self._numbers = count()
 
     @abstractmethod
     def total(self, question: Question) -> Integers:
         """Return the sum of the answers of all parts."""
 
-    def start(self, scale: float) -> PartedPoint:
-        """Return the point w = 0, to which whole numbers of `scale` will be added."""
-        return PartedPoint(self, scale, number=next(self._numbers))
-
-    def at(self, weights: Array, *, scale: float = 1.0) -> PartedPoint:
-        """Return the point next to `weights` that lies on the lattice, stored with that scale."""
-        grain = FINE_GRAIN if weights.any() else 1
-        point = PartedPoint(self, scale, number=next(self._numbers), grain=grain)
-        point.begin(in_grains(weights, scale))
-        return point
+    def _point(self, scale: float, grain: int) -> PartedPoint:
+        return PartedPoint(self, scale, number=next(self._numbers), grain=grain)
 
     def column_squares(self) -> Integers:
         """Return Σ_i k_ij² for every feature."""
@@ -131,7 +123,7 @@ class PartedDesign(ABC):
         return self.total(Question("short_gram", (short,)))
 
 
-class PartedPoint(Walker):
+class PartedPoint(ExactPoint):
     """Weights, and the moves that parts follow."""
 
     def __init__(self, design: PartedDesign, scale: float, *, number: int, grain: int = 1) -> None:
@@ -147,12 +139,9 @@ class PartedPoint(Walker):
         walk = Walk(self._number, tuple(self._moves), self.scale, self._grain)
         return self.design.total(Question(name, args, walk))
 
-    def clipped_sums(self, clip: float, reach: int = LEVELS) -> Integers:
-        """Return Σ ψ_c(r_i) x_i in whole numbers of clip/2^28, for every feature (Lemma 1).
-
-        Cells are clipped to ±reach first, in whole numbers of 1/2^14.
-        """
-        return self._total("clipped_sums", clip, reach)
+    def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
+        """Return Σ ψ_c(r_i) x_i for every feature."""
+        return self._total("clipped_sums", clip, cell_clip)
 
     def residual_total(self, clip: float) -> int:
         """Return the sum of the residual levels."""

@@ -17,6 +17,7 @@ import numpy as np
 from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.rows.design import DenseDesign, Design, GramDesign
 from dpscreen.rows.lattice import ExactDesign, LatticeDesign, cell_counts
+from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.sums import LEVELS, ColumnMap, lattice_columns
 
 _BLOCK_BYTES = 8 << 20
@@ -24,7 +25,7 @@ _BLOCK_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class PublicUnits:
-    """Bounds, and whether a constant candidate stands beside the features.
+    """Bounds, whether a constant candidate stands beside the features, and what a residual is.
 
     Rows are clipped to bounds, which only biases. What is 0 and what is 1 afterwards are the middle
     and the half-width of the bounds, unless they are given: `features_at` has a centre and a
@@ -34,6 +35,7 @@ class PublicUnits:
     feature_bounds: Array
     target_bounds: Array
     constant: bool
+    loss: Loss = SQUARED
     features_at: Array | None = None
     target_at: float | None = None
 
@@ -65,7 +67,7 @@ class PublicUnits:
         return np.asarray(self.feature_bounds[:, 1] / 2 + self.feature_bounds[:, 0] / 2)
 
     @property
-    def feature_halves(self) -> Array:
+    def feature_half_widths(self) -> Array:
         """Return the half-width of each feature's bounds, or what stands for it."""
         if self.features_at is not None:
             return self.features_at[:, 1]
@@ -79,7 +81,7 @@ class PublicUnits:
     def lattice_design(self, X: Array, y: Array) -> LatticeDesign:
         """Return the rows in public units on the lattice, on which sums are exact."""
         columns = lattice_columns(X, self.column_map(None), constant=self.constant)
-        return LatticeDesign(columns, self.centred_target(y))
+        return LatticeDesign(columns, self.centred_target(y), self.loss)
 
     def column_map(self, features: Sequence[int] | None) -> ColumnMap:
         """Return how some features are mapped, or all."""
@@ -89,13 +91,13 @@ class PublicUnits:
             chosen,
             self.feature_bounds[chosen],
             self.feature_centres[chosen],
-            self.feature_halves[chosen],
+            self.feature_half_widths[chosen],
         )
 
     def in_users_units(self, weights: Array) -> tuple[Array, float]:
         """Return coefficients and intercept that apply to the features as the user has them."""
         n_features = len(self.feature_bounds)
-        coef = weights[:n_features] / self.feature_halves
+        coef = weights[:n_features] / self.feature_half_widths
         constant = float(weights[n_features]) if self.constant else 0.0
         return coef, self.target_centre + constant - float(coef @ self.feature_centres)
 
@@ -127,7 +129,7 @@ class PublicUnits:
         # The first clip keeps the difference finite, the last removes what rounding adds.
         np.clip(rows, self.feature_bounds[:, 0], self.feature_bounds[:, 1], out=features)
         features -= self.feature_centres
-        features /= self.feature_halves
+        features /= self.feature_half_widths
         np.clip(features, -1.0, 1.0, out=features)
         return out
 

@@ -49,8 +49,8 @@ class SparseRows(RowSource):
 
     def usable_bounds(self, bounds: Array) -> Array:
         """Return bounds ± the larger end."""
-        reach = np.abs(bounds).max(axis=1)
-        return np.stack((-reach, reach), axis=1)
+        half_widths = np.abs(bounds).max(axis=1)
+        return np.stack((-half_widths, half_widths), axis=1)
 
     def target_total(self, count: Count, *args: Any) -> Integers:
         """Return count(y, *args)."""
@@ -67,8 +67,9 @@ class SparseRows(RowSource):
         return SparseLatticeDesign.from_rows(
             self.X,
             units.centred_target(self.y),
-            bounds=units.feature_halves,
+            bounds=units.feature_half_widths,
             constant=units.constant,
+            loss=units.loss,
         )
 
     def where(self, chosen: Mask) -> SparseRows:

@@ -61,18 +61,18 @@ def transpose(row_starts, features, values, column_starts, rows, column_values, 
         column_starts[features[a] + ONE] += ONE
     for j in range(column_starts.size - 1):
         column_starts[j + 1] += column_starts[j]
-    places, reached = column_starts[:-1].copy(), row_starts[:-1].copy()
+    places, done = column_starts[:-1].copy(), row_starts[:-1].copy()
     for first in range(0, column_starts.size - 1, tile):
         end = np.uint32(first + tile)
-        for i in range(reached.size):
-            a, last = reached[i], row_starts[i + 1]
+        for i in range(done.size):
+            a, last = done[i], row_starts[i + 1]
             while a < last and features[a] < end:
                 place = places[features[a]]
                 places[features[a]] = place + ONE
                 rows[place] = i
                 column_values[place] = values[a]
                 a += ONE
-            reached[i] = a
+            done[i] = a
 
 
 @compiled
@@ -111,19 +111,14 @@ def shorten(starts, values, factors, out):
 
 
 @compiled
-def changed_levels(rows, fit, target, scale, levels_per_unit, most, levels, changed, changes):
-    """Bring the levels of some rows up to date; return how many changed, and list them.
-
-    The arithmetic is that of `clipped_residuals`, operation by operation.
-    """
+def changed_levels(rows, new, levels, changed, changes):
+    """Bring the levels of some rows up to date; return how many changed, and list them."""
     count = 0
     for a in range(rows.size):
         i = rows[a]
-        exact = np.rint((scale * np.float64(fit[i]) - target[i]) * levels_per_unit)
-        level = np.int32(min(max(-most, exact), most))
-        change = level - np.int32(levels[i])
+        change = np.int32(new[a]) - np.int32(levels[i])
         if change != 0:
-            levels[i] = level
+            levels[i] = new[a]
             changed[count] = i
             changes[count] = change
             count += 1

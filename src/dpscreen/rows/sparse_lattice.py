@@ -18,14 +18,13 @@ import numpy as np
 from dpscreen._core.arrays import AnyArray, Array, Indices, Integers, Narrow, Words
 from dpscreen._core.compiled import pool, threads
 from dpscreen.rows.lattice import (
-    FINE_GRAIN,
     MOST_ROWS,
     KeepsShortRows,
     LatticePoint,
     cell_counts,
-    in_grains,
     on_lattice,
 )
+from dpscreen.rows.loss import SQUARED, Loss, Rounding
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.sums import LEVELS, short_factors
 
@@ -38,10 +37,6 @@ _TILE = 2**16
 _HEAVY = 1 / 3
 # Below this many nonzeros a second thread costs more than it saves.
 _PARALLEL_NONZEROS = 1_000_000
-
-
-Rounding = tuple[float, float, float]
-"""What `clipped_residuals` needs to know beside the rows."""
 
 
 class Packed(NamedTuple):
@@ -66,7 +61,13 @@ class SparseLatticeDesign(KeepsShortRows):
     constant_level = LEVELS
 
     def __init__(
-        self, rows: Packed, target: Array, *, n_columns: int, constant: bool = False
+        self,
+        rows: Packed,
+        target: Array,
+        *,
+        n_columns: int,
+        constant: bool = False,
+        loss: Loss = SQUARED,
     ) -> None:
         if len(target) > MOST_ROWS:
             raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
@@ -74,30 +75,29 @@ class SparseLatticeDesign(KeepsShortRows):
             raise ValueError("there must be one target for every row.")
         self.by_row = rows
         self.by_column = _transposed(rows, n_columns)
-        self.target = target
+        self.target, self.loss = target, loss
         self.n_rows, self.n_columns, self.constant = len(target), n_columns, constant
         self.n_features = n_columns + constant
-        self._short: tuple[int, float, SparseLatticeDesign] | None = None
+        self._shortened: tuple[int, float, SparseLatticeDesign] | None = None
         self._capped: tuple[int, SparseLatticeDesign] | None = None
 
     @classmethod
     def from_rows(
-        cls, X: Any, y: Array, *, bounds: Array | None = None, constant: bool = False
+        cls,
+        X: Any,
+        y: Array,
+        *,
+        bounds: Array | None = None,
+        constant: bool = False,
+        loss: Loss = SQUARED,
     ) -> SparseLatticeDesign:
         """Put a scipy matrix on the lattice: values in [−1, 1], or in ±bounds[j] in column j."""
         rows = _packed(without_duplicates(X), bounds)
         target = np.asarray(y, dtype=np.float64)
-        return cls(rows, target, n_columns=int(X.shape[1]), constant=constant)
+        return cls(rows, target, n_columns=int(X.shape[1]), constant=constant, loss=loss)
 
-    def start(self, scale: float) -> SparsePoint:
-        """Return the point w = 0, to which whole numbers of `scale` will be added."""
-        return SparsePoint(self, scale)
-
-    def at(self, weights: Array, *, scale: float = 1.0) -> SparsePoint:
-        """Return the point next to `weights` that lies on the lattice, stored with that scale."""
-        point = SparsePoint(self, scale, grain=FINE_GRAIN if weights.any() else 1)
-        point.begin(in_grains(weights, scale))
-        return point
+    def _point(self, scale: float, grain: int) -> SparsePoint:
+        return SparsePoint(self, scale, grain=grain)
 
     def move(self, fit: Integers, feature: int, amount: int) -> None:
         """Add amount·column to the fit of every row."""
@@ -144,17 +144,18 @@ class SparseLatticeDesign(KeepsShortRows):
         for job in jobs:
             job.result()
 
-    def capped(self, reach: int) -> SparseLatticeDesign:
-        """Return the rows with every cell clipped to ±reach, in whole numbers of 1/2^14."""
-        if reach >= LEVELS:
+    def capped(self, cell_clip: int) -> SparseLatticeDesign:
+        """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
+        if cell_clip >= LEVELS:
             return self
-        if self._capped is None or self._capped[0] != reach:
+        if self._capped is None or self._capped[0] != cell_clip:
             starts, indices, values = self.by_row
-            rows = Packed(starts, indices, np.clip(values, np.int16(-reach), np.int16(reach)))
-            columns, constant = self.n_columns, self.constant
-            design = SparseLatticeDesign(rows, self.target, n_columns=columns, constant=constant)
-            design.constant_level = reach
-            self._capped = (reach, design)
+            rows = Packed(
+                starts, indices, np.clip(values, np.int16(-cell_clip), np.int16(cell_clip))
+            )
+            design = self._with(rows, constant=self.constant)
+            design.constant_level = cell_clip
+            self._capped = (cell_clip, design)
         return self._capped[1]
 
     def length_counts(self, n_features: int, edges: Integers) -> Integers:
@@ -165,14 +166,19 @@ class SparseLatticeDesign(KeepsShortRows):
         """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
         from dpscreen.rows import sparse_kernels as kernels
 
-        if self._short is None or self._short[:2] != (n_features, row_norm):
+        if self._shortened is None or self._shortened[:2] != (n_features, row_norm):
             factors = short_factors(self._squared_lengths(n_features), row_norm)
             starts, indices, values = self.by_row
             short = Packed(starts, indices, np.empty_like(values))
             kernels.shorten(starts, values, factors, short.values)
-            design = SparseLatticeDesign(short, self.target, n_columns=n_features)
-            self._short = (n_features, row_norm, design)
-        return self._short[2]
+            self._shortened = (n_features, row_norm, self._with(short, constant=False))
+        return self._shortened[2]
+
+    def _with(self, rows: Packed, *, constant: bool) -> SparseLatticeDesign:
+        n_columns, loss = self.n_columns, self.loss
+        return SparseLatticeDesign(
+            rows, self.target, n_columns=n_columns, constant=constant, loss=loss
+        )
 
     def _squared_lengths(self, n_features: int) -> Integers:
         from dpscreen.rows import sparse_kernels as kernels
@@ -210,14 +216,14 @@ class SparsePoint(LatticePoint):
             self._kept.moved.append(feature)
 
     def signed_scores(
-        self, clip: float, allowed: Integers, reach: int = LEVELS
+        self, clip: float, allowed: Integers, cell_clip: int = LEVELS
     ) -> Integers | ScoreIndex:
         """Return the sums of the allowed candidates, counted by class if they are all features.
 
         Candidates come in order, the constant last. Counted sums belong to the point: the next move
         changes them.
         """
-        kept = self._current(clip, reach)
+        kept = self._current(clip, cell_clip)
         n_columns = self.design.n_columns
         if len(allowed) == n_columns == allowed[-1] + 1:
             return kept.index
@@ -226,9 +232,9 @@ class SparsePoint(LatticePoint):
         constant = kept.design.constant_level * int(kept.levels.sum(dtype=np.int64))
         return np.append(kept.sums[allowed[:-1]], constant)
 
-    def _current(self, clip: float, reach: int) -> KeptSums:
+    def _current(self, clip: float, cell_clip: int) -> KeptSums:
         """Return the sums at this clip, from those that are kept if the rows allow it."""
-        rounding, seen = self._rounding(clip), self.design.capped(reach)
+        rounding, seen = self._rounding(clip), self.design.capped(cell_clip)
         if self._kept is None or self._kept.design is not seen:
             self._kept = KeptSums(seen)
         self._kept.renew(self._fit, rounding)
@@ -258,9 +264,7 @@ class KeptSums:
         self.moved.clear()
 
     def _rebuild(self, fit: Integers, rounding: Rounding) -> None:
-        from dpscreen.rows import kernels
-
-        kernels.clipped_residuals(fit, self.design.target, *rounding, self.levels)
+        self.design.loss.levels(fit, self.design.target, rounding, self.levels)
         self._rounding = rounding
         self._sum_up()
 
@@ -273,9 +277,9 @@ class KeptSums:
 
         design, index = self.design, self.index
         rows, _ = design.by_column.at(feature)
-        count = kernels.changed_levels(
-            rows, fit, design.target, *rounding, self.levels, self._changed, self._changes
-        )
+        new = np.empty(rows.size, dtype=np.int16)
+        design.loss.levels(fit, design.target, rounding, new, rows=rows)
+        count = kernels.changed_levels(rows, new, self.levels, self._changed, self._changes)
         changed, changes = self._changed[:count], self._changes[:count]
         if kernels.cells_of(changed, design.by_row.starts) > _HEAVY * design.by_row.indices.size:
             self._sum_up()

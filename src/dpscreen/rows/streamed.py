@@ -17,6 +17,7 @@ import numpy as np
 from dpscreen._core.arrays import Array, Integers, Mask, Narrow
 from dpscreen._core.files import one_ahead
 from dpscreen.rows.lattice import LatticeDesign, LatticePoint
+from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.parts import Move, PartedDesign, Question, Walk, asked
 from dpscreen.rows.source import Count, PublicUnits, RowSource
 from dpscreen.rows.sums import LEVELS, lattice_columns
@@ -41,8 +42,16 @@ class StreamedDesign(PartedDesign):
     The last of `n_columns` columns is a constant one if `constant` is true.
     """
 
-    def __init__(self, read: Read, target: Array, *, n_columns: int, constant: bool) -> None:
-        super().__init__(n_columns)
+    def __init__(
+        self,
+        read: Read,
+        target: Array,
+        *,
+        n_columns: int,
+        constant: bool,
+        loss: Loss = SQUARED,
+    ) -> None:
+        super().__init__(n_columns, loss)
         self._read = read
         self._target = target
         self._constant = n_columns - 1 if constant else None
@@ -56,8 +65,9 @@ class StreamedDesign(PartedDesign):
         if question.looks_at_columns:
             return self._scanned(question, pending)
         self._follow(pending)
-        rows = LatticeDesign(np.empty((0, len(self._target)), dtype=np.int16), self._target)
-        return asked(self._point(rows, slice(None), question.walk), question)
+        columns = np.empty((0, len(self._target)), dtype=np.int16)
+        rows = LatticeDesign(columns, self._target, self.loss)
+        return asked(self._point_of(rows, slice(None), question.walk), question)
 
     def _pending(self, walk: Walk | None) -> list[Move]:
         """Return the moves that the fit has still to follow; those of the constant it follows."""
@@ -84,12 +94,12 @@ class StreamedDesign(PartedDesign):
         answers: Any = 0
         for where, columns in self._parts(None):
             _move(self._fit[where], columns, pending)
-            rows = LatticeDesign(columns, self._target[where])
-            subject = rows if question.walk is None else self._point(rows, where, question.walk)
+            rows = LatticeDesign(columns, self._target[where], self.loss)
+            subject = rows if question.walk is None else self._point_of(rows, where, question.walk)
             answers = answers + asked(subject, question)
         return np.asarray(answers, dtype=np.int64)
 
-    def _point(self, rows: LatticeDesign, where: slice, walk: Walk | None) -> LatticePoint:
+    def _point_of(self, rows: LatticeDesign, where: slice, walk: Walk | None) -> LatticePoint:
         assert walk is not None, "only points have residuals"
         return LatticePoint(rows, walk.scale, grain=walk.grain, fit=self._fit[where])
 
@@ -190,8 +200,13 @@ class StreamedRows(RowSource):
             for chunk in self._chunks(features):
                 yield lattice_columns(chunk, columns, constant=constant)
 
-        target = units.centred_target(self._y)
-        return StreamedDesign(read, target, n_columns=units.n_candidates, constant=units.constant)
+        return StreamedDesign(
+            read,
+            units.centred_target(self._y),
+            n_columns=units.n_candidates,
+            constant=units.constant,
+            loss=units.loss,
+        )
 
     def where(self, chosen: Mask) -> StreamedRows:
         """Return the chosen rows; all are read, the others are left out."""

@@ -29,7 +29,7 @@ class ColumnMap:
     chosen: Integers
     bounds: Array
     centres: Array
-    halves: Array
+    half_widths: Array
 
     @classmethod
     def of_bounds(cls, bounds: Array, chosen: Integers | None = None) -> ColumnMap:
@@ -42,7 +42,7 @@ class ColumnMap:
     def numbers(self) -> tuple[Array, Array, Array, Array]:
         """Return lower and upper ends, centres and half-widths, as loops take them."""
         low, high = (np.ascontiguousarray(end) for end in self.bounds.T)
-        return low, high, self.centres, self.halves
+        return low, high, self.centres, self.half_widths
 
 
 def counts_on_grid(

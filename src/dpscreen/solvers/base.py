@@ -36,7 +36,7 @@ FINE = 2**10
 
 @dataclass(frozen=True)
 class Spending:
-    """One accountant, its limit, and the numbers that say how far it reaches.
+    """One accountant, its limit, and the numbers that say how much it buys.
 
     The limit is for one unit. What is handed out are costs for one row, of which a unit with k rows
     pays k² times as much (Lemma 18). A share of the limit may be `reserved` for later.
@@ -88,7 +88,8 @@ class Spending:
         """Release a sum of whole numbers, each at most `most` in size, and its noise's deviation.
 
         Both are returned in units in which `most` is `bound`. The sum is first floored to whole
-        numbers of most/2^10, which one row still moves by at most 2^10 (Lemma 13).
+        numbers of most/2^10, which one row still moves by at most 2^10 (docs/private-lasso.md,
+        Lemma 13).
         """
         mechanism = DiscreteGaussian.of_cost(cost, sensitivity=bound, unit=bound / FINE)
         coarse = np.array([FINE * total // most], dtype=np.int64)
@@ -160,9 +161,13 @@ class Task:
         )
 
     def clip(self, deviation: float) -> float:
-        """Return the clip: the user's, or a multiple of the residuals' median size."""
+        """Return the clip: the user's, or a multiple of the residuals' median size.
+
+        It is never above the bound of the loss: that would add noise and nothing else.
+        """
         factor = rules.clip_factor(self.regime)
-        return self.choices.clip or factor * deviation / rules.GAUSSIAN
+        clip = self.choices.clip or factor * deviation / rules.GAUSSIAN
+        return min(clip, self.design.loss.bound)
 
     def smallest_weight(self, deviation: float) -> float:
         """Return the size below which a final weight is dropped."""
@@ -203,9 +208,10 @@ class Admission:
 
 
 class Selector:
-    """Chooses a signed candidate by noisy max over clipped sums (Lemmas 1, 2 and 8).
+    """Chooses a signed candidate by noisy max over clipped sums.
 
-    Cells are clipped to ±reach for the choice alone; the point moves along whole columns.
+    (docs/privacy.md, Lemmas 1 and 2; docs/exactness.md, Lemma 8.) Cells are clipped to ±cell_clip
+    for the choice alone; the point moves along whole columns.
     """
 
     def __init__(
@@ -215,27 +221,27 @@ class Selector:
         cost: ZCDP,
         *,
         purpose: str,
-        reach: float = 1.0,
+        cell_clip: float = 1.0,
     ) -> None:
         self._accountant = spending.accountant
-        self._reach = int(rules.clamp(reach * LEVELS, 1, LEVELS))
-        self._entrants = admission
+        self._cell_clip = int(rules.clamp(cell_clip * LEVELS, 1, LEVELS))
+        self._admission = admission
         self._cost = cost
         self._purpose = purpose
 
     def clip_at(self, clip: float) -> None:
         """Clip residuals there from now on; the noise follows."""
         self.clip = clip
-        change = sensitivity.clipped_gradient(clip=clip, reach=self._reach / LEVELS)
+        change = sensitivity.clipped_gradient(clip=clip, cell_clip=self._cell_clip / LEVELS)
         self._mechanism = SignedNoisyMax.of_cost(self._cost, sensitivity=change, unit=clip / UNITS)
 
     def choose(self, point: ExactPoint) -> Vertex:
         """Release the candidate and the sign of the next step."""
-        allowed = self._entrants.allowed
-        scores = point.signed_scores(self.clip, allowed, self._reach)
+        allowed = self._admission.allowed
+        scores = point.signed_scores(self.clip, allowed, self._cell_clip)
         place, sign = self._accountant.release(self._mechanism, scores, purpose=self._purpose)
         candidate = int(allowed[place])
-        self._entrants.enter(candidate)
+        self._admission.enter(candidate)
         return Vertex(candidate, -sign)  # a step against the gradient
 
 
@@ -248,7 +254,10 @@ def rescaled(task: Task, point: ExactPoint, deviation: float, cost: ZCDP) -> flo
 def release_residual_deviation(
     spending: Spending, point: ExactPoint, *, top: float, cost: ZCDP
 ) -> float:
-    """Release the residuals' deviation, from the median of |r| up to `top`."""
+    """Release the residuals' deviation, from the median of |r| up to `top`.
+
+    (docs/private-lasso.md, Lemma 11)
+    """
     counts = point.residual_counts(top)
     sizes = np.arange(LEVELS + 1) * (top / LEVELS)
 
@@ -260,7 +269,10 @@ def release_residual_deviation(
 
 
 def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> float:
-    """Release how far to move the intercept: −Σψ_c(r)/n, which one row moves by c/n (Lemma 1)."""
+    """Release how far to move the intercept: −Σψ_c(r)/n, which one row moves by c/n.
+
+    (docs/privacy.md, Lemma 1)
+    """
     noisy, noise = task.spending.release_sum(
         point.residual_total(clip), most=LEVELS, bound=clip, cost=cost, purpose="the intercept"
     )
@@ -286,7 +298,8 @@ def release_deviation(
 ) -> float:
     """Release a quantile of |values|, as the deviation of a normal with that quantile.
 
-    `count` says how many values lie in each cell between the edges that it is given.
+    `count` says how many values lie in each cell between the edges that it is given
+    (docs/private-lasso.md, Lemma 11).
     """
     exponents = np.arange(SCALE_OCTAVES * CELLS_PER_OCTAVE, 0, -1) / CELLS_PER_OCTAVE
     edges = np.concatenate(([0.0], top * 2.0**-exponents, [math.inf]))

@@ -1,8 +1,9 @@
 """Intervals for PrivateLasso: one half of the rows selects, the other estimates.
 
 A secret coin sends each row to one half, so one row touches one half only and each half may spend
-the whole budget (Lemma 16). The second half takes one step of least squares from the first half's
-weights, on sums with Gaussian noise (Lemma 17), and counts that noise in its standard errors.
+the whole budget (docs/private-lasso.md, Lemma 16). The second half takes one step of least squares
+from the first half's weights, on sums with Gaussian noise (Lemma 17), and counts that noise in its
+standard errors.
 """
 
 from __future__ import annotations
@@ -246,7 +247,10 @@ class Moments:
 def _release_moments(
     spending: Spending, design: ExactDesign, selected: Selected, start: Array, chosen: Integers
 ) -> Moments:
-    """Release the residuals' scale, then the three sums; together the whole limit."""
+    """Release the residuals' scale, then the three sums; together the whole limit.
+
+    (docs/private-lasso.md, Lemmas 11, 13 and 17)
+    """
     point = design.at(start, scale=max(selected.deviation, float(np.abs(start).max())))
     norm = selected.row_norm(len(chosen))
     clip = clip_factor(spending.regime, spread=selected.spread, row_norm=norm)
@@ -255,14 +259,19 @@ def _release_moments(
     )
     sums = point.short_moments(clip, chosen=chosen, row_norm=norm)
     squares, products, middles = unpacked(sums, len(chosen))
-    gram, gram_noise = release_triangle(
-        spending.accountant,
-        squares,
-        units_per_one=UNITS,
-        row_norm=norm,
-        cost=spending.limit * GRAM_SHARE,
-        purpose="features squared",
-    )
+
+    def release(matrix: Integers, share: Fraction, purpose: str) -> tuple[Array, float]:
+        cost = spending.limit * share
+        return release_triangle(
+            spending.accountant,
+            matrix,
+            units_per_one=UNITS,
+            row_norm=norm,
+            cost=cost,
+            purpose=purpose,
+        )
+
+    gram, gram_noise = release(squares, GRAM_SHARE, "features squared")
     moment, moment_noise = release_sums(
         spending.accountant,
         products,
@@ -271,14 +280,7 @@ def _release_moments(
         cost=spending.limit * MOMENT_SHARE,
         purpose="residuals times features, in units of the clip",
     )
-    middle, _ = release_triangle(
-        spending.accountant,
-        middles,
-        units_per_one=UNITS,
-        row_norm=norm,
-        cost=spending.limit * MIDDLE_SHARE,
-        purpose="the same squared",
-    )
+    middle, _ = release(middles, MIDDLE_SHARE, "the same squared")
     return Moments(gram, moment, middle, gram_noise, moment_noise, clip)
 
 
@@ -287,21 +289,21 @@ def _intervals(
 ) -> Inference:
     estimates = start + moments.clip * moments.correction
     errors = moments.clip * np.sqrt(np.diag(moments.covariance))
-    halves = units.feature_halves
+    half_widths = units.feature_half_widths
     features = chosen[: len(chosen) - units.constant]
     constant = "and a constant" if units.constant else "without a constant"
     return Inference(
         True,
         MEANING.format(constant=constant),
         tuple(
-            _interval(j, names[j], float(estimate / halves[j]), float(error / halves[j]))
+            _interval(j, names[j], float(estimate / half_widths[j]), float(error / half_widths[j]))
             for j, estimate, error in zip(features.tolist(), estimates, errors, strict=False)
         ),
     )
 
 
 def _interval(feature: int, name: str, coefficient: float, error: float) -> FeatureInterval:
-    reach = NORMAL_975 * error
+    half_width = NORMAL_975 * error
     return FeatureInterval(
-        feature, name, coefficient, error, coefficient - reach, coefficient + reach
+        feature, name, coefficient, error, coefficient - half_width, coefficient + half_width
     )

@@ -51,7 +51,10 @@ def rows_fill_the_norm(task: Task, row_norm: float) -> bool:
 
 
 def release_row_norm(task: Task) -> float:
-    """Release a bound on rows' norms: the upper edge of the cell that holds their median."""
+    """Release a bound on rows' norms: the upper edge of the cell that holds their median.
+
+    (docs/private-lasso.md, Lemma 11)
+    """
     edges = np.sqrt(task.n_features) * 2.0 ** (np.arange(-32, 1) / 4)
     squares = np.ceil((edges[:-1] * LEVELS) ** 2).astype(np.int64)
     cells = np.concatenate(([0], squares, [np.iinfo(np.int64).max]))
@@ -140,7 +143,10 @@ class GradientRun:
         return best
 
     def _release_gradient(self, point: ExactPoint, clip: float) -> tuple[Array, float]:
-        """Release Σψ_c(r_i)x_i over the shortened rows, floored to c/2^14 (Lemmas 1 and 13)."""
+        """Release Σψ_c(r_i)x_i over the shortened rows, floored to c/2^14.
+
+        (docs/privacy.md, Lemma 1; docs/private-lasso.md, Lemma 13)
+        """
         change = sensitivity.clipped_gradient_l2(clip=clip, row_norm=self._row_norm)
         rounding = math.sqrt(self._task.n_features) * clip / LEVELS
         mechanism = DiscreteGaussian.of_cost(
@@ -166,7 +172,10 @@ class GradientRun:
         return admitted
 
     def _release_best(self, tried: list[Array]) -> int:
-        """Release the step of least capped loss: a row adds to every loss, at most 1 (Lemma 14)."""
+        """Release the step of least capped loss: a row adds to every loss, at most 1.
+
+        (docs/private-lasso.md, Lemma 14)
+        """
         cap = rules.LOSS_CAP * self._deviation / rules.GAUSSIAN
         scores = np.array([-capped_loss(self._at(weights), cap) for weights in tried])
         mechanism = NoisyMax.of_cost(

@@ -111,7 +111,8 @@ def solve_sis(task: Task) -> Solution:
 def peel(spending: Spending, sums: Integers, count: int, *, cost: ZCDP, purpose: str) -> Integers:
     """Release the places of the largest |sums|, one noisy maximum after the other.
 
-    Sums are whole numbers of 2^-28, and one row moves each by at most 1; so it moves |sums|.
+    Sums are whole numbers of 2^-28, and one row moves each by at most 1; so it moves |sums|
+    (docs/peers.md, Lemma P1).
     """
     mechanism = NoisyMax.of_cost(cost / count, sensitivity=1.0, unit=1 / UNITS)
     left, sizes = np.arange(len(sums)), np.abs(sums)
@@ -142,7 +143,10 @@ def _less(cost: ZCDP, other: ZCDP) -> ZCDP:
 
 
 def _release_ridge(task: Task, chosen: Integers, budget: ZCDP) -> Array:
-    """Release Σxxᵀ and Σψx over rows shortened to ν (Lemmas 13 and 17), and solve."""
+    """Release Σxxᵀ and Σψx over rows shortened to ν, and solve.
+
+    (docs/private-lasso.md, Lemmas 13 and 17)
+    """
     clip, norm = _target_clip(task), row_norm(task, len(chosen))
     sums = task.design.start(1.0).short_moments(clip, chosen, norm)
     squares, products, _ = unpacked(sums, len(chosen))
@@ -288,7 +292,10 @@ def turned_back(way: Array, before: Array) -> bool:
 
 
 def _release_largest(walk: MovingPoint, count: int, length: float) -> Integers:
-    """Release which weights will be the largest after a step of that length, by peeling."""
+    """Release which weights will be the largest after a step of that length, by peeling.
+
+    (docs/peers.md, Lemma P1)
+    """
     levels = walk.weights * (walk.curvature / length / walk.clip * UNITS)
     here = np.rint(np.clip(levels, -MOST_LEVELS, MOST_LEVELS)).astype(np.int64)
     sums = here - walk.point.clipped_sums(walk.clip)[: walk.task.n_features]
@@ -299,7 +306,8 @@ def _release_largest(walk: MovingPoint, count: int, length: float) -> Integers:
 def _release_way(walk: MovingPoint, kept: Integers | None) -> Array:
     """Release −Σψ_c(r)x/(nσ_x²) of all features, or of the kept ones; zero for the others.
 
-    Rows are shortened to ν, so one row moves the sums by cν in L2 (Lemmas 1, 13 and 17).
+    Rows are shortened to ν, so one row moves the sums by cν in L2 (docs/privacy.md, Lemma 1;
+    docs/private-lasso.md, Lemmas 13 and 17).
     """
     places = np.arange(walk.task.n_features) if kept is None else kept
     norm = row_norm(walk.task, len(places))

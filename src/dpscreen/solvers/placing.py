@@ -134,7 +134,7 @@ def _seat(spending: Spending, target: TargetCounts) -> PlacedTarget:
     centre = _target_median(spending, target)
     quantile = rules.target_quantile(spending.regime)
     deviation = _target_deviation(spending, target, centre, quantile=quantile)
-    mean = _clipped_mean(spending, target, centre, rules.MEAN_REACH * deviation)
+    mean = _clipped_mean(spending, target, centre, rules.MEAN_CLIP * deviation)
     return PlacedTarget(centre + mean, deviation)
 
 
@@ -213,7 +213,7 @@ class Places:
     def unplaced(cls, declared: Array) -> Places:
         """Return what is public: the middles, and a third of the half-widths."""
         places = ColumnMap.of_bounds(declared)
-        scales = rules.UNPLACED * places.halves
+        scales = rules.UNPLACED * places.half_widths
         return cls(declared, declared, places.centres, scales, np.zeros(len(declared), dtype=bool))
 
     def moved(self, chosen: Integers, *, centres: Array, reaches: Array, scales: Array) -> Places:
@@ -223,7 +223,7 @@ class Places:
         """
         declared = ColumnMap.of_bounds(self.declared, chosen)
         low, high = self.declared[chosen].T
-        middle, half = declared.centres, declared.halves
+        middle, half = declared.centres, declared.half_widths
         lower = np.maximum(low, middle + half * (centres - reaches))
         upper = np.minimum(high, middle + half * (centres + reaches))
         apart = lower < upper  # unless the declared bounds are a few floats wide
@@ -233,8 +233,8 @@ class Places:
     def rescaled(self, chosen: Integers, means: Array, variances: Array) -> Places:
         """Return chosen features with mean and variance in units of their clip bounds."""
         inside = ColumnMap.of_bounds(self.bounds, chosen)
-        centres = inside.centres + inside.halves * means
-        return self._with(chosen, self.bounds[chosen], centres, inside.halves * np.sqrt(variances))
+        centres = inside.centres + inside.half_widths * means
+        return self._with(chosen, self.bounds[chosen], centres, inside.half_widths * np.sqrt(variances))
 
     def _with(self, chosen: Integers, bounds: Array, centres: Array, scales: Array) -> Places:
         pairs, middles, widths = self.bounds.copy(), self.centres.copy(), self.scales.copy()
@@ -257,8 +257,8 @@ class Places:
     @property
     def features_at(self) -> Array:
         """Return centre and half-width R·scale of every feature, no less than bounds reach."""
-        halves = np.maximum(self.ratio * self.scales, self._reach)
-        return np.stack((self.centres, halves), axis=1)
+        half_widths = np.maximum(self.ratio * self.scales, self._reach)
+        return np.stack((self.centres, half_widths), axis=1)
 
     @property
     def _reach(self) -> Array:
@@ -328,10 +328,10 @@ class NumericColumns:
         n_looks = rules.zooms(rich=rich)
         cost = spending.share(share / n_looks)
 
-        def look(middles: Array, halves: Array) -> tuple[Array, float]:
+        def look(middles: Array, half_widths: Array) -> tuple[Array, float]:
             return release_histograms(
                 spending.accountant,
-                self.histograms(middles, halves),
+                self.histograms(middles, half_widths),
                 cost=cost,
                 purpose="the features' histograms",
             )
@@ -339,12 +339,12 @@ class NumericColumns:
         n_columns, n_rows = len(self.columns.chosen), spending.regime.n_rows
         return sighted(look, n_columns, n_rows=n_rows, n_looks=n_looks)
 
-    def histograms(self, middles: Array, halves: Array) -> Integers:
+    def histograms(self, middles: Array, half_widths: Array) -> Integers:
         """Return counts in equal cells of middle ± half; what lies beyond is in the end cells."""
         cells = rules.HISTOGRAM_CELLS
-        width = 2 * halves / cells
+        width = 2 * half_widths / cells
         return self.rows.feature_total(
-            counts_on_grid, self.columns, middles - halves + width, 1 / width, cells - 2
+            counts_on_grid, self.columns, middles - half_widths + width, 1 / width, cells - 2
         )
 
     def within(self, centres: Array, reaches: Array) -> Integers:

@@ -65,7 +65,7 @@ def usable_count(noisy: float) -> int:
 
 # --- the target -----------------------------------------------------------------------------------
 
-MEAN_REACH = 2.5
+MEAN_CLIP = 2.5
 """Where values are clipped for the target's mean, in deviations."""
 
 
@@ -229,7 +229,7 @@ def clip_factor(regime: Regime) -> float:
     return clamp(regime.signal / 600, 0.6, 3.0)
 
 
-def selection_reach(regime: Regime, *, spread: float) -> float:
+def cell_clip(regime: Regime, *, spread: float) -> float:
     """Return where cells are clipped when a feature is chosen, on the lattice.
 
     Noise is as large as the largest cell. A cell of one root mean square tells nearly as much as

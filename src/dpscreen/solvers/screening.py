@@ -152,10 +152,10 @@ def published_adp(
 def proven_rnm(
     accountant: Accountant, design: ExactDesign, cost: ZCDP, *, rule: RelaxedRule
 ) -> Screen[ExactPoint]:
-    """Select one feature, or "screen nothing", by the relaxed rule: Δ²/(8β²)-zCDP (Lemma 6).
+    """Select one feature, or "screen nothing", by the relaxed rule: Δ²/(8β²)-zCDP.
 
-    "Screen nothing" scores 0 plus a public head start of β ln d: against d flat scores it then wins
-    every other time instead of once in d + 1.
+    (docs/privacy.md, Lemmas 2 and 6.) "Screen nothing" scores 0 plus a public head start of β ln d:
+    against d flat scores it then wins every other time instead of once in d + 1.
     """
     unit, bound = _relaxed_unit(rule), _relaxed_bound(rule)
     mechanism = NoisyMax.of_cost(cost, sensitivity=bound, score_range=bound, unit=unit)
@@ -181,7 +181,10 @@ def proven_adp(
     rule: RelaxedRule,
     at: frozenset[int],
 ) -> Screen[ExactPoint]:
-    """Zero every feature whose relaxed score, with Gaussian noise, is negative (Lemmas 3 and 6)."""
+    """Zero every feature whose relaxed score, with Gaussian noise, is negative.
+
+    (docs/privacy.md, Lemmas 3 and 6)
+    """
     bound = math.nextafter(math.sqrt(design.n_features) * _relaxed_bound(rule), math.inf)
     mechanism = DiscreteGaussian.of_cost(cost, sensitivity=bound, unit=_relaxed_unit(rule))
     squares = design.column_squares()

@@ -90,9 +90,9 @@ class StagewiseRun:
         self._plan = plan
         self.deviation = task.deviation
         admission = Admission(task.candidates, task.choices.max_features)
-        reach = rules.selection_reach(task.regime, spread=task.spread)
+        cell_clip = rules.cell_clip(task.regime, spread=task.spread)
         self._selector = Selector(
-            task.spending, admission, plan.step_cost, purpose="stagewise step", reach=reach
+            task.spending, admission, plan.step_cost, purpose="stagewise step", cell_clip=cell_clip
         )
         self._selector.clip_at(task.clip(self.deviation))
 

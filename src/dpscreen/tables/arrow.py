@@ -1,4 +1,4 @@
-"""Rows of a Parquet file, batch by batch."""
+"""Rows of a Parquet file or of a frame, as Arrow batches."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dpscreen._core.arrays import Array
 from dpscreen._core.files import one_ahead
 from dpscreen.tables.cells import mixed, readable
-from dpscreen.tables.encode import Encoder
+from dpscreen.tables.declaration import Declaration
 from dpscreen.tables.header import match_names
 from dpscreen.tables.problem import TableProblem, called, quietly
-from dpscreen.tables.reading import EncodedRows, gathered, gathered_features
-from dpscreen.tables.schema import TableSchema
 
 ROWS_PER_BATCH = 1 << 16
 _BUFFER = 1 << 20
@@ -64,8 +61,6 @@ class ParquetBatches:
 
 def check_stored(place: Path | str, wanted: Sequence[str], kind: Callable[[str], Any]) -> None:
     """Refuse columns stored as something that is neither numbers, truths nor text."""
-    from dpscreen.tables.cells import readable
-
     for name in wanted:
         if not readable(kind(name)):
             raise TableProblem(
@@ -79,26 +74,7 @@ _PLAIN: tuple[type, ...] = (int, float, decimal.Decimal)
 _NUMPY, _COMPLEX = (np.bool_, np.integer, np.floating), (complex, np.complexfloating)
 
 
-def encode_frame(frame: Any, schema: TableSchema) -> EncodedRows:
-    """Return the rows of a frame that count, within the schema's bounds."""
-    schema.check()
-    encoder = Encoder(schema)
-    others = (schema.target, schema.unit)
-    wanted = dict.fromkeys((*encoder.columns, *(name for name in others if name is not None)))
-    return gathered(FrameBatches(_matched(frame, schema), tuple(wanted)), encoder, schema)
-
-
-def frame_features(frame: Any, schema: TableSchema) -> Array:
-    """Return the features of every row of a frame; other columns may be absent."""
-    schema.check()
-    encoder = Encoder(schema)
-    optional = [field.name for field in schema.fields if field.name not in encoder.columns]
-    return gathered_features(
-        FrameBatches(_matched(frame, schema, optional), encoder.columns), encoder
-    )
-
-
-def _matched(frame: Any, schema: TableSchema, optional: Sequence[str] = ()) -> Any:
+def _matched(frame: Any, schema: Declaration, optional: Sequence[str]) -> Any:
     """Return a frame or Arrow table whose columns are those of the schema."""
     table = frame if _is_pandas(frame) else quietly(partial(_arrow, frame), _told)
     names = quietly(lambda: list(table.columns if _is_pandas(table) else table.column_names), _told)
@@ -109,7 +85,10 @@ def _matched(frame: Any, schema: TableSchema, optional: Sequence[str] = ()) -> A
 class FrameBatches:
     """The wanted columns of a frame, as Arrow batches."""
 
-    def __init__(self, frame: Any, wanted: Sequence[str]) -> None:
+    def __init__(
+        self, frame: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
+    ) -> None:
+        frame = _matched(frame, schema, optional)
         self._columns = {name: quietly(partial(_column, frame, name), _told) for name in wanted}
         check_stored(_HERE, wanted, lambda name: self._columns[name].type)
         lengths = {len(column) for column in self._columns.values()}

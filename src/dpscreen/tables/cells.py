@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpscreen._core.arrays import Array, Integers, Objects
-from dpscreen.tables.schema.fields import BLANKS, NUMBER, TRUTHS, Field, Level, value_of
+from dpscreen.tables.values import BLANKS, NUMBER, TRUTHS, Level, value_of
 
 S = TypeVar("S", bound=np.generic)
 UNKNOWN, MISSING = -1, -2
@@ -62,29 +62,15 @@ def numbers(cells: Any, *, decimal: str = ".", missing: Sequence[str] = ()) -> A
     return values
 
 
-def truths(cells: Any, field: Field, missing: Sequence[str] = ()) -> Array:
-    """Return 1 for true, 0 for false, NaN for anything else."""
-    # What is stored as a truth needs no words: it is 1 or 0, unless these are declared otherwise.
-    words = (*field.true_values, *field.false_values, "1", "0")
-    worth = [1.0] * len(field.true_values) + [0.0] * len(field.false_values) + [1.0, 0.0]
-    codes = _places(cells, words, missing)
-    return np.array([*worth, np.nan, np.nan])[codes]  # the last two are MISSING and UNKNOWN
+def unit_ids(cells: Any, *, whole: bool, missing: Sequence[str] = ()) -> Objects:
+    """Return ids as text, blanks off; "" where there is none.
 
-
-def level_codes(cells: Any, field: Field, missing: Sequence[str] = ()) -> Integers:
-    """Return the place of each cell's level among the declared ones; UNKNOWN for another text."""
-    levels = field.levels or ()
-    if field.is_numeric:
-        return _found(numbers(cells, decimal=field.decimal, missing=missing), levels)
-    return _places(cells, [str(level) for level in levels], missing)
-
-
-def unit_ids(cells: Any, field: Field, missing: Sequence[str] = ()) -> Objects:
-    """Return ids as text: blanks off, whole numbers in one spelling; "" where there is none."""
+    With `whole`, only whole numbers are ids, each in one spelling.
+    """
     cells = _plain(cells)
     spelled = cells if _is_text(cells.type) else _spelled(numbers(cells))
     ids = pc.ascii_trim_whitespace(_missing_texts(spelled, missing))
-    if field.type == "integer":
+    if whole:
         ids = _missing_texts(_whole(ids), _whole(pa.array(missing, pa.string())).to_pylist())
     texts: Objects = pc.fill_null(ids, "").to_numpy(zero_copy_only=False)
     return texts
@@ -113,13 +99,13 @@ def _spelled(values: Array) -> Any:
     return pc.if_else(whole, digits, pc.cast(cells, pa.string()))
 
 
-def _places(cells: Any, words: Sequence[str], missing: Sequence[str]) -> Integers:
+def word_places(cells: Any, words: Sequence[str], missing: Sequence[str]) -> Integers:
     """Return the place of the first word of each cell's value; MISSING comes before all words."""
     cells, every = _plain(cells), [value_of(word) for word in (*missing, *words)]
     if _is_text(cells.type):
         codes = _text_places(cells, (*missing, *words), every)
     else:
-        codes = _found(numbers(cells), every)
+        codes = number_places(numbers(cells), every)
     codes = np.array([*map(every.index, every), MISSING, UNKNOWN])[codes]
     named = codes >= 0
     codes[named] -= len(missing)
@@ -132,11 +118,11 @@ def _text_places(cells: Any, words: Sequence[str], every: Sequence[Level]) -> In
     codes = _index(cells, [word.strip(BLANKS) for word in words])
     left = codes == UNKNOWN
     if left.any() and any(isinstance(value, float) for value in every):
-        codes[left] = _found(numbers(cells.filter(pa.array(left))), every, otherwise=UNKNOWN)
+        codes[left] = number_places(numbers(cells.filter(pa.array(left))), every, otherwise=UNKNOWN)
     return codes
 
 
-def _found(values: Array, levels: Sequence[Level], otherwise: int = MISSING) -> Integers:
+def number_places(values: Array, levels: Sequence[Level], otherwise: int = MISSING) -> Integers:
     """Return the place of each number among the levels; `otherwise` where there is no number."""
     # Minus nought is nought; None keeps the places of levels that are texts.
     known = pa.array([level + 0.0 if isinstance(level, float) else None for level in levels])

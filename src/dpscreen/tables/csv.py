@@ -16,9 +16,9 @@ from typing import Any
 
 from dpscreen._core.files import one_ahead
 from dpscreen._core.words import how_many
+from dpscreen.tables.declaration import Declaration
 from dpscreen.tables.header import Header, open_text
 from dpscreen.tables.problem import TableProblem, quietly
-from dpscreen.tables.schema import TableSchema
 
 BYTES_PER_BLOCK = 1 << 20
 BYTES_PER_CELL = 1000
@@ -31,7 +31,7 @@ class TextBlocks:
     n_rows: int | None = None  # not known before the end
 
     def __init__(
-        self, path: Path, header: Header, schema: TableSchema, wanted: Sequence[str]
+        self, path: Path, header: Header, schema: Declaration, wanted: Sequence[str]
     ) -> None:
         self._path, self._header, self._schema = path, header, schema
         self._wanted = list(wanted)

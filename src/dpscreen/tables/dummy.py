@@ -14,10 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpscreen._core.arrays import AnyArray, Array
+from dpscreen.tables.declaration import Declaration
 from dpscreen.tables.encode import Encoder
-from dpscreen.tables.schema import TableSchema
-from dpscreen.tables.schema.fields import TRANSFORMS, Field
 
 MOST_EFFECTS = 5
 ROWS_TOGETHER = 1 << 16
@@ -33,7 +31,7 @@ class Dummy:
 
 
 def simulate_table(
-    schema: TableSchema, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
+    schema: Declaration, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
 ) -> Dummy:
     """Draw rows within the declared bounds and levels, and a target that is partly linear.
 
@@ -44,7 +42,7 @@ def simulate_table(
 
 
 def simulate_parts(
-    schema: TableSchema, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
+    schema: Declaration, n_rows: int, *, rng: np.random.Generator, missing: float = 0.0
 ) -> Iterator[Dummy]:
     """Draw the rows of `simulate_table` some at a time, for tables of any length."""
     schema.check()
@@ -55,13 +53,16 @@ def simulate_parts(
 
 
 def _part(
-    schema: TableSchema, n_rows: int, units: int, rng: np.random.Generator, missing: float
+    schema: Declaration, n_rows: int, units: int, rng: np.random.Generator, missing: float
 ) -> Dummy:
     columns = {
-        field.name: _unit_ids(field, n_rows, units, rng)
-        if field.name == schema.unit
-        else _drawn(schema, field, n_rows, rng)
-        for field in schema.fields
+        # Some units have more rows than are used.
+        column.name: pa.array(
+            column.dummy_ids(rng.integers(1, units + 1, size=n_rows))
+            if column.name == schema.unit
+            else column.draw(n_rows, rng)
+        )
+        for column in schema.fields
     }
     places = _with_effect(len(schema.feature_names))
     columns[schema.target] = _target(schema, pa.table(columns), places, rng)
@@ -71,25 +72,28 @@ def _part(
     return Dummy(pa.table(columns), effects_of(schema))
 
 
-def effects_of(schema: TableSchema) -> tuple[str, ...]:
+def effects_of(schema: Declaration) -> tuple[str, ...]:
     """Return the features that have a true effect on the target of a dummy table."""
     names = schema.feature_names
     return tuple(names[place] for place in _with_effect(len(names)))
 
 
-def csv_parts(parts: Iterable[Dummy], schema: TableSchema) -> Iterator[bytes]:
+def csv_parts(parts: Iterable[Dummy], schema: Declaration) -> Iterator[bytes]:
     """Yield the bytes of a table as the schema's dialect has it, the names first."""
-    yield _lines([[field.name for field in schema.fields]], schema)
+    yield _lines([[column.name for column in schema.fields]], schema)
     empty = "" if "" in schema.missing_values else next(iter(schema.missing_values), "")
     for part in parts:
         spelled = [
-            [_spelled(cell, field, empty) for cell in part.table.column(field.name).to_pylist()]
-            for field in schema.fields
+            [
+                empty if cell is None else column.spelled(cell)
+                for cell in part.table.column(column.name).to_pylist()
+            ]
+            for column in schema.fields
         ]
         yield _lines(zip(*spelled, strict=True), schema)
 
 
-def _lines(rows: Iterable[Iterable[str]], schema: TableSchema) -> bytes:
+def _lines(rows: Iterable[Iterable[str]], schema: Declaration) -> bytes:
     text = io.StringIO()
     csv.writer(
         text, delimiter=schema.delimiter or ",", quotechar=schema.quote, lineterminator="\n"
@@ -109,55 +113,6 @@ def write_parquet(parts: Iterable[Dummy], path: Path) -> None:
             writer.write_table(part.table)
 
 
-def _spelled(cell: object, field: Field, empty: str) -> str:
-    if cell is None:
-        return empty
-    if isinstance(cell, bool):
-        return (field.true_values if cell else field.false_values)[0]
-    return str(cell).replace(".", field.decimal) if isinstance(cell, float) else str(cell)
-
-
-# --- columns --------------------------------------------------------------------------------------
-
-
-def _drawn(schema: TableSchema, field: Field, n_rows: int, rng: np.random.Generator) -> Any:
-    if field.is_categorical:
-        kind = np.float64 if field.is_numeric else np.object_
-        levels: AnyArray = np.array(field.levels, dtype=kind)
-        drawn = levels[rng.integers(len(levels), size=n_rows)]
-        return _whole(drawn, levels) if field.type == "integer" else pa.array(drawn)
-    if field.type == "boolean":
-        return pa.array(rng.random(n_rows) < 0.5)
-    if field.is_numeric and field.minimum is not None and field.maximum is not None:
-        return _numbers(schema, field, rng.uniform(-1, 1, n_rows))
-    return pa.array(["unused"] * n_rows)  # a column that is neither feature nor target
-
-
-def _numbers(schema: TableSchema, field: Field, within: Array) -> Any:
-    """Return numbers of a column from their place between its bounds, from -1 to 1."""
-    low, high = schema.bounds_of(field.name)
-    scaled = low / 2 + high / 2 + (high / 2 - low / 2) * within
-    values = TRANSFORMS[schema.transform_of(field.name)].invert(scaled)
-    if field.type != "integer":
-        return pa.array(np.clip(values, *field.declared_bounds))
-    low, high = field.declared_bounds
-    rounded = np.clip(np.round(values), math.ceil(low), max(math.ceil(low), math.floor(high)))
-    return _whole(rounded, np.array([math.ceil(low), high], dtype=np.float64))
-
-
-def _whole(values: Array, declared: Array) -> Any:
-    """Return whole numbers as such, if that holds all that may be drawn: one type for all parts."""
-    return pa.array(values.astype(np.int64) if np.abs(declared).max() < 2**53 else values)
-
-
-def _unit_ids(field: Field, n_rows: int, units: int, rng: np.random.Generator) -> Any:
-    """Return ids of which some have more rows than are used."""
-    numbers = rng.integers(1, units + 1, size=n_rows)
-    if field.type == "integer":
-        return pa.array(numbers)
-    return pa.array([f"u{number:07d}" for number in numbers])
-
-
 # --- target ---------------------------------------------------------------------------------------
 
 
@@ -166,7 +121,7 @@ def _with_effect(n_features: int) -> list[int]:
     return sorted({round(place) for place in spread.tolist()})
 
 
-def _target(schema: TableSchema, table: Any, places: list[int], rng: np.random.Generator) -> Any:
+def _target(schema: Declaration, table: Any, places: list[int], rng: np.random.Generator) -> Any:
     encoder = Encoder(schema)
     features = np.empty((table.num_rows, encoder.width))
     encoder.features(table.combine_chunks(), features)
@@ -175,7 +130,4 @@ def _target(schema: TableSchema, table: Any, places: list[int], rng: np.random.G
     signs = np.where(np.arange(len(places)) % 2, -1.0, 1.0)
     signal = centred @ signs / math.sqrt(len(places) / 3)
     within = np.clip(_SIGNAL * signal + _NOISE * rng.standard_normal(len(signal)), -1, 1)
-    field = schema.field(schema.target)
-    if field.type == "boolean":
-        return pa.array(within > 0)
-    return _numbers(schema, field, within)
+    return pa.array(schema.field(schema.target).placed(within))

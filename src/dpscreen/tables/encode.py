@@ -1,146 +1,174 @@
-"""Cells to features and target, as the schema declares: clipped, filled, transformed, one-hot."""
+"""Cells to features and target, as the schema declares: clipped, filled, transformed, one-hot.
+
+And which rows count: of each unit, the first few.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Objects
-from dpscreen.tables import cells
+from dpscreen._core.arrays import AnyArray, Array, Mask, Objects, Words
+from dpscreen.tables.cells import tells_ids_apart
+from dpscreen.tables.columns import Column
+from dpscreen.tables.declaration import Declaration
 from dpscreen.tables.problem import TableProblem, quietly
-from dpscreen.tables.schema import TableSchema
-from dpscreen.tables.schema.fields import TRANSFORMS, Field
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class EncodedColumn:
-    """A column of the table and where its features go; `picks` are (place, level) pairs.
+    """A column of the table and where its features go; `picks` are (place, level) pairs."""
 
-    `fill` is what a missing number becomes, or the place of the level that a missing one becomes.
-    """
-
-    field: Field
+    column: Column
     picks: tuple[tuple[int, int], ...]
-    fill: float | None
 
 
 class Encoder:
-    """Turns batches into numbers, each row by itself."""
+    """Turns batches into numbers, each row by itself.
 
-    def __init__(self, schema: TableSchema, columns: Sequence[str] | None = None) -> None:
+    `features` chooses some, by their names or by the column they are made of, in that order.
+    """
+
+    def __init__(self, schema: Declaration, features: Sequence[str] | None = None) -> None:
         self._schema = schema
-        self._missing = schema.missing_values
-        self._parts = _parts(schema, columns)
-        self.width = sum(len(part.picks) for part in self._parts)
+        chosen = _chosen(schema, features)
+        self._encoded = _grouped(schema, chosen)
+        self.feature_names = tuple(schema.field(name).feature_names[k] for name, k in chosen)
+        self.width = len(chosen)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table that are needed for the features."""
-        return tuple(part.field.name for part in self._parts)
+        return tuple(one.column.name for one in self._encoded)
 
     @property
-    def feature_names(self) -> tuple[str, ...]:
-        """The names of the features, in their order."""
-        named = {
-            place: part.field.feature_names[level]
-            for part in self._parts
-            for place, level in part.picks
-        }
-        return tuple(named[place] for place in range(self.width))
+    def columns_of_rows(self) -> tuple[str, ...]:
+        """The same, and those of target and unit."""
+        others = (self._schema.target, self._schema.unit)
+        return tuple(dict.fromkeys((*self.columns, *(name for name in others if name is not None))))
+
+    @property
+    def other_columns(self) -> list[str]:
+        """The columns of the table that features do without."""
+        needed = set(self.columns)
+        return [column.name for column in self._schema.fields if column.name not in needed]
 
     def features(self, batch: Any, out: Array) -> None:
         """Write the features of a batch into as many rows."""
-        for part in self._parts:
-            column = batch.column(part.field.name)
-            quietly(partial(self._write, part, column, out), _told(part.field.name))
+        for one in self._encoded:
+            _read(one.column.name, batch, partial(one.column.write, picks=one.picks, out=out))
 
     def target(self, batch: Any) -> Array:
         """Return the target, NaN where it is missing."""
-        name = self._schema.target
-        column = batch.column(name)
-        return quietly(lambda: self._scaled(self._schema.field(name), column), _told(name))
+        target = self._schema.target
+        return _read(target, batch, self._schema.field(target).values)
 
     def unit_ids(self, batch: Any) -> Objects:
         """Return whose row it is; "" where that is missing."""
         name = str(self._schema.unit)
-        column, field = batch.column(name), self._schema.field(name)
-        if not cells.tells_ids_apart(column.type):
+        if not tells_ids_apart(batch.column(name).type):
             raise TableProblem(
                 f"column {name!r} is stored as floats of fewer than 64 bits, which cannot tell ids "
                 "apart; store ids as text or as whole numbers."
             )
-        read = partial(cells.unit_ids, field=field, missing=self._missing)
-        return quietly(lambda: cells.each(read, column), _told(name))
-
-    def _write(self, part: EncodedColumn, column: Any, out: Array) -> None:
-        if part.field.is_categorical:
-            read = partial(cells.level_codes, field=part.field, missing=self._missing)
-            codes = cells.each(read, column)
-            if part.fill is not None:
-                codes[codes == cells.MISSING] = part.fill
-            for place, level in part.picks:
-                out[:, place] = codes == level
-            return
-        values = self._scaled(part.field, column)
-        values[np.isnan(values)] = part.fill
-        for place, _ in part.picks:
-            out[:, place] = values
-
-    def _scaled(self, field: Field, column: Any) -> Array:
-        """Return numbers clipped to the declared bounds, then transformed; NaN stays."""
-        if field.type == "boolean":
-            return cells.each(partial(cells.truths, field=field, missing=self._missing), column)
-        read = partial(cells.numbers, decimal=field.decimal, missing=self._missing)
-        values = cells.each(read, column)
-        np.clip(values, *field.declared_bounds, out=values)
-        word = self._schema.transform_of(field.name)
-        if word == "none":
-            return values
-        # Once more, should a C library's logarithm not be increasing to the last bit.
-        return np.clip(TRANSFORMS[word].apply(values), *self._schema.bounds_of(field.name))
+        return _read(name, batch, self._schema.field(name).unit_ids)
 
 
-def _told(name: str) -> Any:
-    return lambda error: f"column {name!r} cannot be read; {type(error).__name__} was raised."
-
-
-def _parts(schema: TableSchema, columns: Sequence[str] | None) -> tuple[EncodedColumn, ...]:
-    """Group the chosen features by the column that they are made of, in their order."""
-    chosen = _chosen(schema, columns)
-    groups: dict[str, list[tuple[int, int]]] = {}
-    for place, (name, level) in enumerate(chosen):
-        groups.setdefault(name, []).append((place, level))
-    return tuple(
-        EncodedColumn(schema.field(name), tuple(picks), _fill(schema, schema.field(name)))
-        for name, picks in groups.items()
+def _read(name: str, batch: Any, read: Callable[[Any], T]) -> T:
+    """Read a column of a batch, without a word of what another library says about its cells."""
+    return quietly(
+        lambda: read(batch.column(name)),
+        lambda error: f"column {name!r} cannot be read; {type(error).__name__} was raised.",
     )
 
 
-def _fill(schema: TableSchema, field: Field) -> float | None:
-    if not field.is_categorical:
-        return schema.fill_of(field.name)
-    declared = dict(schema.settings.fill).get(field.name)
-    return None if declared is None else (field.levels or ()).index(declared)
+def _grouped(schema: Declaration, chosen: Sequence[tuple[str, int]]) -> tuple[EncodedColumn, ...]:
+    """Group the chosen features by the column that they are made of, in their order."""
+    groups: dict[str, list[tuple[int, int]]] = {}
+    for place, (name, level) in enumerate(chosen):
+        groups.setdefault(name, []).append((place, level))
+    return tuple(EncodedColumn(schema.field(name), tuple(picks)) for name, picks in groups.items())
 
 
-def _chosen(schema: TableSchema, columns: Sequence[str] | None) -> list[tuple[str, int]]:
+def _chosen(schema: Declaration, features: Sequence[str] | None) -> list[tuple[str, int]]:
     every = {
         feature: (name, level)
         for name in schema.columns
         for level, feature in enumerate(schema.field(name).feature_names)
     }
-    if columns is None:
+    if features is None:
         return list(every.values())
     chosen: list[tuple[str, int]] = []
-    for asked in columns:
-        if asked in every:
-            chosen.append(every[asked])
-        elif asked in schema.columns:
-            chosen += [pair for pair in every.values() if pair[0] == asked]
+    for wanted in features:
+        if wanted in every:
+            chosen.append(every[wanted])
+        elif wanted in schema.columns:
+            chosen += [pair for pair in every.values() if pair[0] == wanted]
         else:
-            raise TableProblem(f"there is no feature {asked!r} in the schema.")
+            raise TableProblem(f"there is no feature {wanted!r} in the schema.")
     return chosen
+
+
+# --- the first k rows of each unit ----------------------------------------------------------------
+
+_SMALLEST = 1 << 12
+
+
+class UnitCounter:
+    """Finds the first k rows of each unit in one pass over a file of any length.
+
+    Which rows of a unit are kept depends on their order alone, and on no other unit's rows: that is
+    what makes one unit change at most k rows of what is fitted. So two ids must never be taken for
+    one another. They are compared by 128 bits of SipHash under two random keys: for ten million ids
+    some two agree with probability below 2e-25. Rows without an id may be anybody's, so they are
+    left out: taken as one unit, the removal of one person's row would let another's in. The memory
+    grows with the units, not with their ids.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._keys = secrets.token_hex(8), secrets.token_hex(8)
+        self._table, self._counts = _empty(_SMALLEST)
+        self._n_units = 0
+
+    def keep(self, ids: Objects) -> Mask:
+        """Tell which of these rows are among their unit's first; rows come in file order.
+
+        Never one whose id is "", which is none.
+        """
+        from dpscreen.rows.kernels import count_up
+
+        self._make_room(len(ids))
+        keep = np.zeros(len(ids), dtype=np.bool_)
+        first, second = (_hashed(ids, key) for key in self._keys)
+        self._n_units += count_up(first, second, self._table, self._counts, self._most, keep)
+        keep &= ids != ""
+        return keep
+
+    def _make_room(self, more: int) -> None:
+        from dpscreen.rows.kernels import move_over
+
+        needed = len(self._counts)
+        while 10 * (self._n_units + more) > 7 * needed:  # a fuller table would be slow
+            needed *= 2
+        if needed > len(self._counts):
+            table, counts = _empty(needed)
+            move_over(self._table, self._counts, table, counts)
+            self._table, self._counts = table, counts
+
+
+def _empty(size: int) -> tuple[Words, AnyArray]:
+    return np.zeros((size, 2), dtype=np.uint64), np.zeros(size, dtype=np.int32)
+
+
+def _hashed(texts: Objects, key: str) -> Words:
+    from pandas.util import hash_array
+
+    return np.asarray(hash_array(texts, hash_key=key, categorize=False), dtype=np.uint64)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpscreen._core.words import some
+from dpscreen.tables.declaration import DELIMITERS, Declaration
 from dpscreen.tables.problem import TableProblem, called, quietly
-from dpscreen.tables.schema import DELIMITERS, TableSchema
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -42,6 +42,11 @@ def is_parquet(path: Path) -> bool:
     return _first_bytes(path) == _PARQUET
 
 
+def is_packed(path: Path) -> bool:
+    """Whether a file may be much smaller than what it holds: gzip or Parquet."""
+    return _first_bytes(path)[:2] == _GZIP or is_parquet(path)
+
+
 def open_text(path: Path) -> BinaryIO:
     """Open a file of text, unpacked if it is compressed by gzip."""
     if _first_bytes(path)[:2] == _GZIP:
@@ -49,11 +54,11 @@ def open_text(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def read_header(path: Path, schema: TableSchema | None = None) -> Header:
+def read_header(path: Path, schema: Declaration | None = None) -> Header:
     """Return the column names of a file. Of a file of text, nothing after them is parsed."""
     if is_parquet(path):
         return Header(_parquet_names(path))
-    known = frozenset(field.name for field in schema.fields) if schema else frozenset()
+    known = frozenset(column.name for column in schema.fields) if schema else frozenset()
     quote = schema.quote if schema else '"'
     lines = _header_lines(path, quote)
     text = quietly(
@@ -84,11 +89,11 @@ def check_names(path: Path | str, names: Sequence[object]) -> None:
 
 
 def match_names(
-    path: Path | str, names: Sequence[object], schema: TableSchema, optional: Sequence[str] = ()
+    path: Path | str, names: Sequence[object], schema: Declaration, optional: Sequence[str] = ()
 ) -> None:
     """Refuse columns that are missing, and columns that the schema does not know."""
     check_names(path, names)
-    known = {field.name: None for field in schema.fields}  # in order, and quick to ask
+    known = {column.name: None for column in schema.fields}  # in order, and quick to ask
     there = {*names, *optional}
     missing = [repr(name) for name in known if name not in there]
     strange = [place for place, name in enumerate(names, 1) if name not in known]

@@ -10,7 +10,9 @@ no message repeats one; docs/schema.md says which refusals depend on rows.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
-from dpscreen.tables.header import is_parquet, match_names, read_header
-from dpscreen.tables.schema import TableSchema
+from dpscreen.tables.declaration import Declaration
+from dpscreen.tables.header import is_packed, is_parquet, match_names, read_header
 
 if TYPE_CHECKING:
     from dpscreen.privacy.unit import Unit
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 Pair = tuple[Array, Array]
 Progress = Callable[[float], None]
 ROWS_PER_CHUNK = 1 << 16
+_BYTES_PER_CELL, _PACKED = 4, 10
+_USUAL_MEMORY = 8 << 30
 
 __all__ = ["EncodedRows", "read_features", "read_rows", "stream_rows"]
 
@@ -51,29 +55,25 @@ class EncodedRows:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_features={self.X.shape[1]})"
 
-    def features_and_target(self) -> tuple[Any, Array]:
-        """Return the features, in a frame if they have names, and the target."""
-        if self.feature_names is None:
-            return self.X, self.y
-        import pandas as pd
-
-        return pd.DataFrame(self.X, columns=list(self.feature_names), copy=False), self.y
+    def named_arrays(self) -> tuple[Array, Array, tuple[str, ...] | None]:
+        """Return features and target as they are, and the names of the features, for `fit`."""
+        return self.X, self.y, self.feature_names
 
 
 def read_rows(
-    path: str | Path, schema: TableSchema, *, progress: Progress | None = None
+    path: str | Path, schema: Declaration, *, progress: Progress | None = None
 ) -> EncodedRows:
     """Read all rows that count: of each unit the first few, as the schema says.
 
     `progress` is told the share of the file that has been read.
     """
     source, encoder = _opened(Path(path), schema)
-    return gathered(source, encoder, schema, progress)
+    return _gathered(source, encoder, schema, progress)
 
 
 def stream_rows(
     path: str | Path,
-    schema: TableSchema,
+    schema: Declaration,
     *,
     columns: Sequence[str] | None = None,
     rows_per_chunk: int = ROWS_PER_CHUNK,
@@ -85,28 +85,63 @@ def stream_rows(
     if rows_per_chunk < 1:
         raise ValueError("rows_per_chunk must be at least 1")
     source, encoder = _opened(Path(path), schema, columns)
-    chunks = _chunks(kept_rows(source, encoder, schema), encoder.width, rows_per_chunk)
+    chunks = _chunks(_kept_rows(source, encoder, schema), encoder.width, rows_per_chunk)
     unit = schema.privacy_unit
     return (EncodedRows(X, y, encoder.feature_names, unit) for X, y in chunks)
 
 
 def read_features(
-    path: str | Path, schema: TableSchema, *, progress: Progress | None = None
+    path: str | Path, schema: Declaration, *, progress: Progress | None = None
 ) -> Array:
     """Read the features of every row, none left out; target and unit may be absent."""
-    from dpscreen.tables.encode import Encoder
+    encoder = _encoder(schema)
+    source = _source(Path(path), schema, encoder.columns, encoder.other_columns)
+    return _gathered_features(source, encoder, progress)
 
-    schema.check()
-    encoder = Encoder(schema)
-    optional = [field.name for field in schema.fields if field.name not in encoder.columns]
-    source = _source(Path(path), schema, encoder.columns, optional)
-    return gathered_features(source, encoder, progress)
+
+def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
+    """Return the rows of a frame that count, within the schema's bounds."""
+    from dpscreen.tables.arrow import FrameBatches
+
+    encoder = _encoder(schema)
+    return _gathered(FrameBatches(frame, schema, encoder.columns_of_rows), encoder, schema)
+
+
+def frame_features(frame: Any, schema: Declaration) -> Array:
+    """Return the features of every row of a frame; other columns may be absent."""
+    from dpscreen.tables.arrow import FrameBatches
+
+    encoder = _encoder(schema)
+    batches = FrameBatches(frame, schema, encoder.columns, encoder.other_columns)
+    return _gathered_features(batches, encoder)
+
+
+def fits_memory(path: str | Path, schema: Declaration, memory: int | None = None) -> bool:
+    """Whether the rows of a file take less than half of the memory there is, as numbers.
+
+    The rule looks at the size of the file and the schema, never at a cell: a cell is taken to have
+    four bytes in the file, a tenth of that in gzip or Parquet, and a feature has eight in memory.
+    """
+    place = Path(path)
+    unpacked = place.stat().st_size * (_PACKED if is_packed(place) else 1)
+    cells = unpacked / _BYTES_PER_CELL
+    needed = 8 * cells * len(schema.feature_names) / len(schema.fields)
+    return needed <= (_memory() if memory is None else memory) / 2
+
+
+def _memory() -> int:
+    """Return the bytes that this process may use: the machine's, or what its container has."""
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        return int(Path("/sys/fs/cgroup/memory.max").read_text())
+    with suppress(AttributeError, OSError, ValueError):  # as on Windows
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return _USUAL_MEMORY
 
 
 # --- rows that count ------------------------------------------------------------------------------
 
 
-def gathered_features(source: Any, encoder: Encoder, progress: Progress | None = None) -> Array:
+def _gathered_features(source: Any, encoder: Encoder, progress: Progress | None = None) -> Array:
     """Collect the features of every row of a source."""
     grown = GrowingArray(encoder.width, source.n_rows)
     for batch in source:
@@ -115,8 +150,8 @@ def gathered_features(source: Any, encoder: Encoder, progress: Progress | None =
     return grown.finished()
 
 
-def gathered(
-    source: Any, encoder: Encoder, schema: TableSchema, progress: Progress | None = None
+def _gathered(
+    source: Any, encoder: Encoder, schema: Declaration, progress: Progress | None = None
 ) -> EncodedRows:
     """Collect the rows of a source without a second copy of them."""
     X, y = GrowingArray(encoder.width, source.n_rows), GrowingArray(1, source.n_rows)
@@ -130,7 +165,7 @@ def gathered(
     return EncodedRows(X.finished(), y.finished()[:, 0], encoder.feature_names, schema.privacy_unit)
 
 
-def kept_rows(source: Any, encoder: Encoder, schema: TableSchema) -> Iterator[Pair]:
+def _kept_rows(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Pair]:
     """Yield the features and the target of the rows that count of each batch."""
     for keep, target, batch in _kept(source, encoder, schema):
         features = np.empty((len(batch), encoder.width))
@@ -138,13 +173,13 @@ def kept_rows(source: Any, encoder: Encoder, schema: TableSchema) -> Iterator[Pa
         yield (features, target) if keep is None else (features[keep], target[keep])
 
 
-def _kept(source: Any, encoder: Encoder, schema: TableSchema) -> Iterator[Any]:
+def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Any]:
     """Yield (which rows count or None for all, target, batch)."""
-    from dpscreen.tables.capping import UnitCounter
+    from dpscreen.tables.encode import UnitCounter
 
     counter = UnitCounter(schema.rows_per_unit) if schema.unit is not None else None
-    leave_out = schema.settings.missing_target == "leave out"
-    fill = schema.fill_of(schema.target)
+    leave_out = schema.block.missing_target == "leave out"
+    fill = schema.field(schema.target).fill_value
     for batch in source:
         target = encoder.target(batch)
         absent = np.isnan(target)
@@ -176,28 +211,31 @@ def _chunks(batches: Iterator[Pair], width: int, size: int) -> Iterator[Pair]:
 
 
 def _opened(
-    path: Path, schema: TableSchema, columns: Sequence[str] | None = None
+    path: Path, schema: Declaration, columns: Sequence[str] | None = None
 ) -> tuple[Any, Encoder]:
+    encoder = _encoder(schema, columns)
+    return _source(path, schema, encoder.columns_of_rows), encoder
+
+
+def _encoder(schema: Declaration, features: Sequence[str] | None = None) -> Encoder:
     """Check everything that is public before the first row is read."""
     from dpscreen.tables.encode import Encoder
 
     schema.check()
-    encoder = Encoder(schema, columns)
-    others = (schema.target, schema.unit)
-    wanted = dict.fromkeys((*encoder.columns, *(name for name in others if name is not None)))
-    return _source(path, schema, tuple(wanted)), encoder
+    return Encoder(schema, features)
 
 
 def _source(
-    path: Path, schema: TableSchema, wanted: Sequence[str], optional: Sequence[str] = ()
+    path: Path, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
 ) -> Any:
-    from dpscreen.tables.arrow import ParquetBatches
-    from dpscreen.tables.csv import TextBlocks
-
     header = read_header(path, schema)
     match_names(path, header.names, schema, optional)
     if is_parquet(path):
+        from dpscreen.tables.arrow import ParquetBatches
+
         return ParquetBatches(path, wanted)
+    from dpscreen.tables.csv import TextBlocks
+
     return TextBlocks(path, header, schema, wanted)
 
 

@@ -132,7 +132,7 @@ class Bar:
         self._task = self._bar.add_task("", total=None)
 
     def __call__(self, done: int, expected: int) -> None:
-        """Show so many passes; how many there will be is known once the settings are."""
+        """Show so many passes; how many there will be is known once the fit is set up."""
         self._bar.start()
         total = max(done, expected) if expected else None
         self._bar.update(self._task, completed=done, total=total, refresh=True)

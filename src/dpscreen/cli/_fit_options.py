@@ -1,17 +1,15 @@
-"""What `dpscreen fit` was asked for, checked before any private cell is read."""
+"""What `dpscreen fit` was options for, checked before any private cell is read."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli import console
+from dpscreen.cli.console import checked_schema, data_failures
 from dpscreen.cli.ledger import Refusal, ledger_failures
 
 if TYPE_CHECKING:
@@ -60,15 +58,34 @@ class Booking:
         return made
 
 
+@dataclass(frozen=True)
+class PreparedFit:
+    """All that can be said of a fit before a private cell is read; the model is not fitted yet."""
+
+    options: FitOptions
+    schema: TableSchema
+    model: Any
+    request: FitRequest
+    booking: Booking | None
+
+
+def prepared(options: FitOptions) -> PreparedFit:
+    """Check files, schema, method and ledger, and set everything up."""
+    _check_files(options)
+    schema = _matching_schema(options)
+    model, request = _set_up(options, schema)
+    return PreparedFit(options, schema, model, request, _opened_ledger(options, schema))
+
+
 # --- files ----------------------------------------------------------------------------------------
 
 
-def check_files(asked: FitOptions) -> None:
+def _check_files(options: FitOptions) -> None:
     """Refuse outputs that cannot be written, or that would replace an input."""
-    if asked.output is None and not asked.dry_run:
+    if options.output is None and not options.dry_run:
         raise click.UsageError("Give -o, where the model goes, or --dry-run.")
-    outputs = {"-o": asked.output, "--report": asked.report}
-    inputs = [asked.data, asked.schema_file, asked.ledger_file]
+    outputs = {"-o": options.output, "--report": options.report}
+    inputs = [options.data, options.schema_file, options.ledger_file]
     taken = {one.resolve() for one in inputs if one is not None}
     for name, path in outputs.items():
         if path is None:
@@ -76,17 +93,17 @@ def check_files(asked: FitOptions) -> None:
         if path.resolve() in taken:
             raise click.BadParameter("would replace another file of this fit.", param_hint=name)
         taken.add(path.resolve())
-        _check_output(path, name, asked)
+        _check_output(path, name, options)
 
 
-def _check_output(path: Path, name: str, asked: FitOptions) -> None:
+def _check_output(path: Path, name: str, options: FitOptions) -> None:
     if path.is_dir():
         raise click.BadParameter(f"{path} is a directory.", param_hint=name)
     if not path.absolute().parent.is_dir():
         raise click.BadParameter(f"there is no directory {path.parent}.", param_hint=name)
-    if path.exists() and not asked.force:
+    if path.exists() and not options.force:
         raise click.ClickException(f"{path} exists already; give another name, or --force.")
-    if not asked.dry_run:
+    if not options.dry_run:
         try:
             with tempfile.NamedTemporaryFile(prefix=".dpscreen-", dir=path.absolute().parent):
                 pass
@@ -97,60 +114,47 @@ def _check_output(path: Path, name: str, asked: FitOptions) -> None:
 # --- schema, method and budget --------------------------------------------------------------------
 
 
-@contextmanager
-def data_failures() -> Iterator[None]:
-    """Turn what a schema or table raises into a sentence and exit code 1."""
-    from dpscreen.tables.problem import DataError
-
-    try:
-        yield
-    except DataError as problem:
-        raise click.ClickException(console.sentence(problem)) from None
-
-
-def checked_schema(asked: FitOptions) -> TableSchema:
+def _matching_schema(options: FitOptions) -> TableSchema:
     """Read the schema; refuse one that is not filled in, and a table whose columns differ.
 
     Of the table only the names of its columns are looked at.
     """
     from dpscreen.tables.header import match_names, read_header
-    from dpscreen.tables.schema import load_schema
 
+    schema = checked_schema(options.schema_file)
     with data_failures():
-        schema = load_schema(asked.schema_file)
-        schema.check()
-        match_names(asked.data, read_header(asked.data, schema).names, schema)
+        match_names(options.data, read_header(options.data, schema).names, schema)
     return schema
 
 
-def made_order(asked: FitOptions, schema: TableSchema) -> FitRequest:
+def _request(options: FitOptions, schema: TableSchema) -> FitRequest:
     """Return what to fit, of public values only."""
     from dpscreen.planning.methods import FitRequest
     from dpscreen.privacy import Budget
 
     return FitRequest(
-        Budget(asked.epsilon, asked.delta),
+        Budget(options.epsilon, options.delta),
         schema.feature_bounds,
         schema.target_bounds,
-        n_rows=asked.rows_public,
+        n_rows=options.rows_public,
         rows_per_unit=schema.rows_per_unit,
-        max_features=asked.max_features,
-        inference=asked.inference,
+        max_features=options.max_features,
+        inference=options.inference,
     )
 
 
-def set_up(asked: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
+def _set_up(options: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
     """Return the estimator, not yet fitted, with all its parameters checked."""
     from dpscreen.planning.methods import estimator
 
-    if asked.method != "private-lasso" and asked.rows_public is None:
+    if options.method != "private-lasso" and options.rows_public is None:
         raise click.UsageError(
-            f"{asked.method} needs --rows-public, about how many rows there are: its number of "
+            f"{options.method} needs --rows-public, about how many rows there are: its number of "
             "steps is set before the rows are read."
         )
     try:
-        order = made_order(asked, schema)
-        return estimator(asked.method, order), order
+        request = _request(options, schema)
+        return estimator(options.method, request), request
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from None
 
@@ -176,44 +180,45 @@ def counted(schema: TableSchema) -> str:
     )
 
 
-def opened_ledger(asked: FitOptions, schema: TableSchema) -> Booking | None:
+def _opened_ledger(options: FitOptions, schema: TableSchema) -> Booking | None:
     """Open the ledger, verified."""
-    if asked.ledger_file is None:
+    if options.ledger_file is None:
         return None
     from dpscreen.privacy.ledger import PrivacyLedger
     from dpscreen.privacy.unit import ROW
 
-    purpose = _purpose(asked, schema)
+    purpose = _purpose(options, schema)
     unit = schema.privacy_unit or ROW
     with ledger_failures():
-        return Booking(PrivacyLedger(asked.ledger_file), purpose, str(unit))
+        return Booking(PrivacyLedger(options.ledger_file), purpose, str(unit))
 
 
-def _purpose(asked: FitOptions, schema: TableSchema) -> str:
+def _purpose(options: FitOptions, schema: TableSchema) -> str:
     from dpscreen._core.words import shortened
     from dpscreen.privacy.ledger.records import one_line
 
-    if asked.purpose is None:
-        return f"model of {shortened(schema.target, 60)} by {asked.method}"
+    if options.purpose is None:
+        return f"model of {shortened(schema.target, 60)} by {options.method}"
     try:
-        return one_line("--purpose", asked.purpose)
+        return one_line("--purpose", options.purpose)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 
 
-def check_budget(asked: FitOptions, booking: Booking | None) -> None:
+def check_budget(ready: PreparedFit) -> None:
     """Refuse early what the ledger would refuse, before any row is read: with exit code 3, if the
     budget does not cover it.
     """
+    booking = ready.booking
     if booking is None:
         return
-    from dpscreen.privacy import ZCDP, Budget
+    from dpscreen.privacy import ZCDP
     from dpscreen.privacy.ledger.export import affordable_epsilon
 
     with ledger_failures():
         booking.ledger.check_unit(booking.unit)
         remaining, delta = booking.ledger.remaining, booking.ledger.budget.delta
-    if ZCDP.within(Budget(asked.epsilon, asked.delta)) > remaining:
+    if ZCDP.within(ready.request.budget) > remaining:
         left = affordable_epsilon(remaining, delta)
         raise Refusal(
             f"The budget does not cover this fit: the ledger has epsilon {left:g} at delta "

@@ -1,39 +1,27 @@
-"""What a table may hold, declared beforehand: types, bounds, levels, target and privacy unit.
-
->>> schema = load_schema("schema.json")     # Data Package v2 Table Schema and a `dpscreen` block
->>> schema.check()                          # every problem, each with how to mend it
->>> schema.feature_names, schema.feature_bounds, schema.target_bounds
-
-Nothing here is ever read off the data: a schema is public. docs/schema.md says what each entry
-means.
-"""
+"""What a table may hold, as a value that readers depend on; `TableSchema` can call them, too."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as described
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.files import NotStrictJson, strict_json
 from dpscreen._core.words import listed
+from dpscreen.tables.block import SchemaBlock, problems, read_block
+from dpscreen.tables.columns import Column, read_column
 from dpscreen.tables.problem import DataError
-from dpscreen.tables.schema import checks
-from dpscreen.tables.schema.fields import TRANSFORMS, Field, read_field
-from dpscreen.tables.schema.settings import SchemaBlock, read_settings
+from dpscreen.tables.values import TRANSFORMS, UNCHANGED
 
 if TYPE_CHECKING:
     from dpscreen.privacy.unit import Unit
-    from dpscreen.tables.reading import EncodedRows
 
-LARGEST_FILE = 50_000_000
 DELIMITERS = (",", ";", "\t", "|")
 
 
@@ -46,11 +34,11 @@ class SchemaProblem(DataError, ValueError):
 
 
 @dataclass(frozen=True)
-class TableSchema:
+class Declaration:
     """A table as declared. Ask `problems()` before anything that needs it to be complete."""
 
-    fields: tuple[Field, ...]
-    settings: SchemaBlock
+    fields: tuple[Column, ...]
+    block: SchemaBlock
     missing_values: tuple[str, ...] = ("",)
     delimiter: str | None = None
     quote: str = '"'
@@ -58,15 +46,16 @@ class TableSchema:
     text: str = described(default="", repr=False)
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> TableSchema:
+    def from_dict(cls, given: Mapping[str, Any]) -> Self:
         """Read a descriptor; refuse what is no Table Schema at all."""
-        fields = _field_entries(given)
+        entries = _entries(given)
         faults: list[str] = []
         missing = _missing_values(given, faults)
         delimiter, quote = _dialect(given, faults)
+        block = read_block(given.get("dpscreen") or {})
         return cls(
-            tuple(read_field(entry) for entry in fields),
-            read_settings(given.get("dpscreen") or {}),
+            tuple(_columns(entries, missing, block)),
+            block,
             missing,
             delimiter,
             quote,
@@ -81,7 +70,8 @@ class TableSchema:
 
     def problems(self) -> list[str]:
         """List what keeps the schema from being used, each with how to mend it."""
-        return list(checks.problems(self))
+        columns = [fault for column in self.fields for fault in column.faults]
+        return [*self.faults, *columns, *self.block.faults, *problems(self.block, self.fields)]
 
     def check(self) -> None:
         """Refuse a schema that cannot be used."""
@@ -95,19 +85,19 @@ class TableSchema:
     @property
     def target(self) -> str:
         """The column to be predicted."""
-        if self.settings.target is None:
+        if self.block.target is None:
             raise SchemaProblem("the schema names no target: set dpscreen.target.")
-        return self.settings.target
+        return self.block.target
 
     @property
     def unit(self) -> str | None:
         """The column that tells whose row it is; None if the row is the unit."""
-        return self.settings.unit
+        return self.block.unit
 
     @property
     def rows_per_unit(self) -> int:
         """The most rows of one unit that are used."""
-        return 1 if self.unit is None else self.settings.rows_per_unit or 1
+        return 1 if self.unit is None else self.block.rows_per_unit or 1
 
     @property
     def privacy_unit(self) -> Unit | None:
@@ -119,28 +109,17 @@ class TableSchema:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table that the features are made of."""
-        if self.settings.features is not None:
-            return self.settings.features
-        others = (self.settings.target, self.settings.unit)
-        return tuple(field.name for field in self.fields if field.name not in others)
+        return self.block.feature_columns(column.name for column in self.fields)
 
-    def field(self, name: str) -> Field:
+    def field(self, name: str) -> Column:
         """Return the column of that name."""
         if name not in self._by_name:
             raise SchemaProblem(f"the schema has no column {name!r}.")
         return self._by_name[name]
 
-    def has_field(self, name: str) -> bool:
-        """Whether a column of that name is declared."""
-        return name in self._by_name
-
     @cached_property
-    def _by_name(self) -> dict[str, Field]:
-        return {field.name: field for field in self.fields}
-
-    def transform_of(self, name: str) -> str:
-        """Return the public transform of a column, "none" where none is declared."""
-        return str(dict(self.settings.transform).get(name, "none"))
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.fields}
 
     # --- features -------------------------------------------------------------------------------
 
@@ -153,88 +132,36 @@ class TableSchema:
     @property
     def feature_bounds(self) -> Array:
         """Lower and upper bound of each feature, after its transform."""
-        groups = (
-            [(0.0, 1.0)] * len(field.feature_names)
-            if field.is_categorical
-            else [self.bounds_of(field.name)]
-            for field in map(self.field, self.columns)
-        )
+        groups = (self.field(name).feature_bounds for name in self.columns)
         return np.array([pair for group in groups for pair in group], dtype=np.float64)
 
     @property
     def target_bounds(self) -> tuple[float, float]:
         """The target's bounds, after its transform."""
-        return self.bounds_of(self.target)
-
-    def bounds_of(self, name: str) -> tuple[float, float]:
-        """Return the bounds of a column of numbers, after its transform."""
-        transform = TRANSFORMS[self.transform_of(name)]
-        low, high = transform.apply(np.array(self.field(name).declared_bounds))
-        return float(low), float(high)
-
-    def fill_of(self, name: str) -> float:
-        """Return what a missing number becomes, after the transform: a public value."""
-        low, high = self.bounds_of(name)
-        declared = dict(self.settings.fill).get(name)
-        if declared is None:
-            return low / 2 + high / 2
-        transform = TRANSFORMS[self.transform_of(name)]
-        return float(transform.apply(np.array([declared], dtype=np.float64))[0])
+        return self.field(self.target).bounds
 
     def untransform_target(self, values: ArrayLike) -> Array:
         """Return predictions in the user's units; a transformed target is held to its bounds."""
-        given = np.asarray(values, dtype=np.float64)
-        word = self.transform_of(self.target)
-        if word == "none":
+        given, target = np.asarray(values, dtype=np.float64), self.field(self.target)
+        if target.transform is UNCHANGED:
             return given.copy()
-        return np.asarray(TRANSFORMS[word].invert(np.clip(given, *self.target_bounds)))
-
-    def encode(self, frame: Any) -> EncodedRows:
-        """Return the rows of a pandas, polars or Arrow table, as if read from a file."""
-        from dpscreen.tables.arrow import encode_frame
-
-        return encode_frame(frame, self)
-
-    def encode_features(self, frame: Any) -> Array:
-        """Return the features of every row of a frame, to predict; the target may be absent."""
-        from dpscreen.tables.arrow import frame_features
-
-        return frame_features(frame, self)
-
-
-# --- files ----------------------------------------------------------------------------------------
-
-
-def load_schema(path: str | Path) -> TableSchema:
-    """Read a schema from a JSON file."""
-    place = Path(path)
-    try:
-        with place.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise SchemaProblem(f"the schema {place} cannot be read: {reason}.") from None
-    if len(data) > LARGEST_FILE:
-        raise SchemaProblem(f"the file {place} is too large for a schema.")
-    return TableSchema.from_dict(_parsed(data, place))
-
-
-def _parsed(data: bytes, place: Path) -> Any:
-    """Parse strictly. A file that is no schema may be private: nothing of it is repeated."""
-    try:
-        return strict_json(data)
-    except NotStrictJson as problem:
-        why = problem.where or str(problem)
-    raise SchemaProblem(
-        f"the file {place} is not a schema in JSON ({why}); `dpscreen schema new` makes one to "
-        "fill in."
-    )
+        return np.asarray(target.transform.invert(np.clip(given, *target.bounds)))
 
 
 # --- entries --------------------------------------------------------------------------------------
 
 
-def _field_entries(given: Any) -> list[Mapping[str, Any]]:
+def _columns(
+    entries: Iterable[Mapping[str, Any]], missing: tuple[str, ...], block: SchemaBlock
+) -> Iterator[Column]:
+    fills, transforms = dict(block.fill), dict(block.transform)
+    for entry in entries:
+        name = entry["name"]
+        transform = TRANSFORMS[transforms.get(name, UNCHANGED.name)]
+        yield read_column(entry, missing=missing, fill=fills.get(name), transform=transform)
+
+
+def _entries(given: Any) -> list[Mapping[str, Any]]:
     fields = given.get("fields") if isinstance(given, Mapping) else None
     if not isinstance(fields, list) or not fields:
         raise SchemaProblem(

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.fit_options import Booking, FitOptions, counted
+from dpscreen.cli._fit_options import Booking, FitOptions, PreparedFit, counted
 from dpscreen.cli.ledger import ledger_failures
 
 if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest
     from dpscreen.planning.plan import Plan
-    from dpscreen.tables.schema import TableSchema
 
 NO_ROWS = (
     "What to expect depends on the number of rows. Give --rows-public to see it; without it the "
@@ -24,42 +23,39 @@ NO_ROWS = (
 )
 
 
-def show_plan(
-    asked: FitOptions, schema: TableSchema, model: Any, order: FitRequest, booking: Booking | None
-) -> None:
+def show_plan(ready: PreparedFit) -> None:
     """Print the plan of a fit."""
-    plan = _plan(asked, schema, model, order, booking)
-    if asked.as_json:
+    plan = _plan(ready)
+    if ready.options.as_json:
         click.echo(json.dumps(plan, indent=2, ensure_ascii=False))
         return
     for line in _lines(plan):
         click.echo(textwrap.fill(line, 96, subsequent_indent="  "))
 
 
-def _plan(
-    asked: FitOptions, schema: TableSchema, model: Any, order: FitRequest, booking: Booking | None
-) -> dict[str, Any]:
+def _plan(ready: PreparedFit) -> dict[str, Any]:
     from dpscreen.planning.methods import settings_of
     from dpscreen.privacy import ZCDP
 
+    options, schema = ready.options, ready.schema
     return {
         "dry_run": True,
-        "method": asked.method,
-        "settings": settings_of(model),
+        "method": options.method,
+        "settings": settings_of(ready.model),
         "target": schema.target,
         "n_features": len(schema.feature_names),
         "unit": "one row" if schema.unit is None else schema.unit,
         "rows_per_unit": schema.rows_per_unit,
-        "rows_public": asked.rows_public,
-        "disclosure": None if asked.rows_public else counted(schema),
+        "rows_public": options.rows_public,
+        "disclosure": None if options.rows_public else counted(schema),
         "cost": {
-            "epsilon": asked.epsilon,
-            "delta": asked.delta,
-            "rho": float(ZCDP.within(order.budget)),
+            "epsilon": options.epsilon,
+            "delta": options.delta,
+            "rho": float(ZCDP.within(ready.request.budget)),
         },
-        "ledger": _ledger(booking),
-        "expected": _expected(asked, order),
-        "would_write": [str(path) for path in (asked.output, asked.report) if path is not None],
+        "ledger": _ledger(ready.booking),
+        "expected": _expected(options, ready.request),
+        "would_write": [str(path) for path in (options.output, options.report) if path is not None],
     }
 
 
@@ -72,16 +68,16 @@ def _ledger(booking: Booking | None) -> dict[str, Any] | None:
     return {name: document[name] for name in names}
 
 
-def _expected(asked: FitOptions, order: FitRequest) -> dict[str, Any] | None:
+def _expected(options: FitOptions, request: FitRequest) -> dict[str, Any] | None:
     """Simulate from public numbers; None where the number of rows is not public."""
-    if asked.rows_public is None:
+    if options.rows_public is None:
         return None
     from dpscreen.planning.plan import plan
     from dpscreen.planning.what_if import epsilon_of_one_row
 
-    one_row = epsilon_of_one_row(asked.epsilon, asked.delta, order.rows_per_unit)
-    rows = asked.rows_public if asked.inference is None else max(2, asked.rows_public // 2)
-    planned = plan(rows, len(order.feature_bounds), one_row, asked.delta)
+    one_row = epsilon_of_one_row(options.epsilon, options.delta, request.rows_per_unit)
+    rows = options.rows_public if options.inference is None else max(2, options.rows_public // 2)
+    planned = plan(rows, len(request.feature_bounds), one_row, options.delta)
     found = {
         "signal": planned.signal,
         "useful": planned.useful,
@@ -91,24 +87,28 @@ def _expected(asked: FitOptions, order: FitRequest) -> dict[str, Any] | None:
         "power": [{"effect": row.effect, "power": row.power} for row in planned.rows],
         "rules": asdict(planned.settings),
     }
-    return found if asked.method == "private-lasso" else found | _of_method(asked, order, planned)
+    return (
+        found
+        if options.method == "private-lasso"
+        else found | _of_method(options, request, planned)
+    )
 
 
-def _of_method(asked: FitOptions, order: FitRequest, planned: Plan) -> dict[str, Any]:
+def _of_method(options: FitOptions, request: FitRequest, planned: Plan) -> dict[str, Any]:
     """Say what to expect of another method than the one that the plan is for."""
     from dpscreen.planning.contest import Contest, compete
 
     contest = Contest(
         planned.setting,
-        (asked.epsilon,),
-        (asked.method, "private-lasso"),
-        rows_per_unit=order.rows_per_unit,
+        (options.epsilon,),
+        (options.method, "private-lasso"),
+        rows_per_unit=request.rows_per_unit,
     )
     mine, standard = compete(contest)
     return {
         "comparison": (
             f"Where half of the target's variance comes from {planned.setting.n_effects} of "
-            f"{planned.setting.n_features} features, {asked.method} finds {mine.power:.0%} of "
+            f"{planned.setting.n_features} features, {options.method} finds {mine.power:.0%} of "
             f"those and explains {mine.r2:.0%} of the variance; "
             f"private-lasso finds {standard.power:.0%} and explains {standard.r2:.0%}."
         )

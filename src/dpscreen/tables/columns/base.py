@@ -1,0 +1,235 @@
+"""A column of a table as declared, whatever its kind.
+
+A kind of column is a class: it checks its declaration, reads its cells, names and bounds its
+features, fills what is missing, and draws dummy cells. Reading a declaration never fails: what
+cannot be used is left out and told in `faults`, so that a check can list every problem of a schema
+at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers, Objects
+from dpscreen._core.words import mistyped
+from dpscreen.tables.values import (
+    FALSE_VALUES,
+    TRUE_VALUES,
+    UNCHANGED,
+    Level,
+    Transform,
+    finite,
+    plain_text,
+)
+
+Picks = Sequence[tuple[int, int]]
+"""Where features of a column go: pairs of a place among all features, and one in the column."""
+CONSTRAINTS = (
+    *("minimum", "maximum", "enum", "required", "unique", "pattern"),
+    *("minLength", "maxLength", "jsonSchema", "exclusiveMinimum", "exclusiveMaximum"),
+)
+_UNREADABLE = {
+    "groupChar": "write the numbers without a sign between thousands",
+    "bareNumber": "write the numbers without signs around them",
+    "missingValues": "put missingValues beside `fields`: they hold for all columns",
+    "categories": "list the levels in constraints.enum",
+}
+
+
+@dataclass
+class Entry:
+    """One entry of `fields` while it is read, and what is wrong with it so far."""
+
+    given: Mapping[str, Any]
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def here(self) -> str:
+        """Name the column within a sentence."""
+        return f"column {self.given['name']!r}"
+
+    def fault(self, told: str) -> None:
+        """Tell one more fault."""
+        self.faults.append(f"{self.here}: {told}")
+
+    def constraints(self) -> Mapping[str, Any]:
+        """Return the constraints; tell what would change the meaning of cells and is not read."""
+        constraints = self.given.get("constraints") or {}
+        if not isinstance(constraints, Mapping):
+            self.fault('constraints must be an object, such as {"minimum": 0}.')
+            constraints = {}
+        for name, way in _UNREADABLE.items():
+            if name in self.given and (name, self.given[name]) != ("bareNumber", True):
+                self.fault(f"{name} is not read; {way}.")
+        for name in constraints:
+            if name not in CONSTRAINTS:
+                self.fault(mistyped("constraint", name, CONSTRAINTS[:3]))
+            elif name.startswith("exclusive"):
+                self.fault(f"constraints.{name} is not read; use minimum and maximum.")
+        return constraints
+
+    def words(self, name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a list of texts that may be given."""
+        words = self.given.get(name, list(usual))
+        if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+            return tuple(words)
+        self.fault(f"{name} must be a list of texts.")
+        return usual
+
+
+@dataclass(frozen=True)
+class Column:
+    """What every column is, here one of texts: ids of units, or levels once these are declared.
+
+    `declared` names the constraints that were given, whether or not they can be used. `fill` is
+    what the schema gives for a missing cell, in the user's units, if it gives anything.
+    """
+
+    name: str
+    minimum: float | None = None
+    maximum: float | None = None
+    declared: frozenset[str] = frozenset()
+    missing: tuple[str, ...] = ()
+    fill: Any = None
+    transform: Transform = UNCHANGED
+    faults: tuple[str, ...] = ()
+
+    level_sort: ClassVar[str | None] = "texts that are not empty"
+    """What levels must be; None if the kind cannot have any."""
+
+    # --- declaration ----------------------------------------------------------------------------
+
+    @staticmethod
+    def read_level(value: object) -> Level | None:
+        """Return a level as declared; None for what cannot be one."""
+        return plain_text(value)
+
+    @classmethod
+    def read_bound(cls, entry: Entry, name: str, value: object) -> float | None:
+        """Return a bound as declared, as a number."""
+        if value is None:
+            return None
+        number = finite(value)
+        if number is None:
+            entry.fault(f"constraints.{name} must be a finite number, without quotes.")
+        return number
+
+    @classmethod
+    def own(cls, entry: Entry) -> dict[str, Any]:
+        """Read what only this kind of column has; the words for truths are checked anywhere."""
+        entry.words("trueValues", TRUE_VALUES)
+        entry.words("falseValues", FALSE_VALUES)
+        return {}
+
+    @property
+    def roles(self) -> Set[str]:
+        """What it may be, of "target", "unit" and "transformed"; and if "whole" or "untyped"."""
+        return frozenset({"unit"})
+
+    def needs(self, *, as_target: bool) -> Iterator[str]:
+        """Yield what is not declared yet, and how to declare it."""
+        here = f"column {self.name!r}"
+        if as_target and not {"target", "untyped"} & self.roles:
+            yield f"{here} is the target, so it must be a number with a minimum and a maximum."
+        elif "enum" not in self.declared or "untyped" in self.roles:
+            yield from self.lacks()  # an enum that cannot be used is told as a fault
+
+    def lacks(self) -> Iterator[str]:
+        """Yield which constraints the kind needs and does not have."""
+        yield (
+            f"column {self.name!r} has no levels: list the texts that may occur in "
+            "constraints.enum, from what you know, not from the data."
+        )
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with a declaration that has all it needs."""
+        yield from ()
+
+    def fill_problem(self, _value: Any, /) -> str | None:
+        """Say what a fill must be, if this is none."""
+        return None
+
+    # --- features -------------------------------------------------------------------------------
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """What the column is called as features of a model."""
+        return (self.name,)
+
+    @property
+    def feature_bounds(self) -> list[tuple[float, float]]:
+        """Lower and upper bound of each feature, after the transform."""
+        return [self.bounds]
+
+    @property
+    def declared_bounds(self) -> tuple[float, float]:
+        """The two bounds in the user's units; only of a column without problems."""
+        if self.minimum is None or self.maximum is None:
+            raise ValueError(f"column {self.name!r} has no bounds")
+        return self.minimum, self.maximum
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The two bounds after the transform."""
+        low, high = self.transform.apply(np.array(self.declared_bounds))
+        return float(low), float(high)
+
+    @property
+    def fill_value(self) -> float:
+        """What a missing number becomes, after the transform: a public value."""
+        low, high = self.bounds
+        if self.fill is None:
+            return low / 2 + high / 2
+        return float(self.transform.apply(np.array([self.fill], dtype=np.float64))[0])
+
+    # --- cells ----------------------------------------------------------------------------------
+
+    def values(self, cells: Any) -> Array:
+        """Return an Arrow column as numbers within the bounds; NaN where a cell is missing."""
+        raise NotImplementedError(f"column {self.name!r} does not hold numbers")
+
+    def write(self, cells: Any, picks: Picks, out: Array) -> None:
+        """Write the picked features of an Arrow column."""
+        values = self.values(cells)
+        values[np.isnan(values)] = self.fill_value
+        for place, _ in picks:
+            out[:, place] = values
+
+    def places(self, cells: Any, levels: Sequence[Level]) -> Integers:
+        """Return the place of each cell's level; MISSING or UNKNOWN where there is none."""
+        from dpscreen.tables.cells import word_places
+
+        return word_places(cells, [str(level) for level in levels], self.missing)
+
+    def unit_ids(self, cells: Any) -> Objects:
+        """Return whose row it is, as text; "" where that is missing."""
+        from dpscreen.tables.cells import each, unit_ids
+
+        whole = "whole" in self.roles
+        return each(lambda part: unit_ids(part, whole=whole, missing=self.missing), cells)
+
+    # --- dummy cells ----------------------------------------------------------------------------
+
+    def draw(self, n_rows: int, _rng: np.random.Generator, /) -> Any:
+        """Draw cells that the declaration allows, as something that Arrow makes a column of."""
+        return ["unused"] * n_rows  # neither feature nor target
+
+    def placed(self, within: Array) -> Any:
+        """Return cells from their place between the bounds, from -1 to 1."""
+        raise NotImplementedError(f"column {self.name!r} does not hold numbers")
+
+    def dummy_ids(self, numbers: Integers) -> Any:
+        """Return ids of units from their numbers."""
+        return numbers if "whole" in self.roles else [f"u{number:07d}" for number in numbers]
+
+    def drawn_levels(self, levels: Sequence[Level], chosen: Integers) -> Any:
+        """Return cells that hold the chosen levels."""
+        return np.array(levels, dtype=np.object_)[chosen]
+
+    def spelled(self, cell: Any) -> str:
+        """Write a drawn cell as a file of text has it."""
+        return str(cell)

@@ -1,0 +1,127 @@
+"""What a table may hold, declared beforehand: types, bounds, levels, target and privacy unit.
+
+>>> schema = load_schema("schema.json")     # Data Package v2 Table Schema and a `dpscreen` block
+>>> schema.check()                          # every problem, each with how to mend it
+>>> schema.feature_names, schema.feature_bounds, schema.target_bounds
+>>> rows = schema.encode(frame)             # for `fit(rows)`, which keeps their unit
+
+Nothing here is ever read off the data: a schema is public. docs/schema.md says what each entry
+means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpscreen._core.arrays import Array
+from dpscreen._core.files import NotStrictJson, strict_json
+from dpscreen._core.words import some
+from dpscreen.tables.declaration import Declaration, SchemaProblem
+from dpscreen.tables.header import check_names, is_parquet, looks_like_data, read_header
+from dpscreen.tables.problem import TableProblem
+
+if TYPE_CHECKING:
+    from dpscreen.tables.reading import EncodedRows
+
+__all__ = ["SchemaProblem", "TableSchema", "load_schema", "new_schema"]
+
+LARGEST_FILE = 50_000_000
+PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
+
+
+@dataclass(frozen=True)
+class TableSchema(Declaration):
+    """A table as declared. Ask `problems()` before anything that needs it to be complete."""
+
+    def encode(self, frame: Any) -> EncodedRows:
+        """Return the rows of a pandas, polars or Arrow table, as if read from a file."""
+        from dpscreen.tables.reading import frame_rows
+
+        return frame_rows(frame, self)
+
+    def encode_features(self, frame: Any) -> Array:
+        """Return the features of every row of a frame, to predict; the target may be absent."""
+        from dpscreen.tables.reading import frame_features
+
+        return frame_features(frame, self)
+
+
+def load_schema(path: str | Path) -> TableSchema:
+    """Read a schema from a JSON file."""
+    place = Path(path)
+    try:
+        with place.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise SchemaProblem(f"the schema {place} cannot be read: {reason}.") from None
+    if len(data) > LARGEST_FILE:
+        raise SchemaProblem(f"the file {place} is too large for a schema.")
+    return TableSchema.from_dict(_parsed(data, place))
+
+
+def _parsed(data: bytes, place: Path) -> Any:
+    """Parse strictly. A file that is no schema may be private: nothing of it is repeated."""
+    try:
+        return strict_json(data)
+    except NotStrictJson as problem:
+        why = problem.where or str(problem)
+    raise SchemaProblem(
+        f"the file {place} is not a schema in JSON ({why}); `dpscreen schema new` makes one to "
+        "fill in."
+    )
+
+
+# --- a schema to fill in --------------------------------------------------------------------------
+
+
+def new_schema(
+    path: str | Path,
+    *,
+    target: str | None = None,
+    unit: str | None = None,
+    numeric_names: bool = False,
+) -> dict[str, Any]:
+    """Return a descriptor with types, bounds and levels left empty; no row is parsed.
+
+    Names that are numbers are refused, because then the first line may well be a row, unless
+    `numeric_names` says that they are names.
+    """
+    place = Path(path)
+    header = read_header(place)
+    check_names(place, header.names)
+    numbers = [] if numeric_names else looks_like_data(header.names)
+    if numbers and not is_parquet(place):
+        raise TableProblem(
+            f"the first line of {place} may be a row and no header, for column {some(numbers)} "
+            "is a number there; names of columns are public and would be copied."
+        )
+    for name in (target, unit):
+        if name is not None and name not in header.names:
+            raise TableProblem(f"the table {place} has no column {name!r}.")
+    return _template(header.names, header.delimiter, target, unit)
+
+
+def _template(
+    names: tuple[str, ...], delimiter: str, target: str | None, unit: str | None
+) -> dict[str, Any]:
+    empty: dict[str, Any] = {"minimum": None, "maximum": None, "enum": []}
+    fields = [
+        {"name": name, "type": "any"} | ({} if name == unit else {"constraints": dict(empty)})
+        for name in names
+    ]
+    return {
+        "$schema": PROFILE,
+        "fields": fields,
+        "missingValues": [""],
+        **({} if delimiter == "," else {"dialect": {"delimiter": delimiter}}),
+        "dpscreen": {
+            "target": target,
+            "unit": unit,
+            "rows_per_unit": None,
+            "fill": {},
+            "transform": {},
+        },
+    }
