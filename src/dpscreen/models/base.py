@@ -32,7 +32,7 @@ from dpscreen.privacy import (
     WeakDeltaWarning,
 )
 from dpscreen.privacy.ledger import reserve
-from dpscreen.privacy.statement import COMPOSITION, DISCLOSED
+from dpscreen.privacy.statement import COMPOSITION
 from dpscreen.privacy.unit import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
@@ -106,7 +106,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             noise = noise_source(self.random_state)
             with closing(private_rows(self, X, y)) as rows:
                 spend = self._prepare(settings, promise, noise, rows)
-                warn_of_weak_delta(promise.budget.delta, self.n_rows or rows.n_rows)
+                self._warn_of_rows(promise, rows)
                 # Whatever parameters can make fail has failed by now; then the budget is gone.
                 if ledger is not None:
                     name = type(self).__name__
@@ -152,6 +152,10 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
     def _warn(self, settings: Settings, ledger: Any) -> None:
         """Warn, two calls up, of what this fit does not keep."""
+
+    def _warn_of_rows(self, promise: Promise, rows: RowSource) -> None:
+        """Warn of what a public or disclosed number of rows tells."""
+        warn_of_weak_delta(promise.budget.delta, self.n_rows or rows.n_rows)
 
     @abstractmethod
     def _prepare(
@@ -203,20 +207,35 @@ class ScalingModel(PrivateEstimator[Choices]):
         self, settings: Choices, promise: Promise, noise: Noise, rows: RowSource
     ) -> Callable[[], PrivacyStatement]:
         features, target = self._public_bounds()
-        choices = replace(settings, standardize=standardize_for(rows, settings.standardize))
+        choices = replace(
+            settings,
+            standardize=standardize_for(rows, settings.standardize),
+            refit=settings.refit and not rows.keeps_zero,
+        )
         spending = Spending.of(
             promise.budget,
             promise.unit,
             noise,
-            n_rows=choices.n_rows or rows.n_rows,
+            n_rows=choices.n_rows,
             n_features=rows.n_features,
         )
         bounds = rows.usable_bounds(features), target
-        return lambda: self._spend(FitStart(promise, choices, bounds, spending, rows))
+        start = FitStart(promise, choices, bounds, spending, rows)
+        return lambda: self._spend(self._counted(start))
+
+    def _warn_of_rows(self, promise: Promise, rows: RowSource) -> None:
+        """Wait until the number of rows has been released."""
+
+    def _counted(self, start: FitStart) -> FitStart:
+        """Release the number of rows that rules use, unless one is public."""
+        if start.choices.n_rows is None:
+            start = replace(start, spending=start.spending.counted(start.rows.n_rows))
+        self.n_rows_ = start.spending.regime.n_rows
+        warn_of_weak_delta(start.promise.budget.delta, self.n_rows_)
+        return start
 
     def _spend(self, start: FitStart) -> PrivacyStatement:
         """Release the model from all rows."""
-        self.n_rows_ = start.spending.regime.n_rows
         self._release(start)
         return self._statement(start, start.spending)
 
@@ -232,19 +251,18 @@ class ScalingModel(PrivateEstimator[Choices]):
     def _statement(
         self, start: FitStart, spending: Spending, composition: str = COMPOSITION
     ) -> PrivacyStatement:
-        counted = start.choices.n_rows is None
-        rows = f"{self.n_rows_}, on which the rules rest"
+        public = start.choices.n_rows is not None
+        told = (f"n_rows, {self.n_rows_}, on which the rules rest",) if public else ()
         return PrivacyStatement.of(
             start.promise.budget,
             spending.accountant,
             public=(
                 *public_facts(self.n_features_in_),
-                f"the number of rows, {rows}: {DISCLOSED}" if counted else f"n_rows, {rows}",
+                *told,
                 *start.rows.disclosed,
             ),
             arithmetic=EXACT,
             composition=composition,
-            rows_disclosed=counted,
         )
 
 

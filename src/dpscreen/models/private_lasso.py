@@ -201,6 +201,7 @@ class PrivateLasso(ScalingModel):
             )
         return replace(
             super()._settings(unit),
+            refit=True,
             radius=check.optional(check.size, "radius", self.radius),
             n_iter=check.optional(check.steps, "n_iter", self.n_iter),
             clip=check.optional(check.size, "clip", self.clip),
@@ -226,7 +227,6 @@ class PrivateLasso(ScalingModel):
 
     def _spend_in_halves(self, start: FitStart) -> PrivacyStatement:
         """Release the model from one half of the rows and intervals from the other (Lemma 16)."""
-        self.n_rows_ = start.spending.regime.n_rows
         first, second = inference.split(start.spending, start.rows)
         task, units, solution = self._release(
             replace(start, spending=first.spending, rows=first.rows)
@@ -234,8 +234,9 @@ class PrivateLasso(ScalingModel):
         selected = inference.Selected(solution.weights, units, task.deviation, task.spread)
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         self.inference_ = inference.infer(second, selected, names)
+        paid = (start.spending, first.spending, second.spending)
         return inference.parallel_statement(
-            *(self._statement(start, half.spending, IN_HALVES) for half in (first, second))
+            *(self._statement(start, spending, IN_HALVES) for spending in paid)
         )
 
 

@@ -184,7 +184,7 @@ def short_residuals(residuals: Narrow, factors: Array) -> Narrow:
 def truncated_products(rows: Narrow, residuals: Narrow) -> Narrow:
     """Return z = ψx of every row, truncated to 1/2^14."""
     products = rows.astype(np.int64) * residuals
-    return (np.sign(products) * (np.abs(products) // LEVELS)).astype(np.int16)
+    return np.asarray(np.sign(products) * (np.abs(products) // LEVELS), dtype=np.int16)
 
 
 def exact_gram(columns: Narrow) -> Integers:

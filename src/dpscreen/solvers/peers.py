@@ -16,7 +16,7 @@ from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP, NoisyMax
 from dpscreen.privacy.releases import release_sums, release_triangle
 from dpscreen.rows.lattice import UNITS
-from dpscreen.rows.sums import unpacked
+from dpscreen.rows.sums import ShortRows
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution, Spending, Task, intercept_move, rescaled
 from dpscreen.solvers.rules import Regime, clamp
@@ -148,12 +148,11 @@ def _release_ridge(task: Task, chosen: Integers, budget: ZCDP) -> Array:
     (docs/private-lasso.md, Lemmas 13 and 17)
     """
     clip, norm = _target_clip(task), row_norm(task, len(chosen))
-    sums = task.design.start(1.0).short_moments(clip, chosen, norm)
-    squares, products, _ = unpacked(sums, len(chosen))
+    short = ShortRows(chosen, norm)
     gram_cost = budget * GRAM_SHARE
     gram, noise = release_triangle(
         task.spending.accountant,
-        squares,
+        task.design.short_gram(short),
         units_per_one=UNITS,
         row_norm=norm,
         cost=gram_cost,
@@ -161,7 +160,7 @@ def _release_ridge(task: Task, chosen: Integers, budget: ZCDP) -> Array:
     )
     moment, _ = release_sums(
         task.spending.accountant,
-        products,
+        task.design.start(1.0).short_products(clip, short),
         units_per_one=UNITS,
         change=norm,
         cost=_less(budget, gram_cost),
@@ -327,7 +326,7 @@ def _release_way(walk: MovingPoint, kept: Integers | None) -> Array:
 def _short_sums(walk: MovingPoint, kept: Integers | None, norm: float) -> Integers:
     if kept is None:
         return walk.point.short_gradient(walk.clip, walk.task.n_features, norm)
-    return unpacked(walk.point.short_moments(walk.clip, kept, norm), len(kept))[1]
+    return walk.point.short_products(walk.clip, ShortRows(kept, norm))
 
 
 def _largest(weights: Array, count: int, kept: Integers | None) -> Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -32,8 +33,9 @@ class RefitCosts:
     @classmethod
     def of(cls, budget: ZCDP) -> RefitCosts:
         """Divide a budget."""
-        left = budget * (1 - rules.GRAM_PART)
-        return cls(budget * rules.GRAM_PART, tuple(left * part for part in rules.newton_parts()))
+        gram = budget * Fraction(rules.GRAM_PART)
+        left = ZCDP(budget.rho - gram.rho)
+        return cls(gram, tuple(left * part for part in rules.newton_parts()))
 
 
 def refitted_features(task: Task, weights: Array, entered: Integers) -> Integers:

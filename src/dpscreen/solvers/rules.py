@@ -282,10 +282,9 @@ def refits_all(regime: Regime) -> bool:
     return regime.n_rows * math.sqrt(2 * regime.rho) >= REFIT_ALL * regime.n_features
 
 
-def newton_parts() -> tuple[float, ...]:
+def newton_parts() -> tuple[Fraction, ...]:
     """Return how the Newton steps divide what the Gram matrix leaves: later ones get more."""
-    weights = [2.0**k for k in range(NEWTON_STEPS)]
-    return tuple(weight / sum(weights) for weight in weights)
+    return tuple(Fraction(2**k, 2**NEWTON_STEPS - 1) for k in range(NEWTON_STEPS))
 
 
 def refit_clips(regime: Regime, n_columns: int, rho: float) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -78,7 +79,7 @@ class Schedule:
         rescale_cost = task.spending.share(rules.rescale_share(regime))
         intercept_cost = task.spending.share(rules.INTERCEPT_SHARE) / max(1, len(intercept_at))
         reserved = len(rescale_at) * rescale_cost + len(intercept_at) * intercept_cost
-        step_cost = ZCDP((task.spending.remaining * part).rho - reserved.rho) / n_iter
+        step_cost = ZCDP((task.spending.remaining * Fraction(part)).rho - reserved.rho) / n_iter
         return cls(n_iter, rescale_at, rescale_cost, intercept_at, intercept_cost, step_cost)
 
 
