@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.words import plain
 from dpscreen.models import parameters as check
 from dpscreen.models.intake import private_rows, unit_of_rows
 from dpscreen.models.linear import PrivateLinearModel
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     from dpscreen.models.release import Release
 
 Settings = TypeVar("Settings")
+
+
+class BoundsWarning(UserWarning):
+    """Released numbers say that declared bounds cut most rows off. Costs nothing to tell."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +193,7 @@ class ScalingModel(PrivateEstimator[Choices]):
     target_bounds_: Array
     scale_: float
     n_rows_: int
+    bounds_notes_: tuple[str, ...]
 
     @abstractmethod
     def _solve(self, task: Task, rows: RowSource) -> Solution:
@@ -242,11 +248,22 @@ class ScalingModel(PrivateEstimator[Choices]):
     def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
         """Release the model from the rows that are given, out of their spending."""
         task, units = place_rows(start.spending, start.rows, start.bounds, start.choices)
+        self.bounds_notes_ = tuple(self._notes_on_bounds(task, start.bounds[0]))
+        warn_of_bounds(self.bounds_notes_)
         solution = self._solve(task, start.rows)
         self.coef_, self.intercept_ = units.in_users_units(solution.weights)
         self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds
         self.scale_, self.n_iter_ = solution.deviation, solution.n_iter
         return task, units, solution
+
+    def _notes_on_bounds(self, task: Task, declared: Array) -> Iterator[str]:
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(task.n_features)])
+        for feature, end in task.at_ends:
+            low, high = declared[feature]
+            yield (
+                f"{plain(str(names[feature]))}: declared ({low:g}, {high:g}); released centre at "
+                f"the {end} end"
+            )
 
     def _statement(
         self, start: FitStart, spending: Spending, composition: str = COMPOSITION
@@ -327,6 +344,17 @@ def warn_of_weak_delta(delta: float, n_rows: int) -> None:
             "delta is at least 1/n: such a promise would even be kept by publishing one row chosen "
             "at random. Choose delta far below 1/n.",
             WeakDeltaWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_bounds(notes: Sequence[str]) -> None:
+    """Warn where released numbers say that most rows sit at an end of the declared bounds."""
+    if notes:
+        warnings.warn(
+            "most rows seem to lie at an end of their declared bounds, or beyond: "
+            f"{'; '.join(notes)}. Are these bounds in the right units?",
+            BoundsWarning,
             stacklevel=3,
         )
 

@@ -11,10 +11,12 @@ from dpscreen.models.base import FitStart, ScalingModel
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.statement import IN_HALVES
 from dpscreen.privacy.unit import Unit
+from dpscreen.rows.lattice import ExactDesign
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers import inference, rules
-from dpscreen.solvers.base import Choices, Path, Solution, Task
+from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
 from dpscreen.solvers.noisy_gradient import rows_fill_the_norm, solve_noisy_gradient
+from dpscreen.solvers.quality import Deviations, Quality, release_quality
 from dpscreen.solvers.stagewise import solve_frank_wolfe, solve_stagewise
 
 SOLVERS = {
@@ -129,6 +131,7 @@ class PrivateLasso(ScalingModel):
 
     path_: Path | None
     solver_: str
+    quality_: Quality
     inference_: inference.Inference
 
     def __init__(
@@ -148,6 +151,7 @@ class PrivateLasso(ScalingModel):
         solver: str = "auto",
         fit_intercept: bool = True,
         n_rows: int | None = None,
+        quality: bool = True,
         rows_per_unit: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -165,6 +169,7 @@ class PrivateLasso(ScalingModel):
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.n_rows = n_rows
+        self.quality = quality
         self.rows_per_unit = rows_per_unit
         self.random_state = random_state
 
@@ -202,6 +207,7 @@ class PrivateLasso(ScalingModel):
         return replace(
             super()._settings(unit),
             refit=True,
+            quality=check.flag("quality", self.quality),
             radius=check.optional(check.size, "radius", self.radius),
             n_iter=check.optional(check.steps, "n_iter", self.n_iter),
             clip=check.optional(check.size, "clip", self.clip),
@@ -211,9 +217,33 @@ class PrivateLasso(ScalingModel):
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         self.solver_ = self.solver if self.solver != "auto" else _best_solver(task)
         rows.announce(task.n_steps)
-        solution = SOLVERS[self.solver_](task)
+        kept = rules.QUALITY_SHARE if task.choices.quality else 0.0
+        solution = SOLVERS[self.solver_](
+            replace(task, spending=replace(task.spending, reserved=kept))
+        )
         self.path_ = solution.path
+        if task.choices.quality:
+            self._measure(task.spending, task.design, task, solution, in_sample=True)
         return solution
+
+    def _measure(
+        self,
+        spending: Spending,
+        design: ExactDesign,
+        task: Task,
+        solution: Solution,
+        *,
+        in_sample: bool,
+    ) -> None:
+        """Release how good the solution is on these rows, for all that is left."""
+        self.quality_ = release_quality(
+            spending,
+            design,
+            solution.weights,
+            Deviations(solution.deviation, task.deviation),
+            cost=spending.remaining,
+            in_sample=in_sample,
+        )
 
     def _spend(self, start: FitStart) -> PrivacyStatement:
         """Release the model, with intervals if they were asked for and can be had."""
@@ -228,12 +258,17 @@ class PrivateLasso(ScalingModel):
     def _spend_in_halves(self, start: FitStart) -> PrivacyStatement:
         """Release the model from one half of the rows and intervals from the other (Lemma 16)."""
         first, second = inference.split(start.spending, start.rows)
+        choices = replace(start.choices, quality=False)
         task, units, solution = self._release(
-            replace(start, spending=first.spending, rows=first.rows)
+            replace(start, spending=first.spending, rows=first.rows, choices=choices)
         )
         selected = inference.Selected(solution.weights, units, task.deviation, task.spread)
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        self.inference_ = inference.infer(second, selected, names)
+        kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
+        self.inference_ = inference.infer(second.reserving(kept), selected, names)
+        if start.choices.quality:
+            design = second.rows.lattice(units)
+            self._measure(second.spending, design, task, solution, in_sample=False)
         paid = (start.spending, first.spending, second.spending)
         return inference.parallel_statement(
             *(self._statement(start, spending, IN_HALVES) for spending in paid)

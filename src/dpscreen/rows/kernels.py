@@ -79,7 +79,7 @@ def fill_tile(tile, X, j, first, low, high, middle, half_width):
 
 @compiled
 def uniform_cells(X, chosen, low, high, middle, half_width, origin, per_unit, out):
-    """Count the cells floor((u − origin)·per_unit) of chosen columns; beyond, at the ends of out."""
+    """Count cells floor((u − origin)·per_unit) of chosen columns; beyond, at the ends of out."""
     tile = np.empty(TILE)
     last = np.float64(out.shape[1] - 1)
     for first in range(0, X.shape[0], TILE):

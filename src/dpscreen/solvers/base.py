@@ -61,7 +61,10 @@ class Spending:
         return cls(Accountant(noise, limit=limit, unit=unit), limit, regime)
 
     def counted(self, n_rows: int) -> Spending:
-        """Release a noisy count of the rows, which one row moves by one, for all rules to use."""
+        """Release a noisy count of the rows, which one row moves by one, for all rules to use.
+
+        (docs/private-lasso.md, Lemma 22)
+        """
         noisy, _ = self.release_sum(
             n_rows,
             most=1,
@@ -110,6 +113,7 @@ class Choices:
     standardize: bool | str = "auto"
     n_rows: int | None = None
     refit: bool = False
+    quality: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,8 @@ class Task:
     """What a solver may use: rows behind a spending, and public or released numbers.
 
     `deviation` is the target's, `spread` the features' on the lattice. The last column of the
-    design is the constant, if there is an intercept. `moving` are the features that may be chosen.
+    design is the constant, if there is an intercept. `moving` are the features that may be chosen;
+    `at_ends` those whose released centre is at an end of the declared bounds, and at which.
     """
 
     spending: Spending
@@ -126,6 +131,7 @@ class Task:
     spread: float
     choices: Choices
     moving: Integers | None = None
+    at_ends: tuple[tuple[int, str], ...] = ()
 
     @property
     def refits(self) -> bool:

@@ -101,6 +101,11 @@ class SplitHalf:
     spending: Spending
     rows: RowSource
 
+    def reserving(self, share: float) -> SplitHalf:
+        """Return the same half with a share of its limit kept for later."""
+        limit = self.spending.limit * (1 - Fraction(share))
+        return replace(self, spending=replace(self.spending, limit=limit))
+
 
 def n_listed(regime: rules.Regime) -> int:
     """Return q, how many features get intervals at most, from the regime of all rows."""

@@ -9,7 +9,7 @@ reach the lattice as (x − centre)/(R·scale), R one ratio for all, and lie in 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -69,11 +69,15 @@ def place_rows(
     task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
     if places is None:
         return replace(task, spread=_release_spread(spending, task.design)), units
-    return replace(task, spread=1 / places.ratio, moving=places.moving), units
+    task = replace(task, moving=places.moving, at_ends=tuple(places.at_ends))
+    return replace(task, spread=1 / places.ratio), units
 
 
 def _release_spread(spending: Spending, design: ExactDesign) -> float:
-    """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row."""
+    """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row.
+
+    (docs/private-lasso.md, Lemma 13)
+    """
     if not rules.finds_spread(spending.regime):
         return rules.UNKNOWN_SPREAD
     d = spending.regime.n_features
@@ -211,7 +215,7 @@ class Places:
 
     @classmethod
     def unplaced(cls, declared: Array) -> Places:
-        """Return what is public: the middles, and a third of the half-widths."""
+        """Return what is public: the middles, and half of the half-widths."""
         places = ColumnMap.of_bounds(declared)
         scales = rules.UNPLACED * places.half_widths
         return cls(declared, declared, places.centres, scales, np.zeros(len(declared), dtype=bool))
@@ -234,7 +238,9 @@ class Places:
         """Return chosen features with mean and variance in units of their clip bounds."""
         inside = ColumnMap.of_bounds(self.bounds, chosen)
         centres = inside.centres + inside.half_widths * means
-        return self._with(chosen, self.bounds[chosen], centres, inside.half_widths * np.sqrt(variances))
+        return self._with(
+            chosen, self.bounds[chosen], centres, inside.half_widths * np.sqrt(variances)
+        )
 
     def _with(self, chosen: Integers, bounds: Array, centres: Array, scales: Array) -> Places:
         pairs, middles, widths = self.bounds.copy(), self.centres.copy(), self.scales.copy()
@@ -261,6 +267,19 @@ class Places:
         return np.stack((self.centres, half_widths), axis=1)
 
     @property
+    def at_ends(self) -> Iterator[tuple[int, str]]:
+        """Yield features that seem to lie at an end of their declared bounds, and at which.
+
+        A rare 0/1 level is no sign of careless bounds; one that all rows have is.
+        """
+        inside, binary = ColumnMap.of_bounds(self.declared), is_binary(self.declared)
+        places = (self.centres - inside.centres) / inside.half_widths
+        narrow = self.scales / inside.half_widths < rules.AT_END
+        for j in np.flatnonzero(np.abs(places) > 1 - rules.AT_END):
+            if (self.still[j] and places[j] > 0) if binary[j] else narrow[j]:
+                yield int(j), "upper" if places[j] > 0 else "lower"
+
+    @property
     def _reach(self) -> Array:
         low, high = self.bounds.T
         return np.asarray(np.maximum(high - self.centres, self.centres - low))
@@ -269,7 +288,10 @@ class Places:
 def _release_places(
     spending: Spending, rows: RowSource, declared: Array, choices: Choices
 ) -> Places | None:
-    """Release where features lie; None where the public map is all there is."""
+    """Release where features lie; None where the public map is all there is.
+
+    (docs/private-lasso.md, Lemma 22)
+    """
     auto = choices.standardize == "auto"
     if not choices.standardize or (auto and choices.row_norm is not None):
         return None
@@ -367,7 +389,10 @@ def _reaches(
 def _release_tails(
     spending: Spending, columns: NumericColumns, centres: Array, share: float
 ) -> Array:
-    """Release log2 of a high quantile of |u − centre|, as high as the noise allows."""
+    """Release log2 of a high quantile of |u − centre|, as high as the noise allows.
+
+    (docs/private-lasso.md, Lemma 12)
+    """
     d = len(centres)
     quantile = rules.tail_quantile(spending.regime, d, share)
     low, high = -float(rules.TAIL_OCTAVES), 1.0

@@ -15,7 +15,7 @@ from dpscreen._core.arrays import Array
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.releases import release_histograms
 from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint
-from dpscreen.rows.sums import LEVELS
+from dpscreen.rows.sums import LEVELS, whole_sum
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Spending
 
@@ -77,14 +77,15 @@ def release_quality(
     cost: ZCDP,
     in_sample: bool,
 ) -> Quality:
-    """Release mean squares of residuals and target, and a histogram of the residuals' sizes."""
+    """Release mean squares of residuals and target, and a histogram of the residuals' sizes.
+
+    (docs/private-lasso.md, Lemma 24)
+    """
     part = cost * Fraction(1, 3)
     largest = float(np.abs(weights).max(initial=0.0))
     point = design.at(weights, scale=max(deviations.target, largest))
     left = _release_square(spending, point, deviations.residuals, part, "squared residuals")
-    whole = _release_square(
-        spending, design.start(1.0), deviations.target, part, "squared target"
-    )
+    whole = _release_square(spending, design.start(1.0), deviations.target, part, "squared target")
     rest = ZCDP(cost.rho - 2 * part.rho)
     sizes, shares = _release_sizes(spending, point, deviations.residuals, rest)
     return _quality(left, whole, spending.regime.n_rows, in_sample, sizes, shares)
@@ -93,17 +94,23 @@ def release_quality(
 def _release_square(
     spending: Spending, point: ExactPoint, deviation: float, cost: ZCDP, purpose: str
 ) -> tuple[float, float]:
-    """Release Σψ_c(r)², which one row moves by at most c², and the noise's deviation."""
+    """Release Σψ_c(r)², which one row moves by at most c², and the noise's deviation.
+
+    (docs/private-lasso.md, Lemmas 13 and 24)
+    """
     clip = rules.QUALITY_CLIP * deviation
     counts = point.residual_counts(clip)
-    total = int(counts @ np.arange(len(counts), dtype=np.int64) ** 2)
+    total = whole_sum(counts * np.arange(len(counts), dtype=np.int64) ** 2)
     return spending.release_sum(total, most=UNITS, bound=clip**2, cost=cost, purpose=purpose)
 
 
 def _release_sizes(
     spending: Spending, point: ExactPoint, deviation: float, cost: ZCDP
 ) -> tuple[Array, Array]:
-    """Release how many residuals are of which size: one row is in one cell."""
+    """Release how many residuals are of which size: one row is in one cell.
+
+    (docs/private-lasso.md, Lemmas 22 and 24)
+    """
     top = SIZES_CLIP * deviation
     steps = np.arange(OCTAVES * CELLS_PER_OCTAVE, -1, -1) / CELLS_PER_OCTAVE
     levels = np.floor(LEVELS * 2.0**-steps).astype(np.int64)
@@ -134,6 +141,5 @@ def _quality(
         math.sqrt(max(rss + way * NORMAL_975 * rss_noise, 0.0) / n_rows) for way in (-1, 0, 1)
     )
     r2 = 1 - unexplained
-    return Quality(
-        r2, r2 - off, r2 + off, mid, low, high, in_sample, tuple(sizes.tolist()), tuple(shares.tolist())
-    )
+    told = (r2, r2 - off, r2 + off, mid, low, high, in_sample)
+    return Quality(*told, tuple(sizes.tolist()), tuple(shares.tolist()))

@@ -41,12 +41,15 @@ class RefitCosts:
 def refitted_features(task: Task, weights: Array, entered: Integers) -> Integers:
     """Return what is refitted: all that vary, if there are rows enough, or what was chosen.
 
-    Where all chosen weights were dropped as small, what `entered` the path.
+    Where all chosen weights were dropped as small, what `entered` the path. If these are too many,
+    those of the largest weights.
     """
-    if rules.refits_all(task.regime) and task.choices.max_features is None:
-        return task.candidates
     chosen = np.flatnonzero(weights[: task.n_features])
-    return chosen if chosen.size else np.unique(entered)
+    if rules.refits_all(task.regime) and task.choices.max_features is None:
+        chosen = task.candidates
+    chosen = chosen if chosen.size else np.unique(entered)
+    largest = np.argsort(-np.abs(weights[chosen]), kind="stable")
+    return np.sort(chosen[largest[: rules.most_refitted(task.regime)]])
 
 
 def constant_level(spread: float) -> int:
@@ -87,6 +90,7 @@ class NoisySolver:
 
 
 def _release_solver(task: Task, short: ShortRows, cost: ZCDP) -> NoisySolver:
+    """Release the Gram matrix of short rows (docs/private-lasso.md, Lemmas 17 and 23)."""
     gram, noise = release_triangle(
         task.spending.accountant,
         task.design.short_gram(short),
@@ -101,7 +105,10 @@ def _release_solver(task: Task, short: ShortRows, cost: ZCDP) -> NoisySolver:
 def _release_moment(
     spending: Spending, point: ExactPoint, clip: float, short: ShortRows, cost: ZCDP
 ) -> Array:
-    """Release Σψx, which one row moves by at most ν, in units of the clip (Lemma 17)."""
+    """Release Σψx, which one row moves by at most ν, in units of the clip.
+
+    (docs/private-lasso.md, Lemmas 17 and 23)
+    """
     noisy, _ = release_sums(
         spending.accountant,
         point.short_products(clip, short),

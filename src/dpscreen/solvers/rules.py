@@ -71,7 +71,7 @@ MEAN_CLIP = 2.5
 
 def can_centre_target(regime: Regime) -> bool:
     """Whether there are rows enough to look for the target's centre."""
-    return regime.need <= 0.1
+    return regime.need <= 0.2
 
 
 def centre_share(regime: Regime) -> float:
@@ -109,7 +109,7 @@ def clear_quantile(noise: float) -> Fraction:
 
 # --- the features' places -------------------------------------------------------------------------
 
-LEAST_COUNTS = 3.0
+LEAST_COUNTS = 7.0
 """The Q from which on numeric columns are placed."""
 
 RICH_COUNTS = 120.0
@@ -119,10 +119,13 @@ HISTOGRAM_CELLS = 24
 CLOSE = 0.05
 """Zooming ends when centres are known to √CLOSE of a scale, in the mean square."""
 
+AT_END = 0.02
+"""A centre so near to an end of the declared bounds, in their half-widths, speaks against them."""
+
 FLAT = 0.003
 """A scale, in half-widths of the declared bounds, below which a column counts as one point."""
 
-UNPLACED = 1 / 3
+UNPLACED = 0.5
 """The scale of a numeric column that is not placed, in half-widths of its bounds."""
 
 TAIL_OCTAVES, TAIL_LEVELS = 12, 6
@@ -159,7 +162,7 @@ def zooms(*, rich: bool) -> int:
 
 def feature_reach(regime: Regime, n_numeric: int) -> float:
     """Return how far a column's bounds reach from its centre, in its scales, at least."""
-    return clamp(regime.counts(n_numeric) / 20, 2.0, 6.0)
+    return clamp(regime.counts(n_numeric) / 12, 2.0, 7.0)
 
 
 def tail_quantile(regime: Regime, n_numeric: int, share: float) -> Fraction:
@@ -269,7 +272,11 @@ PRIVATE_PART = 0.25
 """The variance of privacy noise over that of sampling, up to which clips are loosened."""
 
 RIDGE = 0.3
-REFIT_ALL = 100.0
+ALL_NOISE, ALL_ROWS = 100.0, 20.0
+"""How large n√(2ρ) and n must be for each feature, for all of them to be refitted."""
+
+ROWS_PER_REFIT = 10
+MOST_REFITTED = 500
 
 
 def refit_share(regime: Regime) -> float:
@@ -278,8 +285,14 @@ def refit_share(regime: Regime) -> float:
 
 
 def refits_all(regime: Regime) -> bool:
-    """Whether all features are refitted, not only those that were chosen: B = n√(2ρ)/d."""
-    return regime.n_rows * math.sqrt(2 * regime.rho) >= REFIT_ALL * regime.n_features
+    """Whether all features are refitted, not only those that were chosen."""
+    for_each = regime.n_rows / regime.n_features
+    return for_each * math.sqrt(2 * regime.rho) >= ALL_NOISE and for_each >= ALL_ROWS
+
+
+def most_refitted(regime: Regime) -> int:
+    """Return how many features are refitted at most."""
+    return max(1, min(regime.n_rows // ROWS_PER_REFIT, MOST_REFITTED))
 
 
 def newton_parts() -> tuple[Fraction, ...]:

@@ -26,6 +26,8 @@ MISFIT = 0.01
 LOG_SCALE_ERROR = 0.15
 """Of a template that fits."""
 
+FINEST = 2.0**-20
+
 
 @dataclass(frozen=True, eq=False)
 class Belief:
@@ -52,7 +54,7 @@ class Belief:
     def window(self) -> tuple[Array, Array]:
         """Return where to look next."""
         reach = 4 * np.sqrt(np.exp(2 * self.log_scale) + 2 * self.centre_variance)
-        return self.centre, np.minimum(reach, 1.2)
+        return _rounded(self.centre), np.clip(_rounded(reach), FINEST, 1.2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,17 +92,22 @@ def templates() -> Templates:
 
 def sighted(look: Look, n_columns: int, *, n_rows: int, n_looks: int) -> Sighting:
     """Return where columns lie, after as many looks as it takes, `n_looks` at most."""
-    middles, halves = np.zeros(n_columns), np.ones(n_columns)
+    middles, half_widths = np.zeros(n_columns), np.ones(n_columns)
     belief: Belief | None = None
     for _ in range(n_looks):
-        fits = _log_fits(*look(middles, halves), n_rows)
-        belief = _updated(fits, middles, halves, belief)
-        middles, halves = belief.window
+        fits = _log_fits(*look(middles, half_widths), n_rows)
+        belief = _updated(fits, middles, half_widths, belief)
+        middles, half_widths = belief.window
         if belief.close:
             break
     assert belief is not None
     scales = np.sqrt(np.exp(2 * belief.log_scale) + belief.centre_variance)
-    return Sighting(np.clip(belief.centre, -1, 1), scales)
+    return Sighting(_rounded(np.clip(belief.centre, -1, 1)), np.maximum(_rounded(scales), FINEST))
+
+
+def _rounded(values: Array) -> Array:
+    """Return multiples of 2^−20: exponentials differ in their last bits between machines."""
+    return np.rint(values / FINEST) * FINEST
 
 
 def _log_fits(counts: Array, noise: float, n_rows: int) -> Array:
@@ -111,11 +118,11 @@ def _log_fits(counts: Array, noise: float, n_rows: int) -> Array:
     return np.asarray((n_rows * (counts @ shares.T) - n_rows**2 * squares) / error)
 
 
-def _updated(fits: Array, middles: Array, halves: Array, before: Belief | None) -> Belief:
+def _updated(fits: Array, middles: Array, half_widths: Array, before: Belief | None) -> Belief:
     """Return the posterior of a look at windows; the first look finds its own prior."""
     known = templates()
-    centres = middles[:, None] + halves[:, None] * known.centres
-    log_scales = np.log(halves)[:, None] + np.log(known.scales)
+    centres = middles[:, None] + half_widths[:, None] * known.centres
+    log_scales = np.log(half_widths)[:, None] + np.log(known.scales)
     if before is None:
         fits = fits + _common_prior(fits)
     else:
@@ -125,7 +132,7 @@ def _updated(fits: Array, middles: Array, halves: Array, before: Belief | None) 
     centre, log_scale = (chances * centres).sum(axis=1), (chances * log_scales).sum(axis=1)
     off = (chances * (centres - centre[:, None]) ** 2).sum(axis=1)
     wide = (chances * (log_scales - log_scale[:, None]) ** 2).sum(axis=1)
-    rounding = (halves / rules.HISTOGRAM_CELLS) ** 2 / 12
+    rounding = (half_widths / rules.HISTOGRAM_CELLS) ** 2 / 12
     return Belief(centre, off + rounding, log_scale, wide + LOG_SCALE_ERROR**2)
 
 
