@@ -117,6 +117,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
                     name = type(self).__name__
                     reserve(ledger, promise.limit, purpose=name, unit=promise.unit)
                 self.privacy_ = spend()
+        self._warn_of_release()
         return self
 
     def check_parameters(self) -> None:
@@ -161,6 +162,9 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     def _warn_of_rows(self, promise: Promise, rows: RowSource) -> None:
         """Warn of what a public or disclosed number of rows tells."""
         warn_of_weak_delta(promise.budget.delta, self.n_rows or rows.n_rows)
+
+    def _warn_of_release(self) -> None:
+        """Warn of what released numbers tell, once the model is there."""
 
     @abstractmethod
     def _prepare(
@@ -232,12 +236,16 @@ class ScalingModel(PrivateEstimator[Choices]):
     def _warn_of_rows(self, promise: Promise, rows: RowSource) -> None:
         """Wait until the number of rows has been released."""
 
+    def _warn_of_release(self) -> None:
+        """Warn of a weak delta, and of bounds that cut rows off."""
+        warn_of_weak_delta(self.privacy_.delta, self.n_rows_)
+        warn_of_bounds(self.bounds_notes_)
+
     def _counted(self, start: FitStart) -> FitStart:
         """Release the number of rows that rules use, unless one is public."""
         if start.choices.n_rows is None:
             start = replace(start, spending=start.spending.counted(start.rows.n_rows))
         self.n_rows_ = start.spending.regime.n_rows
-        warn_of_weak_delta(start.promise.budget.delta, self.n_rows_)
         return start
 
     def _spend(self, start: FitStart) -> PrivacyStatement:
@@ -249,7 +257,6 @@ class ScalingModel(PrivateEstimator[Choices]):
         """Release the model from the rows that are given, out of their spending."""
         task, units = place_rows(start.spending, start.rows, start.bounds, start.choices)
         self.bounds_notes_ = tuple(self._notes_on_bounds(task, start.bounds[0]))
-        warn_of_bounds(self.bounds_notes_)
         solution = self._solve(task, start.rows)
         self.coef_, self.intercept_ = units.in_users_units(solution.weights)
         self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds

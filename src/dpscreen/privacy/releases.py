@@ -101,7 +101,8 @@ def release_histograms(
     """Release a histogram of every column, a row each, and their noise's deviation.
 
     Every row is counted in exactly one cell of each of d columns, and moves the counts by √d in L2
-    (docs/private-lasso.md, Lemma 22). The lattice is finer than counts: a large budget pays for less noise than one row.
+    (docs/private-lasso.md, Lemma 22). The lattice is finer than counts: a large budget pays for
+    less noise than one row.
     """
     fine = 2**10
     change = math.nextafter(math.sqrt(len(counts)), math.inf)
