@@ -11,6 +11,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
 from functools import cache
 from importlib import resources
 from pathlib import Path as FilePath
@@ -25,6 +26,7 @@ from dpscreen.models.release import Release
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path
 from dpscreen.solvers.inference import FeatureInterval, Inference
+from dpscreen.solvers.quality import Quality
 
 FORMAT, VERSION = "dpscreen-model", 1
 MOST_BYTES = 100 * 2**20
@@ -97,6 +99,8 @@ def to_dict(release: Release) -> dict[str, Any]:
             "max_features": release.max_features,
             "path": None if release.path is None else _path(release.path),
             "inference": None if release.inference is None else _inference(release.inference),
+            "quality": None if release.quality is None else _quality(release.quality),
+            "bounds_notes": list(release.bounds_notes),
         },
         "statement": release.statement.to_dict(),
         "schema": None if release.schema is None else dict(release.schema),
@@ -112,10 +116,19 @@ def _features(release: Release) -> Iterator[dict[str, Any]]:
 
 
 def _path(path: Path) -> dict[str, Any]:
-    return {
+    found = {
         "features": path.features.tolist(),
         "signs": path.signs.tolist(),
         "steps": path.steps.tolist(),
+    }
+    offered = path.n_candidates
+    return found if offered is None else found | {"candidates": offered}
+
+
+def _quality(quality: Quality) -> dict[str, Any]:
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in asdict(quality).items()
     }
 
 
@@ -288,6 +301,8 @@ def _release(found: Mapping[str, Any]) -> Release:
         path=_read_path(model["path"]),
         max_features=_whole(model["max_features"]),
         inference=_read_inference(model["inference"], names),
+        quality=_read_quality(model.get("quality")),
+        bounds_notes=tuple(plain(note) for note in model.get("bounds_notes", ())),
         schema=found["schema"],
     )
 
@@ -303,7 +318,18 @@ def _read_path(found: Mapping[str, Any] | None) -> Path | None:
         np.array(found["features"], dtype=np.int64),
         np.array(found["signs"], dtype=np.int64),
         np.array(found["steps"], dtype=np.float64),
+        _whole(found.get("candidates")),
     )
+
+
+def _read_quality(found: Mapping[str, Any] | None) -> Quality | None:
+    if found is None:
+        return None
+    sizes, shares = (tuple(map(float, found[name])) for name in ("sizes", "shares"))
+    if len(sizes) != len(shares) or list(sizes) != sorted(sizes) or list(shares) != sorted(shares):
+        raise ValueError("sizes and shares of residuals must be as many, and must not decrease.")
+    numbers = {field.name: found[field.name] for field in fields(Quality)}
+    return Quality(**numbers | {"sizes": sizes, "shares": shares})
 
 
 def _read_inference(found: Mapping[str, Any] | None, names: tuple[str, ...]) -> Inference | None:
@@ -340,6 +366,8 @@ def _path_problem(release: Release, path: Path) -> str | None:
     if len(lengths) != 1:
         return "the path's features, signs and steps must be as many as n_iter."
     constants = int(release.solver == "frank-wolfe" and release.fit_intercept)
+    if path.n_candidates is not None and path.n_candidates > release.n_features:
+        return "the path offers more features than the model has."
     if path.features.max() >= release.n_features + constants:
         return "the path takes a step along a feature that the model does not have."
     return None

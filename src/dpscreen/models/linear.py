@@ -65,6 +65,34 @@ class PrivateLinearModel(LinearModel):
 
     privacy_: PrivacyStatement
 
+    def predict(self, X: Any, *, interval: float | None = None) -> Array:
+        """Predict the target for each row of X, with prediction intervals if asked for.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows to predict for, in the units of the rows that were fitted. Where the fit released
+            `feature_bounds_`, they are clipped to those, as the fitted rows were.
+        interval : float, default=None
+            The share of new targets that an interval should hold, 0.9 for example. It is made from
+            the released sizes of residuals (`quality_`), the same width for every row; those are
+            in-sample unless the fit was split.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, 3) with an interval
+            Predictions; with an interval, the prediction and the interval's two ends.
+        """
+        found = super().predict(X)
+        if interval is None:
+            return found
+        quality = getattr(self, "quality_", None)
+        if quality is None:
+            raise ValueError("prediction intervals need quality_, which this model does not have.")
+        if not 0 < interval < 1:
+            raise ValueError("interval must lie between 0 and 1.")
+        return np.asarray(found[:, None] + quality.residual_size(interval) * np.array([0, -1, 1]))
+
     def summary(self) -> Summary:
         """Return the selected features in a table, largest effect first.
 
@@ -72,7 +100,7 @@ class PrivateLinearModel(LinearModel):
         -------
         Summary
             Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
-            intervals where there are any, and noise p-values where there is a path.
+            and intervals where there are any.
         """
         from dpscreen.models.release import summary_of
 

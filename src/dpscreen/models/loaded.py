@@ -14,6 +14,7 @@ from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.models.release import Release
 from dpscreen.solvers.base import Path
 from dpscreen.solvers.inference import Inference
+from dpscreen.solvers.quality import Quality
 
 
 class LoadedModel(PrivateLinearModel):
@@ -22,7 +23,7 @@ class LoadedModel(PrivateLinearModel):
     Attributes
     ----------
     coef_, intercept_, privacy_, feature_bounds_, target_bounds_, n_iter_, n_rows_, path_, scale_, \
-solver_, inference_, n_features_in_, feature_names_in_
+solver_, inference_, quality_, n_features_in_, feature_names_in_
         As in the estimator that was fitted; None, or not there, if that had none.
     fitted_by_ : str
         The name of that estimator.
@@ -37,6 +38,7 @@ solver_, inference_, n_features_in_, feature_names_in_
     solver_: str | None
     n_rows_: int | None
     inference_: Inference
+    quality_: Quality
     fitted_by_: str
     schema: dict[str, Any] | None = None
 
@@ -92,6 +94,8 @@ solver_, inference_, n_features_in_, feature_names_in_
             self.feature_names_in_ = np.array(release.names, dtype=object)
         if release.inference is not None:
             self.inference_ = release.inference
+        if release.quality is not None:
+            self.quality_ = release.quality
 
 
 def load(path: str | os.PathLike[str]) -> LoadedModel:

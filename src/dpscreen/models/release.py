@@ -20,6 +20,7 @@ from dpscreen._core.words import plain, prose
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
 from dpscreen.solvers.inference import FeatureInterval, Inference
+from dpscreen.solvers.quality import Quality
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +54,8 @@ class Release:
     path: Path | None = None
     max_features: int | None = None
     inference: Inference | None = None
+    quality: Quality | None = None
+    bounds_notes: tuple[str, ...] = ()
     schema: Mapping[str, Any] | None = None
 
     @property
@@ -129,6 +132,8 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
         path=getattr(model, "path_", None),
         max_features=getattr(model, "max_features", None),
         inference=getattr(model, "inference_", None),
+        quality=getattr(model, "quality_", None),
+        bounds_notes=getattr(model, "bounds_notes_", ()),
     )
 
 
@@ -137,11 +142,6 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
 WIDTH = 88
 LONGEST_NAME = 32
 
-NOISE = (
-    "Noise p: the chance that privacy noise alone would choose a feature as often. Not corrected "
-    "for the number of features, and no test of whether a coefficient is zero."
-)
-NO_NOISE = "There are no noise p-values: this method keeps no path to compute them from."
 REFIT = (
     "The coefficient predicts. The refit is estimated on the other half of the rows and is what "
     "the interval is for: "
@@ -159,7 +159,6 @@ class SummaryRow:
     standard_error: float | None
     low: float | None
     high: float | None
-    noise_p_value: float | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,7 +173,6 @@ class Summary:
     intercept: float
     notes: tuple[str, ...]
     has_intervals: bool
-    has_p_values: bool
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -224,7 +222,6 @@ class Summary:
         """Return the table as text: headings, features, and the intercept last."""
         head = ["feature", "coefficient"]
         head += ["refit", "[0.025", "0.975]"] if self.has_intervals else []
-        head += ["noise p"] if self.has_p_values else []
         last = ["(intercept)", number(self.intercept)] + [""] * (len(head) - 2)
         return [head, *(self._row(row) for row in self.rows), last]
 
@@ -232,14 +229,11 @@ class Summary:
         cells = [_shortened(row.feature), number(row.coefficient)]
         if self.has_intervals:
             cells += [_optional(value) for value in (row.refit, row.low, row.high)]
-        if self.has_p_values:
-            cells.append("" if row.noise_p_value is None else f"{row.noise_p_value:.2g}")
         return cells
 
 
 def summary_of(release: Release) -> Summary:
     """Return the summary of a model."""
-    p_values = release.noise_p_values
     intervals = release.intervals
     rows = []
     for j in release.selected:
@@ -250,7 +244,6 @@ def summary_of(release: Release) -> Summary:
                 float(release.coefficients[j]),
                 float(release.effects[j]),
                 *_estimates(found),
-                None if p_values is None else float(p_values[j]),
             )
         )
     return Summary(
@@ -259,7 +252,6 @@ def summary_of(release: Release) -> Summary:
         intercept=release.intercept,
         notes=tuple(_notes(release, len(rows))),
         has_intervals=bool(intervals),
-        has_p_values=p_values is not None,
     )
 
 
@@ -279,7 +271,9 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
         yield prose(release.why_no_intervals)
     elif release.inference is not None:
         yield REFIT + prose(release.inference.wording)
-    yield NO_NOISE if release.path is None else NOISE
+    if release.quality is not None:
+        yield f"How good it is, by its own account: {release.quality}"
+    yield from (f"Bounds: {prose(note)}." for note in release.bounds_notes)
     yield promise(release)
 
 

@@ -44,12 +44,13 @@ class Quality:
     sizes: tuple[float, ...]
     shares: tuple[float, ...]
 
-    def reach(self, level: float) -> float:
-        """Return the size that this share of residuals does not exceed, as far as can be told."""
-        for size, share in zip(self.sizes, self.shares, strict=True):
-            if share >= level:
-                return size
-        return math.inf
+    def residual_size(self, level: float) -> float:
+        """Return the size that this share of residuals does not exceed, as far as can be told.
+
+        Beyond what the noise can tell, the largest size that is told apart.
+        """
+        pairs = zip(self.sizes, self.shares, strict=True)
+        return next((size for size, share in pairs if share >= level), self.sizes[-1])
 
     def __str__(self) -> str:
         where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"

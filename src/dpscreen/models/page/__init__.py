@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpscreen._core.numbers import figure, p_value, whole_percent
+from dpscreen._core.numbers import figure, whole_percent
 from dpscreen._core.pictures import environment, template_text
 from dpscreen._core.words import shortened
 from dpscreen.models.expected import Expected
@@ -72,7 +72,6 @@ def _content(model: Any, shown: ModelView, expected: Expected | None) -> dict[st
         "what_if": None if expected is None else what_if_chart(expected.what_if, statement.epsilon),
         "made": words.made_with(model, shown),
         "number": figure,
-        "p_value": p_value,
         "percent": whole_percent,
         "short": shortened,
     }

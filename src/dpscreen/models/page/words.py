@@ -48,7 +48,6 @@ class ModelView:
     lines: tuple[FeatureLine, ...]
     notes: tuple[str, ...]
     has_intervals: bool
-    has_p_values: bool
 
 
 def view(model: Any, *, target: str) -> ModelView:
@@ -62,7 +61,6 @@ def view(model: Any, *, target: str) -> ModelView:
         lines=tuple(FeatureLine(row) for row in summary.rows),
         notes=summary.notes,
         has_intervals=summary.has_intervals,
-        has_p_values=summary.has_p_values,
     )
 
 
