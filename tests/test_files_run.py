@@ -6,16 +6,8 @@ import pytest
 
 from tools import trace_files
 
-FITS = [
-    "PrivateLasso.fit",
-    pytest.param(
-        "dpscreen fit",
-        marks=pytest.mark.xfail(reason="small files of other rooms are to join", strict=False),
-    ),
-]
 
-
-@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("fit", list(trace_files.FITS))
 def test_a_fit_runs_through_few_files(fit):
     found = trace_files.files_run(trace_files.FITS[fit])
     assert len(found) <= trace_files.MOST[fit], found
@@ -23,11 +15,11 @@ def test_a_fit_runs_through_few_files(fit):
 
 def test_a_file_counts_if_one_of_its_functions_is_called():
     from dpscreen.privacy.budget import Budget
-    from dpscreen.privacy.unit import Unit
+    from dpscreen.privacy.noise import SeededNoise
 
     assert trace_files.files_run(lambda: Budget(1.0, 1e-6)) == ["privacy/budget.py"]
-    both = trace_files.files_run(lambda: (Budget(1.0, 1e-6), str(Unit(3))))
-    assert both == ["privacy/budget.py", "privacy/unit.py"]
+    both = trace_files.files_run(lambda: (Budget(1.0, 1e-6), SeededNoise(3)))
+    assert both == ["privacy/budget.py", "privacy/noise.py"]
     assert trace_files.files_run(lambda: sum([1, 2])) == []
 
 

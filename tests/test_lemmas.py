@@ -57,8 +57,9 @@ def must_have_proof() -> Iterator[tuple[str, str]]:
         if isinstance(value, type) and hasattr(value, "cost") and value is not mechanisms.Mechanism:
             yield name, value.__doc__ or ""
     for module in (sensitivity, releases):
-        for node in functions(Path(module.__file__)):
-            yield f"{module.__name__}.{node.name}", ast.get_docstring(node) or ""
+        for node in ast.parse(Path(module.__file__).read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                yield f"{module.__name__}.{node.name}", ast.get_docstring(node) or ""
     for path in (SOURCE / "solvers").glob("*.py"):
         for node in functions(path):
             if re.match(r"_?release_", node.name):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numba
 
-from dpscreen._core.compiled import compiled
+from dpscreen._core.arrays import compiled
 
 
 def test_no_place_for_a_cache_is_no_obstacle(monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpscreen.audit.certify import best_event, certified_epsilon, clopper_pearson
+from dpscreen.audit.audit import best_event, certified_epsilon, clopper_pearson
 
 
 @pytest.mark.parametrize("p", [0.0, 0.003, 0.2, 0.5, 0.97, 1.0])
@@ -25,10 +25,10 @@ def test_limits_miss_no_more_often_than_stated(p, runs):
 def test_certified_epsilon_reaches_the_truth_and_does_not_pass_it():
     many = 10**9
     hits, other = round(0.4 * many), round(0.1 * many)
-    found = certified_epsilon(hits, many, other, many, delta=0.1, confidence=0.99)
+    found = certified_epsilon((hits, many), (other, many), delta=0.1, confidence=0.99)
     assert found == pytest.approx(np.log(3), abs=1e-3)
     assert found < np.log(3)
-    assert certified_epsilon(0, 100, 0, 100, delta=0.0, confidence=0.9) == 0.0
+    assert certified_epsilon((0, 100), (0, 100), delta=0.0, confidence=0.9) == 0.0
 
 
 def test_choosing_and_judging_on_one_half_would_flatter_but_on_two_halves_does_not():

@@ -155,7 +155,7 @@ def test_wrong_usage_exits_with_2_and_leaves_no_file(tmp_path, arguments, told):
 def test_a_refused_budget_exits_with_3(ledger):
     code = """
 import click, sys
-from dpscreen.cli.ledger import ledger_failures
+from dpscreen.cli.console import ledger_failures
 from dpscreen.privacy.ledger import PrivacyLedger
 
 @click.command()

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from listening import listening
 
-from dpscreen.tables.problem import DataError
+from dpscreen.tables.declaration import DataError
 from dpscreen.tables.reading import read_features, read_rows, stream_rows
 from dpscreen.tables.schema import TableSchema, load_schema
 from tools.command import dpscreen

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from dpscreen import DPFrankWolfe, PrivacyLedger, PrivateLasso, WeakDeltaWarning, scan
 from dpscreen.models import peers
 from dpscreen.privacy import ZCDP, Accountant, Budget
-from dpscreen.privacy.unit import Unit
+from dpscreen.privacy.budget import Unit
 from dpscreen.tables.reading import EncodedRows, read_rows, stream_rows
 from dpscreen.tables.schema import TableSchema
 

@@ -17,7 +17,7 @@ from dpscreen import PrivateLasso
 from dpscreen._core.words import percent_at_most, rounded_up
 from dpscreen.models.explain import chance_of_failure, explanation_of, posterior
 from dpscreen.privacy import ZCDP
-from dpscreen.privacy.unit import Unit
+from dpscreen.privacy.budget import Unit
 
 shares = st.floats(1e-6, 1 - 1e-6)
 

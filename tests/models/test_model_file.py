@@ -23,7 +23,7 @@ from sklearn.exceptions import NotFittedError
 import dpscreen
 from dpscreen.models import file as model_file
 from dpscreen.models.file import ModelFileProblem, decoded, encoded, json_schema, to_dict
-from dpscreen.models.loaded import LoadedModel
+from dpscreen.models.linear import LoadedModel
 
 every = pytest.mark.parametrize("kind", KINDS)
 SCHEMA = {"fields": [{"name": "age", "type": "number"}], "dpscreen": {"target": "y", "é": None}}

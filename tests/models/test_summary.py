@@ -12,8 +12,7 @@ from fitted_models import KINDS, fitted
 from sklearn.exceptions import NotFittedError
 
 from dpscreen import PrivateLasso
-from dpscreen._core.numbers import percent
-from dpscreen._core.words import markdown, plain
+from dpscreen._core.words import markdown, percent, plain
 from dpscreen.models.release import summary_of
 
 every = pytest.mark.parametrize("kind", KINDS)

@@ -10,15 +10,8 @@ import numpy as np
 import pytest
 from study_rows import made_up_rows
 
-from dpscreen.paper.data import (
-    Archive,
-    DataFile,
-    Dataset,
-    Frame,
-    TargetColumns,
-    content_hash,
-    store,
-)
+from dpscreen.paper.data import Dataset, store
+from dpscreen.paper.data.store import Archive, DataFile, Frame, TargetColumns, content_hash
 from dpscreen.paper.report import Report, write_report
 
 

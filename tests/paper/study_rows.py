@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpscreen.paper.agreement import METRIC_IN_ROWS, SUITE_OF_TABLE
-from dpscreen.paper.experiments import PROCESS, Experiment, Process
+from dpscreen.paper.experiments import PROCESS, Experiment, UniformProcess
 from dpscreen.paper.published import published_cells, published_data
 from dpscreen.paper.results import TrialRow
 from dpscreen.paper.suites import all_experiments
@@ -41,7 +41,7 @@ def _row(experiment: Experiment, method: str, trial: int) -> TrialRow:
     rng = np.random.default_rng(
         zlib.crc32(f"{experiment.suite}/{experiment.data}/{method}/{trial}".encode())
     )
-    process = isinstance(experiment, Process)
+    process = isinstance(experiment, UniformProcess)
     return TrialRow(
         suite=experiment.suite,
         data=experiment.data,
@@ -65,8 +65,8 @@ def _metrics(experiment: Experiment, method: str, rng: np.random.Generator) -> d
     return {**guesses, **near} if method != "dp-fw" else {**guesses, "r2_missed": math.nan}
 
 
-def _process_metrics(experiment: Process, rng: np.random.Generator) -> dict[str, float]:
-    expected = experiment.process.expected()
+def _process_metrics(experiment: UniformProcess, rng: np.random.Generator) -> dict[str, float]:
+    expected = experiment.expected()
     return {"nonzeros": expected["corrected"] * (1 + rng.normal(0, 0.001)), **expected}
 
 
@@ -77,8 +77,8 @@ def _series(experiment: Experiment, rng: np.random.Generator) -> Iterator[tuple[
 
 
 def _settings(experiment: Experiment) -> dict[str, object]:
-    if isinstance(experiment, Process):
-        return experiment.process.declared()
+    if isinstance(experiment, UniformProcess):
+        return experiment.settings()
     facts = published_data()[experiment.data]
     return {
         "n_rows": facts.n_rows,

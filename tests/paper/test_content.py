@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from dpscreen.paper.data import Frame, content_hash
+from dpscreen.paper.data.store import Frame, content_hash
 
 VALUES = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=st.floats())
 

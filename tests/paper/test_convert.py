@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from workbooks import sheet_of, zipped
 
-from dpscreen.paper.data import Archive, Frame, dataset, load
+from dpscreen.paper.data import dataset, load
 from dpscreen.paper.data.fetch import (
     CONVERTERS,
     abalone,
@@ -13,6 +13,7 @@ from dpscreen.paper.data.fetch import (
     residential,
     zip_member,
 )
+from dpscreen.paper.data.store import Archive, Frame
 
 NAN = np.nan
 DATES = ("START YEAR", "START QUARTER", "COMPLETION YEAR", "COMPLETION QUARTER")

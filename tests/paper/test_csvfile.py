@@ -8,8 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from dpscreen.paper.data import CorruptDataset, Frame, content_hash
-from dpscreen.paper.data.store import _exact_decimals, parse_numbers, read_csv, write_csv
+from dpscreen.paper.data.store import (
+    CorruptDataset,
+    Frame,
+    _exact_decimals,
+    content_hash,
+    parse_numbers,
+    read_csv,
+    write_csv,
+)
 
 NUMBERS = st.floats(allow_infinity=False)
 VALUES = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, min_side=2), elements=NUMBERS)

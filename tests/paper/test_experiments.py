@@ -8,11 +8,10 @@ from tiny_study import methods, simulation
 
 from dpscreen.paper import metrics
 from dpscreen.paper.data import ABLATION, available
-from dpscreen.paper.experiments import Process, Regression, UniformProcess
+from dpscreen.paper.experiments import RealData, Regression, UniformProcess, noise_for
 from dpscreen.paper.fitters import Fitted
 from dpscreen.paper.methods import Method
 from dpscreen.paper.problem import MOST_POINTS, watched_iterations
-from dpscreen.paper.sources import RealData, noise_for
 from dpscreen.paper.suites import theorem2_suite
 
 
@@ -34,7 +33,7 @@ def test_the_metrics_are_those_of_the_coefficients():
     assert row.metrics["fpr"] == pytest.approx(1 / 7)
     assert row.metrics["f1"] == metrics.f1(weights, problem.reference)
     assert row.metrics["density"] == 0.3
-    assert row.metrics["mse"] == pytest.approx(metrics.mean_squared_error(X, y, weights))
+    assert row.metrics["mse"] == pytest.approx(np.mean((X @ weights - y) ** 2))
     moments, found = metrics.Gram.of(X), np.array(weights) != 0
     missed = (problem.reference != 0) & ~found
     assert row.metrics["r2_unchosen"] == pytest.approx(
@@ -104,7 +103,16 @@ def test_watched_iterations_span_the_run(n_iter):
 
 @pytest.mark.skipif("housing" not in available(), reason="the housing data are not here")
 def test_real_data_are_prepared_once_and_measured_against_the_lasso():
-    source = RealData("housing", ABLATION, 4, False, 100, 5.0, 0.02, 0.25)
+    source = RealData(
+        name="housing",
+        preparation=ABLATION,
+        n_support=4,
+        intercept=False,
+        n_iter=100,
+        epsilon=5.0,
+        epsilon_share=0.02,
+        delta_share=0.25,
+    )
     problem = source.problem(0)
     assert source.problem(7) is problem
     assert problem.n_support == 4
@@ -131,7 +139,7 @@ def test_one_round_leaves_one_nonzero_or_none():
 
 
 def test_rows_of_the_process_carry_both_formulas():
-    (row,) = Process("theorem2", UniformProcess(5, 9)).run(0, ["uniform-process"])
+    (row,) = UniformProcess(5, 9).run(0, ["uniform-process"])
     assert set(row.metrics) == {
         "nonzeros",
         "corrected",

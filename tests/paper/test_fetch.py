@@ -7,19 +7,16 @@ import numpy as np
 import pytest
 from workbooks import damaged, sheet_of, zipped
 
-from dpscreen.paper.data import (
+from dpscreen.paper.data import UnknownDataset, dataset, fetch, load
+from dpscreen.paper.data.fetch import residential
+from dpscreen.paper.data.store import (
     Archive,
     CorruptDataset,
     DownloadFailed,
     Frame,
-    UnknownDataset,
     content_hash,
-    dataset,
-    fetch,
-    load,
+    read_csv,
 )
-from dpscreen.paper.data.fetch import residential
-from dpscreen.paper.data.store import read_csv
 
 FRAME = Frame(("a", "b", "t"), np.array([[1.0, 0.25, 3.0], [2.0, 0.0, 5.5]]))
 TEXT = b"1,0.25,3\n2,0.0,5.5\n"

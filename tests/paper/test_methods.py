@@ -10,8 +10,8 @@ from tiny_study import simulation
 
 from dpscreen import ADPScreen, DPFrankWolfe, RNMScreen
 from dpscreen.paper import fitters, methods
-from dpscreen.paper.fitters import Counted, When, keep_largest
-from dpscreen.paper.methods import METHODS, Method, of_rows
+from dpscreen.paper.fitters import Screened, iterations, keep_largest
+from dpscreen.paper.methods import METHODS, of_rows
 from dpscreen.paper.problem import Recorder
 from dpscreen.planning import methods as register
 from dpscreen.planning.contest import NOT_PRIVATE
@@ -80,18 +80,8 @@ def test_rows_have_one_method_each():
     assert len(set(names)) == len(names)
 
 
-def test_one_call_adds_a_method(monkeypatch):
-    monkeypatch.setattr(methods, "METHODS", dict(METHODS))
-    flagship = Method("flagship", "Flagship", fitters.np_fw, "proven", random=True)
-    assert methods.register(flagship) is methods.METHODS["flagship"]
-    assert methods.proven_names() == (
-        "proven-dp-fw",
-        "proven-rnm-screen",
-        "private-lasso",
-        "flagship",
-    )
-    with pytest.raises(ValueError, match="already a method 'flagship'"):
-        methods.register(flagship)
+def test_the_proven_methods_without_the_peers():
+    assert methods.proven_names() == ("proven-dp-fw", "proven-rnm-screen", "private-lasso")
 
 
 # --- the same bits as the estimators ----------------------------------------------------------
@@ -188,10 +178,10 @@ def test_uniform_zeroing_screens_when_rnm_does_but_anywhere():
     assert np.sum((counts - counts.mean()) ** 2) / counts.mean() < 39.3
 
 
-def test_rnm_counts_what_it_screens():
-    counted = Counted(lambda _point, t: [1] if t % 2 else [])
-    assert [list(counted(None, t)) for t in (1, 2, 3)] == [[1], [], [1]]
-    assert counted.counts == {"screened": 2.0}
+def test_what_is_screened_is_counted(problem):
+    every_other = Screened(lambda *_: lambda _point, t: [1] if t % 2 else [], None, problem)
+    assert [list(every_other.step(None, t)) for t in (1, 2, 3)] == [[1], [], [1]]
+    assert every_other.counts == {"screened": 2.0}
 
 
 def test_a_longer_run_is_the_method_on_the_longer_problem(problem):
@@ -205,12 +195,12 @@ def test_a_longer_run_is_the_method_on_the_longer_problem(problem):
     ("every", "expected"), [(1, range(1, 8)), (3, [3, 6]), (None, [7]), (50, [])]
 )
 def test_when_lists_iterations(every, expected):
-    assert When(every).iterations(7) == frozenset(expected)
+    assert iterations(every, 7) == frozenset(expected)
 
 
 def test_screening_without_noise_follows_eq_1(problem):
     wide = replace(problem, radius=50.0)
-    screen = fitters.WithoutNoise(When(2))(None, wide)
+    screen = fitters.WithoutNoise(2)(None, wide)
     point = wide.design.at(np.full(10, 0.3))
     scores = published_scores(wide.design, point, radius=50.0)
     assert list(screen(point, 1)) == []

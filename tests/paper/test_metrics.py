@@ -80,22 +80,6 @@ def test_supports_that_make_no_sense_are_refused(bad):
         metrics.f1(bad, [1.0, 0.0])
 
 
-# --- fit ------------------------------------------------------------------------------------
-
-
-def test_mean_squared_error_by_hand():
-    X, y = [[1.0, 2.0], [0.0, 1.0]], [1.0, 5.0]
-    assert metrics.mean_squared_error(X, y, [1.0, 1.0]) == (2**2 + 4**2) / 2
-    assert metrics.mean_squared_error(X, y, [1.0, 1.0], intercept=1.0) == (3**2 + 3**2) / 2
-
-
-def test_mean_squared_error_refuses_to_broadcast():
-    with pytest.raises(ValueError, match="shapes"):
-        metrics.mean_squared_error(np.ones((3, 2)), np.ones((3, 1)), np.ones(2))
-    with pytest.raises(ValueError, match="rows"):
-        metrics.mean_squared_error(np.ones((0, 2)), np.ones(0), np.ones(2))
-
-
 # --- R² of the features left out ----------------------------------------------------------------
 
 
@@ -252,17 +236,6 @@ def test_a_constant_zero_target_is_scored_as_scikit_learn_does(intercept):
     )
 
 
-@pytest.mark.parametrize("X", [np.ones(3), np.ones((0, 3)), [[1.0, math.nan]]])
-def test_a_design_that_makes_no_sense_is_refused(X):
-    with pytest.raises(ValueError, match=r"axes|finite"):
-        metrics.Gram.of(X)
-
-
-def test_a_support_of_other_features_is_refused():
-    with pytest.raises(ValueError, match="features"):
-        r2_unchosen(features(1), np.ones(4), intercept=True)
-
-
 # --- the sign test --------------------------------------------------------------------------
 
 
@@ -273,11 +246,10 @@ def test_sign_test_is_the_exact_binomial_test(wins, losses, ties):
     result = metrics.sign_test(a, b)
     assert (result.wins, result.losses, result.ties) == (wins, losses, ties)
     if wins + losses == 0:
-        assert result.p_greater == result.p_two_sided == 1
+        assert result.p_two_sided == 1
         return
-    for p, alternative in ((result.p_greater, "greater"), (result.p_two_sided, "two-sided")):
-        expected = binomtest(wins, wins + losses, alternative=alternative).pvalue
-        assert p == pytest.approx(expected, rel=1e-9)
+    expected = binomtest(wins, wins + losses).pvalue
+    assert result.p_two_sided == pytest.approx(expected, rel=1e-9)
 
 
 @given(seeds)
@@ -285,21 +257,11 @@ def test_sign_test_turned_round(seed):
     a, b = np.random.default_rng(seed).integers(0, 4, (2, 20))
     there, back = metrics.sign_test(a, b), metrics.sign_test(b, a)
     assert there.p_two_sided == back.p_two_sided
-    untied = there.wins + there.losses
-    equal = math.comb(untied, there.wins) / 2**untied
-    assert there.p_greater + back.p_greater == pytest.approx(1 + equal)
 
 
 def test_sign_test_survives_many_trials():
     a = np.ones(1500)
-    assert metrics.sign_test(a, np.zeros(1500)).p_greater < 1e-300
-    assert metrics.sign_test(np.zeros(1500), a).p_greater == 1
-
-
-@pytest.mark.parametrize("b", [[1.0], [1.0, math.nan], [[1.0, 2.0]]])
-def test_sign_test_needs_pairs(b):
-    with pytest.raises(ValueError, match=r"pair|nan"):
-        metrics.sign_test([1.0, 2.0], b)
+    assert metrics.sign_test(a, np.zeros(1500)).p_two_sided < 1e-300
 
 
 # --- Theorem 2 ------------------------------------------------------------------------------
@@ -352,12 +314,3 @@ def test_limits_in_features(n_iter):
     assert metrics.expected_nonzeros(d, n_iter) == pytest.approx(n_iter, rel=1e-5)
     # The printed limit is T - 1, which does not even follow from the printed expression.
     assert metrics.expected_nonzeros_published(d, n_iter) == pytest.approx(2 * n_iter - 1, rel=1e-5)
-
-
-@pytest.mark.parametrize(("d", "n_iter"), [(0, 1), (3, -1)])
-@pytest.mark.parametrize(
-    "formula", [metrics.expected_nonzeros, metrics.expected_nonzeros_published]
-)
-def test_theorem_2_needs_counts(formula, d, n_iter):
-    with pytest.raises(ValueError, match="need"):
-        formula(d, n_iter)

@@ -54,13 +54,10 @@ def test_libsvm_scaling_spans_the_interval(X):
     np.testing.assert_array_equal(scaled[:, ~varies], 0)
 
 
-@given(matrices(ANY), st.sampled_from(["global", "column", "row"]))
-def test_scaling_bounds_every_entry_by_one(X, scaling):
-    scaled = max_abs_scale(X, scaling)
-    axis = {"global": None, "column": 0, "row": 1}[scaling]
-    largest = np.abs(scaled).max(axis=axis)
-    occupied = np.abs(X).max(axis=axis) > 0
-    np.testing.assert_array_equal(largest, np.where(occupied, 1.0, 0.0))
+@given(matrices(ANY))
+def test_scaling_bounds_every_entry_by_one(X):
+    scaled = max_abs_scale(X)
+    assert np.abs(scaled).max() == (1.0 if np.any(X) else 0.0)
     np.testing.assert_array_equal(np.sign(scaled[scaled != 0]), np.sign(X[scaled != 0]))
 
 
@@ -158,14 +155,12 @@ def test_a_public_preparation_is_called_so():
     assert prepare(gaussian_table(), public).notes[0].startswith("No parameter")
 
 
-def test_standard_and_clipped_targets():
-    made = table([[1.0], [2.0], [3.0]], [1.0, 2.0, 30.0])
-    plain = Preparation(yeo_johnson=False, target="standard", target_clip=1.0)
-    standard = (made.y - 11) / made.y.std()
-    np.testing.assert_allclose(prepare(made, plain).y, np.clip(standard, -1, 1))
+def test_clipped_and_constant_targets():
+    made = table([[1.0], [2.0], [3.0]], [1.0, -2.0, 30.0])
+    plain = Preparation(yeo_johnson=False, target="none", target_clip=1.5)
+    np.testing.assert_array_equal(prepare(made, plain).y, [1.0, -1.5, 1.5])
     flat = table([[1.0], [2.0]], [4.0, 4.0])
-    for transform in ("standard", "yeo-johnson"):
-        np.testing.assert_array_equal(prepare(flat, replace(plain, target=transform)).y, 0)
+    np.testing.assert_array_equal(prepare(flat, replace(plain, target="yeo-johnson")).y, 0)
 
 
 def test_the_table_is_left_alone():
@@ -175,15 +170,6 @@ def test_the_table_is_left_alone():
         prepare(made, preparation).y[:] = 0
     np.testing.assert_array_equal(made.X, X)
     np.testing.assert_array_equal(made.y, y)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"missing": "drop"}, {"scaling": "l2"}, {"target": "log"}, {"feature_clip": 0.0}],
-)
-def test_unknown_choices_are_refused(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
-        Preparation(**options)
 
 
 @pytest.mark.parametrize(

@@ -161,12 +161,6 @@ def test_an_unknown_item_is_named_with_the_nearest_known_one(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["trials", "jobs"])
-def test_no_trials_or_workers_are_refused(tmp_path, name):
-    with pytest.raises(StudyError, match=f"{name} must be at least 1, not 0"):
-        run(store=ResultStore(tmp_path), **{name: 0})
-
-
 @pytest.mark.parametrize("blocked", ["file/below", "."])
 def test_an_unwritable_place_is_told_before_anything_is_computed(tmp_path, monkeypatch, blocked):
     (tmp_path / "file").touch()

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpscreen.paper.sources import noise_for, rng_for, seed_name
+from dpscreen.paper.experiments import noise_for, rng_for, seed_name
 
 
 def test_the_name_is_spelt_out_in_alphabetical_order():

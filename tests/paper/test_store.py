@@ -3,17 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpscreen.paper.data import (
-    CorruptDataset,
-    Frame,
-    MissingDataset,
-    TargetColumns,
-    available,
-    load,
-    names,
-    search_path,
-)
-from dpscreen.paper.data.store import write_csv
+from dpscreen.paper.data import MissingDataset, available, load, names, search_path
+from dpscreen.paper.data.store import CorruptDataset, Frame, TargetColumns, write_csv
 
 
 def test_places_are_tried_in_order(cache, monkeypatch, tmp_path, make_dataset, tiny_frame):

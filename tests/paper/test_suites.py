@@ -25,10 +25,10 @@ def test_synthetic_settings_are_the_papers(figure, suite):
     assert (source.n_rows, source.n_features, source.n_iter) == (3000, 600, 1000)
     assert source.radius == printed["radius"]
     assert source.n_positive == source.n_negative == 35
-    assert budget.optimisation.epsilon == pytest.approx(printed["epsilon_optimisation"])
-    assert budget.screening.epsilon == pytest.approx(printed["epsilon_screening"])
-    assert budget.optimisation.delta / full == pytest.approx(printed["delta_optimisation"])
-    assert budget.screening.delta / full == pytest.approx(printed["delta_screening"])
+    assert budget.parts[0].epsilon == pytest.approx(printed["epsilon_optimisation"])
+    assert budget.parts[1].epsilon == pytest.approx(printed["epsilon_screening"])
+    assert budget.parts[0].delta / full == pytest.approx(printed["delta_optimisation"])
+    assert budget.parts[1].delta / full == pytest.approx(printed["delta_screening"])
 
 
 def small(source):
@@ -62,13 +62,13 @@ def test_the_ablations_supports_follow_from_the_printed_f1(data, possible):
 
 
 def test_every_need_can_be_met_and_every_method_is_needed():
-    needs = [need for item in all_items().values() for need in item.needs]
-    for need in needs:
-        met = {name for e in all_experiments() for name in e.method_names if need.covers(e, name)}
-        assert met == set(need.methods), need
+    items = all_items().values()
+    for item in items:
+        met = {name for e in all_experiments() for name in e.method_names if item.needs(e, name)}
+        assert met == set(item.methods), item
     for e in all_experiments():
         for name in e.method_names:
-            assert any(need.covers(e, name) for need in needs), (e.suite, e.data, name)
+            assert any(item.needs(e, name) for item in items), (e.suite, e.data, name)
 
 
 def test_declared_settings_tell_rows_apart():
@@ -107,10 +107,10 @@ def test_a_wrong_name_far_from_all_gets_the_list():
 
 
 def test_a_new_proven_method_joins_the_suites(monkeypatch):
-    from dpscreen.paper.fitters import np_fw
+    from dpscreen.paper.fitters import Steepest
     from dpscreen.paper.methods import Method
 
-    flagship = Method("flagship", "Flagship", np_fw, "proven", random=True)
+    flagship = Method("flagship", "Flagship", Steepest(), "proven", random=True)
     monkeypatch.setitem(METHODS, "flagship", flagship)
     for suite in (suites.synthetic_suite, suites.real_suite, suites.ablation_suite):
         assert all("flagship" in e.method_names for e in suite() if isinstance(e, Regression))

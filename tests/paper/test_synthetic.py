@@ -73,21 +73,3 @@ def test_the_generator_decides():
     np.testing.assert_array_equal(seeded(n_rows=9).X, seeded(n_rows=9).X)
     other = synthetic(n_rows=9, rng=np.random.default_rng(8))
     assert not np.array_equal(other.X, seeded(n_rows=9).X)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_rows": 0}, "at least one row"),
-        ({"n_features": 0}, "at least one row and one feature"),
-        ({"n_positive": -1}, "not be negative"),
-        ({"n_features": 60}, "35 \\+ 35 nonzero"),
-        ({"correlation": 1.0}, "strictly between"),
-        ({"correlation": float("nan")}, "strictly between"),
-        ({"noise": -1.0}, "noise must be finite"),
-        ({"noise": float("inf")}, "noise must be finite"),
-    ],
-)
-def test_nonsense_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        seeded(**options)

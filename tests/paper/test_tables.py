@@ -6,8 +6,7 @@ import re
 import pytest
 from study_rows import made_up_rows
 
-from dpscreen._core.numbers import decimals, duration
-from dpscreen._core.words import how_many
+from dpscreen._core.words import decimals, duration, how_many
 from dpscreen.paper.agreement import Estimate
 from dpscreen.paper.grid import escaped, grid_to_markdown, letters, mean_and_error
 from dpscreen.paper.methods import proven_names
@@ -30,20 +29,20 @@ def changed(rows, suite, data, method, **metrics):
 def entries(grid, kind):
     found = []
     for section in grid.sections:
-        for line in section.lines:
-            found += [entry for entry in line.entries if entry.kind == kind]
+        for _, numbers in section.lines:
+            found += [number for number in numbers if number.kind == kind]
     return found
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_holds_every_printed_cell_beside_ours_and_the_proven(report, table):
-    grid, cells = report.tables[table - 1], published_cells(table)
+    grid, cells = report.grids[f"table{table}"], published_cells(table)
     printed = sorted((entry.text, entry.strong) for entry in entries(grid, "printed"))
     assert printed == sorted((f"{cell.value:.3f}", cell.bold) for cell in cells)
     assert len(entries(grid, "here")) == len(cells)
     lines = [line for section in grid.sections for line in section.lines]
     assert len(entries(grid, "proven")) == len(lines) * len(proven_names())
-    assert all(len(line.entries) == grid.width for line in lines)
+    assert all(len(numbers) == len(grid.headings) for _, numbers in lines)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -60,7 +59,7 @@ def test_markdown_holds_every_printed_cell(written, table):
 
 def test_a_cell_that_differs_is_marked_and_explained(rows):
     report = Report(changed(rows, "synthetic", "uncorrelated", "rnm-screen", f1=0.9, tpr=0.2))
-    grid = report.tables[0]
+    grid = report.grids["table1"]
     assert sum(bool(entry.mark) for entry in entries(grid, "here")) == 2
     explained, unexplained = sorted(grid.notes, key=lambda note: not note.explained)
     assert "single run" in explained.reason
@@ -76,7 +75,7 @@ def test_a_cell_that_differs_is_marked_and_explained(rows):
 def test_cells_of_one_reason_share_a_mark(rows):
     for name in ("abalone", "housing"):
         rows = changed(rows, "real", name, "preselect-k-fw", f1=0.1, mse=3.0)
-    grid = Report(rows).tables[2]
+    grid = Report(rows).grids["table3"]
     marks = {entry.mark for entry in entries(grid, "here") if entry.text in ("0.100", "3.000")}
     assert len(marks) == 1
     (note,) = (note for note in grid.notes if note.mark in marks)
@@ -85,11 +84,11 @@ def test_cells_of_one_reason_share_a_mark(rows):
 
 def test_a_missing_data_set_leaves_dashes_and_the_rest(report):
     partial = Report(made_up_rows(without=("housing",)))
-    grid = partial.tables[1]
+    grid = partial.grids["table2"]
     by_title = {section.title: section for section in grid.sections}
-    ours = [line.entries[1].text for line in by_title["Housing"].lines]
+    ours = [numbers[1].text for _, numbers in by_title["Housing"].lines]
     assert set(ours) == {"–"}
-    assert all("–" not in line.entries[1].text for line in by_title["Abalone"].lines)
+    assert all("–" not in numbers[1].text for _, numbers in by_title["Abalone"].lines)
     assert any("Housing" in remark for remark in grid.remarks)
     assert partial.summary.not_run == 4 * 3  # three counted cells in each of four tables
     assert report.summary.not_run == 0
@@ -97,16 +96,17 @@ def test_a_missing_data_set_leaves_dashes_and_the_rest(report):
 
 def test_without_rows_only_the_printed_numbers_are_left():
     empty = Report(())
-    assert all(entry.text == "–" for grid in empty.tables for entry in entries(grid, "here"))
+    assert all(
+        entry.text == "–" for grid in empty.grids.values() for entry in entries(grid, "here")
+    )
     assert len(empty.grids) == 6
-    assert all(figure.pictures == () for figure in empty.figures)
     assert empty.most_trials == 0
     assert len(empty.errata) == 11
 
 
 def test_the_bold_type_is_compared_only_with_enough_trials(rows, report):
-    assert any("fewer than 6 trials" in remark for remark in report.tables[1].remarks)
-    many = Report(made_up_rows(trials=8)).tables[1]
+    assert any("fewer than 6 trials" in remark for remark in report.grids["table2"].remarks)
+    many = Report(made_up_rows(trials=8)).grids["table2"]
     assert any("agrees with the printed type in" in remark for remark in many.remarks)
 
 

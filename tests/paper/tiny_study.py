@@ -12,12 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dpscreen.paper.experiments import Process, Regression, UniformProcess
+from dpscreen.paper.experiments import Regression, Simulation, UniformProcess
 from dpscreen.paper.fitters import Fitted
 from dpscreen.paper.methods import Method, of_rows
 from dpscreen.paper.results import ResultStore
 from dpscreen.paper.runner import run
-from dpscreen.paper.sources import Simulation
 from dpscreen.paper.suites import FIGURE_3, KEPT, synthetic_suite
 
 
@@ -47,7 +46,7 @@ def experiments():
         Regression("synthetic", simulation(), methods(*names), KEPT),
         Regression("synthetic", simulation("correlated"), methods(*names), KEPT, True),
         Regression("adp", simulation(), methods(*FIGURE_3, "np-fw"), (*KEPT, "wolfe_gap")),
-        Process("theorem2", UniformProcess(8, 40, n_runs=20)),
+        UniformProcess(8, 40, n_runs=20),
     )
 
 

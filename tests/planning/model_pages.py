@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpscreen import PrivateLasso
-from dpscreen.models.expected import Expected
+from dpscreen.models.page.charts import Expected
 from dpscreen.planning.what_if import expected_of
 
 HOSTILE = (

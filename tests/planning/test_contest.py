@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpscreen.cli import compare, fit_options
+from dpscreen.cli import _fit_options as fit_options
+from dpscreen.cli import compare
 from dpscreen.planning import power as simulation
 from dpscreen.planning.contest import NOT_PRIVATE, Contest, compete
 from dpscreen.planning.methods import ON_OFFER, PEERS, FitRequest, estimator

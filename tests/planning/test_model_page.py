@@ -17,7 +17,7 @@ from dpscreen._core.files import write_text
 from dpscreen._core.words import shortened
 from dpscreen.models.page import MOST_BYTES, render_model_page
 from dpscreen.planning.what_if import epsilon_of_one_row
-from dpscreen.privacy.unit import Unit
+from dpscreen.privacy.budget import Unit
 
 VOID = {"meta", "link", "br", "img", "hr", "input", "path", "use"}
 

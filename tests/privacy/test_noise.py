@@ -20,7 +20,6 @@ COUNT = 200_000
 LAWS = {
     "uniform": stats.uniform,
     "exponential": stats.expon,
-    "gumbel": stats.gumbel_r,
     "laplace": stats.laplace,
     "normal": stats.norm,
 }

@@ -24,8 +24,8 @@ from dpscreen.privacy import (
     SeededNoise,
     ThresholdedNoisyMin,
 )
+from dpscreen.privacy.budget import ROW, Unit
 from dpscreen.privacy.statement import DISCLOSED, IN_HALVES
-from dpscreen.privacy.unit import ROW, Unit
 
 BUDGET = Budget(2.0, 1e-6)
 PUBLIC = ("the bounds", "the columns")
@@ -258,7 +258,6 @@ def counted(unit=ROW):
 
 def test_a_disclosed_number_of_rows_is_said_with_what_it_gives_away():
     statement = counted()
-    assert statement.changing_rho == 4 * statement.rho
     assert statement.changing_epsilon == pytest.approx(2.1117, abs=1e-4)
     text = words(statement)
     assert "one row, with the disclosed number of rows held fixed, as are all other" in text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpscreen.privacy.unit import ROW, Unit, worded
+from dpscreen.privacy.budget import ROW, Unit, worded
 
 
 @given(st.integers(1, 2**20), st.none() | st.text(min_size=1))

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_oracle import described
 
-from dpscreen.tables.encode import UnitCounter
-from dpscreen.tables.reading import read_rows, stream_rows
+from dpscreen.tables.reading import UnitCounter, read_rows, stream_rows
 from dpscreen.tables.schema import TableSchema
 
 

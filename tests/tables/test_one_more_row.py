@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from table_oracle import meaning
 
 from dpscreen import PrivateLasso
-from dpscreen.tables.problem import TableProblem
+from dpscreen.tables.declaration import TableProblem
 from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import TableSchema
 

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from table_oracle import NAMES, SCHEMA, as_csv, described, expected, make_schema
 
 from dpscreen.tables import csv as csv_files
-from dpscreen.tables.problem import TableProblem
+from dpscreen.tables.columns.base import TRANSFORMS
+from dpscreen.tables.declaration import TableProblem
 from dpscreen.tables.reading import GrowingArray, read_features, read_rows, stream_rows
 from dpscreen.tables.schema import SchemaProblem, TableSchema
-from dpscreen.tables.values import TRANSFORMS
 
 ROWS = [
     ("34", "yes", "1200.5", "1", "true", "10", "a"),

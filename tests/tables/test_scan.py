@@ -111,7 +111,7 @@ def test_a_file_that_changes_on_the_way_stops_the_fit_and_the_booking_stays(path
     ledger = tmp_path / "budget.db"
     PrivacyLedger.create(ledger, dataset="d", epsilon=5, delta=1e-3)
     fit = model(schema, n_iter=5)
-    with pytest.raises((RowsChanged, dpscreen.tables.problem.DataError, OSError)) as caught:
+    with pytest.raises((RowsChanged, dpscreen.tables.declaration.DataError, OSError)) as caught:
         fit.fit(scan(path, schema, progress=changing(path, change, 3)), ledger=ledger)
     assert "p17" not in str(caught.value)
     assert not hasattr(fit, "coef_")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from table_oracle import SCHEMA, described, make_schema
 
-from dpscreen.tables.problem import DataError
+from dpscreen.tables.declaration import DataError
 from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema
 
 

@@ -1,1 +1,1 @@
-"""What every room needs: array types, files, words, pictures, compiled loops."""
+"""What every room needs: arrays and compiled loops, files, words, pictures."""

@@ -1,4 +1,9 @@
-"""Running cases and reading verdicts."""
+"""Running cases, and from counts to a certified lower bound on ε and a verdict.
+
+If an event has probability p on one data set and q on a neighbouring one, (ε, δ)-differential
+privacy demands p ≤ e^ε q + δ. So a lower confidence limit of p and an upper one of q certify
+ε ≥ ln((p − δ)/q), at the confidence of the two limits together.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,18 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
+from functools import partial
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
-from dpscreen._core.arrays import Array
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv
+
+from dpscreen._core.arrays import AnyArray, Array
 from dpscreen._core.files import write_text
 from dpscreen.audit.cases import Case, all_cases
-from dpscreen.audit.certify import best_event
 from dpscreen.privacy import Noise, SecureNoise, SeededNoise
 
 DELTAS = (0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1)
@@ -99,28 +109,112 @@ def audit(
     unknown = [name for name in names if name not in all_cases()]
     if unknown:
         raise ValueError(f"no case {unknown[0]!r}; there are: {', '.join(all_cases())}.")
-    work = [(name, runs, confidence, seed) for name in names or all_cases()]
+    run = partial(_audit_named, runs=runs, confidence=confidence, seed=seed)
     findings = []
-    for finding in _mapped(work, jobs):
+    for finding in _mapped(run, names or tuple(all_cases()), jobs):
         findings.append(finding)
         if on_finding:
             on_finding(finding)
     return findings
 
 
-def _mapped(work: list[tuple[str, int | None, float, str | None]], jobs: int) -> Iterator[Finding]:
+def _mapped(run: Callable[[str], Finding], names: Sequence[str], jobs: int) -> Iterator[Finding]:
     if jobs == 1:
-        yield from map(_audit_named, work)
+        yield from map(run, names)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_audit_named, work)
+        yield from pool.map(run, names)
 
 
-def _audit_named(job: tuple[str, int | None, float, str | None]) -> Finding:
-    name, runs, confidence, seed = job
+def _audit_named(name: str, *, runs: int | None, confidence: float, seed: str | None) -> Finding:
     noise = SecureNoise() if seed is None else SeededNoise(f"{seed}/{name}")
     return audit_case(all_cases()[name], runs=runs, confidence=confidence, noise=noise)
 
+
+# --- from counts to a bound ---------------------------------------------------------------------
+
+
+def clopper_pearson(successes: ArrayLike, runs: int, *, miss: float) -> tuple[Array, Array]:
+    """Return one-sided limits (low, high); each fails to hold with probability at most `miss`."""
+    k = np.asarray(successes, dtype=np.float64)
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1), runs - k + 1, miss), 0.0)
+    high = np.where(k < runs, betaincinv(k + 1, np.maximum(runs - k, 1), 1 - miss), 1.0)
+    return low, high
+
+
+Counts = tuple[ArrayLike, int]
+"""In how many runs each event happened, and the number of runs."""
+
+
+def certified_epsilon(
+    likely: Counts, unlikely: Counts, *, delta: float, confidence: float
+) -> Array:
+    """Return the ε that the counts of events certify, 0 where they certify nothing."""
+    miss = (1 - confidence) / 2
+    low = clopper_pearson(*likely, miss=miss)[0]
+    high = clopper_pearson(*unlikely, miss=miss)[1]
+    ratio = np.maximum(low - delta, 0.0) / high
+    return np.log(np.maximum(ratio, 1.0))
+
+
+# The search looks at this many thresholds a statistic; more would hardly find better ones.
+_THRESHOLDS = 200
+
+
+@dataclass(frozen=True)
+class Event:
+    """One side of a threshold on a released number; `first`: likely on the first data set."""
+
+    statistic: int
+    threshold: float
+    above: bool
+    first: bool
+
+    def count(self, outputs: Array) -> int:
+        """Return in how many runs the event happened."""
+        values = outputs[:, self.statistic]
+        happened = values >= self.threshold if self.above else values <= self.threshold
+        return int(np.count_nonzero(happened))
+
+    def epsilon(self, here: Array, there: Array, *, delta: float, confidence: float) -> float:
+        """Return the ε that the event certifies from runs on the two data sets."""
+        counts = [(self.count(outputs), len(outputs)) for outputs in (here, there)]
+        likely, unlikely = counts if self.first else counts[::-1]
+        return float(certified_epsilon(likely, unlikely, delta=delta, confidence=confidence))
+
+
+def best_event(here: Array, there: Array, *, delta: float, confidence: float) -> Event:
+    """Return the event that certifies most on these runs."""
+    found = (
+        _best_threshold(here, there, kind, delta=delta, confidence=confidence)
+        for kind in product(range(here.shape[1]), (True, False), (True, False))
+    )
+    return max(found, key=lambda pair: pair[0])[1]
+
+
+def _best_threshold(
+    here: Array, there: Array, kind: tuple[int, bool, bool], *, delta: float, confidence: float
+) -> tuple[float, Event]:
+    """Return the best threshold for one statistic, side and direction, with what it certifies."""
+    statistic, above, first = kind
+    values = np.unique(np.concatenate((here[:, statistic], there[:, statistic])))
+    places = np.unique(np.linspace(0, len(values) - 1, _THRESHOLDS).astype(int))
+    thresholds = values[places]
+    counts = [(_counts(one[:, statistic], thresholds, above), len(one)) for one in (here, there)]
+    likely, unlikely = counts if first else counts[::-1]
+    certified = certified_epsilon(likely, unlikely, delta=delta, confidence=confidence)
+    best = int(np.argmax(certified))
+    return float(certified[best]), Event(statistic, float(thresholds[best]), above, first)
+
+
+def _counts(values: Array, thresholds: Array, above: bool) -> AnyArray:
+    ordered = np.sort(values)
+    if above:
+        return len(values) - np.searchsorted(ordered, thresholds, side="left")
+    return np.searchsorted(ordered, thresholds, side="right")
+
+
+# --- the file of findings -----------------------------------------------------------------------
 
 NAME = "audit.json"
 

@@ -10,21 +10,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import AnyArray, Array, Integers
 from dpscreen.privacy import LaplaceNoisyMax, Noise, NoisyMax, SignedNoisyMax
 from dpscreen.privacy.sampling import below_exponential, exponential_mechanism, weight_bits
 from dpscreen.rows.lattice import on_lattice
 from dpscreen.rows.sums import LEVELS
 
 
-class LatticeRuns:
-    """Frank-Wolfe on the lattice for many runs: what `LatticePoint` does, a row a run."""
+class Runs:
+    """Frank-Wolfe for many runs, a row a run; a feature pulls as its row of `pulls` says."""
 
-    def __init__(self, X: Array, y: Array, runs: int) -> None:
-        self._columns = on_lattice(X).T.astype(np.int64)
-        self._target = y
-        self._v = np.zeros((runs, X.shape[1]), dtype=np.int64)
-        self._fit = np.zeros((runs, len(y)), dtype=np.int64)
+    def __init__(self, pulls: AnyArray, runs: int) -> None:
+        self._pulls = pulls
+        self._v = np.zeros((runs, len(pulls)), dtype=pulls.dtype)
+        self._pull = np.zeros((runs, pulls.shape[1]), dtype=pulls.dtype)
         self._runs = np.arange(runs)
         self.scale = 1.0
 
@@ -36,38 +35,33 @@ class LatticeRuns:
     def add(self, features: Integers, amounts: Integers) -> None:
         """Add to one unscaled weight in every run."""
         self._v[self._runs, features] += amounts
-        self._fit += amounts[:, None] * self._columns[features]
+        self._pull += amounts[:, None] * self._pulls[features]
+
+
+class LatticeRuns(Runs):
+    """On the lattice: what `LatticePoint` does."""
+
+    def __init__(self, X: Array, y: Array, runs: int) -> None:
+        super().__init__(on_lattice(X).T.astype(np.int64), runs)
+        self._target = y
 
     def clipped_sums(self, clip: float) -> Integers:
         """Return the clipped sums of every run, in whole numbers of clip/2^28."""
-        residuals = self.scale / LEVELS * self._fit - self._target
+        residuals = self.scale / LEVELS * self._pull - self._target
         levels = np.clip(np.rint(residuals * (LEVELS / clip)), -LEVELS, LEVELS)
-        return np.asarray(levels.astype(np.int64) @ self._columns.T)
+        return np.asarray(levels.astype(np.int64) @ self._pulls.T)
 
 
-class GramRuns:
-    """Frank-Wolfe on the Gram form for many runs: what `GramPoint` does, a row a run."""
+class GramRuns(Runs):
+    """On the Gram form: what `GramPoint` does."""
 
     def __init__(self, X: Array, y: Array, runs: int) -> None:
-        self._gram, self._moment = X.T @ X, X.T @ y
-        self._v = np.zeros((runs, X.shape[1]))
-        self._pull = np.zeros((runs, X.shape[1]))
-        self._runs = np.arange(runs)
-        self.scale = 1.0
-
-    @property
-    def weights(self) -> Array:
-        """Return the weights, a row a run."""
-        return self.scale * self._v
-
-    def add(self, features: Integers, amounts: Integers) -> None:
-        """Add to one unscaled weight in every run."""
-        self._v[self._runs, features] += amounts
-        self._pull += amounts[:, None] * self._gram[features]
+        super().__init__(X.T @ X, runs)
+        self._moment = X.T @ y
 
     def gradient(self) -> Array:
         """Return the gradient of every run."""
-        return self.scale * self._pull - self._moment
+        return np.asarray(self.scale * self._pull - self._moment)
 
 
 def laplace_choices(mechanism: LaplaceNoisyMax, scores: Array, noise: Noise) -> Integers:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
-from dpscreen.audit.batches import GramRuns, LatticeRuns, exact_choices, laplace_choices
+from dpscreen.audit.batches import GramRuns, LatticeRuns, Runs, exact_choices, laplace_choices
 from dpscreen.models import PrivateLasso
 from dpscreen.privacy import (
     ZCDP,
@@ -28,9 +28,9 @@ from dpscreen.privacy import (
     WeakDeltaWarning,
 )
 from dpscreen.rows.design import DenseDesign
-from dpscreen.rows.lattice import ExactPoint, LatticeDesign, RelaxedRule
+from dpscreen.rows.lattice import LatticeDesign, RelaxedRule
 from dpscreen.solvers import frank_wolfe as steps
-from dpscreen.solvers.frank_wolfe import Screen, vertex_scores
+from dpscreen.solvers.frank_wolfe import vertex_scores
 from dpscreen.solvers.screening import proven_adp, proven_rnm, published_rnm
 
 Sample = Callable[[bool, int, Noise], Array]
@@ -105,7 +105,7 @@ class ProvenFrankWolfe:
 
 
 def _watched(
-    point: LatticeRuns | GramRuns,
+    point: Runs,
     choose: Callable[[], Integers],
     n_features: int,
     *,
@@ -135,8 +135,12 @@ class ProvenScreening:
         design = LatticeDesign.from_rows(*self.data.rows(with_row))
         point = design.at(np.array([1.0, 0.0]), scale=1.0)
         accountant = Accountant(noise, limit=None)
-        setting = ZCDP.within(CLAIM) / STEPS, RelaxedRule(1.0, 1.0)
-        screen = self._step(accountant, design, *setting)
+        cost, rule = ZCDP.within(CLAIM) / STEPS, RelaxedRule(1.0, 1.0)
+        if self.gaussian:
+            always = frozenset(range(1, STEPS + 1))
+            screen = proven_adp(accountant, design, cost, rule=rule, at=always)
+        else:
+            screen = proven_rnm(accountant, design, cost, rule=rule)
         outputs = np.zeros((runs, design.n_features + 1))
         for output in outputs:
             for t in range(1, STEPS + 1):
@@ -144,14 +148,6 @@ class ProvenScreening:
                 output[found] += 1
                 output[-1] += not found
         return outputs
-
-    def _step(
-        self, accountant: Accountant, design: LatticeDesign, cost: ZCDP, rule: RelaxedRule
-    ) -> Screen[ExactPoint]:
-        if not self.gaussian:
-            return proven_rnm(accountant, design, cost, rule=rule)
-        always = frozenset(range(1, STEPS + 1))
-        return proven_adp(accountant, design, cost, rule=rule, at=always)
 
 
 @dataclass(frozen=True)

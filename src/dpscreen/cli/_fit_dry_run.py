@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen.cli._fit_options import Booking, FitOptions, PreparedFit, counted
-from dpscreen.cli.ledger import ledger_failures
+from dpscreen.cli.console import ledger_failures
 
 if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest

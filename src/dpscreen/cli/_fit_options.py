@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.console import checked_schema, data_failures
-from dpscreen.cli.ledger import Refusal, ledger_failures
+from dpscreen.cli.console import Refusal, checked_schema, data_failures, ledger_failures
 
 if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest
@@ -119,33 +118,18 @@ def _matching_schema(options: FitOptions) -> TableSchema:
 
     Of the table only the names of its columns are looked at.
     """
-    from dpscreen.tables.header import match_names, read_header
+    from dpscreen.tables.csv import matched_header
 
     schema = checked_schema(options.schema_file)
     with data_failures():
-        match_names(options.data, read_header(options.data, schema).names, schema)
+        matched_header(options.data, schema)
     return schema
 
 
-def _request(options: FitOptions, schema: TableSchema) -> FitRequest:
-    """Return what to fit, of public values only."""
-    from dpscreen.planning.methods import FitRequest
-    from dpscreen.privacy import Budget
-
-    return FitRequest(
-        Budget(options.epsilon, options.delta),
-        schema.feature_bounds,
-        schema.target_bounds,
-        n_rows=options.rows_public,
-        rows_per_unit=schema.rows_per_unit,
-        max_features=options.max_features,
-        inference=options.inference,
-    )
-
-
 def _set_up(options: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
-    """Return the estimator, not yet fitted, with all its parameters checked."""
-    from dpscreen.planning.methods import estimator
+    """Return the estimator, not yet fitted, with all its parameters checked; and what was asked."""
+    from dpscreen.planning.methods import FitRequest, estimator
+    from dpscreen.privacy import Budget
 
     if options.method != "private-lasso" and options.rows_public is None:
         raise click.UsageError(
@@ -153,7 +137,15 @@ def _set_up(options: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
             "steps is set before the rows are read."
         )
     try:
-        request = _request(options, schema)
+        request = FitRequest(
+            Budget(options.epsilon, options.delta),
+            schema.feature_bounds,
+            schema.target_bounds,
+            n_rows=options.rows_public,
+            rows_per_unit=schema.rows_per_unit,
+            max_features=options.max_features,
+            inference=options.inference,
+        )
         return estimator(options.method, request), request
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from None
@@ -184,8 +176,8 @@ def _opened_ledger(options: FitOptions, schema: TableSchema) -> Booking | None:
     """Open the ledger, verified."""
     if options.ledger_file is None:
         return None
+    from dpscreen.privacy.budget import ROW
     from dpscreen.privacy.ledger import PrivacyLedger
-    from dpscreen.privacy.unit import ROW
 
     purpose = _purpose(options, schema)
     unit = schema.privacy_unit or ROW

@@ -14,7 +14,7 @@ from dpscreen.audit import Finding, all_cases, audit, save_findings
 from dpscreen.cli import console
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=console.HELP)
 @click.argument("cases", nargs=-1)
 @click.option("--runs", type=click.IntRange(min=100), help="Runs on each of the two data sets.")
 @click.option(
@@ -85,10 +85,9 @@ def _check(cases: tuple[str, ...]) -> None:
 
 def _save(findings: list[Finding], directory: Path) -> None:
     try:
-        path = save_findings(findings, directory)
+        console.say(f"Findings: {save_findings(findings, directory)}")
     except OSError as error:
         raise click.ClickException(f"Cannot write to {directory}: {error.strerror}.") from None
-    click.echo(f"Findings: {path}", err=True)
 
 
 def _verdict(found: Finding) -> dict[str, object]:

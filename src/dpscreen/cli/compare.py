@@ -24,7 +24,7 @@ LESSON = (
 )
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=console.HELP)
 @click.option("--rows", type=click.IntRange(min=2), required=True, help="Number of rows.")
 @click.option("--features", type=click.IntRange(min=1), help="Number of features.")
 @click.option(
@@ -36,19 +36,13 @@ LESSON = (
 @click.option(
     "--epsilon",
     "epsilons",
-    type=click.FloatRange(0, min_open=True),
+    type=console.POSITIVE,
     multiple=True,
     default=(0.5, 1.0, 2.0, 5.0),
     show_default=True,
     help="A budget to try; may be repeated.",
 )
-@click.option(
-    "--delta",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=1e-6,
-    show_default=True,
-    help="Delta of all of them.",
-)
+@console.delta_option("Delta of all of them.")
 @click.option(
     "--method",
     "methods",
@@ -58,7 +52,7 @@ LESSON = (
 )
 @click.option(
     "--effect",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=console.SHARE,
     help="Standardised coefficient of the features that matter.  [default: half of the variance]",
 )
 @click.option("--n-effects", type=click.IntRange(min=1), help="How many features matter.")
@@ -67,13 +61,9 @@ LESSON = (
     type=click.IntRange(min=2, max=1000),
     help="Simulated tables.  [default: as many as take about ten seconds]",
 )
-@click.option("--seed", default="0", show_default=True, help="Of the simulation.")
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Draw R² and power into this file (.png, .svg or .pdf).",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@console.SEED
+@console.plot_option("Draw R² and power into this file")
+@console.AS_JSON
 def command(
     rows: int,
     features: int | None,
@@ -174,11 +164,9 @@ def _title(contest: Contest) -> str:
 def _draw(outcomes: Sequence[ContestOutcome], title: str, plot: Path) -> None:
     from dpscreen.planning.contest import draw
 
-    try:
+    with console.write_failures(plot):
         draw(outcomes, title, plot)
-    except OSError as error:
-        raise click.ClickException(f"Cannot write {plot}: {error.strerror}.") from None
-    click.echo(f"Picture written to {plot}", err=True)
+    console.say(f"Picture written to {plot}")
 
 
 def _as_dict(contest: Contest, outcomes: Sequence[ContestOutcome]) -> dict[str, object]:
@@ -197,17 +185,11 @@ def _as_dict(contest: Contest, outcomes: Sequence[ContestOutcome]) -> dict[str, 
 def _show(outcomes: Sequence[ContestOutcome], title: str) -> None:
     table = Table(title=title, title_style="bold")
     table.add_column("method")
-    for name in ("epsilon", "power", "false features", "held-out R²", "best R²"):
+    for name in ("epsilon", *console.QUALITIES):
         table.add_column(name, justify="right")
     for one in outcomes:
-        table.add_row(
-            one.method,
-            "not private" if one.epsilon is None else f"{one.epsilon:g}",
-            f"{one.power:.2f} ± {one.power_se:.2f}",
-            f"{one.false_positives:.1f} ± {one.false_positives_se:.1f}",
-            f"{one.r2:.3f} ± {one.r2_se:.3f}",
-            f"{one.best_r2:.3f}",
-        )
+        epsilon = "not private" if one.epsilon is None else f"{one.epsilon:g}"
+        table.add_row(one.method, epsilon, *console.qualities(one))
     out = console.output()
     out.print(table)
     out.print(LESSON, markup=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 from rich.console import Console
@@ -18,17 +18,21 @@ from dpscreen._core.words import meant
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
+    from dpscreen.models.page.charts import PowerRow
+    from dpscreen.planning.contest import ContestOutcome
     from dpscreen.tables.schema import TableSchema
+
+Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def output() -> Console:
     """Return where data goes: stdout, wide enough for tables when it is not a terminal."""
-    return _console(stderr=False)
+    return _console(sys.stdout)
 
 
 def messages() -> Console:
     """Return where messages go: stderr."""
-    return _console(stderr=True)
+    return _console(sys.stderr)
 
 
 def progress(console: Console) -> Progress:
@@ -42,6 +46,11 @@ def progress(console: Console) -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
+
+
+def say(message: str) -> None:
+    """Print a message as plain text."""
+    click.echo(message, err=True)
 
 
 def sentence(problem: object) -> str:
@@ -60,8 +69,7 @@ def check_plot(plot: Path | None) -> None:
         raise click.BadParameter(f"there is no directory {plot.parent}.", param_hint="--plot")
 
 
-def _console(*, stderr: bool) -> Console:
-    stream = sys.stderr if stderr else sys.stdout
+def _console(stream: TextIO) -> Console:
     width = None if stream.isatty() else 100
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
@@ -77,7 +85,7 @@ def wide_enough(console: Console, table: Table) -> Console:
 @contextmanager
 def data_failures() -> Iterator[None]:
     """Turn what a schema or a table raises into a sentence and exit code 1."""
-    from dpscreen.tables.problem import DataError
+    from dpscreen.tables.declaration import DataError
 
     try:
         yield
@@ -85,14 +93,23 @@ def data_failures() -> Iterator[None]:
         raise click.ClickException(sentence(problem)) from None
 
 
-def checked_schema(path: Path) -> TableSchema:
-    """Read a schema; refuse one that is not filled in."""
-    from dpscreen.tables.schema import load_schema
+class Refusal(click.ClickException):
+    """A budget that does not cover what was asked for: exit code 3."""
 
-    with data_failures():
-        schema = load_schema(path)
-        schema.check()
-    return schema
+    exit_code = 3
+
+
+@contextmanager
+def ledger_failures() -> Iterator[None]:
+    """Turn what a ledger raises into a sentence and an exit code."""
+    from dpscreen.privacy import BudgetExceeded, LedgerProblem
+
+    try:
+        yield
+    except LedgerProblem as problem:
+        raise click.ClickException(str(problem)) from None
+    except BudgetExceeded as refusal:
+        raise Refusal(str(refusal)) from None
 
 
 @contextmanager
@@ -104,8 +121,39 @@ def write_failures(output: Path) -> Iterator[None]:
         raise click.ClickException(f"Cannot write {output}: {error.strerror}.") from None
 
 
+# --- options that several commands have ---------------------------------------------------------
+
 HELP = {"help_option_names": ["-h", "--help"]}
+POSITIVE = click.FloatRange(0, min_open=True)
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+SEED = click.option("--seed", default="0", show_default=True, help="Of the simulation.")
 MODEL = click.argument("model", type=click.Path(path_type=Path))
+
+
+def delta_option(words: str) -> Callable[[Command], Command]:
+    """Return the option of a plan's delta, with what it is said to be."""
+    return click.option("--delta", type=SHARE, default=1e-6, show_default=True, help=words)
+
+
+def plot_option(words: str, default: Path | None = None) -> Callable[[Command], Command]:
+    """Return the option of a picture's file, to be checked with `check_plot`."""
+    kind = click.Path(dir_okay=False, writable=True, path_type=Path)
+    words = f"{words} (.png, .svg or .pdf)."
+    return click.option("--plot", type=kind, default=default, show_default=True, help=words)
+
+
+QUALITIES = ("power", "false features", "held-out R²", "best R²")
+
+
+def qualities(one: ContestOutcome | PowerRow) -> tuple[str, ...]:
+    """Return what simulated fits found, as `QUALITIES` names it."""
+    return (
+        f"{one.power:.2f} ± {one.power_se:.2f}",
+        f"{one.false_positives:.1f} ± {one.false_positives_se:.1f}",
+        f"{one.r2:.3f} ± {one.r2_se:.3f}",
+        f"{one.best_r2:.3f}",
+    )
 
 
 def loaded(path: Path) -> LoadedModel:
@@ -119,6 +167,26 @@ def loaded(path: Path) -> LoadedModel:
     if not model.privacy_.holds:
         click.echo("Warning: the privacy statement of this model does not hold.", err=True)
     return model
+
+
+def check_output(output: Path | None, *, force: bool) -> None:
+    """Refuse a place that cannot be written to, before any work is done."""
+    if output is None:
+        return
+    if output.exists() and not force:
+        raise click.ClickException(f"{output} is there already; --force replaces it.")
+    if not output.absolute().parent.is_dir():
+        raise click.ClickException(f"There is no directory {output.parent}.")
+
+
+def checked_schema(path: Path) -> TableSchema:
+    """Read a schema; refuse one that is not filled in."""
+    from dpscreen.tables.schema import load_schema
+
+    with data_failures():
+        schema = load_schema(path)
+        schema.check()
+    return schema
 
 
 def _guess(path: Path) -> str:

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich import progress as rich_progress
+from rich.table import Table
+from rich.text import Text
 
 from dpscreen._core.words import did_you_mean
 from dpscreen.cli import console
@@ -16,10 +19,8 @@ from dpscreen.cli import console
 if TYPE_CHECKING:
     from dpscreen.paper.data import Dataset
 
-SETTINGS = {"help_option_names": ["-h", "--help"]}
 
-
-@click.group(context_settings=SETTINGS)
+@click.group(context_settings=console.HELP)
 def command() -> None:
     """List and download the data sets of the paper.
 
@@ -31,8 +32,8 @@ def command() -> None:
     """
 
 
-@command.command("list", context_settings=SETTINGS)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@command.command("list", context_settings=console.HELP)
+@console.AS_JSON
 def list_datasets(as_json: bool) -> None:
     """Show every data set: rows, features, and where it is or how to get it."""
     from dpscreen.paper.data import CATALOGUE, available
@@ -40,11 +41,11 @@ def list_datasets(as_json: bool) -> None:
     here = available()
     if as_json:
         click.echo(json.dumps([_entry(entry, here) for entry in CATALOGUE], indent=2))
-        return
-    _print_table([(entry, _where(entry, here)) for entry in CATALOGUE])
+    else:
+        _print_table([(entry, _where(entry, here)) for entry in CATALOGUE])
 
 
-@command.command(context_settings=SETTINGS)
+@command.command(context_settings=console.HELP)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--base-url", metavar="URL", help="A mirror, in place of the archive's host.")
 def fetch(names: tuple[str, ...], base_url: str | None) -> None:
@@ -54,13 +55,12 @@ def fetch(names: tuple[str, ...], base_url: str | None) -> None:
     """
     entries = [_known(name) for name in names] or _missing()
     if not entries:
-        _say("Every data set that can be fetched is here.")
-    failed = [entry for entry in entries if not _fetched(entry, base_url)]
-    if failed:
+        console.say("Every data set that can be fetched is here.")
+    if not all([_fetched(entry, base_url) for entry in entries]):
         raise click.exceptions.Exit(1)
 
 
-@command.command(context_settings=SETTINGS)
+@command.command(context_settings=console.HELP)
 def path() -> None:
     """Print the directories that are searched, in order, one a line."""
     from dpscreen.paper.data import search_path
@@ -93,18 +93,13 @@ def _entry(entry: Dataset, here: dict[str, tuple[Path, ...]]) -> dict[str, Any]:
 
 
 def _print_table(rows: list[tuple[Dataset, str]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from dpscreen.cli.console import wide_enough
-
     table = Table(box=None, pad_edge=False)
-    for name, side in (("name", "left"), ("n", "right"), ("d", "right"), ("where", "left")):
-        table.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
+    for name in ("name", "n", "d", "where"):
+        table.add_column(name, justify="right" if name in "nd" else "left", overflow="fold")
     for entry, where in rows:
         numbers = (str(entry.n_rows), str(entry.n_features))
         table.add_row(Text(entry.name), *numbers, Text(where))
-    wide_enough(console.output(), table).print(table)
+    console.wide_enough(console.output(), table).print(table)
 
 
 # --- fetching -----------------------------------------------------------------------------------
@@ -117,7 +112,7 @@ def _known(name: str) -> Dataset:
         return dataset(name)
     except UnknownDataset as error:
         hint = did_you_mean(name.lower(), names())
-        raise click.UsageError(f"{_sentence(str(error))}{hint}") from error
+        raise click.UsageError(f"{_sentence(error)}{hint}") from error
 
 
 def _missing() -> list[Dataset]:
@@ -136,20 +131,18 @@ def _fetched(entry: Dataset, base_url: str | None) -> bool:
         with _progress(entry) as report:
             paths = download(entry, base_url=base_url, progress=report)
     except DataError as error:
-        _say(f"Error: {_sentence(str(error))}")
+        console.say(f"Error: {_sentence(error)}")
         return False
-    _say(f"{entry.name}: {', '.join(str(place) for place in paths)}")
+    console.say(f"{entry.name}: {', '.join(str(place) for place in paths)}")
     return True
 
 
 @contextmanager
 def _progress(entry: Dataset) -> Iterator[Any]:
     """Show a bar on a terminal, one line elsewhere."""
-    from rich import progress as rich_progress
-
     log = console.messages()
     if not log.is_terminal:
-        _say(f"Fetching {entry.title} ...")
+        console.say(f"Fetching {entry.title} ...")
     columns = (
         rich_progress.TextColumn("{task.description}"),
         rich_progress.BarColumn(),
@@ -167,9 +160,6 @@ def _progress(entry: Dataset) -> Iterator[Any]:
         yield report
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
-
-
-def _say(message: str) -> None:
-    click.echo(message, err=True)
+def _sentence(problem: object) -> str:
+    text = console.sentence(problem)
+    return text if text.endswith(".") else f"{text}."

@@ -24,7 +24,7 @@ guarantee that is true, finds {proven[TPR]:.0%} and keeps {proven[FPR]:.0%} (F1 
 {proven[F1]:.2f})."""
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=console.HELP)
 @click.option(
     "--data",
     type=click.Choice(list(demo.CORRELATION)),
@@ -32,13 +32,7 @@ guarantee that is true, finds {proven[TPR]:.0%} and keeps {proven[FPR]:.0%} (F1 
     show_default=True,
     help="Which of the paper's two synthetic data sets.",
 )
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    default=Path("dpscreen-demo.png"),
-    show_default=True,
-    help="Where to write the picture (.png, .svg or .pdf).",
-)
+@console.plot_option("Where to write the picture", Path("dpscreen-demo.png"))
 def command(data: str, plot: Path) -> None:
     """Compare published, proven and non-private methods on data with known truth.
 

@@ -18,7 +18,7 @@ from dpscreen.cli._fit_options import (
     counted,
     prepared,
 )
-from dpscreen.cli.ledger import ledger_failures
+from dpscreen.cli.console import ledger_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.reading import EncodedRows

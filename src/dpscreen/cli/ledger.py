@@ -12,37 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from dpscreen.cli import console
-from dpscreen.privacy.accountant import BudgetExceeded
+from dpscreen.cli.console import HELP, ledger_failures
 from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.privacy.ledger.export import Document
-from dpscreen.privacy.ledger.file import LedgerProblem
 
-HELP = {"help_option_names": ["-h", "--help"]}
 COLUMNS = ("number", "at", "who", "purpose", "unit", "rho", "epsilon")
 NUMBERS = {"number", "rho", "epsilon"}
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the whole ledger as JSON.")
 FILE = click.argument("ledger", type=click.Path(path_type=Path))
-
-
-class Failure(click.ClickException):
-    """A failure told in one sentence: exit code 1."""
-
-
-class Refusal(click.ClickException):
-    """A budget that does not cover what was asked for: exit code 3."""
-
-    exit_code = 3
-
-
-@contextmanager
-def ledger_failures() -> Iterator[None]:
-    """Turn what a ledger raises into a sentence and an exit code."""
-    try:
-        yield
-    except LedgerProblem as problem:
-        raise Failure(str(problem)) from None
-    except BudgetExceeded as refusal:
-        raise Refusal(str(refusal)) from None
 
 
 @click.group(context_settings=HELP)

@@ -16,20 +16,14 @@ if TYPE_CHECKING:
     from dpscreen.planning.plan import Needed, Plan
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=console.HELP)
 @click.option("--rows", type=click.IntRange(min=2), help="Number of rows.")
 @click.option("--features", type=click.IntRange(min=1), required=True, help="Number of features.")
-@click.option("--epsilon", type=click.FloatRange(0, min_open=True), help="Budget: epsilon.")
-@click.option(
-    "--delta",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=1e-6,
-    show_default=True,
-    help="Budget: delta.",
-)
+@click.option("--epsilon", type=console.POSITIVE, help="Budget: epsilon.")
+@console.delta_option("Budget: delta.")
 @click.option(
     "--effect",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=console.SHARE,
     help="A standardised coefficient: with --rows or --epsilon alone, find the other.",
 )
 @click.option("--n-effects", type=click.IntRange(min=1), help="How many features have an effect.")
@@ -47,13 +41,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many times too wide the bounds will be.",
 )
-@click.option("--seed", default="0", show_default=True, help="Of the simulation.")
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Draw power and R² into this file (.png, .svg or .pdf).",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@console.SEED
+@console.plot_option("Draw power and R² into this file")
+@console.AS_JSON
 def command(
     rows: int | None,
     features: int,
@@ -118,10 +108,8 @@ def _check(
 
 def _show_plan(expected: Plan, plot: Path | None, *, as_json: bool) -> None:
     if plot is not None:
-        try:
+        with console.write_failures(plot):
             expected.plot(plot)
-        except OSError as error:
-            raise click.ClickException(f"Cannot write {plot}: {error.strerror}.") from None
     if as_json:
         click.echo(json.dumps(expected.to_dict(), indent=2))
     else:
@@ -135,7 +123,7 @@ def _show_plan(expected: Plan, plot: Path | None, *, as_json: bool) -> None:
             f"residuals at {chosen.clip:.2g} deviations."
         )
     if plot is not None:
-        click.echo(f"Picture written to {plot}", err=True)
+        console.say(f"Picture written to {plot}")
 
 
 def _show_needed(needed: Needed, *, as_json: bool) -> None:
@@ -152,14 +140,8 @@ def _table(expected: Plan) -> Table:
         f"matter, epsilon {setting.epsilon:g}, delta {setting.delta:g}"
     )
     table = Table(title=title, title_style="bold")
-    for name in ("effect", "power", "false features", "held-out R²", "best R²"):
+    for name in ("effect", *console.QUALITIES):
         table.add_column(name, justify="right")
     for row in expected.rows:
-        table.add_row(
-            f"{row.effect:g}",
-            f"{row.power:.2f} ± {row.power_se:.2f}",
-            f"{row.false_positives:.1f} ± {row.false_positives_se:.1f}",
-            f"{row.r2:.3f} ± {row.r2_se:.3f}",
-            f"{row.best_r2:.3f}",
-        )
+        table.add_row(f"{row.effect:g}", *console.qualities(row))
     return table

@@ -64,7 +64,7 @@ def _lines(values: Array) -> Iterator[str]:
 
 
 def _predictions(model: LoadedModel, data: Path) -> Array:
-    from dpscreen.tables.problem import DataError
+    from dpscreen.tables.declaration import DataError
     from dpscreen.tables.reading import read_features
     from dpscreen.tables.schema import TableSchema
 

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
 
 import click
 from rich import box
+from rich import progress as rich_progress
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dpscreen.audit import AuditFileProblem, Finding, load_findings
 from dpscreen.cli import console
-from dpscreen.cli.console import wide_enough
-from dpscreen.paper.claims import ClaimCheck
-from dpscreen.paper.grid import Entry, Grid, verdict
-
-if TYPE_CHECKING:
-    from dpscreen.audit import Finding
-    from dpscreen.paper.report import Report
-    from dpscreen.paper.results import ResultsProblem, ResultStore
-    from dpscreen.paper.runner import Progress, Skipped, StudyRun
+from dpscreen.paper.grid import Grid, GridNumber, verdict
+from dpscreen.paper.published import label
+from dpscreen.paper.report import Report, summary_json, write_report
+from dpscreen.paper.results import ResultStore, StudyError, read_rows
+from dpscreen.paper.runner import Progress, Skipped, StudyRun, run, stored_rows
+from dpscreen.paper.suites import find_items
 
 INTERRUPTED = 130
 CLAIM_OF_ITEM = {
@@ -37,7 +35,7 @@ SECONDS_BETWEEN_LINES = 15.0
 """How often progress is reported where there is no terminal."""
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=console.HELP)
 @click.argument("items", nargs=-1, metavar="[ITEM]...")
 @click.option(
     "--trials",
@@ -78,17 +76,14 @@ def command(
       dpscreen reproduce table1 figure1 --trials 5
       dpscreen reproduce --redraw --out dpscreen-study
     """
-    from dpscreen.paper.report import write_report
-    from dpscreen.paper.results import ResultStore
 
     _check_items(items)
     store = ResultStore(out)
     with _clear_errors(out):
-        run = None if redraw else _compute(items, store, trials, jobs)
-        report = _report(store, run)
+        report = _report(store, None if redraw else _compute(items, store, trials, jobs))
         page = write_report(report, out)
     _show(report, items, as_json=as_json)
-    _say(f"Page: {page}")
+    console.say(f"Page: {page}")
 
 
 # --- what can go wrong --------------------------------------------------------------------------
@@ -96,34 +91,22 @@ def command(
 
 @contextmanager
 def _clear_errors(out: Path) -> Iterator[None]:
-    from dpscreen.paper.results import StudyError
-
     try:
         yield
     except StudyError as error:
-        _fail(str(error))
+        raise click.ClickException(console.sentence(error)) from error
     except OSError as error:
-        _fail(f"cannot write to {error.filename or out}: {error.strerror or error}")
+        place, reason = error.filename or out, error.strerror or error
+        raise click.ClickException(f"Cannot write to {place}: {reason}") from error
     except KeyboardInterrupt:
-        _say(
+        console.say(
             f"\nStopped. Finished trials are kept in {out}: run the same command to go on, or add "
             "--redraw for a page of what there is."
         )
         sys.exit(INTERRUPTED)
 
 
-def _fail(message: str) -> NoReturn:
-    raise click.ClickException(message[:1].upper() + message[1:])
-
-
-def _say(message: str) -> None:
-    click.echo(message, err=True)
-
-
 def _check_items(items: tuple[str, ...]) -> None:
-    from dpscreen.paper.results import StudyError
-    from dpscreen.paper.suites import find_items
-
     try:
         find_items(items)
     except StudyError as error:
@@ -134,8 +117,6 @@ def _check_items(items: tuple[str, ...]) -> None:
 
 
 def _compute(items: tuple[str, ...], store: ResultStore, trials: int, jobs: int | None) -> StudyRun:
-    from dpscreen.paper.runner import run
-
     log = console.messages()
     with _bar(log) if log.is_terminal else _lines() as report:
         return run(items, store=store, trials=trials, jobs=jobs, on_progress=report)
@@ -144,8 +125,6 @@ def _compute(items: tuple[str, ...], store: ResultStore, trials: int, jobs: int 
 @contextmanager
 def _bar(log: Console) -> Iterator[Callable[[Progress], None]]:
     """Show a live bar with what is under way and the time left."""
-    from rich import progress as rich_progress
-
     columns = (
         rich_progress.BarColumn(),
         rich_progress.MofNCompleteColumn(),
@@ -171,68 +150,51 @@ def _lines() -> Iterator[Callable[[Progress], None]]:
     def report(now: Progress) -> None:
         nonlocal said
         if now.done == 0:
-            _say(f"{now.total} trials to run" if now.total else "Nothing is left to run")
+            console.say(f"{now.total} trials to run" if now.total else "Nothing is left to run")
         elif now.done == now.total or time.monotonic() - said >= SECONDS_BETWEEN_LINES:
             said = time.monotonic()
-            _say(f"{now.done} of {now.total} trials done{_left(now, before=', ')}")
+            console.say(f"{now.done} of {now.total} trials done{_left(now, before=', ')}")
 
     yield report
 
 
 def _left(now: Progress, before: str = "") -> str:
-    from dpscreen._core.numbers import duration
+    from dpscreen._core.words import duration
 
     if now.seconds_left is None or now.done == now.total:
         return ""
     return f"{before}about {duration(now.seconds_left)} left"
 
 
-def _report(store: ResultStore, run: StudyRun | None) -> Report:
+def _report(store: ResultStore, done: StudyRun | None) -> Report:
     """Return everything that the store holds, whichever run it is from."""
-    from dpscreen.paper.report import Report
-    from dpscreen.paper.results import StudyError, read_rows
-    from dpscreen.paper.runner import stored_rows
-
     most = max((row.trial + 1 for row in read_rows(store.path).rows), default=1)
     stored = stored_rows(store, trials=most)
-    problems = (*(run.problems if run else ()), *stored.problems)
+    problems = (*(done.problems if done else ()), *stored.problems)
     with_rows = {row.data for row in stored.rows}
-    skipped = run.skipped if run else ()
-    _tell(problems, skipped)
+    skipped = done.skipped if done else ()
+    for message in dict.fromkeys(problem.message for problem in problems):
+        console.say(f"Note: {message}")
+    for one in skipped:
+        console.say(f"Left out: {one.message}")
     if not stored.rows:
         raise StudyError(f"there are no results in {store.directory}; run `dpscreen reproduce`")
-    texts = dict.fromkeys(_without_place(problem, store) for problem in problems)
+    # Directories are nobody else's business: they stay off the page.
+    texts = dict.fromkeys(one.message.replace(f"{store.directory}/", "") for one in problems)
     left_out = tuple(_for_page(one) for one in skipped if one.data not in with_rows)
     return Report(stored.rows, left_out, tuple(texts), _findings(store.directory))
 
 
 def _findings(directory: Path) -> tuple[Finding, ...]:
     """Return what an audit left here; a damaged file is told and left out."""
-    from dpscreen.audit import AuditFileProblem, load_findings
-
     try:
         return load_findings(directory)
     except AuditFileProblem as problem:
-        _say(f"{problem}.")
+        console.say(f"{problem}.")
         return ()
 
 
-def _tell(problems: tuple[ResultsProblem, ...], skipped: tuple[Skipped, ...]) -> None:
-    for message in dict.fromkeys(problem.message for problem in problems):
-        _say(f"Note: {message}")
-    for one in skipped:
-        _say(f"Left out: {one.message}")
-
-
-def _without_place(problem: ResultsProblem, store: ResultStore) -> str:
-    """Keep directories, which are nobody else's business, off the page."""
-    return problem.message.replace(f"{store.directory}/", "")
-
-
 def _for_page(one: Skipped) -> Skipped:
-    from dpscreen.paper.published import label
-    from dpscreen.paper.runner import Skipped
-
     return Skipped(
         one.data,
         f"{label(one.data)}: not found, or not the data it should be. "
@@ -244,40 +206,34 @@ def _for_page(one: Skipped) -> Skipped:
 
 
 def _show(report: Report, items: tuple[str, ...], *, as_json: bool) -> None:
-    from dpscreen.paper.report import summary_json
-
     if as_json:
         click.echo(summary_json(report))
         return
     out = console.output()
-    for grid in report.grids:
-        if grid.key in items:
-            show(grid, out)
+    for key, grid in report.grids.items():
+        if key in items:
+            _show_grid(grid, out)
     wanted = {CLAIM_OF_ITEM.get(item) for item in items}
-    show_claims((claim for claim in report.claims if claim.key in wanted), out)
-    show(report.tally, out)
+    for claim in report.claims:
+        if claim.key in wanted:
+            out.print(Text(f"{claim.where}: {claim.description}"))
+            out.print(Text(f"  {verdict(claim)}. {claim.finding}"))
+    _show_grid(report.grids["summary"], out)
     summary = report.summary
     if summary.counted:
         out.print(f"{summary.matching} of {summary.counted} counted cells come out as printed.")
 
 
-def show(grid: Grid, console: Console) -> None:
+def _show_grid(grid: Grid, out: Console) -> None:
     """Print a table with its notes."""
     table = _table(grid)
-    wide_enough(console, table).print(table)
+    console.wide_enough(out, table).print(table)
     for remark in grid.remarks:
-        console.print(Text(remark, style="dim"))
+        out.print(Text(remark, style="dim"))
     for note in grid.notes:
-        console.print(Text(f"≠ {note.mark}  {note.reason}"))
+        out.print(Text(f"≠ {note.mark}  {note.reason}"))
         for detail in note.details:
-            console.print(Text(f"     {detail}", style="dim"))
-
-
-def show_claims(claims: Iterable[ClaimCheck], console: Console) -> None:
-    """Print what became of some claims."""
-    for claim in claims:
-        console.print(Text(f"{claim.where}: {claim.description}"))
-        console.print(Text(f"  {verdict(claim)}. {claim.finding}"))
+            out.print(Text(f"     {detail}", style="dim"))
 
 
 def _table(grid: Grid) -> Table:
@@ -289,28 +245,17 @@ def _table(grid: Grid) -> Table:
         pad_edge=False,
     )
     table.add_column(Text(grid.corner))
-    for heading in _headings(grid):
-        table.add_column(heading, justify="right")
-    for cells in _rows(grid):
-        table.add_row(*cells)
+    for heading, name in grid.headings:
+        short = heading.partition(",")[0]
+        table.add_column(Text(f"{short}\n{name}" if short else name), justify="right")
+    for section in grid.sections:
+        if section.title:
+            table.add_row(Text(section.title, style="bold"))
+        for name, numbers in section.lines:
+            table.add_row(Text(name), *map(_cell, numbers))
     return table
 
 
-def _headings(grid: Grid) -> Iterator[Text]:
-    for group in grid.columns:
-        for name in group.names:
-            heading = group.heading.partition(",")[0]
-            yield Text(f"{heading}\n{name}" if heading else name)
-
-
-def _rows(grid: Grid) -> Iterator[list[Text]]:
-    for section in grid.sections:
-        if section.title:
-            yield [Text(section.title, style="bold")]
-        for line in section.lines:
-            yield [Text(line.name), *map(_cell, line.entries)]
-
-
-def _cell(entry: Entry) -> Text:
-    text = Text(entry.text, style="bold" if entry.strong else "")
-    return text.append(f" ≠{entry.mark}", style="bold yellow") if entry.mark else text
+def _cell(number: GridNumber) -> Text:
+    text = Text(number.text, style="bold" if number.strong else "")
+    return text.append(f" ≠{number.mark}", style="bold yellow") if number.mark else text

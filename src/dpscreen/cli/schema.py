@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen._core.words import how_many
-from dpscreen.cli.console import HELP, sentence, write_failures
+from dpscreen.cli.console import HELP, check_output, sentence, write_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.schema import TableSchema
@@ -59,7 +59,7 @@ def new(
       dpscreen schema new visits.parquet -o schema.json --target cost --unit patient
     """
     from dpscreen._core.files import write_text
-    from dpscreen.tables.problem import DataError
+    from dpscreen.tables.declaration import DataError
     from dpscreen.tables.schema import new_schema
 
     check_output(output, force=force)
@@ -108,19 +108,9 @@ def check(schema: Path, data: Path | None, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def check_output(output: Path | None, *, force: bool) -> None:
-    """Refuse a place that cannot be written to, before any work is done."""
-    if output is None:
-        return
-    if output.exists() and not force:
-        raise click.ClickException(f"{output} is there already; --force replaces it.")
-    if not output.absolute().parent.is_dir():
-        raise click.ClickException(f"There is no directory {output.parent}.")
-
-
 def _problems(path: Path, data: Path | None) -> tuple[TableSchema | None, list[str]]:
-    from dpscreen.tables.header import match_names, read_header
-    from dpscreen.tables.problem import DataError
+    from dpscreen.tables.csv import matched_header
+    from dpscreen.tables.declaration import DataError
     from dpscreen.tables.schema import SchemaProblem, load_schema
 
     try:
@@ -130,7 +120,7 @@ def _problems(path: Path, data: Path | None) -> tuple[TableSchema | None, list[s
     problems = schema.problems()
     if data is not None:
         try:
-            match_names(data, read_header(data, schema).names, schema)
+            matched_header(data, schema)
         except DataError as problem:
             problems.append(str(problem))
     return schema, problems

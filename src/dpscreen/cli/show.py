@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,18 +55,14 @@ def command(
     found = loaded(model)
     if registry:
         _show_entry(found, tier)
+    elif as_json:
+        click.echo(json.dumps(as_data(found), indent=2, ensure_ascii=False))
+    elif explain:
+        click.echo(textwrap.fill(found.explain(), WIDTH))
+    elif card:
+        click.echo(found.to_model_card())
     else:
-        click.echo(_shown(as_json=as_json, explain=explain, card=card)(found))
-
-
-def _shown(*, as_json: bool, explain: bool, card: bool) -> Callable[[LoadedModel], str]:
-    if as_json:
-        return lambda model: json.dumps(as_data(model), indent=2, ensure_ascii=False)
-    if explain:
-        return lambda model: textwrap.fill(model.explain(), WIDTH)
-    if card:
-        return lambda model: model.to_model_card()
-    return lambda model: f"{model.summary()}\n\n{_statement(model)}"
+        click.echo(f"{found.summary()}\n\n{_statement(found)}")
 
 
 def _statement(model: LoadedModel) -> str:

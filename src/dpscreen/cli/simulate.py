@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpscreen.cli.console import HELP, checked_schema, write_failures
-from dpscreen.cli.schema import check_output
+from dpscreen.cli.console import HELP, check_output, checked_schema, write_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.dummy import Dummy

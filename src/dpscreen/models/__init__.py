@@ -3,7 +3,7 @@
 from dpscreen.models import peers
 from dpscreen.models.file import ModelFileProblem
 from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, RNMScreen
-from dpscreen.models.loaded import LoadedModel, load
+from dpscreen.models.linear import LoadedModel, load
 from dpscreen.models.private_lasso import PrivateLasso
 from dpscreen.models.reference import FrankWolfeLasso
 

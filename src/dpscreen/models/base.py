@@ -32,9 +32,9 @@ from dpscreen.privacy import (
     SeededNoiseWarning,
     WeakDeltaWarning,
 )
+from dpscreen.privacy.budget import Unit
 from dpscreen.privacy.ledger import reserve
 from dpscreen.privacy.statement import COMPOSITION
-from dpscreen.privacy.unit import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
 from dpscreen.solvers.placing import place_rows

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dpscreen._core.numbers import number
-from dpscreen._core.words import markdown, plain
+from dpscreen._core.words import markdown, number, plain
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.release import Release, promise, summary_of
 from dpscreen.privacy import PrivacyStatement
@@ -19,6 +18,8 @@ USES = (
     "Predictions beyond the bounds below are guesses.",
 )
 
+MECHANISM = ("purpose", "mechanism", "times", "sensitivity", "noise scale", "rho")
+
 
 def model_card_of(release: Release) -> str:
     """Return the card: what the model is, says, promises, and does not promise."""
@@ -26,31 +27,19 @@ def model_card_of(release: Release) -> str:
 
 
 def _lines(release: Release) -> Iterator[str]:
+    statement = release.statement
     yield f"# Model card: {markdown(release.estimator)}"
-    yield ""
-    if not release.statement.holds:
-        yield f"> **{markdown(promise(release))}**"
-        yield ""
-    yield markdown(explanation_of(release))
-    yield ""
-    yield "## Use"
-    yield ""
-    yield from (f"* {text}" for text in USES)
-    yield ""
-    yield "## Features"
-    yield ""
-    yield from _features(release)
-    yield ""
-    yield "## Privacy statement"
-    yield ""
-    yield from _table(("what", "value"), _terms(release.statement))
-    yield ""
-    yield "## Mechanisms"
-    yield ""
-    yield from _table(
-        ("purpose", "mechanism", "times", "sensitivity", "noise scale", "rho"),
-        _mechanisms(release.statement),
-    )
+    if not statement.holds:
+        yield from ("", f"> **{markdown(promise(release))}**")
+    yield from ("", markdown(explanation_of(release)))
+    sections = {
+        "Use": (f"* {text}" for text in USES),
+        "Features": _features(release),
+        "Privacy statement": _table(("what", "value"), _terms(statement)),
+        "Mechanisms": _table(MECHANISM, _mechanisms(statement)),
+    }
+    for title, lines in sections.items():
+        yield from ("", f"## {title}", "", *lines)
 
 
 def _features(release: Release) -> Iterator[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dpscreen._core.numbers import number, percent
-from dpscreen._core.words import percent_at_most, plain, prose, rounded_up
+from dpscreen._core.words import number, percent, percent_at_most, plain, prose, rounded_up
 from dpscreen.models.release import Release
 from dpscreen.privacy import PrivacyStatement
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path as FilePath
@@ -30,6 +29,12 @@ from dpscreen.solvers.quality import Quality
 
 FORMAT, VERSION = "dpscreen-model", 1
 MOST_BYTES = 100 * 2**20
+FIELDS = (
+    *("estimator", "named", "features", "intercept", "target_bounds", "clips_features"),
+    *("fit_intercept", "n_iter", "n_rows", "solver", "scale", "max_features", "path", "inference"),
+    *("quality", "bounds_notes"),
+)
+"""What a file says of the model, in this order."""
 
 
 class ModelFileProblem(ValueError):
@@ -80,73 +85,34 @@ def _json(value: Any) -> str:
 
 def to_dict(release: Release) -> dict[str, Any]:
     """Return a release in plain values."""
+    values = vars(release) | {"features": _features(release)}
     return {
         "format": FORMAT,
         "version": VERSION,
         "library": {"name": "dpscreen", "version": __version__},
-        "model": {
-            "estimator": release.estimator,
-            "named": release.named,
-            "features": list(_features(release)),
-            "intercept": release.intercept,
-            "target_bounds": release.target_bounds.tolist(),
-            "clips_features": release.clips_features,
-            "fit_intercept": release.fit_intercept,
-            "n_iter": release.n_iter,
-            "n_rows": release.n_rows,
-            "solver": release.solver,
-            "scale": release.scale,
-            "max_features": release.max_features,
-            "path": None if release.path is None else _path(release.path),
-            "inference": None if release.inference is None else _inference(release.inference),
-            "quality": None if release.quality is None else _quality(release.quality),
-            "bounds_notes": list(release.bounds_notes),
-        },
+        "model": {name: _plain(values[name]) for name in FIELDS},
         "statement": release.statement.to_dict(),
         "schema": None if release.schema is None else dict(release.schema),
     }
 
 
-def _features(release: Release) -> Iterator[dict[str, Any]]:
-    pairs = release.feature_bounds.tolist()
-    for name, coefficient, bounds in zip(
-        release.names, release.coefficients.tolist(), pairs, strict=True
-    ):
-        yield {"name": name, "coefficient": coefficient, "bounds": bounds}
+def _features(release: Release) -> list[dict[str, Any]]:
+    columns = release.names, release.coefficients.tolist(), release.feature_bounds.tolist()
+    keys = ("name", "coefficient", "bounds")
+    return [dict(zip(keys, one, strict=True)) for one in zip(*columns, strict=True)]
 
 
-def _path(path: Path) -> dict[str, Any]:
-    found = {
-        "features": path.features.tolist(),
-        "signs": path.signs.tolist(),
-        "steps": path.steps.tolist(),
-    }
-    offered = path.n_candidates
-    return found if offered is None else found | {"candidates": offered}
-
-
-def _quality(quality: Quality) -> dict[str, Any]:
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in asdict(quality).items()
-    }
-
-
-def _inference(inference: Inference) -> dict[str, Any]:
-    return {
-        "available": inference.available,
-        "wording": inference.wording,
-        "intervals": [
-            {
-                "feature": one.feature,
-                "coefficient": one.coefficient,
-                "standard_error": one.standard_error,
-                "low": one.low,
-                "high": one.high,
-            }
-            for one in inference.intervals
-        ],
-    }
+def _plain(value: Any) -> Any:
+    match value:
+        case np.ndarray():
+            return value.tolist()
+        case Path() | Inference() | Quality():
+            return {name: _plain(one) for name, one in vars(value).items()}
+        case FeatureInterval():  # the features have the names
+            return {name: one for name, one in vars(value).items() if name != "name"}
+        case tuple():
+            return list(map(_plain, value))
+    return value
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -302,7 +268,7 @@ def _release(found: Mapping[str, Any]) -> Release:
         max_features=_whole(model["max_features"]),
         inference=_read_inference(model["inference"], names),
         quality=_read_quality(model.get("quality")),
-        bounds_notes=tuple(plain(note) for note in model.get("bounds_notes", ())),
+        bounds_notes=_read_notes(model.get("bounds_notes")),
         schema=found["schema"],
     )
 
@@ -318,7 +284,7 @@ def _read_path(found: Mapping[str, Any] | None) -> Path | None:
         np.array(found["features"], dtype=np.int64),
         np.array(found["signs"], dtype=np.int64),
         np.array(found["steps"], dtype=np.float64),
-        _whole(found.get("candidates")),
+        _whole(found.get("n_candidates")),
     )
 
 
@@ -328,8 +294,11 @@ def _read_quality(found: Mapping[str, Any] | None) -> Quality | None:
     sizes, shares = (tuple(map(float, found[name])) for name in ("sizes", "shares"))
     if len(sizes) != len(shares) or list(sizes) != sorted(sizes) or list(shares) != sorted(shares):
         raise ValueError("sizes and shares of residuals must be as many, and must not decrease.")
-    numbers = {field.name: found[field.name] for field in fields(Quality)}
-    return Quality(**numbers | {"sizes": sizes, "shares": shares})
+    return Quality(**{**found, "sizes": sizes, "shares": shares})
+
+
+def _read_notes(found: list[str] | None) -> tuple[str, ...] | None:
+    return None if found is None else tuple(map(plain, found))
 
 
 def _read_inference(found: Mapping[str, Any] | None, names: tuple[str, ...]) -> Inference | None:

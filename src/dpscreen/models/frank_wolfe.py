@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from dpscreen.models import parameters as check
 from dpscreen.models.base import EXACT, PrivateEstimator, Promise, public_facts
 from dpscreen.models.intake import in_memory
 from dpscreen.privacy import Accountant, Noise, PrivacyStatement, PublishedCalibrationWarning
-from dpscreen.privacy.unit import Unit
+from dpscreen.privacy.budget import Unit
 from dpscreen.rows.design import gram_pays
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers.screening import (
@@ -26,15 +26,23 @@ Built = tuple[Accountant, Any, Any, dict[str, Any]]
 """What books, the rows, the steps over them, and what the statement is told."""
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
     """What the three estimators share: both calibrations. They differ in how they screen."""
 
-    radius: float | None
-    n_iter: int | None
-    calibration: str
-    start: str | None
+    radius: float | None = None
+    n_iter: int | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    feature_bounds: Any = None
+    target_bounds: Any = None
+    fit_intercept: bool = True
+    calibration: str = "proven"
+    start: str | None = None
+    rows_per_unit: int | None = None
+    random_state: Any = None
 
-    errata: tuple[str, ...]
+    errata: ClassVar[tuple[str, ...]]
     """The errata under which the published calibration fails."""
 
     def _settings(self, unit: Unit) -> FrankWolfeSettings:
@@ -131,6 +139,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         return tags
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class DPFrankWolfe(PrivateFrankWolfe):
     """Private Frank-Wolfe over the L1 ball: DP-FW.
 
@@ -202,36 +211,8 @@ class DPFrankWolfe(PrivateFrankWolfe):
     True
     """
 
+    clip: float | None = None
     errata = ("E1", "E4")
-
-    def __init__(
-        self,
-        *,
-        radius: float | None = None,
-        n_iter: int | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        feature_bounds: Any = None,
-        target_bounds: Any = None,
-        clip: float | None = None,
-        fit_intercept: bool = True,
-        calibration: str = "proven",
-        start: str | None = None,
-        rows_per_unit: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.radius = radius
-        self.n_iter = n_iter
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_bounds = feature_bounds
-        self.target_bounds = target_bounds
-        self.clip = clip
-        self.fit_intercept = fit_intercept
-        self.calibration = calibration
-        self.start = start
-        self.rows_per_unit = rows_per_unit
-        self.random_state = random_state
 
     def _settings(self, unit: Unit) -> FrankWolfeSettings:
         settings = super()._settings(unit)
@@ -242,11 +223,12 @@ class DPFrankWolfe(PrivateFrankWolfe):
         return replace(settings, clip=check.size("clip", self.clip))
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class ScreeningFrankWolfe(PrivateFrankWolfe):
     """Private Frank-Wolfe with a private screening step; the budget is split between the two."""
 
-    screening_share: float
-    screening_delta_share: float
+    screening_share: float = 0.02
+    screening_delta_share: float = 0.25
 
     def _settings(self, unit: Unit) -> FrankWolfeSettings:
         part = Screening(
@@ -271,50 +253,14 @@ class RNMScreen(ScreeningFrankWolfe):
         proven.
     screening_delta_share : float, default=0.25
         Part of δ for screening when published; zCDP has no δ to split.
-    radius, n_iter, epsilon, delta, feature_bounds, target_bounds, fit_intercept, calibration, \
-start, rows_per_unit, random_state
-        As in :class:`DPFrankWolfe`.
 
-    Attributes
-    ----------
-    coef_, intercept_, n_iter_, privacy_, n_features_in_, feature_names_in_
-        As in :class:`DPFrankWolfe`.
+    All others, and all attributes, are as in :class:`DPFrankWolfe`; there is no `clip`.
     """
 
     errata = ("E1", "E2", "E4", "E5")
 
-    def __init__(
-        self,
-        *,
-        radius: float | None = None,
-        n_iter: int | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        feature_bounds: Any = None,
-        target_bounds: Any = None,
-        screening_share: float = 0.02,
-        screening_delta_share: float = 0.25,
-        fit_intercept: bool = True,
-        calibration: str = "proven",
-        start: str | None = None,
-        rows_per_unit: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.radius = radius
-        self.n_iter = n_iter
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_bounds = feature_bounds
-        self.target_bounds = target_bounds
-        self.screening_share = screening_share
-        self.screening_delta_share = screening_delta_share
-        self.fit_intercept = fit_intercept
-        self.calibration = calibration
-        self.start = start
-        self.rows_per_unit = rows_per_unit
-        self.random_state = random_state
 
-
+@dataclass(kw_only=True, repr=False, eq=False)
 class ADPScreen(ScreeningFrankWolfe):
     """DP-FW that at chosen steps sets every coefficient with a negative noisy score to zero.
 
@@ -328,50 +274,12 @@ class ADPScreen(ScreeningFrankWolfe):
         (counted from 1).
     screening_share, screening_delta_share : float
         As in :class:`RNMScreen`.
-    radius, n_iter, epsilon, delta, feature_bounds, target_bounds, fit_intercept, calibration, \
-start, rows_per_unit, random_state
-        As in :class:`DPFrankWolfe`.
 
-    Attributes
-    ----------
-    coef_, intercept_, n_iter_, privacy_, n_features_in_, feature_names_in_
-        As in :class:`DPFrankWolfe`.
+    All others, and all attributes, are as in :class:`DPFrankWolfe`; there is no `clip`.
     """
 
+    screen_at: str | int | Iterable[int] = "all"
     errata = ("E1", "E2", "E4")
-
-    def __init__(
-        self,
-        *,
-        radius: float | None = None,
-        n_iter: int | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        feature_bounds: Any = None,
-        target_bounds: Any = None,
-        screen_at: str | int | Iterable[int] = "all",
-        screening_share: float = 0.02,
-        screening_delta_share: float = 0.25,
-        fit_intercept: bool = True,
-        calibration: str = "proven",
-        start: str | None = None,
-        rows_per_unit: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.radius = radius
-        self.n_iter = n_iter
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_bounds = feature_bounds
-        self.target_bounds = target_bounds
-        self.screen_at = screen_at
-        self.screening_share = screening_share
-        self.screening_delta_share = screening_delta_share
-        self.fit_intercept = fit_intercept
-        self.calibration = calibration
-        self.start = start
-        self.rows_per_unit = rows_per_unit
-        self.random_state = random_state
 
     def _settings(self, unit: Unit) -> FrankWolfeSettings:
         settings = super()._settings(unit)

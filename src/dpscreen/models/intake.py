@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from dpscreen._core.arrays import Array
 from dpscreen.models.parameters import rows_per_unit
-from dpscreen.privacy.unit import ROW, Unit
+from dpscreen.privacy.budget import ROW, Unit
 from dpscreen.rows.lattice import MOST_ROWS
 from dpscreen.rows.source import ArrayRows, RowSource
 from dpscreen.rows.sparse import SparseRows

@@ -1,4 +1,4 @@
-"""What every fitted linear model can do: predict, tell what it has released, and be saved."""
+"""What a fitted linear model can do: predict, tell what it has released, be saved and loaded."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array
+from dpscreen.models.cards import model_card_of, registry_entry_of
+from dpscreen.models.explain import explanation_of
+from dpscreen.models.file import read, write
 from dpscreen.models.intake import is_sparse, rows_alone, sparse_alone
+from dpscreen.models.release import Release, Summary, summary_of
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
-
-if TYPE_CHECKING:
-    from dpscreen.models.release import Release, Summary
 
 
 class LinearModel(RegressorMixin, BaseEstimator):
@@ -96,38 +97,20 @@ class PrivateLinearModel(LinearModel):
     def summary(self) -> Summary:
         """Return the selected features in a table, largest effect first.
 
-        Returns
-        -------
-        Summary
-            Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
-            and intervals where there are any.
+        Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
+        and intervals where there are any.
         """
-        from dpscreen.models.release import summary_of
-
         return summary_of(self._released())
 
     def explain(self) -> str:
         """Return one paragraph for whoever has to decide: findings, privacy, and its limits.
 
-        Returns
-        -------
-        str
-            It begins with a warning if the privacy statement does not hold.
+        It begins with a warning if the privacy statement does not hold.
         """
-        from dpscreen.models.explain import explanation_of
-
         return explanation_of(self._released())
 
     def to_model_card(self) -> str:
-        """Return a model card in Markdown, the whole privacy statement in it.
-
-        Returns
-        -------
-        str
-            Names and wordings are escaped.
-        """
-        from dpscreen.models.cards import model_card_of
-
+        """Return a model card in Markdown, the whole privacy statement in it, all escaped."""
         return model_card_of(self._released())
 
     def to_registry_entry(self, *, tier: int = 3) -> dict[str, Any]:
@@ -143,8 +126,6 @@ class PrivateLinearModel(LinearModel):
         dict
             In plain values. What only the curator knows is left empty.
         """
-        from dpscreen.models.cards import registry_entry_of
-
         return registry_entry_of(self._released(), tier=tier)
 
     def save(
@@ -170,11 +151,90 @@ class PrivateLinearModel(LinearModel):
         ModelFileProblem
             The file exists, or cannot be written.
         """
-        from dpscreen.models.file import write
-
         release = self._released()
         write(release if schema is None else replace(release, schema=schema), path, force=force)
 
     @abstractmethod
     def _released(self) -> Release:
         """Return all that the model has released."""
+
+
+class LoadedModel(PrivateLinearModel):
+    """A model from a file that `save` wrote. Make one with :func:`dpscreen.load`.
+
+    Attributes
+    ----------
+    coef_, intercept_, privacy_, feature_bounds_, target_bounds_, n_iter_, n_rows_, path_, scale_, \
+solver_, inference_, n_features_in_, feature_names_in_
+        As in the estimator that was fitted; None, or not there, if that had none.
+    fitted_by_ : str
+        The name of that estimator.
+    schema : dict or None
+        What was saved beside the model to describe its data, as it was in the file.
+    """
+
+    schema: dict[str, Any] | None = None
+
+    def fit(self, _X: Any, _y: Any = None) -> NoReturn:
+        """Refuse with a TypeError: a loaded model is as it is."""
+        raise TypeError("a loaded model cannot be fitted again; use PrivateLasso, for example.")
+
+    @property
+    def _clips_to(self) -> Array | None:
+        return self.feature_bounds_ if self._from_file.clips_features else None
+
+    def noise_p_values(self) -> Array:
+        """Return one p-value for each feature, as :meth:`PrivateLasso.noise_p_values` does."""
+        check_is_fitted(self)
+        found = self._from_file.noise_p_values
+        if found is None:
+            raise ValueError("noise p-values need a path, which this model does not have.")
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _released(self) -> Release:
+        check_is_fitted(self)
+        return self._from_file
+
+    def _take(self, release: Release) -> None:
+        self._from_file = release
+        self.coef_, self.intercept_ = release.coefficients.copy(), release.intercept
+        self.feature_bounds_ = release.feature_bounds.copy()
+        self.target_bounds_ = release.target_bounds.copy()
+        self.n_features_in_ = release.n_features
+        for name in ("n_iter", "n_rows", "path", "scale", "solver"):
+            setattr(self, f"{name}_", getattr(release, name))
+        self.privacy_, self.fitted_by_ = release.statement, release.estimator
+        self.schema = None if release.schema is None else dict(release.schema)
+        if release.named:
+            self.feature_names_in_ = np.array(release.names, dtype=object)
+        if release.inference is not None:
+            self.inference_ = release.inference
+
+
+def load(path: str | os.PathLike[str]) -> LoadedModel:
+    """Read a model file. It is validated, and nothing in it can run.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `save` wrote.
+
+    Returns
+    -------
+    LoadedModel
+        A regressor that predicts, with `coef_`, `privacy_`, `summary()`, `explain()` and `schema`.
+
+    Raises
+    ------
+    ModelFileProblem
+        The file cannot be read, is not a model, is newer than this library, or contradicts itself.
+    """
+    model = LoadedModel()
+    model._take(read(path))
+    return model

@@ -6,8 +6,8 @@ that only the method differs. Each has one public rule for every setting (docs/p
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from dpscreen.models.base import ScalingModel
 from dpscreen.rows.source import RowSource
@@ -17,6 +17,7 @@ from dpscreen.solvers.base import Solution, Task
 __all__ = ["AdaSSP", "NoisyIHT", "PrivateGCD", "PrivateSIS"]
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class Peer(ScalingModel):
     """What the peers share: their parameters. Each has a method of its own.
 
@@ -62,30 +63,17 @@ class Peer(ScalingModel):
         As in every scikit-learn estimator.
     """
 
-    _method: Callable[[Task], Solution]
+    _method: ClassVar[staticmethod[[Task], Solution]]
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        feature_bounds: Any = None,
-        target_bounds: Any = None,
-        row_norm: float | None = None,
-        standardize: bool | str = "auto",
-        fit_intercept: bool = True,
-        n_rows: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_bounds = feature_bounds
-        self.target_bounds = target_bounds
-        self.row_norm = row_norm
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.n_rows = n_rows
-        self.random_state = random_state
+    epsilon: float | None = None
+    delta: float | None = None
+    feature_bounds: Any = None
+    target_bounds: Any = None
+    row_norm: float | None = None
+    standardize: bool | str = "auto"
+    fit_intercept: bool = True
+    n_rows: int | None = None
+    random_state: Any = None
 
     def _solve(self, task: Task, _rows: RowSource) -> Solution:
         return self._method(task)

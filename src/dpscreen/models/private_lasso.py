@@ -9,8 +9,8 @@ from dpscreen._core.arrays import Array
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, ScalingModel
 from dpscreen.privacy import PrivacyStatement
+from dpscreen.privacy.budget import Unit
 from dpscreen.privacy.statement import IN_HALVES
-from dpscreen.privacy.unit import Unit
 from dpscreen.rows.lattice import ExactDesign
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers import inference, rules
@@ -93,8 +93,8 @@ class PrivateLasso(ScalingModel):
         The bounds that rows were clipped to: public, or released and inside the public ones.
     path_ : Path or None
         The released path: feature, sign and length of every step, with features mapped onto
-        [−1, 1], before small weights were dropped and the rest refitted. A feature's number equal to n_features_in_ is
-        the constant (Frank-Wolfe only). None for noisy gradients.
+        [−1, 1], before small weights were dropped and the rest refitted. A feature's number equal
+        to n_features_in_ is the constant (Frank-Wolfe only). None for noisy gradients.
     scale_ : float
         The last released deviation of the residuals.
     solver_ : str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dpscreen.solvers.screening import Elimination, published_scores, safe_score
 _RULES = {"published": published_scores, "safe": safe_scores}
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class FrankWolfeLasso(LinearModel):
     """LASSO in its constrained form, min ‖y − Xw − b‖² subject to ‖w‖₁ ≤ radius. NOT private.
 
@@ -47,18 +49,10 @@ class FrankWolfeLasso(LinearModel):
         The features that the rule left out.
     """
 
-    def __init__(
-        self,
-        *,
-        radius: float | None = None,
-        n_iter: int = 1000,
-        screening: str | None = None,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.radius = radius
-        self.n_iter = n_iter
-        self.screening = screening
-        self.fit_intercept = fit_intercept
+    radius: float | None = None
+    n_iter: int = 1000
+    screening: str | None = None
+    fit_intercept: bool = True
 
     def fit(self, X: Any, y: Any) -> FrankWolfeLasso:
         """Fit the model. Nothing about it is private."""
@@ -75,21 +69,13 @@ class FrankWolfeLasso(LinearModel):
         return self
 
     def _optimise(self, design: Design, radius: float, n_iter: int) -> tuple[Array, Any]:
+        told: Any = {"radius": radius, "n_iter": n_iter}
         start = zero_start(design.n_features)
         if self.screening is None:
-            weights = frank_wolfe(
-                design, start, radius=radius, n_iter=n_iter, choose=steepest_vertex
-            )
+            weights = frank_wolfe(design, start, **told, choose=steepest_vertex)
             return weights, np.zeros(design.n_features, dtype=bool)
         rule = Elimination(design, _RULES[self.screening], radius=radius)
-        weights = frank_wolfe(
-            design,
-            start,
-            radius=radius,
-            n_iter=n_iter,
-            choose=rule.choose,
-            screen=rule.screen,
-        )
+        weights = frank_wolfe(design, start, **told, choose=rule.choose, screen=rule.screen)
         return weights, ~rule.active
 
     def _describe(

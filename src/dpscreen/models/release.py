@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.numbers import number
-from dpscreen._core.words import plain, prose
+from dpscreen._core.words import number, plain, prose
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
 from dpscreen.solvers.inference import FeatureInterval, Inference
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OFFERS_INTERVALS = "PrivateLasso"
+SOME_HAVE = ("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Release:
     max_features: int | None = None
     inference: Inference | None = None
     quality: Quality | None = None
-    bounds_notes: tuple[str, ...] = ()
+    bounds_notes: tuple[str, ...] | None = None
     schema: Mapping[str, Any] | None = None
 
     @property
@@ -126,14 +126,8 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
         fit_intercept=bool(model.fit_intercept),
         n_iter=int(model.n_iter_),
         statement=model.privacy_,
-        n_rows=getattr(model, "n_rows_", None),
-        solver=getattr(model, "solver_", None),
-        scale=getattr(model, "scale_", None),
-        path=getattr(model, "path_", None),
         max_features=getattr(model, "max_features", None),
-        inference=getattr(model, "inference_", None),
-        quality=getattr(model, "quality_", None),
-        bounds_notes=getattr(model, "bounds_notes_", ()),
+        **{name: getattr(model, f"{name}_", None) for name in SOME_HAVE},
     )
 
 
@@ -150,7 +144,12 @@ REFIT = (
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One selected feature, in the user's units; `effect` is over half the width of its bounds."""
+    """One selected feature, in the user's units.
+
+    Coefficients cannot be compared with each other. An effect can: it is the coefficient times half
+    the width of the feature's bounds, so how far the prediction moves, in the target's units, when
+    the feature goes from the middle of its bounds to their upper end.
+    """
 
     feature: str
     coefficient: float
@@ -159,6 +158,14 @@ class SummaryRow:
     standard_error: float | None
     low: float | None
     high: float | None
+
+    @property
+    def effect_interval(self) -> tuple[float, float, float] | None:
+        """Return low end, refit and high end of the interval as effects; None if there is none."""
+        if self.low is None or self.refit is None or self.high is None:
+            return None
+        half_width = self.effect / self.coefficient
+        return self.low * half_width, self.refit * half_width, self.high * half_width
 
 
 @dataclass(frozen=True, repr=False)
@@ -273,7 +280,7 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
         yield REFIT + prose(release.inference.wording)
     if release.quality is not None:
         yield f"How good it is, by its own account: {release.quality}"
-    yield from (f"Bounds: {prose(note)}." for note in release.bounds_notes)
+    yield from (f"Bounds: {prose(note)}." for note in release.bounds_notes or ())
     yield promise(release)
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 from dpscreen.paper.agreement import (
     STANDARD_ERRORS,
@@ -26,13 +28,21 @@ REAL = tuple(name for name in published_data() if name not in SYNTHETIC)
 WIDE = tuple(name for name in REAL if published_data()[name].n_features > 20)
 
 
-@dataclass(frozen=True)
-class ClaimFinding:
+class ClaimFinding(NamedTuple):
     """Whether a claim holds (None: cannot be said), why, and the numbers behind it."""
 
     holds: bool | None
-    text: str
-    numbers: Mapping[str, float] = field(default_factory=dict)
+    finding: str
+    numbers: Mapping[str, float] = {}
+
+
+@dataclass(frozen=True)
+class ClaimCheck(PublishedClaim):
+    """A statement of the paper, and what was found of it."""
+
+    holds: bool | None
+    finding: str
+    numbers: Mapping[str, float]
 
 
 class NotRunError(Exception):
@@ -78,6 +88,21 @@ def _better(
         raise NotRunError(f"{methods[0]} and {methods[1]} on {data} ({suite})")
     test, better = better_by_sign_test(ours, theirs, metric)
     return better, test.p_two_sided
+
+
+def _changes(
+    index: RowIndex, metric: str, ours: tuple[str, str], theirs: tuple[str, str]
+) -> dict[str, float]:
+    """How much more one (suite, method) has of a metric than another, on each real set."""
+    return {
+        data: _mean(index, ours[0], data, ours[1], metric)
+        - _mean(index, theirs[0], data, theirs[1], metric)
+        for data in REAL
+    }
+
+
+def _sets(names: list[str]) -> str:
+    return f" ({', '.join(names)})" if names else ""
 
 
 # Synthetic data, Section 5.1 and Appendix C.
@@ -194,33 +219,29 @@ def _wolfe_gap(index: RowIndex) -> ClaimFinding:
 # Real data, Section 5.2.
 
 
-@_claim("f1-not-better-than-dp-fw")
-def _f1_not_better(index: RowIndex) -> ClaimFinding:
-    return _none_better(index, REAL, ("rnm-screen", "dp-fw"), "f1")
-
-
-@_claim("oracle-f1-not-better-above-20-features")
-def _oracle_f1(index: RowIndex) -> ClaimFinding:
-    return _none_better(index, WIDE, ("oracle-k-fw", "rnm-screen"), "f1")
-
-
-@_claim("oracle-mse-not-better-above-20-features")
-def _oracle_mse(index: RowIndex) -> ClaimFinding:
-    wide = tuple(name for name in WIDE if name != "blogfeedback")
-    return _none_better(index, wide, ("oracle-k-fw", "rnm-screen"), "mse")
-
-
 def _none_better(
     index: RowIndex, sets: tuple[str, ...], methods: tuple[str, str], metric: str
 ) -> ClaimFinding:
     tests = {data: _better(index, "real", data, methods, metric) for data in sets}
     better = [data for data, (found, _) in tests.items() if found]
-    which = f" ({', '.join(better)})" if better else ""
     text = (
         f"{methods[0]} is significantly better than {methods[1]} in {metric} on {len(better)} of "
-        f"{len(sets)} sets{which}."
+        f"{len(sets)} sets{_sets(better)}."
     )
     return ClaimFinding(not better, text, {f"p {data}": p for data, (_, p) in tests.items()})
+
+
+NONE_BETTER = {
+    "f1-not-better-than-dp-fw": (REAL, ("rnm-screen", "dp-fw"), "f1"),
+    "oracle-f1-not-better-above-20-features": (WIDE, ("oracle-k-fw", "rnm-screen"), "f1"),
+    "oracle-mse-not-better-above-20-features": (
+        tuple(name for name in WIDE if name != "blogfeedback"),
+        ("oracle-k-fw", "rnm-screen"),
+        "mse",
+    ),
+}
+for _key, (_data, _methods, _metric) in NONE_BETTER.items():
+    CHECKS[_key] = partial(_none_better, sets=_data, methods=_methods, metric=_metric)
 
 
 @_claim("density-better-than-dp-fw")
@@ -229,28 +250,25 @@ def _density_better(index: RowIndex) -> ClaimFinding:
     better = [data for data in REAL if _better(index, "real", data, methods, "density")[0]]
     dense = min(_mean(index, "real", data, "dp-fw", "density") for data in REAL)
     text = f"On {len(better)} of {len(REAL)} sets; the density of DP-FW is at least {dense:.3f}."
-    return ClaimFinding(
-        len(better) == len(REAL), text, {"sets": float(len(better)), "dp-fw": dense}
-    )
+    numbers = {"sets": float(len(better)), "dp-fw": dense}
+    return ClaimFinding(len(better) == len(REAL), text, numbers)
 
 
 @_claim("more-iterations")
 def _more_iterations(index: RowIndex) -> ClaimFinding:
-    numbers = {
-        f"{metric} {data}": _mean(index, "real", data, "rnm-screen-longer", metric)
-        - _mean(index, "real", data, "rnm-screen", metric)
-        for data in REAL
-        for metric in ("f1", "density")
-    }
-    denser = [data for data in REAL if numbers[f"density {data}"] > 0]
-    steady = [data for data in REAL[:-1] if abs(numbers[f"f1 {data}"]) <= 0.05]
-    blog = numbers["f1 blogfeedback"]
+    methods = ("real", "rnm-screen-longer"), ("real", "rnm-screen")
+    f1, density = (_changes(index, metric, *methods) for metric in ("f1", "density"))
+    denser = [data for data in REAL if density[data] > 0]
+    steady = [data for data in REAL[:-1] if abs(f1[data]) <= 0.05]
+    blog = f1["blogfeedback"]
     text = (
         f"With three times the iterations density rises on {len(denser)} of {len(REAL)} sets, F1 "
         f"changes by at most .05 on {len(steady)} of the {len(REAL) - 1} smaller ones and by "
         f"{blog:+.3f} on BlogFeedback."
     )
     holds = len(denser) == len(REAL) and len(steady) == len(REAL) - 1 and blog > 0
+    changes = (("f1", f1), ("density", density))
+    numbers = {f"{name} {data}": change[data] for data in REAL for name, change in changes}
     return ClaimFinding(holds, text, numbers)
 
 
@@ -286,12 +304,8 @@ def _unchanged_by_screening(index: RowIndex) -> ClaimFinding:
     numbers = {}
     for rule in ("np-fw-safe", "np-fw-published-rule"):
         for metric in ("f1", "mse"):
-            changes = (
-                _mean(index, "real", data, rule, metric)
-                - _mean(index, "real", data, "np-fw", metric)
-                for data in REAL
-            )
-            numbers[f"{rule} {metric}"] = max(abs(change) for change in changes)
+            changes = _changes(index, metric, ("real", rule), ("real", "np-fw"))
+            numbers[f"{rule} {metric}"] = max(map(abs, changes.values()))
     safe_f1, safe_mse, printed_f1, printed_mse = numbers.values()
     text = (
         f"The safe rule changes F1 by at most {safe_f1:.3f} and MSE by at most {safe_mse:.3f}; "
@@ -303,15 +317,14 @@ def _unchanged_by_screening(index: RowIndex) -> ClaimFinding:
 @_claim("np-fw-best")
 def _np_fw_best(index: RowIndex) -> ClaimFinding:
     others = ("preselect-k-fw", "oracle-k-fw", "rnm-screen")
+    f1, mse = (
+        [_changes(index, metric, ("real", "np-fw"), ("real", other)) for other in others]
+        for metric in ("f1", "mse")
+    )
     best = [
         data
         for data in REAL
-        if all(
-            _mean(index, "real", data, "np-fw", "f1") >= _mean(index, "real", data, other, "f1")
-            and _mean(index, "real", data, "np-fw", "mse")
-            <= _mean(index, "real", data, other, "mse") + 5e-4
-            for other in others
-        )
+        if min(more[data] for more in f1) >= 0 and max(more[data] for more in mse) <= 5e-4
     ]
     text = f"Best in F1 and in MSE on {len(best)} of {len(REAL)} sets."
     return ClaimFinding(len(best) == len(REAL), text, {"sets": float(len(best))})
@@ -330,11 +343,8 @@ def _low_dimensional(_index: RowIndex) -> ClaimFinding:
 
 @_claim("ablation-r2")
 def _ablation_r2(index: RowIndex) -> ClaimFinding:
-    changes = {
-        data: _mean(index, "ablation", data, "rnm-screen", "r2_unchosen")
-        - _mean(index, "real", data, "rnm-screen", "r2_unchosen")
-        for data in REAL
-    }
+    suites = ("ablation", "rnm-screen"), ("real", "rnm-screen")
+    changes = _changes(index, "r2_unchosen", *suites)
     lower = [data for data in REAL if changes[data] < 0]
     text = f"Lower on {len(lower)} of {len(REAL)} sets ({', '.join(lower)})."
     return ClaimFinding(set(REAL) - set(lower) == {"blogfeedback"}, text, changes)
@@ -342,14 +352,10 @@ def _ablation_r2(index: RowIndex) -> ClaimFinding:
 
 @_claim("ablation-f1")
 def _ablation_f1(index: RowIndex) -> ClaimFinding:
-    changes = {
-        data: _mean(index, "ablation", data, "rnm-screen", "f1")
-        - _mean(index, "ablation", data, "oracle-k-fw", "f1")
-        for data in REAL
-    }
+    changes = _changes(index, "f1", ("ablation", "rnm-screen"), ("ablation", "oracle-k-fw"))
     higher = [data for data in REAL if changes[data] > 0]
-    which = f" ({', '.join(higher)})" if higher else ""
-    text = f"RNM-Screen's F1 is the higher one on {len(higher)} of {len(REAL)} sets{which}."
+    count = f"{len(higher)} of {len(REAL)} sets{_sets(higher)}"
+    text = f"RNM-Screen's F1 is the higher one on {count}."
     return ClaimFinding(not higher, text, changes)
 
 
@@ -417,33 +423,16 @@ def _theorem2_features(index: RowIndex) -> ClaimFinding:
     return ClaimFinding(near and math.isclose(found.published, T - 1, rel_tol=0.02), text)
 
 
-@dataclass(frozen=True)
-class ClaimCheck:
-    """A statement of the paper, whether it holds (None: cannot be said), and why."""
-
-    key: str
-    where: str
-    description: str
-    caveat: str | None
-    holds: bool | None
-    finding: str
-    numbers: Mapping[str, float]
-
-
 def check_claims(rows: Iterable[TrialRow]) -> tuple[ClaimCheck, ...]:
     """Check every claim, in the order of `published_claims`."""
     index = RowIndex(rows)
-    return tuple(_check(claim, _checked(key, index)) for key, claim in published_claims().items())
-
-
-def _check(claim: PublishedClaim, found: ClaimFinding) -> ClaimCheck:
-    told = (claim.key, claim.where, claim.description, claim.caveat)
-    return ClaimCheck(*told, found.holds, found.text, found.numbers)
+    return tuple(
+        ClaimCheck(**vars(claim), **_checked(key, index)._asdict())
+        for key, claim in published_claims().items()
+    )
 
 
 def _checked(key: str, index: RowIndex) -> ClaimFinding:
-    if key not in CHECKS:
-        return ClaimFinding(None, "Not checked here.")
     try:
         return CHECKS[key](index)
     except NotRunError as error:

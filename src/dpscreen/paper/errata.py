@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from dpscreen._core.words import how_many
-from dpscreen.paper.agreement import RowIndex, check_control, check_theorem2, mean_of
+from dpscreen.paper.agreement import RowIndex, check_control, check_theorem2
 from dpscreen.paper.published import (
     density_checks,
     f1_ceiling,
@@ -40,19 +40,19 @@ class Erratum:
 def errata(index: RowIndex) -> tuple[Erratum, ...]:
     """Return all of them in order."""
     texts = json.loads(files("dpscreen.paper").joinpath("errata.json").read_text(encoding="utf-8"))
-    return tuple(Erratum(**one, evidence=_evidence(one["key"], index)) for one in texts)
-
-
-def _evidence(key: str, index: RowIndex) -> str | None:
-    return EVIDENCE[key](index) if key in EVIDENCE else None
+    found = {key: evidence(index) for key, evidence in EVIDENCE.items()}
+    return tuple(Erratum(**one, evidence=found.get(one["key"])) for one in texts)
 
 
 # --- evidence -----------------------------------------------------------------------------------
 
 
 def _e1(index: RowIndex) -> str | None:
-    radii = {data: _setting(index, data, "radius") for data in published_data()}
-    factors = {data: 2 * radius for data, radius in radii.items() if radius is not None}
+    factors = {}
+    for suite, data in _places():
+        rows = index.rows(suite, data, "rnm-screen") or index.rows(suite, data, "dp-fw")
+        if rows:
+            factors[data] = 2 * rows[0].settings["radius"]
     if not factors:
         return None
     synthetic = [factors[data] for data in SYNTHETIC if data in factors]
@@ -111,7 +111,7 @@ def _e7(index: RowIndex) -> str | None:
         return None
     shown = "; ".join(
         f"{label(one.data).lower()} data {one.screened.mean:.3f} screened, {one.control.mean:.3f} "
-        f"at random (difference {one.difference:+.3f} ± {one.standard_error:.3f})"
+        f"at random (difference {one.difference.mean:+.3f} ± {one.difference.standard_error:.3f})"
         for one in f1
     )
     scale = _noise_scale(index)
@@ -149,20 +149,16 @@ def _e8(index: RowIndex) -> str | None:
 
 
 def _e9(index: RowIndex) -> str | None:
-    dense = _densities(index, "dp-fw")
-    sparse = _densities(index, "proven-dp-fw")
+    dense, sparse = (_densities(index, method) for method in ("dp-fw", "proven-dp-fw"))
     if not dense:
         return None
     text = f"Density of published DP-FW: at least {min(dense):.3f} on every set here."
-    if not sparse:
-        return text
-    return f"{text} Proven DP-FW, from zero: {min(sparse):.3f} to {max(sparse):.3f}."
+    proven = f" Proven DP-FW, from zero: {min(sparse):.3f} to {max(sparse):.3f}." if sparse else ""
+    return text + proven
 
 
 def _densities(index: RowIndex, method: str) -> list[float]:
-    places = [("synthetic", data) for data in SYNTHETIC]
-    places += [("real", data) for data in published_data() if data not in SYNTHETIC]
-    found = (index.estimate(suite, data, method, "density") for suite, data in places)
+    found = (index.estimate(suite, data, method, "density") for suite, data in _places())
     return [one.mean for one in found if one is not None]
 
 
@@ -200,10 +196,9 @@ def _first_table(data: str) -> int:
 def _e11(index: RowIndex) -> str | None:
     shares = [
         found.mean / row.settings["n_iter"]
-        for suite, data in _rnm_places()
+        for suite, data in _places()
         for row in index.rows(suite, data, "rnm-screen")[:1]
-        for found in [mean_of(index.values(suite, data, "rnm-screen", "screened").values())]
-        if found is not None
+        if (found := index.estimate(suite, data, "rnm-screen", "screened"))
     ]
     if not shares:
         return None
@@ -212,14 +207,8 @@ def _e11(index: RowIndex) -> str | None:
     )
 
 
-def _rnm_places() -> Iterable[tuple[str, str]]:
+def _places() -> Iterable[tuple[str, str]]:
     return (("synthetic" if data in SYNTHETIC else "real", data) for data in published_data())
-
-
-def _setting(index: RowIndex, data: str, name: str) -> float | None:
-    suite = "synthetic" if data in SYNTHETIC else "real"
-    rows = index.rows(suite, data, "rnm-screen") or index.rows(suite, data, "dp-fw")
-    return float(rows[0].settings[name]) if rows else None
 
 
 EVIDENCE: dict[str, Callable[[RowIndex], str | None]] = {

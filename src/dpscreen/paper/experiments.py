@@ -1,6 +1,7 @@
-"""Theorem 2 by simulation: every round makes one coordinate nonzero and then zeroes one.
+"""Where rows come from, which methods run on them, and the row that a trial leaves.
 
-Both are uniform, which is what RNM-Screen comes down to when its noise drowns its scores.
+Seeds come from names: what a row is called is all that its random numbers depend on. So it can be
+computed again alone, and is the same whatever ran before or beside it.
 """
 
 from __future__ import annotations
@@ -8,56 +9,133 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from dpscreen.paper import metrics
+from dpscreen.paper.data import Preparation, load, prepare, synthetic
 from dpscreen.paper.fitters import Fitted
 from dpscreen.paper.methods import Method
-from dpscreen.paper.problem import Problem, Recorder
+from dpscreen.paper.problem import RULE, PreparedRows, Problem, Recorder, Split, lasso_reference
+from dpscreen.paper.published import published_data
 from dpscreen.paper.results import TrialRow, fingerprint, versions
-from dpscreen.paper.sources import Source, noise_for, rng_for, seed_name
+from dpscreen.privacy import Budget, SeededNoise, named_seed
 
 
-@dataclass(frozen=True)
-class UniformProcess:
-    """The process for d coordinates and T rounds, run many times over in each trial."""
+def seed_name(**names: str | int) -> str:
+    """Join the names into one, in alphabetical order: "data=housing, method=dp-fw, trial=3"."""
+    return ", ".join(f"{key}={value}" for key, value in sorted(names.items()))
 
-    n_features: int
+
+def rng_for(**names: str | int) -> np.random.Generator:
+    """Return the generator that belongs to these names, for data."""
+    return np.random.default_rng(named_seed(seed_name(**names)))
+
+
+def noise_for(**names: str | int) -> SeededNoise:
+    """Return the noise that belongs to these names, for mechanisms."""
+    return SeededNoise(seed_name(**names))
+
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Rows under the settings of a run. δ is 1/n."""
+
+    name: str
     n_iter: int
-    n_runs: int = 400
+    epsilon: float
+    epsilon_share: float
+    delta_share: float
 
-    @property
-    def name(self) -> str:
-        """The name of the setting in the rows."""
-        return f"d={self.n_features}, T={self.n_iter}"
+    def split(self, n_rows: int) -> Split:
+        """Return the budget and how it is split."""
+        return Split(Budget(self.epsilon, 1 / n_rows), self.epsilon_share, self.delta_share)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation(Source):
+    """The paper's synthetic data; every trial draws rows of its own."""
+
+    correlation: float
+    n_rows: int
+    n_features: int
+    n_positive: int
+    n_negative: int
+    radius: float
+
+    def problem(self, trial: int) -> Problem:
+        """Draw the rows of this trial. They are the same in every suite and for every method."""
+        return _simulated(self, trial)
 
     def declared(self) -> dict[str, Any]:
         """Every setting, for the fingerprint of a row."""
-        return {"source": "uniform process", **asdict(self)}
-
-    def mean_nonzeros(self, rng: np.random.Generator) -> float:
-        """Return the mean number of nonzeros at the end, from a zero start."""
-        nonzero = np.zeros((self.n_runs, self.n_features), dtype=bool)
-        runs = np.arange(self.n_runs)
-        for _ in range(self.n_iter):
-            nonzero[runs, rng.integers(self.n_features, size=self.n_runs)] = True
-            nonzero[runs, rng.integers(self.n_features, size=self.n_runs)] = False
-        return float(nonzero.sum(axis=1).mean())
-
-    def expected(self) -> dict[str, float]:
-        """Return the corrected and the printed expectation, and their limits for many rounds."""
-        d, T = self.n_features, self.n_iter
-        return {
-            "corrected": metrics.expected_nonzeros(d, T),
-            "published": metrics.expected_nonzeros_published(d, T),
-            "corrected_limit": metrics.expected_nonzeros_many_iterations(d),
-            "published_limit": metrics.expected_nonzeros_many_iterations_published(d),
-        }
+        return {"source": "simulation", **asdict(self)}
 
 
-PROCESS = "uniform-process"
+@dataclass(frozen=True, kw_only=True)
+class RealData(Source):
+    """A real set under one preparation; K comes from replication, λ from the LASSO."""
+
+    preparation: Preparation
+    n_support: int
+    intercept: bool
+
+    def problem(self, _trial: int) -> Problem:
+        """Return the prepared set, the same for every trial."""
+        return _prepared(self)
+
+    def declared(self) -> dict[str, Any]:
+        """Every setting, for the fingerprint of a row."""
+        return {"source": "real", "radius_rule": RULE, **asdict(self)}
+
+
+@lru_cache(maxsize=1)
+def _simulated(source: Simulation, trial: int) -> Problem:
+    drawn = synthetic(
+        n_rows=source.n_rows,
+        n_features=source.n_features,
+        n_positive=source.n_positive,
+        n_negative=source.n_negative,
+        correlation=source.correlation,
+        rng=rng_for(data=source.name, trial=trial),
+    )
+    return Problem(
+        rows=PreparedRows(drawn.X, drawn.y),
+        reference=drawn.coef,
+        radius=source.radius,
+        n_iter=source.n_iter,
+        budget=source.split(source.n_rows),
+        notes=("X was divided by its largest absolute value, which is not private (erratum E8).",),
+    )
+
+
+# One at a time: the largest set fills a few hundred megabytes in each worker.
+@lru_cache(maxsize=1)
+def _prepared(source: RealData) -> Problem:
+    ready = prepare(load(source.name), source.preparation)
+    reference = lasso_reference(
+        ready.X, ready.y, n_support=source.n_support, intercept=source.intercept
+    )
+    return Problem(
+        rows=PreparedRows(ready.X, ready.y),
+        reference=reference.coef,
+        radius=reference.radius,
+        n_iter=source.n_iter,
+        budget=source.split(len(ready.y)),
+        notes=(
+            *ready.notes,
+            f"λ is {RULE}, from {reference.lowest_norm:.6g} to {reference.highest_norm:.6g}: "
+            "not private (erratum E8).",
+        ),
+    )
+
+
+# --- experiments --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -65,7 +143,7 @@ class Regression:
     """Methods on one data set. `r2_intercept` None leaves the R² among features out."""
 
     suite: str
-    source: Source
+    source: Simulation | RealData
     methods: tuple[Method, ...]
     series: tuple[str, ...] = ()
     r2_intercept: bool | None = None
@@ -78,12 +156,13 @@ class Regression:
     @property
     def real_data(self) -> str | None:
         """The data set that must be on this machine, if any."""
-        return None if self.source.fresh else self.source.name
+        return self.source.name if isinstance(self.source, RealData) else None
 
     @property
     def rough_seconds(self) -> float:
         """About how long a trial takes, to guess the time left."""
-        return 0.1 + 4e-7 * self.source.n_cells
+        facts = published_data()[self.data]
+        return 0.1 + 4e-7 * facts.n_rows * facts.n_features
 
     @property
     def method_names(self) -> tuple[str, ...]:
@@ -92,7 +171,7 @@ class Regression:
 
     def trials(self, name: str, wanted: int) -> range:
         """Return the trials worth running: without noise and with fixed rows, one tells all."""
-        varies = self.source.fresh or self._method(name).random
+        varies = self.real_data is None or self._method(name).random
         return range(wanted if varies else 1)
 
     def declared(self, name: str) -> dict[str, Any]:
@@ -124,8 +203,8 @@ class Regression:
             "calibration": method.calibration,
             "note": method.note,
         }
-        found = self._metrics(problem, fit)
-        return _trial_row(self, names, found, recorder.series, settings, seconds)
+        told = {"metrics": self._metrics(problem, fit), "series": recorder.series}
+        return _row_of(self, names, **told, settings=settings, seconds=seconds)
 
     def _metrics(self, problem: Problem, fit: Fitted) -> dict[str, float]:
         chosen, truth = fit.weights != 0, problem.support
@@ -148,13 +227,22 @@ class Regression:
         return next(method for method in self.methods if method.row_name == name)
 
 
+PROCESS = "uniform-process"
+
+
 @dataclass(frozen=True)
-class Process:
-    """The uniform process of Theorem 2 for one d and T."""
+class UniformProcess:
+    """Theorem 2 by simulation, for d coordinates and T rounds, many times over in each trial.
 
-    suite: str
-    process: UniformProcess
+    Every round makes one coordinate nonzero and then zeroes one. Both are uniform, which is what
+    RNM-Screen comes down to when its noise drowns its scores.
+    """
 
+    n_features: int
+    n_iter: int
+    n_runs: int = 400
+
+    suite = "theorem2"
     method_names = (PROCESS,)
     real_data = None
     rough_seconds = 0.1
@@ -162,55 +250,60 @@ class Process:
     @property
     def data(self) -> str:
         """The name of the setting."""
-        return self.process.name
+        return f"d={self.n_features}, T={self.n_iter}"
 
     def trials(self, _name: str, wanted: int) -> range:
         """Return all trials: each is random."""
         return range(wanted)
 
+    def settings(self) -> dict[str, Any]:
+        """Every setting."""
+        return {"source": "uniform process", **asdict(self)}
+
     def declared(self, name: str) -> dict[str, Any]:
         """Every setting that a row depends on."""
-        return {"suite": self.suite, "source": self.process.declared(), "method": name}
+        return {"suite": self.suite, "source": self.settings(), "method": name}
 
     def run(self, trial: int, names: Iterable[str]) -> Iterator[TrialRow]:
         """Simulate once."""
         for name in names:
             seeds = _names(self, name, trial)
             began = time.perf_counter()
-            nonzeros = self.process.mean_nonzeros(rng_for(**seeds))
-            found = {"nonzeros": nonzeros, **self.process.expected()}
+            found = {"nonzeros": self.mean_nonzeros(rng_for(**seeds)), **self.expected()}
             seconds = time.perf_counter() - began
-            yield _trial_row(self, seeds, found, {}, self.process.declared(), seconds)
+            told = {"metrics": found, "series": {}, "settings": self.settings()}
+            yield _row_of(self, seeds, **told, seconds=seconds)
+
+    def mean_nonzeros(self, rng: np.random.Generator) -> float:
+        """Return the mean number of nonzeros at the end, from a zero start."""
+        nonzero = np.zeros((self.n_runs, self.n_features), dtype=bool)
+        runs = np.arange(self.n_runs)
+        for _ in range(self.n_iter):
+            nonzero[runs, rng.integers(self.n_features, size=self.n_runs)] = True
+            nonzero[runs, rng.integers(self.n_features, size=self.n_runs)] = False
+        return float(nonzero.sum(axis=1).mean())
+
+    def expected(self) -> dict[str, float]:
+        """Return the corrected and the printed expectation, and their limits for many rounds."""
+        d, T = self.n_features, self.n_iter
+        return {
+            "corrected": metrics.expected_nonzeros(d, T),
+            "published": metrics.expected_nonzeros_published(d, T),
+            "corrected_limit": metrics.expected_nonzeros_many_iterations(d),
+            "published_limit": metrics.expected_nonzeros_many_iterations_published(d),
+        }
 
 
-Experiment = Regression | Process
+Experiment = Regression | UniformProcess
 
 
 def _names(experiment: Experiment, method: str, trial: int) -> dict[str, Any]:
     """Return what the seed of a row depends on."""
-    return {
-        "suite": experiment.suite,
-        "data": experiment.data,
-        "method": method,
-        "trial": trial,
-    }
+    place = {"suite": experiment.suite, "data": experiment.data}
+    return {**place, "method": method, "trial": trial}
 
 
-def _trial_row(
-    experiment: Experiment,
-    names: dict[str, Any],
-    found: dict[str, float],
-    series: dict[str, list[float]],
-    settings: dict[str, Any],
-    seconds: float,
-) -> TrialRow:
-    return TrialRow(
-        **names,
-        seed=seed_name(**names),
-        metrics=found,
-        series=series,
-        settings=settings,
-        versions=versions(),
-        fingerprint=fingerprint(experiment.declared(names["method"])),
-        seconds=seconds,
-    )
+def _row_of(experiment: Experiment, names: dict[str, Any], **found: Any) -> TrialRow:
+    mark = fingerprint(experiment.declared(names["method"]))
+    seed = seed_name(**names)
+    return TrialRow(**names, **found, seed=seed, versions=versions(), fingerprint=mark)

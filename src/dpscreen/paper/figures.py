@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpscreen._core.numbers import decimals
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, save, themed_svg
+from dpscreen._core.words import decimals
 from dpscreen.paper.agreement import STANDARD_ERRORS, RowIndex
 from dpscreen.paper.methods import of_rows, proven_names
 from dpscreen.paper.published import label, published_data, published_figures
 from dpscreen.paper.results import TrialRow
-from dpscreen.paper.suites import SYNTHETIC, all_items
+from dpscreen.paper.suites import FIGURE_3, SYNTHETIC, all_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 SERIES_LABELS = {"kept_true": "true nonzero", "kept_false": "true zero"}
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """A mean over trials; `low` and `high` are two standard errors below and above."""
 
     label: str
@@ -37,8 +36,7 @@ class Curve:
     high: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(NamedTuple):
     """One plot of a figure."""
 
     name: str
@@ -49,54 +47,38 @@ class Panel:
 def figure_panels(rows: Iterable[TrialRow], number: int) -> tuple[Panel, ...]:
     """Return the panels of one figure, in the paper's order, as far as there are rows for them."""
     index = RowIndex(rows)
-    makers = {1: _figure1, 2: _figure2, 3: _figure3, 4: _figure4}
-    if number not in makers:
-        raise KeyError(f"the paper has no Figure {number}")
-    return tuple(panel for panel in makers[number](index) if panel.curves)
+    panels = []
+    for name, words, place, methods, wanted in _plots(number):
+        drawn = product(methods, wanted)
+        curves = (_curve(index.rows(*place, method), series) for method, series in drawn)
+        panels.append(Panel(name, words, tuple(filter(None, curves))))
+    return tuple(panel for panel in panels if panel.curves)
 
 
-def _figure1(index: RowIndex) -> Iterable[Panel]:
-    for data in SYNTHETIC:
-        methods = ("rnm-screen", "adp-screen")
-        yield Panel(data, label(data), _kept(index, "synthetic", data, methods))
+Plot = tuple[str, str, tuple[str, str], tuple[str, ...], tuple[str, ...]]
+"""Name and label of a panel, suite and data set, and the methods and series of its curves."""
 
 
-def _figure2(index: RowIndex) -> Iterable[Panel]:
-    for data in published_data():
-        if data not in SYNTHETIC:
-            curves = _curves(index, "real", data, ("rnm-screen", *proven_names()), "mse")
-            yield Panel(data, label(data), curves)
-
-
-def _figure3(index: RowIndex) -> Iterable[Panel]:
-    for method, name in (
-        ("adp-screen", "every iteration"),
-        ("adp-screen-50th", "every 50th iteration"),
-        ("adp-screen-last", "last iteration"),
-    ):
-        yield Panel(name, name, _kept(index, "adp", "uncorrelated", (method,)))
-
-
-def _figure4(index: RowIndex) -> Iterable[Panel]:
-    methods = ("dp-fw-rule", "np-fw-rule", "np-fw")
-    curves = _curves(index, "adp", "uncorrelated", methods, "wolfe_gap")
-    yield Panel("uncorrelated", label("uncorrelated"), curves)
-
-
-def _kept(index: RowIndex, suite: str, data: str, methods: Iterable[str]) -> tuple[Curve, ...]:
-    return tuple(
-        curve
-        for method in methods
-        for series in SERIES_LABELS
-        for curve in _curves(index, suite, data, (method,), series)
-    )
-
-
-def _curves(
-    index: RowIndex, suite: str, data: str, methods: Iterable[str], series: str
-) -> tuple[Curve, ...]:
-    found = (_curve(index.rows(suite, data, method), series) for method in methods)
-    return tuple(curve for curve in found if curve)
+def _plots(number: int) -> Iterator[Plot]:
+    methods: tuple[str, ...]
+    kept = tuple(SERIES_LABELS)
+    if number == 1:
+        for data in SYNTHETIC:
+            methods = ("rnm-screen", "adp-screen")
+            yield data, label(data), ("synthetic", data), methods, kept
+    if number == 2:
+        for data in published_data():
+            if data not in SYNTHETIC:
+                methods = ("rnm-screen", *proven_names())
+                yield data, label(data), ("real", data), methods, ("mse",)
+    uncorrelated = ("adp", "uncorrelated")
+    if number == 3:
+        often = ("every iteration", "every 50th iteration", "last iteration")
+        for method, name in zip(FIGURE_3, often, strict=True):
+            yield name, name, uncorrelated, (method,), kept
+    if number == 4:
+        methods = ("dp-fw-rule", "np-fw-rule", "np-fw")
+        yield "uncorrelated", label("uncorrelated"), uncorrelated, methods, ("wolfe_gap",)
 
 
 def _curve(rows: list[TrialRow], series: str) -> Curve | None:
@@ -123,8 +105,7 @@ UPRIGHT = {1: "fraction nonzero", 2: "mean squared error", 3: "fraction nonzero"
 """What stands along the y-axis, short enough for a small panel."""
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """How one curve is drawn: indices into `COLOURS` and `DASHES`."""
 
     label: str
@@ -132,8 +113,7 @@ class Look:
     dash: int
 
 
-@dataclass(frozen=True)
-class PanelPicture:
+class PanelPicture(NamedTuple):
     """One panel for the page: its SVG text, and the same in words."""
 
     title: str
@@ -141,11 +121,9 @@ class PanelPicture:
     words: str
 
 
-@dataclass(frozen=True)
-class FigureView:
+class FigureView(NamedTuple):
     """A figure on the page. No pictures means that its rows are not there."""
 
-    key: str
     title: str
     note: str
     pictures: tuple[PanelPicture, ...]
@@ -160,7 +138,6 @@ def figure_view(number: int, rows: Iterable[TrialRow]) -> FigureView:
     published = published_figures()[number]
     panels = figure_panels(rows, number)
     return FigureView(
-        key=f"figure{number}",
         title=f"Figure {number}. {all_items()[f'figure{number}'].title}",
         note=f"{published.y_axis.capitalize()} against {published.x_axis}. {published.note}",
         pictures=tuple(_picture(number, panel, place) for place, panel in enumerate(panels)),

@@ -20,7 +20,7 @@ from dpscreen.paper.problem import Problem, Recorder
 from dpscreen.planning.methods import FitRequest, estimator
 from dpscreen.privacy import ZCDP, Accountant, Noise
 from dpscreen.rows.design import Design, GramDesign, Point
-from dpscreen.rows.lattice import ExactPoint, RelaxedRule
+from dpscreen.rows.lattice import RelaxedRule
 from dpscreen.solvers import frank_wolfe as steps
 from dpscreen.solvers.frank_wolfe import Choose, Screen, frank_wolfe, steepest_vertex, zero_start
 from dpscreen.solvers.screening import (
@@ -84,42 +84,30 @@ class Published:
     def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
         """Run once."""
         accountant = Accountant(noise, limit=None)
-        screen = Counted(self.screening(accountant, problem)) if self.screening else None
-        start = steps.starting_point(
-            "random", problem.design.n_features, radius=problem.radius, noise=noise
+        screened = Screened(self.screening, accountant, problem)
+        radius, n_iter, design = problem.radius, problem.n_iter, problem.design
+        start = steps.starting_point("random", design.n_features, radius=radius, noise=noise)
+        budget = problem.budget.parts[0] if self.screening else problem.budget.total
+        choose = steps.published_choice(
+            accountant, budget, radius=radius, n_iter=n_iter, n_rows=design.n_rows
         )
-        choose = self._choice(accountant, problem)
-        weights = _walk(problem, choose, recorder, screen=screen, start=start)
-        return Fitted(weights, screen.counts if screen else {})
-
-    def _choice(self, accountant: Accountant, problem: Problem) -> Choose[Point]:
-        budget = problem.budget.optimisation if self.screening else problem.budget.total
-        return steps.published_choice(
-            accountant,
-            budget,
-            radius=problem.radius,
-            n_iter=problem.n_iter,
-            n_rows=problem.design.n_rows,
-        )
+        weights = _walk(problem, choose, recorder, screen=screened.step, start=start)
+        return Fitted(weights, screened.counts)
 
 
-class Counted:
-    """A screening step that counts how many coordinates it has set to zero."""
+class Screened:
+    """A screening step, if there is one, that counts how many coordinates it has set to zero."""
 
-    def __init__(self, screen: Screen[Point]) -> None:
-        self._screen = screen
-        self.screened = 0
+    def __init__(self, screening: Screening | None, accountant: Accountant, problem: Problem):
+        self._screen = screening(accountant, problem) if screening else None
+        self.step = self._count if screening else None
+        self.counts = {"screened": 0.0} if screening else {}
 
-    def __call__(self, point: Point, t: int) -> Iterable[int]:
-        """Screen, and count."""
+    def _count(self, point: Point, t: int) -> Iterable[int]:
+        assert self._screen is not None
         found = list(self._screen(point, t))
-        self.screened += len(found)
+        self.counts["screened"] += len(found)
         return found
-
-    @property
-    def counts(self) -> dict[str, float]:
-        """The count as a metric."""
-        return {"screened": float(self.screened)}
 
 
 def rnm(accountant: Accountant, problem: Problem) -> Screen[Point]:
@@ -127,7 +115,7 @@ def rnm(accountant: Accountant, problem: Problem) -> Screen[Point]:
     return published_rnm(
         accountant,
         problem.design,
-        problem.budget.screening,
+        problem.budget.parts[1],
         radius=problem.radius,
         n_iter=problem.n_iter,
     )
@@ -139,41 +127,31 @@ def uniform_zeroing(accountant: Accountant, problem: Problem) -> Screen[Point]:
     n_features = problem.design.n_features
 
     def zero_any(point: Point, t: int) -> Iterable[int]:
-        return [_uniform_index(accountant.noise, n_features) for _ in screen(point, t)]
+        return [int(accountant.noise.uniform(1)[0] * n_features) for _ in screen(point, t)]
 
     return zero_any
 
 
-def _uniform_index(noise: Noise, n_features: int) -> int:
-    return int(noise.uniform(1)[0] * n_features)
-
-
-@dataclass(frozen=True)
-class When:
-    """After which iterations to screen: every k-th, or only the last (None)."""
-
-    every: int | None
-
-    def iterations(self, n_iter: int) -> frozenset[int]:
-        """List them."""
-        every = self.every or n_iter
-        return frozenset(range(every, n_iter + 1, every))
+def iterations(every: int | None, n_iter: int) -> frozenset[int]:
+    """List the iterations after which to screen: every k-th, or only the last (None)."""
+    every = every or n_iter
+    return frozenset(range(every, n_iter + 1, every))
 
 
 @dataclass(frozen=True)
 class Adp:
     """Screen as Algorithm 1 does, at some iterations."""
 
-    when: When
+    every: int | None
 
     def __call__(self, accountant: Accountant, problem: Problem) -> Screen[Point]:
         """Return the screening step."""
         return published_adp(
             accountant,
             problem.design,
-            problem.budget.screening,
+            problem.budget.parts[1],
             radius=problem.radius,
-            at=self.when.iterations(problem.n_iter),
+            at=iterations(self.every, problem.n_iter),
         )
 
 
@@ -181,11 +159,11 @@ class Adp:
 class WithoutNoise:
     """Zero what Eq. 1 rejects, without noise, at some iterations (Experiment A)."""
 
-    when: When
+    every: int | None
 
     def __call__(self, _accountant: Accountant, problem: Problem) -> Screen[Point]:
         """Return the screening step."""
-        at = self.when.iterations(problem.n_iter)
+        at = iterations(self.every, problem.n_iter)
 
         def screen(point: Point, t: int) -> Iterable[int]:
             if t not in at:
@@ -224,14 +202,23 @@ def keep_largest(weights: Array, count: int) -> Array:
 # --- not private ------------------------------------------------------------------------------
 
 
-def np_fw(problem: Problem, _noise: Noise, recorder: Recorder) -> Fitted:
-    """Plain Frank-Wolfe from zero."""
-    return Fitted(_walk(problem, steepest_vertex, recorder))
+@dataclass(frozen=True)
+class Steepest:
+    """Plain Frank-Wolfe from zero, possibly with a screening step whose victims may come back."""
+
+    screening: Screening | None = None
+
+    def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
+        """Run once."""
+        screened = Screened(self.screening, Accountant(noise, limit=None), problem)
+        weights = _walk(problem, steepest_vertex, recorder, screen=screened.step)
+        return Fitted(weights, screened.counts)
 
 
 def preselect_k(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:
     """Plain Frank-Wolfe on the K features of largest L1 norm."""
-    chosen = np.flatnonzero(keep_largest(problem.rows.feature_sizes, problem.n_support))
+    sizes = np.abs(problem.rows.whole.X).sum(axis=0)
+    chosen = np.flatnonzero(keep_largest(sizes, problem.n_support))
     whole = problem.design
     part = GramDesign(
         whole.gram[np.ix_(chosen, chosen)],
@@ -263,18 +250,6 @@ class Eliminating:
         return Fitted(weights, {"screened": float(np.count_nonzero(~elimination.active))})
 
 
-@dataclass(frozen=True)
-class Steepest:
-    """Plain Frank-Wolfe from zero with a screening step whose victims may come back."""
-
-    screening: Screening
-
-    def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
-        """Run once."""
-        screen = Counted(self.screening(Accountant(noise, limit=None), problem))
-        return Fitted(_walk(problem, steepest_vertex, recorder, screen=screen), screen.counts)
-
-
 def lasso(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:
     """Return the LASSO solution that the others are measured against."""
     return Fitted(problem.reference)
@@ -301,47 +276,30 @@ class Proven:
         n_iter = affordable_steps(limit, problem.design)
         optimisation = limit * ((1 - self.screening_share) / n_iter)
         screening = limit * (self.screening_share / n_iter)
+        rows, deviation = problem.rows.lattice, problem.rows.target_deviation
+        rule = RelaxedRule(problem.radius, problem.rows.target_bound)
+        clip = min(deviation, rule.residual_bound)
+        # The rule holds at every point of the ball, however that was chosen; only its own sums
+        # must not be clipped (Lemma 6).
+        screened = self.screening_share > 0
         weights = frank_wolfe(
-            problem.rows.lattice,
+            rows,
             zero_start(problem.design.n_features),
             radius=problem.radius,
             n_iter=n_iter,
-            choose=_proven_choice(accountant, optimisation, problem),
-            screen=_proven_rnm(accountant, screening, problem) if self.screening_share else None,
+            choose=steps.proven_choice(accountant, optimisation, clip=clip),
+            screen=proven_rnm(accountant, rows, screening, rule=rule) if screened else None,
             watch=recorder.watch_until(n_iter),
         )
-        return Fitted(weights, settings=_proven_settings(problem, limit, n_iter))
+        bound = problem.rows.target_bound
+        settings = {"n_iter": n_iter, "rho": float(limit), "clip": deviation, "target_bound": bound}
+        return Fitted(weights, settings=settings)
 
 
 def affordable_steps(limit: ZCDP, design: Design) -> int:
     """Return M/4 within [6, 200], with M = n√(2ρ)/ln(2d)."""
     signal = design.n_rows * math.sqrt(2 * float(limit)) / math.log(2 * design.n_features)
     return int(np.clip(round(signal / 4), 6, 200))
-
-
-def _proven_choice(accountant: Accountant, cost: ZCDP, problem: Problem) -> Choose[ExactPoint]:
-    rule = _rule(problem)
-    clip = min(problem.rows.target_deviation, rule.residual_bound)
-    return steps.proven_choice(accountant, cost, clip=clip)
-
-
-def _proven_rnm(accountant: Accountant, cost: ZCDP, problem: Problem) -> Screen[ExactPoint]:
-    # The rule holds at every point of the ball, however that was chosen; only its own sums must
-    # not be clipped (Lemma 6).
-    return proven_rnm(accountant, problem.rows.lattice, cost, rule=_rule(problem))
-
-
-def _rule(problem: Problem) -> RelaxedRule:
-    return RelaxedRule(problem.radius, problem.rows.target_bound)
-
-
-def _proven_settings(problem: Problem, limit: ZCDP, n_iter: int) -> dict[str, Any]:
-    return {
-        "n_iter": n_iter,
-        "rho": float(limit),
-        "clip": problem.rows.target_deviation,
-        "target_bound": problem.rows.target_bound,
-    }
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from dpscreen._core.numbers import NOTHING, decimals
+from dpscreen._core.words import NOTHING, decimals
 from dpscreen.paper.agreement import Estimate
 from dpscreen.paper.claims import ClaimCheck
 from dpscreen.paper.errata import Erratum
 from dpscreen.paper.published import label
 
 Kind = Literal["plain", "printed", "here", "proven"]
+Columns = tuple[tuple[str, tuple[str, ...]], ...]
+"""Groups of columns: the heading, which may be empty, and the names below it."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One number. `mark` names the note that says why it differs from the paper."""
+class GridNumber(NamedTuple):
+    """One number as text. `mark` names the note that says why it differs from the paper."""
 
     text: str = NOTHING
     kind: Kind = "plain"
@@ -26,82 +27,48 @@ class Entry:
     mark: str = ""
 
 
-@dataclass(frozen=True)
-class ColumnGroup:
-    """Neighbouring columns under one heading."""
+class Section(NamedTuple):
+    """Named rows of numbers that belong together; without a title they stand alone."""
 
-    heading: str
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Line:
-    """One row of numbers with its name."""
-
-    name: str
-    entries: tuple[Entry, ...]
-
-
-@dataclass(frozen=True)
-class Section:
-    """Rows that belong together; without a title they stand alone."""
-
-    lines: tuple[Line, ...]
+    lines: tuple[tuple[str, tuple[GridNumber, ...]], ...]
     title: str = ""
     detail: str = ""
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(NamedTuple):
     """Why numbers with this mark differ, and how far each is off."""
 
     mark: str
     reason: str
     details: tuple[str, ...]
-    explained: bool = True
+    explained: bool
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: sections of rows, grouped columns, notes under it and remarks on it."""
+    """A table: sections of rows, columns in groups under a heading, notes and remarks below."""
 
     key: str
     title: str
     corner: str
-    columns: tuple[ColumnGroup, ...]
+    columns: Columns
     sections: tuple[Section, ...]
     notes: tuple[Note, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property
-    def column_names(self) -> tuple[str, ...]:
-        """Every column's own name, from left to right."""
-        return tuple(name for group in self.columns for name in group.names)
-
-    @property
-    def width(self) -> int:
-        """The number of columns of numbers."""
-        return len(self.column_names)
-
-    @property
-    def grouped(self) -> bool:
-        """Whether any column stands under a heading."""
-        return any(group.heading for group in self.columns)
+    def headings(self) -> list[tuple[str, str]]:
+        """The heading that each column of numbers stands under, if any, and its own name."""
+        return [(heading, name) for heading, names in self.columns for name in names]
 
 
 def flat_grid(
-    key: str,
-    title: str,
-    columns: tuple[str, ...],
-    rows: Sequence[Sequence[str]],
-    remarks: tuple[str, ...] = (),
+    key: str, title: str, columns: str, rows: Iterable[Sequence[str]], *remarks: str
 ) -> Grid:
-    """Return a table without groups from plain text; its first column names the rows."""
-    lines = tuple(Line(name, tuple(Entry(text) for text in texts)) for name, *texts in rows)
-    corner, *names = columns
-    return Grid(
-        key, title, corner, (ColumnGroup("", tuple(names)),), (Section(lines),), (), remarks
-    )
+    """Return a table of plain text; columns are parted by "|", the first one names the rows."""
+    lines = tuple((name, tuple(map(GridNumber, texts))) for name, *texts in rows)
+    corner, *names = columns.split(" | ")
+    return Grid(key, title, corner, (("", tuple(names)),), (Section(lines),), remarks=remarks)
 
 
 def letters(position: int) -> str:
@@ -139,13 +106,12 @@ def escaped(text: str) -> str:
     return SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
-def grid_to_markdown(grid: Grid, level: int = 1) -> str:
+def grid_to_markdown(grid: Grid) -> str:
     """Return the table with its heading, remarks and notes."""
-    head = [grid.corner, *_headings(grid)]
-    rule = ["---", *["---:"] * grid.width]
-    parts = [f"{'#' * level} {escaped(grid.title)}", ""]
-    parts += [_row(escaped(name) for name in head), _row(rule)]
-    parts += [line for section in grid.sections for line in _section(section, grid.width)]
+    head = [": ".join(filter(None, names)) for names in grid.headings]
+    parts = [f"# {escaped(grid.title)}", "", _row(map(escaped, [grid.corner, *head]))]
+    parts.append(_row(["---", *["---:"] * len(head)]))
+    parts += [line for section in grid.sections for line in _section(section, len(head))]
     for remark in grid.remarks:
         parts += ["", escaped(remark)]
     if grid.notes:
@@ -156,25 +122,17 @@ def grid_to_markdown(grid: Grid, level: int = 1) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _headings(grid: Grid) -> list[str]:
-    return [
-        f"{group.heading}: {name}" if group.heading else name
-        for group in grid.columns
-        for name in group.names
-    ]
-
-
 def _section(section: Section, width: int) -> Iterable[str]:
     if section.title:
         detail = f" ({escaped(section.detail)})" if section.detail else ""
         yield _row([f"**{escaped(section.title)}**{detail}", *[""] * width])
-    for line in section.lines:
-        yield _row([escaped(line.name), *map(_entry, line.entries)])
+    for name, numbers in section.lines:
+        yield _row([escaped(name), *map(_number, numbers)])
 
 
-def _entry(entry: Entry) -> str:
-    text = f"**{escaped(entry.text)}**" if entry.strong else escaped(entry.text)
-    return f"{text} ≠ {entry.mark}" if entry.mark else text
+def _number(number: GridNumber) -> str:
+    text = f"**{escaped(number.text)}**" if number.strong else escaped(number.text)
+    return f"{text} ≠ {number.mark}" if number.mark else text
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -185,10 +143,8 @@ def claims_to_markdown(claims: Iterable[ClaimCheck]) -> str:
     """Return the paper's statements outside its tables, each with what became of it."""
     parts = ["# Claims outside the tables", ""]
     for claim in claims:
-        parts.append(
-            f"* **{verdict(claim)}** ({escaped(claim.where)}): {escaped(claim.description)}"
-        )
-        parts.append(f"  * Here: {escaped(claim.finding)}")
+        told = f"({escaped(claim.where)}): {escaped(claim.description)}"
+        parts += [f"* **{verdict(claim)}** {told}", f"  * Here: {escaped(claim.finding)}"]
         if claim.caveat:
             parts.append(f"  * Mind: {escaped(claim.caveat)}")
     return "\n".join(parts) + "\n"

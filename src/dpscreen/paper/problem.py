@@ -20,21 +20,19 @@ from dpscreen.solvers.frank_wolfe import wolfe_gap
 
 @dataclass(frozen=True)
 class Split:
-    """The stated total budget and the part of it that goes to screening, as the paper splits it."""
+    """The stated total budget and the part of it that goes to screening, as the paper splits it.
+
+    Its two parts are (ε₁, δ₁) for optimisation and (ε₂, δ₂) for screening.
+    """
 
     total: Budget
     epsilon_share: float
     delta_share: float
 
     @property
-    def optimisation(self) -> Budget:
-        """(ε₁, δ₁)."""
-        return self.total.split(share=self.epsilon_share, delta_share=self.delta_share)[0]
-
-    @property
-    def screening(self) -> Budget:
-        """(ε₂, δ₂)."""
-        return self.total.split(share=self.epsilon_share, delta_share=self.delta_share)[1]
+    def parts(self) -> tuple[Budget, Budget]:
+        """Both, in this order."""
+        return self.total.split(share=self.epsilon_share, delta_share=self.delta_share)
 
 
 class PreparedRows:
@@ -57,11 +55,6 @@ class PreparedRows:
     def moments(self) -> Gram:
         """What regressions among the features need."""
         return Gram.of(self.whole.X)
-
-    @cached_property
-    def feature_sizes(self) -> Array:
-        """The L1 norm of every column."""
-        return np.asarray(np.abs(self.whole.X).sum(axis=0))
 
     @cached_property
     def target_deviation(self) -> float:
@@ -205,11 +198,6 @@ class Reference:
     def radius(self) -> float:
         """λ, the middle of the interval."""
         return (self.lowest_norm + self.highest_norm) / 2
-
-    @property
-    def support(self) -> Mask:
-        """Which coefficients are not zero."""
-        return np.asarray(self.coef != 0)
 
 
 def lasso_reference(X: Array, y: Array, *, n_support: int, intercept: bool) -> Reference:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import product
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 # All results are printed to three decimals.
@@ -80,8 +79,8 @@ class PublishedFigure:
 
     number: int
     title: str
-    panels: tuple[str, ...]
-    series: tuple[str, ...]
+    panels: list[str]
+    series: list[str]
     x_axis: str
     y_axis: str
     settings: Mapping[str, float]
@@ -93,44 +92,31 @@ class PublishedFigure:
 
 def published_cells(table: int | None = None) -> tuple[PublishedCell, ...]:
     """Every result cell, in reading order; of one table if `table` is given."""
-    cells = tuple(PublishedCell(**row) for row in _content()["cells"])
-    if table is None:
-        return cells
-    chosen = tuple(cell for cell in cells if cell.table == table)
-    if not chosen:
-        raise KeyError(f"the paper has no Table {table}")
-    return chosen
+    cells = (PublishedCell(**row) for row in _content()["cells"])
+    return tuple(cell for cell in cells if table in (None, cell.table))
 
 
 def published_value(table: int, data: str, method: str, metric: str) -> float:
     """The printed value of one cell."""
-    key = CellKey(table, data, method, metric)
-    try:
-        return _values()[key]
-    except KeyError:
-        raise KeyError(
-            f"the paper prints no {metric} of {method} on {data} in Table {table}"
-        ) from None
+    for cell in published_cells():
+        if cell.key == (table, data, method, metric):
+            return cell.value
+    raise KeyError(f"the paper prints no {metric} of {method} on {data} in Table {table}")
 
 
 def published_data() -> Mapping[str, PublishedData]:
     """The two synthetic and eight real data sets by name, in the paper's order."""
-    sets = (PublishedData(**row) for row in _content()["data_sets"])
-    return MappingProxyType({data.name: data for data in sets})
+    return {row["name"]: PublishedData(**row) for row in _content()["data_sets"]}
 
 
 def published_claims() -> Mapping[str, PublishedClaim]:
     """The paper's checkable statements outside its tables, by key."""
-    claims = (
-        PublishedClaim(**{**row, "figures": MappingProxyType(row["figures"])})
-        for row in _content()["claims"]
-    )
-    return MappingProxyType({claim.key: claim for claim in claims})
+    return {row["key"]: PublishedClaim(**row) for row in _content()["claims"]}
 
 
 def published_figures() -> Mapping[int, PublishedFigure]:
     """Figures 1 to 4 by number."""
-    return MappingProxyType({row["number"]: _figure(row) for row in _content()["figures"]})
+    return {row["number"]: PublishedFigure(**row) for row in _content()["figures"]}
 
 
 def known_inconsistencies() -> Mapping[CellKey, str]:
@@ -139,30 +125,18 @@ def known_inconsistencies() -> Mapping[CellKey, str]:
     for row in _content()["inconsistencies"]:
         for data, method, metric in product(row["data"], row["methods"], row["metrics"]):
             reasons[CellKey(row["table"], data, method, metric)] = row["reason"]
-    return MappingProxyType(reasons)
+    return reasons
 
 
 def label(key: str) -> str:
     """The name by which a table shows a data set, method or metric."""
-    text: str = _content()["labels"][key]
-    return text
+    return str(_content()["labels"][key])
 
 
 @cache
 def _content() -> dict[str, Any]:
     text = files("dpscreen.paper").joinpath("published.json").read_text(encoding="utf-8")
-    content: dict[str, Any] = json.loads(text)
-    return content
-
-
-@cache
-def _values() -> dict[CellKey, float]:
-    return {cell.key: cell.value for cell in published_cells()}
-
-
-def _figure(row: dict[str, Any]) -> PublishedFigure:
-    frozen = {name: tuple(row[name]) for name in ("panels", "series")}
-    return PublishedFigure(**{**row, **frozen, "settings": MappingProxyType(row["settings"])})
+    return dict(json.loads(text))
 
 
 # --- do the tables agree with themselves? -------------------------------------------------------

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -63,16 +63,14 @@ class TrialRow:
         return RowKey(self.suite, self.data, self.method, self.trial)
 
 
-@dataclass(frozen=True)
-class ResultsProblem:
+class ResultsProblem(NamedTuple):
     """Something about a results file that its owner should know."""
 
     kind: str  # "truncated", "corrupt" or "other settings"
     message: str
 
 
-@dataclass(frozen=True)
-class Loaded:
+class Loaded(NamedTuple):
     """The good rows of a file, and what was wrong with the others."""
 
     rows: tuple[TrialRow, ...]
@@ -139,11 +137,10 @@ def read_rows(path: Path) -> Loaded:
             rows.append(from_line(line.decode()))
         except (ValueError, TypeError, AttributeError, RecursionError):
             damaged.append(number)
-    problems = []
-    if damaged:
-        problems.append(_corrupt(path, damaged))
+    problems = [_corrupt(path, damaged)] if damaged else []
     if tail:
-        problems.append(_truncated(path))
+        text = "the last line is cut short and was dropped; its trial is run again."
+        problems.append(ResultsProblem("truncated", f"{path}: {text}"))
     return Loaded(tuple(rows), tuple(problems))
 
 
@@ -151,12 +148,6 @@ def _corrupt(path: Path, numbers: list[int]) -> ResultsProblem:
     which = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
     return ResultsProblem(
         "corrupt", f"{path}: {len(numbers)} damaged line(s) were left out (line {which})."
-    )
-
-
-def _truncated(path: Path) -> ResultsProblem:
-    return ResultsProblem(
-        "truncated", f"{path}: the last line is cut short and was dropped; its trial is run again."
     )
 
 
@@ -179,11 +170,13 @@ class ResultStore:
         loaded = read_rows(self.path)
         if not loaded.problems:
             return loaded
-        aside = self._set_aside() if any(p.kind == "corrupt" for p in loaded.problems) else None
-        self._rewrite(loaded.rows)
-        return Loaded(
-            loaded.rows, tuple(_with_place(problem, aside) for problem in loaded.problems)
-        )
+        problems = []
+        for kind, message in loaded.problems:
+            kept = f" The damaged file is kept as {self._set_aside()}." if kind == "corrupt" else ""
+            problems.append(ResultsProblem(kind, message + kept))
+        # A full copy first, then one rename: at no moment is a good row in neither file.
+        write_text(self.path, "".join(f"{to_line(row)}\n" for row in loaded.rows))
+        return Loaded(loaded.rows, tuple(problems))
 
     def append(self, row: TrialRow) -> None:
         """Write one row, through to the operating system."""
@@ -209,13 +202,3 @@ class ResultStore:
             aside = self.path.with_name(f"{FILE_NAME}.corrupt{number}")
         aside.write_bytes(self.path.read_bytes())
         return aside
-
-    def _rewrite(self, rows: Iterable[TrialRow]) -> None:
-        # A full copy first, then one rename: at no moment is a good row in neither file.
-        write_text(self.path, "".join(f"{to_line(row)}\n" for row in rows))
-
-
-def _with_place(problem: ResultsProblem, aside: Path | None) -> ResultsProblem:
-    if aside is None or problem.kind != "corrupt":
-        return problem
-    return ResultsProblem(problem.kind, f"{problem.message} The damaged file is kept as {aside}.")

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from typing import NamedTuple
 
 from dpscreen.paper.data import DataError, MissingDataset, available, load
 from dpscreen.paper.experiments import Experiment
@@ -42,15 +43,20 @@ class Job:
         """What a progress display shows."""
         return f"{self.experiment.suite}: {self.experiment.data}, trial {self.trial + 1}"
 
+    @property
+    def keys(self) -> dict[str, RowKey]:
+        """The rows it makes, by method."""
+        place = self.experiment.suite, self.experiment.data
+        return {name: RowKey(*place, name, self.trial) for name in self.methods}
+
 
 def jobs_for(items: Iterable[Item], trials: int, experiments: Iterable[Experiment]) -> list[Job]:
     """List the trials that the items need, grouped so that one job uses one set of rows."""
-    needs = [need for item in items for need in item.needs]
-    jobs = []
+    items, jobs = list(items), []
     for experiment in experiments:
         methods = defaultdict(list)
         for name in experiment.method_names:
-            if any(need.covers(experiment, name) for need in needs):
+            if any(item.needs(experiment, name) for item in items):
                 for trial in experiment.trials(name, trials):
                     methods[trial].append(name)
         jobs += [Job(experiment, trial, tuple(names)) for trial, names in methods.items()]
@@ -75,41 +81,32 @@ def current_rows(
             have[row.key] = row
         elif mark is not None:
             foreign += 1
-    return have, [_other_settings(foreign)] if foreign else []
-
-
-def _other_settings(count: int) -> ResultsProblem:
-    return ResultsProblem(
+    problem = ResultsProblem(
         "other settings",
-        f"{count} row(s) were made with other settings or versions; they stay in the file but are "
-        "not used.",
+        f"{foreign} row(s) were made with other settings or versions; they stay in the file but "
+        "are not used.",
     )
+    return have, [problem] if foreign else []
 
 
 def missing(wanted: Iterable[Job], have: dict[RowKey, TrialRow]) -> list[Job]:
     """Return what is left to do."""
     todo = []
     for job in wanted:
-        names = tuple(name for name in job.methods if _key(job, name) not in have)
+        names = tuple(name for name, key in job.keys.items() if key not in have)
         if names:
             todo.append(Job(job.experiment, job.trial, names))
     return todo
 
 
-def keys(wanted: Iterable[Job]) -> Iterator[RowKey]:
-    """Return the rows that the jobs make, in their order."""
-    return (_key(job, name) for job in wanted for name in job.methods)
-
-
-def _key(job: Job, name: str) -> RowKey:
-    return RowKey(job.experiment.suite, job.experiment.data, name, job.trial)
+def _in_order(wanted: Iterable[Job], have: dict[RowKey, TrialRow]) -> tuple[TrialRow, ...]:
+    return tuple(have[key] for job in wanted for key in job.keys.values() if key in have)
 
 
 THREAD_LIMITS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-@dataclass(frozen=True)
-class Skipped:
+class Skipped(NamedTuple):
     """A data set that could not be used, and why or how to get it."""
 
     data: str
@@ -203,8 +200,7 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """How far a run has come: trials done and planned, and the one that ended last.
 
     `seconds_left` is None before the first has ended.
@@ -216,15 +212,12 @@ class Progress:
     seconds_left: float | None
 
 
-@dataclass(frozen=True)
-class StudyRun:
+class StudyRun(NamedTuple):
     """The rows that the items need, and what was not as it should be."""
 
-    items: tuple[Item, ...]
     rows: tuple[TrialRow, ...]
     problems: tuple[ResultsProblem, ...]
     skipped: tuple[Skipped, ...]
-    seconds: float
 
 
 def run(
@@ -241,15 +234,17 @@ def run(
     Rows are in the store as soon as they are computed, so an interrupted run can be repeated and
     goes on where it was.
     """
-    began = time.perf_counter()
-    _require_at_least_one(trials=trials, jobs=jobs)
     chosen = find_items(items)
     loaded = store.open()
     wanted = jobs_for(chosen, trials, all_experiments() if experiments is None else experiments)
     wanted, skipped = _without_missing_data(wanted)
     have, problems = current_rows(loaded.rows, wanted)
     todo = missing(wanted, have)
-    reporter = _Reporter(todo, on_progress)
+    done: list[Job] = []
+    report = on_progress or (lambda _now: None)
+    if todo:
+        report(_progress(done, todo, 0.0))
+    started = time.perf_counter()
     # Closed here and now, also when a row cannot be written: no worker outlives the run.
     with closing(compute(todo, jobs or usable_cores())) as jobs_done:
         for job, outcome in jobs_done:
@@ -257,26 +252,16 @@ def run(
                 skipped[outcome.data] = outcome
             else:
                 _keep(outcome, store, have)
-            reporter.finished(job)
-    return StudyRun(
-        items=chosen,
-        rows=tuple(have[key] for key in keys(wanted) if key in have),
-        problems=(*loaded.problems, *problems),
-        skipped=tuple(skipped.values()),
-        seconds=time.perf_counter() - began,
-    )
+            done.append(job)
+            report(_progress(done, todo, time.perf_counter() - started))
+    found = (*loaded.problems, *problems)
+    return StudyRun(_in_order(wanted, have), found, tuple(skipped.values()))
 
 
 def _keep(rows: Iterable[TrialRow], store: ResultStore, have: dict[RowKey, TrialRow]) -> None:
     for row in rows:
         store.append(row)
         have[row.key] = row
-
-
-def _require_at_least_one(**counts: int | None) -> None:
-    for name, count in counts.items():
-        if count is not None and count < 1:
-            raise StudyError(f"{name} must be at least 1, not {count}")
 
 
 def stored_rows(
@@ -287,12 +272,11 @@ def stored_rows(
     experiments: Sequence[Experiment] | None = None,
 ) -> StudyRun:
     """Return what the store has for these items without computing or writing anything."""
-    chosen = find_items(items)
-    wanted = jobs_for(chosen, trials, all_experiments() if experiments is None else experiments)
+    known = all_experiments() if experiments is None else experiments
+    wanted = jobs_for(find_items(items), trials, known)
     loaded = read_rows(store.path)
     have, problems = current_rows(loaded.rows, wanted)
-    rows = tuple(have[key] for key in keys(wanted) if key in have)
-    return StudyRun(chosen, rows, (*loaded.problems, *problems), (), 0.0)
+    return StudyRun(_in_order(wanted, have), (*loaded.problems, *problems), ())
 
 
 def _without_missing_data(wanted: Iterable[Job]) -> tuple[list[Job], dict[str, Skipped]]:
@@ -315,24 +299,10 @@ def _how_to_get(name: str) -> str:
     return f"{name} could not be found"
 
 
-class _Reporter:
-    """Turns finished jobs into progress. Time left goes by the jobs' rough sizes."""
-
-    def __init__(self, todo: Sequence[Job], report: Callable[[Progress], None] | None) -> None:
-        self._todo = todo
-        self._report = report
-        self._done = 0
-        self._work_done = 0.0
-        self._work = sum(job.experiment.rough_seconds for job in todo)
-        self._began = time.perf_counter()
-        if report is not None and todo:
-            report(Progress(0, len(todo), todo[0].label, None))
-
-    def finished(self, job: Job) -> None:
-        """Count one more."""
-        self._done += 1
-        self._work_done += job.experiment.rough_seconds
-        if self._report is not None:
-            pace = (time.perf_counter() - self._began) / self._work_done
-            left = pace * max(0.0, self._work - self._work_done)
-            self._report(Progress(self._done, len(self._todo), job.label, left))
+def _progress(done: Sequence[Job], todo: Sequence[Job], seconds: float) -> Progress:
+    """Say how far the jobs have come. Time left goes by their rough sizes."""
+    if not done:
+        return Progress(0, len(todo), todo[0].label, None)
+    past, whole = (sum(job.experiment.rough_seconds for job in jobs) for jobs in (done, todo))
+    left = seconds / past * max(0.0, whole - past) if len(done) < len(todo) else 0.0
+    return Progress(len(done), len(todo), done[-1].label, left)

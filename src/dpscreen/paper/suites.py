@@ -8,11 +8,17 @@ from functools import cache
 
 from dpscreen._core.words import meant
 from dpscreen.paper.data import ABLATION, PAPER, Preparation
-from dpscreen.paper.experiments import PROCESS, Experiment, Process, Regression, UniformProcess
+from dpscreen.paper.experiments import (
+    PROCESS,
+    Experiment,
+    RealData,
+    Regression,
+    Simulation,
+    UniformProcess,
+)
 from dpscreen.paper.methods import of_rows, proven_names
-from dpscreen.paper.published import PublishedData, published_data
+from dpscreen.paper.published import published_data
 from dpscreen.paper.results import StudyError
-from dpscreen.paper.sources import RealData, Simulation
 
 SYNTHETIC = ("uncorrelated", "correlated")
 CORRELATION = {"uncorrelated": 0.0, "correlated": 0.5}
@@ -77,34 +83,31 @@ def adp_suite() -> tuple[Regression, ...]:
     )
 
 
-def theorem2_suite() -> tuple[Process, ...]:
+def theorem2_suite() -> tuple[UniformProcess, ...]:
     """Settled processes from few to many features, and two that are far from settled."""
     sizes = ((10, 200), (60, 1000), (280, 4000), (600, 6000), (600, 1000), (10_000, 50))
-    return tuple(Process("theorem2", UniformProcess(d, T)) for d, T in sizes)
+    return tuple(UniformProcess(d, T) for d, T in sizes)
 
 
 def _real(
     suite: str, preparation: Preparation, names: tuple[str, ...], *, intercept: bool
 ) -> tuple[Regression, ...]:
+    changed = {} if preparation.yeo_johnson else ABLATION_SUPPORT
     sets = [data for name, data in published_data().items() if name not in SYNTHETIC]
-    return tuple(
-        _regression(suite, _source(data, preparation, intercept), names, ("mse",), intercept)
+    sources = (
+        RealData(
+            name=data.name,
+            preparation=preparation,
+            n_support=changed.get(data.name, data.n_support),
+            intercept=intercept,
+            n_iter=data.n_iter,
+            epsilon=EPSILON,
+            epsilon_share=0.02,
+            delta_share=0.25,
+        )
         for data in sorted(sets, key=lambda data: -data.n_rows * data.n_features)
     )
-
-
-def _source(data: PublishedData, preparation: Preparation, intercept: bool) -> RealData:
-    changed = {} if preparation.yeo_johnson else ABLATION_SUPPORT
-    return RealData(
-        name=data.name,
-        preparation=preparation,
-        n_support=changed.get(data.name, data.n_support),
-        intercept=intercept,
-        n_iter=data.n_iter,
-        epsilon=EPSILON,
-        epsilon_share=0.02,
-        delta_share=0.25,
-    )
+    return tuple(_regression(suite, source, names, ("mse",), intercept) for source in sources)
 
 
 def _simulation(name: str, radius: float, epsilon_share: float, delta_share: float) -> Simulation:
@@ -141,29 +144,25 @@ def _regression(
 
 
 @dataclass(frozen=True)
-class Need:
-    """Rows of these methods in this suite; `data` None means on every data set of the suite."""
+class Item:
+    """A table, figure or claim of the paper, and the rows it is made from.
 
+    Those are of some methods in a suite; `data` None means on every data set of the suite.
+    """
+
+    name: str
+    title: str
     suite: str
     methods: tuple[str, ...]
     data: tuple[str, ...] | None = None
 
-    def covers(self, experiment: Experiment, method: str) -> bool:
-        """Whether a row of this method belongs to the need."""
+    def needs(self, experiment: Experiment, method: str) -> bool:
+        """Whether it is made from rows of this method."""
         return (
             experiment.suite == self.suite
             and method in self.methods
             and (self.data is None or experiment.data in self.data)
         )
-
-
-@dataclass(frozen=True)
-class Item:
-    """A table, figure or claim of the paper, and the rows it is made from."""
-
-    name: str
-    title: str
-    needs: tuple[Need, ...]
 
 
 @cache
@@ -177,47 +176,45 @@ def _items() -> Iterable[Item]:
     baselines = ("rnm-screen", "dp-fw", "oracle-k-fw", "np-fw", "lasso", *proven)
     also_real = ("np-fw-safe", "np-fw-published-rule", "preselect-k-fw")
     gaps = ("dp-fw-rule", "np-fw-rule", "np-fw")
-    for name, title, need in (
-        ("table1", "RNM-Screen on synthetic data",
-         Need("synthetic", ("rnm-screen", "adp-screen", "dp-fw", "np-fw", *proven))),
-        ("figure1", "RNM-Screen against ADP-Screen over the iterations",
-         Need("synthetic", ("rnm-screen", "adp-screen"))),
-        ("table2", "RNM-Screen on real data", Need("real", ("rnm-screen", "dp-fw", *proven))),
-        ("figure2", "Mean squared error over the iterations",
-         Need("real", ("rnm-screen", *proven))),
-        ("table3", "RNM-Screen against baselines on real data",
-         Need("real", (*baselines, *also_real))),
-        ("figure3", "ADP-Screen by how often it screens", Need("adp", FIGURE_3, plain)),
-        ("figure4", "Wolfe gap, private against non-private", Need("adp", gaps, plain)),
-        ("table4", "RNM-Screen without the Yeo-Johnson transform",
-         Need("ablation", ("rnm-screen", "dp-fw", *proven))),
-        ("table5", "RNM-Screen against baselines without the transform",
-         Need("ablation", baselines)),
-        ("experiment-a", "Non-private screening of private Frank-Wolfe",
-         Need("adp", EXPERIMENT_A)),
-        ("experiment-b", "Private screening of non-private Frank-Wolfe",
-         Need("adp", EXPERIMENT_B, plain)),
-        ("claim-55", "Non-private screening keeps 55 % of the true nonzeros",
-         Need("adp", CLAIM_55, plain)),
-        ("more-iterations", "RNM-Screen for more iterations",
-         Need("real", ("rnm-screen", "rnm-screen-longer"))),
-        ("theorem2", "Expected nonzeros under uniform updates and screenings",
-         Need("theorem2", (PROCESS,))),
-        ("control", "RNM-Screen against zeroing at random",
-         Need("synthetic", ("rnm-screen", "uniform-zeroing"))),
-    ):  # fmt: skip
-        yield Item(name, title, (need,))
+    return (
+        Item("table1", "RNM-Screen on synthetic data",
+             "synthetic", ("rnm-screen", "adp-screen", "dp-fw", "np-fw", *proven)),
+        Item("figure1", "RNM-Screen against ADP-Screen over the iterations",
+             "synthetic", ("rnm-screen", "adp-screen")),
+        Item("table2", "RNM-Screen on real data", "real", ("rnm-screen", "dp-fw", *proven)),
+        Item("figure2", "Mean squared error over the iterations",
+             "real", ("rnm-screen", *proven)),
+        Item("table3", "RNM-Screen against baselines on real data",
+             "real", (*baselines, *also_real)),
+        Item("figure3", "ADP-Screen by how often it screens", "adp", FIGURE_3, plain),
+        Item("figure4", "Wolfe gap, private against non-private", "adp", gaps, plain),
+        Item("table4", "RNM-Screen without the Yeo-Johnson transform",
+             "ablation", ("rnm-screen", "dp-fw", *proven)),
+        Item("table5", "RNM-Screen against baselines without the transform",
+             "ablation", baselines),
+        Item("experiment-a", "Non-private screening of private Frank-Wolfe",
+             "adp", EXPERIMENT_A),
+        Item("experiment-b", "Private screening of non-private Frank-Wolfe",
+             "adp", EXPERIMENT_B, plain),
+        Item("claim-55", "Non-private screening keeps 55 % of the true nonzeros",
+             "adp", CLAIM_55, plain),
+        Item("more-iterations", "RNM-Screen for more iterations",
+             "real", ("rnm-screen", "rnm-screen-longer")),
+        Item("theorem2", "Expected nonzeros under uniform updates and screenings",
+             "theorem2", (PROCESS,)),
+        Item("control", "RNM-Screen against zeroing at random",
+             "synthetic", ("rnm-screen", "uniform-zeroing")),
+    )  # fmt: skip
 
 
 def find_items(names: Iterable[str]) -> tuple[Item, ...]:
     """Return the items of these names; all of them if there are none. A wrong name is explained."""
     known = all_items()
-    chosen = []
-    for name in dict.fromkeys(names):
+    asked = tuple(dict.fromkeys(names))
+    for name in asked:
         if name not in known:
             raise StudyError(_did_you_mean(name, known))
-        chosen.append(known[name])
-    return tuple(chosen) or tuple(known.values())
+    return tuple(known[name] for name in asked or known)
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:

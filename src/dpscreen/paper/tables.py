@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, product
 from typing import Any
 
-from dpscreen._core.numbers import decimals, span
+from dpscreen._core.words import NOTHING, decimals, span
 from dpscreen.audit import Finding
 from dpscreen.paper.agreement import (
     SUITE_OF_TABLE,
@@ -15,13 +16,15 @@ from dpscreen.paper.agreement import (
     R2Check,
     RowIndex,
     Theorem2Check,
+    check_control,
+    check_r2,
+    check_theorem2,
     summarise,
 )
 from dpscreen.paper.grid import (
-    ColumnGroup,
-    Entry,
+    Columns,
     Grid,
-    Line,
+    GridNumber,
     Note,
     Section,
     flat_grid,
@@ -33,6 +36,7 @@ from dpscreen.paper.methods import METHODS, proven_names
 from dpscreen.paper.published import known_inconsistencies, label, published_data
 from dpscreen.paper.suites import all_items
 
+TABLES = (1, 2, 3, 4, 5)
 UNEXPLAINED = "No reason is known."
 FEWEST = 6
 """Trials below which no sign test reaches .05, even if all of them agree."""
@@ -44,58 +48,74 @@ BOLD = {
 }
 
 
-def paper_table(number: int, cells: Sequence[CellCheck], index: RowIndex) -> Grid:
+def all_tables(
+    index: RowIndex, cells: Sequence[CellCheck], findings: Sequence[Finding]
+) -> Iterator[Grid]:
+    """Return the tally, the paper's tables, and the small ones that there are rows for."""
+    yield _tally(cells)
+    for number in TABLES:
+        yield _paper_table(number, [one for one in cells if one.cell.table == number], index)
+    rows = index.all_rows()
+    for grid in (
+        _r2_table(check_r2(rows)),
+        _control_table(check_control(rows)),
+        _theorem2_table(check_theorem2(rows)),
+        _audit_table(findings),
+        _proven_settings(index),
+    ):
+        if grid.sections[0].lines:
+            yield grid
+
+
+# --- the paper's --------------------------------------------------------------------------------
+
+
+def _paper_table(number: int, cells: Sequence[CellCheck], index: RowIndex) -> Grid:
     """Return one table; `cells` are its own, checked, in reading order."""
-    notes = _Notes(cells)
+    notes = _notes(cells)
     methods = tuple(dict.fromkeys(found.cell.method for found in cells))
     proven = tuple(name for name in proven_names() if any(name in c.proven for c in cells))
+    columns: Columns = tuple((label(method), ("printed", "here")) for method in methods)
+    if proven:
+        columns += (("Proven, same stated budget", tuple(map(_proven_label, proven))),)
     return Grid(
         key=f"table{number}",
         title=f"Table {number}. {all_items()[f'table{number}'].title}",
         corner="data and metric",
-        columns=_columns(methods, proven),
+        columns=columns,
         sections=tuple(
-            _section(data, list(of_data), methods, proven, notes, index)
+            Section(
+                tuple(_lines(list(of_data), proven, notes)),
+                label(data),
+                _settings(data, number, index),
+            )
             for data, of_data in groupby(cells, key=lambda found: found.cell.data)
         ),
-        notes=notes.all(),
+        notes=tuple(notes.values()),
         remarks=tuple(_remarks(number, cells)),
     )
 
 
-# --- its parts ----------------------------------------------------------------------------------
+def _lines(
+    cells: list[CellCheck], proven: Sequence[str], notes: Mapping[str, Note]
+) -> Iterator[tuple[str, tuple[GridNumber, ...]]]:
+    for metric in dict.fromkeys(found.cell.metric for found in cells):
+        there = [found for found in cells if found.cell.metric == metric]
+        numbers = [number for found in there for number in _pair(found, notes)]
+        for name in proven:
+            numbers.append(GridNumber(mean_and_error(there[0].proven.get(name)), "proven"))
+        yield metric_name(metric), tuple(numbers)
 
 
-def _columns(methods: Sequence[str], proven: Sequence[str]) -> tuple[ColumnGroup, ...]:
-    pairs = [ColumnGroup(label(method), ("printed", "here")) for method in methods]
-    names = tuple(METHODS[name].label.removeprefix("Proven ") for name in proven)
-    return (*pairs, ColumnGroup("Proven, same stated budget", names)) if names else tuple(pairs)
-
-
-def _section(
-    data: str,
-    cells: list[CellCheck],
-    methods: Sequence[str],
-    proven: Sequence[str],
-    notes: _Notes,
-    index: RowIndex,
-) -> Section:
-    metrics = dict.fromkeys(found.cell.metric for found in cells)
-    by_place = {(found.cell.metric, found.cell.method): found for found in cells}
-    lines = []
-    for metric in metrics:
-        there = [by_place[metric, method] for method in methods]
-        entries = [entry for found in there for entry in _pair(found, notes)]
-        entries += [Entry(mean_and_error(there[0].proven.get(name)), "proven") for name in proven]
-        lines.append(Line(metric_name(metric), tuple(entries)))
-    return Section(tuple(lines), label(data), _settings(data, cells[0].cell.table, index))
-
-
-def _pair(found: CellCheck, notes: _Notes) -> tuple[Entry, Entry]:
+def _pair(found: CellCheck, notes: Mapping[str, Note]) -> tuple[GridNumber, GridNumber]:
     better = found.significance is not None and found.significance.better
-    printed = Entry(decimals(found.cell.value), "printed", strong=found.cell.bold)
-    here = Entry(mean_and_error(found.ours), "here", strong=better, mark=notes.mark(found))
-    return printed, here
+    mark = notes[_difference(found)[0]].mark if found.verdict == "differs" else ""
+    printed = GridNumber(decimals(found.cell.value), "printed", found.cell.bold)
+    return printed, GridNumber(mean_and_error(found.ours), "here", better, mark)
+
+
+def _proven_label(method: str) -> str:
+    return METHODS[method].label.removeprefix("Proven ")
 
 
 def _settings(data: str, table: int, index: RowIndex) -> str:
@@ -144,28 +164,17 @@ def _name(found: CellCheck) -> str:
 # --- notes on the cells that differ -------------------------------------------------------------
 
 
-class _Notes:
-    """Gathers the cells that differ under the reasons they share."""
-
-    def __init__(self, cells: Sequence[CellCheck]) -> None:
-        self._details: dict[str, list[str]] = {}
-        for found in cells:
-            if found.verdict == "differs":
-                reason, detail = _difference(found)
-                self._details.setdefault(reason, []).append(detail)
-
-    def mark(self, found: CellCheck) -> str:
-        """Return the mark of a cell; empty if it does not differ."""
-        if found.verdict != "differs":
-            return ""
-        return letters(list(self._details).index(_difference(found)[0]))
-
-    def all(self) -> tuple[Note, ...]:
-        """Return every note in the order of its mark."""
-        return tuple(
-            Note(letters(position), reason, tuple(details), explained=reason != UNEXPLAINED)
-            for position, (reason, details) in enumerate(self._details.items())
-        )
+def _notes(cells: Sequence[CellCheck]) -> dict[str, Note]:
+    """Gather the cells that differ under the reasons they share."""
+    details = defaultdict(list)
+    for found in cells:
+        if found.verdict == "differs":
+            reason, detail = _difference(found)
+            details[reason].append(detail)
+    return {
+        reason: Note(letters(place), reason, tuple(found), explained=reason != UNEXPLAINED)
+        for place, (reason, found) in enumerate(details.items())
+    }
 
 
 def _difference(found: CellCheck) -> tuple[str, str]:
@@ -177,15 +186,18 @@ def _difference(found: CellCheck) -> tuple[str, str]:
     return reason, f"{_name(found)}: {own}" if own else f"{_name(found)}."
 
 
-TABLES = (1, 2, 3, 4, 5)
+# --- the small ones -----------------------------------------------------------------------------
 
 
-def tally(cells: Sequence[CellCheck]) -> Grid:
+def _tally(cells: Sequence[CellCheck]) -> Grid:
     """Count, table by table, how many cells match."""
     rows = [_tally_row(f"Table {n}", [c for c in cells if c.cell.table == n]) for n in TABLES]
-    rows.append(_tally_row("all", cells))
-    columns = ("table", "cells", "match", "differ", "not run", "counted", "counted that match")
-    return flat_grid("summary", "Cells of Tables 1 to 5 that come out as printed", columns, rows)
+    return flat_grid(
+        "summary",
+        "Cells of Tables 1 to 5 that come out as printed",
+        "table | cells | match | differ | not run | counted | counted that match",
+        [*rows, _tally_row("all", cells)],
+    )
 
 
 def _tally_row(name: str, cells: Sequence[CellCheck]) -> tuple[str, ...]:
@@ -195,8 +207,8 @@ def _tally_row(name: str, cells: Sequence[CellCheck]) -> tuple[str, ...]:
     return (name, *map(str, (len(cells), *counts, summary.counted, summary.matching)))
 
 
-def r2_table(found: Sequence[R2Check]) -> Grid | None:
-    """Both definitions of R² beside the printed one; None without rows."""
+def _r2_table(found: Sequence[R2Check]) -> Grid:
+    """Both definitions of R² beside the printed one."""
     rows = [
         (
             f"Table {one.table}, {label(one.data)}",
@@ -207,18 +219,19 @@ def r2_table(found: Sequence[R2Check]) -> Grid | None:
         )
         for one in found
     ]
-    columns = ("data", "printed", "to all unchosen", "to the missed", "nearer")
-    remark = (
+    return flat_grid(
+        "r2",
+        "R² of Tables 2 and 4 under two definitions",
+        "data | printed | to all unchosen | to the missed | nearer",
+        rows,
         "Regressions from the chosen features, without penalty: to every feature that was not "
         "chosen, or, as the text defines it, to those that were missed but are in the LASSO's "
-        "support."
+        "support.",
     )
-    title = "R² of Tables 2 and 4 under two definitions"
-    return flat_grid("r2", title, columns, rows, (remark,)) if rows else None
 
 
-def audit_table(found: Sequence[Finding]) -> Grid | None:
-    """What the audit certified beside what is claimed; None without an audit."""
+def _audit_table(found: Sequence[Finding]) -> Grid:
+    """What the audit certified beside what is claimed."""
     rows = [
         (
             one.title,
@@ -230,46 +243,43 @@ def audit_table(found: Sequence[Finding]) -> Grid | None:
         )
         for one in found
     ]
-    columns = ("case", "claimed ε", "δ", "certified ε", "runs", "verdict")
     sure = f"{found[0].confidence:.1%}" if found else ""
-    remark = (
+    return flat_grid(
+        "audit",
+        "Certified lower bounds on ε",
+        "case | claimed ε | δ | certified ε | runs | verdict",
+        rows,
         "Runs with and without one row; the event that tells them apart was chosen on one half and "
         f"judged on the other. A bound above the claim refutes it, each at {sure} confidence. The "
-        "last cases have their noise cut by 1.5: they show that the audit can see a fault."
+        "last cases have their noise cut by 1.5: they show that the audit can see a fault.",
     )
-    title = "Certified lower bounds on ε"
-    return flat_grid("audit", title, columns, rows, (remark,)) if rows else None
 
 
-def control_table(found: Sequence[ControlCheck]) -> Grid | None:
-    """RNM-Screen beside random zeroing; None without rows."""
+def _control_table(found: Sequence[ControlCheck]) -> Grid:
+    """RNM-Screen beside random zeroing."""
     rows = [
         (
             f"{label(one.data)}, {metric_name(one.metric)}",
             mean_and_error(one.screened),
             mean_and_error(one.control),
-            f"{one.difference:+.3f} ± {one.standard_error:.3f}",
+            f"{one.difference.mean:+.3f} ± {one.difference.standard_error:.3f}",
             "yes" if one.agrees else "NO",
         )
         for one in found
     ]
-    columns = (
-        "data and metric",
-        "RNM-Screen",
-        "random zeroing",
-        "difference, paired",
+    return flat_grid(
+        "control",
+        "RNM-Screen against zeroing at random",
+        "data and metric | RNM-Screen | random zeroing | difference, paired | "
         "within two standard errors",
-    )
-    remark = (
+        rows,
         "Both screen at the same iterations of the same runs; the control zeroes a coordinate "
-        "drawn uniformly in place of the one that the noisy scores name (erratum E7)."
+        "drawn uniformly in place of the one that the noisy scores name (erratum E7).",
     )
-    title = "RNM-Screen against zeroing at random"
-    return flat_grid("control", title, columns, rows, (remark,)) if rows else None
 
 
-def theorem2_table(found: Sequence[Theorem2Check]) -> Grid | None:
-    """Simulated nonzeros beside the corrected and the printed formula; None without rows."""
+def _theorem2_table(found: Sequence[Theorem2Check]) -> Grid:
+    """Simulated nonzeros beside the corrected and the printed formula."""
     rows = [
         (
             f"d = {one.n_features}, T = {one.n_iter}",
@@ -283,45 +293,34 @@ def theorem2_table(found: Sequence[Theorem2Check]) -> Grid | None:
         )
         for one in found
     ]
-    columns = (
-        "setting",
-        "simulated",
-        "corrected",
-        "off by",
-        "printed",
-        "off by",
-        "corrected, T → ∞",
+    return flat_grid(
+        "theorem2",
+        "Theorem 2: expected nonzeros, simulated and by formula",
+        "setting | simulated | corrected | off by | printed | off by | corrected, T → ∞ | "
         "printed, T → ∞",
+        rows,
+        "Nonzeros after T rounds of one uniform update and one uniform zeroing, from zero.",
     )
-    remark = "Nonzeros after T rounds of one uniform update and one uniform zeroing, from zero."
-    title = "Theorem 2: expected nonzeros, simulated and by formula"
-    return flat_grid("theorem2", title, columns, rows, (remark,)) if rows else None
 
 
-def proven_settings(index: RowIndex) -> Grid | None:
-    """What the proven methods ran with; None without rows."""
-    users: dict[tuple[str, ...], list[str]] = {}
-    for suite in ("synthetic", "real", "ablation"):
-        for data in published_data():
-            for name in proven_names():
-                for found in index.rows(suite, data, name)[:1]:
-                    place = f"{_suite_label(suite)}, {label(data)}"
-                    names = users.setdefault((place, *_proven_settings_row(found.settings)), [])
-                    names.append(METHODS[name].label.removeprefix("Proven "))
-    rows = [(place, ", ".join(names), *rest) for (place, *rest), names in users.items()]
-    columns = ("data", "proven", "ε", "δ", "ρ (zCDP)", "T", "λ", "clip", "|y| ≤")
-    remark = (
+def _proven_settings(index: RowIndex) -> Grid:
+    """What the proven methods ran with."""
+    suites = {"synthetic": "Table 1", "real": "Tables 2, 3", "ablation": "Tables 4, 5"}
+    users = defaultdict(list)
+    for suite, data, name in product(suites, published_data(), proven_names()):
+        for row in index.rows(suite, data, name)[:1]:
+            key = (f"{suites[suite]}, {label(data)}", *_proven_settings_row(row.settings))
+            users[key].append(_proven_label(name))
+    return flat_grid(
+        "proven",
+        "What the proven methods ran with",
+        "data | proven | ε | δ | ρ (zCDP) | T | λ | clip | |y| ≤",
+        [(place, ", ".join(names), *rest) for (place, *rest), names in users.items()],
         "The guarantee covers adding or removing one row with all of these held fixed. Here λ, T, "
-        "the clip and the bound on |y| were read off the data, which no budget pays for (E8)."
+        "the clip and the bound on |y| were read off the data, which no budget pays for (E8).",
     )
-    title = "What the proven methods ran with"
-    return flat_grid("proven", title, columns, rows, (remark,)) if rows else None
 
 
 def _proven_settings_row(settings: Mapping[str, Any]) -> tuple[str, ...]:
     names = ("epsilon", "delta", "rho", "n_iter", "radius", "clip", "target_bound")
-    return tuple(f"{settings[name]:.4g}" if name in settings else "–" for name in names)
-
-
-def _suite_label(suite: str) -> str:
-    return {"synthetic": "Table 1", "real": "Tables 2, 3", "ablation": "Tables 4, 5"}[suite]
+    return tuple(f"{settings[name]:.4g}" if name in settings else NOTHING for name in names)

@@ -7,9 +7,8 @@ see the same rows. What a non-private LASSO gives is the standard to measure by.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from dpscreen.planning import power as simulation
 from dpscreen.planning.methods import ON_OFFER, FitRequest, estimator
 from dpscreen.planning.power import REACH, TARGET_REACH, Scale, Setting, SimulatedTable
 from dpscreen.planning.what_if import epsilon_of_one_row, usual_effect
-from dpscreen.privacy import Budget, SeededNoise, SeededNoiseWarning, WeakDeltaWarning
+from dpscreen.privacy import Budget, SeededNoise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,10 +131,7 @@ def _private(
         random_state=SeededNoise(f"{name}/{method}/{epsilon!r}"),
     )
     model = estimator(method, order)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        warnings.simplefilter("ignore", WeakDeltaWarning)
-        model.fit(table.X, table.target(contest.size))
+    simulation.fit_quietly(model, table.X, table.target(contest.size))
     coef = table.kept(model) if isinstance(model, PrivateLasso) else model.coef_
     bounds = getattr(model, "feature_bounds_", _no_bounds(table))
     return table.score(contest.size, coef, model.intercept_, bounds)
@@ -165,14 +161,8 @@ def _no_bounds(table: SimulatedTable) -> Array:
 def _outcome(
     contest: Contest, entry: tuple[str, float | None], scores: Sequence[Score]
 ) -> ContestOutcome:
-    found = np.array(scores)
-    (power, false, r2), errors = found.mean(axis=0), found.std(axis=0, ddof=1)
-    power_se, false_se, r2_se = (float(error) for error in errors / math.sqrt(len(found)))
-    power_se = max(power_se, simulation.share_error(power, len(found) * contest.setting.n_effects))
-    best = contest.setting.explained(contest.size)
-    return ContestOutcome(
-        *entry, float(power), power_se, float(false), false_se, float(r2), r2_se, best, len(found)
-    )
+    _, *found = astuple(simulation.power_row(contest.setting, contest.size, np.array(scores)))
+    return ContestOutcome(*entry, *found)
 
 
 MARKERS = ("o", "s", "D", "^")

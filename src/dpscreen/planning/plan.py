@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.pictures import canvas
 from dpscreen.models import parameters as check
-from dpscreen.models.expected import PowerRow
+from dpscreen.models.page.charts import PowerRow
 from dpscreen.planning import power as simulation
 from dpscreen.planning.power import MOST_EXPLAINED, MOST_FEATURES, POWER, Scale, Setting
 from dpscreen.solvers import rules

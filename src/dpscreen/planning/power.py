@@ -17,13 +17,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.models import PrivateLasso
-from dpscreen.models.expected import PowerRow
+from dpscreen.models.page.charts import PowerRow
 from dpscreen.privacy import (
     ZCDP,
     Budget,
@@ -157,7 +158,7 @@ def simulated_power(
     scale = Scale.of(setting.regime, exact=exact, most_cells=most_cells)
     measured = _measure(setting, scale, effects, range(repetitions), seed)
     return tuple(
-        _row(setting, effect, np.array(measured[effect])) for effect in dict.fromkeys(effects)
+        power_row(setting, effect, np.array(measured[effect])) for effect in dict.fromkeys(effects)
     )
 
 
@@ -180,7 +181,7 @@ def simulated_power_near(
         setting, scale, near, range(first, first + max(0, more)), seed
     ).items():
         measured[effect] += found
-    return tuple(_row(setting, effect, np.array(measured[effect])) for effect in effects)
+    return tuple(power_row(setting, effect, np.array(measured[effect])) for effect in effects)
 
 
 Measured = dict[float, list[tuple[float, float, float]]]
@@ -198,7 +199,8 @@ def _measure(
     return measured
 
 
-def _row(setting: Setting, effect: float, measured: Array) -> PowerRow:
+def power_row(setting: Setting, effect: float, measured: Array) -> PowerRow:
+    """Return means and standard errors of (power, false positives, R²), one row a table."""
     power, false, r2 = measured.mean(axis=0)
     errors = measured.std(axis=0, ddof=1) / math.sqrt(len(measured))
     return PowerRow(
@@ -330,7 +332,6 @@ def _less_correlated(noise: Array, X: Array, thinning: float) -> Array:
 
 
 def _fitted(setting: Setting, scale: Scale, X: Array, y: Array, name: str) -> PrivateLasso:
-    """Fit with seeded noise: nothing here is private, so its warning would only mislead."""
     reach, target_reach = setting.looseness * REACH, setting.looseness * TARGET_REACH
     model = PrivateLasso(
         epsilon=thinned_epsilon(setting, scale),
@@ -340,10 +341,16 @@ def _fitted(setting: Setting, scale: Scale, X: Array, y: Array, name: str) -> Pr
         n_rows=scale.n_rows,
         random_state=SeededNoise(name),
     )
+    fit_quietly(model, X, y)
+    return model
+
+
+def fit_quietly(model: Any, X: Array, y: Array) -> None:
+    """Fit with seeded noise: nothing here is private, so its warnings would only mislead."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
         warnings.simplefilter("ignore", WeakDeltaWarning)
-        return model.fit(X, y)
+        model.fit(X, y)
 
 
 def thinned_epsilon(setting: Setting, scale: Scale) -> float:
@@ -407,18 +414,16 @@ def search(
         )
         return row
 
-    def score(amount: float, seconds: float, cells: int) -> float:
-        return row_at(amount, seconds, cells).power
-
-    if score(high, *COARSE) < power:
+    if row_at(high, *COARSE).power < power:
         return None
     ends = [math.log(low), math.log(high)]
     while ends[1] - ends[0] > math.log(1.4):
         middle = (ends[0] + ends[1]) / 2
-        ends[score(math.exp(middle), *COARSE) >= power] = middle
+        ends[row_at(math.exp(middle), *COARSE).power >= power] = middle
     near = math.exp((ends[0] + ends[1]) / 2)
     amounts = sorted({min(max(near * factor, low), high) for factor in NEIGHBOURS})
-    found = crossing(amounts, [score(amount, *FINE) for amount in amounts], power=power) or high
+    powers = [row_at(amount, *FINE).power for amount in amounts]
+    found = crossing(amounts, powers, power=power) or high
     others = setting_at(found).n_features - setting_at(found).n_effects
     return found if row_at(found, *COARSE).false_positives <= MOST_CHANCE * others else None
 

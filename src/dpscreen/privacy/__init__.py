@@ -3,21 +3,19 @@
 Knows nothing of regression.
 """
 
-from dpscreen.privacy.accountant import Accountant, BudgetExceeded, Use
-from dpscreen.privacy.budget import ZCDP, Budget
-from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, Reservable, WrongUnit
-from dpscreen.privacy.ledger.file import LedgerBusy, LedgerProblem
-from dpscreen.privacy.ledger.records import Reservation
+from dpscreen.privacy.budget import ZCDP, Budget, Unit
+from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, WrongUnit
+from dpscreen.privacy.ledger.file import LedgerProblem
 from dpscreen.privacy.mechanisms import (
     DiscreteGaussian,
     GaussianVector,
     LaplaceNoisyMax,
-    Mechanism,
     NoisyMax,
     SignedNoisyMax,
     ThresholdedNoisyMin,
 )
 from dpscreen.privacy.noise import Noise, SecureNoise, SeededNoise, named_seed
+from dpscreen.privacy.releases import Accountant, BudgetExceeded, Use
 from dpscreen.privacy.statement import (
     MechanismRecord,
     PrivacyStatement,
@@ -25,7 +23,6 @@ from dpscreen.privacy.statement import (
     SeededNoiseWarning,
     WeakDeltaWarning,
 )
-from dpscreen.privacy.unit import Unit
 
 __all__ = [
     "ZCDP",
@@ -36,17 +33,13 @@ __all__ = [
     "DiscreteGaussian",
     "GaussianVector",
     "LaplaceNoisyMax",
-    "LedgerBusy",
     "LedgerProblem",
-    "Mechanism",
     "MechanismRecord",
     "Noise",
     "NoisyMax",
     "PrivacyLedger",
     "PrivacyStatement",
     "PublishedCalibrationWarning",
-    "Reservable",
-    "Reservation",
     "SecureNoise",
     "SeededNoise",
     "SeededNoiseWarning",

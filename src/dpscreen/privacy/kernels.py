@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpscreen._core.compiled import compiled, inlined
+from dpscreen._core.arrays import compiled, inlined
 
 # Degree-6 polynomial for 2^f on [0, 1], within 2^−28 of it; a test checks the bound.
 _C0, _C1, _C2, _C3, _C4, _C5, _C6 = (

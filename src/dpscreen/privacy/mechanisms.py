@@ -103,18 +103,30 @@ class NoisyMax:
 
 
 @dataclass(frozen=True)
-class SignedNoisyMax:
+class HalfSquare:
+    """What mechanisms share that cost Δ²/(2·scale²) (docs/privacy.md, Lemmas 2 and 3)."""
+
+    sensitivity: float
+    scale: float
+
+    @cached_property
+    def cost(self) -> ZCDP:
+        """Return Δ²/(2·scale²), exactly."""
+        return ZCDP(Fraction(self.sensitivity) ** 2 / (2 * Fraction(self.scale) ** 2))
+
+
+@dataclass(frozen=True)
+class SignedNoisyMax(HalfSquare):
     """Which of the numbers ±g_j is largest after Gumbel noise: index and sign, sampled exactly.
 
     Requires    g holds whole numbers of `unit`; one row changes each by at most `sensitivity`
-    Guarantees  Δ²/(2β²)-zCDP, β the scale                            (docs/privacy.md, Lemma 2)
+    Guarantees  Δ²/(2β²)-zCDP, β the scale, as ±g_j and ±g_k can move apart by twice Δ
+                                                                      (docs/privacy.md, Lemma 2)
 
     The law is that of `NoisyMax` on the scores g and −g. It is drawn by classes (docs/scale.md,
     Lemma 20), so `g` may be an array or anything that keeps count of its classes.
     """
 
-    sensitivity: float
-    scale: float
     unit: float = 1.0
     name = "noisy max (exponential mechanism)"
 
@@ -127,11 +139,6 @@ class SignedNoisyMax:
         """Return the selection with the least noise that costs no more than `cost`."""
         found = NoisyMax.of_cost(cost, sensitivity=sensitivity, unit=unit)
         return cls(sensitivity, found.scale, unit)
-
-    @cached_property
-    def cost(self) -> ZCDP:
-        """Return Δ²/(2β²), exactly: ±g_j and ±g_k can move apart by twice Δ."""
-        return ZCDP(Fraction(self.sensitivity) ** 2 / (2 * Fraction(self.scale) ** 2))
 
     @cached_property
     def scale_in_units(self) -> Fraction:
@@ -151,15 +158,13 @@ class SignedNoisyMax:
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian:
+class DiscreteGaussian(HalfSquare):
     """A vector of whole numbers of `unit`, with discrete Gaussian noise on the same lattice.
 
     Requires    values are whole numbers of `unit`; one row moves them by ≤ `sensitivity` in L2
     Guarantees  Δ₂²/(2σ²)-zCDP, σ the scale                           (docs/privacy.md, Lemma 3)
     """
 
-    sensitivity: float
-    scale: float
     unit: float
     name = "discrete Gaussian vector"
 
@@ -173,11 +178,6 @@ class DiscreteGaussian:
         """Return the release with the least noise that costs no more than `cost`."""
         scale = sensitivity / math.sqrt(2 * _positive(cost))
         return _within(cost, scale, lambda scale: cls(sensitivity, scale, unit))
-
-    @cached_property
-    def cost(self) -> ZCDP:
-        """Return Δ₂²/(2σ²), exactly."""
-        return ZCDP(Fraction(self.sensitivity) ** 2 / (2 * Fraction(self.scale) ** 2))
 
     @cached_property
     def variance_in_units(self) -> Fraction:
@@ -273,15 +273,13 @@ class ThresholdedNoisyMin:
 
 
 @dataclass(frozen=True)
-class GaussianVector:
+class GaussianVector(HalfSquare):
     """A whole vector with Gaussian noise.
 
     Requires    one row moves the vector by at most `sensitivity` in L2
     Guarantees  Δ₂²/(2σ²)-zCDP, σ the scale                           (docs/privacy.md, Lemma 3)
     """
 
-    sensitivity: float
-    scale: float
     name = "Gaussian vector"
 
     @classmethod
@@ -289,11 +287,6 @@ class GaussianVector:
         """Return the release with the least noise that costs no more than `cost`."""
         scale = sensitivity / math.sqrt(2 * _positive(cost))
         return _within(cost, scale, lambda scale: cls(sensitivity, scale))
-
-    @cached_property
-    def cost(self) -> ZCDP:
-        """Return Δ₂²/(2σ²), exactly."""
-        return ZCDP(Fraction(self.sensitivity) ** 2 / (2 * Fraction(self.scale) ** 2))
 
     def __call__(self, values: Array, noise: Noise) -> Array:
         """Release the noisy vector."""

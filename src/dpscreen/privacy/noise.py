@@ -36,16 +36,13 @@ class Noise(ABC):
     """Independent draws from the distributions that mechanisms need, in float64."""
 
     secure: ClassVar[bool]
+    description: ClassVar[str]
+    """Where the bits come from, for the privacy statement."""
     _spare: Iterator[int] = iter(())
 
     @abstractmethod
     def words(self, count: int) -> Words:
         """Return `count` independent, uniform 64-bit words."""
-
-    @property
-    @abstractmethod
-    def description(self) -> str:
-        """Say where the bits come from, for the privacy statement."""
 
     def word(self) -> int:
         """Return one uniform 64-bit word; they are made a few at a time."""
@@ -73,10 +70,6 @@ class Noise(ABC):
         """Return standard exponentials."""
         return -np.log(self.uniform(count))
 
-    def gumbel(self, count: int) -> Array:
-        """Return standard Gumbel draws."""
-        return -np.log(self.exponential(count))
-
     def laplace(self, count: int) -> Array:
         """Return standard Laplace draws: an exponential whose sign is a bit it does not use."""
         words = self.words(count)
@@ -101,17 +94,13 @@ class SecureNoise(Noise):
     """
 
     secure = True
+    description = "AES-256-CTR keyed by the operating system"
 
     def __init__(self) -> None:
         self._rekey()
 
     def __reduce__(self) -> tuple[type[SecureNoise], tuple[()]]:
         return SecureNoise, ()
-
-    @property
-    def description(self) -> str:
-        """Say where the bits come from."""
-        return "AES-256-CTR keyed by the operating system"
 
     def words(self, count: int) -> Words:
         """Return the next words of the stream."""
@@ -137,14 +126,10 @@ class SeededNoise(Noise):
     """A reproducible stream from a number or a name. For studies and tests only: not private."""
 
     secure = False
+    description = "a seeded general-purpose generator (reproducible, so not private)"
 
     def __init__(self, seed: int | str) -> None:
         self._generator = np.random.PCG64(_entropy(seed))
-
-    @property
-    def description(self) -> str:
-        """Say that the noise can be repeated."""
-        return "a seeded general-purpose generator (reproducible, so not private)"
 
     def words(self, count: int) -> Words:
         """Return the next words of the stream."""

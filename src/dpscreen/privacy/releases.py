@@ -1,22 +1,91 @@
-"""Where a bulk of private numbers lies: quantiles of one column, and of many columns at once.
+"""The only door through which a private number becomes a released one, and what goes through it.
 
-Both count rows on either side of public thresholds. With the quantile a fraction p/r, the counts
-r·#{below} − p·n are whole numbers, so sensitivities and noise are exact; n enters them as data and
-need not be public. Proofs: docs/private-lasso.md, Lemmas 11 and 12.
+Every release is booked before its noise exists, and one that the limit does not cover is refused.
+What happened (uses) is kept apart from what it costs.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.privacy.accountant import Accountant
-from dpscreen.privacy.budget import ZCDP
-from dpscreen.privacy.mechanisms import DiscreteGaussian, NoisyMax
+from dpscreen.privacy.budget import ROW, ZCDP, Unit
+from dpscreen.privacy.mechanisms import DiscreteGaussian, Mechanism, NoisyMax
+from dpscreen.privacy.noise import Noise
+
+Released = TypeVar("Released")
+
+
+class BudgetExceeded(RuntimeError):
+    """A release was asked for that the budget does not cover. Nothing was released."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """A mechanism, what it was used for, and how often."""
+
+    purpose: str
+    mechanism: Mechanism[object]
+    count: int
+
+
+class Accountant:
+    """Books and makes releases under one zCDP limit (Lemma 4: costs add, adaptively).
+
+    `limit=None` is the published calibration: uses are listed, but no cost is claimed, because the
+    sensitivities they rest on are wrong.
+
+    The limit is for one unit. Mechanisms state what one row costs; the k rows of a unit move
+    whatever they are given k times as far, so a unit costs k² as much (Lemma 18).
+    """
+
+    def __init__(self, noise: Noise, *, limit: ZCDP | None, unit: Unit = ROW) -> None:
+        self.noise = noise
+        self.limit = limit
+        self.unit = unit
+        self.spent = ZCDP.free()
+        self._counts: Counter[tuple[str, Mechanism[object]]] = Counter()
+
+    def release(self, mechanism: Mechanism[Released], values: Any, *, purpose: str) -> Released:
+        """Book one call of the mechanism, then make it."""
+        if self.limit is not None:
+            self._charge(mechanism.cost * self.rows_per_unit**2)
+        self._counts[purpose, mechanism] += 1
+        return mechanism(values, self.noise)
+
+    @property
+    def rows_per_unit(self) -> int:
+        """Return k, the most rows that one unit has."""
+        return self.unit.rows_per_unit
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """List what has been released so far, in order of first use."""
+        return tuple(Use(purpose, of, count) for (purpose, of), count in self._counts.items())
+
+    def _charge(self, cost: ZCDP) -> None:
+        total = self.spent + cost
+        if self.limit is not None and total > self.limit:
+            raise BudgetExceeded(
+                f"a release of rho={float(cost):.6g} does not fit: "
+                f"{float(self.spent):.6g} of {float(self.limit):.6g} is spent."
+            )
+        self.spent = total
+
+
+# --- where a bulk of private numbers lies ---------------------------------------------------------
+#
+# Quantiles, of one column and of many at once, count rows on either side of public thresholds. With
+# the quantile a fraction p/r, the counts r·#{below} − p·n are whole numbers, so sensitivities and
+# noise are exact; n enters them as data and need not be public. Proofs: docs/private-lasso.md,
+# Lemmas 11 and 12.
 
 Excess = Callable[[Array], Integers]
 """Thresholds, one for each column, to r·#{values at or below} − p·n of each column."""
@@ -110,6 +179,8 @@ def release_histograms(
     noisy = accountant.release(mechanism, fine * counts.ravel(), purpose=purpose)
     return noisy.reshape(counts.shape), mechanism.scale
 
+
+# --- sums -----------------------------------------------------------------------------------------
 
 _FINE = 2**13
 """Into how many units one row's largest change is divided, about."""

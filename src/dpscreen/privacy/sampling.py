@@ -64,8 +64,7 @@ def exponential_enclosure(x: Fraction, precision: int) -> tuple[Fraction, Fracti
 
 def exponential_mechanism(scores: Integers, scale: Fraction, noise: Noise) -> int:
     """Return index j with probability exactly exp(scores[j]/scale) / Σ exp(scores/scale)."""
-    from dpscreen.privacy import kernels  # compiled code: loaded when first needed
-
+    kernels = _kernels()
     top, n_bits = int(scores.max()), weight_bits(scores.size)
     rate = kernels.LOG2_E / workable(scale)
     blocks = np.empty(-(-scores.size // kernels.BLOCK), dtype=np.int64)

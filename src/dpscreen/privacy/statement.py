@@ -18,10 +18,9 @@ import numpy as np
 
 from dpscreen import __version__
 from dpscreen._core.words import rounded_up
-from dpscreen.privacy.accountant import Accountant, Use
-from dpscreen.privacy.budget import ZCDP, Budget
+from dpscreen.privacy.budget import ROW, ZCDP, Budget, Unit, neighbours_of, worded
 from dpscreen.privacy.mechanisms import DiscreteGaussian, NoisyMax
-from dpscreen.privacy.unit import ROW, Unit, neighbours_of, worded
+from dpscreen.privacy.releases import Accountant, Use
 
 
 class PublishedCalibrationWarning(UserWarning):
@@ -184,15 +183,12 @@ class PrivacyStatement:
         return unit is not None and unit.column is not None
 
     @property
-    def changing_rho(self) -> float | None:
-        """Return ρ for changing what one unit holds: removed and added, so 4ρ (Lemma 19)."""
-        return None if self.rho is None else 4 * self.rho
-
-    @property
     def changing_epsilon(self) -> float | None:
-        """Return ε for changing what one unit holds, at the same δ."""
-        rho = self.changing_rho
-        return None if rho is None else ZCDP(Fraction(rho)).epsilon(self.delta)
+        """Return ε for changing what one unit holds, at the same δ: removed and added, so at 4ρ.
+
+        (docs/privacy.md, Lemma 19)
+        """
+        return None if self.rho is None else ZCDP(Fraction(4 * self.rho)).epsilon(self.delta)
 
     @property
     def disclosure(self) -> str:
@@ -214,6 +210,18 @@ class PrivacyStatement:
             f"What it holds is protected: for changing one {what}, epsilon = {epsilon}, "
             f"delta = {self.delta:.4g}."
         )
+
+    def grounds(self) -> dict[str, str]:
+        """Return on what grounds the promise is made, each under its name."""
+        return {
+            "Composition": self.composition,
+            "Before the fit": self.preprocessing,
+            "Tuning": self.tuning,
+            "Trust": self.trust_model,
+            "Arithmetic": self.arithmetic,
+            "Random bits": self.noise,
+            "Measures against timing": self.timing,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement in plain values, as JSON can hold them."""
@@ -242,14 +250,10 @@ class PrivacyStatement:
         yield self._promise()
         yield "Mechanisms:"
         yield from (f"  - {record}" for record in self.mechanisms)
-        yield f"Composition: {self.composition}."
+        grounds = self.grounds()
+        yield f"Composition: {grounds.pop('Composition')}."
         yield "Treated as public: " + "; ".join(self.public) + "."
-        yield f"Before the fit: {self.preprocessing}."
-        yield f"Tuning: {self.tuning}."
-        yield f"Trust: {self.trust_model}."
-        yield f"Arithmetic: {self.arithmetic}."
-        yield f"Random bits: {self.noise}."
-        yield f"Measures against timing: {self.timing}."
+        yield from (f"{name}: {text}." for name, text in grounds.items())
         yield "Not covered: " + _listed(self.not_covered) + "."
         yield f"Library: {self.library}."
 

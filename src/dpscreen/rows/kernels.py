@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpscreen._core.compiled import compiled, inlined
+from dpscreen._core.arrays import compiled, inlined
 
 
 @compiled

@@ -22,8 +22,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow
-from dpscreen._core.compiled import pool, threads
+from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow, pool, threads
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.sums import (

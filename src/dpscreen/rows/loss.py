@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Indices, Integers, Narrow
-from dpscreen._core.compiled import compiled
+from dpscreen._core.arrays import Array, Indices, Integers, Narrow, compiled
 
 Rounding = tuple[float, float, float]
 """The scale of a fit, the levels in one unit of a residual, and how many there are at most."""

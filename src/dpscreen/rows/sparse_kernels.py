@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpscreen._core.compiled import compiled
+from dpscreen._core.arrays import compiled
 
 ONE = np.uint32(1)
 INCREASING, DISORDERED, OUTSIDE = 0, 1, 2

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpscreen._core.arrays import AnyArray, Array, Indices, Integers, Narrow, Words
-from dpscreen._core.compiled import pool, threads
+from dpscreen._core.arrays import AnyArray, Array, Indices, Integers, Narrow, Words, pool, threads
 from dpscreen.rows.lattice import (
     MOST_ROWS,
     KeepsShortRows,

@@ -12,8 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Narrow
-from dpscreen._core.compiled import pool, threads
+from dpscreen._core.arrays import Array, Integers, Narrow, pool, threads
 
 # Below this many cells a second thread costs more than it saves.
 _PARALLEL_CELLS = 500_000

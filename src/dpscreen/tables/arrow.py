@@ -14,10 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from dpscreen._core.files import one_ahead
-from dpscreen.tables.cells import mixed, readable
-from dpscreen.tables.declaration import Declaration
-from dpscreen.tables.header import match_names
-from dpscreen.tables.problem import TableProblem, called, quietly
+from dpscreen.tables.declaration import Declaration, TableProblem, called, match_names, quietly
+from dpscreen.tables.encode import mixed, readable
 
 ROWS_PER_BATCH = 1 << 16
 _BUFFER = 1 << 20
@@ -42,10 +40,7 @@ class ParquetBatches:
 
     def _batches(self) -> Generator[Any, None, None]:
         batches = self._file.iter_batches(ROWS_PER_BATCH, columns=self._wanted)
-        while True:
-            batch = quietly(lambda: next(batches, None), self._told)
-            if batch is None:
-                return
+        while (batch := quietly(lambda: next(batches, None), self._told)) is not None:
             self._done += len(batch)
             yield batch
 
@@ -180,11 +175,10 @@ def _value(cell: Any) -> float | str | None:
 
 
 def _utf8(text: str) -> str | None:
-    try:
+    with suppress(UnicodeEncodeError):  # half a character
         text.encode()
-    except UnicodeEncodeError:  # half a character
-        return None
-    return text
+        return text
+    return None
 
 
 def _float(plain: Any, cell: Any) -> float:

@@ -6,16 +6,13 @@ It is read by itself, and then checked against the columns that are declared.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpscreen._core.words import listed, mistyped
-from dpscreen.tables.columns.base import Column
-from dpscreen.tables.values import TRANSFORMS, UNCHANGED
+from dpscreen._core.words import mistyped
+from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED, Column
 
-KEYS = ("target", "features", "unit", "rows_per_unit", "fill", "transform", "missing_target")
-MISSING_TARGET = ("fill", "leave out")
 Pairs = tuple[tuple[str, Any], ...]
 
 
@@ -39,75 +36,67 @@ class SchemaBlock:
         return tuple(name for name in names if name not in (self.target, self.unit))
 
 
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1_000_000
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_transform(word: Any) -> bool:
+    return isinstance(word, str) and word in TRANSFORMS
+
+
+_NAME = (lambda one: one is None or isinstance(one, str)), "the name of a column"
+_BY_COLUMN = (
+    lambda one: not one or isinstance(one, Mapping),
+    "an object with one entry for a column",
+)
+SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "target": _NAME,
+    "features": (lambda one: one is None or _are_texts(one), "a list of names of columns"),
+    "unit": _NAME,
+    "rows_per_unit": (
+        lambda one: one is None or _is_count(one),
+        "a whole number from 1 to 1000000",
+    ),
+    "fill": _BY_COLUMN,
+    "transform": _BY_COLUMN,
+    "missing_target": (lambda one: one in ("fill", "leave out"), '"fill" or "leave out"'),
+}
+"""What each setting must be, as a test and in words."""
+
+
 def read_block(given: Any) -> SchemaBlock:
     """Read the block; anything but an object is told as a fault."""
     if not isinstance(given, Mapping):
         return SchemaBlock(faults=("dpscreen must be an object with at least a target.",))
-    faults = [f"dpscreen: {mistyped('setting', key, KEYS)}" for key in given if key not in KEYS]
+    used = {key: one for key, one in given.items() if key in SETTINGS and SETTINGS[key][0](one)}
+    features, transform = used.get("features"), (used.get("transform") or {}).items()
     return SchemaBlock(
-        _name(given, "target", faults),
-        _names(given, faults),
-        _name(given, "unit", faults),
-        _count(given, faults),
-        _by_column(given, "fill", faults),
-        _transforms(given, faults),
-        _choice(given, faults),
-        tuple(faults),
+        used.get("target"),
+        None if features is None else tuple(features),
+        used.get("unit"),
+        used.get("rows_per_unit"),
+        tuple((used.get("fill") or {}).items()),
+        tuple((column, word) for column, word in transform if _is_transform(word)),
+        used.get("missing_target", "fill"),
+        tuple(_faults(given)),
     )
 
 
-def _name(given: Mapping[str, Any], key: str, faults: list[str]) -> str | None:
-    value = given.get(key)
-    if value is None or isinstance(value, str):
-        return value
-    faults.append(f"dpscreen.{key} must be the name of a column.")
-    return None
-
-
-def _names(given: Mapping[str, Any], faults: list[str]) -> tuple[str, ...] | None:
-    value = given.get("features")
-    if value is None:
-        return None
-    if isinstance(value, list) and all(isinstance(name, str) for name in value):
-        return tuple(value)
-    faults.append("dpscreen.features must be a list of names of columns.")
-    return None
-
-
-def _count(given: Mapping[str, Any], faults: list[str]) -> int | None:
-    value = given.get("rows_per_unit")
-    if value is None:
-        return None
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1_000_000:
-        return value
-    faults.append("dpscreen.rows_per_unit must be a whole number from 1 to 1000000.")
-    return None
-
-
-def _by_column(given: Mapping[str, Any], key: str, faults: list[str]) -> Pairs:
-    value = given.get(key) or {}
-    if isinstance(value, Mapping):
-        return tuple(value.items())
-    faults.append(f"dpscreen.{key} must be an object with one entry for a column.")
-    return ()
-
-
-def _transforms(given: Mapping[str, Any], faults: list[str]) -> Pairs:
-    pairs = _by_column(given, "transform", faults)
-    for column, word in pairs:
-        if not isinstance(word, str) or word not in TRANSFORMS:
-            told = mistyped("transform", word, tuple(TRANSFORMS))
-            faults.append(f"dpscreen.transform of column {column!r}: {told}")
-    return tuple(pair for pair in pairs if isinstance(pair[1], str) and pair[1] in TRANSFORMS)
-
-
-def _choice(given: Mapping[str, Any], faults: list[str]) -> str:
-    value = given.get("missing_target", "fill")
-    if value in MISSING_TARGET:
-        return str(value)
-    known = listed((f'"{word}"' for word in MISSING_TARGET), "or")
-    faults.append(f"dpscreen.missing_target must be {known}.")
-    return "fill"
+def _faults(given: Mapping[str, Any]) -> Iterator[str]:
+    known = tuple(SETTINGS)
+    yield from (f"dpscreen: {mistyped('setting', key, known)}" for key in given if key not in known)
+    for key, (fits, told) in SETTINGS.items():
+        if key in given and not fits(given[key]):
+            yield f"dpscreen.{key} must be {told}."
+        elif key == "transform":
+            for column, word in (given.get(key) or {}).items():
+                if not _is_transform(word):
+                    told = mistyped("transform", word, tuple(TRANSFORMS))
+                    yield f"dpscreen.transform of column {column!r}: {told}"
 
 
 # --- against the columns --------------------------------------------------------------------------

@@ -1,6 +1,8 @@
-"""Rows of a text file, block by block, every cell as text.
+"""Files of text: the names of their columns, and their rows block by block, every cell as text.
 
-Types are never guessed: what a cell means is decided later, by the schema.
+Names are found without looking at any row. A file without a header has data where names should be,
+so a name that the schema does not know is told by its place and never repeated. Types are never
+guessed: what a cell means is decided later, by the schema.
 """
 
 from __future__ import annotations
@@ -11,18 +13,164 @@ import io
 import secrets
 import zlib
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.files import one_ahead
 from dpscreen._core.words import how_many
-from dpscreen.tables.declaration import Declaration
-from dpscreen.tables.header import Header, open_text
-from dpscreen.tables.problem import TableProblem, quietly
+from dpscreen.tables.declaration import DELIMITERS, Declaration, TableProblem, match_names, quietly
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 BYTES_PER_BLOCK = 1 << 20
 BYTES_PER_CELL = 1000
 """A block has room for a row with cells of this length: no row may be longer than a block."""
+LONGEST_HEADER = 4_000_000
+_BOM = b"\xef\xbb\xbf"
+_GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
+
+
+@dataclass(frozen=True)
+class Header:
+    """Column names; for text also the delimiter, and how many bytes and lines the names take."""
+
+    names: tuple[str, ...]
+    delimiter: str = ","
+    n_bytes: int = 0
+    n_lines: int = 0
+
+
+def is_parquet(path: Path) -> bool:
+    """Tell by the first bytes, whatever the file is called."""
+    return _first_bytes(path) == _PARQUET
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file may be much smaller than what it holds: gzip or Parquet."""
+    return _first_bytes(path)[:2] == _GZIP or is_parquet(path)
+
+
+def open_text(path: Path) -> BinaryIO:
+    """Open a file of text, unpacked if it is compressed by gzip."""
+    if _first_bytes(path)[:2] == _GZIP:
+        return gzip.open(path)  # type: ignore[return-value]
+    return path.open("rb")
+
+
+def read_header(path: Path, schema: Declaration | None = None) -> Header:
+    """Return the column names of a file. Of a file of text, nothing after them is parsed."""
+    if is_parquet(path):
+        return Header(_parquet_names(path))
+    known = frozenset(column.name for column in schema.fields) if schema else frozenset()
+    quote = schema.quote if schema else '"'
+    lines = _header_lines(path, quote)
+    text = quietly(
+        lambda: lines.decode("utf-8-sig"),
+        lambda _: (
+            f"the file {path} is not a table: neither text in UTF-8 (plain or gzip) nor Parquet."
+        ),
+    )
+    if "\0" in text:
+        raise TableProblem(f"the file {path} is not a table: its first line is not text.")
+    wanted = (schema.delimiter,) if schema and schema.delimiter else DELIMITERS
+    delimiter = max(wanted, key=lambda sign: _likeness(_split(text, sign, quote), known))
+    names = tuple(name.strip() for name in _split(text, delimiter, quote))
+    if not any(names):
+        raise TableProblem(f"the file {path} is not a table: its first line holds no column names.")
+    return Header(names, delimiter, len(lines), len(lines.splitlines()))
+
+
+def matched_header(path: Path, schema: Declaration, optional: Sequence[str] = ()) -> Header:
+    """Return the header of a file whose columns are those of the schema; refuse others."""
+    header = read_header(path, schema)
+    match_names(path, header.names, schema, optional)
+    return header
+
+
+def looks_like_data(names: Sequence[str]) -> list[int]:
+    """Return the places of names that are numbers, as in a file without a header."""
+    return [place for place, name in enumerate(names, 1) if _is_number(name)]
+
+
+def _first_bytes(path: Path) -> bytes:
+    if path.exists() and not path.is_file():
+        raise TableProblem(f"the table {path} is not a file.")  # a pipe could be read only once
+
+    def read() -> bytes:
+        with path.open("rb") as file:
+            return file.read(4)
+
+    return quietly(read, partial(_unreadable, path))
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    reason = getattr(error, "strerror", None) or type(error).__name__
+    return f"the table {path} cannot be read: {reason.lower()}."
+
+
+def _parquet_names(path: Path) -> tuple[str, ...]:
+    def read() -> tuple[str, ...]:
+        import pyarrow.parquet as pq
+
+        return tuple(pq.read_schema(path).names)
+
+    return quietly(read, lambda _: f"the table {path} is a damaged Parquet file.")
+
+
+def _header_lines(path: Path, quote: str) -> bytes:
+    """Read as many lines as the names take: a quoted name may hold line ends."""
+    mark = quote.encode()
+
+    def read() -> bytes:
+        with open_text(path) as file:
+            lines = _one_line(file)
+            while lines.count(mark) % 2 and len(lines) < LONGEST_HEADER:
+                more = _one_line(file)
+                if not more:
+                    break
+                lines += more
+            return lines
+
+    lines = quietly(read, lambda _: f"the table {path} cannot be read: it is damaged or cut short.")
+    if not lines.removeprefix(_BOM).strip():
+        raise TableProblem(f"the file {path} is not a table: its first line holds no column names.")
+    if len(lines) >= LONGEST_HEADER or lines.count(mark) % 2:
+        raise TableProblem(f"the first line of {path} is too long, or a quote in it is not closed.")
+    return lines
+
+
+def _one_line(file: BinaryIO) -> bytes:
+    """Read a line that ends in LF, CRLF or, as once on a Mac, in CR."""
+    line = file.readline(LONGEST_HEADER)
+    head, sign, rest = line.partition(b"\r")
+    if sign and rest not in (b"", b"\n"):
+        file.seek(-len(rest), io.SEEK_CUR)
+        return head + sign
+    return line
+
+
+def _split(text: str, delimiter: str, quote: str) -> list[str]:
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote)
+    return next(rows, [])
+
+
+def _likeness(names: list[str], known: frozenset[str]) -> tuple[int, int]:
+    return sum(name.strip() in known for name in names), len(names)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+# --- rows -----------------------------------------------------------------------------------------
 
 
 class TextBlocks:
@@ -58,18 +206,13 @@ class TextBlocks:
                 yield held
                 held = batch
             if held is None or held.column(0)[len(held) - 1].as_py() != token:
-                raise TableProblem(unclosed_quote(self._path, self._header, self._schema.quote))
+                never_closed = f"in the table {self._path}, a quote is opened and never closed."
+                raise TableProblem(self._fault() or never_closed)
             yield held.slice(0, len(held) - 1)
 
     def _batches(self, stream: Any) -> Iterator[Any]:
-        def told(error: Exception) -> str:
-            return explain(error, self._path, self._header, self._schema.quote)
-
-        reader = quietly(lambda: self._open(stream), told)
-        while True:
-            batch = quietly(lambda: next(reader, None), told)
-            if batch is None:
-                return
+        reader = quietly(lambda: self._open(stream), self._told)
+        while (batch := quietly(lambda: next(reader, None), self._told)) is not None:
             if len(batch):
                 yield batch
 
@@ -94,6 +237,25 @@ class TextBlocks:
                 strings_can_be_null=False,
             ),
         )
+
+    def _told(self, error: Exception) -> str:
+        """Say in one sentence why the file cannot be read, from the file and not from the error."""
+        if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
+            return f"the table {self._path} is a damaged gzip file, or cut short."
+        if isinstance(error, OSError):
+            return _unreadable(self._path, error)
+        other = (
+            f"the file {self._path} cannot be read as a table; {type(error).__name__} was raised."
+        )
+        return self._fault() or _wrong_encoding(self._path) or other
+
+    def _fault(self) -> str | None:
+        """Walk through the rows until one does not have as many cells as the first line."""
+        with open_text(self._path) as file:
+            file.read(self._header.n_bytes)
+            with io.TextIOWrapper(file, "latin-1", newline="") as lines:
+                found = _first_fault(lines, self._header, self._schema.quote)
+        return None if found is None else f"line {found[0]} of {self._path}{found[1]}."
 
 
 class _WithLastRow:
@@ -120,41 +282,10 @@ class _WithLastRow:
         """Leave the file to whoever opened it."""
 
 
-_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
-
-
-def explain(error: Exception, path: Path, header: Header, quote: str) -> str:
-    """Say in one sentence why a file cannot be read, from the file and not from the error."""
-    if isinstance(error, _DAMAGED):
-        return f"the table {path} is a damaged gzip file, or cut short."
-    if isinstance(error, OSError):
-        return (
-            f"the table {path} cannot be read: {(error.strerror or type(error).__name__).lower()}."
-        )
-    found = _structure(path, header, quote) or _encoding(path)
-    return found or f"the file {path} cannot be read as a table; {type(error).__name__} was raised."
-
-
-def unclosed_quote(path: Path, header: Header, quote: str) -> str:
-    """Say where a quote opens that is never closed."""
-    return (
-        _structure(path, header, quote)
-        or f"in the table {path}, a quote is opened and never closed."
-    )
-
-
-def _structure(path: Path, header: Header, quote: str) -> str | None:
-    """Walk through the rows until one does not have as many cells as the first line."""
-    with open_text(path) as file:
-        file.read(header.n_bytes)
-        with io.TextIOWrapper(file, "latin-1", newline="") as lines:
-            found = _first_fault(lines, header, quote)
-    return None if found is None else f"line {found[0]} of {path}{found[1]}."
-
-
 def _first_fault(lines: Any, header: Header, quote: str) -> tuple[int, str] | None:
     token, expected = secrets.token_hex(16), len(header.names)
-    rows = csv.reader(_with_last(lines, token), delimiter=header.delimiter, quotechar=quote)
+    ended = chain(lines, ("\n", token))  # the last line may not be; an empty one does no harm
+    rows = csv.reader(ended, delimiter=header.delimiter, quotechar=quote)
     row, line, following = [""], header.n_lines, header.n_lines + 1
     try:
         for row in rows:
@@ -168,18 +299,7 @@ def _first_fault(lines: Any, header: Header, quote: str) -> tuple[int, str] | No
     return None if row == [token] else (line, ": a quote is opened in this row and never closed")
 
 
-def _with_last(lines: Any, token: str) -> Iterator[str]:
-    end = "\n"
-    for line in lines:
-        yield line
-        end = line[-1:]
-    if end not in "\r\n":
-        # The line that was not ended is out already: the reader takes an empty one for its end.
-        yield "\n"
-    yield token
-
-
-def _encoding(path: Path) -> str | None:
+def _wrong_encoding(path: Path) -> str | None:
     with open_text(path) as file:
         for number, line in enumerate(file, 1):
             try:

@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as described
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import listed
+from dpscreen._core.words import listed, some
 from dpscreen.tables.block import SchemaBlock, problems, read_block
 from dpscreen.tables.columns import Column, read_column
-from dpscreen.tables.problem import DataError
-from dpscreen.tables.values import TRANSFORMS, UNCHANGED
+from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED
 
 if TYPE_CHECKING:
-    from dpscreen.privacy.unit import Unit
+    from dpscreen.privacy.budget import Unit
 
 DELIMITERS = (",", ";", "\t", "|")
+
+
+# --- refusals -------------------------------------------------------------------------------------
+#
+# Readers and converters quote the cell they stumble over. `quietly` lets no such text escape: not
+# in a message, and not in the exception that a new one would otherwise be chained to.
+
+T = TypeVar("T")
+
+
+class DataError(Exception):
+    """Any failure to find, read or download a data set."""
+
+
+def first_line(reason: BaseException) -> str:
+    """What another library said, short enough to stand inside a sentence."""
+    return (str(reason).strip() or type(reason).__name__).splitlines()[0]
 
 
 class SchemaProblem(DataError, ValueError):
@@ -31,6 +49,33 @@ class SchemaProblem(DataError, ValueError):
     def __init__(self, message: str, problems: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.problems = problems or (message,)
+
+
+class TableProblem(DataError, ValueError):
+    """A table cannot be read. The message names places and public names, never a cell."""
+
+
+def called(place: Path | str) -> str:
+    """Name a file, or what else a table comes from, within a sentence."""
+    return f"the table {place}" if isinstance(place, Path) else place
+
+
+def quietly(work: Callable[[], T], explain: Callable[[Exception], str]) -> T:
+    """Do it, or raise a problem in our own words; `explain` may look at the error, not quote it."""
+    try:
+        return work()
+    except (DataError, StopIteration):
+        raise
+    except Exception as error:
+        try:
+            message = explain(error)
+        except Exception:  # the search for a reason stumbled too
+            message = f"the table cannot be read; {type(error).__name__} was raised."
+    # Raised out here so that the original is not even attached.
+    raise TableProblem(message)
+
+
+# --- a table as declared --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -102,7 +147,7 @@ class Declaration:
     @property
     def privacy_unit(self) -> Unit | None:
         """Whose coming or going a fit of these rows hides; None where the schema names nobody."""
-        from dpscreen.privacy.unit import Unit
+        from dpscreen.privacy.budget import Unit
 
         return None if self.unit is None else Unit(self.rows_per_unit, self.unit)
 
@@ -146,6 +191,40 @@ class Declaration:
         if target.transform is UNCHANGED:
             return given.copy()
         return np.asarray(target.transform.invert(np.clip(given, *target.bounds)))
+
+
+# --- names of columns -----------------------------------------------------------------------------
+
+
+def check_names(path: Path | str, names: Sequence[object]) -> None:
+    """Refuse names that are empty or there twice, by their places."""
+    empty = [place for place, name in enumerate(names, 1) if name == ""]
+    if empty:
+        raise TableProblem(f"in {called(path)}, column {some(empty)} has no name.")
+    counts = Counter(names)
+    same = [place for place, name in enumerate(names, 1) if counts[name] > 1]
+    if same:
+        raise TableProblem(f"in {called(path)}, names stand twice, in columns {some(same)}.")
+
+
+def match_names(
+    path: Path | str, names: Sequence[object], schema: Declaration, optional: Sequence[str] = ()
+) -> None:
+    """Refuse columns that are missing, and columns that the schema does not know."""
+    check_names(path, names)
+    known = {column.name: None for column in schema.fields}  # in order, and quick to ask
+    there = {*names, *optional}
+    missing = [repr(name) for name in known if name not in there]
+    strange = [place for place, name in enumerate(names, 1) if name not in known]
+    told = []
+    if missing:
+        told.append(f"it lacks {some(missing)}")
+    if strange:
+        plural = "s" if len(strange) > 1 else ""
+        told.append(f"the schema does not know the name{plural} of column{plural} {some(strange)}")
+    if told:
+        end = "." if len(missing) < len(known) else "; does its first line hold the names?"
+        raise TableProblem(f"{called(path)} does not fit the schema: {', and '.join(told)}{end}")
 
 
 # --- entries --------------------------------------------------------------------------------------

@@ -1,33 +1,41 @@
 """Cells to features and target, as the schema declares: clipped, filled, transformed, one-hot.
 
-And which rows count: of each unit, the first few.
+A cell that does not fit its declared type is missing: NaN, or MISSING. Nothing here fails because
+of what a cell holds, and the result depends on that cell alone: on its value, not on how its column
+is stored. 1, 1.0, true and their texts are one value, since libraries turn one into another for the
+sake of a single row; so every number is read as a 64-bit float.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from dpscreen._core.arrays import AnyArray, Array, Mask, Objects, Words
-from dpscreen.tables.cells import tells_ids_apart
-from dpscreen.tables.columns import Column
-from dpscreen.tables.declaration import Declaration
-from dpscreen.tables.problem import TableProblem, quietly
+from dpscreen._core.arrays import Array, Integers, Objects
+from dpscreen.tables.columns.base import (
+    BLANKS,
+    MISSING,
+    NUMBER,
+    TRUTHS,
+    UNKNOWN,
+    Cells,
+    Level,
+    value_of,
+)
+from dpscreen.tables.declaration import Declaration, TableProblem, quietly
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class EncodedColumn:
-    """A column of the table and where its features go; `picks` are (place, level) pairs."""
-
-    column: Column
-    picks: tuple[tuple[int, int], ...]
+S = TypeVar("S", bound=np.generic)
+_WHOLE = r"^(?:\+|(-))?0*([0-9]+)(?:\.0*)?$"
+_MIXED = pa.struct([("number", pa.float64()), ("text", pa.large_string())])
+EXACT = 2.0**53
+"""Below this size a float holds one whole number only; above it may stand for several."""
 
 
 class Encoder:
@@ -39,14 +47,16 @@ class Encoder:
     def __init__(self, schema: Declaration, features: Sequence[str] | None = None) -> None:
         self._schema = schema
         chosen = _chosen(schema, features)
-        self._encoded = _grouped(schema, chosen)
+        self._picks: dict[str, list[tuple[int, int]]] = {}  # by the column they are made of
+        for place, (name, level) in enumerate(chosen):
+            self._picks.setdefault(name, []).append((place, level))
         self.feature_names = tuple(schema.field(name).feature_names[k] for name, k in chosen)
         self.width = len(chosen)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table that are needed for the features."""
-        return tuple(one.column.name for one in self._encoded)
+        return tuple(self._picks)
 
     @property
     def columns_of_rows(self) -> tuple[str, ...]:
@@ -57,13 +67,12 @@ class Encoder:
     @property
     def other_columns(self) -> list[str]:
         """The columns of the table that features do without."""
-        needed = set(self.columns)
-        return [column.name for column in self._schema.fields if column.name not in needed]
+        return [column.name for column in self._schema.fields if column.name not in self._picks]
 
     def features(self, batch: Any, out: Array) -> None:
-        """Write the features of a batch into as many rows."""
-        for one in self._encoded:
-            _read(one.column.name, batch, partial(one.column.write, picks=one.picks, out=out))
+        """Write the features of a batch into as many rows, which may be part of a larger array."""
+        for name, picks in self._picks.items():
+            _read(name, batch, partial(self._schema.field(name).write, picks=picks, out=out))
 
     def target(self, batch: Any) -> Array:
         """Return the target, NaN where it is missing."""
@@ -73,7 +82,8 @@ class Encoder:
     def unit_ids(self, batch: Any) -> Objects:
         """Return whose row it is; "" where that is missing."""
         name = str(self._schema.unit)
-        if not tells_ids_apart(batch.column(name).type):
+        kind = batch.column(name).type
+        if pa.types.is_float16(kind) or pa.types.is_float32(kind):
             raise TableProblem(
                 f"column {name!r} is stored as floats of fewer than 64 bits, which cannot tell ids "
                 "apart; store ids as text or as whole numbers."
@@ -81,20 +91,12 @@ class Encoder:
         return _read(name, batch, self._schema.field(name).unit_ids)
 
 
-def _read(name: str, batch: Any, read: Callable[[Any], T]) -> T:
+def _read(name: str, batch: Any, read: Callable[[Cells], T]) -> T:
     """Read a column of a batch, without a word of what another library says about its cells."""
     return quietly(
-        lambda: read(batch.column(name)),
+        lambda: read(_StoredCells(batch.column(name))),
         lambda error: f"column {name!r} cannot be read; {type(error).__name__} was raised.",
     )
-
-
-def _grouped(schema: Declaration, chosen: Sequence[tuple[str, int]]) -> tuple[EncodedColumn, ...]:
-    """Group the chosen features by the column that they are made of, in their order."""
-    groups: dict[str, list[tuple[int, int]]] = {}
-    for place, (name, level) in enumerate(chosen):
-        groups.setdefault(name, []).append((place, level))
-    return tuple(EncodedColumn(schema.field(name), tuple(picks)) for name, picks in groups.items())
 
 
 def _chosen(schema: Declaration, features: Sequence[str] | None) -> list[tuple[str, int]]:
@@ -116,59 +118,198 @@ def _chosen(schema: Declaration, features: Sequence[str] | None) -> list[tuple[s
     return chosen
 
 
-# --- the first k rows of each unit ----------------------------------------------------------------
-
-_SMALLEST = 1 << 12
+# --- cells ----------------------------------------------------------------------------------------
 
 
-class UnitCounter:
-    """Finds the first k rows of each unit in one pass over a file of any length.
-
-    Which rows of a unit are kept depends on their order alone, and on no other unit's rows: that is
-    what makes one unit change at most k rows of what is fitted. So two ids must never be taken for
-    one another. They are compared by 128 bits of SipHash under two random keys: for ten million ids
-    some two agree with probability below 2e-25. Rows without an id may be anybody's, so they are
-    left out: taken as one unit, the removal of one person's row would let another's in. The memory
-    grows with the units, not with their ids.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._keys = secrets.token_hex(8), secrets.token_hex(8)
-        self._table, self._counts = _empty(_SMALLEST)
-        self._n_units = 0
-
-    def keep(self, ids: Objects) -> Mask:
-        """Tell which of these rows are among their unit's first; rows come in file order.
-
-        Never one whose id is "", which is none.
-        """
-        from dpscreen.rows.kernels import count_up
-
-        self._make_room(len(ids))
-        keep = np.zeros(len(ids), dtype=np.bool_)
-        first, second = (_hashed(ids, key) for key in self._keys)
-        self._n_units += count_up(first, second, self._table, self._counts, self._most, keep)
-        keep &= ids != ""
-        return keep
-
-    def _make_room(self, more: int) -> None:
-        from dpscreen.rows.kernels import move_over
-
-        needed = len(self._counts)
-        while 10 * (self._n_units + more) > 7 * needed:  # a fuller table would be slow
-            needed *= 2
-        if needed > len(self._counts):
-            table, counts = _empty(needed)
-            move_over(self._table, self._counts, table, counts)
-            self._table, self._counts = table, counts
+def readable(kind: pa.DataType) -> bool:
+    """Whether a column stored so can hold what a schema declares: numbers, truths or text."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return readable(kind.value_type)
+    known = (
+        *(types.is_string, types.is_large_string, types.is_string_view, types.is_null),
+        *(types.is_integer, types.is_floating, types.is_boolean, types.is_decimal),
+    )
+    return kind == _MIXED or any(fits(kind) for fits in known)
 
 
-def _empty(size: int) -> tuple[Words, AnyArray]:
-    return np.zeros((size, 2), dtype=np.uint64), np.zeros(size, dtype=np.int32)
+def mixed(values: Sequence[float | str | None]) -> Any:
+    """Return an Arrow column of cells that are numbers here and texts there."""
+    parts = [
+        pa.array([one if isinstance(one, sort) else None for one in values], child.type)
+        for sort, child in zip((float, str), _MIXED, strict=True)
+    ]
+    return pa.StructArray.from_arrays(parts, fields=list(_MIXED))
 
 
-def _hashed(texts: Objects, key: str) -> Words:
-    from pandas.util import hash_array
+class _StoredCells:
+    """Cells of an Arrow column; if it is a mixed one, they are texts here and numbers there."""
 
-    return np.asarray(hash_array(texts, hash_key=key, categorize=False), dtype=np.uint64)
+    def __init__(self, column: Any) -> None:
+        self._column = column
+
+    def numbers(self, *, decimal: str, missing: Sequence[str]) -> Array:
+        return self._each(partial(_numbers, decimal=decimal, missing=missing))
+
+    def number_places(
+        self, levels: Sequence[Level], *, decimal: str, missing: Sequence[str]
+    ) -> Integers:
+        return _number_places(self.numbers(decimal=decimal, missing=missing), levels)
+
+    def word_places(self, words: Sequence[str], *, missing: Sequence[str]) -> Integers:
+        return self._each(partial(_word_places, words=words, missing=missing))
+
+    def unit_ids(self, *, whole: bool, missing: Sequence[str]) -> Objects:
+        return self._each(partial(_unit_ids, whole=whole, missing=missing))
+
+    def _each(self, read: Callable[[Any], NDArray[S]]) -> NDArray[S]:
+        if not pa.types.is_struct(self._column.type):
+            return read(_plain(self._column))
+        number, text = (pc.struct_field(self._column, name) for name in ("number", "text"))
+        is_text = pc.is_valid(text).to_numpy(zero_copy_only=False)
+        return np.where(is_text, read(text), read(number))
+
+
+def _numbers(cells: Any, *, decimal: str = ".", missing: Sequence[str] = ()) -> Array:
+    parsed = _parsed(cells, decimal, missing) if _is_text(cells.type) else _stored(cells)
+    values = np.array(parsed.to_numpy(zero_copy_only=False), dtype=np.float64)
+    values[~np.isfinite(values)] = np.nan
+    for code in _declared(missing, decimal):
+        values[values == code] = np.nan
+    return values
+
+
+def _unit_ids(cells: Any, *, whole: bool, missing: Sequence[str] = ()) -> Objects:
+    spelled = cells if _is_text(cells.type) else _spelled(_numbers(cells))
+    ids = pc.ascii_trim_whitespace(_missing_texts(spelled, missing))
+    if whole:
+        ids = _missing_texts(_whole(ids), _whole(pa.array(missing, pa.string())).to_pylist())
+    texts: Objects = pc.fill_null(ids, "").to_numpy(zero_copy_only=False)
+    return texts
+
+
+def _whole(ids: Any) -> Any:
+    """Return whole numbers in one spelling; "" for what is none, or too long."""
+    ids = _likely(ids)
+    fits = pc.match_substring_regex(ids, _WHOLE)
+    spelled = pc.replace_substring_regex(ids, _WHOLE, r"\1\2")
+    spelled = pc.if_else(pc.equal(spelled, "-0"), "0", spelled)
+    exact = np.abs(_numbers(pc.if_else(fits, spelled, None))) < EXACT
+    return pc.fill_null(pc.if_else(pc.and_(fits, pa.array(exact)), spelled, ""), "")
+
+
+def _spelled(values: Array) -> Any:
+    """Return numbers as text; null for NaN, and for those that may be several whole numbers."""
+    cells = pa.array(np.where(np.abs(values) < EXACT, values, np.nan), from_pandas=True)
+    whole = pc.equal(pc.floor(cells), cells)
+    digits = pc.cast(pc.cast(pc.if_else(whole, cells, None), pa.int64()), pa.string())
+    return pc.if_else(whole, digits, pc.cast(cells, pa.string()))
+
+
+def _word_places(cells: Any, words: Sequence[str], missing: Sequence[str]) -> Integers:
+    every = [value_of(word) for word in (*missing, *words)]
+    if _is_text(cells.type):
+        codes = _text_places(cells, (*missing, *words), every)
+    else:
+        codes = _number_places(_numbers(cells), every)
+    codes = np.array([*map(every.index, every), MISSING, UNKNOWN])[codes]
+    named = codes >= 0
+    codes[named] -= len(missing)
+    codes[named & (codes < 0)] = MISSING
+    return codes
+
+
+def _text_places(cells: Any, words: Sequence[str], every: Sequence[Level]) -> Integers:
+    """Look for the words as they are spelled, then for their numbers in what is left."""
+    codes = _index(cells, [word.strip(BLANKS) for word in words])
+    left = codes == UNKNOWN
+    if left.any() and any(isinstance(value, float) for value in every):
+        codes[left] = _number_places(
+            _numbers(cells.filter(pa.array(left))), every, otherwise=UNKNOWN
+        )
+    return codes
+
+
+def _number_places(values: Array, levels: Sequence[Level], otherwise: int = MISSING) -> Integers:
+    """Return the place of each number among the levels; `otherwise` where there is no number."""
+    # Minus nought is nought; None keeps the places of levels that are texts.
+    known = pa.array([level + 0.0 if isinstance(level, float) else None for level in levels])
+    places = pc.index_in(pa.array(values + 0.0), value_set=known.cast(pa.float64()))
+    codes = np.array(pc.fill_null(places, UNKNOWN), dtype=np.int64)
+    return np.where(np.isnan(values), otherwise, codes)
+
+
+def _plain(cells: Any) -> Any:
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_decode()
+    if pa.types.is_null(cells.type) or pa.types.is_string_view(cells.type):
+        return pc.cast(cells, pa.large_string())
+    return cells
+
+
+def _missing_texts(cells: Any, missing: Sequence[str]) -> Any:
+    """Return cells with null where one is declared as missing, blanks around it or not."""
+    if not missing:
+        return cells
+    words = sorted({text.strip(BLANKS) for text in missing})
+    found = pc.is_in(pc.ascii_trim_whitespace(cells), value_set=pa.array(words, type=cells.type))
+    return pc.if_else(found, None, cells) if pc.any(found).as_py() else cells
+
+
+def _index(cells: Any, words: Sequence[str]) -> Integers:
+    trimmed = pc.ascii_trim_whitespace(cells)
+    places = pc.index_in(trimmed, value_set=pa.array(words, type=trimmed.type))
+    places = pc.if_else(pc.is_null(trimmed), MISSING, pc.fill_null(places, UNKNOWN))
+    return np.array(places.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _parsed(cells: Any, decimal: str, missing: Sequence[str]) -> Any:
+    """Return numbers, null where there is none: the quick ways first, which most columns allow."""
+    ways: tuple[Callable[[], Any], ...] = (
+        lambda: _pointed(cells, decimal),
+        lambda: _pointed(_missing_texts(cells, missing), decimal),
+        lambda: _likely(_pointed(cells, decimal)),
+    )
+    for prepared in ways:
+        try:
+            return pc.cast(prepared(), pa.float64())
+        except pa.ArrowInvalid:  # some cell is no number
+            continue
+    # An older Arrow and a leading plus, or a number beyond float64.
+    likely = _likely(_pointed(cells, decimal)).to_pylist()
+    return pa.array([None if text is None else float(text) for text in likely], type=pa.float64())
+
+
+def _pointed(cells: Any, decimal: str) -> Any:
+    """Return cells with a decimal point."""
+    if decimal == ".":
+        return cells
+    # A point would be a sign between thousands there, and 1.234 is not to become 1234 or 1.234.
+    cells = pc.if_else(pc.match_substring(cells, "."), None, cells)
+    return pc.replace_substring(cells, decimal, ".", max_replacements=1)
+
+
+def _likely(cells: Any) -> Any:
+    """Return numbers as spelled, without blanks, and 1 or 0 for truths; null for the rest."""
+    trimmed = pc.ascii_trim_whitespace(cells)
+    truths = pc.index_in(trimmed, value_set=pa.array(list(TRUTHS), type=trimmed.type))
+    digits = pc.take(pa.array(list(TRUTHS.values()), type=trimmed.type), truths)
+    spelled = pc.match_substring_regex(trimmed, f"^{NUMBER}$")
+    return pc.coalesce(pc.if_else(spelled, trimmed, None), digits)
+
+
+def _stored(cells: Any) -> Any:
+    """Return numbers that are stored as such; decimals by their digits, to be rounded once."""
+    if pa.types.is_decimal(cells.type):
+        return _parsed(pc.cast(cells, pa.string()), ".", ())
+    return pc.cast(cells, pa.float64(), safe=False)
+
+
+def _declared(missing: Sequence[str], decimal: str) -> set[float]:
+    """Return the numbers among the missing values, by the rules for cells."""
+    words = _likely(_pointed(pa.array(missing, pa.string()), decimal)).to_pylist()
+    return {float(text) for text in words if text is not None}
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

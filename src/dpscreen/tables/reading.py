@@ -11,6 +11,7 @@ no message repeats one; docs/schema.md says which refusals depend on rows.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import AnyArray, Array, Mask, Objects, Words
+from dpscreen.tables.csv import TextBlocks, is_packed, is_parquet, matched_header
 from dpscreen.tables.declaration import Declaration
-from dpscreen.tables.header import is_packed, is_parquet, match_names, read_header
 
 if TYPE_CHECKING:
-    from dpscreen.privacy.unit import Unit
+    from dpscreen.privacy.budget import Unit
     from dpscreen.tables.encode import Encoder
 
 Pair = tuple[Array, Array]
@@ -32,6 +33,7 @@ Progress = Callable[[float], None]
 ROWS_PER_CHUNK = 1 << 16
 _BYTES_PER_CELL, _PACKED = 4, 10
 _USUAL_MEMORY = 8 << 30
+_SMALLEST, _SPARE = 1 << 12, 1.005
 
 __all__ = ["EncodedRows", "read_features", "read_rows", "stream_rows"]
 
@@ -67,7 +69,8 @@ def read_rows(
 
     `progress` is told the share of the file that has been read.
     """
-    source, encoder = _opened(Path(path), schema)
+    encoder = _encoder(schema)
+    source = _source(Path(path), schema, encoder.columns_of_rows)
     return _gathered(source, encoder, schema, progress)
 
 
@@ -84,7 +87,8 @@ def stream_rows(
     """
     if rows_per_chunk < 1:
         raise ValueError("rows_per_chunk must be at least 1")
-    source, encoder = _opened(Path(path), schema, columns)
+    encoder = _encoder(schema, columns)
+    source = _source(Path(path), schema, encoder.columns_of_rows)
     chunks = _chunks(_kept_rows(source, encoder, schema), encoder.width, rows_per_chunk)
     unit = schema.privacy_unit
     return (EncodedRows(X, y, encoder.feature_names, unit) for X, y in chunks)
@@ -175,8 +179,6 @@ def _kept_rows(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[P
 
 def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Any]:
     """Yield (which rows count or None for all, target, batch)."""
-    from dpscreen.tables.encode import UnitCounter
-
     counter = UnitCounter(schema.rows_per_unit) if schema.unit is not None else None
     leave_out = schema.block.missing_target == "leave out"
     fill = schema.field(schema.target).fill_value
@@ -210,13 +212,6 @@ def _chunks(batches: Iterator[Pair], width: int, size: int) -> Iterator[Pair]:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def _opened(
-    path: Path, schema: Declaration, columns: Sequence[str] | None = None
-) -> tuple[Any, Encoder]:
-    encoder = _encoder(schema, columns)
-    return _source(path, schema, encoder.columns_of_rows), encoder
-
-
 def _encoder(schema: Declaration, features: Sequence[str] | None = None) -> Encoder:
     """Check everything that is public before the first row is read."""
     from dpscreen.tables.encode import Encoder
@@ -228,14 +223,11 @@ def _encoder(schema: Declaration, features: Sequence[str] | None = None) -> Enco
 def _source(
     path: Path, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
 ) -> Any:
-    header = read_header(path, schema)
-    match_names(path, header.names, schema, optional)
+    header = matched_header(path, schema, optional)
     if is_parquet(path):
         from dpscreen.tables.arrow import ParquetBatches
 
         return ParquetBatches(path, wanted)
-    from dpscreen.tables.csv import TextBlocks
-
     return TextBlocks(path, header, schema, wanted)
 
 
@@ -244,7 +236,63 @@ def _tell(progress: Progress | None, source: Any) -> None:
         progress(source.share())
 
 
-_SPARE = 1.005
+# --- the first k rows of each unit ----------------------------------------------------------------
+
+
+class UnitCounter:
+    """Finds the first k rows of each unit in one pass over a file of any length.
+
+    Which rows of a unit are kept depends on their order alone, and on no other unit's rows: that is
+    what makes one unit change at most k rows of what is fitted. So two ids must never be taken for
+    one another. They are compared by 128 bits of SipHash under two random keys: for ten million ids
+    some two agree with probability below 2e-25. Rows without an id may be anybody's, so they are
+    left out: taken as one unit, the removal of one person's row would let another's in. The memory
+    grows with the units, not with their ids.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._keys = secrets.token_hex(8), secrets.token_hex(8)
+        self._table, self._counts = _empty(_SMALLEST)
+        self._n_units = 0
+
+    def keep(self, ids: Objects) -> Mask:
+        """Tell which of these rows are among their unit's first; rows come in file order.
+
+        Never one whose id is "", which is none.
+        """
+        from dpscreen.rows.kernels import count_up
+
+        self._make_room(len(ids))
+        keep = np.zeros(len(ids), dtype=np.bool_)
+        first, second = (_hashed(ids, key) for key in self._keys)
+        self._n_units += count_up(first, second, self._table, self._counts, self._most, keep)
+        keep &= ids != ""
+        return keep
+
+    def _make_room(self, more: int) -> None:
+        from dpscreen.rows.kernels import move_over
+
+        needed = len(self._counts)
+        while 10 * (self._n_units + more) > 7 * needed:  # a fuller table would be slow
+            needed *= 2
+        if needed > len(self._counts):
+            table, counts = _empty(needed)
+            move_over(self._table, self._counts, table, counts)
+            self._table, self._counts = table, counts
+
+
+def _empty(size: int) -> tuple[Words, AnyArray]:
+    return np.zeros((size, 2), dtype=np.uint64), np.zeros(size, dtype=np.int32)
+
+
+def _hashed(texts: Objects, key: str) -> Words:
+    from pandas.util import hash_array
+
+    return np.asarray(hash_array(texts, hash_key=key, categorize=False), dtype=np.uint64)
+
+
+# --- all rows in one array ------------------------------------------------------------------------
 
 
 class GrowingArray:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen.privacy.unit import Unit
+from dpscreen.privacy.budget import Unit
 from dpscreen.rows.streamed import StreamedRows
 from dpscreen.tables.reading import stream_rows
 from dpscreen.tables.schema import TableSchema, load_schema

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json
 from dpscreen._core.words import some
-from dpscreen.tables.declaration import Declaration, SchemaProblem
-from dpscreen.tables.header import check_names, is_parquet, looks_like_data, read_header
-from dpscreen.tables.problem import TableProblem
+from dpscreen.tables.csv import is_parquet, looks_like_data, read_header
+from dpscreen.tables.declaration import Declaration, SchemaProblem, TableProblem, check_names
 
 if TYPE_CHECKING:
     from dpscreen.tables.reading import EncodedRows
@@ -107,21 +106,14 @@ def new_schema(
 def _template(
     names: tuple[str, ...], delimiter: str, target: str | None, unit: str | None
 ) -> dict[str, Any]:
-    empty: dict[str, Any] = {"minimum": None, "maximum": None, "enum": []}
-    fields = [
-        {"name": name, "type": "any"} | ({} if name == unit else {"constraints": dict(empty)})
-        for name in names
-    ]
+    fields: list[dict[str, Any]] = [{"name": name, "type": "any"} for name in names]
+    for field in fields:
+        if field["name"] != unit:
+            field["constraints"] = {"minimum": None, "maximum": None, "enum": []}
     return {
         "$schema": PROFILE,
         "fields": fields,
         "missingValues": [""],
         **({} if delimiter == "," else {"dialect": {"delimiter": delimiter}}),
-        "dpscreen": {
-            "target": target,
-            "unit": unit,
-            "rows_per_unit": None,
-            "fill": {},
-            "transform": {},
-        },
+        "dpscreen": dict(target=target, unit=unit, rows_per_unit=None, fill={}, transform={}),
     }

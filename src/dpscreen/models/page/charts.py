@@ -8,11 +8,67 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from dpscreen._core.numbers import figure, whole_percent
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
-from dpscreen._core.words import shortened
-from dpscreen.models.expected import Expected, WhatIf
-from dpscreen.models.page.words import FeatureLine, ModelView
+from dpscreen._core.words import figure, shortened, whole_percent
+from dpscreen.models.release import SummaryRow
+
+
+@dataclass(frozen=True)
+class PowerRow:
+    """What to expect of features of one size; each `_se` is a Monte-Carlo standard error.
+
+    `power` is the share of true features found, `false_positives` the number of others found.
+    `best_r2` is what the true coefficients would explain.
+    """
+
+    effect: float
+    power: float
+    power_se: float
+    false_positives: float
+    false_positives_se: float
+    r2: float
+    r2_se: float
+    best_r2: float
+    repetitions: int
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What to expect at one ε. Errors are shares of the explainable variance."""
+
+    epsilon: float
+    power: float
+    power_se: float
+    privacy_error: float
+    sampling_error: float
+    error_se: float
+
+    @property
+    def captured(self) -> float:
+        """Return the share of the explainable variance that the model captures, at least 0."""
+        return max(0.0, 1 - self.privacy_error - self.sampling_error)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What could be expected of a fit, from public numbers alone.
+
+    `finding` and `advice` say it in words; `useful` is whether anything can be found. `rows` are
+    sizes of effect, `what_if` other ε. `split` tells that one half of the rows selects, which is
+    then what was simulated.
+    """
+
+    n_rows: int
+    n_features: int
+    n_effects: int
+    finding: str
+    advice: str
+    useful: bool
+    power_wanted: float
+    rows: tuple[PowerRow, ...]
+    what_if: tuple[WhatIf, ...]
+    split: bool = False
+
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,9 +91,9 @@ class Picture:
 # --- effects --------------------------------------------------------------------------------------
 
 
-def effects_chart(view: ModelView) -> Picture | None:
+def effects_chart(rows: Sequence[SummaryRow]) -> Picture | None:
     """Draw the largest effects with their intervals; None where nothing was selected."""
-    lines = view.lines[:MOST_DRAWN]
+    lines = rows[:MOST_DRAWN]
     if not lines:
         return None
     figure = canvas(WIDTH, 0.62 + 0.27 * len(lines))
@@ -45,7 +101,7 @@ def effects_chart(view: ModelView) -> Picture | None:
     for place, line in enumerate(lines):
         _draw_effect(axes, place, line)
     axes.axvline(0, color=INK, linewidth=0.8)
-    names = [shortened(line.name, NAME_CELLS) for line in lines]
+    names = [shortened(line.feature, NAME_CELLS) for line in lines]
     axes.set_yticks(range(len(lines)), _stand_ins(names))
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.locator_params(axis="x", nbins=5)
@@ -55,15 +111,15 @@ def effects_chart(view: ModelView) -> Picture | None:
     return Picture(_with_names(svg, names), _effects_in_words(lines))
 
 
-def _draw_effect(axes: Axes, place: int, line: FeatureLine) -> None:
+def _draw_effect(axes: Axes, place: int, line: SummaryRow) -> None:
     below = float(place)
-    if line.interval is not None:
-        low, refit, high = line.interval
+    if line.effect_interval is not None:
+        low, refit, high = line.effect_interval
         axes.plot([low, high], [place - 0.15] * 2, color=ESTIMATE, linewidth=2.4)
         axes.plot([refit], [place - 0.15], "|", color=ESTIMATE, markersize=7, markeredgewidth=1.6)
         below += 0.18  # beside the interval, not on it
     look: dict[str, Any] = {"markersize": 4, "fillstyle": "none", "markeredgewidth": 1.2}
-    axes.plot([line.row.effect], [below], "D", color=MODEL, **look)
+    axes.plot([line.effect], [below], "D", color=MODEL, **look)
 
 
 def _stand_ins(names: Sequence[str]) -> list[str]:
@@ -82,11 +138,11 @@ def _with_names(svg: str, names: Sequence[str]) -> str:
     return re.sub(r"name(\d{3})n*", name_at, svg)
 
 
-def _effects_in_words(lines: Sequence[FeatureLine]) -> str:
+def _effects_in_words(lines: Sequence[SummaryRow]) -> str:
     first = lines[0]
-    told = f"{shortened(first.name, 60)} has the largest effect, {figure(first.row.effect)}"
-    if first.interval is not None:
-        low, _, high = first.interval
+    told = f"{shortened(first.feature, 60)} has the largest effect, {figure(first.effect)}"
+    if first.effect_interval is not None:
+        low, _, high = first.effect_interval
         told += f" (interval {figure(low)} to {figure(high)})"
     return f"Effects of {len(lines)} features, largest first. {told}. The table holds all numbers."
 

@@ -7,64 +7,43 @@
 data and is outside every privacy guarantee (erratum E8).
 """
 
-from dpscreen.paper.data.catalogue import (
-    CATALOGUE,
-    Archive,
-    CorruptDataset,
-    CorruptDownload,
-    DataFile,
-    Dataset,
-    DownloadFailed,
-    MissingDataset,
-    TargetColumns,
-    UnknownDataset,
-    dataset,
-    names,
-)
 from dpscreen.paper.data.fetch import fetch
 from dpscreen.paper.data.prepare import (
     ABLATION,
     PAPER,
     STANDARDISED,
     Preparation,
-    Prepared,
+    Simulated,
     prepare,
+    synthetic,
 )
-from dpscreen.paper.data.simulated import Simulated, synthetic
 from dpscreen.paper.data.store import (
+    CATALOGUE,
+    Dataset,
     DatasetTable,
-    Frame,
+    MissingDataset,
+    UnknownDataset,
     available,
-    cache_directory,
-    content_hash,
+    dataset,
     load,
+    names,
     search_path,
 )
-from dpscreen.tables.problem import DataError
+from dpscreen.tables.declaration import DataError
 
 __all__ = [
     "ABLATION",
     "CATALOGUE",
     "PAPER",
     "STANDARDISED",
-    "Archive",
-    "CorruptDataset",
-    "CorruptDownload",
     "DataError",
-    "DataFile",
     "Dataset",
     "DatasetTable",
-    "DownloadFailed",
-    "Frame",
     "MissingDataset",
     "Preparation",
-    "Prepared",
     "Simulated",
-    "TargetColumns",
     "UnknownDataset",
     "available",
-    "cache_directory",
-    "content_hash",
     "dataset",
     "fetch",
     "load",

@@ -18,15 +18,18 @@ from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 
-from dpscreen.paper.data.catalogue import (
-    ConverterName,
+from dpscreen.paper.data.store import (
     CorruptDownload,
     Dataset,
     DownloadFailed,
+    Frame,
+    cache_directory,
+    content_hash,
     dataset,
+    parse_numbers,
+    write_csv,
 )
-from dpscreen.paper.data.store import Frame, cache_directory, content_hash, parse_numbers, write_csv
-from dpscreen.tables.problem import first_line
+from dpscreen.tables.declaration import first_line
 
 if TYPE_CHECKING:
     import requests
@@ -98,7 +101,7 @@ def residential(payload: bytes, columns: Sequence[str]) -> Frame:
     return Frame(tuple(places), np.array(values).reshape(-1, len(places))).select(columns)
 
 
-CONVERTERS: Mapping[ConverterName, Converter] = {
+CONVERTERS: Mapping[str, Converter] = {
     "uci-abalone": abalone,
     "uci-communities": communities,
     "uci-blogfeedback": blogfeedback,

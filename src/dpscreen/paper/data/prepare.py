@@ -1,13 +1,13 @@
-"""The paper's preprocessing, and ours, with every choice an option.
+"""Rows to study methods on: real sets as the paper prepared them, and its synthetic data.
 
-None of this is private (erratum E8): the Yeo-Johnson parameters, the column ranges, the means and
+No preparation is private (erratum E8): the Yeo-Johnson parameters, the column ranges, the means and
 the maxima are read off the data, and the guarantee of whatever is fitted afterwards does not cover
 them. Each `Prepared` says so in its notes, which belong into every result file.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -15,13 +15,8 @@ from dpscreen._core.arrays import Array
 from dpscreen.paper.data.store import DatasetTable
 
 Missing = Literal["zero", "mean"]
-Scaling = Literal["global", "column", "row", "none"]
-TargetTransform = Literal["yeo-johnson", "standard", "max-abs", "none"]
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+Scaling = Literal["global", "none"]
+TargetTransform = Literal["yeo-johnson", "max-abs", "none"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +28,8 @@ class Preparation:
                     to [-1, 1], constant columns to 0, as in LIBSVM's `_scale` files
     yeo_johnson     each feature is made more Gaussian, then standardised
     feature_clip    features are clipped to ±feature_clip and divided by it
-    scaling         X is divided by its largest absolute entry: one for all, per column, per row
-    target          the target's transform; "standard" and "yeo-johnson" standardise,
-                    "max-abs" divides by max|y|
+    scaling         X is divided by its largest absolute entry
+    target          the target's transform; "yeo-johnson" standardises, "max-abs" divides by max|y|
     target_clip     the transformed target is clipped to ±target_clip
     """
 
@@ -46,16 +40,6 @@ class Preparation:
     scaling: Scaling = "global"
     target: TargetTransform = "yeo-johnson"
     target_clip: float | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse choices that do not exist."""
-        _check_choice("missing", self.missing, get_args(Missing))
-        _check_choice("scaling", self.scaling, get_args(Scaling))
-        _check_choice("target", self.target, get_args(TargetTransform))
-        for name in ("feature_clip", "target_clip"):
-            bound = getattr(self, name)
-            if bound is not None and not 0 < bound < math.inf:
-                raise ValueError(f"{name} must be positive and finite, not {bound}")
 
 
 PAPER = Preparation()
@@ -72,10 +56,8 @@ STANDARDISED = Preparation(libsvm_scaling=False, feature_clip=3.0, scaling="none
 class Prepared:
     """A table ready to be fitted. The notes say what was done and that it is not private."""
 
-    name: str
     X: Array
     y: Array
-    feature_names: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -85,7 +67,7 @@ def prepare(table: DatasetTable, preparation: Preparation = PAPER) -> Prepared:
     notes = [_privacy_note(table, preparation)]
     features = _prepared_features(table, preparation, notes)
     target = _prepared_target(table, preparation, notes)
-    return Prepared(table.name, features, target, table.feature_names, tuple(notes))
+    return Prepared(features, target, tuple(notes))
 
 
 def fill_missing(features: Array, rule: Missing) -> Array:
@@ -115,13 +97,10 @@ def yeo_johnson(features: Array, names: tuple[str, ...]) -> Array:
     return transformed
 
 
-def max_abs_scale(values: Array, scaling: Scaling) -> Array:
+def max_abs_scale(values: Array) -> Array:
     """Divide by the largest absolute entry; where all entries are zero, leave them."""
-    if scaling == "none":
-        return values
-    axis = {"global": None, "column": 0, "row": 1}[scaling]
-    largest = np.abs(values).max(axis=axis, keepdims=True)
-    return values / np.where(largest > 0, largest, 1.0)
+    largest = np.abs(values).max()
+    return values / largest if largest > 0 else values.copy()
 
 
 def _prepared_features(table: DatasetTable, preparation: Preparation, notes: list[str]) -> Array:
@@ -140,8 +119,8 @@ def _prepared_features(table: DatasetTable, preparation: Preparation, notes: lis
         features = np.clip(features, -bound, bound) / bound
         notes.append(f"Features were clipped to ±{bound:g} and divided by {bound:g}.")
     if preparation.scaling != "none":
-        features = max_abs_scale(features, preparation.scaling)
-        notes.append(f"X was divided by its largest absolute value ({preparation.scaling}).")
+        features = max_abs_scale(features)
+        notes.append("X was divided by its largest absolute value (global).")
     return features
 
 
@@ -150,11 +129,8 @@ def _prepared_target(table: DatasetTable, preparation: Preparation, notes: list[
     if preparation.target == "yeo-johnson":
         target = _gaussianised(target, table.target_name)
         notes.append("The target was Yeo-Johnson transformed and standardised.")
-    elif preparation.target == "standard":
-        target = _standardised(target)
-        notes.append("The target was standardised.")
     elif preparation.target == "max-abs":
-        target = max_abs_scale(target[:, None], "global")[:, 0]
+        target = max_abs_scale(target)
         notes.append("The target was divided by its largest absolute value.")
     if preparation.target_clip is not None:
         target = np.clip(target, -preparation.target_clip, preparation.target_clip)
@@ -188,17 +164,9 @@ def _standardised_pair(column: Array) -> Array:
     return np.where(upper, math.sqrt((1 - share) / share), -math.sqrt(share / (1 - share)))
 
 
-def _standardised(column: Array) -> Array:
-    if _is_constant(column):
-        return np.zeros_like(column)
-    scaled = max_abs_scale(column[:, None], "global")[:, 0]
-    standardised: Array = (scaled - scaled.mean()) / scaled.std()
-    return standardised
-
-
 def _is_constant(column: Array) -> bool:
     """Whether the column varies by no more than the rounding of its own mean."""
-    scaled = max_abs_scale(column[:, None], "global")
+    scaled = max_abs_scale(column)
     rounding = len(column) * np.finfo(np.float64).eps * abs(scaled.mean())
     return bool(np.ptp(column / 2) == 0 or scaled.std() <= rounding)
 
@@ -226,3 +194,52 @@ def _check_table(table: DatasetTable) -> None:
         raise ValueError(f"{len(table.feature_names)} names for {table.X.shape[1]} features")
     if np.isinf(table.X).any() or not np.isfinite(table.y).all():
         raise ValueError("features must be finite or missing, and the target finite")
+
+
+# --- the paper's synthetic data (Section 5.1) ---------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """Rows `X` with entries in [-1, 1], targets `y`, and the coefficients behind them."""
+
+    X: Array
+    y: Array
+    coef: Array
+
+
+def synthetic(
+    *,
+    n_rows: int = 3000,
+    n_features: int = 600,
+    n_positive: int = 35,
+    n_negative: int = 35,
+    correlation: float = 0.0,
+    noise: float = 0.0,
+    rng: np.random.Generator,
+) -> Simulated:
+    """Gaussian rows scaled into [-1, 1], and y = X coef plus noise of that standard deviation.
+
+    Neighbouring features correlate: Σ_ij = correlation^|i-j|. The whole of X is divided by its
+    largest absolute entry. The first `n_positive` coefficients are +1, the next `n_negative` are
+    -1, the others 0: the support is one block, as fits the paper's Table 1.
+    """
+    rows = _correlated_rows(n_rows, n_features, correlation, rng)
+    rows /= np.abs(rows).max()
+    coef = np.zeros(n_features)
+    coef[:n_positive] = 1.0
+    coef[n_positive : n_positive + n_negative] = -1.0
+    return Simulated(rows, rows @ coef + noise * rng.standard_normal(n_rows), coef)
+
+
+def _correlated_rows(
+    n_rows: int, n_features: int, correlation: float, rng: np.random.Generator
+) -> Array:
+    # x_j = ρ x_{j-1} + √(1-ρ²) z_j has exactly the covariance ρ^|i-j|, at linear cost.
+    rows = rng.standard_normal((n_rows, n_features))
+    if correlation == 0.0:
+        return rows
+    rows[:, 1:] *= math.sqrt(1.0 - correlation**2)
+    for j in range(1, n_features):
+        rows[:, j] += correlation * rows[:, j - 1]
+    return rows

@@ -1,8 +1,8 @@
-"""A table of numbers, and a fingerprint of what it says.
+"""The data sets, as `catalogue.json` lists them, and the files they are read from.
 
-The fingerprint is taken over column names, shape and values, not over a file's bytes: `1`, `1.0`
-and `1.00` are the same content, and so are a plain and a compressed file. That lets a copy that was
-downloaded and converted be accepted when, and only when, it says the same.
+A file is told by a fingerprint of what it says: of column names, shape and values, not of bytes:
+`1`, `1.0` and `1.00` are the same content, and so are a plain and a compressed file. That lets a
+copy that was downloaded and converted be accepted when, and only when, it says the same.
 """
 
 import csv
@@ -16,25 +16,138 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import replacing
-from dpscreen.paper.data.catalogue import (
-    CATALOGUE,
-    CorruptDataset,
-    DataFile,
-    Dataset,
-    MissingDataset,
-    TargetColumns,
-    dataset,
-)
-from dpscreen.tables.problem import first_line
+from dpscreen.tables.declaration import DataError, first_line
 
-_ROWS_PER_BLOCK = 2048  # a canonical copy of the whole table would double the peak memory
+_ROWS_PER_BLOCK = 2048  # a copy of the whole table would double the peak memory
+
+# Errors are named for what happened, which an `Error` at their end would not make clearer.
+
+
+class UnknownDataset(DataError, ValueError):
+    """The name, or the target asked for, is not in the catalogue."""
+
+
+class MissingDataset(DataError, FileNotFoundError):
+    """The data set is known, but no copy of it was found here."""
+
+
+class CorruptDataset(DataError, ValueError):
+    """A file is there, but it does not hold the data set it is named after."""
+
+
+class DownloadFailed(DataError):
+    """The archive could not be reached, or did not deliver."""
+
+
+class CorruptDownload(DownloadFailed, CorruptDataset):
+    """The archive delivered something other than the data set; nothing was kept."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a data set: the features, then `target` as its last column."""
+
+    name: str
+    target: str
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class TargetColumns:
+    """What is predicted: a weighted sum of target columns."""
+
+    name: str
+    terms: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """Where the original is published, and which converter turns it into our files.
+
+    `member` names the file wanted inside a zip; None when the URL is that file.
+    """
+
+    url: str
+    converter: str
+    member: str | None = None
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One data set. The first of `targets` is the default, the paper's choice.
+
+    `features` is empty where the file's own header is used. `from_libsvm` marks the sets that the
+    paper took in LIBSVM's column-scaled form. `missing` is the rule that fits the paper's tables.
+    """
+
+    name: str
+    title: str
+    n_rows: int
+    n_features: int
+    features: tuple[str, ...]
+    files: tuple[DataFile, ...]
+    targets: tuple[TargetColumns, ...]
+    origin: str
+    licence: str
+    archive: Archive | None
+    from_libsvm: bool = False
+    missing: Literal["none", "zero"] = "none"
+
+    def target(self, name: str | None = None) -> TargetColumns:
+        """The target of that name, or the default one."""
+        for candidate in self.targets:
+            if name is None or candidate.name == name:
+                return candidate
+        offered = ", ".join(candidate.name for candidate in self.targets)
+        raise UnknownDataset(f"{self.name} has no target {name!r}; it offers {offered}")
+
+
+def dataset(name: str) -> Dataset:
+    """The catalogue's entry of that name."""
+    for entry in CATALOGUE:
+        if entry.name == name:
+            return entry
+    raise UnknownDataset(f"there is no data set {name!r}; known are {', '.join(names())}")
+
+
+def names() -> tuple[str, ...]:
+    """Every name in the catalogue, in the order of the paper's tables."""
+    return tuple(entry.name for entry in CATALOGUE)
+
+
+def _entry(row: dict[str, Any]) -> Dataset:
+    """Return a data set as the file describes it; its features are one text of names."""
+    return Dataset(
+        **row
+        | {
+            "features": tuple(row["features"].split()),
+            "files": tuple(DataFile(**one) for one in row["files"]),
+            "targets": tuple(
+                TargetColumns(one["name"], tuple(map(tuple, one["terms"])))
+                for one in row["targets"]
+            ),
+            "archive": None if row["archive"] is None else Archive(**row["archive"]),
+        }
+    )
+
+
+CATALOGUE = tuple(
+    _entry(row)
+    for row in json.loads(
+        files("dpscreen.paper.data").joinpath("catalogue.json").read_text(encoding="utf-8")
+    )
+)
+
+
+# --- numbers, and what they say -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,21 +177,19 @@ def content_hash(frame: Frame) -> str:
     """The sha256 of names, shape and values: float64, little-endian, one NaN, one zero."""
     heading = json.dumps([list(frame.columns), list(frame.values.shape)], separators=(",", ":"))
     digest = hashlib.sha256(heading.encode())
-    for block in _canonical_blocks(frame.values):
-        digest.update(block)
+    for block in _blocks(frame.values):
+        canonical = block.astype("<f8") + 0.0  # -0.0 becomes 0.0
+        canonical[np.isnan(canonical)] = np.nan  # NaNs differ in sign and payload
+        digest.update(canonical.tobytes())
     return digest.hexdigest()
 
 
-def _canonical_blocks(values: Array) -> Iterator[bytes]:
+def _blocks(values: Array) -> Iterator[Array]:
     for start in range(0, len(values), _ROWS_PER_BLOCK):
-        block = values[start : start + _ROWS_PER_BLOCK].astype("<f8")
-        block += 0.0  # -0.0 becomes 0.0
-        block[np.isnan(block)] = np.nan  # NaNs differ in sign and payload
-        yield block.tobytes()
+        yield values[start : start + _ROWS_PER_BLOCK]
 
 
 _UNREADABLE = (OSError, EOFError, ValueError, zlib.error)
-_ROWS_AT_A_TIME = 2048
 
 
 def read_csv(path: Path) -> Frame:
@@ -143,8 +254,7 @@ def _exact_decimals(pandas_version: str) -> dict[str, Any]:
 
 def _write(frame: Frame, stream: BinaryIO | gzip.GzipFile) -> None:
     stream.write(_lines([frame.columns]))
-    for start in range(0, len(frame.values), _ROWS_AT_A_TIME):
-        block = frame.values[start : start + _ROWS_AT_A_TIME]
+    for block in _blocks(frame.values):
         stream.write(_lines(np.where(np.isnan(block), "", block.astype(object)).tolist()))
 
 

@@ -28,8 +28,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, Self
 
-from dpscreen.privacy.accountant import BudgetExceeded
-from dpscreen.privacy.budget import ZCDP, Budget
+from dpscreen.privacy.budget import ROW, ZCDP, Budget, Unit
 from dpscreen.privacy.ledger.export import (
     Document,
     affordable_epsilon,
@@ -49,18 +48,9 @@ from dpscreen.privacy.ledger.records import (
     agreed,
     os_user,
 )
-from dpscreen.privacy.unit import ROW, Unit
+from dpscreen.privacy.releases import BudgetExceeded
 
-__all__ = [
-    "BudgetRefused",
-    "LedgerBusy",
-    "LedgerProblem",
-    "PrivacyLedger",
-    "Reservable",
-    "Reservation",
-    "WrongUnit",
-    "reserve",
-]
+__all__ = ["BudgetRefused", "LedgerProblem", "PrivacyLedger", "WrongUnit", "reserve"]
 
 FilePath = str | os.PathLike[str]
 NOTHING = ZCDP.free()

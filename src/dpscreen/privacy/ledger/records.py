@@ -18,9 +18,8 @@ from math import ceil
 from typing import Self
 
 from dpscreen import __version__
-from dpscreen.privacy.budget import ZCDP, Budget
-from dpscreen.privacy.unit import NAMELESS, VALUE_OF, worded
-from dpscreen.privacy.unit import ROW as ONE_ROW
+from dpscreen.privacy.budget import NAMELESS, VALUE_OF, ZCDP, Budget, worded
+from dpscreen.privacy.budget import ROW as ONE_ROW
 
 UNKNOWN = ""
 MARK = "[unit: "
@@ -219,24 +218,12 @@ class Reservation:
         return unit_in(self.detail)
 
     def row(self) -> tuple[int | str, ...]:
-        """Return the cells to store."""
-        return (*self._cells(), self.hash)
+        """Return the cells to store: the fields, in order."""
+        return tuple((vars(self) | {"cost": exact(self.cost)}).values())
 
     def seal(self, previous: str) -> str:
         """Return the hash that this reservation must carry after `previous`."""
-        return digest(previous, *self._cells())
-
-    def _cells(self) -> tuple[int | str, ...]:
-        return (
-            self.number,
-            exact(self.cost),
-            self.purpose,
-            self.who,
-            self.at,
-            self.library,
-            self.detail,
-            self.nonce,
-        )
+        return digest(previous, *self.row()[:-1])
 
 
 @dataclass(frozen=True)

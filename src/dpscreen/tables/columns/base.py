@@ -8,24 +8,26 @@ at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Objects
 from dpscreen._core.words import mistyped
-from dpscreen.tables.values import (
-    FALSE_VALUES,
-    TRUE_VALUES,
-    UNCHANGED,
-    Level,
-    Transform,
-    finite,
-    plain_text,
-)
 
+TRUE_VALUES = ("true", "True", "TRUE", "1")
+FALSE_VALUES = ("false", "False", "FALSE", "0")
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+TRUTHS = dict.fromkeys(TRUE_VALUES[:-1], "1") | dict.fromkeys(FALSE_VALUES[:-1], "0")
+"""The numbers that a truth is, by its usual words."""
+BLANKS = " \t\r\n\v\f"
+Level = str | float
+UNKNOWN, MISSING = -1, -2
+"""The places of cells that are no level, and of cells that are missing."""
 Picks = Sequence[tuple[int, int]]
 """Where features of a column go: pairs of a place among all features, and one in the column."""
 CONSTRAINTS = (
@@ -40,8 +42,108 @@ _UNREADABLE = {
 }
 
 
+# --- what a text or a JSON value stands for -------------------------------------------------------
+
+
+def level_text(level: Level) -> str:
+    """Write a level as it stands in a feature's name."""
+    return level if isinstance(level, str) else repr(level).removesuffix(".0")
+
+
+def value_of(text: str) -> Level:
+    """Return the finite number that a text spells, true being 1 and false 0, or else the text.
+
+    Texts of one value mean the same in every column: libraries turn one into another when a row
+    comes that does not fit.
+    """
+    text = text.strip(BLANKS)
+    digits = TRUTHS.get(text, text)
+    number = float(digits) if re.fullmatch(NUMBER, digits) else math.inf
+    return number if math.isfinite(number) else text
+
+
+def finite(value: object) -> float | None:
+    """Return a JSON number as float; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def plain_text(value: object) -> str | None:
+    """Return a JSON text without the blanks around it, as cells are compared; None if empty."""
+    return (value.strip(" \t\r\n") or None) if isinstance(value, str) else None
+
+
+# --- public transforms ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Transform:
+    """An increasing function with its inverse, and what a lower bound must be for it."""
+
+    name: str
+    apply: Callable[[Array], Array]
+    invert: Callable[[Array], Array]
+    allows: Callable[[float], bool]
+    needs: str
+
+
+def _same(values: Array) -> Array:
+    return values
+
+
+def _each(function: str) -> Callable[[Array], Array]:
+    """Return one of Arrow's functions of a number, for arrays of any layout."""
+
+    def apply(values: Array) -> Array:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        done = pc.call_function(function, [pa.array(values, type=pa.float64())])
+        return np.array(done.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    return apply
+
+
+UNCHANGED = Transform("none", _same, _same, lambda _: True, "")
+TRANSFORMS = {
+    "none": UNCHANGED,
+    "log": Transform("log", _each("ln"), np.exp, lambda low: low > 0, "above 0"),
+    "log1p": Transform("log1p", _each("log1p"), np.expm1, lambda low: low > -1, "above -1"),
+    "sqrt": Transform("sqrt", _each("sqrt"), np.square, lambda low: low >= 0, "0 or above"),
+}
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+class Cells(Protocol):
+    """Cells of a column, however they are stored: what a column asks of them."""
+
+    def numbers(self, *, decimal: str, missing: Sequence[str]) -> Array:
+        """Return finite numbers; NaN for what is none, not finite, or declared as missing."""
+
+    def number_places(
+        self, levels: Sequence[Level], *, decimal: str, missing: Sequence[str]
+    ) -> Integers:
+        """Return the place of each number among the levels; MISSING where there is no number."""
+
+    def word_places(self, words: Sequence[str], *, missing: Sequence[str]) -> Integers:
+        """Return the place of the first word of each cell's value; MISSING comes before words."""
+
+    def unit_ids(self, *, whole: bool, missing: Sequence[str]) -> Objects:
+        """Return ids as text, blanks off; "" where there is none.
+
+        With `whole`, only whole numbers are ids, each in one spelling.
+        """
+
+
 @dataclass
-class Entry:
+class FieldEntry:
     """One entry of `fields` while it is read, and what is wrong with it so far."""
 
     given: Mapping[str, Any]
@@ -109,7 +211,7 @@ class Column:
         return plain_text(value)
 
     @classmethod
-    def read_bound(cls, entry: Entry, name: str, value: object) -> float | None:
+    def read_bound(cls, entry: FieldEntry, name: str, value: object) -> float | None:
         """Return a bound as declared, as a number."""
         if value is None:
             return None
@@ -119,7 +221,7 @@ class Column:
         return number
 
     @classmethod
-    def own(cls, entry: Entry) -> dict[str, Any]:
+    def own(cls, entry: FieldEntry) -> dict[str, Any]:
         """Read what only this kind of column has; the words for truths are checked anywhere."""
         entry.words("trueValues", TRUE_VALUES)
         entry.words("falseValues", FALSE_VALUES)
@@ -188,29 +290,24 @@ class Column:
 
     # --- cells ----------------------------------------------------------------------------------
 
-    def values(self, cells: Any) -> Array:
-        """Return an Arrow column as numbers within the bounds; NaN where a cell is missing."""
+    def values(self, cells: Cells) -> Array:
+        """Return cells as numbers within the bounds; NaN where a cell is missing."""
         raise NotImplementedError(f"column {self.name!r} does not hold numbers")
 
-    def write(self, cells: Any, picks: Picks, out: Array) -> None:
-        """Write the picked features of an Arrow column."""
+    def write(self, cells: Cells, picks: Picks, out: Array) -> None:
+        """Write the picked features."""
         values = self.values(cells)
         values[np.isnan(values)] = self.fill_value
         for place, _ in picks:
             out[:, place] = values
 
-    def places(self, cells: Any, levels: Sequence[Level]) -> Integers:
+    def places(self, cells: Cells, levels: Sequence[Level]) -> Integers:
         """Return the place of each cell's level; MISSING or UNKNOWN where there is none."""
-        from dpscreen.tables.cells import word_places
+        return cells.word_places([str(level) for level in levels], missing=self.missing)
 
-        return word_places(cells, [str(level) for level in levels], self.missing)
-
-    def unit_ids(self, cells: Any) -> Objects:
+    def unit_ids(self, cells: Cells) -> Objects:
         """Return whose row it is, as text; "" where that is missing."""
-        from dpscreen.tables.cells import each, unit_ids
-
-        whole = "whole" in self.roles
-        return each(lambda part: unit_ids(part, whole=whole, missing=self.missing), cells)
+        return cells.unit_ids(whole="whole" in self.roles, missing=self.missing)
 
     # --- dummy cells ----------------------------------------------------------------------------
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen.tables.columns.base import Column, Entry
-from dpscreen.tables.values import FALSE_VALUES, TRUE_VALUES
+from dpscreen.tables.columns.base import FALSE_VALUES, TRUE_VALUES, Cells, Column, FieldEntry
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class BooleanColumn(Column):
     roles = frozenset({"target"})
 
     @classmethod
-    def own(cls, entry: Entry) -> dict[str, Any]:
+    def own(cls, entry: FieldEntry) -> dict[str, Any]:
         """Read the words for true and false."""
         return {
             "true_values": entry.words("trueValues", TRUE_VALUES),
@@ -44,14 +43,12 @@ class BooleanColumn(Column):
         """Say that a fill must be a truth."""
         return None if isinstance(value, bool) else "must be true or false."
 
-    def values(self, cells: Any) -> Array:
+    def values(self, cells: Cells) -> Array:
         """Return 1 for true, 0 for false, NaN for anything else."""
-        from dpscreen.tables.cells import each, word_places
-
         # What is stored as a truth needs no words: it is 1 or 0, unless declared otherwise.
         words = (*self.true_values, *self.false_values, "1", "0")
         worth = [1.0] * len(self.true_values) + [0.0] * len(self.false_values) + [1.0, 0.0]
-        places = each(lambda part: word_places(part, words, self.missing), cells)
+        places = cells.word_places(words, missing=self.missing)
         return np.array([*worth, np.nan, np.nan])[places]  # the last two: MISSING and UNKNOWN
 
     def draw(self, n_rows: int, rng: np.random.Generator, /) -> Any:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
-from dpscreen.tables.columns.base import Column, Entry
-from dpscreen.tables.values import Level, finite
+from dpscreen.tables.columns.base import Cells, Column, FieldEntry, Level, finite
 
 NARROWEST, WIDEST = 2e-60, 2e60
 """How wide bounds may be: between these no square and no ratio of a fit overflows."""
@@ -28,7 +27,7 @@ class NumberColumn(Column):
     read_level = staticmethod(finite)
 
     @classmethod
-    def own(cls, entry: Entry) -> dict[str, Any]:
+    def own(cls, entry: FieldEntry) -> dict[str, Any]:
         """Read the sign before decimals."""
         sign = entry.given.get("decimalChar", ".")
         if sign not in (".", ","):
@@ -69,24 +68,15 @@ class NumberColumn(Column):
         within = number is not None and self.minimum <= number <= self.maximum
         return None if within else "must be a number within its bounds."
 
-    def values(self, cells: Any) -> Array:
+    def values(self, cells: Cells) -> Array:
         """Return numbers clipped to the declared bounds, then transformed; NaN stays."""
-        from dpscreen.tables.cells import each
-
-        values = each(self._numbers, cells)
+        values = cells.numbers(decimal=self.decimal, missing=self.missing)
         np.clip(values, *self.declared_bounds, out=values)
         return self.transform.apply(values)
 
-    def places(self, cells: Any, levels: Sequence[Level]) -> Integers:
+    def places(self, cells: Cells, levels: Sequence[Level]) -> Integers:
         """Return the place of each number among the levels."""
-        from dpscreen.tables.cells import number_places
-
-        return number_places(self._numbers(cells), levels)
-
-    def _numbers(self, cells: Any) -> Array:
-        from dpscreen.tables.cells import numbers
-
-        return numbers(cells, decimal=self.decimal, missing=self.missing)
+        return cells.number_places(levels, decimal=self.decimal, missing=self.missing)
 
     def draw(self, n_rows: int, rng: np.random.Generator, /) -> Any:
         """Draw numbers that are spread evenly between the bounds, after the transform."""
