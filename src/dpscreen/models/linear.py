@@ -165,7 +165,7 @@ class LoadedModel(PrivateLinearModel):
     Attributes
     ----------
     coef_, intercept_, privacy_, feature_bounds_, target_bounds_, n_iter_, n_rows_, path_, scale_, \
-solver_, inference_, n_features_in_, feature_names_in_
+solver_, inference_, quality_, n_features_in_, feature_names_in_
         As in the estimator that was fitted; None, or not there, if that had none.
     fitted_by_ : str
         The name of that estimator.
@@ -215,6 +215,8 @@ solver_, inference_, n_features_in_, feature_names_in_
             self.feature_names_in_ = np.array(release.names, dtype=object)
         if release.inference is not None:
             self.inference_ = release.inference
+        if release.quality is not None:
+            self.quality_ = release.quality
 
 
 def load(path: str | os.PathLike[str]) -> LoadedModel:

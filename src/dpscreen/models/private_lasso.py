@@ -279,7 +279,8 @@ class PrivateLasso(ScalingModel):
             self._measure(second.spending, design, task, solution, in_sample=False)
         paid = (start.spending, first.spending, second.spending)
         return inference.parallel_statement(
-            *(self._statement(start, spending, IN_HALVES) for spending in paid)
+            float(inference.parallel_cost(*paid)),
+            *(self._statement(start, spending, IN_HALVES) for spending in paid),
         )
 
 

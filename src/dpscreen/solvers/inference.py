@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.privacy import Accountant, MechanismRecord, PrivacyStatement
+from dpscreen.privacy import ZCDP, Accountant, MechanismRecord, PrivacyStatement
 from dpscreen.privacy.releases import release_sums, release_triangle
 from dpscreen.rows.lattice import UNITS, ExactDesign
 from dpscreen.rows.source import PublicUnits, RowSource
@@ -152,17 +152,20 @@ def split(spending: Spending, rows: RowSource) -> tuple[SplitHalf, SplitHalf]:
     return first, second
 
 
+def parallel_cost(whole: Spending, first: Spending, second: Spending) -> ZCDP:
+    """Return what all rows were asked, and the larger cost of the two halves (Lemma 16)."""
+    halves = (first.accountant.spent.rho, second.accountant.spent.rho)
+    return ZCDP(whole.accountant.spent.rho + max(halves))
+
+
 def parallel_statement(
-    whole: PrivacyStatement, first: PrivacyStatement, second: PrivacyStatement
+    rho: float, whole: PrivacyStatement, first: PrivacyStatement, second: PrivacyStatement
 ) -> PrivacyStatement:
-    """Return one statement for all rows, then two halves: ρ, and the larger ρ (Lemma 16)."""
-    assert whole.rho is not None
-    assert first.rho is not None
-    assert second.rho is not None
+    """Return one statement, at `rho`, for what all rows and then two halves were asked."""
     halves = (*_named("first half", first), *_named("second half", second))
     return replace(
         first,
-        rho=whole.rho + max(first.rho, second.rho),
+        rho=rho,
         mechanisms=(*whole.mechanisms, *halves),
         public=(*first.public, PARALLEL),
     )
