@@ -20,7 +20,7 @@ from sklearn.linear_model import LassoCV
 
 from benchmarks.private_lasso import REAL, Problem, real, simulated
 from dpscreen import DPFrankWolfe, PrivateLasso
-from dpscreen.models.peers import AdaSSP, NoisyIHT, PrivateGCD, PrivateSIS
+from dpscreen.models.peers import AdaSSP, BoostedAdaSSP, NoisyIHT, PrivateGCD, PrivateSIS
 from dpscreen.privacy import ZCDP, Budget
 
 Array = NDArray[np.float64]
@@ -61,6 +61,7 @@ METHODS: dict[str, Maker] = {
     "PrivateLasso": by_its_own_rules(PrivateLasso),
     "DP-FW": frank_wolfe,
     "AdaSSP": by_its_own_rules(AdaSSP),
+    "Boosted AdaSSP": by_its_own_rules(BoostedAdaSSP),
     "DP-SIS + refit": by_its_own_rules(PrivateSIS),
     "noisy IHT": by_its_own_rules(NoisyIHT),
     "DP-GCD": by_its_own_rules(PrivateGCD),

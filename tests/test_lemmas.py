@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpscreen
-from dpscreen.privacy import mechanisms, releases, sensitivity
+from dpscreen.privacy import accountant, mechanisms, sensitivity
 
 SOURCE = Path(dpscreen.__file__).parent
 ROOT = Path(__file__).parent.parent
@@ -56,7 +56,7 @@ def must_have_proof() -> Iterator[tuple[str, str]]:
     for name, value in vars(mechanisms).items():
         if isinstance(value, type) and hasattr(value, "cost") and value is not mechanisms.Mechanism:
             yield name, value.__doc__ or ""
-    for module in (sensitivity, releases):
+    for module in (sensitivity, accountant):
         for node in ast.parse(Path(module.__file__).read_text("utf-8")).body:
             if isinstance(node, ast.FunctionDef):
                 yield f"{module.__name__}.{node.name}", ast.get_docstring(node) or ""

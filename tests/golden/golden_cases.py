@@ -30,7 +30,7 @@ from dpscreen import (
     scan,
 )
 from dpscreen.cli import main
-from dpscreen.models.peers import AdaSSP, NoisyIHT, PrivateGCD, PrivateSIS
+from dpscreen.models.peers import AdaSSP, BoostedAdaSSP, NoisyIHT, PrivateGCD, PrivateSIS
 
 Case = Callable[[Path], dict]
 
@@ -103,13 +103,14 @@ PEER = {
     "not standardized, no intercept": {"standardize": False, "fit_intercept": False},
     "n_rows": {"n_rows": 1900},
 }
+PEERS = (AdaSSP, BoostedAdaSSP, NoisyIHT, PrivateGCD, PrivateSIS)
 SETTINGS = (
     (PrivateLasso, BOUNDS | BUDGET, LASSO),
     (DPFrankWolfe, BOUNDS | BUDGET | WALK, WALKS | CLIPS),
     (RNMScreen, BOUNDS | BUDGET | WALK, WALKS | SCREENS),
     (ADPScreen, BOUNDS | BUDGET | WALK, WALKS | SCREENS | WHEN),
     (FrankWolfeLasso, {}, REFERENCE),
-    *((peer, BOUNDS | BUDGET, PEER) for peer in (AdaSSP, NoisyIHT, PrivateGCD, PrivateSIS)),
+    *((peer, BOUNDS | BUDGET, PEER) for peer in PEERS),
 )
 
 
@@ -149,6 +150,7 @@ TABLE_MODELS = {
     "ADPScreen": ADPScreen(**TABLE | BUDGET | WALK),
     "NoisyIHT": NoisyIHT(**TABLE | BUDGET),
     "AdaSSP": AdaSSP(**TABLE | BUDGET),
+    "BoostedAdaSSP": BoostedAdaSSP(**TABLE | BUDGET),
 }
 
 

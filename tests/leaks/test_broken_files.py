@@ -24,8 +24,8 @@ from dpscreen.audit import AuditFileProblem, load_findings, save_findings
 from dpscreen.audit.audit import Finding
 from dpscreen.paper.results import ResultStore, StudyError, TrialRow, from_line, to_line
 from dpscreen.privacy import ZCDP, Budget
+from dpscreen.privacy.accountant import BudgetExceeded
 from dpscreen.privacy.ledger.file import LedgerProblem
-from dpscreen.privacy.releases import BudgetExceeded
 
 pytestmark = [pytest.mark.filterwarnings(one) for one in IGNORED]
 many = settings(max_examples=40, suppress_health_check=list(HealthCheck))

@@ -24,7 +24,7 @@ from dpscreen.tables.schema import TableSchema
 seeded = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
 EPSILON, DELTA = 1.0, 0.01
 BOUNDS = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1)}
-PEERS = [peers.AdaSSP, peers.PrivateSIS, peers.NoisyIHT, peers.PrivateGCD]
+PEERS = [getattr(peers, name) for name in peers.__all__]
 
 
 def schema_of(k, *, unit="who"):

@@ -27,12 +27,12 @@ from dpscreen.privacy import (
     SeededNoise,
     WeakDeltaWarning,
 )
-from dpscreen.privacy.releases import release_sums
+from dpscreen.privacy.accountant import release_sums, release_triangle
 from dpscreen.rows.lattice import UNITS
 from dpscreen.solvers import base
 from dpscreen.solvers import peers as peer_solvers
 from dpscreen.solvers.base import Spending
-from dpscreen.solvers.peers import overshot, peel, ridge, turned_back
+from dpscreen.solvers.peers import Ridge, overshot, peel, turned_back
 from dpscreen.solvers.rules import Regime
 
 pytestmark = [
@@ -253,8 +253,11 @@ def move_of(mechanism, move):
     return np.linalg.norm(move.astype(float)) * mechanism.unit / mechanism.sensitivity
 
 
+BOOSTED = {"features squared", "features times residuals, in units of the clip"}
 ATTACKS = [
     (peers.AdaSSP, {}, {"features squared", "features times target, in units of the clip"}),
+    (peers.BoostedAdaSSP, {}, BOOSTED),
+    (peers.BoostedAdaSSP, {"row_norm": 1.5, "fit_intercept": False}, BOOSTED),
     (peers.PrivateSIS, {"epsilon": 5.0}, {"correlation with the target", "features squared"}),
     (peers.NoisyIHT, {"epsilon": 1.0}, {"largest weights", "noisy gradient, in units of the clip"}),
     (peers.NoisyIHT, {"epsilon": 9.0, "row_norm": 1.5}, {"noisy gradient, in units of the clip"}),
@@ -300,6 +303,10 @@ def half_of(name):
     """Return what halves a sensitivity that a solver states."""
     if name == "change":
         return "release_sums", lambda *a, change, **k: release_sums(*a, change=change / 2, **k)
+    if name == "row_norm":  # its square is what the triangle moves by
+        return "release_triangle", lambda *a, row_norm, **k: release_triangle(
+            *a, row_norm=row_norm / 2**0.5, **k
+        )
     honest = NoisyMax.of_cost
     careless = lambda cost, *, sensitivity, unit: honest(  # noqa: E731
         cost, sensitivity=sensitivity / 2, unit=unit
@@ -311,6 +318,8 @@ def half_of(name):
     ("kind", "setting", "wrong"),
     [
         (peers.AdaSSP, {}, "change"),
+        (peers.BoostedAdaSSP, {}, "change"),
+        (peers.BoostedAdaSSP, {}, "row_norm"),
         (peers.PrivateSIS, {"epsilon": 5.0}, "sensitivity"),
         (peers.NoisyIHT, {"epsilon": 1.0}, "sensitivity"),
         (peers.NoisyIHT, {"epsilon": 9.0, "row_norm": 1.5}, "change"),
@@ -360,10 +369,26 @@ def test_peeling_follows_the_law_of_successive_maxima():
 
 def test_the_ridge_lifts_the_least_eigenvalue_and_no_more():
     gram, moment = np.diag([100.0, 1.0]), np.array([1.0, 1.0])
-    np.testing.assert_allclose(ridge(gram, moment, 1e-9), [0.01, 1.0], rtol=1e-6)
-    floor = 10 * peer_solvers.ridge_floor(2)
-    np.testing.assert_allclose(ridge(gram, moment, 10.0), [1 / (99 + floor), 1 / floor])
-    assert np.isfinite(ridge(-gram, moment, 10.0)).all()
+    np.testing.assert_allclose(Ridge(gram, 1e-9)(moment), [0.01, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(Ridge(gram, 20.0)(moment), [1 / 119, 1 / 20])
+    assert np.isfinite(Ridge(-gram, 10.0)(moment)).all()
+
+
+def test_rounds_make_up_for_what_a_clip_holds_back(monkeypatch):
+    """Nearly without noise: one round stops short, and all rounds come to least squares."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, size=(3000, 4))
+    y = X @ [2.0, -1.0, 0.5, 0.0] + 0.7 + 0.3 * rng.normal(size=3000)
+    model = peers.BoostedAdaSSP(**SETTING | {"epsilon": 1e6}, standardize=False, random_state=1)
+    truth = np.linalg.lstsq(np.c_[X, np.ones(3000)], y)[0]
+
+    def error():
+        model.fit(X, y)
+        return np.abs(np.append(model.coef_, model.intercept_) - truth).max()
+
+    assert error() < 0.02
+    monkeypatch.setattr(peer_solvers, "ROUNDS", 1)
+    assert error() > 0.5
 
 
 def test_steps_are_braked_by_what_was_released():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dpscreen import PrivacyLedger, PrivateLasso
 from dpscreen.privacy import ZCDP, Accountant, Budget, NoisyMax, SecureNoise
+from dpscreen.privacy.accountant import BudgetExceeded
 from dpscreen.privacy.budget import Unit
-from dpscreen.privacy.releases import BudgetExceeded
 from dpscreen.rows.source import PublicUnits
 
 LASSO = {"epsilon": 2.0, "delta": 1e-6, "feature_bounds": (-10, 10), "target_bounds": (-100, 100)}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpscreen.privacy import ZCDP, Accountant, SeededNoise
-from dpscreen.privacy.releases import (
+from dpscreen.privacy.accountant import (
     MEDIAN,
     cell_scores,
     columns_change,

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpscreen import PrivateLasso
 from dpscreen.privacy import ZCDP, Accountant, Budget, NoisyMax, SecureNoise, SeededNoise
-from dpscreen.privacy.releases import release_sums, triangle_change
+from dpscreen.privacy.accountant import release_sums, triangle_change
 from dpscreen.rows import sums
 from dpscreen.rows.lattice import UNITS, LatticeDesign
 from dpscreen.rows.source import ArrayRows, PublicUnits

@@ -145,6 +145,7 @@ METHODS = {
         ),
         _own_rules("private-lasso", "PrivateLasso"),
         _own_rules("adassp", "AdaSSP"),
+        _own_rules("boosted-adassp", "Boosted AdaSSP"),
         _own_rules("dp-sis", "DP-SIS and refit"),
         _own_rules("noisy-iht", "Noisy IHT"),
         _own_rules("dp-gcd", "DP-GCD"),

@@ -103,6 +103,7 @@ ON_OFFER: dict[str, Maker] = {
 }
 PEERS: dict[str, Maker] = {
     "adassp": _peer(peers.AdaSSP),
+    "boosted-adassp": _peer(peers.BoostedAdaSSP),
     "dp-sis": _peer(peers.PrivateSIS),
     "noisy-iht": _peer(peers.NoisyIHT),
     "dp-gcd": _peer(peers.PrivateGCD),

@@ -3,6 +3,7 @@
 Knows nothing of regression.
 """
 
+from dpscreen.privacy.accountant import Accountant, BudgetExceeded, Use
 from dpscreen.privacy.budget import ZCDP, Budget, Unit
 from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, WrongUnit
 from dpscreen.privacy.ledger.file import LedgerProblem
@@ -15,7 +16,6 @@ from dpscreen.privacy.mechanisms import (
     ThresholdedNoisyMin,
 )
 from dpscreen.privacy.noise import Noise, SecureNoise, SeededNoise, named_seed
-from dpscreen.privacy.releases import Accountant, BudgetExceeded, Use
 from dpscreen.privacy.statement import (
     MechanismRecord,
     PrivacyStatement,

@@ -18,9 +18,9 @@ import numpy as np
 
 from dpscreen import __version__
 from dpscreen._core.words import rounded_up
+from dpscreen.privacy.accountant import Accountant, Use
 from dpscreen.privacy.budget import ROW, ZCDP, Budget, Unit, neighbours_of, worded
 from dpscreen.privacy.mechanisms import DiscreteGaussian, NoisyMax
-from dpscreen.privacy.releases import Accountant, Use
 
 
 class PublishedCalibrationWarning(UserWarning):

@@ -1,169 +1,53 @@
-"""Private rows on a Dask cluster: sums are made where the rows are, and only sums travel.
+"""Private rows of Dask: on a cluster, where sums are made and only sums travel, or in this process.
 
-Each partition becomes a `Part` that lives in a worker's memory, in a cache that may be lost at any
-time: a worker that has not seen a partition, or not all moves of a walk, makes up for it from the
-question alone. Workers draw no noise, so a question asked twice releases nothing.
+Each partition becomes a `RowPart` in a worker's memory (`rows/worker.py`). Workers draw no noise,
+so a question asked twice releases nothing.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from threading import Lock
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Mask
-from dpscreen.rows.parts import PartedDesign, Question, RowPart
+from dpscreen._core.arrays import Integers, Mask
+from dpscreen.rows.parts import PartedDesign, Question
 from dpscreen.rows.source import Count, PublicUnits, RowSource
+from dpscreen.rows.worker import (
+    Failed,
+    Key,
+    Work,
+    answer_part,
+    count_part,
+    forget,
+    joined,
+    part_length,
+    summed,
+)
 
 PATIENCE = 120.0
 """For how many seconds a cluster may have no workers at all."""
 
-Work = Callable[..., Any]
-Key = tuple[str, str]
-"""A fit, and one partition of its rows; on the lattice, of one design of them."""
-
-_KEPT = 512
-_lock = Lock()
-_rows: OrderedDict[Key, tuple[Array, Array]] = OrderedDict()
-_parts: OrderedDict[Key, RowPart] = OrderedDict()
-"""Of this worker process: the partitions that fits go on with, as rows and on the lattice."""
+MOST_TASKS = 64
+"""How many tasks a question is for threads of this process, at most; rows are put together."""
 
 
 class ClusterFailed(RuntimeError):
-    """A cluster could not answer. What was booked stays booked; nothing is released."""
-
-
-@dataclass(frozen=True)
-class Failed:
-    """What a worker answers instead of raising: the text of an exception could quote cells."""
-
-    reason: str
-
-
-# --- on the workers -------------------------------------------------------------------------------
-
-
-def _rows_of(X: Any, y: Any, n_features: int, chosen: Mask | None) -> tuple[Array, Array]:
-    """Return a partition as finite float64 arrays, the chosen rows only."""
-    rows, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64).ravel()
-    if rows.ndim != 2 or rows.shape[1] != n_features:
-        raise Refused(f"a partition does not have the {n_features} columns of the others.")
-    if len(rows) != len(target):
-        raise Refused("a partition of X and its partition of y have different numbers of rows.")
-    if not (np.isfinite(rows).all() and np.isfinite(target).all()):
-        raise Refused("Input contains NaN or infinity. Fill it by a rule that does not look at it.")
-    return (rows, target) if chosen is None else (rows[chosen], target[chosen])
-
-
-class Refused(Exception):
-    """A partition cannot be used, for a reason that quotes no cell."""
-
-
-def _safely(work: Callable[[], Any]) -> Any:
-    """Return what `work` returns; a worker must not raise, or its log would show the arguments."""
-    try:
-        return work()
-    except Refused as problem:
-        return Failed(str(problem))
-    except MemoryError:
-        return Failed("a worker ran out of memory.")
-    except Exception as problem:
-        return Failed(f"a worker failed on a partition ({type(problem).__name__}).")
-
-
-def _kept(cache: OrderedDict[Key, Any], key: Key, make: Callable[[], Any]) -> Any:
-    """Return what the cache holds, or make it; what was not used for longest gives way."""
-    with _lock:
-        if key in cache:
-            cache.move_to_end(key)
-            return cache[key]
-    made = make()
-    with _lock:
-        cache[key] = made
-        while len(cache) > _KEPT:
-            cache.popitem(last=False)
-    return made
-
-
-def count_part(
-    X: Any,
-    y: Any,
-    chosen: Mask | None,
-    key: Key,
-    n_features: int,
-    side: str,
-    count: Count,
-    args: tuple[Any, ...],
-) -> Any:
-    """Return a count of the features or of the target of one partition."""
-
-    def work() -> Integers:
-        rows, target = _kept(_rows, key, lambda: _rows_of(X, y, n_features, chosen))
-        return count(rows if side == "features" else target, *args)
-
-    return _safely(work)
-
-
-def answer_part(
-    X: Any,
-    y: Any,
-    chosen: Mask | None,
-    key: Key,
-    design: str,
-    units: PublicUnits,
-    question: Question,
-) -> Any:
-    """Return one partition's answer, from the cache if it is still there."""
-
-    def make() -> RowPart:
-        rows = _kept(_rows, key, lambda: _rows_of(X, y, len(units.feature_bounds), chosen))
-        return RowPart(units.lattice_design(*rows))
-
-    def work() -> Integers:
-        part: RowPart = _kept(_parts, (key[0], key[1] + design), make)
-        return part.answer(question)
-
-    return _safely(work)
-
-
-def part_length(given: list[tuple[Any, ...]], n_features: int) -> Any:
-    """Return the number of rows of one partition, once all its cells have been looked over."""
-    X, y, chosen, key = given[0]
-    return _safely(lambda: len(_kept(_rows, key, lambda: _rows_of(X, y, n_features, chosen))[1]))
-
-
-def summed(given: list[tuple[Any, ...]], work: Work, args: tuple[Any, ...]) -> Any:
-    """Return the sum of the answers of several partitions, or the first failure."""
-    total: Any = 0
-    for one in given:
-        found = work(*one, *args)
-        if isinstance(found, Failed):
-            return found
-        total = total + found
-    return total
-
-
-def forget(run: str) -> None:
-    """Drop what this worker keeps of one fit."""
-    with _lock:
-        for cache in (_rows, _parts):
-            for key in [key for key in cache if key[0] == run]:
-                del cache[key]
-
-
-# --- on the client --------------------------------------------------------------------------------
+    """Dask could not answer. What was booked stays booked; nothing is released."""
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Where some rows are: futures of features and target, and which of the rows are meant."""
+    """Where some rows are: futures of features and target, and which of the rows are meant.
+
+    In this process, they are arrays.
+    """
 
     X: Any
     y: Any
@@ -261,11 +145,47 @@ class Crew:
         except Exception as problem:
             reason = type(problem).__name__
         else:
-            failed = next((one for one in answers if isinstance(one, Failed)), None)
-            if failed is None:
-                return list(answers)
-            raise ValueError(failed.reason)
+            return unless_failed(answers)
         raise ClusterFailed(f"the cluster lost the rows or the connection ({reason}).")
+
+
+def unless_failed(answers: Sequence[Any]) -> list[Any]:
+    """Return the answers, or raise what the first failure among them says."""
+    failed = next((one for one in answers if isinstance(one, Failed)), None)
+    if failed is not None:
+        raise ValueError(failed.reason)
+    return list(answers)
+
+
+class Threads:
+    """A crew of this process: Dask's own scheduler, where there is no cluster."""
+
+    def total(self, work: Work, partitions: Sequence[Partition], *args: Any) -> Integers:
+        """Return the sum of the partitions' answers."""
+        jobs = [partial(work, *part.asked_with, *args) for part in partitions]
+        return np.asarray(np.sum(self.answers(jobs), axis=0, dtype=np.int64))
+
+    def answers(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Return what every job returns. Their arguments are bound, so that Dask hashes no row."""
+        from dask.delayed import delayed
+
+        return self.made([delayed(job, pure=False)() for job in jobs], scheduler="threads")
+
+    def made(self, values: Sequence[Any], **how: Any) -> list[Any]:
+        """Compute delayed values; what an exception of the user's tasks says may quote cells."""
+        from dask.base import compute
+
+        try:
+            answers = compute(*values, **how)  # type: ignore[no-untyped-call]
+        except Exception as problem:
+            reason = type(problem).__name__
+        else:
+            return unless_failed(answers)
+        raise ClusterFailed(f"Dask could not compute the rows ({reason}).")
+
+    def run(self, work: Work, *args: Any) -> None:
+        """Run something here."""
+        work(*args)
 
 
 class Patience:
@@ -286,9 +206,11 @@ class Patience:
 
 
 class ClusterRows(RowSource):
-    """Partitions of rows on a cluster."""
+    """Partitions of rows on a cluster, or of this process."""
 
-    def __init__(self, crew: Crew, partitions: Sequence[Partition], n_features: int) -> None:
+    def __init__(
+        self, crew: Crew | Threads, partitions: Sequence[Partition], n_features: int
+    ) -> None:
         self._crew, self._partitions, self._d = crew, partitions, n_features
 
     @classmethod
@@ -307,6 +229,18 @@ class ClusterRows(RowSource):
             replace(part, n_rows=length) for part, length in zip(parts, lengths, strict=True)
         ]
         return cls(crew, counted, n_features)
+
+    @classmethod
+    def here(cls, X: Sequence[Any], y: Sequence[Any], n_features: int) -> ClusterRows:
+        """Compute delayed partitions once, by the scheduler that Dask is set to, and keep them."""
+        from dask.delayed import delayed
+
+        crew, run, pairs = Threads(), uuid.uuid4().hex, list(zip(X, y, strict=True))
+        size = -(-len(pairs) // MOST_TASKS)
+        groups = [pairs[first : first + size] for first in range(0, len(pairs), size)]
+        made = crew.made([delayed(joined, pure=False)(group, n_features) for group in groups])
+        parts = [Partition(X, y, len(y), (run, uuid.uuid4().hex)) for X, y in made]
+        return cls(crew, parts, n_features)
 
     @property
     def n_features(self) -> int:
@@ -334,8 +268,10 @@ class ClusterRows(RowSource):
         return ClusterDesign(self._crew, self._partitions, units)
 
     def close(self) -> None:
-        """Let the workers drop what they keep."""
-        self._crew.run(forget, self._partitions[0].key[0])
+        """Let the workers drop what they keep; those of this process may be gone by now."""
+        run = self._partitions[0].key[0]
+        self._crew.run(forget, run)
+        forget(run)
 
     def where(self, chosen: Mask) -> ClusterRows:
         """Return the chosen rows; a flag for each travels, and no row."""
@@ -349,9 +285,11 @@ class ClusterRows(RowSource):
 
 
 class ClusterDesign(PartedDesign):
-    """Rows on the lattice, in the memory of workers."""
+    """Rows on the lattice, in the memory of workers or of this process."""
 
-    def __init__(self, crew: Crew, partitions: Sequence[Partition], units: PublicUnits) -> None:
+    def __init__(
+        self, crew: Crew | Threads, partitions: Sequence[Partition], units: PublicUnits
+    ) -> None:
         super().__init__(units.n_candidates, units.loss)
         self._crew, self._partitions, self._units = crew, partitions, units
         self._name = uuid.uuid4().hex
@@ -366,20 +304,24 @@ class ClusterDesign(PartedDesign):
 
 def cluster_rows(X: Any, y: Any) -> tuple[ClusterRows, tuple[str, ...] | None]:
     """Return the rows of a Dask array or data frame, and the names of its columns."""
-    from distributed import get_client
-
-    try:
-        client = get_client()
-    except ValueError:
-        raise ValueError(
-            "Dask rows need a cluster: make one with dask.distributed.Client() first, or hand over "
-            "X.compute() and y.compute()."
-        ) from None
     names, n_features = _columns(X)
     rows, targets = _partitions(X), _partitions(y)
     if len(rows) != len(targets):
         raise ValueError("X and y must be partitioned alike, rows by rows.")
+    client = _active_client()
+    if client is None:
+        return ClusterRows.here(rows, targets, n_features), names
     return ClusterRows.of(client, rows, targets, n_features), names
+
+
+def _active_client() -> Any:
+    """Return the client of a cluster, if there is one; `distributed` need not be installed."""
+    try:
+        from distributed import get_client
+
+        return get_client()
+    except (ImportError, ValueError):
+        return None
 
 
 def _columns(X: Any) -> tuple[tuple[str, ...] | None, int]:

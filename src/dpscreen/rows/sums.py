@@ -166,6 +166,12 @@ class ShortRows:
         """Return what tells it from others."""
         return self.chosen.tobytes(), self.row_norm, self.constant
 
+    def in_weights(self) -> Array:
+        """Return what a solution on short rows is multiplied by: a weight is for whole cells."""
+        units = np.ones(len(self.chosen))
+        units[len(units) - 1 :] = self.constant / LEVELS if self.constant else 1.0
+        return units
+
     def of(self, columns: Narrow) -> tuple[Narrow, Array]:
         """Return the rows, those that are longer shrunk, and what each was multiplied by."""
         if self.constant:

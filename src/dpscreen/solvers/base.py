@@ -19,8 +19,8 @@ from dpscreen.privacy import (
     SignedNoisyMax,
     sensitivity,
 )
+from dpscreen.privacy.accountant import MEDIAN, release_cell
 from dpscreen.privacy.budget import Unit
-from dpscreen.privacy.releases import MEDIAN, release_cell
 from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import rules

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP, Accountant, MechanismRecord, PrivacyStatement
-from dpscreen.privacy.releases import release_sums, release_triangle
+from dpscreen.privacy.accountant import release_sums, release_triangle
 from dpscreen.rows.lattice import UNITS, ExactDesign
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import ShortRows

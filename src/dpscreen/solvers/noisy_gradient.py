@@ -10,7 +10,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen.privacy import ZCDP, DiscreteGaussian, NoisyMax, sensitivity
-from dpscreen.privacy.releases import release_cell
+from dpscreen.privacy.accountant import release_cell
 from dpscreen.rows.lattice import UNITS, ExactPoint
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import rules

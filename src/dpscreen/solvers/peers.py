@@ -14,11 +14,12 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP, NoisyMax
-from dpscreen.privacy.releases import release_sums, release_triangle
-from dpscreen.rows.lattice import UNITS
+from dpscreen.privacy.accountant import release_sums, release_triangle
+from dpscreen.rows.lattice import LONGEST_WAY, UNITS, ExactPoint
 from dpscreen.rows.sums import ShortRows
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution, Spending, Task, intercept_move, rescaled
+from dpscreen.solvers.refit import rows_of_features
 from dpscreen.solvers.rules import Regime, clamp
 from dpscreen.solvers.stagewise import Schedule
 
@@ -27,6 +28,15 @@ TARGET_CLIP = 2.0
 
 GRAM_SHARE = Fraction(1, 2)
 """The share of a refit that pays for the matrix; the rest is for the moment."""
+
+ROUNDS = 20
+"""How often boosting fits residuals."""
+
+BOOSTED_CLIP = 0.7
+"""Where it clips them, in the target's deviations."""
+
+BOOSTED_SHARE = Fraction(1, 5)
+"""The share of boosting that pays for the matrix; the rest is for its rounds."""
 
 SIS_SHARE = Fraction(1, 4)
 """The share of what is left that screening takes before its refit."""
@@ -41,6 +51,11 @@ TURN = 0.3
 def ridge_floor(n_columns: int) -> float:
     """Return what the least eigenvalue is lifted to, in deviations of the Gram matrix's noise."""
     return 0.25 * math.sqrt(n_columns) + 1.5
+
+
+def boosted_floor(n_columns: int) -> float:
+    """Return the same for boosting, which makes up in later rounds for what a ridge holds back."""
+    return 2 * math.sqrt(n_columns)
 
 
 def n_selected(regime: Regime) -> int:
@@ -150,14 +165,7 @@ def _release_ridge(task: Task, chosen: Integers, budget: ZCDP) -> Array:
     clip, norm = _target_clip(task), row_norm(task, len(chosen))
     short = ShortRows(chosen, norm)
     gram_cost = budget * GRAM_SHARE
-    gram, noise = release_triangle(
-        task.spending.accountant,
-        task.design.short_gram(short),
-        units_per_one=UNITS,
-        row_norm=norm,
-        cost=gram_cost,
-        purpose="features squared",
-    )
+    gram, noise = _release_gram(task, short, gram_cost)
     moment, _ = release_sums(
         task.spending.accountant,
         task.design.start(1.0).short_products(clip, short),
@@ -167,19 +175,69 @@ def _release_ridge(task: Task, chosen: Integers, budget: ZCDP) -> Array:
         purpose="features times target, in units of the clip",
     )
     most = rules.LARGEST_WEIGHT * task.deviation
-    return np.clip(-clip * ridge(gram, moment, noise), -most, most)
+    return np.clip(-clip * Ridge(gram, ridge_floor(len(gram)) * noise)(moment), -most, most)
 
 
-def ridge(gram: Array, moment: Array, noise: float) -> Array:
-    """Return (Ĝ + λI)⁻¹b̂, λ just enough to lift the least eigenvalue above the noise (Lemma 7)."""
-    values, vectors = np.linalg.eigh(gram)
-    floor = ridge_floor(len(gram)) * noise
-    lifted = values + max(0.0, floor - float(values[0]))
-    return np.asarray(vectors @ ((vectors.T @ moment) / lifted))
+def _release_gram(task: Task, short: ShortRows, cost: ZCDP) -> tuple[Array, float]:
+    """Release Σxxᵀ over rows shortened to ν, and its noise's deviation (Lemmas 13 and 17)."""
+    return release_triangle(
+        task.spending.accountant,
+        task.design.short_gram(short),
+        units_per_one=UNITS,
+        row_norm=short.row_norm,
+        cost=cost,
+        purpose="features squared",
+    )
+
+
+class Ridge:
+    """Solves (Ĝ + λI)w = b̂, λ just enough to lift the least eigenvalue to a floor (Lemma 7)."""
+
+    def __init__(self, gram: Array, floor: float) -> None:
+        values, self._vectors = np.linalg.eigh(gram)
+        self._lifted = values + max(0.0, floor - float(values[0]))
+
+    def __call__(self, moment: Array) -> Array:
+        """Return w for one right-hand side."""
+        return np.asarray(self._vectors @ ((self._vectors.T @ moment) / self._lifted))
 
 
 def _target_clip(task: Task) -> float:
     return TARGET_CLIP * task.deviation
+
+
+# --- boosting -------------------------------------------------------------------------------------
+
+
+def solve_boosted(task: Task) -> Solution:
+    """Release Σxxᵀ once, then fit residuals again and again with its ridge.
+
+    The constant is a column: the residuals of every round need an intercept.
+    """
+    columns, budget = task.design.n_features, task.spending.remaining
+    short = rows_of_features(task, np.arange(columns), row_norm(task, columns))
+    point, clip = task.design.start(task.deviation * FINEST), BOOSTED_CLIP * task.deviation
+    gram, noise = _release_gram(task, short, budget * BOOSTED_SHARE)
+    ridge = Ridge(gram, boosted_floor(columns) * noise)
+    for _ in range(ROUNDS):
+        moment, _ = release_sums(
+            task.spending.accountant,
+            point.short_products(clip, short),
+            units_per_one=UNITS,
+            change=short.row_norm,
+            cost=budget * (1 - BOOSTED_SHARE) / ROUNDS,
+            purpose="features times residuals, in units of the clip",
+        )
+        _move_all(point, -clip * ridge(moment) * short.in_weights())
+    return Solution(point.weights, ROUNDS, None, task.deviation)
+
+
+def _move_all(point: ExactPoint, moves: Array) -> None:
+    """Add the moves, in whole grains; cut off so that those of all rounds stay in exact sums."""
+    most = min(rules.LARGEST_WEIGHT / FINEST, LONGEST_WAY / (2 * ROUNDS * len(moves)))
+    grains = np.rint(np.clip(moves / point.scale, -most, most)).astype(np.int64)
+    for feature in np.flatnonzero(grains):
+        point.add(int(feature), int(grains[feature]))
 
 
 # --- steps ----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP
-from dpscreen.privacy.releases import (
+from dpscreen.privacy.accountant import (
     MEDIAN,
     columns_change,
     release_cell,

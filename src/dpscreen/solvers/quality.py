@@ -13,7 +13,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen.privacy import ZCDP
-from dpscreen.privacy.releases import release_histograms
+from dpscreen.privacy.accountant import release_histograms
 from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint
 from dpscreen.rows.sums import LEVELS, whole_sum
 from dpscreen.solvers import rules

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP
-from dpscreen.privacy.releases import release_sums, release_triangle
+from dpscreen.privacy.accountant import release_sums, release_triangle
 from dpscreen.rows.lattice import UNITS, ExactPoint
 from dpscreen.rows.sums import LEVELS, ShortRows
 from dpscreen.solvers import rules
@@ -52,6 +52,13 @@ def refitted_features(task: Task, weights: Array, entered: Integers) -> Integers
     return np.sort(chosen[largest[: rules.most_refitted(task.regime)]])
 
 
+def rows_of_features(task: Task, columns: Integers, row_norm: float) -> ShortRows:
+    """Return short rows; a constant, the last column if any, is as large as features are."""
+    return ShortRows(
+        columns, row_norm, constant_level(task.spread) if task.choices.intercept else 0
+    )
+
+
 def constant_level(spread: float) -> int:
     """Return the level at which a constant is as large as the features' deviation."""
     return max(1, round(LEVELS * spread))
@@ -63,12 +70,10 @@ def refit(
     """Move the point by Newton steps along the features, and the constant if there is one."""
     costs = RefitCosts.of(budget)
     columns = np.append(features, task.n_features) if task.choices.intercept else features
-    level = constant_level(task.spread) if task.choices.intercept else 0
-    # What a whole weight of a column adds, in units of its cells on short rows.
-    units = np.where(columns == task.n_features, level / LEVELS, 1.0)
     factor, length = rules.refit_clips(task.regime, len(columns), float(costs.steps[-1]))
     norm = min(length * task.spread, 1.0) * math.sqrt(len(columns))
-    short = ShortRows(columns, norm, level)
+    short = rows_of_features(task, columns, norm)
+    units = short.in_weights()
     clip = task.choices.clip or factor * deviation
     solve = _release_solver(task, short, costs.gram)
     for cost in costs.steps:

@@ -28,6 +28,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, Self
 
+from dpscreen.privacy.accountant import BudgetExceeded
 from dpscreen.privacy.budget import ROW, ZCDP, Budget, Unit
 from dpscreen.privacy.ledger.export import (
     Document,
@@ -48,7 +49,6 @@ from dpscreen.privacy.ledger.records import (
     agreed,
     os_user,
 )
-from dpscreen.privacy.releases import BudgetExceeded
 
 __all__ = ["BudgetRefused", "LedgerProblem", "PrivacyLedger", "WrongUnit", "reserve"]
 

@@ -1,0 +1,155 @@
+"""What is done with one partition of rows, on a worker of a cluster or in this process.
+
+A partition is kept as rows and on the lattice, in caches that may be lost at any time: whoever has
+not seen a partition, or not all moves of a walk, makes up for it from the question alone. Nothing
+here raises: a scheduler would log the exception, and its text could quote cells.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen.rows.parts import Question, RowPart
+from dpscreen.rows.source import Count, PublicUnits
+
+Work = Callable[..., Any]
+Key = tuple[str, str]
+"""A fit, and one partition of its rows; on the lattice, of one design of them."""
+
+_KEPT = 512
+_lock = Lock()
+_rows: OrderedDict[Key, tuple[Array, Array]] = OrderedDict()
+_parts: OrderedDict[Key, RowPart] = OrderedDict()
+"""Of this worker process: the partitions that fits go on with, as rows and on the lattice."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What a worker answers instead of raising: the text of an exception could quote cells."""
+
+    reason: str
+
+
+def _rows_of(X: Any, y: Any, n_features: int, chosen: Mask | None) -> tuple[Array, Array]:
+    """Return a partition as finite float64 arrays, the chosen rows only."""
+    rows, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64).ravel()
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        raise Refused(f"a partition does not have the {n_features} columns of the others.")
+    if len(rows) != len(target):
+        raise Refused("a partition of X and its partition of y have different numbers of rows.")
+    if not (np.isfinite(rows).all() and np.isfinite(target).all()):
+        raise Refused("Input contains NaN or infinity. Fill it by a rule that does not look at it.")
+    return (rows, target) if chosen is None else (rows[chosen], target[chosen])
+
+
+class Refused(Exception):
+    """A partition cannot be used, for a reason that quotes no cell."""
+
+
+def _safely(work: Callable[[], Any]) -> Any:
+    """Return what `work` returns; a worker must not raise, or its log would show the arguments."""
+    try:
+        return work()
+    except Refused as problem:
+        return Failed(str(problem))
+    except MemoryError:
+        return Failed("a worker ran out of memory.")
+    except Exception as problem:
+        return Failed(f"a worker failed on a partition ({type(problem).__name__}).")
+
+
+def _kept(cache: OrderedDict[Key, Any], key: Key, make: Callable[[], Any]) -> Any:
+    """Return what the cache holds, or make it; what was not used for longest gives way."""
+    with _lock:
+        if key in cache:
+            cache.move_to_end(key)
+            return cache[key]
+    made = make()
+    with _lock:
+        cache[key] = made
+        while len(cache) > _KEPT:
+            cache.popitem(last=False)
+    return made
+
+
+def count_part(
+    X: Any,
+    y: Any,
+    chosen: Mask | None,
+    key: Key,
+    n_features: int,
+    side: str,
+    count: Count,
+    args: tuple[Any, ...],
+) -> Any:
+    """Return a count of the features or of the target of one partition."""
+
+    def work() -> Integers:
+        rows, target = _kept(_rows, key, lambda: _rows_of(X, y, n_features, chosen))
+        return count(rows if side == "features" else target, *args)
+
+    return _safely(work)
+
+
+def answer_part(
+    X: Any,
+    y: Any,
+    chosen: Mask | None,
+    key: Key,
+    design: str,
+    units: PublicUnits,
+    question: Question,
+) -> Any:
+    """Return one partition's answer, from the cache if it is still there."""
+
+    def make() -> RowPart:
+        rows = _kept(_rows, key, lambda: _rows_of(X, y, len(units.feature_bounds), chosen))
+        return RowPart(units.lattice_design(*rows))
+
+    def work() -> Integers:
+        part: RowPart = _kept(_parts, (key[0], key[1] + design), make)
+        return part.answer(question)
+
+    return _safely(work)
+
+
+def part_length(given: list[tuple[Any, ...]], n_features: int) -> Any:
+    """Return the number of rows of one partition, once all its cells have been looked over."""
+    X, y, chosen, key = given[0]
+    return _safely(lambda: len(_kept(_rows, key, lambda: _rows_of(X, y, n_features, chosen))[1]))
+
+
+def summed(given: list[tuple[Any, ...]], work: Work, args: tuple[Any, ...]) -> Any:
+    """Return the sum of the answers of several partitions, or the first failure."""
+    total: Any = 0
+    for one in given:
+        found = work(*one, *args)
+        if isinstance(found, Failed):
+            return found
+        total = total + found
+    return total
+
+
+def joined(pairs: list[tuple[Any, Any]], n_features: int) -> Any:
+    """Return neighbouring partitions as one, once all their cells have been looked over."""
+
+    def work() -> tuple[Array, Array]:
+        parts = [_rows_of(X, y, n_features, None) for X, y in pairs]
+        return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])
+
+    return _safely(work)
+
+
+def forget(run: str) -> None:
+    """Drop what this worker keeps of one fit."""
+    with _lock:
+        for cache in (_rows, _parts):
+            for key in [key for key in cache if key[0] == run]:
+                del cache[key]
