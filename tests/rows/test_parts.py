@@ -14,10 +14,12 @@ from dpscreen.rows.parts import PartedDesign, Question, RowPart
 from dpscreen.rows.streamed import RowsChanged, StreamedDesign
 from dpscreen.rows.sums import (
     LEVELS,
+    ColumnMap,
+    ShortRows,
     counts_by_distance,
     counts_on_grid,
     lattice_columns,
-    pooled_counts,
+    level_moments,
 )
 
 
@@ -67,7 +69,9 @@ QUESTIONS = [
     lambda point, d: point.residual_counts(0.4),
     lambda point, d: point.relaxed_sums(RelaxedRule(2.0, 3.0)),
     lambda point, d: point.short_gradient(0.7, n_features=d, row_norm=0.9),
-    lambda point, d: point.short_moments(0.7, chosen=np.arange(0, d + 1, 2), row_norm=1.1),
+    lambda point, d: point.short_products(0.7, ShortRows(np.arange(0, d + 1, 2), 1.1)),
+    lambda point, d: point.short_middle(0.7, ShortRows(np.arange(0, d + 1), 0.6, constant=900)),
+    lambda point, d: point.design.short_gram(ShortRows(np.arange(0, d + 1), 0.6, constant=900)),
     lambda point, d: point.weights,
 ]
 
@@ -154,11 +158,11 @@ def test_rows_that_change_on_the_way_are_refused(change):
 
 def test_numbers_that_are_none_stay_inside_the_counts():
     """Compiled loops check no index: a NaN that slips in must be counted somewhere."""
-    X, bounds = np.full((5, 2), np.nan), np.array([[-1.0, 1.0]] * 2)
+    X, columns = np.full((5, 2), np.nan), ColumnMap.of_bounds(np.array([[-1.0, 1.0]] * 2))
     for counts, whole in (
-        (counts_on_grid(X, bounds, np.full(2, -0.5), 8.0, 8), 10),
-        (pooled_counts(X, bounds), 10),
-        (counts_by_distance(X, bounds, np.zeros(2), np.array([0.5, 2.0]))[:, -1], 10),
+        (counts_on_grid(X, columns, np.full(2, -0.5), np.full(2, 8.0), 8), 10),
+        (counts_by_distance(X, columns, np.zeros(2), np.array([0.5, 2.0]))[:, -1], 10),
     ):
         assert counts.sum() == whole
-    assert np.abs(lattice_columns(X, bounds, constant=False)).max() <= LEVELS
+    assert np.abs(lattice_columns(X, columns, constant=False)).max() <= LEVELS
+    assert np.abs(level_moments(X, columns)).max() <= 5 * LEVELS

@@ -16,7 +16,7 @@ from dpscreen.rows import sparse_lattice
 from dpscreen.rows.lattice import LatticeDesign, RelaxedRule
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.sparse_lattice import SparseLatticeDesign
-from dpscreen.rows.sums import LEVELS, whole_sum
+from dpscreen.rows.sums import LEVELS, ShortRows, whole_sum
 from dpscreen.solvers.frank_wolfe import Vertex, frank_wolfe
 from dpscreen.solvers.stagewise import decaying_grains, stagewise
 
@@ -163,7 +163,9 @@ def test_all_other_sums_are_the_same(shape, seed, row_norm):
         lambda point: point.residual_counts(0.7).tolist(),
         lambda point: point.relaxed_sums(RelaxedRule(1.0, 2.0)).tolist(),
         lambda point: point.short_gradient(0.7, shape[1], row_norm).tolist(),
-        lambda point: point.short_moments(0.7, chosen, row_norm).tolist(),
+        lambda point: point.short_products(0.7, ShortRows(chosen, row_norm)).tolist(),
+        lambda point: point.short_middle(0.7, ShortRows(chosen, row_norm, 700)).tolist(),
+        lambda point: point.design.short_gram(ShortRows(chosen, row_norm, 700)).tolist(),
     ):
         assert asked(a) == asked(b)
 

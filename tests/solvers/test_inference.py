@@ -16,9 +16,9 @@ from dpscreen import PrivateLasso
 from dpscreen.privacy import ZCDP, Accountant, Budget, NoisyMax, SecureNoise, SeededNoise
 from dpscreen.privacy.accountant import release_sums, triangle_change
 from dpscreen.rows import sums
-from dpscreen.rows.lattice import UNITS
+from dpscreen.rows.lattice import UNITS, LatticeDesign
 from dpscreen.rows.source import ArrayRows, PublicUnits
-from dpscreen.rows.sums import LEVELS, exact_gram, short_moments, short_pair, unpacked
+from dpscreen.rows.sums import LEVELS, ShortRows, exact_gram, short_residuals
 from dpscreen.solvers import inference
 from dpscreen.solvers.base import Spending
 from dpscreen.solvers.rules import Regime
@@ -129,17 +129,19 @@ def test_the_statement_lists_both_halves_and_the_larger_rho(model):
     limit = float(ZCDP.within(Budget(SETTING["epsilon"], SETTING["delta"])))
     privacy = model.privacy_
     assert privacy.holds
-    sums = {"first half": 0.0, "second half": 0.0}
+    sums = {"first half": 0.0, "second half": 0.0, "the number of rows": 0.0}
     for record in privacy.mechanisms:
         sums[record.purpose.split(":")[0]] += record.rho
+    assert limit * (1 - 1e-9) <= privacy.rho <= limit * (1 + 1e-12)
+    counted = sums.pop("the number of rows")
+    assert counted == pytest.approx(0.01 * limit)
     assert len(sums) == 2
-    assert limit * (1 - 1e-9) <= privacy.rho <= limit
     for total in sums.values():
-        assert total == pytest.approx(limit, rel=1e-9)
+        assert counted + total == pytest.approx(limit, rel=1e-9)
     text = " ".join(str(privacy).split())
     assert "secret coin" in text
     assert "larger of the two sums, not their total" in text
-    assert "the number of rows, 4000," in text
+    assert not privacy.rows_disclosed
 
 
 def test_a_ledger_is_charged_once(table):
@@ -176,13 +178,17 @@ def test_short_rows_are_short_and_exact():
     residuals = rng.integers(-LEVELS, LEVELS + 1, size=400).astype(np.int16)
     residuals[:2] = LEVELS, -LEVELS
     for norm in (0.1, 1.0, 1.7, math.sqrt(5)):
-        rows, kept = short_pair(columns, residuals, norm)
+        short = ShortRows(np.arange(5), norm)
+        rows, factors = short.of(columns)
+        kept = short_residuals(residuals, factors)
         squares = (rows.astype(object) ** 2).sum(axis=0)
         assert all(square <= (norm * LEVELS) ** 2 for square in squares)
         assert (np.abs(kept.astype(int)) <= np.abs(residuals.astype(int))).all()
         x, psi = rows.astype(object), kept.astype(object)
-        sums = short_moments(columns, residuals, norm)
-        gram, moment, middle = unpacked(sums, len(columns))
+        design = LatticeDesign(columns, residuals / LEVELS)
+        point = design.start(1.0)  # at zero, residuals are minus the target
+        gram, moment = design.short_gram(short), -point.short_products(1.0, short)
+        middle = point.short_middle(1.0, short)
         assert (gram == x @ x.T).all()
         assert (moment == x @ psi).all()
         z = np.vectorize(lambda v: int(math.copysign(abs(v) // LEVELS, v)), otypes=[object])(

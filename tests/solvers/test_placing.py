@@ -1,4 +1,4 @@
-"""Released bounds: what one row can change, that they find loose data, and where they stay put."""
+"""Released places: what one row can change, that they find loose data, and where they stay put."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpscreen.privacy import ZCDP, Accountant, SeededNoise
-from dpscreen.privacy.accountant import excess_change
+from dpscreen import PrivateLasso
+from dpscreen.privacy import ZCDP, Accountant, NoisyMax, SeededNoise
 from dpscreen.rows.source import ArrayRows
-from dpscreen.solvers import base, rules
+from dpscreen.rows.sums import LEVELS, ColumnMap, level_moments
 from dpscreen.solvers import placing as bounds
-from dpscreen.solvers.base import FINE, Spending
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import FINE, Choices, Spending
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.models.base.BoundsWarning"),
+]
 
 
 def spending(
@@ -30,12 +37,23 @@ def rows_of(X) -> ArrayRows:
     return ArrayRows(X, np.zeros(len(X)))
 
 
-def columns_of(X, public) -> bounds.FeatureCounts:
-    return bounds.FeatureCounts(rows_of(X), public)
+def columns_of(X, public) -> bounds.NumericColumns:
+    return bounds.NumericColumns(rows_of(X), ColumnMap.of_bounds(public))
 
 
 def target_of(y) -> ArrayRows:
     return ArrayRows(np.zeros((len(y), 1)), np.asarray(y, dtype=float))
+
+
+def kinds_of(public) -> bounds.FeatureKinds:
+    binary = bounds.is_binary(public)
+    return bounds.FeatureKinds(np.flatnonzero(~binary), np.flatnonzero(binary))
+
+
+def placed(X, public, *, n_rows=None, rho=0.5, seed="bounds") -> bounds.Places:
+    paid = spending(n_rows or len(X), len(public), rho=rho, seed=seed)
+    kinds = kinds_of(public)
+    return bounds.place_features(paid, rows_of(X), public, kinds, seen=kinds.numeric.size > 0)
 
 
 # --- sensitivities --------------------------------------------------------------------------------
@@ -51,62 +69,114 @@ def test_lemma_13_is_attained():
     assert FINE * (5 + 7) // 7 - FINE * 5 // 7 == FINE
 
 
-def test_counts_over_all_cells_move_by_one_row_of_cells():
-    """Lemma 12 for pooled counts, by brute force over rows of two features."""
-    public = np.array([[-1.0, 1.0], [-1.0, 1.0]])
-    part, whole = base.HIGH.as_integer_ratio()
-    most = 0
-    for first, extra in itertools.product(itertools.product((-0.9, 0.1, 0.6), repeat=2), repeat=2):
-        here = columns_of(np.array([first]), public).pooled()
-        there = columns_of(np.array([first, extra]), public).pooled()
-        for distance in (0.05, 0.5, 1.0):
-            inside = [bounds.near_the_middle(pooled, distance) for pooled in (here, there)]
-            change = whole * (inside[1] - inside[0]) - part * 2
-            assert 0 <= inside[1] - inside[0] <= 2
-            most = max(most, abs(change))
-    assert most == 2 * excess_change(base.HIGH)
+class Scripted(Accountant):
+    """Books nothing, releases what a script says, and keeps what each mechanism was given."""
+
+    def __init__(self, seed):
+        super().__init__(SeededNoise(0), limit=None)
+        self.rng, self.given = np.random.default_rng(seed), []
+
+    def release(self, mechanism, values, *, purpose):
+        self.given.append((mechanism, values.copy(), purpose))
+        if isinstance(mechanism, NoisyMax):
+            return int(self.rng.integers(len(values)))
+        return self.rng.normal(30, 20, size=values.size)
+
+
+def given_to_mechanisms(X, y, public, seed, *, rich):
+    """Return what every mechanism of a placing is given, the answers being scripted."""
+    regime = rules.Regime(10**5 if rich else 150, X.shape[1], 0.5)
+    paid = Spending(Scripted(seed), ZCDP(Fraction(1, 2)), regime)
+    paid = paid if rich else paid.counted(len(X))
+    paid = Spending(paid.accountant, paid.limit, regime)  # rules as if another number came out
+    bounds.place_target(paid, ArrayRows(X, y), np.array([-2.0, 2.0]))
+    kinds = kinds_of(public)
+    bounds.place_features(paid, ArrayRows(X, y), public, kinds, seen=True)
+    return paid.accountant.given
+
+
+@pytest.mark.parametrize("rich", [True, False])
+def test_lemma_22_no_release_moves_further_than_is_booked(rich):
+    """Neighbouring rows under one transcript; extreme rows come close to the bounds."""
+    rng = np.random.default_rng(33)
+    public = np.array([[-3.0, 5.0], [0.0, 1.0], [-1.0, 1.0], [0.0, 1.0]])
+    corners = list(itertools.product(*public, (0, 1)))
+    closest: dict[str, float] = {}
+    for trial, (*corner, side) in enumerate(itertools.chain(corners, corners)):
+        n = trial % 5
+        X, y = rng.uniform(*public.T, size=(n, 4)), rng.uniform(-2, 2, size=n)
+        place = int(rng.integers(n + 1))
+        more = np.insert(X, place, corner, axis=0), np.insert(y, place, (-2.0, 2.0)[side])
+        before = given_to_mechanisms(X, y, public, trial, rich=rich)
+        after = given_to_mechanisms(*more, public, trial, rich=rich)
+        for (mechanism, old, purpose), (same, new, _) in zip(before, after, strict=True):
+            assert mechanism == same
+            move = (new - old).astype(float)
+            size = np.abs(move).max() if isinstance(mechanism, NoisyMax) else np.linalg.norm(move)
+            share = size * getattr(mechanism, "unit", 1.0) / mechanism.sensitivity
+            closest[purpose] = max(closest.get(purpose, 0.0), share)
+    assert max(closest.values()) <= 1
+    assert min(closest.values()) > 0.6
+    assert {"the features' histograms", "the features' means and mean squares"} <= set(closest)
+    assert ("the features' tails" in closest) == rich
+    assert ("the number of rows" in closest) != rich
+
+
+def test_moments_are_those_of_the_lattice():
+    rng = np.random.default_rng(2)
+    X, public = rng.normal(size=(300, 3)), np.array([[-1.0, 2.0], [0.0, 1.0], [-4.0, 4.0]])
+    u = (np.clip(X, *public.T) - public.mean(axis=1)) / np.ptp(public, axis=1) * 2
+    levels = np.trunc(u * LEVELS).astype(np.int64)
+    first, second = level_moments(X, ColumnMap.of_bounds(public))
+    np.testing.assert_array_equal(first, levels.sum(axis=0))
+    np.testing.assert_array_equal(second, (levels**2 // LEVELS).sum(axis=0))
 
 
 def test_each_rows_share_of_a_count_depends_on_that_row_alone():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(9000, 3))
     public = np.array([[-4.0, 4.0]] * 3)
-    origin, centres, distances = np.array([0.1, -0.2, 0.0]), np.zeros(3), np.array([0.1, 0.5])
+    middles, half_widths = np.array([0.1, -0.2, 0.0]), np.array([0.5, 1.0, 0.01])
 
     def counts(rows):
         columns = columns_of(rows, public)
-        grid, near = columns.below_grid(origin, 0.5, 8), columns.within(centres, distances)
-        return np.concatenate((grid.ravel(), near.ravel(), columns.pooled()))
+        near = columns.within(middles, np.array([0.1, 0.5]))
+        return np.concatenate((columns.histograms(middles, half_widths).ravel(), near.ravel()))
 
     np.testing.assert_array_equal(counts(X), counts(X[:4097]) + counts(X[4097:]))
 
 
-def test_counts_on_a_grid_are_counts():
+def test_histograms_and_distances_are_counts():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300_000, 3))  # enough for several threads
     public = np.array([[-4.0, 4.0], [-2.0, 6.0], [0.0, 1.0]])
     u = (np.clip(X, public[:, 0], public[:, 1]) - public.mean(axis=1)) / np.ptp(public, axis=1) * 2
-    columns, origin = columns_of(X, public), np.array([-0.25, 0.0, 0.5])
-    grid = columns.below_grid(origin, 0.5, 8)
-    for k in range(9):
-        np.testing.assert_array_equal(grid[:, k], (u < origin + k / 16).sum(axis=0))
-    np.testing.assert_array_equal(grid[:, 9], np.full(3, len(X)))
-    near = columns.within(origin, np.array([0.1, 0.3, 2.0]))
-    for k, distance in enumerate((0.1, 0.3, 2.0)):
-        np.testing.assert_array_equal(near[:, k], (np.abs(u - origin) < distance).sum(axis=0))
-    assert bounds.near_the_middle(columns.pooled(), 0.25) == (np.abs(u) < 0.25).sum()
+    columns, middles = columns_of(X, public), np.array([-0.25, 0.0, 0.5])
+    found = columns.histograms(middles, np.array([0.75, 0.375, 1.5]))
+    for j, half_width in enumerate((0.75, 0.375, 1.5)):
+        edges = middles[j] + half_width * np.linspace(-1, 1, 25)
+        edges[[0, -1]] = -np.inf, np.inf
+        np.testing.assert_array_equal(found[j], np.histogram(u[:, j], edges)[0])
+    near = columns.within(middles, np.array([0.1, 0.3, 2.0]))
+    for k, far in enumerate((0.1, 0.3, 2.0)):
+        np.testing.assert_array_equal(near[:, k], (np.abs(u - middles) < far).sum(axis=0))
 
 
 @given(seed=st.integers(0, 99), depth=st.sampled_from([1, 2, 3, 6]))
 def test_a_tabled_search_sees_what_looking_at_each_level_would_see(seed, depth):
     rng = np.random.default_rng(seed)
-    X, public = rng.normal(size=(200, 4)), np.array([[-4.0, 4.0]] * 4)
-    columns = columns_of(X, public)
-    table = bounds.TabledSearch(columns.below_grid, bounds.MEDIAN, 2.0, depth=depth)
+    X = rng.normal(size=(200, 4))
+
+    def below(origin, width, n_cells):
+        edges = origin[:, None] + width * np.arange(n_cells + 1) / n_cells
+        counts = (X[:, :, None] < edges).sum(axis=0)
+        return np.concatenate((counts, np.full((4, 1), len(X))), axis=1)
+
+    table = bounds.TabledSearch(below, bounds.MEDIAN, 2.0, depth=depth)
     low, high = np.full(4, -1.0), np.full(4, 1.0)
     for _ in range(6):
         middle = low / 2 + high / 2
-        np.testing.assert_array_equal(table(middle), 2 * (middle > X / 4).sum(axis=0) - len(X))
+        np.testing.assert_array_equal(table(middle), 2 * (middle > X).sum(axis=0) - len(X))
         up = rng.random(4) < 0.5  # whatever the noise decides
         low, high = np.where(up, middle, low), np.where(up, high, middle)
 
@@ -120,99 +190,128 @@ def test_a_target_is_found_in_loose_bounds(width, side):
     y = np.random.default_rng(3).normal(7.0, 2.0, size=3000)
     public = np.array([7 - 10 * width * (1 - side), 7 + 10 * width * (1 + side)])
     place = bounds.place_target(spending(3000), target_of(y), public)
-    assert place.bounds.mean() == pytest.approx(7, abs=0.3)
+    assert place.centre == pytest.approx(7, abs=0.3)
     assert place.deviation == pytest.approx(2, rel=0.25)
-
-
-def test_few_rows_keep_bounds_that_seem_to_fit():
-    y = np.random.default_rng(4).normal(0.0, 1.0, size=60)
-    paid = spending(60, rho=0.3)
-    place = bounds.place_target(paid, target_of(y), np.array([-5.0, 5.0]))
-    assert place.bounds.mean() == 0
-    purposes = [use.purpose for use in paid.accountant.uses]
-    assert purposes == ["the target's scale", "rows near the middle"]
 
 
 def test_very_few_rows_are_asked_for_a_scale_only():
     paid = spending(20, rho=0.3)
     place = bounds.place_target(paid, target_of(np.linspace(-1, 1, 20)), np.array([-5.0, 5.0]))
-    assert place.bounds.mean() == 0
+    assert place.centre == 0
     assert [use.purpose for use in paid.accountant.uses] == ["the target's scale"]
 
 
-def test_a_target_off_the_middle_is_not_taken_for_one_that_fits():
-    """Both have the same median distance from the middle; the count near the middle tells."""
-    y = np.random.default_rng(5).normal(2.0, 0.1, size=150)
-    place = bounds.place_target(spending(150, rho=0.3), target_of(y), np.array([-7.0, 7.0]))
-    assert place.bounds.mean() == pytest.approx(2, abs=0.4)
-    assert place.deviation < 0.5
-
-
 @pytest.mark.parametrize("y", [np.zeros(500), np.full(500, 99.0), np.array([1e308, -1e308] * 250)])
-def test_odd_targets_get_proper_bounds(y):
+def test_odd_targets_get_proper_places(y):
     for public in ([-1.0, 1.0], [-1e308, 1e308], [1e9, 1e9 + 1e-6]):
-        low, high = bounds.place_target(spending(500), target_of(y), np.array(public)).bounds
-        assert np.isfinite([low, high]).all()
-        assert high / 2 - low / 2 > 0
+        place = bounds.place_target(spending(500), target_of(y), np.array(public))
+        assert public[0] <= place.centre <= public[1]
+        assert 0 < place.deviation < np.inf
 
 
 # --- the features ---------------------------------------------------------------------------------
 
 
-def columns_of_all_kinds(n_rows=4000):
+@pytest.mark.parametrize("rho", [0.02, 0.5, 50.0])
+@pytest.mark.parametrize("width", [1.0, 16.0])
+def test_features_are_found_in_loose_bounds(rho, width):
     rng = np.random.default_rng(5)
-    return np.column_stack(
-        (
-            rng.normal(0, 1, n_rows),
-            rng.normal(50, 0.1, n_rows),
-            rng.exponential(3, n_rows),
-            rng.integers(0, 2, n_rows),
-            np.full(n_rows, 2.0),
-        )
+    X = np.column_stack(
+        (rng.normal(0, 1, 6000), rng.normal(50, 0.5, 6000), rng.exponential(3, 6000))
     )
+    tight = np.array([[-3.0, 9.0], [40.0, 55.0], [-10.0, 30.0]])
+    public = tight + (width - 1) * np.array([-4.0, 12.0])
+    found = placed(X, public, rho=rho)
+    inside = ((found.bounds[:, 0] <= X) & (found.bounds[:, 1] >= X)).mean(axis=0)
+    assert (inside > 0.85).all()
+    assert np.abs(found.centres - X.mean(axis=0)) == pytest.approx(0, abs=1.5)
+    assert (np.abs(np.log2(found.scales / X.std(axis=0))) < 1).all()
+    assert not found.still.any()
 
 
-def test_features_are_found_in_loose_bounds():
-    X = columns_of_all_kinds()
-    public = np.array([[-30.0, 90.0], [0.0, 64.0], [-100.0, 300.0], [-20.0, 20.0], [0.0, 9.0]])
-    found = bounds.place_features(spending(4000, 5), columns_of(X, public))
-    inside = ((found[:, 0] <= X) & (found[:, 1] >= X)).mean(axis=0)
-    assert (inside[[0, 1, 2, 4]] > 0.85).all()
-    width = (found[:, 1] - found[:, 0]) / 2
-    assert (width[:3] < 6 * X.std(axis=0)[:3]).all()
-    assert np.median(X, axis=0)[:2] == pytest.approx(found.mean(axis=1)[:2], abs=0.5)
-
-
-def test_good_bounds_are_left_alone_and_loose_ones_are_not():
+def test_a_0_1_column_keeps_its_bounds_and_gets_its_own_scale():
     rng = np.random.default_rng(6)
-    X = rng.normal(size=(1000, 20))
-    good = np.array([[-3.0, 3.0]] * 20)
-    np.testing.assert_array_equal(
-        bounds.tightened(spending(1000, 20), rows_of(X), good, always=False), good
-    )
-    for public in (good * 16, good * 16 + 24, np.array([[-3.0, 45.0]] * 20)):
-        found = bounds.tightened(spending(1000, 20), rows_of(X), public, always=False)
-        assert (found[:, 1] - found[:, 0]).max() < 20
-        assert np.abs(found.mean(axis=1)).max() < 1.5
+    shares = np.array([0.0, 0.03, 0.5, 1.0])
+    X = np.column_stack([rng.random(20_000) < share for share in shares]).astype(float)
+    public = np.array([[0.0, 1.0]] * 4)
+    for rho in (0.02, 10.0):
+        found = placed(X, public, rho=rho)
+        np.testing.assert_array_equal(found.bounds, public)
+        assert found.still.tolist() == [True, False, False, True]
+        assert found.centres == pytest.approx(X.mean(axis=0), abs=0.01)
+        assert found.scales[1:3] == pytest.approx(X.std(axis=0)[1:3], rel=0.1)
+        assert list(found.at_ends) == [(3, "upper")]
 
 
-def test_where_single_features_cannot_be_seen_all_are_narrowed_together():
+def test_where_most_rows_sit_on_one_point_the_declared_bounds_stay():
     rng = np.random.default_rng(7)
-    X = rng.normal(size=(300, 400))
-    paid = spending(300, 400, rho=0.2)
-    assert not rules.can_place_features(paid.regime)
-    found = bounds.tightened(paid, rows_of(X), np.array([[-48.0, 48.0]] * 400), always=False)
-    assert np.ptp(found[:, 1]) == 0
-    assert 1.5 < found[0, 1] < 6
+    many = np.where(rng.random(20_000) < 0.04, rng.exponential(5, 20_000), 0.0)
+    public = np.array([[-20.0, 100.0], [-20.0, 100.0]])
+    X = np.column_stack((many, np.full(20_000, 3.0)))
+    for seed in range(3):
+        found = placed(X, public, seed=f"point {seed}")
+        np.testing.assert_array_equal(found.bounds[1], public[1])
+        assert found.still[1]
 
 
-@given(noise=st.floats(1e-3, 0.2), seed=st.integers(0, 100))
-def test_shrinking_takes_noise_off_and_leaves_outliers(noise, seed):
+SHAPES = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "point": lambda rng, n: np.full(n, rng.uniform(-3, 3)),
+    "two points": lambda rng, n: rng.choice([-1.0, 2.0], size=n),
+    "mostly zero": lambda rng, n: rng.normal(size=n) * (rng.random(n) < 0.03),
+    "heavy": lambda rng, n: rng.standard_cauchy(n) * 100,
+    "at an end": lambda rng, n: np.full(n, 1e9),
+    "whole": lambda rng, n: rng.integers(0, 4, n).astype(float),
+    "0/1": lambda rng, n: (rng.random(n) < rng.choice([0.0, 0.01, 0.5, 1.0])).astype(float),
+}
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 10**6),
+    shapes=st.lists(st.sampled_from(sorted(SHAPES)), min_size=1, max_size=4),
+    n_rows=st.sampled_from([30, 300, 3000]),
+    epsilon=st.sampled_from([0.01, 1.0, 1000.0]),
+    public=st.sampled_from(
+        [(0.0, 1.0), (-5.0, 5.0), (1e9, 1e9 + 1e-6), (-1e50, 1e50), (0.0, 50.0)]
+    ),
+    standardize=st.sampled_from(["auto", True, False]),
+)
+def test_released_bounds_lie_inside_declared_ones_whatever_the_column(
+    seed, shapes, n_rows, epsilon, public, standardize
+):
+    """And a coefficient over the declared width is what predictions on it can use."""
     rng = np.random.default_rng(seed)
-    raw = np.append(rng.normal(-4, noise / 0.31, size=20), -11.9)
-    found = bounds.shrunk_exponents(raw, noise)
-    assert found[:20].std() <= raw[:20].std() + 1e-12
-    assert found[20] == pytest.approx(-11.9, abs=0.3 + 6 * noise)
-    centres = bounds.shrunk_centres(np.array([0.0, 1e-9, 0.9]), np.full(3, -4.0), noise)
-    assert centres[0] == centres[1] == 0
-    assert centres[2] == pytest.approx(0.9, abs=0.1)
+    X = np.column_stack([SHAPES[shape](rng, n_rows) for shape in shapes])
+    y = rng.normal(size=n_rows)
+    model = PrivateLasso(
+        epsilon=epsilon,
+        delta=1e-6,
+        feature_bounds=public,
+        target_bounds=(-10, 10),
+        standardize=standardize,
+        random_state=seed,
+    ).fit(X, y)
+    low, high = model.feature_bounds_.T
+    assert (public[0] <= low).all()
+    assert (low < high).all()
+    assert (high <= public[1]).all()
+    ends = np.array([public[0], public[1]])
+    for j in range(X.shape[1]):
+        rows = np.tile(model.feature_bounds_[:, 0], (2, 1))
+        rows[:, j] = ends
+        moved = abs(float(np.diff(model.predict(rows))[0]))
+        used = abs(model.coef_[j]) * (high[j] - low[j])
+        assert moved == pytest.approx(used, rel=1e-6, abs=1e-6 + 1e-9 * abs(model.intercept_))
+
+
+def test_few_rows_or_a_wish_keep_the_public_map():
+    rng = np.random.default_rng(8)
+    X, public = rng.normal(size=(300, 400)), np.array([[-48.0, 48.0]] * 400)
+    paid = spending(300, 400, rho=0.2)
+    assert not rules.can_place(paid.regime, 400)
+    for choices in (Choices(), Choices(standardize=False), Choices(row_norm=2.0)):
+        task, units = bounds.place_rows(paid, rows_of(X), (public, np.array([-1, 1.0])), choices)
+        np.testing.assert_array_equal(units.feature_bounds, public)
+        assert units.features_at is None
+        assert len(task.candidates) == 400

@@ -191,11 +191,6 @@ def whole_percent(share: float) -> str:
     return "> 999 %" if share > 9.995 else f"{100 * share:.0f} %"
 
 
-def p_value(value: float) -> str:
-    """Return three decimals, or that it is smaller."""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
 def duration(seconds: float) -> str:
     """Return "40 s", "3 min" or "1 h 20 min"."""
     if seconds < 90:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.words import plain
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
 from dpscreen.models.intake import private_rows, unit_of_rows
@@ -34,7 +35,7 @@ from dpscreen.privacy import (
 )
 from dpscreen.privacy.budget import Unit
 from dpscreen.privacy.ledger import reserve
-from dpscreen.privacy.statement import COMPOSITION, DISCLOSED
+from dpscreen.privacy.statement import COMPOSITION
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
 from dpscreen.solvers.placing import place_rows
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
     from dpscreen.models.release import Release
 
 Settings = TypeVar("Settings")
+
+
+class BoundsWarning(UserWarning):
+    """Released numbers say that declared bounds cut most rows off. Costs nothing to tell."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +114,13 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             noise = noise_source(self.random_state)
             with closing(private_rows(self, X, y)) as rows:
                 spend = self._prepare(settings, promise, noise, rows)
-                warn_of_weak_delta(promise.budget.delta, self.n_rows or rows.n_rows)
+                self._warn_of_rows(promise, rows)
                 # Whatever parameters can make fail has failed by now; then the budget is gone.
                 if ledger is not None:
                     name = type(self).__name__
                     reserve(ledger, promise.limit, purpose=name, unit=promise.unit)
                 self.privacy_ = spend()
+        self._warn_of_release()
         return self
 
     def check_parameters(self) -> None:
@@ -166,6 +172,13 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     def _warn(self, settings: Settings, ledger: Any) -> None:
         """Warn, two calls up, of what this fit does not keep."""
 
+    def _warn_of_rows(self, promise: Promise, rows: RowSource) -> None:
+        """Warn of what a public or disclosed number of rows tells."""
+        warn_of_weak_delta(promise.budget.delta, self.n_rows or rows.n_rows)
+
+    def _warn_of_release(self) -> None:
+        """Warn of what released numbers tell, once the model is there."""
+
     @abstractmethod
     def _prepare(
         self, settings: Settings, promise: Promise, noise: Noise, rows: RowSource
@@ -197,6 +210,7 @@ class ScalingModel(PrivateEstimator[Choices]):
     target_bounds_: Array
     scale_: float
     n_rows_: int
+    bounds_notes_: tuple[str, ...]
 
     @abstractmethod
     def _solve(self, task: Task, rows: RowSource) -> Solution:
@@ -216,48 +230,76 @@ class ScalingModel(PrivateEstimator[Choices]):
         self, settings: Choices, promise: Promise, noise: Noise, rows: RowSource
     ) -> Callable[[], PrivacyStatement]:
         features, target = self._public_bounds()
-        choices = replace(settings, standardize=standardize_for(rows, settings.standardize))
+        choices = replace(
+            settings,
+            standardize=standardize_for(rows, settings.standardize),
+            refit=settings.refit and not rows.keeps_zero,
+        )
         spending = Spending.of(
             promise.budget,
             promise.unit,
             noise,
-            n_rows=choices.n_rows or rows.n_rows,
+            n_rows=choices.n_rows,
             n_features=rows.n_features,
         )
         bounds = rows.usable_bounds(features), target
-        return lambda: self._spend(FitStart(promise, choices, bounds, spending, rows))
+        start = FitStart(promise, choices, bounds, spending, rows)
+        return lambda: self._spend(self._counted(start))
+
+    def _warn_of_rows(self, promise: Promise, rows: RowSource) -> None:
+        """Wait until the number of rows has been released."""
+
+    def _warn_of_release(self) -> None:
+        """Warn of a weak delta, and of bounds that cut rows off."""
+        warn_of_weak_delta(self.privacy_.delta, self.n_rows_)
+        warn_of_bounds(self.bounds_notes_)
+
+    def _counted(self, start: FitStart) -> FitStart:
+        """Release the number of rows that rules use, unless one is public."""
+        if start.choices.n_rows is None:
+            start = replace(start, spending=start.spending.counted(start.rows.n_rows))
+        self.n_rows_ = start.spending.regime.n_rows
+        return start
 
     def _spend(self, start: FitStart) -> PrivacyStatement:
         """Release the model from all rows."""
-        self.n_rows_ = start.spending.regime.n_rows
         self._release(start)
         return self._statement(start, start.spending)
 
     def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
         """Release the model from the rows that are given, out of their spending."""
         task, units = place_rows(start.spending, start.rows, start.bounds, start.choices)
+        self.bounds_notes_ = tuple(self._notes_on_bounds(task, start.bounds[0]))
         solution = self._solve(task, start.rows)
         self.coef_, self.intercept_ = units.in_users_units(solution.weights)
         self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds
         self.scale_, self.n_iter_ = solution.deviation, solution.n_iter
         return task, units, solution
 
+    def _notes_on_bounds(self, task: Task, declared: Array) -> Iterator[str]:
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(task.n_features)])
+        for feature, end in task.at_ends:
+            low, high = declared[feature]
+            yield (
+                f"{plain(str(names[feature]))}: declared ({low:g}, {high:g}); released centre at "
+                f"the {end} end"
+            )
+
     def _statement(
         self, start: FitStart, spending: Spending, composition: str = COMPOSITION
     ) -> PrivacyStatement:
-        counted = start.choices.n_rows is None
-        rows = f"{self.n_rows_}, on which the rules rest"
+        public = start.choices.n_rows is not None
+        told = (f"n_rows, {self.n_rows_}, on which the rules rest",) if public else ()
         return PrivacyStatement.of(
             start.promise.budget,
             spending.accountant,
             public=(
                 *self._public_facts(),
-                f"the number of rows, {rows}: {DISCLOSED}" if counted else f"n_rows, {rows}",
+                *told,
                 *start.rows.disclosed,
             ),
             arithmetic=EXACT,
             composition=composition,
-            rows_disclosed=counted,
         )
 
 
@@ -314,6 +356,17 @@ def warn_of_weak_delta(delta: float, n_rows: int) -> None:
             "delta is at least 1/n: such a promise would even be kept by publishing one row chosen "
             "at random. Choose delta far below 1/n.",
             WeakDeltaWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_bounds(notes: Sequence[str]) -> None:
+    """Warn where released numbers say that most rows sit at an end of the declared bounds."""
+    if notes:
+        warnings.warn(
+            "most rows seem to lie at an end of their declared bounds, or beyond: "
+            f"{'; '.join(notes)}. Are these bounds in the right units?",
+            BoundsWarning,
             stacklevel=3,
         )
 

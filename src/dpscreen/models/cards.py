@@ -49,13 +49,12 @@ def _features(release: Release) -> Iterator[str]:
             row.feature,
             number(row.coefficient),
             "" if row.low is None or row.high is None else f"{row.low:.4g} to {row.high:.4g}",
-            "" if row.noise_p_value is None else f"{row.noise_p_value:.2g}",
             " to ".join(number(float(end), digits=4) for end in release.feature_bounds[j]),
         )
         for j, row in zip(release.selected, summary.rows, strict=True)
     )
-    head = ("feature", "coefficient", "95 % interval", "noise p", "bounds")
-    last = ("(intercept)", number(release.intercept), "", "", "")
+    head = ("feature", "coefficient", "95 % interval", "bounds")
+    last = ("(intercept)", number(release.intercept), "", "")
     yield from _table(head, [*shown, last])
     yield ""
     yield from (f"* {markdown(note)}" for note in summary.notes)

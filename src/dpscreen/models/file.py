@@ -26,12 +26,14 @@ from dpscreen.models.release import Release
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path
 from dpscreen.solvers.inference import FeatureInterval, Inference
+from dpscreen.solvers.quality import Quality
 
 FORMAT, VERSION = "dpscreen-model", 1
 MOST_BYTES = 100 * 2**20
 FIELDS = (
     *("estimator", "named", "features", "intercept", "target_bounds", "clips_features"),
     *("fit_intercept", "n_iter", "n_rows", "solver", "scale", "max_features", "path", "inference"),
+    *("quality", "bounds_notes"),
 )
 """What a file says of the model, in this order."""
 
@@ -110,7 +112,7 @@ def _plain(value: Any) -> Any:
     match value:
         case np.ndarray():
             return value.tolist()
-        case Path() | Inference():
+        case Path() | Inference() | Quality():
             return {name: _plain(one) for name, one in vars(value).items()}
         case FeatureInterval():  # the features have the names
             return {name: one for name, one in vars(value).items() if name != "name"}
@@ -274,6 +276,8 @@ def _release(found: Mapping[str, Any]) -> Release:
         max_features=_whole(model["max_features"]),
         inference=_read_inference(model["inference"], names),
         categories={name: tuple(one) for name, one in model.get("categories", {}).items()},
+        quality=_read_quality(model.get("quality")),
+        bounds_notes=_read_notes(model.get("bounds_notes")),
         schema=found["schema"],
     )
 
@@ -289,7 +293,21 @@ def _read_path(found: Mapping[str, Any] | None) -> Path | None:
         np.array(found["features"], dtype=np.int64),
         np.array(found["signs"], dtype=np.int64),
         np.array(found["steps"], dtype=np.float64),
+        _whole(found.get("n_candidates")),
     )
+
+
+def _read_quality(found: Mapping[str, Any] | None) -> Quality | None:
+    if found is None:
+        return None
+    sizes, shares = (tuple(map(float, found[name])) for name in ("sizes", "shares"))
+    if len(sizes) != len(shares) or list(sizes) != sorted(sizes) or list(shares) != sorted(shares):
+        raise ValueError("sizes and shares of residuals must be as many, and must not decrease.")
+    return Quality(**{**found, "sizes": sizes, "shares": shares})
+
+
+def _read_notes(found: list[str] | None) -> tuple[str, ...] | None:
+    return None if found is None else tuple(map(plain, found))
 
 
 def _read_inference(found: Mapping[str, Any] | None, names: tuple[str, ...]) -> Inference | None:
@@ -329,6 +347,8 @@ def _path_problem(release: Release, path: Path) -> str | None:
     if len(lengths) != 1:
         return "the path's features, signs and steps must be as many as n_iter."
     constants = int(release.solver == "frank-wolfe" and release.fit_intercept)
+    if path.n_candidates is not None and path.n_candidates > release.n_features:
+        return "the path offers more features than the model has."
     if path.features.max() >= release.n_features + constants:
         return "the path takes a step along a feature that the model does not have."
     return None

@@ -77,11 +77,39 @@ class PrivateLinearModel(LinearModel):
 
     privacy_: PrivacyStatement
 
+    def predict(self, X: Any, *, interval: float | None = None) -> Array:
+        """Predict the target for each row of X, with prediction intervals if asked for.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows to predict for, in the units of the rows that were fitted. Where the fit released
+            `feature_bounds_`, they are clipped to those, as the fitted rows were.
+        interval : float, default=None
+            The share of new targets that an interval should hold, 0.9 for example. It is made from
+            the released sizes of residuals (`quality_`), the same width for every row; those are
+            in-sample unless the fit was split.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, 3) with an interval
+            Predictions; with an interval, the prediction and the interval's two ends.
+        """
+        found = super().predict(X)
+        if interval is None:
+            return found
+        quality = getattr(self, "quality_", None)
+        if quality is None:
+            raise ValueError("prediction intervals need quality_, which this model does not have.")
+        if not 0 < interval < 1:
+            raise ValueError("interval must lie between 0 and 1.")
+        return np.asarray(found[:, None] + quality.residual_size(interval) * np.array([0, -1, 1]))
+
     def summary(self) -> Summary:
         """Return the selected features in a table, largest effect first.
 
         Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
-        intervals where there are any, and noise p-values where there is a path.
+        and intervals where there are any.
         """
         return summary_of(self._released())
 
@@ -148,7 +176,7 @@ class LoadedModel(PrivateLinearModel):
     Attributes
     ----------
     coef_, intercept_, privacy_, feature_bounds_, target_bounds_, n_iter_, n_rows_, path_, scale_, \
-solver_, inference_, n_features_in_, feature_names_in_, feature_names_out_, columns_
+solver_, inference_, quality_, n_features_in_, feature_names_in_, feature_names_out_, columns_
         As in the estimator that was fitted; None, or not there, if that had none.
     fitted_by_ : str
         The name of that estimator.
@@ -202,6 +230,8 @@ solver_, inference_, n_features_in_, feature_names_in_, feature_names_out_, colu
             self.feature_names_in_ = np.array(names, dtype=object)
         if release.inference is not None:
             self.inference_ = release.inference
+        if release.quality is not None:
+            self.quality_ = release.quality
 
 
 def load(path: str | os.PathLike[str]) -> LoadedModel:

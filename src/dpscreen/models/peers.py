@@ -40,8 +40,7 @@ class Peer(ScalingModel):
     fit_intercept : bool, default=True
         Estimate an intercept inside the same budget.
     n_rows : int, default=None
-        The public number of rows that rules may use. None: the actual number, which is thereby
-        disclosed, and the statement says so: who knows all other rows can then count.
+        A public number of rows for rules to use. None: a noisy count, for 1 % of the budget.
     random_state : None, int, str or numpy generator, default=None
         None draws noise from a cryptographic stream. Anything else is reproducible, not private,
         and warned about.
@@ -58,7 +57,9 @@ class Peer(ScalingModel):
     n_iter_ : int
         Steps taken: always as planned.
     n_rows_ : int
-        The number of rows that rules used.
+        The number of rows that rules used: public, or a noisy count.
+    bounds_notes_ : tuple of str
+        Columns whose rows seem to lie at an end of the declared bounds.
     privacy_ : PrivacyStatement
         What is promised, and what it rests on. Print it.
     n_features_in_, feature_names_in_, feature_names_out_, columns_

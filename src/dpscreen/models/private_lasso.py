@@ -11,10 +11,12 @@ from dpscreen.models.base import FitStart, ScalingModel
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import Unit
 from dpscreen.privacy.statement import IN_HALVES
+from dpscreen.rows.lattice import ExactDesign
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers import inference, rules
-from dpscreen.solvers.base import Choices, Path, Solution, Task
+from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
 from dpscreen.solvers.noisy_gradient import rows_fill_the_norm, solve_noisy_gradient
+from dpscreen.solvers.quality import Deviations, Quality, release_quality
 from dpscreen.solvers.stagewise import solve_frank_wolfe, solve_stagewise
 
 SOLVERS = {
@@ -29,8 +31,9 @@ class PrivateLasso(ScalingModel):
 
     The default solver walks: each step moves one signed feature a little, chosen by a noisy maximum
     of the sums of clipped residuals. The clip follows the residuals' scale, which is estimated on
-    the way; loose bounds are tightened first. Every estimate is paid for out of the one budget, and
-    every choice left None follows a rule in public and released numbers (docs/private-lasso.md).
+    the way; loose bounds are tightened first, and what was chosen is refitted. Every estimate is
+    paid for out of the one budget, and every choice left None follows a rule in public and released
+    numbers (docs/private-lasso.md).
 
     Parameters
     ----------
@@ -51,8 +54,8 @@ class PrivateLasso(ScalingModel):
         How long the path is: the L1 norm of the weights never exceeds it. In the target's units,
         features being mapped onto [−1, 1]. None: about √T/2 deviations of the target.
     n_iter : int, default=None
-        Number of steps T, or of gradients. None: a quarter of the signal M, or more where M is
-        small, between 6 and 200.
+        Number of steps T, or of gradients. None: a quarter of the signal M between 6 and 200, or
+        2.5√M where that is more.
     clip : float, default=None
         Bound on a row's residual, in the target's units. None: a multiple of the residuals' scale.
     row_norm : float, default=None
@@ -61,9 +64,9 @@ class PrivateLasso(ScalingModel):
     max_features : int, default=None
         At most so many distinct features ever enter the model. Costs nothing.
     standardize : {"auto", True, False}, default="auto"
-        Whether features get tighter bounds, found privately. "auto" pays a little to ask whether
-        the public bounds fit, and tightens them where they do not and there are rows enough.
-        Sparse rows keep the public bounds: "auto" is False, and True is refused.
+        Whether numeric features are placed privately: centre, scale, and tighter bounds. "auto"
+        does so where there are rows enough for the budget, True always. A feature with bounds
+        (0, 1) keeps them. Sparse rows keep the public bounds: "auto" is False, and True is refused.
     inference : {None, "split"}, default=None
         "split": secret coins send each row to one of two halves. One selects and gives the model,
         the other gives 95 % intervals for at most 20 of the selected features, each half at the
@@ -74,8 +77,10 @@ class PrivateLasso(ScalingModel):
         Estimate an intercept inside the same budget. Without it, predictions centre on the middle
         of the target's bounds, which are public or released.
     n_rows : int, default=None
-        The public number of rows that rules may use. None: the actual number, which is thereby
-        disclosed, and the statement says so: who knows all other rows can then count.
+        A public number of rows for rules to use. None: a noisy count, for 1 % of the budget; the
+        true number is disclosed nowhere.
+    quality : bool, default=True
+        Whether to release how good the model is, `quality_`, for 2 % of the budget.
     rows_per_unit : int, default=None
         The most rows that one unit, a person for example, has. The promise is then for adding or
         removing a unit, and all noise is so many times as large. More than one not with
@@ -91,11 +96,11 @@ class PrivateLasso(ScalingModel):
         The released model, in the user's units. It applies to features clipped to
         `feature_bounds_`, as `predict` does.
     feature_bounds_, target_bounds_ : ndarray of shape (n_features, 2), ndarray of shape (2,)
-        The bounds that rows were clipped to: public, or released.
+        The bounds that rows were clipped to: public, or released and inside the public ones.
     path_ : Path or None
         The released path: feature, sign and length of every step, with features mapped onto
-        [−1, 1], before small weights were dropped. A feature's number equal to n_features is
-        the constant (Frank-Wolfe only). None for noisy gradients.
+        [−1, 1], before small weights were dropped and the rest refitted. A feature's number equal
+        to n_features is the constant (Frank-Wolfe only). None for noisy gradients.
     scale_ : float
         The last released deviation of the residuals.
     solver_ : str
@@ -103,7 +108,12 @@ class PrivateLasso(ScalingModel):
     n_iter_ : int
         Steps or gradients taken: always as planned, because stopping early would look at the data.
     n_rows_ : int
-        The number of rows that rules used.
+        The number of rows that rules used: public, or a noisy count.
+    quality_ : Quality
+        R² and typical error, each with the interval of its privacy noise, on the rows of the fit;
+        with ``inference="split"`` on rows that did not choose the model. Print it.
+    bounds_notes_ : tuple of str
+        Columns whose rows seem to lie at an end of the declared bounds.
     inference_ : Inference
         Only with ``inference="split"``: `available`, `wording` and `intervals`, each with feature,
         name, coefficient, standard_error, low and high, in the user's units. Print it.
@@ -139,6 +149,7 @@ class PrivateLasso(ScalingModel):
 
     path_: Path | None
     solver_: str
+    quality_: Quality
     inference_: inference.Inference
 
     def __init__(
@@ -159,6 +170,7 @@ class PrivateLasso(ScalingModel):
         solver: str = "auto",
         fit_intercept: bool = True,
         n_rows: int | None = None,
+        quality: bool = True,
         rows_per_unit: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -177,16 +189,17 @@ class PrivateLasso(ScalingModel):
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.n_rows = n_rows
+        self.quality = quality
         self.rows_per_unit = rows_per_unit
         self.random_state = random_state
 
     def noise_p_values(self) -> Array:
         """Return for each feature a p-value of "only privacy noise ever chose it".
 
-        Valid for the hypothesis that the feature's gradient was zero at every step. It does not
-        test whether a coefficient is zero in the population, and with few features it has little
-        power. Computed from `path_`, so free; `max_features` and `fit_intercept` must still be
-        those of the fit.
+        It tests privacy noise only: valid for the hypothesis that the feature's gradient was zero
+        at every step. Sampling noise gives a gradient too, so features without any effect can show
+        small values, and with few features there is little power. Computed from `path_`, so free;
+        `max_features` and `fit_intercept` must still be those of the fit.
 
         Returns
         -------
@@ -213,6 +226,8 @@ class PrivateLasso(ScalingModel):
             )
         return replace(
             super()._settings(unit),
+            refit=True,
+            quality=check.flag("quality", self.quality),
             radius=check.optional(check.size, "radius", self.radius),
             n_iter=check.optional(check.steps, "n_iter", self.n_iter),
             clip=check.optional(check.size, "clip", self.clip),
@@ -222,9 +237,33 @@ class PrivateLasso(ScalingModel):
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         self.solver_ = self.solver if self.solver != "auto" else _best_solver(task)
         rows.announce(task.n_steps)
-        solution = SOLVERS[self.solver_](task)
+        kept = rules.QUALITY_SHARE if task.choices.quality else 0.0
+        solution = SOLVERS[self.solver_](
+            replace(task, spending=replace(task.spending, reserved=kept))
+        )
         self.path_ = solution.path
+        if task.choices.quality:
+            self._measure(task.spending, task.design, task, solution, in_sample=True)
         return solution
+
+    def _measure(
+        self,
+        spending: Spending,
+        design: ExactDesign,
+        task: Task,
+        solution: Solution,
+        *,
+        in_sample: bool,
+    ) -> None:
+        """Release how good the solution is on these rows, for all that is left."""
+        self.quality_ = release_quality(
+            spending,
+            design,
+            solution.weights,
+            Deviations(solution.deviation, task.deviation),
+            cost=spending.remaining,
+            in_sample=in_sample,
+        )
 
     def _spend(self, start: FitStart) -> PrivacyStatement:
         """Release the model, with intervals if they were asked for and can be had."""
@@ -238,15 +277,22 @@ class PrivateLasso(ScalingModel):
 
     def _spend_in_halves(self, start: FitStart) -> PrivacyStatement:
         """Release the model from one half of the rows and intervals from the other (Lemma 16)."""
-        self.n_rows_ = start.spending.regime.n_rows
         first, second = inference.split(start.spending, start.rows)
+        choices = replace(start.choices, quality=False)
         task, units, solution = self._release(
-            replace(start, spending=first.spending, rows=first.rows)
+            replace(start, spending=first.spending, rows=first.rows, choices=choices)
         )
         selected = inference.Selected(solution.weights, units, task.deviation, task.spread)
-        self.inference_ = inference.infer(second, selected, list(self.feature_names_out_))
+        names = list(self.feature_names_out_)
+        kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
+        self.inference_ = inference.infer(second.reserving(kept), selected, names)
+        if start.choices.quality:
+            design = second.rows.lattice(units)
+            self._measure(second.spending, design, task, solution, in_sample=False)
+        paid = (start.spending, first.spending, second.spending)
         return inference.parallel_statement(
-            *(self._statement(start, half.spending, IN_HALVES) for half in (first, second))
+            float(inference.parallel_cost(*paid)),
+            *(self._statement(start, spending, IN_HALVES) for spending in paid),
         )
 
 

@@ -20,12 +20,13 @@ from dpscreen.models.categories import FrameColumns
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
 from dpscreen.solvers.inference import FeatureInterval, Inference
+from dpscreen.solvers.quality import Quality
 
 if TYPE_CHECKING:
     import pandas as pd
 
 OFFERS_INTERVALS = "PrivateLasso"
-SOME_HAVE = ("n_rows", "solver", "scale", "path", "inference")
+SOME_HAVE = ("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,8 @@ class Release:
     max_features: int | None = None
     inference: Inference | None = None
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    quality: Quality | None = None
+    bounds_notes: tuple[str, ...] | None = None
     schema: Mapping[str, Any] | None = None
 
     @property
@@ -144,11 +147,6 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
 WIDTH = 88
 LONGEST_NAME = 32
 
-NOISE = (
-    "Noise p: the chance that privacy noise alone would choose a feature as often. Not corrected "
-    "for the number of features, and no test of whether a coefficient is zero."
-)
-NO_NOISE = "There are no noise p-values: this method keeps no path to compute them from."
 REFIT = (
     "The coefficient predicts. The refit is estimated on the other half of the rows and is what "
     "the interval is for: "
@@ -171,7 +169,6 @@ class SummaryRow:
     standard_error: float | None
     low: float | None
     high: float | None
-    noise_p_value: float | None
 
     @property
     def effect_interval(self) -> tuple[float, float, float] | None:
@@ -194,7 +191,6 @@ class Summary:
     intercept: float
     notes: tuple[str, ...]
     has_intervals: bool
-    has_p_values: bool
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -244,7 +240,6 @@ class Summary:
         """Return the table as text: headings, features, and the intercept last."""
         head = ["feature", "coefficient"]
         head += ["refit", "[0.025", "0.975]"] if self.has_intervals else []
-        head += ["noise p"] if self.has_p_values else []
         last = ["(intercept)", number(self.intercept)] + [""] * (len(head) - 2)
         return [head, *(self._row(row) for row in self.rows), last]
 
@@ -252,14 +247,11 @@ class Summary:
         cells = [_shortened(row.feature), number(row.coefficient)]
         if self.has_intervals:
             cells += [_optional(value) for value in (row.refit, row.low, row.high)]
-        if self.has_p_values:
-            cells.append("" if row.noise_p_value is None else f"{row.noise_p_value:.2g}")
         return cells
 
 
 def summary_of(release: Release) -> Summary:
     """Return the summary of a model."""
-    p_values = release.noise_p_values
     intervals = release.intervals
     rows = []
     for j in release.selected:
@@ -270,7 +262,6 @@ def summary_of(release: Release) -> Summary:
                 float(release.coefficients[j]),
                 float(release.effects[j]),
                 *_estimates(found),
-                None if p_values is None else float(p_values[j]),
             )
         )
     return Summary(
@@ -279,7 +270,6 @@ def summary_of(release: Release) -> Summary:
         intercept=release.intercept,
         notes=tuple(_notes(release, len(rows))),
         has_intervals=bool(intervals),
-        has_p_values=p_values is not None,
     )
 
 
@@ -299,7 +289,9 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
         yield prose(release.why_no_intervals)
     elif release.inference is not None:
         yield REFIT + prose(release.inference.wording)
-    yield NO_NOISE if release.path is None else NOISE
+    if release.quality is not None:
+        yield f"How good it is, by its own account: {release.quality}"
+    yield from (f"Bounds: {prose(note)}." for note in release.bounds_notes or ())
     yield promise(release)
 
 

@@ -183,7 +183,7 @@ def plan(
         setting=setting,
         rho=regime.rho,
         signal=regime.signal,
-        counts=regime.counts,
+        counts=regime.counts(regime.n_features),
         settings=Recommended.of(regime),
         rows=rows,
         smallest_effect=simulation.crossing(sizes, [row.power for row in rows], power=power),
@@ -336,8 +336,8 @@ def _regime_words(plan: Plan) -> Iterable[str]:
         yield f"{signal}, a fair signal: strong and middling features are found."
     else:
         yield f"{signal}, a strong signal: the table says how small an effect is found."
-    if not rules.can_place_features(plan.setting.regime):
-        yield f"Q = {plan.counts:.2g} is below 10: bounds of single features cannot be tightened,"
+    if not rules.can_place(plan.setting.regime, plan.setting.n_features):
+        yield f"Q = {plan.counts:.2g} is below 3: bounds of single features cannot be tightened,"
         yield "so give bounds that fit."
     if plan.setting.delta * plan.setting.n_rows >= 1:
         yield "Delta is at least 1/n, which is a weak promise: choose it far smaller."

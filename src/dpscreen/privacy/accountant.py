@@ -164,6 +164,22 @@ def columns_change(n_columns: int, quantile: Fraction) -> float:
     return math.nextafter(excess_change(quantile) * math.sqrt(n_columns), math.inf)
 
 
+def release_histograms(
+    accountant: Accountant, counts: Integers, *, cost: ZCDP, purpose: str
+) -> tuple[Array, float]:
+    """Release a histogram of every column, a row each, and their noise's deviation.
+
+    Every row is counted in exactly one cell of each of d columns, and moves the counts by √d in L2
+    (docs/private-lasso.md, Lemma 22). The lattice is finer than counts: a large budget pays for
+    less noise than one row.
+    """
+    fine = 2**10
+    change = math.nextafter(math.sqrt(len(counts)), math.inf)
+    mechanism = DiscreteGaussian.of_cost(cost, sensitivity=change, unit=1 / fine)
+    noisy = accountant.release(mechanism, fine * counts.ravel(), purpose=purpose)
+    return noisy.reshape(counts.shape), mechanism.scale
+
+
 # --- sums -----------------------------------------------------------------------------------------
 
 _FINE = 2**13

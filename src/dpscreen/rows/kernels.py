@@ -69,68 +69,74 @@ TILE = 256
 
 
 @inlined
-def fill_tile(tile, X, j, first, low, high):
-    """Put one column of some rows into `tile`, in units of its bounds; return their number."""
-    middle, half_width = low[j] / 2 + high[j] / 2, high[j] / 2 - low[j] / 2
+def fill_tile(tile, X, j, first, low, high, middle, half_width):
+    """Put column j of some rows into `tile`, clipped and in its units; return their number."""
     size = min(TILE, X.shape[0] - first)
     for i in range(size):
-        tile[i] = in_units(X[first + i, j], low[j], high[j], middle, half_width)
+        tile[i] = in_units(X[first + i, j], low, high, middle, half_width)
     return size
 
 
 @compiled
-def uniform_cells(X, low, high, origin, per_unit, out):
-    """Count a column's cells floor((u − origin)·per_unit) in out[j, 1:-1]; beyond, at its ends."""
+def uniform_cells(X, chosen, low, high, middle, half_width, origin, per_unit, out):
+    """Count cells floor((u − origin)·per_unit) of chosen columns; beyond, at the ends of out."""
     tile = np.empty(TILE)
     last = np.float64(out.shape[1] - 1)
     for first in range(0, X.shape[0], TILE):
-        for j in range(X.shape[1]):
-            size = fill_tile(tile, X, j, first, low, high)
+        for k in range(chosen.size):
+            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
             for i in range(size):
-                place = np.floor((tile[i] - origin[j]) * per_unit) + 1
-                out[j, np.int64(min(max(0.0, place), last))] += 1
+                place = np.floor((tile[i] - origin[k]) * per_unit[k]) + 1
+                out[k, np.int64(min(max(0.0, place), last))] += 1
 
 
 @compiled
-def distances_below(X, low, high, centres, edges, out):
-    """Count each column's distances |u − centre| below each edge.
+def distances_below(X, chosen, low, high, middle, half_width, centres, edges, out):
+    """Count the distances |u − centre| of chosen columns below each edge.
 
     One comparison for each edge: in vector lanes they are faster than a search.
     """
     tile = np.empty(TILE)
     for first in range(0, X.shape[0], TILE):
-        for j in range(X.shape[1]):
-            size = fill_tile(tile, X, j, first, low, high)
+        for k in range(chosen.size):
+            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
             for i in range(size):
-                tile[i] = abs(tile[i] - centres[j])
-            for k in range(edges.size):
-                edge, below = edges[k], np.int64(0)
+                tile[i] = abs(tile[i] - centres[k])
+            for e in range(edges.size):
+                edge, below = edges[e], np.int64(0)
                 for i in range(size):
                     below += np.int64(tile[i] < edge)
-                out[j, k] += below
+                out[k, e] += below
+
+
+@inlined
+def level_of(value, levels):
+    """Return a number, clipped to [−1, 1], in whole numbers of 1/levels, truncated."""
+    return np.trunc(min(max(-1.0, value), 1.0) * levels)
 
 
 @compiled
-def pooled_cells(X, low, high, out):
-    """Count |u| of all columns together, in equal cells of [0, 1]."""
+def level_moments(X, chosen, low, high, middle, half_width, levels, out):
+    """Add up the levels of chosen columns in out[0], and their squares over `levels` in out[1]."""
     tile = np.empty(TILE)
-    cells = out.size
     for first in range(0, X.shape[0], TILE):
-        for j in range(X.shape[1]):
-            size = fill_tile(tile, X, j, first, low, high)
+        for k in range(chosen.size):
+            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
             for i in range(size):
-                out[min(np.int64(abs(tile[i]) * cells), cells - 1)] += 1
+                level = np.int64(level_of(tile[i], levels))
+                out[0, k] += level
+                out[1, k] += level * level // np.int64(levels)
 
 
 @compiled
-def to_lattice(X, low, high, levels, out):
-    """Set out[j, i] to X[i, j] in units of its bounds, in whole numbers of 1/levels, truncated."""
+def to_lattice(X, low, high, middle, half_width, levels, out):
+    """Set out[j, i] to X[i, j], clipped, in its units, in whole numbers of 1/levels, truncated."""
     tile = np.empty(TILE)
     for first in range(0, X.shape[0], TILE):
         for j in range(X.shape[1]):
-            size = fill_tile(tile, X, j, first, low, high)
+            size = fill_tile(tile, X, j, first, low[j], high[j], middle[j], half_width[j])
             for i in range(size):
-                out[j, first + i] = np.int16(np.trunc(min(max(-1.0, tile[i]), 1.0) * levels))
+                out[j, first + i] = np.int16(level_of(tile[i], levels))
 
 
 @compiled

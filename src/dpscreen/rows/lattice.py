@@ -25,7 +25,15 @@ import numpy as np
 from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow, pool, threads
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
 from dpscreen.rows.score_index import ScoreIndex
-from dpscreen.rows.sums import LEVELS, short_moments, short_rows, squared_lengths
+from dpscreen.rows.sums import (
+    LEVELS,
+    ShortRows,
+    exact_gram,
+    short_residuals,
+    short_rows,
+    squared_lengths,
+    truncated_products,
+)
 
 UNITS = LEVELS**2
 # Then no sum below, the weighted ones of the relaxed rule included, reaches 2^63.
@@ -120,8 +128,12 @@ class ExactPoint(ABC):
         """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
 
     @abstractmethod
-    def short_moments(self, clip: float, chosen: Integers, row_norm: float) -> Integers:
-        """Return the sums of `sums.short_moments` over the chosen columns."""
+    def short_products(self, clip: float, short: ShortRows) -> Integers:
+        """Return Σψx over short rows, each with its residual ψ shrunk alike, in 1/2^28."""
+
+    @abstractmethod
+    def short_middle(self, clip: float, short: ShortRows) -> Integers:
+        """Return Σzzᵀ over short rows, z = ψx truncated to 1/2^14, in whole numbers of 1/2^28."""
 
 
 class ExactDesign(ABC):
@@ -155,8 +167,32 @@ class ExactDesign(ABC):
     def length_counts(self, n_features: int, edges: Integers) -> Integers:
         """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
 
+    @abstractmethod
+    def short_gram(self, short: ShortRows) -> Integers:
+        """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
 
-class LatticeDesign(ExactDesign):
+
+class KeepsShortRows(ExactDesign):
+    """Rows in one place, which are made short once and then asked about several times."""
+
+    _made: tuple[tuple[bytes, float, int], tuple[Narrow, Array]] | None = None
+
+    @abstractmethod
+    def dense_columns(self, chosen: Integers) -> Narrow:
+        """Return a few columns, one array each."""
+
+    def made_short(self, short: ShortRows) -> tuple[Narrow, Array]:
+        """Return the short rows, and what each was multiplied by."""
+        if self._made is None or self._made[0] != short.key:
+            self._made = (short.key, short.of(self.dense_columns(short.chosen)))
+        return self._made[1]
+
+    def short_gram(self, short: ShortRows) -> Integers:
+        """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
+        return exact_gram(self.made_short(short)[0])
+
+
+class LatticeDesign(KeepsShortRows):
     """Columns of 16-bit whole numbers, and a target of which only clipped residuals are used."""
 
     def __init__(self, columns: Narrow, target: Array, loss: Loss = SQUARED) -> None:
@@ -244,8 +280,8 @@ class LatticeRows(Protocol):
     def capped(self, cell_clip: int) -> LatticeRows:
         """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
 
-    def dense_columns(self, chosen: Integers) -> Narrow:
-        """Return a few columns, one array each."""
+    def made_short(self, short: ShortRows) -> tuple[Narrow, Array]:
+        """Return short rows of a few columns, and what each was multiplied by."""
 
     def shortened(self, n_features: int, row_norm: float) -> LatticeRows:
         """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
@@ -322,10 +358,16 @@ class LatticePoint(ExactPoint):
         """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
         return self.design.shortened(n_features, row_norm).sums(self.residual_levels(clip))
 
-    def short_moments(self, clip: float, chosen: Integers, row_norm: float) -> Integers:
-        """Return the sums of `sums.short_moments` over the chosen columns."""
-        columns = self.design.dense_columns(chosen)
-        return short_moments(columns, self.residual_levels(clip), row_norm)
+    def short_products(self, clip: float, short: ShortRows) -> Integers:
+        """Return Σψx over short rows, each with its residual ψ shrunk alike, in 1/2^28."""
+        rows, factors = self.design.made_short(short)
+        return _sums(rows, short_residuals(self.residual_levels(clip), factors))
+
+    def short_middle(self, clip: float, short: ShortRows) -> Integers:
+        """Return Σzzᵀ over short rows, z = ψx truncated to 1/2^14, in whole numbers of 1/2^28."""
+        rows, factors = self.design.made_short(short)
+        residuals = short_residuals(self.residual_levels(clip), factors)
+        return exact_gram(truncated_products(rows, residuals))
 
 
 def _sums(columns: Narrow, levels: Narrow) -> Integers:

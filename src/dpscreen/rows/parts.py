@@ -25,7 +25,7 @@ from dpscreen.rows.lattice import (
     RelaxedRule,
 )
 from dpscreen.rows.loss import SQUARED, Loss
-from dpscreen.rows.sums import LEVELS
+from dpscreen.rows.sums import LEVELS, ShortRows
 
 Move = tuple[int, int]
 
@@ -53,7 +53,9 @@ class Question:
             "clipped_sums",
             "relaxed_sums",
             "short_gradient",
-            "short_moments",
+            "short_gram",
+            "short_middle",
+            "short_products",
             "column_squares",
             "length_counts",
         }
@@ -116,6 +118,10 @@ class PartedDesign(ExactDesign):
         """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
         return self.total(Question("length_counts", (n_features, edges)))
 
+    def short_gram(self, short: ShortRows) -> Integers:
+        """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
+        return self.total(Question("short_gram", (short,)))
+
 
 class PartedPoint(ExactPoint):
     """Weights, and the moves that parts follow."""
@@ -153,6 +159,10 @@ class PartedPoint(ExactPoint):
         """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
         return self._total("short_gradient", clip, n_features, row_norm)
 
-    def short_moments(self, clip: float, chosen: Integers, row_norm: float) -> Integers:
-        """Return the sums of `sums.short_moments` over the chosen columns."""
-        return self._total("short_moments", clip, chosen, row_norm)
+    def short_products(self, clip: float, short: ShortRows) -> Integers:
+        """Return Σψx over short rows, each with its residual ψ shrunk alike, in 1/2^28."""
+        return self._total("short_products", clip, short)
+
+    def short_middle(self, clip: float, short: ShortRows) -> Integers:
+        """Return Σzzᵀ over short rows, z = ψx truncated to 1/2^14, in whole numbers of 1/2^28."""
+        return self._total("short_middle", clip, short)

@@ -8,7 +8,7 @@ never refused: a refusal would tell something about the data.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,19 +18,26 @@ from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.rows.design import DenseDesign, Design, GramDesign
 from dpscreen.rows.lattice import ExactDesign, LatticeDesign, cell_counts
 from dpscreen.rows.loss import SQUARED, Loss
-from dpscreen.rows.sums import LEVELS, lattice_columns
+from dpscreen.rows.sums import LEVELS, ColumnMap, lattice_columns
 
 _BLOCK_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
 class PublicUnits:
-    """Bounds, whether a constant candidate stands beside the features, and what a residual is."""
+    """Bounds, whether a constant candidate stands beside the features, and what a residual is.
+
+    Rows are clipped to bounds, which only biases. What is 0 and what is 1 afterwards are the middle
+    and the half-width of the bounds, unless they are given: `features_at` has a centre and a
+    half-width for each feature, wide enough for its bounds, and `target_at` the target's centre.
+    """
 
     feature_bounds: Array
     target_bounds: Array
     constant: bool
     loss: Loss = SQUARED
+    features_at: Array | None = None
+    target_at: float | None = None
 
     @property
     def n_candidates(self) -> int:
@@ -39,22 +46,31 @@ class PublicUnits:
 
     @property
     def target_bound(self) -> float:
-        """Return B, the half-width of the target's bounds."""
-        return float(self.target_bounds[1] / 2 - self.target_bounds[0] / 2)
+        """Return B, how far the target reaches from its centre."""
+        low, high = self.target_bounds
+        if self.target_at is not None:
+            return float(max(high - self.target_at, self.target_at - low))
+        return float(high / 2 - low / 2)
 
     @property
     def target_centre(self) -> float:
-        """Return the middle of the target's bounds."""
+        """Return the middle of the target's bounds, or what stands for it."""
+        if self.target_at is not None:
+            return self.target_at
         return float(self.target_bounds[1] / 2 + self.target_bounds[0] / 2)
 
     @property
     def feature_centres(self) -> Array:
-        """Return the middle of each feature's bounds."""
+        """Return the middle of each feature's bounds, or what stands for it."""
+        if self.features_at is not None:
+            return self.features_at[:, 0]
         return np.asarray(self.feature_bounds[:, 1] / 2 + self.feature_bounds[:, 0] / 2)
 
     @property
     def feature_half_widths(self) -> Array:
-        """Return the half-width of each feature's bounds."""
+        """Return the half-width of each feature's bounds, or what stands for it."""
+        if self.features_at is not None:
+            return self.features_at[:, 1]
         return np.asarray(self.feature_bounds[:, 1] / 2 - self.feature_bounds[:, 0] / 2)
 
     def float_design(self, X: Array, y: Array, *, gram: bool) -> Design:
@@ -64,8 +80,19 @@ class PublicUnits:
 
     def lattice_design(self, X: Array, y: Array) -> LatticeDesign:
         """Return the rows in public units on the lattice, on which sums are exact."""
-        columns = lattice_columns(X, self.feature_bounds, constant=self.constant)
+        columns = lattice_columns(X, self.column_map(None), constant=self.constant)
         return LatticeDesign(columns, self.centred_target(y), self.loss)
+
+    def column_map(self, features: Sequence[int] | None) -> ColumnMap:
+        """Return how some features are mapped, or all."""
+        every = range(len(self.feature_bounds)) if features is None else features
+        chosen = np.array(every, dtype=np.int64)
+        return ColumnMap(
+            chosen,
+            self.feature_bounds[chosen],
+            self.feature_centres[chosen],
+            self.feature_half_widths[chosen],
+        )
 
     def in_users_units(self, weights: Array) -> tuple[Array, float]:
         """Return coefficients and intercept that apply to the features as the user has them."""

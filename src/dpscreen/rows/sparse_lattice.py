@@ -18,7 +18,7 @@ import numpy as np
 from dpscreen._core.arrays import AnyArray, Array, Indices, Integers, Narrow, Words, pool, threads
 from dpscreen.rows.lattice import (
     MOST_ROWS,
-    ExactDesign,
+    KeepsShortRows,
     LatticePoint,
     cell_counts,
     on_lattice,
@@ -51,7 +51,7 @@ class Packed(NamedTuple):
         return self.indices[where], self.values[where]
 
 
-class SparseLatticeDesign(ExactDesign):
+class SparseLatticeDesign(KeepsShortRows):
     """Nonzeros by row and by column, a target, and maybe a constant as the last column.
 
     `constant_level` is what the constant's cells are, in sums.

@@ -196,10 +196,9 @@ class StreamedRows(RowSource):
         """Return the rows on the lattice, made anew in every pass."""
 
         def read(features: Sequence[int] | None) -> Iterator[Narrow]:
-            chosen = slice(None) if features is None else list(features)
-            bounds, constant = units.feature_bounds[chosen], units.constant and features is None
+            columns, constant = units.column_map(features), units.constant and features is None
             for chunk in self._chunks(features):
-                yield lattice_columns(chunk, bounds, constant=constant)
+                yield lattice_columns(chunk, columns, constant=constant)
 
         return StreamedDesign(
             read,

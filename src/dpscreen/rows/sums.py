@@ -1,77 +1,96 @@
-"""How many cells of raw rows fall where: counts of whole rows, column by column or pooled.
+"""Whole-number sums over raw rows, column by column, and over rows that were made short.
 
-A column's cells are looked at in units in which its bounds are −1 and 1; beyond them they are
-clipped. Each cell is placed by itself, so a count of two sets of rows is the sum of their counts.
+A column's cells are clipped to its bounds and looked at in units of its own (`ColumnMap`). Each
+cell is placed by itself, so a count of two sets of rows is the sum of their counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Narrow, pool, threads
 
-POOLED_CELLS = 2**12
-
 # Below this many cells a second thread costs more than it saves.
 _PARALLEL_CELLS = 500_000
 
 
+@dataclass(frozen=True, eq=False)
+class ColumnMap:
+    """How columns are looked at: clipped to bounds, then in units of a half-width from a centre.
+
+    `chosen` are the columns that are meant, of which the other arrays have one entry each.
+    """
+
+    chosen: Integers
+    bounds: Array
+    centres: Array
+    half_widths: Array
+
+    @classmethod
+    def of_bounds(cls, bounds: Array, chosen: Integers | None = None) -> ColumnMap:
+        """Return the map of bounds onto −1 and 1, of all columns or of the chosen ones."""
+        chosen = np.arange(len(bounds)) if chosen is None else chosen
+        low, high = bounds[chosen].T
+        return cls(chosen, bounds[chosen], low / 2 + high / 2, high / 2 - low / 2)
+
+    @property
+    def numbers(self) -> tuple[Array, Array, Array, Array]:
+        """Return lower and upper ends, centres and half-widths, as loops take them."""
+        low, high = (np.ascontiguousarray(end) for end in self.bounds.T)
+        return low, high, self.centres, self.half_widths
+
+
 def counts_on_grid(
-    X: Array, bounds: Array, origin: Array, per_unit: float, n_cells: int
+    X: Array, columns: ColumnMap, origin: Array, per_unit: Array, n_cells: int
 ) -> Integers:
     """Return, for each column, how many u lie below `origin`, in each of n cells, and above."""
     from dpscreen.rows import kernels
 
-    low, high = _ends(bounds)
-    shape = (X.shape[1], n_cells + 2)
-    return _over_rows(
-        X, shape, lambda part, out: kernels.uniform_cells(part, low, high, origin, per_unit, out)
-    )
+    def count(part: Array, out: Integers) -> None:
+        kernels.uniform_cells(part, columns.chosen, *columns.numbers, origin, per_unit, out)
+
+    return _over_rows(X, (len(columns.chosen), n_cells + 2), count)
 
 
-def counts_by_distance(X: Array, bounds: Array, centres: Array, edges: Array) -> Integers:
+def counts_by_distance(X: Array, columns: ColumnMap, centres: Array, edges: Array) -> Integers:
     """Return, for each column, how many |u − centre| lie below each edge, and all rows last."""
     from dpscreen.rows import kernels
 
-    low, high = _ends(bounds)
     every = np.append(edges, np.inf)
-    shape = (X.shape[1], len(every))
-    return _over_rows(
-        X, shape, lambda part, out: kernels.distances_below(part, low, high, centres, every, out)
-    )
+
+    def count(part: Array, out: Integers) -> None:
+        kernels.distances_below(part, columns.chosen, *columns.numbers, centres, every, out)
+
+    return _over_rows(X, (len(columns.chosen), len(every)), count)
 
 
-def pooled_counts(X: Array, bounds: Array) -> Integers:
-    """Return how many |u| of all columns together lie in each of 2^12 equal cells of [0, 1]."""
+def level_moments(X: Array, columns: ColumnMap) -> Integers:
+    """Return Σk and Σ⌊k²/2^14⌋ of each column, k = u in whole numbers of 1/2^14, truncated."""
     from dpscreen.rows import kernels
 
-    low, high = _ends(bounds)
-    return _over_rows(
-        X, (POOLED_CELLS,), lambda part, out: kernels.pooled_cells(part, low, high, out)
-    )
+    def count(part: Array, out: Integers) -> None:
+        kernels.level_moments(part, columns.chosen, *columns.numbers, float(LEVELS), out)
+
+    return _over_rows(X, (2, len(columns.chosen)), count)
 
 
-def lattice_columns(X: Array, bounds: Array, *, constant: bool) -> Narrow:
-    """Return the columns in units of their bounds, truncated to 1/2^14; a constant comes last."""
+def lattice_columns(X: Array, columns: ColumnMap, *, constant: bool) -> Narrow:
+    """Return all columns of X in their units, truncated to 1/2^14; a constant comes last."""
     from dpscreen.rows import kernels
 
-    low, high = _ends(bounds)
     n, d = X.shape
-    columns = np.empty((d + constant, n), dtype=np.int16)
-    columns[d:] = LEVELS
+    out = np.empty((d + constant, n), dtype=np.int16)
+    out[d:] = LEVELS
 
     def convert(first: int, last: int) -> None:
-        kernels.to_lattice(X[first:last], low, high, float(LEVELS), columns[:d, first:last])
+        kernels.to_lattice(X[first:last], *columns.numbers, float(LEVELS), out[:d, first:last])
 
     _in_parts(n, d, convert)
-    return columns
-
-
-def _ends(bounds: Array) -> tuple[Array, Array]:
-    return np.ascontiguousarray(bounds[:, 0]), np.ascontiguousarray(bounds[:, 1])
+    return out
 
 
 def _over_rows(
@@ -130,31 +149,47 @@ def short_factors(squares: Integers, row_norm: float) -> Array:
     return np.where(lengths > safe, safe / np.maximum(lengths, safe), 1.0)
 
 
-def short_pair(columns: Narrow, residuals: Narrow, row_norm: float) -> tuple[Narrow, Narrow]:
-    """Return the rows, each shrunk to `row_norm` together with its residual if it is longer."""
-    factors = short_factors(squared_lengths(columns), row_norm)
-    rows = np.trunc(columns * factors).astype(np.int16)
-    return rows, np.trunc(residuals * factors).astype(np.int16)
+@dataclass(frozen=True, eq=False)
+class ShortRows:
+    """Which columns make rows, and how long those may be in L2.
 
-
-def short_moments(columns: Narrow, residuals: Narrow, row_norm: float) -> Integers:
-    """Return Σxxᵀ, Σψx and Σzzᵀ of q columns, one after the other, in whole numbers of 1/2^28.
-
-    Rows x of norm at most ν; those that are longer are shrunk together with their residual ψ, a
-    whole number of 1/2^14 between −1 and 1; z = ψx, truncated to 1/2^14.
+    Where `constant` is not 0, the last of the chosen columns is a constant at that level, whatever
+    its cells are.
     """
-    rows, psi = short_pair(columns, residuals, row_norm)
-    both = exact_gram(np.vstack((rows, psi)))
-    products = rows.astype(np.int64) * psi
-    z = (np.sign(products) * (np.abs(products) // LEVELS)).astype(np.int16)
-    return np.concatenate((both[:-1, :-1].ravel(), both[-1, :-1], exact_gram(z).ravel()))
+
+    chosen: Integers
+    row_norm: float
+    constant: int = 0
+
+    @property
+    def key(self) -> tuple[bytes, float, int]:
+        """Return what tells it from others."""
+        return self.chosen.tobytes(), self.row_norm, self.constant
+
+    def in_weights(self) -> Array:
+        """Return what a solution on short rows is multiplied by: a weight is for whole cells."""
+        units = np.ones(len(self.chosen))
+        units[len(units) - 1 :] = self.constant / LEVELS if self.constant else 1.0
+        return units
+
+    def of(self, columns: Narrow) -> tuple[Narrow, Array]:
+        """Return the rows, those that are longer shrunk, and what each was multiplied by."""
+        if self.constant:
+            columns = columns.copy()
+            columns[-1] = self.constant
+        factors = short_factors(squared_lengths(columns), self.row_norm)
+        return np.trunc(columns * factors).astype(np.int16), factors
 
 
-def unpacked(moments: Integers, n_columns: int) -> tuple[Integers, Integers, Integers]:
-    """Return the Gram matrix, the moment and the middle that `short_moments` put together."""
-    q = n_columns
-    gram, moment, middle = np.split(moments, (q * q, q * q + q))
-    return gram.reshape(q, q), moment, middle.reshape(q, q)
+def short_residuals(residuals: Narrow, factors: Array) -> Narrow:
+    """Return residuals, each shrunk by as much as its row."""
+    return np.trunc(residuals * factors).astype(np.int16)
+
+
+def truncated_products(rows: Narrow, residuals: Narrow) -> Narrow:
+    """Return z = ψx of every row, truncated to 1/2^14."""
+    products = rows.astype(np.int64) * residuals
+    return np.asarray(np.sign(products) * (np.abs(products) // LEVELS), dtype=np.int16)
 
 
 def exact_gram(columns: Narrow) -> Integers:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -27,36 +27,58 @@ from dpscreen.solvers import rules
 from dpscreen.solvers.frank_wolfe import Vertex
 from dpscreen.solvers.rules import Regime
 
+MOST_GRAINS = 2.0**40
+"""How far a weight moves at most, in grains: beyond, whole numbers would overflow."""
+
 FINE = 2**10
 """Into how many units one row's largest change of a sum is divided before noise is added."""
 
 
 @dataclass(frozen=True)
 class Spending:
-    """One accountant, its limit, and the public numbers that say how much it buys.
+    """One accountant, its limit, and the numbers that say how much it buys.
 
     The limit is for one unit. What is handed out are costs for one row, of which a unit with k rows
-    pays k² times as much (Lemma 18).
+    pays k² times as much (Lemma 18). A share of the limit may be `reserved` for later.
     """
 
     accountant: Accountant
     limit: ZCDP
     regime: Regime
+    reserved: float = 0.0
 
     @classmethod
     def of(
-        cls, budget: Budget, unit: Unit, noise: Noise, *, n_rows: int, n_features: int
+        cls, budget: Budget, unit: Unit, noise: Noise, *, n_rows: int | None, n_features: int
     ) -> Spending:
-        """Return the whole budget for one unit; the rules see what of it one row may cost."""
+        """Return the whole budget for one unit; the rules see what of it one row may cost.
+
+        Where the number of rows is not public, it has to be `counted` first.
+        """
         limit = ZCDP.within(budget)
         rho = float(limit / unit.rows_per_unit**2)
-        regime = Regime(n_rows, n_features, rho)
+        regime = Regime(n_rows or rules.LEAST_ROWS, n_features, rho)
         return cls(Accountant(noise, limit=limit, unit=unit), limit, regime)
+
+    def counted(self, n_rows: int) -> Spending:
+        """Release a noisy count of the rows, which one row moves by one, for all rules to use.
+
+        (docs/private-lasso.md, Lemma 22)
+        """
+        noisy, _ = self.release_sum(
+            n_rows,
+            most=1,
+            bound=1.0,
+            cost=self.share(rules.COUNT_SHARE),
+            purpose="the number of rows",
+        )
+        return replace(self, regime=replace(self.regime, n_rows=rules.usable_count(noisy)))
 
     @property
     def remaining(self) -> ZCDP:
-        """Return what has not been spent, for one row."""
-        left = ZCDP(self.limit.rho - self.accountant.spent.rho)
+        """Return what has not been spent or reserved, for one row."""
+        reserved = self.limit * Fraction(self.reserved)
+        left = ZCDP(self.limit.rho - reserved.rho - self.accountant.spent.rho)
         return left / self.accountant.rows_per_unit**2
 
     def share(self, share: float) -> ZCDP:
@@ -90,14 +112,17 @@ class Choices:
     intercept: bool = True
     standardize: bool | str = "auto"
     n_rows: int | None = None
+    refit: bool = False
+    quality: bool = False
 
 
 @dataclass(frozen=True)
 class Task:
     """What a solver may use: rows behind a spending, and public or released numbers.
 
-    `deviation` is the target's, `spread` the features' root mean square. The last column of the
-    design is the constant, if there is an intercept.
+    `deviation` is the target's, `spread` the features' on the lattice. The last column of the
+    design is the constant, if there is an intercept. `moving` are the features that may be chosen;
+    `at_ends` those whose released centre is at an end of the declared bounds, and at which.
     """
 
     spending: Spending
@@ -105,10 +130,22 @@ class Task:
     deviation: float
     spread: float
     choices: Choices
+    moving: Integers | None = None
+    at_ends: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def refits(self) -> bool:
+        """Whether chosen features are refitted: not where the user bounds the path's length."""
+        return self.choices.refit and self.choices.radius is None
+
+    @property
+    def candidates(self) -> Integers:
+        """Return the features that may be chosen."""
+        return np.arange(self.n_features) if self.moving is None else self.moving
 
     @property
     def regime(self) -> rules.Regime:
-        """Return the public numbers."""
+        """Return the numbers that rules rest on."""
         return self.spending.regime
 
     @property
@@ -154,16 +191,18 @@ class Solution:
 
 
 class Admission:
-    """Which candidates may be chosen: all, until `limit` features have entered (Lemma 7).
+    """Which candidates may be chosen: the features offered, until `limit` entered (Lemma 7).
 
-    From `n_features` on a candidate is no feature: the constant is never shut out.
+    Constants are no features, and are never shut out.
     """
 
-    def __init__(self, n_candidates: int, n_features: int, limit: int | None) -> None:
+    def __init__(
+        self, features: Integers, limit: int | None = None, *, constants: Sequence[int] = ()
+    ) -> None:
         self._entered: set[int] = set()
-        self._constants = list(range(n_features, n_candidates))
-        self._limit = n_features if limit is None else limit
-        self.allowed = np.arange(n_candidates)
+        self._constants = list(constants)
+        self._limit = len(features) if limit is None else limit
+        self.allowed = np.append(features, self._constants).astype(np.int64)
 
     def enter(self, candidate: int) -> None:
         """Count a feature that was chosen; the last one admitted closes the door."""
@@ -251,7 +290,7 @@ DEVIATIONS = {MEDIAN: 0.6745, Fraction(7, 10): 1.0364, HIGH: 1.2816}
 """Quantiles of |z|, z standard normal."""
 
 CELLS_PER_OCTAVE = 4
-SCALE_OCTAVES, FIT_OCTAVES = 12, 8
+SCALE_OCTAVES = 12
 
 
 def release_deviation(
@@ -279,11 +318,15 @@ def release_deviation(
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """What was chosen at each step, and how far the step went, in units of the mapped features."""
+    """What was chosen at each step, and how far the step went, in units of the mapped features.
+
+    `n_candidates` features were offered at the first step; all of them, if that is None.
+    """
 
     features: Integers
     signs: Integers
     steps: Array
+    n_candidates: int | None = None
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -312,7 +355,8 @@ def noise_p_values(path: Path, *, n_features: int, n_constants: int, limit: int 
     `n_constants` candidates compete beside the features; `limit` is `max_features`.
     """
     weights = step_weights(path.steps)
-    chances = signed_chances(len(path), n_features, n_constants, limit)
+    offered = path.n_candidates or n_features
+    chances = signed_chances(len(path), offered, n_constants, limit)
     tail = tail_of_sum(weights, chances)
     return np.minimum(1.0, 2 * tail[farther_way(path, weights, n_features)])
 

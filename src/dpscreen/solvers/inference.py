@@ -16,13 +16,14 @@ from fractions import Fraction
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.privacy import Accountant, MechanismRecord, PrivacyStatement
+from dpscreen.privacy import ZCDP, Accountant, MechanismRecord, PrivacyStatement
 from dpscreen.privacy.accountant import release_sums, release_triangle
 from dpscreen.rows.lattice import UNITS, ExactDesign
 from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.rows.sums import unpacked
+from dpscreen.rows.sums import ShortRows
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Spending, release_residual_deviation
+from dpscreen.solvers.refit import constant_level
 
 LEAST_SIGNAL = 80
 """The M below which no intervals are given."""
@@ -51,7 +52,7 @@ MEANING = (
 
 PARALLEL = (
     "that a secret coin of its own sent each row to one of two halves; one row touches one half "
-    "only, so costs add within a half, and rho is the larger of the two sums, not their total "
+    "only, so costs add within a half, and rho has the larger of the two sums, not their total "
     "(docs/private-lasso.md, Lemma 16)"
 )
 
@@ -100,6 +101,11 @@ class SplitHalf:
     spending: Spending
     rows: RowSource
 
+    def reserving(self, share: float) -> SplitHalf:
+        """Return the same half with a share of its limit kept for later."""
+        limit = self.spending.limit * (1 - Fraction(share))
+        return replace(self, spending=replace(self.spending, limit=limit))
+
 
 def n_listed(regime: rules.Regime) -> int:
     """Return q, how many features get intervals at most, from the regime of all rows."""
@@ -132,8 +138,9 @@ def refusal(regime: rules.Regime) -> str | None:
 
 
 def split(spending: Spending, rows: RowSource) -> tuple[SplitHalf, SplitHalf]:
-    """Return two halves by secret coins, each with the whole limit and the nominal n/2."""
-    noise, limit, unit = spending.accountant.noise, spending.limit, spending.accountant.unit
+    """Return two halves by secret coins, each with all that is left and the nominal n/2."""
+    noise, unit = spending.accountant.noise, spending.accountant.unit
+    limit = spending.remaining
     heads = (noise.words(rows.n_rows) >> np.uint64(63)).astype(bool)
     regime = replace(spending.regime, n_rows=max(1, spending.regime.n_rows // 2))
     first, second = (
@@ -145,14 +152,21 @@ def split(spending: Spending, rows: RowSource) -> tuple[SplitHalf, SplitHalf]:
     return first, second
 
 
-def parallel_statement(first: PrivacyStatement, second: PrivacyStatement) -> PrivacyStatement:
-    """Return one statement for two halves: all mechanisms, and the larger ρ (Lemma 16)."""
-    assert first.rho is not None
-    assert second.rho is not None
+def parallel_cost(whole: Spending, first: Spending, second: Spending) -> ZCDP:
+    """Return what all rows were asked, and the larger cost of the two halves (Lemma 16)."""
+    halves = (first.accountant.spent.rho, second.accountant.spent.rho)
+    return ZCDP(whole.accountant.spent.rho + max(halves))
+
+
+def parallel_statement(
+    rho: float, whole: PrivacyStatement, first: PrivacyStatement, second: PrivacyStatement
+) -> PrivacyStatement:
+    """Return one statement, at `rho`, for what all rows and then two halves were asked."""
+    halves = (*_named("first half", first), *_named("second half", second))
     return replace(
         first,
-        rho=max(first.rho, second.rho),
-        mechanisms=(*_named("first half", first), *_named("second half", second)),
+        rho=rho,
+        mechanisms=(*whole.mechanisms, *halves),
         public=(*first.public, PARALLEL),
     )
 
@@ -183,8 +197,13 @@ class Selected:
     def row_norm(self, n_columns: int) -> float:
         """Return ν: few rows of normal features of that spread are longer."""
         q = n_columns - self.units.constant
-        square = self.units.constant + self.spread**2 * (q + 3 * math.sqrt(2 * q))
+        square = self.spread**2 * (self.units.constant + q + 3 * math.sqrt(2 * q))
         return math.sqrt(min(square, n_columns))
+
+    def short_rows(self, chosen: Integers) -> ShortRows:
+        """Return the rows of these columns; a constant among them is as large as features are."""
+        level = constant_level(self.spread) if self.units.constant else 0
+        return ShortRows(chosen, self.row_norm(len(chosen)), level)
 
 
 def infer(half: SplitHalf, selected: Selected, names: Sequence[str]) -> Inference:
@@ -252,13 +271,12 @@ def _release_moments(
     (docs/private-lasso.md, Lemmas 11, 13 and 17)
     """
     point = design.at(start, scale=max(selected.deviation, float(np.abs(start).max())))
-    norm = selected.row_norm(len(chosen))
+    short = selected.short_rows(chosen)
+    norm = short.row_norm
     clip = clip_factor(spending.regime, spread=selected.spread, row_norm=norm)
     clip *= release_residual_deviation(
         spending, point, top=2 * selected.deviation, cost=spending.limit * SCALE_SHARE
     )
-    sums = point.short_moments(clip, chosen=chosen, row_norm=norm)
-    squares, products, middles = unpacked(sums, len(chosen))
 
     def release(matrix: Integers, share: Fraction, purpose: str) -> tuple[Array, float]:
         cost = spending.limit * share
@@ -271,16 +289,16 @@ def _release_moments(
             purpose=purpose,
         )
 
-    gram, gram_noise = release(squares, GRAM_SHARE, "features squared")
+    gram, gram_noise = release(design.short_gram(short), GRAM_SHARE, "features squared")
     moment, moment_noise = release_sums(
         spending.accountant,
-        products,
+        point.short_products(clip, short),
         units_per_one=UNITS,
         change=norm,
         cost=spending.limit * MOMENT_SHARE,
         purpose="residuals times features, in units of the clip",
     )
-    middle, _ = release(middles, MIDDLE_SHARE, "the same squared")
+    middle, _ = release(point.short_middle(clip, short), MIDDLE_SHARE, "the same squared")
     return Moments(gram, moment, middle, gram_noise, moment_noise, clip)
 
 

@@ -16,9 +16,10 @@ from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP, NoisyMax
 from dpscreen.privacy.accountant import release_sums, release_triangle
 from dpscreen.rows.lattice import LONGEST_WAY, UNITS, ExactPoint
-from dpscreen.rows.sums import unpacked
+from dpscreen.rows.sums import ShortRows
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution, Spending, Task, intercept_move, rescaled
+from dpscreen.solvers.refit import rows_of_features
 from dpscreen.solvers.rules import Regime, clamp
 from dpscreen.solvers.stagewise import Schedule
 
@@ -162,13 +163,12 @@ def _release_ridge(task: Task, chosen: Integers, budget: ZCDP) -> Array:
     (docs/private-lasso.md, Lemmas 13 and 17)
     """
     clip, norm = _target_clip(task), row_norm(task, len(chosen))
-    sums = task.design.start(1.0).short_moments(clip, chosen, norm)
-    squares, products, _ = unpacked(sums, len(chosen))
+    short = ShortRows(chosen, norm)
     gram_cost = budget * GRAM_SHARE
-    gram, noise = _release_gram(task, squares, norm, gram_cost)
+    gram, noise = _release_gram(task, short, gram_cost)
     moment, _ = release_sums(
         task.spending.accountant,
-        products,
+        task.design.start(1.0).short_products(clip, short),
         units_per_one=UNITS,
         change=norm,
         cost=_less(budget, gram_cost),
@@ -178,13 +178,13 @@ def _release_ridge(task: Task, chosen: Integers, budget: ZCDP) -> Array:
     return np.clip(-clip * Ridge(gram, ridge_floor(len(gram)) * noise)(moment), -most, most)
 
 
-def _release_gram(task: Task, squares: Integers, norm: float, cost: ZCDP) -> tuple[Array, float]:
+def _release_gram(task: Task, short: ShortRows, cost: ZCDP) -> tuple[Array, float]:
     """Release Σxxᵀ over rows shortened to ν, and its noise's deviation (Lemmas 13 and 17)."""
     return release_triangle(
         task.spending.accountant,
-        squares,
+        task.design.short_gram(short),
         units_per_one=UNITS,
-        row_norm=norm,
+        row_norm=short.row_norm,
         cost=cost,
         purpose="features squared",
     )
@@ -215,21 +215,20 @@ def solve_boosted(task: Task) -> Solution:
     The constant is a column: the residuals of every round need an intercept.
     """
     columns, budget = task.design.n_features, task.spending.remaining
-    norm = math.hypot(row_norm(task, task.n_features), columns - task.n_features)
+    short = rows_of_features(task, np.arange(columns), row_norm(task, columns))
     point, clip = task.design.start(task.deviation * FINEST), BOOSTED_CLIP * task.deviation
-    squares = unpacked(point.short_moments(clip, np.arange(columns), norm), columns)[0]
-    gram, noise = _release_gram(task, squares, norm, budget * BOOSTED_SHARE)
+    gram, noise = _release_gram(task, short, budget * BOOSTED_SHARE)
     ridge = Ridge(gram, boosted_floor(columns) * noise)
     for _ in range(ROUNDS):
         moment, _ = release_sums(
             task.spending.accountant,
-            point.short_gradient(clip, columns, norm),
+            point.short_products(clip, short),
             units_per_one=UNITS,
-            change=norm,
+            change=short.row_norm,
             cost=budget * (1 - BOOSTED_SHARE) / ROUNDS,
             purpose="features times residuals, in units of the clip",
         )
-        _move_all(point, -clip * ridge(moment))
+        _move_all(point, -clip * ridge(moment) * short.in_weights())
     return Solution(point.weights, ROUNDS, None, task.deviation)
 
 
@@ -385,7 +384,7 @@ def _release_way(walk: MovingPoint, kept: Integers | None) -> Array:
 def _short_sums(walk: MovingPoint, kept: Integers | None, norm: float) -> Integers:
     if kept is None:
         return walk.point.short_gradient(walk.clip, walk.task.n_features, norm)
-    return unpacked(walk.point.short_moments(walk.clip, kept, norm), len(kept))[1]
+    return walk.point.short_products(walk.clip, ShortRows(kept, norm))
 
 
 def _largest(weights: Array, count: int, kept: Integers | None) -> Array:

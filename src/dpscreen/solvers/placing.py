@@ -1,27 +1,29 @@
-"""Bounds that are released: where the target and each feature really lie, inside public bounds.
+"""Where target and features lie, inside public bounds: centres, scales and clip bounds.
 
-Public bounds are often far too wide, and noise is as large as the bounds. What is released here is
-a new pair of bounds for the target and for each feature. Rows are clipped to them like to any
-bounds, so everything after this module is stated in `PublicUnits`, whoever set the bounds.
+Public bounds are often far too wide. What is released here are, for each feature, a centre and the
+scale in which it competes, and bounds inside the public ones to which it is clipped. The three have
+different roles: bounds bias, scales compare, and neither enters a sensitivity, because features
+reach the lattice as (x − centre)/(R·scale), R one ratio for all, and lie in [−1, 1] there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import (
     MEDIAN,
     columns_change,
-    excess_change,
     release_cell,
+    release_histograms,
     release_search,
+    release_sums,
 )
 from dpscreen.rows.lattice import UNITS, ExactDesign
 from dpscreen.rows.source import (
@@ -31,54 +33,50 @@ from dpscreen.rows.source import (
     distance_counts,
     target_counts,
 )
-from dpscreen.rows.sums import LEVELS, counts_by_distance, counts_on_grid, pooled_counts, whole_sum
-from dpscreen.solvers import rules
-from dpscreen.solvers.base import (
-    DEVIATIONS,
-    FIT_OCTAVES,
-    HIGH,
-    SCALE_OCTAVES,
-    Choices,
-    Spending,
-    Task,
-    release_deviation,
+from dpscreen.rows.sums import (
+    LEVELS,
+    ColumnMap,
+    counts_by_distance,
+    counts_on_grid,
+    level_moments,
+    whole_sum,
 )
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import Choices, Spending, Task, release_deviation
+from dpscreen.solvers.zoom import Sighting, sighted
 
 Below = Callable[[Array, float, int], Integers]
-CENTRE_LEVELS, SCALE_LEVELS, FIT_LEVELS = 12, 5, 6
 
 _LARGEST = np.finfo(np.float64).max / 4
-
-
-def bounds_around(centres: Array, half_widths: Array) -> Array:
-    """Return pairs centre ± half-width that stay finite and apart whatever the rounding."""
-    half_widths = np.maximum(half_widths, 8 * np.spacing(np.abs(centres)))
-    pairs = np.stack((centres - half_widths, centres + half_widths), axis=-1)
-    return np.clip(pairs, -_LARGEST, _LARGEST)
 
 
 def place_rows(
     spending: Spending, rows: RowSource, bounds: tuple[Array, Array], choices: Choices
 ) -> tuple[Task, PublicUnits]:
-    """Release bounds, deviation and spread, and put the rows on the lattice.
+    """Release where target and features lie, and put the rows on the lattice.
 
     `bounds` are the public ones of the features and of the target.
     """
-    features, standardize = bounds[0], choices.standardize
     target = place_target(spending, rows, bounds[1])
-    declared = choices.row_norm is not None and standardize == "auto"
-    if standardize and not declared:
-        features = tightened(spending, rows, features, always=standardize != "auto")
-    units = PublicUnits(features, target.bounds, constant=choices.intercept)
-    design = rows.lattice(units)
-    spread = _release_spread(spending, design)
-    return Task(spending, design, target.deviation, spread, choices), units
+    places = _release_places(spending, rows, bounds[0], choices)
+    units = PublicUnits(
+        bounds[0] if places is None else places.bounds,
+        np.clip(bounds[1], -_LARGEST, _LARGEST),
+        constant=choices.intercept,
+        features_at=None if places is None else places.features_at,
+        target_at=target.centre,
+    )
+    task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
+    if places is None:
+        return replace(task, spread=_release_spread(spending, task.design)), units
+    task = replace(task, moving=places.moving, at_ends=tuple(places.at_ends))
+    return replace(task, spread=1 / places.ratio), units
 
 
 def _release_spread(spending: Spending, design: ExactDesign) -> float:
     """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row.
 
-    (docs/private-lasso.md, Lemma 13.)
+    (docs/private-lasso.md, Lemma 13)
     """
     if not rules.finds_spread(spending.regime):
         return rules.UNKNOWN_SPREAD
@@ -98,32 +96,19 @@ def _release_spread(spending: Spending, design: ExactDesign) -> float:
 
 @dataclass(frozen=True)
 class PlacedTarget:
-    """Where the target lies: released bounds, and the deviation that they were made from."""
-
-    bounds: Array
-    deviation: float
-
-
-@dataclass(frozen=True)
-class UnitTarget:
-    """Where the target lies in units of its public bounds: a centre and a deviation."""
+    """Where the target lies inside its public bounds: a centre and a deviation."""
 
     centre: float
     deviation: float
 
-    def in_users_units(self, bounds: Array) -> PlacedTarget:
-        """Return bounds, in the user's units, wide enough for all but stray values."""
-        low, high = (float(bound) for bound in bounds)
-        middle, half_width = low / 2 + high / 2, high / 2 - low / 2
-        deviation = half_width * min(self.deviation, 1.0)
-        centre = np.array(middle + half_width * self.centre)
-        around = np.array(min(rules.TARGET_HALF_WIDTH * deviation, _LARGEST))
-        return PlacedTarget(bounds_around(centre, around), deviation)
-
 
 def place_target(spending: Spending, rows: RowSource, bounds: Array) -> PlacedTarget:
-    """Release where the target lies; where rows are few, only its scale if that seems to do."""
-    return _release_target(spending, TargetCounts(rows, bounds)).in_users_units(bounds)
+    """Release where the target lies, in the user's units; where rows are few, only its scale."""
+    low, high = np.clip(bounds, -_LARGEST, _LARGEST)
+    middle, half = low / 2 + high / 2, high / 2 - low / 2
+    seen = _seat(spending, TargetCounts(rows, bounds))
+    centre = middle + half * rules.clamp(seen.centre, -1.0, 1.0)
+    return PlacedTarget(float(centre), float(half * min(seen.deviation, 1.0)))
 
 
 @dataclass(frozen=True)
@@ -146,39 +131,15 @@ class TargetCounts:
         return int(self.rows.target_total(clipped_levels, self.bounds, centre, clip)[0])
 
 
-def _release_target(spending: Spending, target: TargetCounts) -> UnitTarget:
-    """Release centre and deviation as far as rows allow (docs/private-lasso.md, Lemma 11)."""
-    regime = spending.regime
-    if rules.centres_target(regime):
-        return _release_centred(spending, target)
-    deviation = _target_deviation(spending, target, 0.0, quantile=MEDIAN)
-    if not rules.can_centre_target(regime):
-        return UnitTarget(0.0, deviation)
-    if rules.target_bounds_fit(deviation) and _is_centred(spending, target, deviation):
-        return UnitTarget(0.0, deviation)
-    return _release_centred(spending, target)
-
-
-def _is_centred(spending: Spending, target: TargetCounts, deviation: float) -> bool:
-    """Release whether rows lie near the middle: a count, moved by one."""
-    near = deviation / rules.GAUSSIAN / 2
-    noisy, _ = spending.release_sum(
-        int(target.distance_counts(0.0, np.array([0.0, near, math.inf]))[0]),
-        most=1,
-        bound=1.0,
-        cost=spending.share(rules.inner_share(spending.regime)),
-        purpose="rows near the middle",
-    )
-    return rules.target_centred(noisy / spending.regime.n_rows)
-
-
-def _release_centred(spending: Spending, target: TargetCounts) -> UnitTarget:
-    """Release median, deviation and clipped mean (docs/private-lasso.md, Lemmas 11 and 13)."""
+def _seat(spending: Spending, target: TargetCounts) -> PlacedTarget:
+    """Release centre and deviation, in units of the public bounds."""
+    if not rules.can_centre_target(spending.regime):
+        return PlacedTarget(0.0, _target_deviation(spending, target, 0.0, quantile=MEDIAN))
     centre = _target_median(spending, target)
     quantile = rules.target_quantile(spending.regime)
     deviation = _target_deviation(spending, target, centre, quantile=quantile)
     mean = _clipped_mean(spending, target, centre, rules.MEAN_CLIP * deviation)
-    return UnitTarget(centre + mean, deviation)
+    return PlacedTarget(centre + mean, deviation)
 
 
 def _target_median(spending: Spending, target: TargetCounts) -> float:
@@ -221,102 +182,235 @@ def _clipped_mean(spending: Spending, target: TargetCounts, centre: float, clip:
 # --- the features ---------------------------------------------------------------------------------
 
 
-class FeatureCounts:
-    """Private columns in units of their bounds, seen through counts of their cells."""
+def is_binary(bounds: Array) -> Mask:
+    """Return which columns are declared 0/1: their bounds say so."""
+    return np.asarray((bounds[:, 0] == 0) & (bounds[:, 1] == 1))
 
-    def __init__(self, rows: RowSource, bounds: Array) -> None:
-        low, high = bounds.T
-        self._rows, self._bounds = rows, bounds
-        self.n_features = rows.n_features
-        self.middles, self.half_widths = low / 2 + high / 2, high / 2 - low / 2
 
-    def below_grid(self, origin: Array, width: float, n_cells: int) -> Integers:
-        """Return #{u < origin + k·width/n} of every column, k = 0, …, n, and the number of rows."""
-        counts = self._rows.feature_total(
-            counts_on_grid, self._bounds, origin, n_cells / width, n_cells
+@dataclass(frozen=True, eq=False)
+class FeatureKinds:
+    """Which columns hold numbers, and which are declared 0/1."""
+
+    numeric: Integers
+    binary: Integers
+
+    @property
+    def both(self) -> Integers:
+        """Return all of them, numbers first."""
+        return np.concatenate((self.numeric, self.binary))
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where features lie: clip bounds inside the declared ones, centres and scales.
+
+    A feature that is not seen to vary (`still`) is not offered to the choice.
+    """
+
+    declared: Array
+    bounds: Array
+    centres: Array
+    scales: Array
+    still: Mask
+
+    @classmethod
+    def unplaced(cls, declared: Array) -> Places:
+        """Return what is public: the middles, and half of the half-widths."""
+        places = ColumnMap.of_bounds(declared)
+        scales = rules.UNPLACED * places.half_widths
+        return cls(declared, declared, places.centres, scales, np.zeros(len(declared), dtype=bool))
+
+    def moved(self, chosen: Integers, *, centres: Array, reaches: Array, scales: Array) -> Places:
+        """Return chosen features elsewhere: clipped to centre ± reach, inside the declared bounds.
+
+        All in units of the declared bounds.
+        """
+        declared = ColumnMap.of_bounds(self.declared, chosen)
+        low, high = self.declared[chosen].T
+        middle, half = declared.centres, declared.half_widths
+        lower = np.maximum(low, middle + half * (centres - reaches))
+        upper = np.minimum(high, middle + half * (centres + reaches))
+        apart = lower < upper  # unless the declared bounds are a few floats wide
+        bounds = np.stack((np.where(apart, lower, low), np.where(apart, upper, high)), axis=1)
+        return self._with(chosen, bounds, middle + half * centres, half * scales)
+
+    def rescaled(self, chosen: Integers, means: Array, variances: Array) -> Places:
+        """Return chosen features with mean and variance in units of their clip bounds."""
+        inside = ColumnMap.of_bounds(self.bounds, chosen)
+        centres = inside.centres + inside.half_widths * means
+        return self._with(
+            chosen, self.bounds[chosen], centres, inside.half_widths * np.sqrt(variances)
         )
-        return np.cumsum(counts, axis=1)
 
-    def within(self, centres: Array, distances: Array) -> Integers:
-        """Return #{|u − centre| < distance} of every column, and the number of rows."""
-        return self._rows.feature_total(counts_by_distance, self._bounds, centres, distances)
+    def _with(self, chosen: Integers, bounds: Array, centres: Array, scales: Array) -> Places:
+        pairs, middles, widths = self.bounds.copy(), self.centres.copy(), self.scales.copy()
+        pairs[chosen], widths[chosen] = bounds, scales
+        middles[chosen] = np.clip(centres, *bounds.T)
+        return replace(self, bounds=pairs, centres=middles, scales=widths)
 
-    def pooled(self) -> Integers:
-        """Return #{|u| < k/2^12} over the cells of all columns, k = 1, …, 2^12."""
-        return np.cumsum(self._rows.feature_total(pooled_counts, self._bounds))
+    @property
+    def moving(self) -> Integers:
+        """Return the features that may be chosen: all, if none is seen to vary."""
+        found = np.flatnonzero(~self.still)
+        return found if found.size else np.arange(len(self.still))
 
-    def bounds(self, centres: Array, half_widths: Array) -> Array:
-        """Return bounds that are given in units of the public ones, in the user's units."""
-        around = self.middles + self.half_widths * centres
-        return bounds_around(around, self.half_widths * half_widths)
+    @property
+    def ratio(self) -> float:
+        """Return R: how many scales bounds reach from a centre, at most."""
+        most = float(np.max((self._reach / self.scales)[self.moving]))
+        return rules.clamp(most, 1.0, rules.MOST_RATIO)
+
+    @property
+    def features_at(self) -> Array:
+        """Return centre and half-width R·scale of every feature, no less than bounds reach."""
+        half_widths = np.maximum(self.ratio * self.scales, self._reach)
+        return np.stack((self.centres, half_widths), axis=1)
+
+    @property
+    def at_ends(self) -> Iterator[tuple[int, str]]:
+        """Yield features that seem to lie at an end of their declared bounds, and at which.
+
+        A rare 0/1 level is no sign of careless bounds; one that all rows have is.
+        """
+        inside, binary = ColumnMap.of_bounds(self.declared), is_binary(self.declared)
+        places = (self.centres - inside.centres) / inside.half_widths
+        narrow = self.scales / inside.half_widths < rules.AT_END
+        for j in np.flatnonzero(np.abs(places) > 1 - rules.AT_END):
+            if (self.still[j] and places[j] > 0) if binary[j] else narrow[j]:
+                yield int(j), "upper" if places[j] > 0 else "lower"
+
+    @property
+    def _reach(self) -> Array:
+        low, high = self.bounds.T
+        return np.asarray(np.maximum(high - self.centres, self.centres - low))
 
 
-def tightened(spending: Spending, rows: RowSource, bounds: Array, *, always: bool) -> Array:
-    """Return the features' bounds: the public ones where they fit, else released ones."""
-    columns = FeatureCounts(rows, bounds)
-    if always:
-        return place_features(spending, columns)
-    if not rules.can_judge(spending.regime):
-        return bounds
-    fit = judge_bounds(spending, columns)
-    if fit.good:
-        return bounds
-    if rules.can_place_features(spending.regime):
-        return place_features(spending, columns)
-    factor = fit.size / rules.NARROWED_SIZE if fit.loose else 1.0
-    return columns.bounds(np.zeros(len(bounds)), np.full(len(bounds), factor))
+def _release_places(
+    spending: Spending, rows: RowSource, declared: Array, choices: Choices
+) -> Places | None:
+    """Release where features lie; None where the public map is all there is.
+
+    (docs/private-lasso.md, Lemma 22)
+    """
+    auto = choices.standardize == "auto"
+    if not choices.standardize or (auto and choices.row_norm is not None):
+        return None
+    binary = is_binary(declared)
+    kinds = FeatureKinds(np.flatnonzero(~binary), np.flatnonzero(binary))
+    n_numeric = len(kinds.numeric)
+    seen = n_numeric > 0 and (not auto or rules.can_place(spending.regime, n_numeric))
+    if not seen and not kinds.binary.size:
+        return None
+    return place_features(spending, rows, declared, kinds, seen=seen)
 
 
-def judge_bounds(spending: Spending, columns: FeatureCounts) -> rules.BoundsFit:
-    """Release how the public bounds fit, from counts over all cells (Lemma 12)."""
-    cost = spending.share(rules.judge_share(spending.regime))
-    pooled = columns.pooled()
-    size = _release_cell_size(spending, pooled, columns.n_features, cost)
-    noisy, _ = spending.release_sum(
-        near_the_middle(pooled, size / 2),
-        most=columns.n_features,
-        bound=1.0,
-        cost=cost,
-        purpose="cells near the middle",
+def place_features(
+    spending: Spending, rows: RowSource, declared: Array, kinds: FeatureKinds, *, seen: bool
+) -> Places:
+    """Release where numeric columns lie if `seen`, and the means of 0/1 columns."""
+    places, n_numeric = Places.unplaced(declared), len(kinds.numeric)
+    flat, nothing = np.zeros(len(declared), dtype=bool), np.zeros(0, dtype=np.int64)
+    rich = seen and rules.is_rich(spending.regime, n_numeric)
+    share = rules.binary_share(spending.regime, len(kinds.binary))
+    if seen:
+        part = rules.place_share(spending.regime, n_numeric) / (3 if rich else 1)
+        columns = NumericColumns(rows, ColumnMap.of_bounds(declared, kinds.numeric))
+        places, flat[kinds.numeric] = _placed(spending, columns, places, part, rich=rich)
+        share = part if rich else share
+    measured = kinds if rich else replace(kinds, numeric=nothing)
+    if not measured.both.size:
+        return places
+    return _with_moments(spending, rows, places, measured, flat, spending.share(share))
+
+
+def _placed(
+    spending: Spending, columns: NumericColumns, places: Places, share: float, *, rich: bool
+) -> tuple[Places, Mask]:
+    """Return the places of numeric columns, and which of them are one point for the most."""
+    seen = columns.sighting(spending, share, rich=rich)
+    reaches, flat = _reaches(spending, columns, seen, share, rich=rich)
+    moved = places.moved(
+        columns.columns.chosen,
+        centres=seen.centres,
+        reaches=np.where(flat, 4.0, reaches),
+        scales=np.where(flat, 0.5, seen.scales),
     )
-    return rules.BoundsFit(size, noisy / spending.regime.n_rows)
+    return moved, flat
 
 
-def _release_cell_size(spending: Spending, pooled: Integers, n_features: int, cost: ZCDP) -> float:
-    """Release the 0.8 quantile of |u| over all cells (docs/private-lasso.md, Lemma 12)."""
-    part, whole = HIGH.as_integer_ratio()
+@dataclass(frozen=True)
+class NumericColumns:
+    """Private numeric columns in units of their declared bounds, seen through counts."""
 
-    def excess(exponents: Array) -> Integers:
-        inside = near_the_middle(pooled, float(2 ** exponents[0]))
-        return np.array([whole * inside - part * int(pooled[-1])])
+    rows: RowSource
+    columns: ColumnMap
 
-    exponent = release_search(
+    def sighting(self, spending: Spending, share: float, *, rich: bool) -> Sighting:
+        """Release histograms in narrowing windows, and what they tell of centres and scales."""
+        n_looks = rules.zooms(rich=rich)
+        cost = spending.share(share / n_looks)
+
+        def look(middles: Array, half_widths: Array) -> tuple[Array, float]:
+            return release_histograms(
+                spending.accountant,
+                self.histograms(middles, half_widths),
+                cost=cost,
+                purpose="the features' histograms",
+            )
+
+        n_columns, n_rows = len(self.columns.chosen), spending.regime.n_rows
+        return sighted(look, n_columns, n_rows=n_rows, n_looks=n_looks)
+
+    def histograms(self, middles: Array, half_widths: Array) -> Integers:
+        """Return counts in equal cells of middle ± half; what lies beyond is in the end cells."""
+        cells = rules.HISTOGRAM_CELLS
+        width = 2 * half_widths / cells
+        return self.rows.feature_total(
+            counts_on_grid, self.columns, middles - half_widths + width, 1 / width, cells - 2
+        )
+
+    def within(self, centres: Array, reaches: Array) -> Integers:
+        """Return #{|u − centre| < reach} of every column, and the number of rows."""
+        return self.rows.feature_total(counts_by_distance, self.columns, centres, reaches)
+
+
+def _reaches(
+    spending: Spending, columns: NumericColumns, seen: Sighting, share: float, *, rich: bool
+) -> tuple[Array, Mask]:
+    """Return how far bounds reach from centres, and which columns are one point for the most."""
+    reaches = rules.feature_reach(spending.regime, len(seen.scales)) * seen.scales
+    if not rich:
+        return reaches, seen.scales < rules.FLAT
+    exponents = _release_tails(spending, columns, seen.centres, share)
+    lowest = -rules.TAIL_OCTAVES + (rules.TAIL_OCTAVES + 1) / 2**rules.TAIL_LEVELS
+    return np.maximum(reaches, rules.TAIL_REACH * 2**exponents), exponents < lowest
+
+
+def _release_tails(
+    spending: Spending, columns: NumericColumns, centres: Array, share: float
+) -> Array:
+    """Release log2 of a high quantile of |u − centre|, as high as the noise allows.
+
+    (docs/private-lasso.md, Lemma 12)
+    """
+    d = len(centres)
+    quantile = rules.tail_quantile(spending.regime, d, share)
+    low, high = -float(rules.TAIL_OCTAVES), 1.0
+
+    def below(origin: Array, width: float, n_cells: int) -> Integers:
+        exponents = origin[0] + width * np.arange(n_cells + 1) / n_cells
+        return columns.within(centres, 2**exponents)
+
+    return release_search(
         spending.accountant,
-        excess,
-        np.array([-float(FIT_OCTAVES)]),
-        np.zeros(1),
-        change=float(n_features * excess_change(HIGH)),
-        levels=FIT_LEVELS,
-        cost=cost,
-        purpose="how far cells reach",
+        TabledSearch(below, quantile, high - low, depth=rules.TAIL_LEVELS),
+        np.full(d, low),
+        np.full(d, high),
+        change=columns_change(d, quantile),
+        levels=rules.TAIL_LEVELS,
+        cost=spending.share(share),
+        purpose="the features' tails",
     )
-    return float(2 ** exponent[0])
-
-
-def near_the_middle(pooled: Integers, distance: float) -> int:
-    """Return how many cells of all columns have |u| < distance, rounded to 2^−12."""
-    return int(pooled[min(max(round(distance * len(pooled)), 1), len(pooled)) - 1])
-
-
-def place_features(spending: Spending, columns: FeatureCounts) -> Array:
-    """Release new bounds of every feature: medians, then quantiles of the distance from them."""
-    cost = spending.share(rules.feature_share(spending.regime) / 2)
-    centres = _release_centres(spending, columns, cost)
-    exponents = _release_exponents(spending, columns, centres, cost)
-    noise = rules.search_noise(spending.regime, CENTRE_LEVELS)
-    centres = shrunk_centres(centres, exponents, noise)
-    room = float(np.min((1 + np.abs(centres)) / 2**exponents))
-    return columns.bounds(centres, rules.feature_half_width(spending.regime, room) * 2**exponents)
 
 
 class TabledSearch:
@@ -345,64 +439,84 @@ class TabledSearch:
         return np.asarray(whole * below - part * self._table[:, -1])
 
 
-def _release_centres(spending: Spending, columns: FeatureCounts, cost: ZCDP) -> Array:
-    """Release the median of every column (docs/private-lasso.md, Lemma 12)."""
-    return release_search(
-        spending.accountant,
-        TabledSearch(columns.below_grid, MEDIAN, 2.0, depth=CENTRE_LEVELS // 2),
-        np.full(columns.n_features, -1.0),
-        np.full(columns.n_features, 1.0),
-        change=columns_change(columns.n_features, MEDIAN),
-        levels=CENTRE_LEVELS,
-        cost=cost,
-        purpose="the features' centres",
-    )
+# --- means and mean squares inside the clip bounds ------------------------------------------------
 
 
-def _release_exponents(
-    spending: Spending, columns: FeatureCounts, centres: Array, cost: ZCDP
-) -> Array:
-    """Release log2 of the 0.8 quantile of |u − centre| (docs/private-lasso.md, Lemma 12)."""
-    quantile = rules.scale_quantile(spending.regime, SCALE_LEVELS)
-    octaves = SCALE_OCTAVES + 1.0
-
-    def below(origin: Array, width: float, n_cells: int) -> Integers:
-        exponents = origin[0] + width * np.arange(n_cells + 1) / n_cells
-        return columns.within(centres, 2**exponents)
-
-    exponents = release_search(
-        spending.accountant,
-        TabledSearch(below, quantile, octaves, depth=SCALE_LEVELS),
-        np.full(columns.n_features, -float(SCALE_OCTAVES)),
-        np.full(columns.n_features, 1.0),
-        change=columns_change(columns.n_features, quantile),
-        levels=SCALE_LEVELS,
-        cost=cost,
-        purpose="the features' scales",
-    )
-    noise = float(max(quantile, 1 - quantile)) * rules.search_noise(spending.regime, SCALE_LEVELS)
-    return shrunk_exponents(exponents, noise) + math.log2(DEVIATIONS[HIGH] / DEVIATIONS[quantile])
+def moments_change(n_numeric: int, n_binary: int) -> float:
+    """Return how far one row moves `centred_moments` in L2 (Lemma 22)."""
+    return math.sqrt(1.25 * n_numeric + 0.25 * n_binary)
 
 
-def shrunk_exponents(exponents: Array, noise: float) -> Array:
-    """Pull noisy scales towards their median; those that stand out of the noise stay (Lemma 7).
+def centred_moments(rows: RowSource, bounds: Array, kinds: FeatureKinds) -> Integers:
+    """Return Σv and Σ(v² − ½) of numeric columns and Σv/2 of 0/1 columns, in 1/2^15.
 
-    A normal's quantile moves by 0.31 with each octave; a step of the search is 0.12 octaves of
-    standard deviation by itself.
+    v is the cell in units in which its clip bounds are −1 and 1.
     """
-    typical = float(np.median(exponents))
-    deviations = exponents - typical
-    variance = (rules.SHRINKAGE * noise / 0.31) ** 2 + 0.12**2
-    bulk = (rules.GAUSSIAN * float(np.median(np.abs(deviations)))) ** 2
-    ordinary = np.abs(deviations) <= rules.OUTLIER * math.sqrt(variance)
-    observed = np.maximum(np.where(ordinary, bulk, deviations**2), variance)
-    return typical + deviations * (1 - variance / observed)
+    first, second = rows.feature_total(level_moments, ColumnMap.of_bounds(bounds, kinds.both))
+    n_numeric = len(kinds.numeric)
+    squares = 2 * second[:n_numeric] - LEVELS * rows.n_rows
+    return np.concatenate((2 * first[:n_numeric], squares, first[n_numeric:]))
 
 
-def shrunk_centres(centres: Array, exponents: Array, noise: float) -> Array:
-    """Pull noisy centres towards the middle of the public bounds (Lemma 7).
+def _with_moments(
+    spending: Spending,
+    rows: RowSource,
+    places: Places,
+    kinds: FeatureKinds,
+    flat: Mask,
+    cost: ZCDP,
+) -> Places:
+    """Release means, and mean squares of numeric columns, inside the clip bounds."""
+    n_numeric, n_binary = len(kinds.numeric), len(kinds.binary)
+    noisy, noise = release_sums(
+        spending.accountant,
+        centred_moments(rows, places.bounds, kinds),
+        units_per_one=2 * LEVELS,
+        change=moments_change(n_numeric, n_binary),
+        cost=cost,
+        purpose="the features' means and mean squares",
+    )
+    moments = NoisyMoments.of(noisy, noise, spending.regime.n_rows, n_numeric, n_binary)
+    still = places.still.copy()
+    pointlike = flat[kinds.both] | (np.arange(len(kinds.both)) >= n_numeric)
+    still[kinds.both] = pointlike & moments.still
+    return replace(places.rescaled(kinds.both, moments.means, moments.variances), still=still)
 
-    A normal's median is off by its count's error over 0.4, in deviations of the feature.
-    """
-    deviations = rules.SHRINKAGE * noise / 2 / 0.4 * 2**exponents / DEVIATIONS[HIGH]
-    return centres * (1 - (deviations / np.maximum(np.abs(centres), deviations)) ** 2)
+
+@dataclass(frozen=True, eq=False)
+class NoisyMoments:
+    """Noisy mean and mean square of columns in [−1, 1], and the noise of the mean."""
+
+    raw_means: Array
+    squares: Array
+    noise: Array
+
+    @classmethod
+    def of(
+        cls, sums: Array, noise: float, n_rows: int, n_numeric: int, n_binary: int
+    ) -> NoisyMoments:
+        """Return them from released `centred_moments`; the square of ±1 is 1."""
+        means, squares, halved = np.split(sums / n_rows, (n_numeric, 2 * n_numeric))
+        return cls(
+            np.concatenate((means, 2 * halved)),
+            np.concatenate((squares + 0.5, np.ones(n_binary))),
+            noise / n_rows * np.repeat((1.0, 2.0), (n_numeric, n_binary)),
+        )
+
+    @property
+    def means(self) -> Array:
+        """Return the means, with the expected share of their noise taken off."""
+        sizes = np.maximum(np.abs(self.raw_means), self.noise)
+        return np.clip(self.raw_means * (1 - (self.noise / sizes) ** 2), -1, 1)
+
+    @property
+    def variances(self) -> Array:
+        """Return the variances, no less than the noise of a variance at an end of the bounds."""
+        least = np.clip(2 * self.noise, rules.LEAST_VARIANCE, 1)
+        return np.clip(self.squares - self.means**2, least, 1)
+
+    @property
+    def still(self) -> Mask:
+        """Return which columns show no variance."""
+        below = np.array([rules.still_below(2 * noise) for noise in self.noise])
+        return np.asarray(self.squares - self.means**2 < below)

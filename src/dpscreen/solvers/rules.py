@@ -31,7 +31,7 @@ def shrunk(value: float, noise: float) -> float:
 
 @dataclass(frozen=True)
 class Regime:
-    """What is public before anything is released: the rows' number, the features', and ρ."""
+    """What rules rest on: the number of rows, public or released, the features', and ρ."""
 
     n_rows: int
     n_features: int
@@ -42,10 +42,9 @@ class Regime:
         """Return M."""
         return self.n_rows * math.sqrt(2 * self.rho) / math.log(2 * self.n_features)
 
-    @property
-    def counts(self) -> float:
-        """Return Q."""
-        return self.n_rows * math.sqrt(self.rho / self.n_features)
+    def counts(self, n_columns: int) -> float:
+        """Return Q for so many columns."""
+        return self.n_rows * math.sqrt(self.rho / n_columns)
 
     @property
     def need(self) -> float:
@@ -53,41 +52,26 @@ class Regime:
         return 100 / (self.n_rows**2 * self.rho)
 
 
-# --- the target's bounds --------------------------------------------------------------------------
+# --- the number of rows ---------------------------------------------------------------------------
 
-TARGET_HALF_WIDTH = 6.4
-"""Half-width of the released bounds, in deviations: only stray values are clipped."""
+COUNT_SHARE = 0.01
+LEAST_ROWS = 10
+
+
+def usable_count(noisy: float) -> int:
+    """Return the number of rows that rules use, from its noisy count."""
+    return max(LEAST_ROWS, round(noisy))
+
+
+# --- the target -----------------------------------------------------------------------------------
 
 MEAN_CLIP = 2.5
 """Where values are clipped for the target's mean, in deviations."""
 
 
-def centres_target(regime: Regime) -> bool:
-    """Whether the target's centre is always looked for, because it costs next to nothing."""
-    return regime.need <= 0.005
-
-
 def can_centre_target(regime: Regime) -> bool:
-    """Whether there are rows enough to look for the centre at all."""
-    return regime.need <= 0.1
-
-
-def target_bounds_fit(ratio: float) -> bool:
-    """Whether the deviation from the middle, over half the bounds' width, speaks for the bounds.
-
-    Too small: the bounds are loose. Too large: the target sits at one side of them.
-    """
-    return 0.12 <= ratio <= 0.4
-
-
-def inner_share(regime: Regime) -> float:
-    """Return the share of ρ that asks whether the target is centred."""
-    return clamp(regime.need, 0.004, 0.05)
-
-
-def target_centred(inner: float) -> bool:
-    """Whether enough rows lie within half the median distance from the middle: normal, 0.26."""
-    return inner >= 0.13
+    """Whether there are rows enough to look for the target's centre."""
+    return regime.need <= 0.2
 
 
 def centre_share(regime: Regime) -> float:
@@ -123,82 +107,79 @@ def clear_quantile(noise: float) -> Fraction:
     return Fraction(1, 2)
 
 
-# --- the features' bounds -------------------------------------------------------------------------
+# --- the features' places -------------------------------------------------------------------------
+
+LEAST_COUNTS = 7.0
+"""The Q from which on numeric columns are placed."""
+
+RICH_COUNTS = 120.0
+"""The Q from which on tails are looked for, and means and mean squares are released."""
+
+HISTOGRAM_CELLS = 24
+CLOSE = 0.05
+"""Zooming ends when centres are known to √CLOSE of a scale, in the mean square."""
+
+AT_END = 0.02
+"""A centre so near to an end of the declared bounds, in their half-widths, speaks against them."""
+
+FLAT = 0.003
+"""A scale, in half-widths of the declared bounds, below which a column counts as one point."""
+
+UNPLACED = 0.5
+"""The scale of a numeric column that is not placed, in half-widths of its bounds."""
+
+TAIL_OCTAVES, TAIL_LEVELS = 12, 6
+TAIL_REACH = 2.0
+"""How far bounds reach beyond the tail's quantile."""
+
+LEAST_VARIANCE = 1e-3
+"""The least variance of a column, its bounds being −1 and 1."""
+
+MOST_RATIO = 64.0
+"""How many scales bounds reach from a centre at most: the lattice divides that by 2^14."""
 
 
-def feature_half_width(regime: Regime, room: float) -> float:
-    """Return half the width of a feature's released bounds, in 0.8 quantiles of |x − centre|.
-
-    With more signal there is less to gain from clipping, and more to lose where tails matter. But
-    `room` is where the widest feature ends; all get the same, to compete on equal terms.
-    """
-    return clamp(min(2 * math.sqrt(regime.signal / 300), room), 2.0, 8.0)
+def can_place(regime: Regime, n_numeric: int) -> bool:
+    """Whether counts stand out of their noise enough to place so many columns."""
+    return regime.counts(n_numeric) >= LEAST_COUNTS
 
 
-NARROWED_SIZE = 0.6
-"""What the common size of cells becomes when all bounds are narrowed together."""
-
-SHRINKAGE = 1.5
-"""By how much the noise of a search, a bit more than its last level's, is overstated."""
-
-OUTLIER = 3.0
-"""From how many noise deviations on a feature's scale is its own."""
+def place_share(regime: Regime, n_numeric: int) -> float:
+    """Return the share of ρ that placing the numeric columns takes."""
+    q = regime.counts(n_numeric)
+    return clamp(min(clamp(100 / q**2, 0.06, 0.4), q**2 / 1000), 0.001, 0.4)
 
 
-@dataclass(frozen=True)
-class BoundsFit:
-    """How the public bounds fit all cells together: two released numbers.
-
-    `size` is the 0.8 quantile of |u| over all cells, u in [−1, 1]; `inner` is the share of cells
-    with |u| at most half of that. Centred normal features have inner = 0.48; features off the
-    middle of their bounds have few cells there.
-    """
-
-    size: float
-    inner: float
-
-    @property
-    def good(self) -> bool:
-        """Whether the bounds will do as they are."""
-        return not self.loose and self.size <= 0.75 and self.inner >= 0.3
-
-    @property
-    def loose(self) -> bool:
-        """Whether all cells lie in an inner part of the bounds."""
-        return self.size < 0.27
+def is_rich(regime: Regime, n_numeric: int) -> bool:
+    """Whether tails and moments can be bought, for a third of the share each."""
+    return n_numeric > 0 and regime.counts(n_numeric) >= RICH_COUNTS
 
 
-def can_judge(regime: Regime) -> bool:
-    """Whether there are rows enough to ask how the bounds fit."""
-    return regime.need <= 0.1
+def zooms(*, rich: bool) -> int:
+    """Return how many histograms are looked at, at most."""
+    return 4 if rich else 2
 
 
-def judge_share(regime: Regime) -> float:
-    """Return the share of ρ of each of the two numbers that judge the bounds."""
-    return clamp(4 * regime.need, 0.005, 0.02)
+def feature_reach(regime: Regime, n_numeric: int) -> float:
+    """Return how far a column's bounds reach from its centre, in its scales, at least."""
+    return clamp(regime.counts(n_numeric) / 12, 2.0, 7.0)
 
 
-def can_place_features(regime: Regime) -> bool:
-    """Whether counts stand out of their noise enough to centre and scale each feature."""
-    return regime.counts >= 10
+def tail_quantile(regime: Regime, n_numeric: int, share: float) -> Fraction:
+    """Return the quantile of |x − centre| that tells the tail: as high as the noise allows."""
+    noise = math.sqrt(n_numeric * TAIL_LEVELS / (2 * share * regime.rho)) / regime.n_rows
+    part = clamp(1 - 3 * noise, 0.8, 1 - 2 / regime.n_rows)
+    return Fraction(math.floor(2**20 * part), 2**20)
 
 
-def feature_share(regime: Regime) -> float:
-    """Return the share of ρ that centring and scaling the features takes."""
-    return clamp(200 / regime.counts**2, 0.1, 0.4)
+def binary_share(regime: Regime, n_binary: int) -> float:
+    """Return the share of ρ for the means of 0/1 columns, where they are released alone."""
+    return clamp(10 * n_binary / (regime.n_rows**2 * regime.rho), 0.01, 0.1)
 
 
-def search_noise(regime: Regime, levels: int) -> float:
-    """Return the noise of one count in a search of that many levels, as a share of the rows.
-
-    For a count whose change is 1 in each feature, at half of `feature_share`.
-    """
-    return math.sqrt(levels / feature_share(regime)) / regime.counts
-
-
-def scale_quantile(regime: Regime, levels: int) -> Fraction:
-    """Return the quantile of |x − centre| that gives a feature's scale."""
-    return clear_quantile(3 * search_noise(regime, levels))
+def still_below(noise: float) -> float:
+    """Return the variance below which a column is taken not to vary; its bounds are −1 and 1."""
+    return min(3 * noise, 0.1)
 
 
 # --- the residuals' scale and the features' spread ------------------------------------------------
@@ -235,8 +216,9 @@ INTERCEPT_SHARE = 0.025
 
 
 def n_steps(regime: Regime) -> int:
-    """Return T: in proportion to M, and more than that below M = 100."""
-    return round(clamp(max(regime.signal / 4, 2.5 * math.sqrt(regime.signal)), 6, 200))
+    """Return T: M/4, but no more than 200, or 2.5√M where that is more."""
+    slow = 2.5 * math.sqrt(regime.signal)
+    return round(clamp(regime.signal / 4, max(6, slow), max(200, slow)))
 
 
 def first_step(regime: Regime, *, deviation: float, spread: float, n_iter: int) -> float:
@@ -251,12 +233,12 @@ def clip_factor(regime: Regime) -> float:
 
 
 def cell_clip(regime: Regime, *, spread: float) -> float:
-    """Return where cells are clipped when a feature is chosen, in half-widths of the bounds.
+    """Return where cells are clipped when a feature is chosen, on the lattice.
 
     Noise is as large as the largest cell. A cell of one root mean square tells nearly as much as
     one of three, at a third of the noise; with more signal there is less to gain.
     """
-    return (1 + regime.signal / 200) * spread
+    return (1 + regime.signal / 400) * spread
 
 
 def smallest_weight(regime: Regime, *, deviation: float, spread: float) -> float:
@@ -278,6 +260,60 @@ def intercept_times(regime: Regime) -> tuple[float, ...]:
 def at_steps(times: Iterable[float], n_iter: int) -> frozenset[int]:
     """Return the steps before which something happens, from fractions of the path."""
     return frozenset(max(1, round(time * n_iter)) for time in times)
+
+
+# --- the refit ------------------------------------------------------------------------------------
+
+NEWTON_STEPS = 3
+GRAM_PART = 0.3
+"""The part of the refit's budget that pays for the Gram matrix."""
+
+PRIVATE_PART = 0.25
+"""The variance of privacy noise over that of sampling, up to which clips are loosened."""
+
+RIDGE = 0.3
+ALL_NOISE, ALL_ROWS = 100.0, 20.0
+"""How large n√(2ρ) and n must be for each feature, for all of them to be refitted."""
+
+ROWS_PER_REFIT = 10
+MOST_REFITTED = 500
+
+
+def refit_share(regime: Regime) -> float:
+    """Return the part of what is left that the refit takes from the path."""
+    return clamp(regime.signal / 100, 0.25, 0.5)
+
+
+def refits_all(regime: Regime) -> bool:
+    """Whether all features are refitted, not only those that were chosen."""
+    for_each = regime.n_rows / regime.n_features
+    return for_each * math.sqrt(2 * regime.rho) >= ALL_NOISE and for_each >= ALL_ROWS
+
+
+def most_refitted(regime: Regime) -> int:
+    """Return how many features are refitted at most."""
+    return max(1, min(regime.n_rows // ROWS_PER_REFIT, MOST_REFITTED))
+
+
+def newton_parts() -> tuple[Fraction, ...]:
+    """Return how the Newton steps divide what the Gram matrix leaves: later ones get more."""
+    return tuple(Fraction(2**k, 2**NEWTON_STEPS - 1) for k in range(NEWTON_STEPS))
+
+
+def refit_clips(regime: Regime, n_columns: int, rho: float) -> tuple[float, float]:
+    """Return where residuals are clipped, in deviations, and rows, in √q scales, for q columns.
+
+    Their product is what makes noise in the last step, which costs `rho`.
+    """
+    room = math.sqrt(PRIVATE_PART * 2 * rho * regime.n_rows / n_columns)
+    return max(1.0, room ** (2 / 3)), max(1.0, room ** (1 / 3))
+
+
+# --- how good it is -------------------------------------------------------------------------------
+
+QUALITY_SHARE = 0.02
+QUALITY_CLIP = 2.5
+"""Where residuals and target are clipped for their mean squares, in deviations."""
 
 
 # --- noisy gradients ------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ knows nothing of privacy.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from dpscreen.privacy import ZCDP
 from dpscreen.rows.lattice import ExactPoint
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import (
+    MOST_GRAINS,
     Admission,
     Path,
     Selector,
@@ -26,6 +28,7 @@ from dpscreen.solvers.base import (
     rescaled,
 )
 from dpscreen.solvers.frank_wolfe import Vertex, frank_wolfe, zero_start
+from dpscreen.solvers.refit import refit, refitted_features
 
 GRAINS = 2**10
 """Into how many grains the last, smallest step is divided: the intercept moves by grains."""
@@ -54,10 +57,6 @@ def stagewise(point: ExactPoint, grains: Integers, *, choose: Choose) -> Path:
     return Path(chosen[0], chosen[1], (point.scale * grains).astype(np.float64))
 
 
-MOST_GRAINS = 2.0**40
-"""How far the intercept moves at most: beyond, with a tiny radius, whole numbers would overflow."""
-
-
 @dataclass(frozen=True)
 class Schedule:
     """How many steps there are, when estimates are renewed, and what each release costs."""
@@ -70,8 +69,8 @@ class Schedule:
     step_cost: ZCDP
 
     @classmethod
-    def of(cls, task: Task) -> Schedule:
-        """Divide what is left of the budget."""
+    def of(cls, task: Task, part: float = 1.0) -> Schedule:
+        """Divide what is left of the budget, or a part of it."""
         regime, choices, n_iter = task.regime, task.choices, task.n_steps
         when = () if choices.clip else rules.rescale_times(regime)
         rescale_at = rules.at_steps(when, n_iter) - {n_iter}
@@ -80,7 +79,7 @@ class Schedule:
         rescale_cost = task.spending.share(rules.rescale_share(regime))
         intercept_cost = task.spending.share(rules.INTERCEPT_SHARE) / max(1, len(intercept_at))
         reserved = len(rescale_at) * rescale_cost + len(intercept_at) * intercept_cost
-        step_cost = ZCDP(task.spending.remaining.rho - reserved.rho) / n_iter
+        step_cost = ZCDP((task.spending.remaining * Fraction(part)).rho - reserved.rho) / n_iter
         return cls(n_iter, rescale_at, rescale_cost, intercept_at, intercept_cost, step_cost)
 
 
@@ -91,7 +90,7 @@ class StagewiseRun:
         self._task = task
         self._plan = plan
         self.deviation = task.deviation
-        admission = Admission(task.n_features, task.n_features, task.choices.max_features)
+        admission = Admission(task.candidates, task.choices.max_features)
         cell_clip = rules.cell_clip(task.regime, spread=task.spread)
         self._selector = Selector(
             task.spending, admission, plan.step_cost, purpose="stagewise step", cell_clip=cell_clip
@@ -120,15 +119,28 @@ class StagewiseRun:
 
 
 def solve_stagewise(task: Task) -> Solution:
-    """Take small steps along signed features, each chosen by a noisy maximum."""
-    plan = Schedule.of(task)
+    """Take small steps along signed features, each chosen by a noisy maximum, then refit."""
+    part = 1 - rules.refit_share(task.regime) if task.refits else 1.0
+    plan = Schedule.of(task, part)
     run = StagewiseRun(task, plan)
     grain = grain_size(first_step=task.first_step(plan.n_iter), n_iter=plan.n_iter)
     point = task.design.start(grain)
     path = stagewise(point, decaying_grains(plan.n_iter), choose=run.choose)
     _drop_small(point, task, run.deviation)
     run.centre(plan.n_iter, point)
-    return Solution(point.weights, plan.n_iter, path, run.deviation)
+    deviation = _refitted(task, point, path, run.deviation) if task.refits else run.deviation
+    offered = replace(path, n_candidates=len(task.candidates))
+    return Solution(point.weights, plan.n_iter, offered, deviation)
+
+
+def _refitted(task: Task, point: ExactPoint, path: Path, deviation: float) -> float:
+    """Refit what was chosen, for all that is left; return the residuals' deviation before it."""
+    if rules.rescale_times(task.regime) and not task.choices.clip:
+        cost = task.spending.share(rules.rescale_share(task.regime))
+        deviation = rescaled(task, point, deviation, cost)
+    features = refitted_features(task, point.weights, path.features)
+    refit(task, point, features, deviation, task.spending.remaining)
+    return deviation
 
 
 def _drop_small(point: ExactPoint, task: Task, deviation: float) -> None:
@@ -142,7 +154,8 @@ def solve_frank_wolfe(task: Task) -> Solution:
     """Run clipped DP-FW; the constant is one more candidate, inside the ball (Lemma 10)."""
     n_iter, n_candidates = task.n_steps, task.design.n_features
     radius = task.choices.radius or task.first_step(n_iter) * (n_iter + 1) / 2
-    admission = Admission(n_candidates, task.n_features, task.choices.max_features)
+    constants = range(task.n_features, n_candidates)
+    admission = Admission(task.candidates, task.choices.max_features, constants=constants)
     cost = task.spending.remaining / n_iter
     selector = Selector(task.spending, admission, cost, purpose="Frank-Wolfe step")
     selector.clip_at(task.clip(task.deviation))
@@ -154,7 +167,8 @@ def solve_frank_wolfe(task: Task) -> Solution:
 
     start = zero_start(n_candidates)
     weights = frank_wolfe(task.design, start, radius=radius, n_iter=n_iter, choose=choose)
-    return Solution(weights, n_iter, _vertex_path(chosen, radius), task.deviation)
+    path = replace(_vertex_path(chosen, radius), n_candidates=len(task.candidates))
+    return Solution(weights, n_iter, path, task.deviation)
 
 
 def _vertex_path(chosen: list[Vertex], radius: float) -> Path:

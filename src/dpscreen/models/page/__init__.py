@@ -10,7 +10,7 @@ from typing import Any
 
 from dpscreen import __version__
 from dpscreen._core.pictures import environment, template_text
-from dpscreen._core.words import figure, how_many, p_value, shortened, whole_percent, without_towers
+from dpscreen._core.words import figure, how_many, shortened, whole_percent, without_towers
 from dpscreen.models.page.charts import (
     MOST_DRAWN,
     Expected,
@@ -72,7 +72,6 @@ def _content(model: Any, target: str, expected: Expected | None) -> dict[str, An
         "what_if": None if expected is None else what_if_chart(expected.what_if, statement.epsilon),
         "made": made_with(model, method),
         "number": figure,
-        "p_value": p_value,
         "percent": whole_percent,
         "short": shortened,
     }

@@ -1,0 +1,146 @@
+"""How good a model is, by its own account: noisy mean squares and a noisy histogram of residuals.
+
+Paid for with a small share of the budget (docs/private-lasso.md, Lemma 24).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpscreen._core.arrays import Array
+from dpscreen.privacy import ZCDP
+from dpscreen.privacy.accountant import release_histograms
+from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint
+from dpscreen.rows.sums import LEVELS, whole_sum
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import Spending
+
+SIZES_CLIP = 16.0
+"""Up to where sizes of residuals are told apart, in deviations."""
+
+CELLS_PER_OCTAVE, OCTAVES = 4, 8
+NORMAL_975 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Quality:
+    """R² and the typical error of a model, each with the interval of its privacy noise.
+
+    The typical error is the root mean square of residuals, clipped at 2.5 of their deviations; so
+    is the target for R². `sizes` and `shares` tell which share of residuals is at most that size.
+    """
+
+    r2: float
+    r2_low: float
+    r2_high: float
+    typical_error: float
+    error_low: float
+    error_high: float
+    in_sample: bool
+    sizes: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    def residual_size(self, level: float) -> float:
+        """Return the size that this share of residuals does not exceed, as far as can be told.
+
+        Beyond what the noise can tell, the largest size that is told apart.
+        """
+        pairs = zip(self.sizes, self.shares, strict=True)
+        return next((size for size, share in pairs if share >= level), self.sizes[-1])
+
+    def __str__(self) -> str:
+        where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"
+        return (
+            f"R² {self.r2:.3f} ({self.r2_low:.3f} to {self.r2_high:.3f}), typical error "
+            f"{self.typical_error:.4g} ({self.error_low:.4g} to {self.error_high:.4g}); {where}. "
+            "The intervals are for privacy noise alone."
+        )
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """Of the residuals and of the target: where both are clipped follows from them."""
+
+    residuals: float
+    target: float
+
+
+def release_quality(
+    spending: Spending,
+    design: ExactDesign,
+    weights: Array,
+    deviations: Deviations,
+    *,
+    cost: ZCDP,
+    in_sample: bool,
+) -> Quality:
+    """Release mean squares of residuals and target, and a histogram of the residuals' sizes.
+
+    (docs/private-lasso.md, Lemma 24)
+    """
+    part = cost * Fraction(1, 3)
+    largest = float(np.abs(weights).max(initial=0.0))
+    point = design.at(weights, scale=max(deviations.target, largest))
+    left = _release_square(spending, point, deviations.residuals, part, "squared residuals")
+    whole = _release_square(spending, design.start(1.0), deviations.target, part, "squared target")
+    rest = ZCDP(cost.rho - 2 * part.rho)
+    sizes, shares = _release_sizes(spending, point, deviations.residuals, rest)
+    return _quality(left, whole, spending.regime.n_rows, in_sample, sizes, shares)
+
+
+def _release_square(
+    spending: Spending, point: ExactPoint, deviation: float, cost: ZCDP, purpose: str
+) -> tuple[float, float]:
+    """Release Σψ_c(r)², which one row moves by at most c², and the noise's deviation.
+
+    (docs/private-lasso.md, Lemmas 13 and 24)
+    """
+    clip = rules.QUALITY_CLIP * deviation
+    counts = point.residual_counts(clip)
+    total = whole_sum(counts * np.arange(len(counts), dtype=np.int64) ** 2)
+    return spending.release_sum(total, most=UNITS, bound=clip**2, cost=cost, purpose=purpose)
+
+
+def _release_sizes(
+    spending: Spending, point: ExactPoint, deviation: float, cost: ZCDP
+) -> tuple[Array, Array]:
+    """Release how many residuals are of which size: one row is in one cell.
+
+    (docs/private-lasso.md, Lemmas 22 and 24)
+    """
+    top = SIZES_CLIP * deviation
+    steps = np.arange(OCTAVES * CELLS_PER_OCTAVE, -1, -1) / CELLS_PER_OCTAVE
+    levels = np.floor(LEVELS * 2.0**-steps).astype(np.int64)
+    below = np.cumsum(point.residual_counts(top))
+    at_most = np.concatenate((below[levels[:-1]], below[-1:]))
+    counts = np.diff(at_most, prepend=0)[None, :]
+    noisy, _ = release_histograms(
+        spending.accountant, counts, cost=cost, purpose="sizes of residuals"
+    )
+    shares = np.maximum.accumulate(np.cumsum(noisy[0])) / spending.regime.n_rows
+    return top * levels / LEVELS, np.clip(shares, 0, 1)
+
+
+def _quality(
+    left: tuple[float, float],
+    whole: tuple[float, float],
+    n_rows: int,
+    in_sample: bool,
+    sizes: Array,
+    shares: Array,
+) -> Quality:
+    """Put released numbers together; noise is carried through to first order."""
+    (rss, rss_noise), (tss, tss_noise) = left, whole
+    tss = max(tss, tss_noise)
+    unexplained = max(rss, 0.0) / tss
+    off = NORMAL_975 * math.hypot(rss_noise, tss_noise * unexplained) / tss
+    low, mid, high = (
+        math.sqrt(max(rss + way * NORMAL_975 * rss_noise, 0.0) / n_rows) for way in (-1, 0, 1)
+    )
+    r2 = 1 - unexplained
+    told = (r2, r2 - off, r2 + off, mid, low, high, in_sample)
+    return Quality(*told, tuple(sizes.tolist()), tuple(shares.tolist()))

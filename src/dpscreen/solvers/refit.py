@@ -1,0 +1,136 @@
+"""Newton steps on what was chosen: a noisy Gram matrix once, then noisy sums of residuals.
+
+A path is short of the least-squares answer by its fixed length. The refit goes the rest of the way:
+rows of the chosen features are shortened, their Gram matrix is released, and each step solves with
+it for a released Σψx (docs/private-lasso.md, Lemma 23).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.privacy import ZCDP
+from dpscreen.privacy.accountant import release_sums, release_triangle
+from dpscreen.rows.lattice import UNITS, ExactPoint
+from dpscreen.rows.sums import LEVELS, ShortRows
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import MOST_GRAINS, Spending, Task
+
+
+@dataclass(frozen=True)
+class RefitCosts:
+    """What the Gram matrix costs, and what each Newton step."""
+
+    gram: ZCDP
+    steps: tuple[ZCDP, ...]
+
+    @classmethod
+    def of(cls, budget: ZCDP) -> RefitCosts:
+        """Divide a budget."""
+        gram = budget * Fraction(rules.GRAM_PART)
+        left = ZCDP(budget.rho - gram.rho)
+        return cls(gram, tuple(left * part for part in rules.newton_parts()))
+
+
+def refitted_features(task: Task, weights: Array, entered: Integers) -> Integers:
+    """Return what is refitted: all that vary, if there are rows enough, or what was chosen.
+
+    Where all chosen weights were dropped as small, what `entered` the path. If these are too many,
+    those of the largest weights.
+    """
+    chosen = np.flatnonzero(weights[: task.n_features])
+    if rules.refits_all(task.regime) and task.choices.max_features is None:
+        chosen = task.candidates
+    chosen = chosen if chosen.size else np.unique(entered)
+    largest = np.argsort(-np.abs(weights[chosen]), kind="stable")
+    return np.sort(chosen[largest[: rules.most_refitted(task.regime)]])
+
+
+def rows_of_features(task: Task, columns: Integers, row_norm: float) -> ShortRows:
+    """Return short rows; a constant, the last column if any, is as large as features are."""
+    return ShortRows(
+        columns, row_norm, constant_level(task.spread) if task.choices.intercept else 0
+    )
+
+
+def constant_level(spread: float) -> int:
+    """Return the level at which a constant is as large as the features' deviation."""
+    return max(1, round(LEVELS * spread))
+
+
+def refit(
+    task: Task, point: ExactPoint, features: Integers, deviation: float, budget: ZCDP
+) -> None:
+    """Move the point by Newton steps along the features, and the constant if there is one."""
+    costs = RefitCosts.of(budget)
+    columns = np.append(features, task.n_features) if task.choices.intercept else features
+    factor, length = rules.refit_clips(task.regime, len(columns), float(costs.steps[-1]))
+    norm = min(length * task.spread, 1.0) * math.sqrt(len(columns))
+    short = rows_of_features(task, columns, norm)
+    units = short.in_weights()
+    clip = task.choices.clip or factor * deviation
+    solve = _release_solver(task, short, costs.gram)
+    for cost in costs.steps:
+        moment = _release_moment(task.spending, point, clip, short, cost)
+        _move(point, columns, -clip * solve(moment) * units)
+
+
+class NoisySolver:
+    """Solves with a noisy Gram matrix, lifted so that no direction is noise."""
+
+    def __init__(self, gram: Array, noise: float) -> None:
+        blur = noise * math.sqrt(len(gram))
+        lift = max(0.0, blur - float(np.linalg.eigvalsh(gram)[0])) + rules.RIDGE * blur
+        self._lifted = gram + lift * np.eye(len(gram))
+
+    def __call__(self, moment: Array) -> Array:
+        """Return the solution."""
+        return np.asarray(np.linalg.solve(self._lifted, moment))
+
+
+def _release_solver(task: Task, short: ShortRows, cost: ZCDP) -> NoisySolver:
+    """Release the Gram matrix of short rows (docs/private-lasso.md, Lemmas 17 and 23)."""
+    gram, noise = release_triangle(
+        task.spending.accountant,
+        task.design.short_gram(short),
+        units_per_one=UNITS,
+        row_norm=short.row_norm,
+        cost=cost,
+        purpose="chosen features squared",
+    )
+    return NoisySolver(gram, noise)
+
+
+def _release_moment(
+    spending: Spending, point: ExactPoint, clip: float, short: ShortRows, cost: ZCDP
+) -> Array:
+    """Release Σψx, which one row moves by at most ν, in units of the clip.
+
+    (docs/private-lasso.md, Lemmas 17 and 23)
+    """
+    noisy, _ = release_sums(
+        spending.accountant,
+        point.short_products(clip, short),
+        units_per_one=UNITS,
+        change=short.row_norm,
+        cost=cost,
+        purpose="residuals times chosen features, in units of the clip",
+    )
+    return noisy
+
+
+def _move(point: ExactPoint, columns: Integers, moves: Array) -> None:
+    """Move weights by whole numbers of grains: residuals stay exact functions of their rows."""
+    for column, grains in _in_grains(point.scale, columns, moves):
+        point.add(column, grains)
+
+
+def _in_grains(grain: float, columns: Integers, moves: Array) -> Iterator[tuple[int, int]]:
+    for column, move in zip(columns.tolist(), moves.tolist(), strict=True):
+        yield column, round(rules.clamp(move / grain, -MOST_GRAINS, MOST_GRAINS))

@@ -1,0 +1,159 @@
+"""Where columns lie, from noisy histograms: centres and scales by normal templates, then a zoom.
+
+Everything here is made from released counts (Lemma 7); no function sees a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpscreen._core.arrays import Array
+from dpscreen.solvers import rules
+
+Look = Callable[[Array, Array], tuple[Array, float]]
+"""Middles and half-widths of windows to noisy histograms, a row each, and their noise."""
+
+MISFIT = 0.01
+"""By how much columns differ from templates, as a share of the rows."""
+
+LOG_SCALE_ERROR = 0.15
+"""Of a template that fits."""
+
+FINEST = 2.0**-20
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """What is known of every column: mean and variance of its centre and of its log-scale."""
+
+    centre: Array
+    centre_variance: Array
+    log_scale: Array
+    log_scale_variance: Array
+
+    def log_density(self, centres: Array, log_scales: Array) -> Array:
+        """Return the logarithm of a normal density, up to a constant."""
+        off = (centres - self.centre[:, None]) ** 2 / self.centre_variance[:, None]
+        wide = (log_scales - self.log_scale[:, None]) ** 2 / self.log_scale_variance[:, None]
+        return np.asarray(-0.5 * (off + wide))
+
+    @property
+    def close(self) -> bool:
+        """Whether centres are known well enough."""
+        shares = np.minimum(self.centre_variance / np.exp(2 * self.log_scale), 1)
+        return float(np.mean(shares)) < rules.CLOSE
+
+    @property
+    def window(self) -> tuple[Array, Array]:
+        """Return where to look next."""
+        reach = 4 * np.sqrt(np.exp(2 * self.log_scale) + 2 * self.centre_variance)
+        return _rounded(self.centre), np.clip(_rounded(reach), FINEST, 1.2)
+
+
+@dataclass(frozen=True, eq=False)
+class Sighting:
+    """Centres and scales of columns, in units in which their bounds are −1 and 1."""
+
+    centres: Array
+    scales: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Templates:
+    """Normal columns in a window from −1 to 1: centres, scales, and the shares of the cells."""
+
+    centres: Array
+    scales: Array
+    shares: Array
+
+
+@cache
+def templates() -> Templates:
+    """Return all templates."""
+    cells = rules.HISTOGRAM_CELLS
+    edges = np.linspace(-1, 1, cells + 1)
+    edges[0], edges[-1] = -np.inf, np.inf
+    grid = np.meshgrid(
+        np.linspace(-1, 1, 2 * cells + 1),
+        np.exp(np.linspace(math.log(0.4 / cells), 0, 14)),
+        indexing="ij",
+    )
+    centres, scales = (axis.ravel() for axis in grid)
+    below = ndtr((edges - centres[:, None]) / scales[:, None])
+    return Templates(centres, scales, np.diff(below, axis=1))
+
+
+def sighted(look: Look, n_columns: int, *, n_rows: int, n_looks: int) -> Sighting:
+    """Return where columns lie, after as many looks as it takes, `n_looks` at most."""
+    middles, half_widths = np.zeros(n_columns), np.ones(n_columns)
+    belief: Belief | None = None
+    for _ in range(n_looks):
+        fits = _log_fits(*look(middles, half_widths), n_rows)
+        belief = _updated(fits, middles, half_widths, belief)
+        middles, half_widths = belief.window
+        if belief.close:
+            break
+    assert belief is not None
+    scales = np.sqrt(np.exp(2 * belief.log_scale) + belief.centre_variance)
+    return Sighting(_rounded(np.clip(belief.centre, -1, 1)), np.maximum(_rounded(scales), FINEST))
+
+
+def _rounded(values: Array) -> Array:
+    """Return multiples of 2^−20: exponentials differ in their last bits between machines."""
+    return np.rint(values / FINEST) * FINEST
+
+
+def _log_fits(counts: Array, noise: float, n_rows: int) -> Array:
+    """Return the log-likelihood of every template for every column, up to a constant."""
+    shares = templates().shares
+    squares = 0.5 * (shares**2).sum(axis=1)
+    error = noise**2 + (MISFIT * n_rows) ** 2
+    return np.asarray((n_rows * (counts @ shares.T) - n_rows**2 * squares) / error)
+
+
+def _updated(fits: Array, middles: Array, half_widths: Array, before: Belief | None) -> Belief:
+    """Return the posterior of a look at windows; the first look finds its own prior."""
+    known = templates()
+    centres = middles[:, None] + half_widths[:, None] * known.centres
+    log_scales = np.log(half_widths)[:, None] + np.log(known.scales)
+    if before is None:
+        fits = fits + _common_prior(fits)
+    else:
+        fits = fits + before.log_density(centres, log_scales)
+    chances = np.exp(fits - fits.max(axis=1, keepdims=True))
+    chances /= chances.sum(axis=1, keepdims=True)
+    centre, log_scale = (chances * centres).sum(axis=1), (chances * log_scales).sum(axis=1)
+    off = (chances * (centres - centre[:, None]) ** 2).sum(axis=1)
+    wide = (chances * (log_scales - log_scale[:, None]) ** 2).sum(axis=1)
+    rounding = (half_widths / rules.HISTOGRAM_CELLS) ** 2 / 12
+    return Belief(centre, off + rounding, log_scale, wide + LOG_SCALE_ERROR**2)
+
+
+def _common_prior(fits: Array) -> Array:
+    """Return the log-prior, the same for all columns, under which all fits are likeliest."""
+    priors = _priors()
+    top = fits.max(axis=1, keepdims=True)
+    likelihoods = np.exp(fits - top) @ np.exp(priors)
+    return np.asarray(priors[:, int(np.argmax(np.log(likelihoods + 1e-300).sum(axis=0)))])
+
+
+@cache
+def _priors() -> Array:
+    """Return priors on templates, a column each: how wide columns are, how alike, how centred."""
+    known = templates()
+    found = [
+        -0.5 * ((np.log(known.scales) - math.log(width)) / alike) ** 2
+        - 0.5 * (known.centres / centred) ** 2
+        for width, alike, centred in product(
+            (0.02, 0.05, 0.1, 0.2, 0.35), (0.2, 0.5, 1.2), (0.03, 0.15, 0.5)
+        )
+    ]
+    log_priors = np.stack(found, axis=1)
+    return np.asarray(log_priors - np.log(np.exp(log_priors).sum(axis=0)))
