@@ -61,14 +61,20 @@ def test_intervals_are_those_of_the_inference():
 
 
 @every
-def test_noise_p_values_where_there_is_a_path(kind):
-    model, frame = fitted(kind), fitted(kind).summary().frame
-    if getattr(model, "path_", None) is None:
-        assert frame["noise_p_value"].isna().all()
-        assert "no noise p-values" in str(model.summary())
-    else:
-        by_name = dict(zip(model.feature_names_in_, model.noise_p_values(), strict=True))
-        assert all(row["noise_p_value"] == by_name[name] for name, row in frame.iterrows())
+def test_noise_p_values_are_a_method_only_and_quality_is_told(kind):
+    model = fitted(kind)
+    assert "oise p" not in str(model.summary())
+    quality = getattr(model, "quality_", None)
+    assert ("How good it is" in words(model.summary())) == (quality is not None)
+    if quality is not None:
+        assert quality.in_sample == (kind != "split")
+        assert quality.r2_low < quality.r2 < quality.r2_high
+        assert ("in-sample" in words(model.summary())) == quality.in_sample
+
+
+def test_bounds_that_cut_rows_off_are_named():
+    release = replace(fitted("lasso")._released(), bounds_notes=("age: declared (0, 1)",))
+    assert "Bounds: age: declared (0, 1)." in str(summary_of(release))
 
 
 @every

@@ -347,10 +347,10 @@ def _path_problem(release: Release, path: Path) -> str | None:
     if len(lengths) != 1:
         return "the path's features, signs and steps must be as many as n_iter."
     constants = int(release.solver == "frank-wolfe" and release.fit_intercept)
-    if path.n_candidates is not None and path.n_candidates > release.n_features:
-        return "the path offers more features than the model has."
     if path.features.max() >= release.n_features + constants:
         return "the path takes a step along a feature that the model does not have."
+    if path.n_candidates is not None and path.n_candidates > release.n_features:
+        return "the path offers more features than the model has."
     return None
 
 

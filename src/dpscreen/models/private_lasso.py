@@ -282,7 +282,7 @@ class PrivateLasso(ScalingModel):
         task, units, solution = self._release(
             replace(start, spending=first.spending, rows=first.rows, choices=choices)
         )
-        selected = inference.Selected(solution.weights, units, task.deviation, task.spread)
+        selected = inference.Selected(solution.chosen_weights, units, task.deviation, task.spread)
         names = list(self.feature_names_out_)
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
         self.inference_ = inference.infer(second.reserving(kept), selected, names)

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -182,12 +182,21 @@ class Task:
 
 @dataclass(frozen=True)
 class Solution:
-    """Released weights, the constant last if there is one, and how they came about."""
+    """Released weights, the constant last if there is one, and how they came about.
+
+    `chosen` tells which of them the path left, before a refit.
+    """
 
     weights: Array
     n_iter: int
     path: Path | None
     deviation: float
+    chosen: Mask | None = None
+
+    @property
+    def chosen_weights(self) -> Array:
+        """Return the weights; zero for features that only a refit of all brought in."""
+        return self.weights if self.chosen is None else np.where(self.chosen, self.weights, 0.0)
 
 
 class Admission:

@@ -274,9 +274,9 @@ class Places:
         """
         inside, binary = ColumnMap.of_bounds(self.declared), is_binary(self.declared)
         places = (self.centres - inside.centres) / inside.half_widths
-        narrow = self.scales / inside.half_widths < rules.AT_END
+        narrow = self.scales / inside.half_widths < rules.NARROW
         for j in np.flatnonzero(np.abs(places) > 1 - rules.AT_END):
-            if (self.still[j] and places[j] > 0) if binary[j] else narrow[j]:
+            if (self.still[j] and places[j] > 0) if binary[j] else self.still[j] or narrow[j]:
                 yield int(j), "upper" if places[j] > 0 else "lower"
 
     @property

@@ -119,8 +119,9 @@ HISTOGRAM_CELLS = 24
 CLOSE = 0.05
 """Zooming ends when centres are known to √CLOSE of a scale, in the mean square."""
 
-AT_END = 0.02
-"""A centre so near to an end of the declared bounds, in their half-widths, speaks against them."""
+AT_END, NARROW = 0.02, 0.05
+"""A centre so near to an end of the declared bounds and a scale so small, in their half-widths,
+speak against the bounds."""
 
 FLAT = 0.003
 """A scale, in half-widths of the declared bounds, below which a column counts as one point."""

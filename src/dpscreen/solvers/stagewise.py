@@ -128,9 +128,11 @@ def solve_stagewise(task: Task) -> Solution:
     path = stagewise(point, decaying_grains(plan.n_iter), choose=run.choose)
     _drop_small(point, task, run.deviation)
     run.centre(plan.n_iter, point)
+    chosen = point.weights != 0
+    chosen[task.n_features :] = True
     deviation = _refitted(task, point, path, run.deviation) if task.refits else run.deviation
     offered = replace(path, n_candidates=len(task.candidates))
-    return Solution(point.weights, plan.n_iter, offered, deviation)
+    return Solution(point.weights, plan.n_iter, offered, deviation, chosen)
 
 
 def _refitted(task: Task, point: ExactPoint, path: Path, deviation: float) -> float:
