@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import numpy as np
 import pandas as pd
@@ -124,6 +125,16 @@ def test_a_bar_shows_the_time_left_on_stderr(path, capfd):
     shown = capfd.readouterr()
     assert shown.out == ""
     assert "passes over the file" in shown.err
+
+
+def test_a_schema_may_be_a_file_and_rows_that_are_gone_have_changed(frame, tmp_path):
+    (tmp_path / "schema.json").write_text(json.dumps(DESCRIPTOR))
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    rows = scan(tmp_path / "rows.csv", tmp_path / "schema.json")
+    assert rows.reader.schema == TableSchema.from_dict(DESCRIPTOR)
+    assert rows.reader.unchanged()
+    (tmp_path / "rows.csv").unlink()
+    assert not rows.reader.unchanged()
 
 
 def test_an_unfilled_schema_is_refused_before_the_file_is_opened(tmp_path):
