@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 import dpscreen
 from dpscreen import PrivacyLedger, PrivateLasso, scan
 from dpscreen.rows.streamed import RowsChanged
+from dpscreen.tables import reading
 from dpscreen.tables.reading import fits_memory, read_rows
 from dpscreen.tables.schema import TableSchema
 
@@ -142,6 +144,18 @@ def test_an_unfilled_schema_is_refused_before_the_file_is_opened(tmp_path):
     empty = {"fields": fields, "dpscreen": {"target": "score"}}
     with pytest.raises(ValueError, match="minimum"):
         scan(tmp_path / "not there.csv", empty)
+
+
+def test_memory_that_nobody_states_is_taken_to_be_usual(monkeypatch):
+    assert reading._memory() > 1e6
+
+    def refuse(*_asked):
+        raise OSError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", refuse)
+        patch.setattr("os.sysconf", refuse)
+        assert reading._memory() == reading._USUAL_MEMORY
 
 
 def test_only_the_size_of_a_file_tells_whether_it_is_streamed(tmp_path):
