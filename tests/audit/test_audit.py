@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpscreen.audit import all_cases, audit, audit_case
+from dpscreen.audit import all_cases, audit, audit_case, load_findings
 from dpscreen.audit.batches import GramRuns, LatticeRuns, exact_choices, laplace_choices
 from dpscreen.audit.cases import FITTED, ProvenFrankWolfe
 from dpscreen.privacy import ZCDP, Accountant, Budget, LaplaceNoisyMax, NoisyMax, SeededNoise
@@ -17,7 +17,7 @@ from dpscreen.rows.design import GramDesign
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.solvers import frank_wolfe as steps
 from dpscreen.solvers.frank_wolfe import frank_wolfe, zero_start
-from tools.command import dpscreen
+from tools.command import dpscreen, invoke
 
 # Runs that are enough for each verdict; make study runs all of them in full.
 SMALL = {
@@ -64,6 +64,16 @@ def test_published_dp_fw_is_refuted_beyond_its_claim():
 def test_the_split_case_does_refit():
     outputs = all_cases()["private-lasso-split"].sample(True, 20, SeededNoise("refit"))
     assert (outputs[:, -1] > 0).mean() > 0.5
+
+
+def test_processes_find_what_one_process_finds():
+    asked = {"names": ["published-noisy-max", "noisy-max"], "runs": 200, "seed": "jobs"}
+    assert audit(**asked, jobs=2) == audit(**asked)
+
+
+def test_an_unknown_case_is_named():
+    with pytest.raises(ValueError, match=r"no case 'published'; there are: published-dp-fw"):
+        audit(["published"])
 
 
 def test_the_curve_falls_with_delta():
@@ -165,6 +175,17 @@ def test_command_prints_json_and_exits_with_0_when_all_is_as_expected():
     assert done.returncode == 0, done.stderr
     findings = json.loads(done.stdout)
     assert [found["verdict"] for found in findings] == ["claim refuted", "not refuted"]
+
+
+def test_findings_are_saved_for_the_page(tmp_path):
+    asked = ("audit", "published-noisy-max", "--runs", 8000, "--seed", "x", "--save")
+    done = invoke(*asked, tmp_path / "study")
+    assert done.exit_code == 0, done.stderr
+    assert [found.verdict for found in load_findings(tmp_path / "study")] == ["claim refuted"]
+    (tmp_path / "file").touch()
+    done = invoke(*asked, tmp_path / "file" / "study")
+    assert done.exit_code == 1
+    assert f"Cannot write to {tmp_path / 'file' / 'study'}" in done.stderr
 
 
 def test_command_exits_with_1_on_a_surprise_and_with_2_on_a_typo():

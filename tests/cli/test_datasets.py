@@ -1,14 +1,19 @@
 """`dpscreen datasets` as a real process, against a server on this machine."""
 
+import io
 import json
 import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from rich.console import Console
+from rich.table import Table
 
+from dpscreen.cli import console
+from dpscreen.paper.data import CATALOGUE
 from dpscreen.paper.data.store import read_csv
-from tools.command import dpscreen
+from tools.command import dpscreen, invoke
 
 
 @pytest.fixture
@@ -66,6 +71,34 @@ def test_list_shows_where_a_set_was_found(datasets, tmp_path):
     assert found["abalone"]["files"] == []
     assert found["abalone"]["fetchable"]
     assert not found["riboflavin"]["fetchable"]
+
+
+def test_nothing_is_fetched_when_all_is_here(tmp_path, monkeypatch):
+    for name in [file.name for entry in CATALOGUE for file in entry.files]:
+        (tmp_path / name).touch()
+    monkeypatch.setenv("DPSCREEN_DATA", str(tmp_path))
+    done = invoke("datasets", "fetch")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == "Every data set that can be fetched is here.\n"
+    assert str(tmp_path / "housing.csv") in invoke("datasets", "list").stdout
+
+
+def test_a_download_is_told_with_its_place(monkeypatch):
+    def download(entry, *, base_url, progress):
+        progress(5, 10)
+        return (f"{base_url}/{entry.name}.csv",)
+
+    monkeypatch.setattr("dpscreen.paper.data.fetch", download)
+    done = invoke("datasets", "fetch", "housing", "--base-url", "here")
+    assert done.exit_code == 0, done.stderr
+    assert done.stderr.splitlines() == ["Fetching Housing ...", "housing: here/housing.csv"]
+
+
+def test_a_terminal_keeps_its_width():
+    table = Table("name", "a heading that is wider than the terminal")
+    screen = Console(file=io.StringIO(), width=20, force_terminal=True)
+    assert console.wide_enough(screen, table) is screen
+    assert console.wide_enough(Console(file=io.StringIO(), width=20), table).width > 40
 
 
 def test_path_prints_the_places_in_order(datasets, tmp_path):

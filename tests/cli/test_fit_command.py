@@ -12,7 +12,7 @@ from click.shell_completion import ShellComplete
 import dpscreen
 from dpscreen.cli import fit as fit_module
 from dpscreen.cli.app import dpscreen as dpscreen_group
-from dpscreen.planning import methods
+from dpscreen.planning import contest, methods, plan
 from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.tables import reading
 from dpscreen.tables.reading import read_rows
@@ -261,6 +261,17 @@ def test_a_dry_run_reads_no_cell_and_spends_nothing(garbage):
     assert spent(garbage) == 0
 
 
+def test_a_dry_run_of_another_method_compares_it(garbage, monkeypatch):
+    monkeypatch.setattr(plan, "SECONDS", 0.1)
+    monkeypatch.setattr(contest, "SECONDS", 0.1)
+    done = fit("--dry-run", "--rows-public", 500, "--method", "dp-fw")
+    assert done.exit_code == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert "dp-fw finds" in told
+    assert "private-lasso finds" in told
+    assert only_inputs(garbage)
+
+
 def test_a_dry_run_as_json_without_a_number_of_rows(garbage):
     done = fit("--dry-run", "--json", "--max-features", 2)
     assert done.exit_code == 0, done.stderr
@@ -329,6 +340,10 @@ def test_a_budget_that_is_gone_when_it_is_needed_is_refused(place, monkeypatch):
         (("-o", "."), 2, "is a directory"),
         (("-o", "a.json", "--ledger", "none.db"), 1, "none.db"),
         (("-o", "a.json", "--inference", "split", "--method", "dp-fw"), 2, "dp-fw"),
+        (
+            *(("-o", "a.json", "--inference", "split", "--method", "dp-fw", "--rows-public", 9), 2),
+            "inference",
+        ),
         (("-o", "a.json", "--ledger", "budget.db", "--purpose", "=1+1"), 2, "--purpose"),
         (("-o", "a.json", "--delta", 1), 2, "--delta"),
         (("-o", "a.json", "--method", "lasso"), 2, "private-lasso"),
@@ -338,6 +353,26 @@ def test_wrong_usage_leaves_no_file(place, arguments, code, told):
     done = fit(*arguments)
     assert done.exit_code == code
     assert told in done.stderr
+    assert only_inputs(place)
+
+
+def test_a_place_that_cannot_be_written_to_is_told_before_any_row(garbage, monkeypatch):
+    def refuse(**_settings):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
+    done = fit("-o", "model.json", "--ledger", "budget.db")
+    assert done.exit_code == 1
+    assert "Cannot write model.json: Read-only file system." in done.stderr
+    assert only_inputs(garbage)
+    assert spent(garbage) == 0
+
+
+def test_a_table_of_no_rows_is_refused(place):
+    (place / "data.csv").write_text(HEADER)
+    done = fit("-o", "model.json", "--ledger", "budget.db")
+    assert done.exit_code == 1
+    assert "Found array with 0 sample(s)" in done.stderr
     assert only_inputs(place)
 
 

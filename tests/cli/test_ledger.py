@@ -70,8 +70,11 @@ def test_show_is_plain_off_a_terminal(ledger):
 
 
 def test_show_an_unused_ledger(tmp_path):
-    PrivacyLedger.create(tmp_path / "budget.db", dataset="survey", epsilon=2, delta=1e-6)
-    assert "Nothing is booked yet." in dpscreen_ledger("show", "budget.db", cwd=tmp_path).stdout
+    granted = {"dataset": "survey", "epsilon": 2, "delta": 1e-6, "note": "for two years"}
+    PrivacyLedger.create(tmp_path / "budget.db", **granted)
+    shown = dpscreen_ledger("show", "budget.db", cwd=tmp_path).stdout
+    assert "Nothing is booked yet." in shown
+    assert "note:        for two years" in shown
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")

@@ -7,7 +7,9 @@ from functools import partial
 
 import pytest
 
-from tools.command import dpscreen
+from dpscreen.planning import plan as planning
+from dpscreen.planning.plan import Needed, setting_of
+from tools.command import dpscreen, invoke
 
 dpscreen_plan = partial(dpscreen, "plan")
 
@@ -42,6 +44,16 @@ def test_the_inverse():
     assert told["name"] == "epsilon"
     assert 0.1 < told["value"] < 10
     assert "Epsilon of about" in told["words"]
+
+
+def test_the_inverse_in_a_sentence(monkeypatch):
+    def least(effect, **_public):
+        return Needed("n_rows", 1234.0, (2.0, 1e9), effect, 0.8, setting_of(2, 8, 1.0, 1e-6))
+
+    monkeypatch.setattr(planning, "plan_for", least)
+    done = invoke("plan", "--epsilon", 1, "--features", 8, "--effect", 0.3)
+    assert done.exit_code == 0, done.stderr
+    assert "rows are needed to find effects of 0.3" in done.stdout
 
 
 @pytest.mark.parametrize(

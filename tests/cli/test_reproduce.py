@@ -1,13 +1,24 @@
 """`dpscreen reproduce` as a real process."""
 
+import errno
+import io
 import json
 import os
 import signal
 import subprocess
 import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
+import click
 import pytest
+from rich.console import Console
 
+from dpscreen.cli import reproduce as command
+from dpscreen.paper.claims import check_claims
+from dpscreen.paper.grid import Note, flat_grid
+from dpscreen.paper.runner import Progress
 from tools.command import command_line, dpscreen
 
 
@@ -130,6 +141,60 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path, arguments, code, told):
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["in the way"]
+
+
+# --- in this process: what takes a terminal, a whole study or a disk that refuses -----------------
+
+
+def test_a_bar_shows_what_is_under_way_and_the_time_left():
+    log = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with command._bar(log) as report:
+        report(Progress(1, 4, "table 1: housing, trial 2", 90.0))
+    shown = log.file.getvalue()
+    for part in ("1/4", "about", "left", "table 1: housing, trial 2"):
+        assert part in shown
+
+
+def test_lines_say_how_long_it_takes(monkeypatch, capsys):
+    monkeypatch.setattr(command, "SECONDS_BETWEEN_LINES", 0)
+    with command._lines() as report:
+        for done, left in ((0, None), (1, 90.0), (2, 0.0)):
+            report(Progress(done, 2, "", left))
+        report(Progress(0, 0, "", None))
+    first, between, *rest = capsys.readouterr().err.splitlines()
+    assert first == "2 trials to run"
+    assert between.startswith("1 of 2 trials done, about ")
+    assert rest == ["2 of 2 trials done", "Nothing is left to run"]
+
+
+def test_damaged_findings_are_told_and_left_out(tmp_path, capsys):
+    (tmp_path / "audit.json").write_text("garbage")
+    assert command._findings(tmp_path) == ()
+    assert "not a file of findings" in capsys.readouterr().err
+
+
+def test_a_disk_that_refuses_is_told(tmp_path):
+    with (
+        pytest.raises(click.ClickException, match=r"^Cannot write to out: No space left"),
+        command._clear_errors(Path("out")),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_tables_are_shown_with_notes_claims_and_the_count(capsys):
+    note = Note("a", "A printed number is off.", ("Here it is 0.2.",), True)
+    grid = replace(flat_grid("table1", "Table 1", "data | F1", [("housing", "0.1")]), notes=(note,))
+    summary = flat_grid("summary", "Summary", "of | is", [("cells", "7")])
+    shown = SimpleNamespace(
+        grids={"table1": grid, "summary": summary},
+        claims=check_claims(()),
+        summary=SimpleNamespace(matching=6, counted=7),
+    )
+    command._show(shown, ("table1", "claim-55"), as_json=False)
+    told = capsys.readouterr().out
+    for part in ("Table 1", "≠ a  A printed number is off.", "     Here it is 0.2.", "not run."):
+        assert part in told
+    assert told.endswith("6 of 7 counted cells come out as printed.\n")
 
 
 def test_help_teaches_by_example(tmp_path):

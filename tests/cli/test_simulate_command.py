@@ -74,6 +74,17 @@ def test_csv_and_parquet_hold_the_same_rows(folder):
     assert printed.stdout == (folder / "dummy.csv").read_text()
 
 
+def test_a_target_of_truths_and_a_column_without_bounds():
+    only = [SCHEMA["fields"][0], SCHEMA["fields"][4], {"name": "unused", "type": "number"}]
+    block = {"target": "member", "features": ["age"]}
+    schema = TableSchema.from_dict({"fields": only, "dpscreen": block})
+    table = simulate_table(schema, 400, rng=np.random.default_rng(0)).table
+    assert set(table["member"].to_pylist()) == {True, False}
+    old = np.array(table["age"]) > 54
+    assert np.mean(np.array(table["member"])[old]) > 0.7
+    assert set(table["unused"].to_pylist()) == {"unused"}
+
+
 def test_there_is_a_signal_to_be_found():
     schema = TableSchema.from_dict(SCHEMA)
     dummy = simulate_table(schema, 3000, rng=np.random.default_rng(1))

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 from estimator_settings import PUBLIC
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen, WeakDeltaWarning
@@ -21,6 +21,7 @@ BAD_PARAMETERS = [
     ("radius", None), ("radius", 0), ("radius", -1.0), ("radius", np.nan), ("radius", np.inf),
     ("radius", "3"), ("radius", True),
     ("n_iter", None), ("n_iter", 0), ("n_iter", 2.5), ("n_iter", True), ("n_iter", "5"),
+    ("n_iter", 10**12),
     ("epsilon", None), ("epsilon", 0.0), ("epsilon", -1), ("epsilon", np.inf), ("epsilon", np.nan),
     ("delta", None), ("delta", 0), ("delta", 1), ("delta", 1.5), ("delta", -1e-9),
     ("delta", np.nan),
@@ -147,6 +148,12 @@ def test_bad_rows_to_predict_for_are_not_quoted_either(rows, case):
     with pytest.raises((ValueError, TypeError)) as caught:
         model.predict(X)
     assert_no_data_in(caught.value)
+
+
+def test_a_warning_that_is_an_error_stays_a_warning(private_class, rows):
+    X, y = rows
+    with pytest.raises(DataConversionWarning, match="column-vector y"):
+        private_class(**PUBLIC).fit(X, y[:, None])
 
 
 def test_text_columns_are_named():

@@ -35,6 +35,7 @@ def test_selected_features_by_size_and_the_count_of_the_others(kind):
     left = int((model.coef_ == 0).sum())
     assert (f"{left} other feature" in str(model.summary())) == (left > 0)
     assert f"{len(frame)} of 6 features selected" in str(model.summary())
+    assert repr(model.summary()) == str(model.summary())
 
 
 @every

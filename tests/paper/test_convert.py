@@ -24,6 +24,11 @@ def test_every_archive_has_a_converter():
     assert all(archive.converter in CONVERTERS for archive in archives)
 
 
+def test_what_has_no_archive_is_not_converted():
+    with pytest.raises(ValueError, match="Riboflavin has no archive"):
+        convert(b"", dataset("riboflavin"))
+
+
 def test_abalone_codes_sex_as_libsvm_does():
     frame = abalone(b"M,0.455,15\nF,0.53,9\nI,0.33,7\n", ("Sex", "Length", "Rings"))
     np.testing.assert_array_equal(frame.values, [[1, 0.455, 15], [2, 0.53, 9], [3, 0.33, 7]])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tiny_study import methods, simulation
 
-from dpscreen.paper import metrics
-from dpscreen.paper.data import ABLATION, available
+from dpscreen.paper import experiments, metrics
+from dpscreen.paper.data import ABLATION, DatasetTable, available
 from dpscreen.paper.experiments import RealData, Regression, UniformProcess, noise_for
 from dpscreen.paper.fitters import Fitted
 from dpscreen.paper.methods import Method
@@ -119,6 +119,28 @@ def test_real_data_are_prepared_once_and_measured_against_the_lasso():
     assert problem.budget.total.delta == 1 / 506
     assert problem.radius == pytest.approx(0.59, abs=0.03)
     assert any("λ is the middle" in note for note in problem.notes)
+
+
+def test_a_table_is_prepared_once_and_measured_against_the_lasso(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (80, 5))
+    y = 3 * X[:, 0] - 2 * X[:, 3] + 0.1 * rng.standard_normal(80)
+    made = DatasetTable("made", X, y, tuple("abcde"), "t", False)
+    monkeypatch.setattr(experiments, "load", lambda name: made)
+    source = RealData(
+        name="made",
+        preparation=ABLATION,
+        n_support=2,
+        intercept=False,
+        n_iter=100,
+        epsilon=5.0,
+        epsilon_share=0.02,
+        delta_share=0.25,
+    )
+    problem = source.problem(0)
+    assert source.problem(7) is problem
+    assert np.flatnonzero(problem.reference).tolist() == [0, 3]
+    assert problem.budget.total.delta == 1 / 80
 
 
 # --- Theorem 2 --------------------------------------------------------------------------------

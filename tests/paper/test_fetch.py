@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import requests
 from workbooks import damaged, sheet_of, zipped
 
 from dpscreen.paper.data import UnknownDataset, dataset, fetch, load
@@ -83,6 +84,12 @@ def test_the_checked_copy_passes_through_the_whole_path(site, cache, data_folder
     assert content_hash(read_csv(path)) == entry.files[0].content_hash
 
 
+def test_without_a_mirror_the_archive_itself_is_asked(site, cache, make_dataset):
+    site.bodies["/static/tiny"] = CASES["libsvm"][0]
+    archive = Archive(f"{site.base_url}/static/tiny", "libsvm", None)
+    assert fetch(make_dataset({"tiny.csv": FRAME}, archive)) == (cache / "tiny.csv",)
+
+
 def test_progress_is_reported(site, cache, make_dataset):
     frame = Frame(("a", "b", "t"), np.arange(90_000.0).reshape(-1, 3))
     body = "\n".join(f"{t!r} 1:{a!r} 2:{b!r}" for a, b, t in frame.values.tolist()).encode()
@@ -121,6 +128,24 @@ def test_a_refused_connection_is_one_sentence(site, cache, make_dataset):
         with pytest.raises(DownloadFailed, match=f"no connection to {address}"):
             fetch(tiny(make_dataset), base_url=f"http://{address}")
     assert left_behind(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        (requests.Timeout(), "did not answer in time"),
+        (requests.TooManyRedirects("Exceeded 30 redirects."), r"failed: Exceeded 30 redirects\.$"),
+    ],
+)
+def test_an_archive_that_does_not_deliver_is_one_sentence(
+    cache, make_dataset, monkeypatch, reason, told
+):
+    def get(*_asked, **_settings):
+        raise reason
+
+    monkeypatch.setattr(requests, "get", get)
+    with pytest.raises(DownloadFailed, match=told):
+        fetch(tiny(make_dataset))
 
 
 def test_other_content_is_not_kept(site, cache, make_dataset):

@@ -11,6 +11,7 @@ from dpscreen.paper.figures import (
     NUMBERS,
     Curve,
     Panel,
+    _whole,
     figure_panels,
     figure_view,
     in_words,
@@ -46,6 +47,11 @@ def test_figures_are_valid_png_and_svg(written, number):
     root = ElementTree.parse(written / "figures" / f"figure{number}.svg").getroot()
     assert root.tag == f"{SVG}svg"
     assert len(root.findall(f".//{SVG}path")) > 10
+
+
+def test_a_place_without_a_panel_stays_empty(rows):
+    whole = _whole(3, figure_panels(rows, 3)[:1] * 4)
+    assert [axes.get_visible() for axes in whole.axes] == [True] * 4 + [False] * 2
 
 
 @pytest.mark.parametrize("number", NUMBERS)

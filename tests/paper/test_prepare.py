@@ -186,6 +186,11 @@ def test_tables_that_cannot_be_prepared_are_refused(X, y):
         prepare(table(X, y))
 
 
+def test_every_feature_has_a_name():
+    with pytest.raises(ValueError, match="1 names for 2 features"):
+        prepare(replace(table([[1.0, 2.0], [3.0, 4.0]]), feature_names=("a",)))
+
+
 @pytest.mark.parametrize(
     ("name", "nonzeros"),
     [

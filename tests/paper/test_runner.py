@@ -13,6 +13,7 @@ from tiny_study import content, experiments, experiments_with
 
 from dpscreen.paper import runner
 from dpscreen.paper.data import MissingDataset
+from dpscreen.paper.experiments import UniformProcess
 from dpscreen.paper.results import ResultStore, StudyError, read_rows
 from dpscreen.paper.runner import jobs_for, run, stored_rows
 from dpscreen.paper.suites import all_experiments, find_items
@@ -183,6 +184,26 @@ def test_missing_data_are_skipped_and_reported(tmp_path, monkeypatch):
         "abalone": "fetch abalone first",
         "housing": "fetch housing first",
     }
+
+
+def test_data_that_turn_up_meanwhile_are_skipped_too(monkeypatch):
+    monkeypatch.setattr(runner, "load", lambda name: None)
+    assert runner._how_to_get("housing") == "housing could not be found"
+
+
+def test_data_that_cannot_be_used_after_all_are_skipped(tmp_path, monkeypatch):
+    def damaged(self, trial, methods):
+        raise MissingDataset("housing is damaged")
+
+    def at_once(todo, workers):
+        return ((job, runner._run_job(job)) for job in todo)
+
+    monkeypatch.setattr(UniformProcess, "run", damaged)
+    monkeypatch.setattr(runner, "compute", at_once)
+    only = [one for one in experiments() if isinstance(one, UniformProcess)]
+    done = run(store=ResultStore(tmp_path), trials=1, experiments=only)
+    assert done.rows == ()
+    assert [skip.message for skip in done.skipped] == ["housing is damaged"]
 
 
 def test_a_failing_method_is_named(tmp_path):

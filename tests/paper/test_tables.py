@@ -2,11 +2,13 @@
 
 import dataclasses
 import re
+from types import SimpleNamespace
 
 import pytest
 from study_rows import made_up_rows
 
 from dpscreen._core.words import decimals, duration, how_many
+from dpscreen.paper import tables
 from dpscreen.paper.agreement import Estimate
 from dpscreen.paper.grid import escaped, grid_to_markdown, letters, mean_and_error
 from dpscreen.paper.methods import proven_names
@@ -108,6 +110,9 @@ def test_the_bold_type_is_compared_only_with_enough_trials(rows, report):
     assert any("fewer than 6 trials" in remark for remark in report.grids["table2"].remarks)
     many = Report(made_up_rows(trials=8)).grids["table2"]
     assert any("agrees with the printed type in" in remark for remark in many.remarks)
+    sign = SimpleNamespace(test=SimpleNamespace(wins=8, losses=0), agrees_with_bold=True)
+    told = tables._bold("better", [SimpleNamespace(significance=sign)] * 3)
+    assert told.endswith("agrees with the printed type in 3 of 3 cells.")
 
 
 def test_errata_have_evidence_where_rows_give_it(report):
@@ -118,6 +123,8 @@ def test_errata_have_evidence_where_rows_give_it(report):
     assert "27.9 times" in evidence["E2"]
     assert "scale 9320" in evidence["E7"]
     assert "10 of 10 rows" in evidence["E10"]
+    real = {one.key: one.evidence for one in Report(made_up_rows(without=("uncorrelated",))).errata}
+    assert "noise on a score" not in (real["E7"] or "")
 
 
 def test_numbers_read_well():

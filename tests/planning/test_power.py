@@ -184,6 +184,10 @@ def test_words_about_delta_bounds_and_chance():
     assert "give bounds that fit" in wide.words
     crowded = dpscreen.plan(200, 3, 1, 1e-6, effects=[0.1], repetitions=4)
     assert "chance" in crowded.finding
+    full = dpscreen.plan(200, 2, 1, 1e-6, effects=[0.1], n_effects=2, repetitions=2)
+    assert "All features have an effect here" in full.finding
+    wide = dpscreen.plan(10**6, 10**4, 1, 1e-6, effects=[0.1], repetitions=2)
+    assert "which stand for all" in str(wide)
 
 
 def test_recommended_settings_are_those_of_a_fit():

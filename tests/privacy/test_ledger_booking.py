@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import re
+import sys
 import threading
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -29,6 +30,7 @@ from dpscreen.privacy.ledger.records import (
     Reservation,
     bookable,
     one_line,
+    os_user,
 )
 
 TINY = ZCDP(Fraction(1, 10**60))
@@ -60,6 +62,7 @@ def test_a_new_ledger_grants_what_was_declared(tmp_path):
         "for two years",
         {"unit": "one row"},
     )
+    assert ledger.fingerprint == ledger.document()["fingerprint"]
     assert sorted(tmp_path.iterdir()) == [ledger.path]  # one file at rest
 
 
@@ -90,6 +93,13 @@ def test_the_user_is_not_taken_from_the_environment(ledger, monkeypatch):
         monkeypatch.setenv(name, "somebody-else")
     if os.name == "posix":
         assert ledger.reserve(TINY, purpose="test").who != "somebody-else"
+
+
+@pytest.mark.parametrize(("name", "who"), [("ada", "ada"), ("", "unknown")])
+def test_a_system_without_a_list_of_users_says_who_it_is_in_the_environment(monkeypatch, name, who):
+    monkeypatch.setitem(sys.modules, "pwd", None)
+    monkeypatch.setenv("USERNAME", name)
+    assert os_user() == who
 
 
 def test_a_booking_waits_for_the_disk(ledger):
@@ -215,6 +225,12 @@ def test_a_ledger_that_cannot_be_leaves_no_file(tmp_path, changes):
     with pytest.raises(ValueError, match="must"):
         make(tmp_path / "budget.db", **changes)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_purpose_is_text(ledger):
+    with pytest.raises(TypeError, match="purpose must be text; got int"):
+        ledger.reserve(TINY, purpose=1)
+    assert ledger.entries() == ()
 
 
 @given(st.text(max_size=60))

@@ -146,6 +146,7 @@ def test_triggers_stop_a_careless_edit(ledger, statement):
 ALTERED = [
     "UPDATE reservation SET rho = '1/1000000000' WHERE number = 2",
     "UPDATE reservation SET rho = '0/1' WHERE number = 2",
+    "UPDATE reservation SET rho = '2/2000000000' WHERE number = 2",
     "UPDATE reservation SET rho = '-1/2' WHERE number = 2",
     "UPDATE reservation SET rho = '1/0' WHERE number = 2",
     "UPDATE reservation SET rho = 'nan' WHERE number = 2",
@@ -155,9 +156,11 @@ ALTERED = [
     "UPDATE reservation SET rho = '1/' || hex(zeroblob(5000)) WHERE number = 2",
     "UPDATE reservation SET purpose = 'other' WHERE number = 1",
     "UPDATE reservation SET purpose = char(27) || '[2J' WHERE number = 1",
+    "UPDATE reservation SET purpose = 'model  1' WHERE number = 2",
     "UPDATE reservation SET who = 'other' WHERE number = 3",
     "UPDATE reservation SET at = '2001-01-01T00:00:00+00:00' WHERE number = 3",
     "UPDATE reservation SET at = 'yesterday' WHERE number = 3",
+    "UPDATE reservation SET at = '2026-01-01T00:00:00+01:00' WHERE number = 3",
     "UPDATE reservation SET hash = '' WHERE number = 3",
     "UPDATE reservation SET number = 7 WHERE number = 3",
     "UPDATE reservation SET number = 0 WHERE number = 1",
@@ -168,6 +171,8 @@ ALTERED = [
     "UPDATE sqlite_sequence SET seq = 'many'",
     "DELETE FROM sqlite_sequence",
     "INSERT INTO reservation SELECT 4, rho, purpose, who, at, library, detail, nonce, hash "
+    "FROM reservation WHERE number = 3",
+    "INSERT INTO reservation SELECT -1, rho, purpose, who, at, library, detail, nonce, hash "
     "FROM reservation WHERE number = 3",
     "UPDATE account SET rho = '5/1'",
     "UPDATE account SET epsilon = '4.0'",

@@ -97,6 +97,12 @@ def test_gumbel_of_cost_never_costs_more_and_is_tight(cost, sensitivity):
     assert NoisyMax(sensitivity, 2 * sensitivity, less).cost > cost * Fraction(1 - 1e-15)
 
 
+@pytest.mark.parametrize("kind", [NoisyMax, GaussianVector])
+def test_noise_cannot_be_had_for_nothing(kind):
+    with pytest.raises(ValueError, match="cannot cost nothing"):
+        kind.of_cost(ZCDP.free(), sensitivity=1.0)
+
+
 @given(costs, positive, st.floats(0.01, 2))
 def test_gumbel_of_cost_uses_a_smaller_range_where_one_is_proved(cost, sensitivity, ratio):
     proved = NoisyMax.of_cost(cost, sensitivity=sensitivity, score_range=ratio * sensitivity)

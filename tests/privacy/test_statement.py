@@ -224,6 +224,7 @@ def test_a_statement_that_contradicts_itself_is_refused(kind, changed, told):
         ({"name": "Gaussian vector"}, "no proof here"),
         ({"scale": 0.0}, "does not follow"),
         ({"sensitivity": 0.0}, "does not follow"),
+        ({"sensitivity": 1e-200, "scale": 1e200}, "does not follow"),
         ({"purpose": "first half: a step"}, "unless the composition says"),
     ],
 )

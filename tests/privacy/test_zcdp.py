@@ -99,6 +99,12 @@ def test_rho_must_be_a_number_that_is_not_negative(rho):
         ZCDP(rho)
 
 
+@pytest.mark.parametrize("delta", [0, 1, -0.1, math.nan])
+def test_epsilon_is_certified_at_a_delta_between_0_and_1(delta):
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        ZCDP(1).epsilon(delta)
+
+
 def test_a_cost_cannot_become_negative():
     with pytest.raises(ValueError, match="negative"):
         -1 * ZCDP(1)

@@ -7,6 +7,7 @@ import signal
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -191,6 +192,69 @@ def test_a_bad_partition_is_refused_and_not_quoted(client, spoil, words, capfd):
     shown = "".join(capfd.readouterr()) + repr(caught.value)
     assert "4711" not in shown
     assert f"{X[201, 1]:.6f}"[:6] not in shown
+
+
+def test_rows_that_do_not_belong_together_are_refused(client):
+    X, y = some_rows(400)
+    halves = da.from_array(X, chunks=(200, 6))
+    for rows, words in [
+        ((halves, da.from_array(y)), "partitioned alike"),
+        ((halves[:, 0], da.from_array(y, chunks=200)), "2D array"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            cluster_rows.cluster_rows(*rows)
+    with pytest.raises(TypeError, match="both be Dask"):
+        cluster_rows.cluster_rows(halves, y)
+
+
+# --- what happens rarely, without a cluster -------------------------------------------------------
+
+
+def test_a_worker_without_memory_says_so_and_the_first_failure_is_the_answer():
+    def full():
+        raise MemoryError
+
+    failed = cluster_rows._safely(full)
+    assert failed.reason == "a worker ran out of memory."
+    answers = {"a": 1, "b": failed, "c": 2}
+    assert cluster_rows.summed([("a",), ("c",)], answers.get, ()) == 3
+    assert cluster_rows.summed([("a",), ("b",), ("c",)], answers.get, ()) is failed
+
+
+class Deserted:
+    """A client whose workers are gone, and which remembers what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def scheduler_info(self, n_workers):
+        return {"workers": {}}
+
+    def submit(self, work, given, *args, pure, **pinned):
+        self.asked.append((given, pinned))
+        return SimpleNamespace(done=lambda: False)
+
+    def gather(self, jobs):
+        raise OSError("rows 4711")
+
+
+def test_what_a_lost_worker_was_asked_is_asked_in_parts_of_anybody():
+    client = Deserted()
+    crew = cluster_rows.Crew(client)
+    group = tuple(
+        cluster_rows.Partition(SimpleNamespace(key=name), None, 1, ("run", name)) for name in "ab"
+    )
+    crew._homes = {"a": "lost", "b": "lost"}
+    jobs = crew._asked_again(max, (group, crew._submit(max, group, ())), ())
+    assert [parts for parts, _ in jobs] == [group[:1], group[1:]]
+    whole, *parts = client.asked
+    assert whole == ([part.asked_with for part in group], {"workers": ["lost"]})
+    assert parts == [([part.asked_with], {}) for part in group]
+
+
+def test_a_connection_that_breaks_is_told_and_not_quoted():
+    with pytest.raises(ClusterFailed, match=r"lost the rows or the connection \(OSError\)\.$"):
+        cluster_rows.Crew(Deserted())._gathered([])
 
 
 def test_a_cluster_without_workers_is_given_up_and_the_booking_stays(tmp_path, monkeypatch):

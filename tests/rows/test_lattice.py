@@ -481,6 +481,11 @@ def test_more_rows_than_sums_can_hold_are_refused():
         LatticeDesign(columns, np.zeros(1))
 
 
+def test_every_row_has_one_target():
+    with pytest.raises(ValueError, match="one target"):
+        LatticeDesign(np.zeros((2, 5), dtype=np.int16), np.zeros(4))
+
+
 def test_a_way_that_is_too_long_is_refused_for_good():
     design = LatticeDesign.from_rows(np.array([[1.0], [-1.0]]), np.zeros(2))
     point = design.at(np.zeros(1))

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from dpscreen.rows import sparse_lattice
 from dpscreen.rows.lattice import LatticeDesign, RelaxedRule
 from dpscreen.rows.score_index import ScoreIndex
+from dpscreen.rows.source import PublicUnits
+from dpscreen.rows.sparse import SparseRows
 from dpscreen.rows.sparse_lattice import SparseLatticeDesign
 from dpscreen.rows.sums import LEVELS, ShortRows, whole_sum
 from dpscreen.solvers.frank_wolfe import Vertex, frank_wolfe
@@ -339,10 +341,20 @@ def test_a_sum_may_exceed_64_bits(values):
     assert whole_sum(np.array(values, dtype=np.int64)) == sum(values)
 
 
+def test_sparse_rows_have_symmetric_bounds_that_are_public():
+    rows = SparseRows(sp.csr_array((3, 2)), np.zeros(3))
+    with pytest.raises(NotImplementedError, match="public bounds"):
+        rows.feature_total(len)
+    with pytest.raises(ValueError, match="must be symmetric"):
+        rows.lattice(PublicUnits(np.array([[-1, 1], [0, 1]]), np.array([-1, 1]), constant=True))
+
+
 def test_what_does_not_fit_is_refused(monkeypatch):
     matrix = sp.csr_array((3, 4))
     with pytest.raises(ValueError, match="one target"):
         SparseLatticeDesign.from_rows(matrix, np.zeros(2))
+    with pytest.raises(ValueError, match="over all their features"):
+        SparseLatticeDesign.from_rows(matrix, np.zeros(3)).length_counts(2, np.zeros(1))
     monkeypatch.setattr(sparse_lattice, "MOST_ROWS", 2)
     with pytest.raises(ValueError, match="at most 2 rows"):
         SparseLatticeDesign.from_rows(matrix, np.zeros(3))

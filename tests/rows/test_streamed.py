@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, RNMScreen
 from dpscreen.models import intake
 from dpscreen.rows import streamed
-from dpscreen.rows.streamed import MappedArrays, StreamedRows
+from dpscreen.rows.streamed import ChosenRows, MappedArrays, RowsChanged, StreamedRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
 
@@ -84,6 +84,20 @@ def test_bad_numbers_on_disk_are_refused_without_being_quoted():
     X[17, 1] = np.nan
     with pytest.raises(ValueError, match="contains NaN or infinity"):
         PrivateLasso(**LASSO).fit(StreamedRows(MappedArrays(X, y)))
+    X, y = some_rows(50, 3)
+    y[3] = np.inf
+    with pytest.raises(ValueError, match="contains NaN or infinity"):
+        PrivateLasso(**LASSO).fit(StreamedRows(MappedArrays(X, y)))
+
+
+def test_a_choice_of_rows_keeps_their_names_and_notices_new_ones():
+    X, y = some_rows(50, 2)
+    chosen = np.arange(40) % 2 == 0
+    there = ChosenRows(MappedArrays(X[:40], y[:40], ("a", "b")), chosen)
+    assert there.feature_names == ("a", "b")
+    np.testing.assert_array_equal(np.concatenate(list(there.chunks(None))), X[:40:2])
+    with pytest.raises(RowsChanged):
+        list(ChosenRows(MappedArrays(X, y), chosen).chunks(None))
 
 
 def test_rows_from_a_file_take_no_second_target_and_no_published_calibration():

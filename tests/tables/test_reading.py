@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gc
 import gzip
 import math
@@ -21,7 +22,7 @@ from table_oracle import NAMES, SCHEMA, as_csv, described, expected, make_schema
 
 from dpscreen.tables import csv as csv_files
 from dpscreen.tables.columns.base import TRANSFORMS
-from dpscreen.tables.declaration import TableProblem
+from dpscreen.tables.declaration import TableProblem, quietly
 from dpscreen.tables.reading import GrowingArray, read_features, read_rows, stream_rows
 from dpscreen.tables.schema import SchemaProblem, TableSchema
 
@@ -146,6 +147,12 @@ def test_rows_of_a_missing_target_can_be_left_out(write):
     assert len(rows) == 5
     whole = read_rows(write(as_csv(ROWS)), make_schema(**ROW_IS_UNIT))
     assert np.array_equal(rows.X, whole.X[[0, 1, 2, 4, 7]])
+
+
+def test_missing_numbers_are_filled_as_declared_and_then_transformed(write):
+    schema = make_schema(fill={"age": 40, "income": 100.0})
+    rows = read_rows(write(as_csv([("NA", "yes", "", "1", "true", "10", "a")])), schema)
+    np.testing.assert_allclose(rows.X[0, [0, 4]], [40, np.log(100)])
 
 
 def test_decimal_commas_are_declared(write):
@@ -479,6 +486,8 @@ REFUSED = {
     "utf-16": (GOOD.decode().encode("utf-16"), "not a table"),
     "empty": (b"", "holds no column names"),
     "blank first line": (b"\n" + GOOD, "holds no column names"),
+    "nothing but delimiters": (b",,,\n" + GOOD, "holds no column names"),
+    "zeros in the header": (GOOD.replace(b"age", b"a\0ge", 1), "first line is not text"),
     "zip": (b"PK\x03\x04\x14\0\0\0\x08\0\xff\xfe" * 30, "not a table"),
     "damaged parquet": (b"PAR1" + b"x" * 100, "damaged Parquet"),
     "cut gzip": (gzip.compress(as_csv(ROWS * 50))[:-20], "damaged|cut short"),
@@ -511,6 +520,37 @@ def test_a_row_of_any_length_is_told_not_swallowed(write, monkeypatch):
         read_rows(write(open_quote), SCHEMA)
     with pytest.raises(TableProblem, match=r"line 5 of \S+ is too long"):
         read_rows(write(GOOD + b'5,"' + b"y" * 200_000 + b'",3,1,1,7,x\n'), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.EIO, "Input/output error"), r"cannot be read: input/output error\.$"),
+        (RuntimeError("cell 34"), r"cannot be read as a table; RuntimeError was raised\.$"),
+    ],
+)
+def test_what_stops_the_reader_is_told_without_its_words(write, monkeypatch, error, told):
+    def broken(*_given):
+        raise error
+
+    monkeypatch.setattr(csv_files.TextBlocks, "_open", broken)
+    with pytest.raises(TableProblem, match=told):
+        read_rows(write(GOOD), SCHEMA)
+
+
+def test_a_parquet_file_with_damaged_pages_is_refused(write, tmp_path):
+    pq.write_table(pa.table(TYPED), tmp_path / "whole.parquet")
+    image = (tmp_path / "whole.parquet").read_bytes()
+    with pytest.raises(TableProblem, match="damaged Parquet file, or one of an unknown kind"):
+        read_rows(write(image[:4] + b"\xff" * 40 + image[44:]), SCHEMA)
+
+
+def test_a_reason_that_cannot_be_found_is_not_told():
+    def stumble(_error=None):
+        raise ValueError("cell 34")
+
+    with pytest.raises(TableProblem, match=r"^the table cannot be read; ValueError was raised\.$"):
+        quietly(stumble, stumble)
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ import pytest
 import dpscreen
 from dpscreen import PrivacyLedger, PrivateLasso, scan
 from dpscreen.rows.streamed import RowsChanged
+from dpscreen.tables import reading
 from dpscreen.tables.reading import fits_memory, read_rows
 from dpscreen.tables.schema import TableSchema
 
@@ -126,11 +129,33 @@ def test_a_bar_shows_the_time_left_on_stderr(path, capfd):
     assert "passes over the file" in shown.err
 
 
+def test_a_schema_may_be_a_file_and_rows_that_are_gone_have_changed(frame, tmp_path):
+    (tmp_path / "schema.json").write_text(json.dumps(DESCRIPTOR))
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    rows = scan(tmp_path / "rows.csv", tmp_path / "schema.json")
+    assert rows.reader.schema == TableSchema.from_dict(DESCRIPTOR)
+    assert rows.reader.unchanged()
+    (tmp_path / "rows.csv").unlink()
+    assert not rows.reader.unchanged()
+
+
 def test_an_unfilled_schema_is_refused_before_the_file_is_opened(tmp_path):
     fields = [{"name": name, "type": "number"} for name in ("age", "score")]
     empty = {"fields": fields, "dpscreen": {"target": "score"}}
     with pytest.raises(ValueError, match="minimum"):
         scan(tmp_path / "not there.csv", empty)
+
+
+def test_memory_that_nobody_states_is_taken_to_be_usual(monkeypatch):
+    assert reading._memory() > 1e6
+
+    def refuse(*_asked):
+        raise OSError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", refuse)
+        patch.setattr("os.sysconf", refuse)
+        assert reading._memory() == reading._USUAL_MEMORY
 
 
 def test_only_the_size_of_a_file_tells_whether_it_is_streamed(tmp_path):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from table_oracle import SCHEMA, described, make_schema
 
+from dpscreen.tables import schema as schemas
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema
 
@@ -39,6 +40,7 @@ def test_without_a_unit_a_row_is_the_unit():
 @pytest.mark.parametrize("word", ["none", "log1p", "sqrt"])
 def test_predictions_come_back_in_the_users_units(word):
     schema = make_schema(transform={"cost": word})
+    assert schema.problems() == []
     values = np.array([0.0, 1.0, 250.0, 500.0])
     forward = {"none": lambda v: v, "log1p": np.log1p, "sqrt": np.sqrt}[word]
     np.testing.assert_allclose(schema.untransform_target(forward(values)), values)
@@ -106,6 +108,7 @@ WRONG = [
     ("fields.0.groupChar", " ", "groupChar is not read"),
     ("fields.0.missingValues", ["x"], "put missingValues beside `fields`"),
     ("fields.0.decimalChar", "x", "decimalChar must be"),
+    ("fields.1.type", DROP, "column 'smoker' has no type"),
     ("fields.1.constraints", {}, "column 'smoker' has no levels: list the texts"),
     ("fields.1.constraints.enum", [], "column 'smoker' has no levels"),
     ("fields.1.constraints.enum", "yes", "must be a list of texts"),
@@ -184,6 +187,37 @@ def test_all_problems_are_told_at_once():
     assert all(problem.endswith((".", "?")) for problem in found)
 
 
+def test_a_target_alone_is_no_model():
+    given_ = {"fields": [described()["fields"][5]], "dpscreen": {"target": "cost"}}
+    (found,) = TableSchema.from_dict(given_).problems()
+    assert found.startswith("there is no feature")
+
+
+def test_a_fill_is_not_judged_before_there_are_bounds():
+    given_ = described(fill={"age": 40})
+    del given_["fields"][0]["constraints"]
+    (found,) = TableSchema.from_dict(given_).problems()
+    assert "has no minimum and no maximum" in found
+
+
+def test_what_a_schema_does_not_have_is_not_made_up():
+    with pytest.raises(SchemaProblem, match="names no target"):
+        _ = make_schema(target=None).target
+    with pytest.raises(SchemaProblem, match="no column 'agee'"):
+        SCHEMA.field("agee")
+    ids = SCHEMA.field("who")
+    with pytest.raises(ValueError, match="column 'who' has no bounds"):
+        _ = ids.declared_bounds
+    for numbers in (ids.values, ids.placed):
+        with pytest.raises(NotImplementedError, match="does not hold numbers"):
+            numbers(None)
+
+
+def test_a_schema_is_something_that_json_can_hold():
+    with pytest.raises(SchemaProblem, match="JSON cannot hold"):
+        TableSchema.from_dict(described() | {"custom": {1, 2}})
+
+
 @pytest.mark.parametrize(
     "given_", [None, [], 5, {}, {"fields": {}}, {"fields": []}, {"fields": [5]}, {"fields": [{}]}]
 )
@@ -242,6 +276,13 @@ def test_a_file_that_is_no_schema(tmp_path, data, told):
         load_schema(path)
     assert isinstance(caught.value, DataError)
     assert caught.value.__context__ is None
+
+
+def test_a_large_file_is_no_schema(tmp_path, monkeypatch):
+    monkeypatch.setattr(schemas, "LARGEST_FILE", 10)
+    (tmp_path / "schema.json").write_text(json.dumps(described()))
+    with pytest.raises(SchemaProblem, match="too large for a schema"):
+        load_schema(tmp_path / "schema.json")
 
 
 def test_a_schema_that_is_not_there(tmp_path):

@@ -96,8 +96,6 @@ def _check_files(options: FitOptions) -> None:
 
 
 def _check_output(path: Path, name: str, options: FitOptions) -> None:
-    if path.is_dir():
-        raise click.BadParameter(f"{path} is a directory.", param_hint=name)
     if not path.absolute().parent.is_dir():
         raise click.BadParameter(f"there is no directory {path.parent}.", param_hint=name)
     if path.exists() and not options.force:

@@ -23,7 +23,7 @@ from dpscreen._core.arrays import Array, Words
 _forks = 0
 
 
-def _count_fork() -> None:
+def _count_fork() -> None:  # pragma: no cover - runs in a forked child, which does not report
     global _forks
     _forks += 1
 
@@ -113,7 +113,7 @@ class SecureNoise(Noise):
         return super().word()
 
     def _check_owner(self) -> None:
-        if self._forks != _forks:
+        if self._forks != _forks:  # pragma: no cover - so only in a forked child
             self._spare = iter(())
             self._rekey()
 

@@ -87,10 +87,7 @@ class FrameBatches:
         frame = _matched(frame, schema, optional)
         self._columns = {name: quietly(partial(_column, frame, name), _told) for name in wanted}
         check_stored(_HERE, wanted, lambda name: self._columns[name].type)
-        lengths = {len(column) for column in self._columns.values()}
-        if len(lengths) > 1:
-            raise TableProblem(f"{_HERE} is not a table: its columns are not equally long.")
-        self.n_rows: int | None = lengths.pop()
+        self.n_rows: int | None = len(self._columns[wanted[0]])
 
     def share(self) -> float:
         """Return how much has been read; it is all there from the start."""

@@ -64,8 +64,6 @@ def quietly(work: Callable[[], T], explain: Callable[[Exception], str]) -> T:
     """Do it, or raise a problem in our own words; `explain` may look at the error, not quote it."""
     try:
         return work()
-    except (DataError, StopIteration):
-        raise
     except Exception as error:
         try:
             message = explain(error)

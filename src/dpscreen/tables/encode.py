@@ -280,9 +280,9 @@ def _parsed(cells: Any, decimal: str, missing: Sequence[str]) -> Any:
             return pc.cast(prepared(), pa.float64())
         except pa.ArrowInvalid:  # some cell is no number
             continue
-    # An older Arrow and a leading plus, or a number beyond float64.
-    likely = _likely(_pointed(cells, decimal)).to_pylist()
-    return pa.array([None if text is None else float(text) for text in likely], type=pa.float64())
+    else:  # pragma: no cover - an older Arrow, and a leading plus or a number beyond float64
+        likely = _likely(_pointed(cells, decimal)).to_pylist()
+        return pa.array([None if text is None else float(text) for text in likely], pa.float64())
 
 
 def _pointed(cells: Any, decimal: str) -> Any:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from math import ceil
-from typing import Self
+from typing import Any, Self
 
 from dpscreen import __version__
 from dpscreen.privacy.budget import NAMELESS, VALUE_OF, ZCDP, Budget, worded
@@ -201,11 +201,11 @@ class Reservation:
         )
 
     @classmethod
-    def parse(cls, row: Sequence[object]) -> Self:
-        """Read a reservation from its row, believing nothing."""
+    def parse(cls, row: Sequence[Any]) -> Self:
+        """Read a reservation from its row, believing nothing but that SQLite numbers rows."""
         number, *cells = row
         rho, *rest = _texts(cells)
-        found = cls(_number(number), parse_rho(rho), *rest)
+        found = cls(number, parse_rho(rho), *rest)
         if found.row() != tuple(row):
             raise Damaged(f"reservation {number} is not in the form in which it was written")
         _check_lines(*rest)
@@ -335,12 +335,6 @@ def _texts(cells: Sequence[object]) -> list[str]:
     if len(texts) != len(cells):
         raise Damaged("a cell does not hold text")
     return texts
-
-
-def _number(cell: object) -> int:
-    if not isinstance(cell, int):
-        raise Damaged("a reservation has no number")
-    return cell
 
 
 def _check_lines(*texts: str) -> None:
