@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli._fit_options import Booking, FitOptions, PreparedFit, counted
+from dpscreen.cli._fit_options import Booking, FitOptions, PreparedFit
 from dpscreen.cli.console import ledger_failures
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dpscreen.planning.plan import Plan
 
 NO_ROWS = (
-    "What to expect depends on the number of rows. Give --rows-public to see it; without it the "
-    "rows are counted when they are read, and "
+    "What to expect depends on the number of rows. Give --rows-public to see it; without it a "
+    "noisy count is paid for when the rows are read, and the true number is not disclosed."
 )
 
 
@@ -47,7 +47,6 @@ def _plan(ready: PreparedFit) -> dict[str, Any]:
         "unit": "one row" if schema.unit is None else schema.unit,
         "rows_per_unit": schema.rows_per_unit,
         "rows_public": options.rows_public,
-        "disclosure": None if options.rows_public else counted(schema),
         "cost": {
             "epsilon": options.epsilon,
             "delta": options.delta,
@@ -129,7 +128,7 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     yield f"Writes:   {', '.join(plan['would_write']) or 'nothing, as no output is given'}"
     expected = plan["expected"]
     if expected is None:
-        yield NO_ROWS + plan["disclosure"]
+        yield NO_ROWS
         return
     yield f"Expect:   {expected['words']} {expected['finding']}"
     powers = (f"{one['effect']:g}: {one['power']:.0%}" for one in expected["power"])

@@ -22,6 +22,9 @@ from dpscreen.solvers.base import Spending
 SIZES_CLIP = 16.0
 """Up to where sizes of residuals are told apart, in deviations."""
 
+WIDEST = 0.8
+"""A wider interval tells nothing about R²."""
+
 CELLS_PER_OCTAVE, OCTAVES = 4, 8
 NORMAL_975 = 1.959963984540054
 
@@ -54,9 +57,11 @@ class Quality:
 
     def __str__(self) -> str:
         where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"
+        told = f"R² {self.r2:.3f} ({self.r2_low:.3f} to {self.r2_high:.3f})"
+        if self.r2_high - self.r2_low > WIDEST:
+            told = "R² cannot be told from noise with so few rows at this budget"
         return (
-            f"R² {self.r2:.3f} ({self.r2_low:.3f} to {self.r2_high:.3f}), typical error "
-            f"{self.typical_error:.4g} ({self.error_low:.4g} to {self.error_high:.4g}); {where}. "
+            f"{told}, typical error {self.typical_error:.4g} ({self.error_low:.4g} to {self.error_high:.4g}); {where}. "
             "The intervals are for privacy noise alone."
         )
 
@@ -142,5 +147,5 @@ def _quality(
         math.sqrt(max(rss + way * NORMAL_975 * rss_noise, 0.0) / n_rows) for way in (-1, 0, 1)
     )
     r2 = 1 - unexplained
-    told = (r2, r2 - off, r2 + off, mid, low, high, in_sample)
+    told = (r2, r2 - off, min(r2 + off, 1.0), mid, low, high, in_sample)
     return Quality(*told, tuple(sizes.tolist()), tuple(shares.tolist()))
