@@ -61,8 +61,8 @@ class Quality:
         if self.r2_high - self.r2_low > WIDEST:
             told = "R² cannot be told from noise with so few rows at this budget"
         return (
-            f"{told}, typical error {self.typical_error:.4g} ({self.error_low:.4g} to {self.error_high:.4g}); {where}. "
-            "The intervals are for privacy noise alone."
+            f"{told}, typical error {self.typical_error:.4g} ({self.error_low:.4g} to "
+            f"{self.error_high:.4g}); {where}. The intervals are for privacy noise alone."
         )
 
 
