@@ -409,7 +409,7 @@ def test_only_so_many_features_are_kept():
     y = X[:, 0] + rng.normal(size=300)
     for kind, rule in ((peers.PrivateSIS, "n_selected"), (peers.NoisyIHT, "n_kept")):
         for epsilon in (1.0, 3.0):
-            model = kind(**SETTING | {"epsilon": epsilon}).fit(X, y)
+            model = kind(**SETTING | {"epsilon": epsilon}, n_rows=300).fit(X, y)
             rho = float(ZCDP.within(Budget(epsilon, SETTING["delta"])))
             most = getattr(peer_solvers, rule)(Regime(300, 40, rho))
             assert 1 <= np.count_nonzero(model.coef_) <= most < 40
