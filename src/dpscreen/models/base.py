@@ -230,11 +230,7 @@ class ScalingModel(PrivateEstimator[Choices]):
         self, settings: Choices, promise: Promise, noise: Noise, rows: RowSource
     ) -> Callable[[], PrivacyStatement]:
         features, target = self._public_bounds()
-        choices = replace(
-            settings,
-            standardize=standardize_for(rows, settings.standardize),
-            refit=settings.refit and not rows.keeps_zero,
-        )
+        choices = replace(settings, standardize=standardize_for(rows, settings.standardize))
         spending = Spending.of(
             promise.budget,
             promise.unit,

@@ -118,8 +118,8 @@ class BoostedAdaSSP(Peer):
     then costs no bias: what it holds back in one round comes in the next.
 
     Guarantees  the stated (epsilon, delta) for adding or removing one row: as in `AdaSSP`, and
-                each round's Σψx moves by ν, in units of the clip (docs/private-lasso.md, Lemmas 1
-                and 17), with the weights of the rounds before released
+                each round's Σψx moves by ν, in units of the clip (docs/private-lasso.md, Lemma
+                17), with the weights of the rounds before released
 
     Rules       20 rounds with a clip of .7 deviations of the target; a fifth of what is left for
                 the matrix, the rest for the rounds, alike; ν² as in `AdaSSP`, and 1 more for a

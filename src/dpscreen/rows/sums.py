@@ -178,7 +178,10 @@ class ShortRows:
             columns = columns.copy()
             columns[-1] = self.constant
         factors = short_factors(squared_lengths(columns), self.row_norm)
-        return np.trunc(columns * factors).astype(np.int16), factors
+        rows = np.empty_like(columns)
+        for row, column in zip(rows, columns, strict=True):  # no copy in floats of all at once
+            row[:] = np.trunc(column * factors)
+        return rows, factors
 
 
 def short_residuals(residuals: Narrow, factors: Array) -> Narrow:

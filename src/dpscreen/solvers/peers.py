@@ -179,7 +179,10 @@ def _release_ridge(task: Task, chosen: Integers, budget: ZCDP) -> Array:
 
 
 def _release_gram(task: Task, short: ShortRows, cost: ZCDP) -> tuple[Array, float]:
-    """Release Σxxᵀ over rows shortened to ν, and its noise's deviation (Lemmas 13 and 17)."""
+    """Release Σxxᵀ over rows shortened to ν, and its noise's deviation.
+
+    (docs/private-lasso.md, Lemmas 13 and 17)
+    """
     return release_triangle(
         task.spending.accountant,
         task.design.short_gram(short),
