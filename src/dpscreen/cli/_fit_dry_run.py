@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli._fit_options import Booking, FitOptions, PreparedFit, counted
+from dpscreen.cli._fit_options import COUNTED, Booking, FitOptions, PreparedFit
 from dpscreen.cli.console import ledger_failures
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _plan(ready: PreparedFit) -> dict[str, Any]:
         "unit": "one row" if schema.unit is None else schema.unit,
         "rows_per_unit": schema.rows_per_unit,
         "rows_public": options.rows_public,
-        "disclosure": None if options.rows_public else counted(schema),
+        "disclosure": None if options.rows_public else COUNTED,
         "cost": {
             "epsilon": options.epsilon,
             "delta": options.delta,

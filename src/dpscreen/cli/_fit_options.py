@@ -151,25 +151,10 @@ def _set_up(options: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
         raise click.UsageError(str(error)) from None
 
 
-def counted(schema: TableSchema) -> str:
-    """Say what a disclosed number of rows gives away (docs/privacy.md, Lemma 19)."""
-    told = "the number of rows will be disclosed, as --rows-public is not given."
-    if schema.unit is None:
-        return (
-            f"{told} Whoever knows all the other rows can then tell by counting whether a row is "
-            "in the data; only what it holds is protected."
-        )
-    about = (
-        f"It is the number of values of {schema.unit!r} that are used"
-        if schema.rows_per_unit == 1
-        else f"It is how many rows the values of {schema.unit!r} have together"
-    )
-    rows = "" if schema.rows_per_unit == 1 else ", and with how many rows"
-    return (
-        f"{told} {about}: whoever knows all the others can tell by counting whether someone is in "
-        f"the data{rows}. Only what those rows hold is protected. Give --rows-public, about right "
-        "and not counted, to hide the rest too."
-    )
+COUNTED = (
+    "as --rows-public is not given, rules use a noisy count of the rows, for 1 % of the budget; "
+    "the number of rows is not disclosed."
+)
 
 
 def _opened_ledger(options: FitOptions, schema: TableSchema) -> Booking | None:

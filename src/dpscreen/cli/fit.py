@@ -11,11 +11,11 @@ import click
 
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import (
+    COUNTED,
     METHODS,
     FitOptions,
     PreparedFit,
     check_budget,
-    counted,
     prepared,
 )
 from dpscreen.cli.console import ledger_failures
@@ -63,7 +63,7 @@ BOOKED = " The ledger keeps what was booked, as something may have been released
 @click.option(
     "--rows-public",
     type=click.IntRange(min=2),
-    help="A public number of rows, about right. Without it the true number is disclosed.",
+    help="A public number of rows, about right. Without it a noisy count is paid for.",
 )
 @click.option("--ledger", "ledger_file", type=FILE, help="Book the cost here first.")
 @click.option("--purpose", help="What the ledger is told that this is for.")
@@ -103,7 +103,7 @@ def command(**given: Any) -> None:
         return
     check_budget(ready)
     if ready.options.rows_public is None:
-        click.echo(f"Note: {counted(ready.schema)}", err=True)
+        click.echo(f"Note: {COUNTED}", err=True)
     _fit(ready, _read(ready))
     _save(ready)
     _show(ready)
