@@ -95,7 +95,7 @@ def test_a_model_a_summary_and_a_page(place):
     model = dpscreen.load(place / "model.json")
     assert list(model.feature_names_in_) == ["age", "smoker=yes", "smoker=no"]
     assert model.schema["dpscreen"]["target"] == "cost"
-    assert model.n_rows_ == 500
+    assert model.n_rows_ == pytest.approx(500, abs=200)
 
     page = (place / "report.html").read_text(encoding="utf-8")
     assert "A private model of <bdi>cost</bdi>" in page
@@ -117,7 +117,7 @@ def test_the_summary_is_printed_and_warnings_are_sentences(place):
         cwd=place,
     )
     assert done.returncode == 0, done.stderr
-    assert "noise p" in done.stdout
+    assert "How good it is" in done.stdout
     assert "Warning: delta is at least 1/n" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -185,28 +185,13 @@ def test_the_command_states_what_the_fit_in_python_states(place, block):
     assert said[0].of_rows == (not block)
 
 
-@pytest.mark.parametrize(
-    ("block", "told"),
-    [
-        ({}, "can then tell by counting whether a row is in the data"),
-        (
-            {"unit": "patient", "rows_per_unit": 1},
-            "number of values of 'patient' that are used",
-        ),
-        ({"unit": "patient", "rows_per_unit": 2}, "is in the data, and with how many rows."),
-    ],
-)
-def test_that_the_number_of_rows_will_be_disclosed_is_said_before(place, block, told):
-    write_schema(place, **block)
-    assert told in " ".join(fit("--dry-run").stdout.split())
+def test_that_rows_are_counted_with_noise_is_said_before(place):
+    write_schema(place)
+    assert "rules use a noisy count" in " ".join(fit("--dry-run").stdout.split())
     done = fit("-o", "model.json")
     assert done.exit_code == 0, done.stderr
-    assert "Note: the number of rows will be disclosed" in done.stderr
-    assert told in done.stderr
-    model = dpscreen.load("model.json")
-    assert model.privacy_.rows_disclosed
-    assert "What it holds is protected: for changing one" in " ".join(done.stdout.split())
-    assert "they need only count" in model.explain()
+    assert "Note: as --rows-public is not given" in done.stderr
+    assert not dpscreen.load("model.json").privacy_.rows_disclosed
 
 
 def test_a_ledger_for_rows_takes_no_fit_for_patients(place):
@@ -234,7 +219,7 @@ def test_compressed_and_parquet_files_are_read(place):
         options = (name, "--schema", "schema.json", *map(str, BUDGET), "-o", f"{number}.json")
         done = invoke("fit", *options)
         assert done.exit_code == 0, done.stderr
-        assert dpscreen.load(f"{number}.json").n_rows_ == 500
+        assert dpscreen.load(f"{number}.json").n_rows_ == pytest.approx(500, abs=200)
 
 
 # --- dry run --------------------------------------------------------------------------------------
@@ -356,7 +341,7 @@ def test_what_exists_is_replaced_only_by_force(place):
     assert (place / "model.json").read_text() == "mine"
     assert spent(place) == 0
     assert fit("-o", "model.json", "--force").exit_code == 0
-    assert dpscreen.load(place / "model.json").n_rows_ == 500
+    assert dpscreen.load(place / "model.json").n_rows_ == pytest.approx(500, abs=200)
 
 
 # --- when something breaks after the budget is spent ----------------------------------------------
@@ -370,7 +355,7 @@ def test_the_model_is_safe_when_the_page_fails(place, monkeypatch):
     done = fit("-o", "model.json", "--report", "report.html")
     assert done.exit_code == 1
     assert "The model is in model.json, but the page could not be written" in done.stderr
-    assert dpscreen.load(place / "model.json").n_rows_ == 500
+    assert dpscreen.load(place / "model.json").n_rows_ == pytest.approx(500, abs=200)
     assert not (place / "report.html").exists()
 
 
