@@ -70,11 +70,11 @@ def test_show_is_plain_off_a_terminal(ledger):
 
 
 def test_show_an_unused_ledger(tmp_path):
-    granted = {"dataset": "survey", "epsilon": 2, "delta": 1e-6, "note": "for two years"}
-    PrivacyLedger.create(tmp_path / "budget.db", **granted)
+    told = {"note": "for two years", "declared": {"unit": "one row"}}
+    PrivacyLedger.create(tmp_path / "budget.db", dataset="survey", epsilon=2, delta=1e-6, **told)
     shown = dpscreen_ledger("show", "budget.db", cwd=tmp_path).stdout
     assert "Nothing is booked yet." in shown
-    assert "note:        for two years" in shown
+    assert "declared:    unit = one row\nnote:        for two years\n" in shown
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")

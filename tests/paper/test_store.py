@@ -1,9 +1,10 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dpscreen.paper.data import MissingDataset, available, load, names, search_path
+from dpscreen.paper.data import MissingDataset, available, load, names, search_path, store
 from dpscreen.paper.data.store import CorruptDataset, Frame, TargetColumns, write_csv
 
 
@@ -76,3 +77,18 @@ def test_available_lists_what_is_present(data_folder):
     assert tuple(present) == names()
     assert len(present["residential"]) == 2
     assert all(path.is_file() for paths in present.values() for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("system", "place"),
+    [
+        ("win32", "AppData/Local/dpscreen/dpscreen/Cache"),
+        ("darwin", "Library/Caches/dpscreen"),
+    ],
+)
+def test_downloads_go_where_the_system_wants_them(monkeypatch, system, place):
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.platform", system)
+        found = store.cache_directory()
+    assert found == Path.home() / place

@@ -56,7 +56,7 @@ def _compiled(loop: Callable[..., None]) -> Any:
     return compiled(loop)
 
 
-def squared_residuals(
+def squared_residuals(  # pragma: no cover - compiled by numba, so no line of it is seen
     rows: Indices | None,
     fit: Integers,
     target: Array,
