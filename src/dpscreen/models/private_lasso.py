@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, ScalingModel
 from dpscreen.privacy import PrivacyStatement
@@ -101,6 +101,9 @@ class PrivateLasso(ScalingModel):
         The released path: feature, sign and length of every step, with features mapped onto
         [−1, 1], before small weights were dropped and the rest refitted. A feature's number equal
         to n_features is the constant (Frank-Wolfe only). None for noisy gradients.
+    selected_ : ndarray of shape (n_features,), bool
+        What the path chose. Where there are rows enough, the refit takes all features, and others
+        get a coefficient too.
     scale_ : float
         The last released deviation of the residuals.
     solver_ : str
@@ -148,6 +151,7 @@ class PrivateLasso(ScalingModel):
     _takes_sparse = True
 
     path_: Path | None
+    selected_: Mask
     solver_: str
     quality_: Quality
     inference_: inference.Inference
@@ -242,6 +246,7 @@ class PrivateLasso(ScalingModel):
             replace(task, spending=replace(task.spending, reserved=kept))
         )
         self.path_ = solution.path
+        self.selected_ = solution.chosen_weights[: task.n_features] != 0
         if task.choices.quality:
             self._measure(task.spending, task.design, task, solution, in_sample=True)
         return solution

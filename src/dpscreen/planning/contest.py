@@ -132,9 +132,9 @@ def _private(
     )
     model = estimator(method, order)
     simulation.fit_quietly(model, table.X, table.target(contest.size))
-    coef = table.kept(model) if isinstance(model, PrivateLasso) else model.coef_
+    found = table.chosen(model) if isinstance(model, PrivateLasso) else model.coef_ != 0
     bounds = getattr(model, "feature_bounds_", _no_bounds(table))
-    return table.score(contest.size, coef, model.intercept_, bounds)
+    return table.score(contest.size, model.coef_, model.intercept_, bounds, found)
 
 
 def _same_noise(setting: Setting, scale: Scale) -> float:
@@ -150,7 +150,8 @@ def _lasso(table: SimulatedTable, effect: float) -> Score:
     noise = math.sqrt(table.unexplained(effect))
     penalty = noise * math.sqrt(2 * math.log(2 * table.setting.n_features) / table.setting.n_rows)
     model = Lasso(alpha=penalty).fit(table.X, table.target(effect))
-    return table.score(effect, model.coef_, float(model.intercept_), _no_bounds(table))
+    found = model.coef_ != 0
+    return table.score(effect, model.coef_, float(model.intercept_), _no_bounds(table), found)
 
 
 def _no_bounds(table: SimulatedTable) -> Array:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.models import PrivateLasso
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.privacy import (
@@ -235,7 +235,8 @@ class SimulatedTable:
     def fit(self, effect: float, name: str) -> tuple[float, float, float]:
         """Return the share of true features found, the number of false ones, and held-out R²."""
         model = _fitted(self.setting, self.scale, self.X, self.target(effect), name)
-        return self.score(effect, self.kept(model), model.intercept_, model.feature_bounds_)
+        bounds = model.feature_bounds_
+        return self.score(effect, model.coef_, model.intercept_, bounds, self.chosen(model))
 
     def truth(self, effect: float) -> Array:
         """Return the coefficients behind the target."""
@@ -255,34 +256,38 @@ class SimulatedTable:
         return np.asarray(self.X @ self.truth(effect) + noise)
 
     def score(
-        self, effect: float, coef: Array, intercept: float, bounds: Array
+        self, effect: float, coef: Array, intercept: float, bounds: Array, found: Mask
     ) -> tuple[float, float, float]:
         """Return what `fit` does, for any coefficients, of features clipped to the bounds."""
         truth = self.truth(effect)
         used = np.flatnonzero((coef != 0) | (truth != 0))
         test, place = self.test[:, used], truth != 0
         error = test @ truth[used] - np.clip(test, *bounds[used].T) @ coef[used] - intercept
-        found = coef != 0
         false = float(np.count_nonzero(found & ~place))
         r2 = 1 - float(np.mean(error**2)) - self.unexplained(effect)
         return float(found[place].mean()), false, r2
 
-    def kept(self, model: PrivateLasso) -> Array:
-        """Return the coefficients as pruned with the real number of rows.
+    def chosen(self, model: PrivateLasso) -> Mask:
+        """Return which features the path would leave with the real number of rows.
 
-        The level below which weights are dropped is the one rule that knows n apart from n²ρ; the
-        path holds the weights before that.
+        The level below which weights are dropped is the one rule of the path that knows n apart
+        from n²ρ. The first step, which is as long as the features' deviation is short, tells in
+        what units the path is.
         """
-        if self.scale.thinning == 1 or model.path_ is None:
-            return model.coef_
-        low, high = model.feature_bounds_.T
-        half = (high - low) / 2
-        mapped = np.clip((self.X - (low + high) / 2) / half, -1, 1)
-        weights = model.path_.weights(self.scale.n_features)
-        level = rules.smallest_weight(
-            self.setting.regime, deviation=model.scale_, spread=float(np.sqrt(np.mean(mapped**2)))
+        path = model.path_
+        if self.scale.thinning == 1 or path is None:
+            return model.selected_
+        regime = replace(
+            self.setting.regime,
+            n_rows=self.scale.n_rows,
+            n_features=self.scale.n_features,
+            rho=self.scale.rho,
         )
-        return np.asarray(np.where(np.abs(weights) < level, 0.0, weights) / half)
+        unit = rules.first_step(regime, deviation=1.0, spread=1.0, n_iter=len(path))
+        level = rules.smallest_weight(
+            self.setting.regime, deviation=model.scale_, spread=unit / float(path.steps[0])
+        )
+        return np.asarray(np.abs(path.weights(self.scale.n_features)) >= level)
 
 
 def simulated_table(setting: Setting, scale: Scale, name: str) -> SimulatedTable:
