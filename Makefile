@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-data lint docs dist study bench clean
+.PHONY: help install run test test-data coverage lint docs dist study bench clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,8 +30,11 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint  ## lint, types, import directions and the test suite, with the lines that it misses
-	$(ONE_THREAD) $(BIN)/pytest -n 2 -q --cov
+test: lint  ## lint, types, import directions and the test suite
+	$(ONE_THREAD) $(BIN)/pytest -n 2 -q --dist worksteal
+
+coverage: $(STAMP)  ## the test suite again, half as fast, with the lines that it misses
+	$(ONE_THREAD) $(BIN)/pytest -n 2 -q --dist worksteal --cov
 
 test-data: $(STAMP)  ## the tests that need the paper's data sets, in the folder DPSCREEN_DATA
 	$(ONE_THREAD) $(BIN)/pytest -n 2 -q -m "real_data and not slow"

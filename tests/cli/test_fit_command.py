@@ -95,7 +95,7 @@ def test_a_model_a_summary_and_a_page(place):
     model = dpscreen.load(place / "model.json")
     assert list(model.feature_names_in_) == ["age", "smoker=yes", "smoker=no"]
     assert model.schema["dpscreen"]["target"] == "cost"
-    assert model.n_rows_ == 500
+    assert model.n_rows_ == pytest.approx(500, abs=200)
 
     page = (place / "report.html").read_text(encoding="utf-8")
     assert "A private model of <bdi>cost</bdi>" in page
@@ -117,7 +117,7 @@ def test_the_summary_is_printed_and_warnings_are_sentences(place):
         cwd=place,
     )
     assert done.returncode == 0, done.stderr
-    assert "noise p" in done.stdout
+    assert "How good it is" in done.stdout
     assert "Warning: delta is at least 1/n" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -225,7 +225,7 @@ def test_compressed_and_parquet_files_are_read(place):
         options = (name, "--schema", "schema.json", *map(str, BUDGET), "-o", f"{number}.json")
         done = invoke("fit", *options)
         assert done.exit_code == 0, done.stderr
-        assert dpscreen.load(f"{number}.json").n_rows_ == 500
+        assert dpscreen.load(f"{number}.json").n_rows_ == pytest.approx(500, abs=200)
 
 
 # --- dry run --------------------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def test_what_exists_is_replaced_only_by_force(place):
     assert (place / "model.json").read_text() == "mine"
     assert spent(place) == 0
     assert fit("-o", "model.json", "--force").exit_code == 0
-    assert dpscreen.load(place / "model.json").n_rows_ == 500
+    assert dpscreen.load(place / "model.json").n_rows_ == pytest.approx(500, abs=200)
 
 
 # --- when something breaks after the budget is spent ----------------------------------------------
@@ -396,7 +396,7 @@ def test_the_model_is_safe_when_the_page_fails(place, monkeypatch):
     done = fit("-o", "model.json", "--report", "report.html")
     assert done.exit_code == 1
     assert "The model is in model.json, but the page could not be written" in done.stderr
-    assert dpscreen.load(place / "model.json").n_rows_ == 500
+    assert dpscreen.load(place / "model.json").n_rows_ == pytest.approx(500, abs=200)
     assert not (place / "report.html").exists()
 
 

@@ -45,12 +45,12 @@ def test_as_json(files):
     told = json.loads(done.stdout)
     assert told["statement"]["holds"] is True
     assert told["features"][0]["feature"] == "x0"
-    assert told["features"][0]["noise_p_value"] < 0.05
+    assert "noise_p_value" not in told["features"][0]
 
 
 def test_for_a_manager(files):
     done = show(files / "model.json", "--explain")
-    assert "can become at most 89.3 % sure" in " ".join(done.stdout.split())
+    assert "can become at most 73.2 % sure" in " ".join(done.stdout.split())
     assert max(map(len, done.stdout.splitlines())) <= 88
 
 

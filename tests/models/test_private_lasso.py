@@ -127,6 +127,7 @@ RELEASED = {
     "path_",
     "quality_",
     "bounds_notes_",
+    "selected_",
     "scale_",
     "solver_",
     "n_iter_",

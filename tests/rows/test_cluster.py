@@ -214,11 +214,11 @@ def test_a_worker_without_memory_says_so_and_the_first_failure_is_the_answer():
     def full():
         raise MemoryError
 
-    failed = cluster_rows._safely(full)
+    failed = worker._safely(full)
     assert failed.reason == "a worker ran out of memory."
     answers = {"a": 1, "b": failed, "c": 2}
-    assert cluster_rows.summed([("a",), ("c",)], answers.get, ()) == 3
-    assert cluster_rows.summed([("a",), ("b",), ("c",)], answers.get, ()) is failed
+    assert worker.summed([("a",), ("c",)], answers.get, ()) == 3
+    assert worker.summed([("a",), ("b",), ("c",)], answers.get, ()) is failed
 
 
 class Deserted:

@@ -76,7 +76,7 @@ def test_progress_is_told_pass_by_pass():
     passes = [done for done, _ in told]
     assert passes == list(range(1, len(told) + 1))
     assert told[-1][0] == told[-1][1]
-    assert len(told) <= 9 + 6
+    assert len(told) <= 9 + 8
 
 
 def test_bad_numbers_on_disk_are_refused_without_being_quoted():

