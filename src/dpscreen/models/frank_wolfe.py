@@ -250,8 +250,8 @@ class RNMScreen(ScreeningFrankWolfe):
     differences between scores, so the choice is close to random and little is gained: that is the
     honest price of this rule. A noisy choice is also no longer a *safe* one.
 
-    Parameters that are not listed here, and all attributes, are as in :class:`DPFrankWolfe`; there is
-    no `clip`.
+    Parameters that are not listed here, and all attributes, are as in :class:`DPFrankWolfe`; there
+    is no `clip`.
 
     Parameters
     ----------
@@ -272,8 +272,8 @@ class ADPScreen(ScreeningFrankWolfe):
     ADP-Screen (Algorithm 1): Gaussian noise on all scores at once. It screens far too much, which
     is why the paper turned to :class:`RNMScreen`.
 
-    Parameters that are not listed here, and all attributes, are as in :class:`DPFrankWolfe`; there is
-    no `clip`.
+    Parameters that are not listed here, and all attributes, are as in :class:`DPFrankWolfe`; there
+    is no `clip`.
 
     Parameters
     ----------
