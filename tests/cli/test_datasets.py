@@ -20,7 +20,7 @@ from tools.command import dpscreen, invoke
 def datasets(tmp_path):
     """Return a function that runs the command with an empty cache."""
 
-    alone = {"XDG_CACHE_HOME": str(tmp_path), "NO_PROXY": "127.0.0.1"}
+    alone = {"XDG_CACHE_HOME": str(tmp_path), "NO_PROXY": "127.0.0.1", "DPSCREEN_DATA": ""}
     return partial(dpscreen, "datasets", cwd=tmp_path, **alone)
 
 
