@@ -6,6 +6,7 @@ import json
 import math
 import traceback
 import warnings
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -368,8 +369,8 @@ def test_a_loaded_model_predicts_from_a_frame(kind, tmp_path):
 def test_files_of_models_without_categories_are_as_before():
     frame, y = table()
     model = PrivateLasso(**SETTING).fit(frame[["age", "smoker"]], y)
-    assert "categories" not in to_dict(model._released())["model"]
-    assert decoded(encoded(model._released())).categories == {}
+    assert "categories" not in to_dict(model.released())["model"]
+    assert decoded(encoded(model.released())).categories == {}
 
 
 @pytest.mark.parametrize(
@@ -387,11 +388,27 @@ def test_files_of_models_without_categories_are_as_before():
 def test_categories_in_a_file_must_give_its_features(wrong, tmp_path):
     frame, y = table()
     model = PrivateLasso(**SETTING, categories=LEVELS).fit(frame, y)
-    found = to_dict(model._released())
+    found = to_dict(model.released())
     found["model"]["categories"] = wrong
     (tmp_path / "model.json").write_text(json.dumps(found))
     with pytest.raises(ModelFileProblem, match="categories"):
         dpscreen.load(tmp_path / "model.json")
+
+
+def test_a_release_whose_categories_do_not_fit_has_no_columns():
+    frame, y = table()
+    release = PrivateLasso(**SETTING, categories=LEVELS).fit(frame, y).released()
+    with pytest.raises(ValueError, match="not those that the categories give"):
+        _ = replace(release, categories={"ward": ("B", "Q")}).columns
+
+
+def test_a_part_that_cannot_be_encoded_comes_back_without_columns():
+    """It runs on a worker of a cluster, whose log would show what is raised."""
+    frame, _ = table(20)
+    columns = frame_columns(frame, LEVELS)
+    assert list(columns._encoded_part(frame)) == NAMES
+    spoilt = columns._encoded_part(frame.assign(age="Zebedee"))
+    assert spoilt.shape == (20, 0)
 
 
 # --- bad input ------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def disclosing(release):
 def test_who_knows_all_other_rows_and_their_number_knows_who_is_there():
     # The promise for a row that comes or goes says nothing here; that for a changed row does.
     X, y = table()
-    release = PrivateLasso(**LASSO | {"epsilon": 1.0}).fit(X, y)._released()
+    release = PrivateLasso(**LASSO | {"epsilon": 1.0}).fit(X, y).released()
     text = explanation_of(disclosing(release))
     assert "beforehand that a row is in the data" not in text
     assert "a row is in the data is NOT hidden from someone who knows all the others" in text
@@ -119,7 +119,7 @@ def test_changing_a_row_moves_the_gaussian_mechanism_twice_as_far(rho, delta, pr
 
 
 def test_units_that_a_column_tells_apart_have_no_surplus_rows():
-    release = disclosing(fitted("lasso")._released())
+    release = disclosing(fitted("lasso").released())
     unit = str(Unit(1, column="id"))
     named = replace(release, statement=replace(release.statement, unit=unit))
     text = explanation_of(named)
@@ -141,7 +141,7 @@ def test_seeded_and_published_models_claim_nothing():
 
 
 def test_no_feature_and_a_meaningless_budget():
-    release = fitted("lasso")._released()
+    release = fitted("lasso").released()
     nothing = explanation_of(replace(release, coefficients=np.zeros(6), intercept=4.25))
     assert "found no feature, of 6," in nothing
     assert "predicts 4.25 for everyone" in nothing

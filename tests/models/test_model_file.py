@@ -30,7 +30,7 @@ SCHEMA = {"fields": [{"name": "age", "type": "number"}], "dpscreen": {"target": 
 
 
 def content(kind="lasso"):
-    return to_dict(fitted(kind)._released())
+    return to_dict(fitted(kind).released())
 
 
 def names_in(directory):
@@ -107,7 +107,7 @@ def test_the_file_holds_released_values_only():
     assert set(found["statement"]) == set(json_schema()["properties"]["statement"]["properties"])
     X, y = table()
     cells = {repr(float(value)) for value in (*X.to_numpy().ravel(), *y)}
-    text = encoded(fitted("lasso")._released()).decode()
+    text = encoded(fitted("lasso").released()).decode()
     assert not [cell for cell in cells if cell in text]
 
 
@@ -236,7 +236,7 @@ def test_hostile_files(name):
 
 
 def test_a_byte_order_mark_is_forgiven():
-    assert decoded(b"\xef\xbb\xbf" + encoded(fitted("lasso")._released())).n_features == 6
+    assert decoded(b"\xef\xbb\xbf" + encoded(fitted("lasso").released())).n_features == 6
 
 
 def test_near_the_recursion_limit_it_is_still_one_clear_error():
@@ -247,7 +247,7 @@ def test_near_the_recursion_limit_it_is_still_one_clear_error():
 
 
 def test_every_truncation_is_refused():
-    raw = encoded(fitted("split")._released())
+    raw = encoded(fitted("split").released())
     for end in range(0, len(raw) - 2, 97):
         refused(raw[:end])
 
@@ -321,6 +321,10 @@ EDITS = {
     "a step elsewhere": (
         lambda: edit("lasso", "model", "path", "features", 0, to=6),
         "feature that the model does not have",
+    ),
+    "more candidates than features": (
+        lambda: edit("lasso", "model", "path", "n_candidates", to=7),
+        "offers more features",
     ),
     "a sign": (lambda: edit("lasso", "model", "path", "signs", 0, to=2), "enum"),
     "bounds turned round": (
@@ -426,7 +430,7 @@ def test_any_value_in_any_place_is_read_or_refused(data):
 @quick
 @given(st.data())
 def test_any_bytes_in_any_place_are_read_or_refused(data):
-    raw = bytearray(encoded(fitted("split")._released()))
+    raw = bytearray(encoded(fitted("split").released()))
     for _ in range(data.draw(st.integers(1, 4))):
         start = data.draw(st.integers(0, len(raw)))
         end = min(len(raw), start + data.draw(st.integers(0, 20)))
@@ -450,14 +454,14 @@ def test_any_bytes_at_all(raw):
 )
 @settings(max_examples=50)
 def test_every_float_comes_back(numbers):
-    release = replace(fitted("adp")._released(), coefficients=np.array(numbers))
+    release = replace(fitted("adp").released(), coefficients=np.array(numbers))
     np.testing.assert_array_equal(decoded(encoded(release)).coefficients, numbers)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=6, max_size=6))
 @settings(max_examples=50)
 def test_every_name_comes_back(names):
-    release = replace(fitted("lasso")._released(), names=tuple(names))
+    release = replace(fitted("lasso").released(), names=tuple(names))
     again = decoded(encoded(release))
     assert again.names == tuple(names)
     still_usable(again)
@@ -534,7 +538,7 @@ def test_a_wrong_feature_is_told_by_its_place():
 
 
 def test_many_features_are_read_in_time():
-    release = fitted("lasso")._released()
+    release = fitted("lasso").released()
     many = replace(
         release,
         names=tuple(f"f{j}" for j in range(5000)),

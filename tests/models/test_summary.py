@@ -26,7 +26,7 @@ def words(text):
 def test_selected_features_by_size_and_the_count_of_the_others(kind):
     model = fitted(kind)
     frame = model.summary().frame
-    low, high = model._released().feature_bounds.T
+    low, high = model.released().feature_bounds.T
     sizes = np.abs(model.coef_) * (high - low) / 2
     assert list(frame["effect"].abs()) == sorted(frame["effect"].abs(), reverse=True)
     np.testing.assert_allclose(sorted(frame["effect"].abs()), sorted(sizes[sizes > 0]))
@@ -74,7 +74,7 @@ def test_noise_p_values_are_a_method_only_and_quality_is_told(kind):
 
 
 def test_bounds_that_cut_rows_off_are_named():
-    release = replace(fitted("lasso")._released(), bounds_notes=("age: declared (0, 1)",))
+    release = replace(fitted("lasso").released(), bounds_notes=("age: declared (0, 1)",))
     assert "Bounds: age: declared (0, 1)." in str(summary_of(release))
 
 
@@ -93,7 +93,7 @@ def test_html_is_escaped():
 
 
 def test_names_cannot_move_the_cursor_or_break_a_line():
-    release = fitted("lasso")._released()
+    release = fitted("lasso").released()
     evil = ("\x1b[2Jage", "a\nb", "‮abc", "x" * 5000, "<script>", "é")
     summary = summary_of(replace(release, names=evil, coefficients=np.ones(6)))
     text = str(summary)
@@ -105,7 +105,7 @@ def test_names_cannot_move_the_cursor_or_break_a_line():
 
 
 def test_a_model_without_features():
-    release = replace(fitted("lasso")._released(), coefficients=np.zeros(6))
+    release = replace(fitted("lasso").released(), coefficients=np.zeros(6))
     summary = summary_of(release)
     assert summary.rows == ()
     assert len(summary.frame) == 0

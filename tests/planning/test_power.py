@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -250,6 +251,45 @@ def test_what_no_epsilon_can_find():
     hidden = dpscreen.plan_for(0.02, n_features=10, delta=1e-6, n_rows=100)
     assert hidden.value is None
     assert "100 rows are too few" in str(hidden)
+
+
+def answered(power_at, others_at, low=20.0, high=1e8):
+    """Search where power and the share of the others found are known functions of the rows."""
+
+    def simulated(setting, _effects, **_):
+        rows = setting.n_rows
+        return (SimpleNamespace(power=power_at(rows), false_positives=3 * others_at(rows)),)
+
+    setting = replace(SMALL, n_features=4, n_effects=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation, "simulated_power", simulated)
+        at = simulation.with_amount(setting, "n_rows")
+        return simulation.search(at, 0.4, low=low, high=high, power=0.8, seed=0)
+
+
+def logistic(rows, middle):
+    return 1 / (1 + middle / rows)
+
+
+def test_the_search_wants_power_by_merit():
+    def shrinking(rows):
+        return 1 - logistic(rows, 1000)  # .6 at 667 rows
+
+    assert answered(lambda n: logistic(n, 500), lambda _: 0.1) == pytest.approx(2000, rel=0.1)
+    assert answered(lambda _: 0.95, shrinking) == pytest.approx(667, rel=0.1)
+    assert answered(lambda _: 0.95, lambda n: 0.1 if 500 < n < 1e6 else 0.7) == pytest.approx(
+        500, rel=0.4
+    )
+    assert answered(lambda _: 0.95, lambda _: 0.7) is None
+    assert answered(lambda _: 0.7, lambda _: 0.1) is None
+
+
+@pytest.mark.slow
+def test_few_features_that_all_enter_need_more_rows_not_none():
+    needed = dpscreen.plan_for(
+        0.4, n_features=4, n_effects=1, delta=1e-6, epsilon=1.0, random_state=3
+    )
+    assert 500 < needed.value < 1200
 
 
 def test_words_of_the_inverse():

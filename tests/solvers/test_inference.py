@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -338,6 +339,13 @@ def test_too_few_rows_are_refused_and_not_split(rows):
     np.testing.assert_array_equal(model.coef_, without.coef_)
     assert "first half" not in str(model.privacy_)
     assert not hasattr(without, "inference_")
+
+
+def test_too_few_rows_for_one_coefficient_are_refused():
+    regime = Regime(30, 1, 10.0)
+    assert regime.signal > inference.LEAST_SIGNAL
+    assert "cannot carry one coefficient" in inference.refusal(regime)
+    assert inference.refusal(replace(regime, n_rows=40)) is None
 
 
 def test_collinear_features_are_refused():

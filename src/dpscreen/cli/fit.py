@@ -188,7 +188,7 @@ def _as_file(model: Any, schema: dict[str, Any]) -> str:
 
     from dpscreen.models.file import encoded
 
-    return encoded(replace(model._released(), schema=schema)).decode()
+    return encoded(replace(model.released(), schema=schema)).decode()
 
 
 def _show(ready: PreparedFit) -> None:

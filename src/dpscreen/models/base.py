@@ -155,7 +155,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             *(() if columns is None else columns.public),
         )
 
-    def _released(self) -> Release:
+    def released(self) -> Release:
         """Return all that the model has released."""
         from dpscreen.models.release import release_of
 

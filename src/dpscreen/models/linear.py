@@ -111,18 +111,18 @@ class PrivateLinearModel(LinearModel):
         Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
         and intervals where there are any.
         """
-        return summary_of(self._released())
+        return summary_of(self.released())
 
     def explain(self) -> str:
         """Return one paragraph for whoever has to decide: findings, privacy, and its limits.
 
         It begins with a warning if the privacy statement does not hold.
         """
-        return explanation_of(self._released())
+        return explanation_of(self.released())
 
     def to_model_card(self) -> str:
         """Return a model card in Markdown, the whole privacy statement in it, all escaped."""
-        return model_card_of(self._released())
+        return model_card_of(self.released())
 
     def to_registry_entry(self, *, tier: int = 3) -> dict[str, Any]:
         """Return an entry for the public registry of deployments of differential privacy.
@@ -137,7 +137,7 @@ class PrivateLinearModel(LinearModel):
         dict
             In plain values. What only the curator knows is left empty.
         """
-        return registry_entry_of(self._released(), tier=tier)
+        return registry_entry_of(self.released(), tier=tier)
 
     def save(
         self,
@@ -162,11 +162,11 @@ class PrivateLinearModel(LinearModel):
         ModelFileProblem
             The file exists, or cannot be written.
         """
-        release = self._released()
+        release = self.released()
         write(release if schema is None else replace(release, schema=schema), path, force=force)
 
     @abstractmethod
-    def _released(self) -> Release:
+    def released(self) -> Release:
         """Return all that the model has released."""
 
 
@@ -208,7 +208,8 @@ solver_, inference_, quality_, n_features_in_, feature_names_in_, feature_names_
         tags.regressor_tags.poor_score = True
         return tags
 
-    def _released(self) -> Release:
+    def released(self) -> Release:
+        """Return all that the file holds."""
         check_is_fitted(self)
         return self._from_file
 

@@ -210,7 +210,7 @@ class PrivateLasso(ScalingModel):
         ndarray of shape (n_features,)
             1 for features that were never chosen. Not corrected for the number of features.
         """
-        found = self._released().noise_p_values
+        found = self.released().noise_p_values
         if found is None:
             raise ValueError("noise p-values need a path, which noisy gradients do not have.")
         return found

@@ -19,7 +19,7 @@ from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes
 from dpscreen.models import PrivateLasso
 from dpscreen.planning import power as simulation
 from dpscreen.planning.methods import ON_OFFER, FitRequest, estimator
-from dpscreen.planning.power import REACH, TARGET_REACH, Scale, Setting, SimulatedTable
+from dpscreen.planning.power import FEATURE_BOUND, TARGET_BOUND, Scale, Setting, SimulatedTable
 from dpscreen.planning.what_if import epsilon_of_one_row, usual_effect
 from dpscreen.privacy import Budget, SeededNoise
 
@@ -125,8 +125,8 @@ def _private(
     scale = replace(table.scale, rho=setting.rho * _same_noise(setting, table.scale))
     order = FitRequest(
         Budget(simulation.thinned_epsilon(setting, scale), setting.delta),
-        np.tile((-REACH, REACH), (scale.n_features, 1)) * setting.looseness,
-        (-TARGET_REACH * setting.looseness, TARGET_REACH * setting.looseness),
+        np.tile((-FEATURE_BOUND, FEATURE_BOUND), (scale.n_features, 1)) * setting.looseness,
+        (-TARGET_BOUND * setting.looseness, TARGET_BOUND * setting.looseness),
         n_rows=scale.n_rows,
         random_state=SeededNoise(f"{name}/{method}/{epsilon!r}"),
     )

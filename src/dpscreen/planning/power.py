@@ -49,7 +49,7 @@ ROWS_PER_FEATURE = 4
 TEST_ROWS = 500
 MOST_EXPLAINED = 0.9
 SIZES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
-REACH, TARGET_REACH = 3.0, 5.0
+FEATURE_BOUND, TARGET_BOUND = 3.0, 5.0
 """Half the width of the simulated public bounds, in deviations, where they fit."""
 
 
@@ -337,12 +337,12 @@ def _less_correlated(noise: Array, X: Array, thinning: float) -> Array:
 
 
 def _fitted(setting: Setting, scale: Scale, X: Array, y: Array, name: str) -> PrivateLasso:
-    reach, target_reach = setting.looseness * REACH, setting.looseness * TARGET_REACH
+    feature, target = setting.looseness * FEATURE_BOUND, setting.looseness * TARGET_BOUND
     model = PrivateLasso(
         epsilon=thinned_epsilon(setting, scale),
         delta=setting.delta,
-        feature_bounds=(-reach, reach),
-        target_bounds=(-target_reach, target_reach),
+        feature_bounds=(-feature, feature),
+        target_bounds=(-target, target),
         n_rows=scale.n_rows,
         random_state=SeededNoise(name),
     )
@@ -393,7 +393,7 @@ COARSE, FINE = (0.1, 150_000), (0.3, MOST_CELLS)
 
 
 MOST_CHANCE = 0.6
-"""What share of the features without effect may enter: with enough steps all do, true or not."""
+"""What share of the features without effect may enter: with few rows all do, true or not."""
 
 
 def search(
@@ -405,10 +405,11 @@ def search(
     power: float,
     seed: int | str,
 ) -> float | None:
-    """Return the least amount, between `low` and `high`, at which the power is reached.
+    """Return the least amount, between `low` and `high`, at which the power is there by merit.
 
     A bisection in the logarithm, on few tables, comes near; then five amounts around it are
-    simulated with more tables, and the curve through them is read off. About 10 % accurate.
+    simulated with more tables, and the curve through them is read off. About 10 % accurate. Where
+    most features enter, effect or not, the amount is doubled until they do not.
     """
 
     def row_at(amount: float, seconds: float, cells: int) -> PowerRow:
@@ -419,18 +420,30 @@ def search(
         )
         return row
 
+    def by_merit(amount: float, seconds: float, cells: int) -> float:
+        others = setting_at(amount).n_features - setting_at(amount).n_effects
+        return 1 - row_at(amount, seconds, cells).false_positives / max(1, others)
+
     if row_at(high, *COARSE).power < power:
         return None
     ends = [math.log(low), math.log(high)]
     while ends[1] - ends[0] > math.log(1.4):
         middle = (ends[0] + ends[1]) / 2
         ends[row_at(math.exp(middle), *COARSE).power >= power] = middle
-    near = math.exp((ends[0] + ends[1]) / 2)
-    amounts = sorted({min(max(near * factor, low), high) for factor in NEIGHBOURS})
+    amounts = _around(math.exp((ends[0] + ends[1]) / 2), low, high)
     powers = [row_at(amount, *FINE).power for amount in amounts]
     found = crossing(amounts, powers, power=power) or high
-    others = setting_at(found).n_features - setting_at(found).n_effects
-    return found if row_at(found, *COARSE).false_positives <= MOST_CHANCE * others else None
+    doubled = (found * 2**k for k in range(1 + int(math.log2(high / found))))
+    near = next((one for one in doubled if by_merit(one, *COARSE) >= 1 - MOST_CHANCE), None)
+    if near is None or near == found:
+        return near
+    amounts = _around(near / math.sqrt(2), found, high)
+    merits = [by_merit(amount, *FINE) for amount in amounts]
+    return crossing(amounts, merits, power=1 - MOST_CHANCE) or near
+
+
+def _around(amount: float, low: float, high: float) -> list[float]:
+    return sorted({min(max(amount * factor, low), high) for factor in NEIGHBOURS})
 
 
 def with_amount(setting: Setting, name: str) -> Callable[[float], Setting]:
