@@ -45,7 +45,9 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path):
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 PLAIN = st.none() | st.booleans() | st.integers(-(10**17), 10**17) | FINITE | st.text()
-VALUES = st.recursive(PLAIN, lambda one: st.lists(one) | st.dictionaries(st.text(), one))
+VALUES = st.recursive(
+    PLAIN, lambda one: st.lists(one) | st.dictionaries(st.text(), one), max_leaves=12
+)
 
 
 @given(VALUES)

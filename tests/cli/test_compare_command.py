@@ -1,11 +1,11 @@
-"""`dpscreen compare`, as a real process."""
+"""`dpscreen compare`, as a real process and in this one."""
 
 import json
 from functools import partial
 
 import pytest
 
-from tools.command import dpscreen, invoke
+from tools.command import dpscreen, here, invoke
 
 SMALL = ("--rows", 500, "--features", 8, "--repetitions", 2)
 SCHEMA = {
@@ -22,11 +22,11 @@ SCHEMA = {
 }
 
 
-dpscreen_compare = partial(dpscreen, "compare")
+dpscreen_compare = partial(here, "compare")
 
 
 def test_a_table_with_its_picture(tmp_path):
-    done = dpscreen_compare(*SMALL, "--epsilon", 1, "--plot", "compare.png", cwd=tmp_path)
+    done = dpscreen("compare", *SMALL, "--epsilon", 1, "--plot", "compare.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for name in ("private-lasso", "dp-fw", "rnm-screen", "lasso", "not private"):
         assert name in done.stdout

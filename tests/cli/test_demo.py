@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpscreen import __version__
-from tools.command import dpscreen
+from tools.command import dpscreen, here
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_demo_writes_a_picture_and_messages_go_to_stderr(demo):
     ],
 )
 def test_wrong_usage_exits_with_2_and_says_why(arguments, told, tmp_path):
-    done = dpscreen(*arguments, cwd=tmp_path)
+    done = here(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert told in done.stderr
     assert done.stdout == ""
@@ -53,6 +53,6 @@ def test_wrong_usage_exits_with_2_and_says_why(arguments, told, tmp_path):
 
 def test_version_and_help():
     assert __version__ in dpscreen("--version").stdout
-    told = dpscreen("--help").stdout
+    told = here("--help").stdout
     assert "demo" in told
-    assert "Examples:" in dpscreen("demo", "-h").stdout
+    assert "Examples:" in here("demo", "-h").stdout

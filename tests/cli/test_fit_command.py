@@ -18,7 +18,7 @@ from dpscreen.tables import reading
 from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import load_schema
 from tools.command import dpscreen as run
-from tools.command import invoke
+from tools.command import here, invoke
 
 QUICK = """
 from dpscreen.planning import plan, what_if
@@ -39,6 +39,14 @@ COMPLETE = {
 
 
 dpscreen_fit = partial(run, "fit", before=QUICK)
+
+
+@pytest.fixture
+def quick_fit(monkeypatch):
+    """Return the command in this process, its simulations as short."""
+    monkeypatch.setattr("dpscreen.planning.plan.SECONDS", 0.1)
+    monkeypatch.setattr("dpscreen.planning.what_if.SECONDS", 0.1)
+    return partial(here, "fit")
 
 
 @pytest.fixture
@@ -238,8 +246,8 @@ def garbage(place):
     return place
 
 
-def test_a_dry_run_reads_no_cell_and_spends_nothing(garbage):
-    done = dpscreen_fit(
+def test_a_dry_run_reads_no_cell_and_spends_nothing(garbage, quick_fit):
+    done = quick_fit(
         *("data.csv", "--schema", "schema.json", *BUDGET, "--dry-run", "--rows-public", 500),
         *("--ledger", "budget.db", "-o", "model.json", "--report", "report.html"),
         cwd=garbage,
@@ -298,8 +306,8 @@ def test_a_schema_that_is_not_filled_in_is_refused_before_any_row(garbage, dry):
     assert spent(garbage) == 0
 
 
-def test_a_budget_that_does_not_do_is_refused_before_any_row(garbage):
-    done = dpscreen_fit(
+def test_a_budget_that_does_not_do_is_refused_before_any_row(garbage, quick_fit):
+    done = quick_fit(
         *("data.csv", "--schema", "schema.json", "--epsilon", 3, "--delta", "1e-6"),
         *("--ledger", "budget.db", "-o", "model.json", "--report", "report.html"),
         cwd=garbage,

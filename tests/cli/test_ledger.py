@@ -1,4 +1,4 @@
-"""`dpscreen ledger`, as a real process."""
+"""`dpscreen ledger`, as a real process and in this one."""
 
 import csv
 import io
@@ -11,12 +11,12 @@ from functools import partial
 import pytest
 
 from dpscreen.privacy.ledger import PrivacyLedger
-from tools.command import command_line, dpscreen
+from tools.command import command_line, dpscreen, here
 
 GRANT = ("--dataset", "survey 2024", "--epsilon", "2", "--delta", "1e-6")
 
 
-dpscreen_ledger = partial(dpscreen, "ledger")
+dpscreen_ledger = partial(here, "ledger")
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def ledger(tmp_path):
 
 def test_create_tells_on_stderr_and_makes_a_ledger(tmp_path):
     declared = ("--declare", "unit=one row", "--declare", "version=a=b", "--note", "for two years")
-    done = dpscreen_ledger("create", "budget.db", *GRANT, *declared, cwd=tmp_path)
+    done = dpscreen("ledger", "create", "budget.db", *GRANT, *declared, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert "survey 2024 written to budget.db: epsilon 2 at delta 1e-06" in done.stderr

@@ -1,4 +1,4 @@
-"""`dpscreen plan`, as a real process."""
+"""`dpscreen plan`, as a real process and in this one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from functools import partial
 import pytest
 
 from dpscreen.planning import plan as planning
+from dpscreen.planning import power
 from dpscreen.planning.plan import Needed, setting_of
-from tools.command import dpscreen, invoke
+from tools.command import dpscreen, here, invoke
 
-dpscreen_plan = partial(dpscreen, "plan")
+dpscreen_plan = partial(here, "plan")
 
 
 def test_a_plan_with_its_picture(tmp_path):
-    done = dpscreen_plan(
+    done = dpscreen(
+        "plan",
         *("--rows", 500, "--features", 10, "--epsilon", 1, "--effect", 0.4),
         *("--plot", "plan.png"),
         cwd=tmp_path,
@@ -28,7 +30,8 @@ def test_a_plan_with_its_picture(tmp_path):
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_plan_as_json():
+def test_a_plan_as_json(monkeypatch):
+    monkeypatch.setattr(power, "affordable_repetitions", lambda *_, **__: 4)
     done = dpscreen_plan("--rows", 100, "--features", 10, "--epsilon", 1, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
@@ -37,20 +40,32 @@ def test_a_plan_as_json():
     assert {"effect", "power", "r2", "false_positives"} <= set(told["rows"][0])
 
 
-def test_the_inverse():
+@pytest.fixture
+def asked(monkeypatch):
+    """Put a fixed answer in the place of the search, and return what it was asked for."""
+    asked = {}
+
+    def least(effect, **public):
+        asked.update(public, effect=effect)
+        name, value = ("n_rows", 1234.0) if public.get("n_rows") is None else ("epsilon", 0.5)
+        return Needed(name, value, (0.01, 1e9), effect, 0.8, setting_of(2, 8, 1.0, 1e-6))
+
+    monkeypatch.setattr(planning, "plan_for", least)
+    return asked
+
+
+def test_the_inverse(asked):
     done = dpscreen_plan("--rows", 500, "--features", 8, "--effect", 0.3, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     assert told["name"] == "epsilon"
-    assert 0.1 < told["value"] < 10
-    assert "Epsilon of about" in told["words"]
+    assert told["value"] == 0.5
+    assert "Epsilon of about 0.5" in told["words"]
+    assert (asked["n_rows"], asked["n_features"], asked["effect"]) == (500, 8, 0.3)
 
 
-def test_the_inverse_in_a_sentence(monkeypatch):
-    def least(effect, **_public):
-        return Needed("n_rows", 1234.0, (2.0, 1e9), effect, 0.8, setting_of(2, 8, 1.0, 1e-6))
-
-    monkeypatch.setattr(planning, "plan_for", least)
+@pytest.mark.usefixtures("asked")
+def test_the_inverse_in_a_sentence():
     done = invoke("plan", "--epsilon", 1, "--features", 8, "--effect", 0.3)
     assert done.exit_code == 0, done.stderr
     assert "rows are needed to find effects of 0.3" in done.stdout

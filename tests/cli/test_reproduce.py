@@ -19,7 +19,7 @@ from dpscreen.cli import reproduce as command
 from dpscreen.paper.claims import check_claims
 from dpscreen.paper.grid import Note, flat_grid
 from dpscreen.paper.runner import Progress
-from tools.command import command_line, dpscreen
+from tools.command import command_line, dpscreen, here
 
 
 def alone(tmp_path):
@@ -27,8 +27,8 @@ def alone(tmp_path):
     return {"OPENBLAS_NUM_THREADS": "1", "DPSCREEN_DATA": str(tmp_path / "no data")}
 
 
-def reproduce(*arguments, cwd):
-    return dpscreen("reproduce", *arguments, cwd=cwd, **alone(cwd))
+def reproduce(*arguments, cwd, run=dpscreen):
+    return run("reproduce", *arguments, cwd=cwd, **alone(cwd))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,8 @@ def test_damaged_results_are_set_aside_and_the_rest_is_kept(small, tmp_path):
     (tmp_path / "out").mkdir()
     damaged = [*stored[:2], "garbage\n", *stored[3:]]
     (tmp_path / "out" / "results.jsonl").write_text("".join(damaged))
-    done = reproduce("theorem2", "--trials", "1", "--jobs", "1", "--out", "out", cwd=tmp_path)
+    asked = ("theorem2", "--trials", "1", "--jobs", "1", "--out", "out")
+    done = reproduce(*asked, cwd=tmp_path, run=here)
     assert done.returncode == 0, done.stderr
     assert "damaged" in done.stderr
     assert "results.jsonl.corrupt" in done.stderr
@@ -88,7 +89,7 @@ def test_damaged_results_are_set_aside_and_the_rest_is_kept(small, tmp_path):
 
 def test_missing_data_is_said_and_the_rest_goes_on(tmp_path):
     asked = ("table2", "theorem2", "--trials", "1", "--jobs", "1", "--out", "out")
-    done = reproduce(*asked, cwd=tmp_path)
+    done = reproduce(*asked, cwd=tmp_path, run=here)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("Left out:") == 8
     assert "dpscreen datasets fetch abalone" in done.stderr
@@ -135,7 +136,7 @@ def test_stopping_says_how_to_go_on(tmp_path):
 )
 def test_what_is_wrong_is_said_in_a_sentence(tmp_path, arguments, code, told):
     (tmp_path / "in the way").write_text("a file")
-    done = reproduce(*arguments, cwd=tmp_path)
+    done = reproduce(*arguments, cwd=tmp_path, run=here)
     assert done.returncode == code
     assert told in done.stderr
     assert done.stdout == ""

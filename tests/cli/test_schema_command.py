@@ -1,4 +1,4 @@
-"""`dpscreen schema`, as a real process."""
+"""`dpscreen schema`, as a real process and in this one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tools.command import dpscreen, invoke
+from tools.command import dpscreen, here, invoke
 
 DATA = "age;who;cost\n34;Zebedee;5\n"
 FILLED = {
@@ -23,7 +23,7 @@ FILLED = {
 }
 
 
-dpscreen_schema = partial(dpscreen, "schema")
+dpscreen_schema = partial(here, "schema")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def folder(tmp_path):
 
 def test_a_new_schema_holds_names_and_nothing_else(folder):
     made = ("new", "data.csv", "-o", "schema.json", "--target", "cost", "--unit", "who")
-    done = dpscreen_schema(*made, cwd=folder)
+    done = dpscreen("schema", *made, cwd=folder)
     assert (done.returncode, done.stdout) == (0, "")
     assert "never by looking at the data" in done.stderr
     text = (folder / "schema.json").read_text()

@@ -16,7 +16,7 @@ from dpscreen.tables import dummy as dummies
 from dpscreen.tables.dummy import csv_parts, simulate_table, write_parquet
 from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import TableSchema, load_schema
-from tools.command import dpscreen
+from tools.command import dpscreen, here
 
 SCHEMA = {
     "fields": [
@@ -47,7 +47,7 @@ SCHEMA = {
 }
 
 
-dpscreen_simulate = partial(dpscreen, "simulate")
+dpscreen_simulate = partial(here, "simulate")
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def folder(tmp_path):
 def test_csv_and_parquet_hold_the_same_rows(folder):
     asked = ("--schema", "schema.json", "--rows", 500, "--seed", 3, "--missing", 0.05)
     for name in ("dummy.csv", "dummy.parquet"):
-        done = dpscreen_simulate(*asked, "-o", name, cwd=folder)
+        done = dpscreen("simulate", *asked, "-o", name, cwd=folder)
         assert (done.returncode, done.stdout) == (0, "")
         assert "500 rows" in done.stderr
         assert "true effect" in done.stderr

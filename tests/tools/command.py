@@ -1,8 +1,10 @@
 """The command line, as a real process and in this one."""
 
+import contextlib
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from click.testing import CliRunner, Result
 
@@ -31,6 +33,20 @@ def dpscreen(
         timeout=180,
         check=False,
     )
+
+
+def here(
+    *arguments: object, cwd: object = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in this process, as if it were one of its own: a second start is not paid.
+
+    What the command does not catch is raised: it would be a traceback in the shell.
+    """
+    with contextlib.chdir(Path.cwd() if cwd is None else str(cwd)):
+        done = CliRunner(env=environment).invoke(app, [str(one) for one in arguments])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
 
 
 def invoke(*arguments: object) -> Result:
