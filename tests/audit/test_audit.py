@@ -17,7 +17,7 @@ from dpscreen.rows.design import GramDesign
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.solvers import frank_wolfe as steps
 from dpscreen.solvers.frank_wolfe import frank_wolfe, zero_start
-from tools.command import dpscreen, invoke
+from tools.command import dpscreen, here, invoke
 
 # Runs that are enough for each verdict; make study runs all of them in full.
 SMALL = {
@@ -189,7 +189,7 @@ def test_findings_are_saved_for_the_page(tmp_path):
 
 
 def test_command_exits_with_1_on_a_surprise_and_with_2_on_a_typo():
-    assert run("published-noisy-max", "--runs", "100", "--seed", "x").returncode == 1
-    done = run("published-dpfw")
+    assert here("audit", "published-noisy-max", "--runs", 100, "--seed", "x").returncode == 1
+    done = here("audit", "published-dpfw")
     assert done.returncode == 2
     assert "Did you mean 'published-dp-fw'" in done.stderr

@@ -120,7 +120,8 @@ def test_stopping_says_how_to_go_on(tmp_path):
     assert "run the same command to go on" in told
     assert "Traceback" not in told
     stored = rows.read_bytes()
-    done = reproduce("theorem2", "--trials", "1", "--jobs", "1", "--out", "out", cwd=tmp_path)
+    asked = ("theorem2", "--trials", "1", "--jobs", "1", "--out", "out")
+    done = reproduce(*asked, cwd=tmp_path, run=here)
     assert done.returncode == 0
     assert rows.read_bytes().startswith(stored[: stored.rindex(b"\n") + 1])
 

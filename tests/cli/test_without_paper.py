@@ -23,8 +23,6 @@ class NoPaper:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, NoPaper())
-from dpscreen.planning import plan, what_if
-plan.SECONDS = what_if.SECONDS = 0.05
 """
 COMMANDS = (
     ("plan", "--rows", "500", "--features", "3", "--epsilon", "1"),
@@ -66,6 +64,8 @@ def test_commands_work(place):
     """One process for all of them: most of the time goes into imports."""
     done = without_paper(
         "from dpscreen.cli.app import dpscreen\n"
+        "from dpscreen.planning import plan, what_if\n"
+        "plan.SECONDS = what_if.SECONDS = 0.05\n"
         f"for words in {COMMANDS!r}:\n"
         "    dpscreen.main(words, standalone_mode=False)\n",
         place,

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,13 @@ def test_fewer_items_and_trials_need_fewer_rows(finished):
     }
 
 
+@pytest.fixture
+def _in_this_process(monkeypatch):
+    """Put a thread in the place of worker processes, for what does not depend on them."""
+    monkeypatch.setattr("dpscreen.paper.runner._worker_pool", ThreadPoolExecutor)
+
+
+@pytest.mark.usefixtures("_in_this_process")
 def test_progress_counts_up_to_the_total(tmp_path):
     seen = []
     run(
@@ -91,6 +99,7 @@ def test_progress_counts_up_to_the_total(tmp_path):
     assert seen[-1].label.startswith("theorem2: d=8, T=40, trial")
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_a_truncated_file_is_completed(finished, tmp_path):
     store, done = finished
     copy = ResultStore(tmp_path)
@@ -101,6 +110,7 @@ def test_a_truncated_file_is_completed(finished, tmp_path):
     assert read_rows(copy.path).problems == ()
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_a_corrupt_file_is_set_aside_and_only_its_bad_rows_recomputed(finished, tmp_path):
     store, done = finished
     lines = store.path.read_bytes().split(b"\n")

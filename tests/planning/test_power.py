@@ -240,6 +240,7 @@ def test_the_inverse_finds_rows_that_have_the_power():
     assert "rows are needed" in str(needed)
 
 
+@pytest.mark.slow
 def test_more_rows_need_less_epsilon():
     few, many = (
         dpscreen.plan_for(0.3, n_features=10, delta=1e-6, n_rows=n).value for n in (300, 1200)
