@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -68,6 +69,13 @@ def test_redrawing_computes_nothing_and_gives_the_same(small):
     assert told["claims"]["theorem-2-many-iterations"] == "does not hold"
 
 
+@pytest.fixture
+def _in_this_process(monkeypatch):
+    """Put a thread in the place of worker processes, for what does not depend on them."""
+    monkeypatch.setattr("dpscreen.paper.runner._worker_pool", ThreadPoolExecutor)
+
+
+@pytest.mark.usefixtures("_in_this_process")
 def test_damaged_results_are_set_aside_and_the_rest_is_kept(small, tmp_path):
     stored = (small[0] / "dpscreen-study" / "results.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "out").mkdir()
@@ -87,6 +95,7 @@ def test_damaged_results_are_set_aside_and_the_rest_is_kept(small, tmp_path):
     assert str(tmp_path) not in page
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_missing_data_is_said_and_the_rest_goes_on(tmp_path):
     asked = ("table2", "theorem2", "--trials", "1", "--jobs", "1", "--out", "out")
     done = reproduce(*asked, cwd=tmp_path, run=here)

@@ -71,6 +71,7 @@ class NumberColumn(Column):
     def values(self, cells: Cells) -> Array:
         """Return numbers clipped to the declared bounds, then transformed; NaN stays."""
         values = cells.numbers(decimal=self.decimal, missing=self.missing)
+        # A fit clips too, as it scales; but a transform is defined between the bounds only.
         np.clip(values, *self.declared_bounds, out=values)
         return self.transform.apply(values)
 
