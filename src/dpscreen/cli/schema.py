@@ -27,8 +27,8 @@ def command() -> None:
 
     \b
     Examples:
-      dpscreen schema new data.csv -o schema.json --target cost
-      dpscreen schema check schema.json --data data.csv
+      dpscreen schema new data.csv -o schema.toml --target cost
+      dpscreen schema check schema.toml --data data.csv
     """
 
 
@@ -51,31 +51,40 @@ def new(
 ) -> None:
     """Make a schema to fill in from the names of the columns. No row is looked at.
 
-    DATA is a CSV file, plain or gzip, or a Parquet file. Types, bounds and levels stay empty.
+    DATA is a CSV file, plain or gzip, or a Parquet file. A schema in TOML (-o schema.toml) has a
+    line for each column, with bounds where its name leaves no doubt (an age, a percentage) and a
+    comment. One in JSON leaves types, bounds and levels empty.
 
     \b
     Examples:
-      dpscreen schema new data.csv -o schema.json
+      dpscreen schema new data.csv -o schema.toml --target cost
       dpscreen schema new visits.parquet -o schema.json --target cost --unit patient
     """
     from dpscreen._core.files import write_text
-    from dpscreen.tables.declaration import DataError
-    from dpscreen.tables.schema import new_schema
 
     check_output(output, force=force)
-    try:
-        made = new_schema(data, target=target, unit=unit, numeric_names=numeric_names)
-    except DataError as problem:
-        hint = " If they are names, add --numeric-names." if "no header" in str(problem) else ""
-        raise click.ClickException(f"{sentence(problem)}{hint}") from None
-    text = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+    text = _new(data, output, target=target, unit=unit, numeric_names=numeric_names)
     if output is None:
         click.echo(text, nl=False)
     else:
         with write_failures(output):
             write_text(output, text)
-        click.echo(f"Written to {output}: {how_many(len(made['fields']), 'column')}.", err=True)
+        click.echo(f"Written to {output}.", err=True)
     click.echo(f"{WHY}dpscreen schema check {output or 'schema.json'}", err=True)
+
+
+def _new(data: Path, output: Path | None, **given: Any) -> str:
+    """Return the file to be written, in the format that its name asks for."""
+    from dpscreen.tables.declaration import DataError
+    from dpscreen.tables.schema import is_toml, new_schema, new_toml_schema
+
+    try:
+        if output is not None and is_toml(output):
+            return new_toml_schema(data, **given)
+        return json.dumps(new_schema(data, **given), indent=2, ensure_ascii=False) + "\n"
+    except DataError as problem:
+        hint = " If they are names, add --numeric-names." if "no header" in str(problem) else ""
+        raise click.ClickException(f"{sentence(problem)}{hint}") from None
 
 
 @command.command(context_settings=HELP)

@@ -19,6 +19,7 @@ from dpscreen._core.words import listed, some
 from dpscreen.tables.block import SchemaBlock, problems, read_block
 from dpscreen.tables.columns import Column, read_column
 from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED
+from dpscreen.tables.toml import in_toml_words
 
 if TYPE_CHECKING:
     from dpscreen.privacy.budget import Unit
@@ -87,6 +88,7 @@ class Declaration:
     quote: str = '"'
     faults: tuple[str, ...] = described(default=(), repr=False)
     text: str = described(default="", repr=False)
+    from_toml: bool = described(default=False, repr=False, compare=False)
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
@@ -114,7 +116,8 @@ class Declaration:
     def problems(self) -> list[str]:
         """List what keeps the schema from being used, each with how to mend it."""
         columns = [fault for column in self.fields for fault in column.faults]
-        return [*self.faults, *columns, *self.block.faults, *problems(self.block, self.fields)]
+        told = *columns, *self.block.faults, *problems(self.block, self.fields)
+        return [*self.faults, *(map(in_toml_words, told) if self.from_toml else told)]
 
     def check(self) -> None:
         """Refuse a schema that cannot be used."""
