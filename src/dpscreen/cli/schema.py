@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen._core.words import how_many
-from dpscreen.cli.console import HELP, check_output, sentence, write_failures
+from dpscreen.cli.console import HELP, check_output, sentence, usable, write_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.schema import TableSchema
@@ -88,6 +88,37 @@ def _new(data: Path, output: Path | None, **given: Any) -> str:
 
 
 @command.command(context_settings=HELP)
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("schema.toml"),
+    show_default=True,
+    help="The schema; taken up again if it is there.",
+)
+@click.option("--target", help="The column to be predicted.")
+@click.option("--unit", help="The column that tells whose row it is.")
+@click.option("--quick", is_flag=True, help="Ask only where a name leaves a doubt.")
+@click.option("--again", is_flag=True, help="Ask everything again, with what was answered.")
+@click.option("--numeric-names", is_flag=True, help="Numbers in the first line are names.")
+def ask(data: Path, output: Path, **given: Any) -> None:
+    """Ask what each column may hold, and write the schema. No row is looked at.
+
+    Enter takes the proposal in brackets, which comes from the column's name. Everything is kept
+    after each answer: "quit", or Ctrl-C, and the same command goes on later.
+
+    \b
+    Examples:
+      dpscreen schema ask data.csv
+      dpscreen schema ask data.csv --target cost --quick -o schema.toml
+    """
+    from dpscreen.cli._schema_ask import ask_for_schema
+
+    ask_for_schema(data, output, **given)
+
+
+@command.command(context_settings=HELP)
 @click.argument("schema", type=click.Path(path_type=Path))
 @click.option(
     "--data", type=click.Path(path_type=Path), help="Compare the column names of this table too."
@@ -110,7 +141,7 @@ def check(schema: Path, data: Path | None, as_json: bool) -> None:
         for problem in problems:
             click.echo(f"- {problem}")
         if found is not None and not problems:
-            click.echo(_in_words(found))
+            click.echo(usable(found))
     if problems:
         used = f"{schema} cannot be used yet" if data is None else f"{schema} and {data} do not fit"
         click.echo(f"{used}: {how_many(len(problems), 'problem')}.", err=True)
@@ -147,15 +178,3 @@ def _as_json(schema: TableSchema | None, problems: list[str]) -> dict[str, Any]:
         "unit": schema.unit,
         "rows_per_unit": schema.rows_per_unit,
     }
-
-
-def _in_words(schema: TableSchema) -> str:
-    low, high = schema.field(schema.target).declared_bounds
-    unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
-    most = "" if schema.unit is None else f", at most {schema.rows_per_unit} rows of each"
-    columns = how_many(len(schema.columns), "column")
-    features = how_many(len(schema.feature_names), "feature")
-    return (
-        f"The schema can be used: {columns} and {features}; the target {schema.target!r} lies in "
-        f"[{low:g}, {high:g}]; the privacy unit is {unit}{most}."
-    )

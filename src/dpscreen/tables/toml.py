@@ -116,7 +116,9 @@ def descriptor_of(document: Document) -> tuple[dict[str, Any], tuple[str, ...]]:
     faults = list(_faults(document))
     columns = {name: settings_of(document, name) for name in column_names(document)}
     fields = [_field(name, one, faults) for name, one in columns.items()]
-    block: dict[str, Any] = {key: document[key] for key in BLOCK if key in document}
+    block: dict[str, Any] = {
+        key: document[key] for key in BLOCK if document.get(key) not in (None, "")
+    }
     for key in ("fill", "transform"):
         block[key] = {name: _plain(one[key]) for name, one in columns.items() if key in one}
     ignored = set(ignored_names(document))

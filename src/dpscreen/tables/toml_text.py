@@ -103,6 +103,8 @@ def _advice(found: Proposal, settings: Mapping[str, Any], inherits: bool) -> str
     """Say why a column has what it has, or what may be filled in."""
     if settings or inherits:
         return found.why if settings == settings_proposed(found) else ""
+    if not found.is_feature:
+        return f"? perhaps put it into ignore? {found.why}"
     perhaps = settings_proposed(found)
     guess = f"perhaps {_inside(perhaps)}? " if perhaps else ""
     return f"? {guess}{found.why}"
