@@ -64,7 +64,7 @@ def number(name, low, high):
 def test_it_means_what_a_json_schema_means(written):
     schema = written(WHOLE)
     assert schema.problems() == []
-    assert schema.delimiter == ";"
+    assert schema.dialect.delimiter == ";"
     assert schema.rows_per_unit == 2
     assert schema.feature_names == (
         *("lunch_pct", "z_pct", "z_code=1", "z_code=2", "sex=f", "sex=m"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,7 @@ from dpscreen.cli.console import data_failures, usable, write_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.asking import Interview
+    from dpscreen.tables.declaration import Dialect
     from dpscreen.tables.toml import Document
 
 WELCOME = (
@@ -30,7 +31,7 @@ def ask_for_schema(
     unit: str | None,
     quick: bool,
     again: bool,
-    numeric_names: bool,
+    **written: Any,
 ) -> None:
     """Ask until all is answered, or until somebody has had enough."""
     from dpscreen.tables.asking import Interview
@@ -40,7 +41,7 @@ def ask_for_schema(
     if not output.absolute().parent.is_dir():
         raise click.ClickException(f"There is no directory {output.parent}.")
     with data_failures():
-        document = _document(data, output, target, unit, numeric_names=numeric_names)
+        document = _document(data, output, target, unit, **written)
     if quick:
         _take_what_is_sure(document)
     interview = Interview(document, again=again)
@@ -52,17 +53,26 @@ def ask_for_schema(
 
 
 def _document(
-    data: Path, output: Path, target: str | None, unit: str | None, *, numeric_names: bool
+    data: Path,
+    output: Path,
+    target: str | None,
+    unit: str | None,
+    *,
+    numeric_names: bool,
+    dialect: Dialect,
 ) -> Document:
     """Return the schema so far: a new one, or one that was begun for the same columns."""
     from dpscreen.tables.asking import new_interview
-    from dpscreen.tables.schema import header_settings, load_toml, public_header
+    from dpscreen.tables.schema import how_written, load_toml, public_header, toml_schema
     from dpscreen.tables.toml import column_names
 
-    header = public_header(data, target, unit, numeric_names=numeric_names)
-    if not output.exists():
-        return new_interview(header.names, target=target, unit=unit, **header_settings(header))
-    document = load_toml(output)
+    document = load_toml(output) if output.exists() else None
+    if document is not None:
+        dialect = toml_schema(document).dialect
+    header = public_header(data, target, unit, numeric_names=numeric_names, dialect=dialect)
+    if document is None:
+        written = how_written(header, dialect)
+        return new_interview(header.names, target=target, unit=unit, **written)
     if {*column_names(document)} != {*header.names}:
         raise click.ClickException(
             f"{output} is the schema of a table with other columns; give another name with -o."

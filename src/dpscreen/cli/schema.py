@@ -21,6 +21,10 @@ WHY = (
 )
 
 
+ENCODING = click.option("--encoding", help="Of a file of text that is not in UTF-8, as cp1252.")
+SHEET = click.option("--sheet", help="Of an Excel file: its name or number.  [default: the first]")
+
+
 @click.group(context_settings=HELP)
 def command() -> None:
     """Declare what a table may hold: types, bounds, levels, target and privacy unit.
@@ -40,20 +44,15 @@ def command() -> None:
 @click.option("--target", help="The column to be predicted.")
 @click.option("--unit", help="The column that tells whose row it is, such as a person's number.")
 @click.option("--numeric-names", is_flag=True, help="Numbers in the first line are names.")
+@ENCODING
+@SHEET
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-def new(
-    data: Path,
-    output: Path | None,
-    target: str | None,
-    unit: str | None,
-    numeric_names: bool,
-    force: bool,
-) -> None:
+def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
     """Make a schema to fill in from the names of the columns. No row is looked at.
 
-    DATA is a CSV file, plain or gzip, or a Parquet file. A schema in TOML (-o schema.toml) has a
-    line for each column, with bounds where its name leaves no doubt (an age, a percentage) and a
-    comment. One in JSON leaves types, bounds and levels empty.
+    DATA is a CSV file, plain or gzip, a Parquet or an Excel file. A schema in TOML (-o schema.toml)
+    has a line for each column, with bounds where its name leaves no doubt (an age, a percentage)
+    and a comment. One in JSON leaves types, bounds and levels empty.
 
     \b
     Examples:
@@ -63,7 +62,7 @@ def new(
     from dpscreen._core.files import write_text
 
     check_output(output, force=force)
-    text = _new(data, output, target=target, unit=unit, numeric_names=numeric_names)
+    text = _new(data, output, **_with_dialect(given))
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -71,6 +70,17 @@ def new(
             write_text(output, text)
         click.echo(f"Written to {output}.", err=True)
     click.echo(f"{WHY}dpscreen schema check {output or 'schema.json'}", err=True)
+
+
+def _with_dialect(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with how the table is written in one."""
+    from dpscreen.tables.declaration import ENCODINGS, UTF8, Dialect, is_encoding
+
+    encoding, sheet = given.pop("encoding") or UTF8, given.pop("sheet")
+    if not is_encoding(encoding):
+        raise click.BadParameter(f"must be {ENCODINGS}.", param_hint="--encoding")
+    number = int(sheet) if sheet is not None and sheet.isdecimal() else sheet
+    return given | {"dialect": Dialect(encoding=encoding, sheet=number)}
 
 
 def _new(data: Path, output: Path | None, **given: Any) -> str:
@@ -102,6 +112,8 @@ def _new(data: Path, output: Path | None, **given: Any) -> str:
 @click.option("--quick", is_flag=True, help="Ask only where a name leaves a doubt.")
 @click.option("--again", is_flag=True, help="Ask everything again, with what was answered.")
 @click.option("--numeric-names", is_flag=True, help="Numbers in the first line are names.")
+@ENCODING
+@SHEET
 def ask(data: Path, output: Path, **given: Any) -> None:
     """Ask what each column may hold, and write the schema. No row is looked at.
 
@@ -115,7 +127,7 @@ def ask(data: Path, output: Path, **given: Any) -> None:
     """
     from dpscreen.cli._schema_ask import ask_for_schema
 
-    ask_for_schema(data, output, **given)
+    ask_for_schema(data, output, **_with_dialect(given))
 
 
 @command.command(context_settings=HELP)

@@ -18,8 +18,16 @@ from typing import TYPE_CHECKING, Any
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json
 from dpscreen._core.words import did_you_mean, plain, some
-from dpscreen.tables.csv import Header, is_parquet, looks_like_data, read_header
-from dpscreen.tables.declaration import Declaration, SchemaProblem, TableProblem, check_names
+from dpscreen.tables.csv import Header, is_excel, is_parquet, looks_like_data, read_header
+from dpscreen.tables.declaration import (
+    USUAL,
+    UTF8,
+    Declaration,
+    Dialect,
+    SchemaProblem,
+    TableProblem,
+    check_names,
+)
 from dpscreen.tables.toml import Document, NotToml, descriptor_of, in_toml_words, parsed_toml
 
 if TYPE_CHECKING:
@@ -116,14 +124,15 @@ def new_schema(
     target: str | None = None,
     unit: str | None = None,
     numeric_names: bool = False,
+    dialect: Dialect = USUAL,
 ) -> dict[str, Any]:
     """Return a descriptor with types, bounds and levels left empty; no row is parsed.
 
     Names that are numbers are refused, because then the first line may well be a row, unless
     `numeric_names` says that they are names.
     """
-    header = public_header(Path(path), target, unit, numeric_names=numeric_names)
-    return _template(header.names, header.delimiter, target, unit)
+    header = public_header(Path(path), target, unit, numeric_names=numeric_names, dialect=dialect)
+    return _template(header, target, unit, dialect)
 
 
 def new_toml_schema(
@@ -132,26 +141,35 @@ def new_toml_schema(
     target: str | None = None,
     unit: str | None = None,
     numeric_names: bool = False,
+    dialect: Dialect = USUAL,
 ) -> str:
     """Return a schema to fill in as a person does; what names leave no doubt about is proposed."""
     from dpscreen.tables.toml_text import new_document, toml_text
 
-    header = public_header(Path(path), target, unit, numeric_names=numeric_names)
-    made = new_document(header.names, target=target, unit=unit, **header_settings(header))
+    header = public_header(Path(path), target, unit, numeric_names=numeric_names, dialect=dialect)
+    written = how_written(header, dialect)
+    made = new_document(header.names, target=target, unit=unit, **written)
     return toml_text(made, table=Path(path).name)
 
 
-def header_settings(header: Header) -> dict[str, Any]:
+def how_written(header: Header, dialect: Dialect) -> dict[str, Any]:
     """Return what a schema in TOML must say about how the table is written."""
-    return {} if header.delimiter == "," else {"delimiter": header.delimiter}
+    told = {
+        "delimiter": None if header.delimiter == "," else header.delimiter,
+        "encoding": None if dialect.encoding == UTF8 else dialect.encoding,
+        "sheet": dialect.sheet,
+    }
+    return {key: value for key, value in told.items() if value is not None}
 
 
-def public_header(place: Path, *named: str | None, numeric_names: bool = False) -> Header:
+def public_header(
+    place: Path, *named: str | None, numeric_names: bool = False, dialect: Dialect = USUAL
+) -> Header:
     """Return names that may be copied into a schema, or refuse; `named` must be among them."""
-    header = read_header(place)
+    header = read_header(place, dialect=dialect)
     check_names(place, header.names)
     numbers = [] if numeric_names else looks_like_data(header.names)
-    if numbers and not is_parquet(place):
+    if numbers and not (is_parquet(place) or is_excel(place)):
         raise TableProblem(
             f"the first line of {place} may be a row and no header, for column {some(numbers)} "
             "is a number there; names of columns are public and would be copied."
@@ -164,9 +182,14 @@ def public_header(place: Path, *named: str | None, numeric_names: bool = False) 
 
 
 def _template(
-    names: tuple[str, ...], delimiter: str, target: str | None, unit: str | None
+    header: Header, target: str | None, unit: str | None, dialect: Dialect
 ) -> dict[str, Any]:
-    fields: list[dict[str, Any]] = [{"name": name, "type": "any"} for name in names]
+    fields: list[dict[str, Any]] = [{"name": name, "type": "any"} for name in header.names]
+    written = how_written(header, dialect)
+    sheet = written.pop("sheet", None)
+    encoding = {"encoding": written.pop("encoding")} if "encoding" in written else {}
+    if sheet is not None:
+        written["sheetName" if isinstance(sheet, str) else "sheetNumber"] = sheet
     for field in fields:
         if field["name"] != unit:
             field["constraints"] = {"minimum": None, "maximum": None, "enum": []}
@@ -174,6 +197,7 @@ def _template(
         "$schema": PROFILE,
         "fields": fields,
         "missingValues": [""],
-        **({} if delimiter == "," else {"dialect": {"delimiter": delimiter}}),
+        **encoding,
+        **({"dialect": written} if written else {}),
         "dpscreen": dict(target=target, unit=unit, rows_per_unit=None, fill={}, transform={}),
     }

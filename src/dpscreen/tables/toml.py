@@ -68,6 +68,7 @@ WORDS = (
     ("missingValues", "missing"),
     ("dialect.quoteChar", "quote"),
     ("dialect.sheetName", "sheet"),
+    ("dialect.sheetNumber", "sheet"),
     ("dialect.", ""),
     ("dpscreen.", ""),
     ("decimalChar", "decimal"),
@@ -127,6 +128,8 @@ def descriptor_of(document: Document) -> tuple[dict[str, Any], tuple[str, ...]]:
         block["features"] = [name for name in columns if name not in apart]
     found = {"fields": fields, "missingValues": document.get("missing", [""]), "dpscreen": block}
     dialect = {DIALECT[key]: document[key] for key in DIALECT if key in document}
+    if type(dialect.get("sheetName")) is int:
+        dialect["sheetNumber"] = dialect.pop("sheetName")
     others = {key: document[key] for key in ("encoding", "title") if key in document}
     return found | others | ({"dialect": dialect} if dialect else {}), tuple(faults)
 
