@@ -14,7 +14,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from dpscreen._core.words import meant
+from dpscreen._core.words import how_many, meant
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
@@ -187,6 +187,19 @@ def checked_schema(path: Path) -> TableSchema:
         schema = load_schema(path)
         schema.check()
     return schema
+
+
+def usable(schema: TableSchema) -> str:
+    """Say in a sentence what a schema without problems declares."""
+    low, high = schema.field(schema.target).declared_bounds
+    unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
+    most = "" if schema.unit is None else f", at most {schema.rows_per_unit} rows of each"
+    columns = how_many(len(schema.columns), "column")
+    features = how_many(len(schema.feature_names), "feature")
+    return (
+        f"The schema can be used: {columns} and {features}; the target {schema.target!r} lies in "
+        f"[{low:g}, {high:g}]; the privacy unit is {unit}{most}."
+    )
 
 
 def _guess(path: Path) -> str:
