@@ -65,8 +65,8 @@ def test_the_wheel_works_in_an_empty_environment(built, tmp_path):
     binaries = tmp_path / "empty" / "bin"
     pip = (binaries / "python", "-m", "pip", "--disable-pip-version-check", "--quiet")
     run(*pip, "install", only(built, "*.whl"), PIP_CONSTRAINT=str(ROOT / "constraints.txt"))
-    assert "DP-FW, proven" in run(binaries / "dpscreen", "demo", cwd=tmp_path)
-    assert (tmp_path / "dpscreen-demo.png").exists()
+    assert "RNM-Screen, proven" in run(binaries / "dpscreen", "demo", cwd=tmp_path)
+    assert "<svg" in (tmp_path / "dpscreen-demo.html").read_text(encoding="utf-8")
     where = "import dpscreen; print(dpscreen.__file__)"
     assert str(tmp_path) in run(binaries / "python", "-W", "error", "-c", where, cwd=tmp_path)
     page = (
