@@ -7,7 +7,9 @@ import re
 import pytest
 
 from dpscreen import __version__
+from dpscreen._core.words import percent_at_most
 from dpscreen.cli import _demo_table
+from dpscreen.models.explain import posterior
 from tools.browser import browser
 from tools.command import dpscreen, invoke
 
@@ -60,7 +62,8 @@ def test_demo_shows_a_real_table_and_says_what_epsilon_means(demo):
     for one in _demo_table.MEASUREMENTS:
         assert f"{one.name}, {one.step_words}" in told
     assert "Released R²" in told
-    assert "becomes at most 95.3 % sure" in told
+    sure = percent_at_most(posterior(0.5, _demo_table.EPSILON))
+    assert f"becomes at most {sure} sure" in told
 
 
 def test_the_page_holds_pictures_and_statements_and_messages_go_to_stderr(demo):
