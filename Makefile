@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-run: $(STAMP)  ## the demo: published and proven methods side by side on data with known truth
+run: $(STAMP)  ## the demo: methods side by side where the truth is known, then a real table
 	$(BIN)/dpscreen demo
 
 lint: $(STAMP)

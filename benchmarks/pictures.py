@@ -1,11 +1,13 @@
 """The pictures of docs/private-lasso.md: `python -m benchmarks.pictures [trials]`.
 
 Error against ε, against the number of rows and against loose bounds, and one released path. Noise
-is seeded by name; held-out R² is by five folds, drawn anew in every trial.
+is seeded by name; held-out R² is by five folds, drawn anew in every trial. The picture of README
+and landing page needs no data set: `python -m benchmarks.pictures overview`.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -14,9 +16,12 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from sklearn.linear_model import LassoCV
 
 from benchmarks.private_lasso import Problem, lasso_r2, private_r2, raw, real
 from dpscreen import PrivateLasso
+from dpscreen._core.pictures import COLOURS as THEMED
+from dpscreen._core.pictures import INK, canvas, plain_axes, template_text, themed_svg
 
 matplotlib.use("Agg")
 
@@ -142,6 +147,55 @@ def released_path() -> None:
     save(axes, "released-path.png")
 
 
+# --- the first thing that a visitor sees ----------------------------------------------------------
+
+
+def overview() -> None:
+    """Draw PrivateLasso beside the truth and LASSO, in the colours of the reader's theme."""
+    truth, X, y = _few_effects()
+    private = PrivateLasso(
+        epsilon=1,
+        delta=1e-6,
+        feature_bounds=(-20, 20),
+        target_bounds=(-50, 50),
+        random_state="overview",
+    )
+    figure = canvas(8.4, 3.0)
+    axes = figure.subplots()
+    place = np.arange(truth.size)
+    axes.vlines(place, 0, truth, color=THEMED[5], linewidth=9, alpha=0.45, label="truth")
+    look = {"markersize": 6, "fillstyle": "none", "markeredgewidth": 1.4}
+    plain = LassoCV().fit(X, y).coef_
+    axes.plot(place - 0.12, plain, "D", color=THEMED[1], label="LASSO, not private", **look)
+    coef = private.fit(X, y).coef_
+    axes.plot(place + 0.12, coef, "o", color=THEMED[0], label="PrivateLasso, ε = 1", markersize=6)
+    axes.axhline(0, color=INK, linewidth=0.8)
+    axes.set_xlabel("feature: 6 of 30 matter; 10 000 rows, bounds five times too wide", color=INK)
+    axes.set_ylabel("coefficient", color=INK)
+    axes.legend(frameon=False, labelcolor=INK, fontsize=9, loc="upper right")
+    plain_axes(axes)
+    text = _standing_alone(themed_svg(figure, prefix="overview"))
+    (PLACE / "overview.svg").write_text(text, encoding="utf-8")
+    print("  overview.svg", flush=True)
+
+
+def _few_effects() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    truth = np.zeros(30)
+    truth[[1, 5, 10, 15, 20, 26]] = 1, -0.7, 0.5, -0.35, 0.25, -0.15
+    X = rng.standard_normal((10_000, 30))
+    return truth, X, X @ truth + rng.standard_normal(10_000)
+
+
+def _standing_alone(svg: str) -> str:
+    """Return the element as a file with its own paper, so that it is legible on any page."""
+    css = template_text("dpscreen.models.page", "page.css")
+    themes = css[: re.search(r"^\}\n\* ", css, re.MULTILINE).start() + 2]
+    head, _, rest = svg.partition(">")
+    paper = '<rect width="100%" height="100%" rx="8" style="fill: var(--paper)"/>'
+    return f'{head} xmlns="http://www.w3.org/2000/svg">\n<style>{themes}</style>\n{paper}{rest}\n'
+
+
 def main(trials: int = 8) -> None:
     print("Pictures of docs/private-lasso.md")
     with warnings.catch_warnings():
@@ -153,4 +207,9 @@ def main(trials: int = 8) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 8)
+    if sys.argv[1:] == ["overview"]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the seed is meant: the picture can be drawn again
+            overview()
+    else:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 8)

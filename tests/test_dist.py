@@ -54,21 +54,73 @@ def test_the_sdist_holds_tests_and_pages_and_nothing_that_was_built(built):
     with tarfile.open(only(built, "*.tar.gz")) as sdist:
         held = {name.partition("/")[2] for name in sdist.getnames()}
     wanted = {"README.md", "LICENSE", "Makefile", "constraints.txt", "pyproject.toml"}
-    assert wanted | {"docs/conf.py", "docs/tutorial.md", "tests/test_dist.py"} <= held
+    wanted |= {"CITATION.cff", "docs/conf.py", "docs/tutorial.md", "tests/test_dist.py"}
+    assert wanted <= held
     unwanted = ("docs/_build", "docs/gallery_pages", ".venv", "dist")
     assert not [name for name in held if name.startswith(unwanted) or "__pycache__" in name]
 
 
-@pytest.mark.slow
-def test_the_wheel_works_in_an_empty_environment(built, tmp_path):
-    run(sys.executable, "-m", "venv", tmp_path / "empty")
-    binaries = tmp_path / "empty" / "bin"
-    pip = (binaries / "python", "-m", "pip", "--disable-pip-version-check", "--quiet")
+@pytest.fixture(scope="module")
+def empty(built, tmp_path_factory) -> Path:
+    """Return the programs of an environment that holds the wheel, without any extra."""
+    place = tmp_path_factory.mktemp("environment")
+    run(sys.executable, "-m", "venv", place)
+    pip = (place / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet")
     run(*pip, "install", only(built, "*.whl"), PIP_CONSTRAINT=str(ROOT / "constraints.txt"))
-    assert "DP-FW, proven" in run(binaries / "dpscreen", "demo", cwd=tmp_path)
-    assert (tmp_path / "dpscreen-demo.png").exists()
+    return place / "bin"
+
+
+SIZES = """
+import re
+from importlib.metadata import PackageNotFoundError, distribution, distributions
+
+def size(dist):
+    return sum(path.stat().st_size for file in dist.files if (path := file.locate()).exists())
+
+def with_needs(names, found):
+    for name in names:
+        try:
+            dist = distribution(name)
+        except PackageNotFoundError:  # an extra, or for another system
+            continue
+        if dist.name not in found:
+            found[dist.name] = size(dist)
+            plain = (one for one in dist.requires or () if "extra ==" not in one)
+            with_needs([re.match(r"[\\w.-]+", one)[0] for one in plain], found)
+    return found
+
+tools = {"pip", "setuptools", "wheel"}
+whole = sum(size(dist) for dist in distributions() if dist.name not in tools)
+field = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba")
+print(whole / sum(with_needs(field, {}).values()))
+"""
+
+
+@pytest.mark.slow
+def test_the_wheel_brings_little_more_than_the_field_has_anyway(empty):
+    """Over numpy, scipy, scikit-learn, pandas, pyarrow and numba, with what those need."""
+    assert 1 < float(run(empty / "python", "-c", SIZES)) <= 1.25
+
+
+@pytest.mark.slow
+def test_what_belongs_to_an_extra_is_not_there_and_is_named(empty, tmp_path):
+    for name in ("dask", "distributed", "openpyxl", "requests", "sphinx", "opendp", "polars"):
+        found = f"import importlib.util as u; print(u.find_spec({name!r}))"
+        assert run(empty / "python", "-c", found).strip() == "None"
+    told = subprocess.run(
+        [empty / "dpscreen", "datasets", "fetch", "abalone"],
+        **{"capture_output": True, "text": True, "cwd": tmp_path, "check": False},
+    )
+    assert told.returncode == 1
+    assert "pip install 'dpscreen[paper]'" in told.stderr
+
+
+@pytest.mark.slow
+def test_the_wheel_works_in_an_empty_environment(empty, tmp_path):
+    assert "RNM-Screen, proven" in run(empty / "dpscreen", "demo", cwd=tmp_path)
+    assert "<svg" in (tmp_path / "dpscreen-demo.html").read_text(encoding="utf-8")
     where = "import dpscreen; print(dpscreen.__file__)"
-    assert str(tmp_path) in run(binaries / "python", "-W", "error", "-c", where, cwd=tmp_path)
+    assert str(empty.parent) in run(empty / "python", "-W", "error", "-c", where, cwd=tmp_path)
     page = (
         "import numpy as np; from dpscreen import PrivateLasso, load, write_model_page\n"
         "X = np.random.default_rng(0).uniform(size=(900, 3)); y = X[:, 0]\n"
@@ -76,5 +128,5 @@ def test_the_wheel_works_in_an_empty_environment(built, tmp_path):
         "model.fit(X, y).save('model.json'); print(load('model.json').summary())\n"
         "from pathlib import Path; write_model_page(load('model.json'), Path('page.html'))\n"
     )
-    assert "How good" in run(binaries / "python", "-c", page, cwd=tmp_path)
+    assert "How good" in run(empty / "python", "-c", page, cwd=tmp_path)
     assert "<svg" in (tmp_path / "page.html").read_text(encoding="utf-8")

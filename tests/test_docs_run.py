@@ -85,12 +85,37 @@ def clone(tmp_path, monkeypatch):
 # --- README ---------------------------------------------------------------------------------------
 
 
-def test_readme_runs(clone, capsys):
-    printed = run_page(ROOT / "README.md")
-    assert "differential privacy" in capsys.readouterr().out
-    assert "How good it is" in printed
-    made = {path.name for path in clone.rglob("*") if path.is_file()}
-    assert {"model.json", "schema.json", "predictions.csv"} <= made
+def test_readme_runs_and_prints_what_it_shows(clone, capsys):
+    """Noise is fresh, so numbers differ; the bounds are ten of their deviations and more."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    run_page(ROOT / "README.md")
+    printed = capsys.readouterr().out
+    (shown,) = re.findall(r"^PrivateLasso: .*?^Privacy: .*?$", page, re.MULTILINE | re.DOTALL)
+    assert "summary())" in page
+    for text in (shown, printed):
+        assert float(re.search(r"^x0 +(\S+)$", text, re.MULTILINE)[1]) == pytest.approx(
+            0.5, abs=0.2
+        )
+        assert float(re.search(r"^x3 +(\S+)$", text, re.MULTILINE)[1]) == pytest.approx(
+            -0.2, abs=0.1
+        )
+        assert "2 of 30 features selected" in text
+    assert _words(shown) == _words(printed)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a summary without its numbers."""
+    return re.findall(r"[a-z]{3,}", text)
+
+
+def test_readme_shows_the_demo_as_it_is():
+    from dpscreen.paper import demo
+
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(
+        r"^(.{26}) *\S+ %.*  (?:holds|does NOT hold|no privacy)$", page, re.MULTILINE
+    )
+    assert [name.strip() for name in shown] == [one.method for one in demo.contestants()]
 
 
 def test_commands_of_make_that_are_named_exist():

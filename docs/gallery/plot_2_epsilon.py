@@ -32,9 +32,9 @@ scores = [
 # that any model can reach here is .5, as the noise of the target is the other half.
 
 _, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
-axes.plot(budgets, scores, ".", color="#3a5a98", alpha=0.5)
-axes.plot(budgets, np.mean(scores, axis=1), color="#0b6e4f", label="mean of five fits")
-axes.axhline(0.5, color="#c1440e", linestyle=":", label="the best there is")
+axes.plot(budgets, scores, ".", color="#5c6670")
+axes.plot(budgets, np.mean(scores, axis=1), color="#0067a5", label="mean of five fits")
+axes.axhline(0.5, color="#c44e00", linestyle=":", label="the best there is")
 axes.set_xscale("log")
 axes.set_xticks(budgets, [f"{epsilon:g}" for epsilon in budgets])
 axes.set_xlabel("ε")

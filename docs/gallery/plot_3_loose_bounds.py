@@ -32,7 +32,7 @@ def score(width, standardize):
 
 
 _, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
-for standardize, colour in (("auto", "#0b6e4f"), (False, "#c1440e")):
+for standardize, colour in (("auto", "#0067a5"), (False, "#c44e00")):
     scores = [np.mean([score(width, standardize) for _ in range(3)]) for width in widths]
     axes.plot(widths, scores, "o-", color=colour, label=f"standardize={standardize!r}")
 axes.set_xscale("log", base=2)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from dpscreen.audit import all_cases, audit, audit_case, load_findings
 from dpscreen.audit.batches import GramRuns, LatticeRuns, exact_choices, laplace_choices
-from dpscreen.audit.cases import FITTED, ProvenFrankWolfe
+from dpscreen.audit.cases import CLAIM, FITTED, ONE_HOT, Case, ClippedScreening, ProvenFrankWolfe
 from dpscreen.privacy import ZCDP, Accountant, Budget, LaplaceNoisyMax, NoisyMax, SeededNoise
 from dpscreen.rows.design import GramDesign
 from dpscreen.rows.lattice import LatticeDesign
@@ -30,6 +30,7 @@ SMALL = {
     "dp-fw-intercept": 2_000,
     "rnm-screening": 400,
     "adp-screening": 200,
+    "rnm-screen-clip": 400,
     "private-lasso": 150,
     "private-lasso-split": 100,
     "noisy-max": 4_000,
@@ -59,6 +60,12 @@ def test_published_dp_fw_is_refuted_beyond_its_claim():
     found = audit(["published-dp-fw"], runs=2_500, seed="E1")[0]
     assert found.certified > 4.9
     assert found.verdict == "claim refuted"
+
+
+def test_the_case_with_a_clip_would_see_too_little_noise():
+    sample = ClippedScreening(ONE_HOT, weaken=4)
+    case = Case("weak", "RNM-Screen with a clip, noise cut by 4", CLAIM, sample, stands=False)
+    assert audit_case(case, runs=600, noise=SeededNoise("weak clip")).as_expected
 
 
 def test_the_split_case_does_refit():

@@ -1,11 +1,25 @@
-"""The command line, as a real process."""
+"""The demonstration, as a real process: one screen, and a page that holds all the rest."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
 from dpscreen import __version__
-from tools.command import dpscreen, here
+from dpscreen._core.words import percent_at_most
+from dpscreen.cli import _demo_table
+from dpscreen.models.explain import posterior
+from tools.browser import browser
+from tools.command import dpscreen, here, invoke
+
+METHODS = (
+    "RNM-Screen, as published",
+    "RNM-Screen, proven",
+    "the same with clip=1",
+    "PrivateLasso",
+    "LASSO, not private",
+)
 
 
 @pytest.fixture(scope="module")
@@ -14,23 +28,88 @@ def demo(tmp_path_factory):
     return folder, dpscreen("demo", cwd=folder)
 
 
-def test_demo_shows_four_methods_and_their_statements(demo):
+def scores(stdout):
+    """Return F1 and what is said of ε, by method."""
+    row = re.compile(
+        r"^(.{26})\s*\S+ %\s+(?:< )?\d+ %\s+(\d\.\d\d)\s+\d\.\d\d  (.*)$", re.MULTILINE
+    )
+    return {name.strip(): (float(score), told) for name, score, told in row.findall(stdout)}
+
+
+def test_demo_fits_one_screen(demo):
     _, done = demo
     assert done.returncode == 0, done.stderr
-    for method in ("RNM-Screen, published", "RNM-Screen, proven", "DP-FW, proven", "optimum"):
-        assert method in done.stdout
-    for metric in ("TPR", "FPR", "F1", "density", "MSE"):
-        assert metric in done.stdout
-    assert done.stdout.count("Treated as public") == 3
-    assert done.stdout.count("NOT PRIVATE AS STATED") == 1
+    lines = done.stdout.splitlines() + done.stderr.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
     assert "\x1b" not in done.stdout
 
 
-def test_demo_writes_a_picture_and_messages_go_to_stderr(demo):
+def test_demo_says_who_finds_what_and_whose_promise_holds(demo):
+    """The noise is fresh: bands are ten deviations wide."""
+    found = scores(demo[1].stdout)
+    assert tuple(found) == METHODS
+    published, proven, clipped, lasso, plain = (found[name] for name in METHODS)
+    assert published[1] == "does NOT hold"
+    assert {one[1] for one in (proven, clipped, lasso)} == {"holds"}
+    assert plain == (1.0, "no privacy")
+    assert proven[0] < 0.4 < 0.6 < clipped[0]  # the clip is what was missing
+    assert lasso[0] > 0.95
+
+
+def test_demo_shows_a_real_table_and_says_what_epsilon_means(demo):
+    told = " ".join(demo[1].stdout.split())
+    for one in _demo_table.MEASUREMENTS:
+        assert f"{one.name}, {one.step_words}" in told
+    assert "Released R²" in told
+    sure = percent_at_most(posterior(0.5, _demo_table.EPSILON))
+    assert f"becomes at most {sure} sure" in told
+
+
+def test_the_page_holds_pictures_and_statements_and_messages_go_to_stderr(demo):
     folder, done = demo
-    assert (folder / "dpscreen-demo.png").read_bytes().startswith(b"\x89PNG")
-    assert "dpscreen-demo.png" in done.stderr
-    assert "dpscreen-demo.png" not in done.stdout
+    assert [path.name for path in folder.iterdir()] == ["dpscreen-demo.html"]
+    page = (folder / "dpscreen-demo.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == len(METHODS) + 1
+    assert page.count("Treated as public") == len(METHODS)
+    assert page.count("NOT PRIVATE AS STATED") == 1
+    assert len(page) < 700_000
+    assert "dpscreen-demo.html" in done.stderr
+    assert "dpscreen-demo.html" not in done.stdout
+
+
+def test_the_page_in_a_browser_asks_for_nothing_and_fits_a_phone(demo):
+    with browser() as tab:
+        tab.open(demo[0] / "dpscreen-demo.html")
+        asked = [event["request"]["url"] for event in tab.seen("Network.requestWillBeSent")]
+        assert [url for url in asked if not url.startswith("data:")] == asked[:1]
+        for event in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
+            assert tab.seen(event) == []
+        for width in (360, 1280):
+            tab.resize(width)
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
+            assert tab.evaluate(
+                "[...document.querySelectorAll('.plot svg')]"
+                ".every(c => c.getBoundingClientRect().width > 280)"
+            )
+
+
+def test_statements_and_a_picture_are_written_when_asked_for(tmp_path):
+    files = ("--plot", tmp_path / "all.svg", "--report", tmp_path / "x.html")
+    done = invoke("demo", "--statements", *files)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.count("Treated as public") == len(METHODS)
+    assert done.stdout.count("NOT PRIVATE AS STATED") == 1
+    assert (tmp_path / "all.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert (tmp_path / "x.html").exists()
+
+
+def test_private_effects_are_near_those_of_least_squares():
+    """In a hundred fits at ε = 3 none strayed by more than 20."""
+    block = _demo_table.regression_block()
+    for effect in block.effects:
+        assert effect.effect == pytest.approx(effect.plain, abs=40)
+    assert block.plain_r2 == pytest.approx(0.51, abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
     feature_bounds: Any = None
     target_bounds: Any = None
     categories: Any = None
+    clip: float | None = None
     fit_intercept: bool = True
     calibration: str = "proven"
     start: str | None = None
@@ -60,7 +61,15 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             intercept=check.flag("fit_intercept", self.fit_intercept),
             published=published,
             start=start or ("random" if published else "zero"),
+            clip=self._checked_clip(published),
         )
+
+    def _checked_clip(self, published: bool) -> float | None:
+        if self.clip is None:
+            return None
+        if published:
+            raise ValueError("clip belongs to the proven calibration; the published one has none.")
+        return check.size("clip", self.clip)
 
     def _warn(self, settings: FrankWolfeSettings, ledger: Any) -> None:
         if not settings.published:
@@ -215,16 +224,7 @@ class DPFrankWolfe(PrivateFrankWolfe):
     True
     """
 
-    clip: float | None = None
     errata = ("E1", "E4")
-
-    def _settings(self, unit: Unit) -> FrankWolfeSettings:
-        settings = super()._settings(unit)
-        if self.clip is None:
-            return settings
-        if settings.published:
-            raise ValueError("clip belongs to the proven calibration; the published one has none.")
-        return replace(settings, clip=check.size("clip", self.clip))
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -250,11 +250,16 @@ class RNMScreen(ScreeningFrankWolfe):
     differences between scores, so the choice is close to random and little is gained: that is the
     honest price of this rule. A noisy choice is also no longer a *safe* one.
 
-    Parameters that are not listed here, and all attributes, are as in :class:`DPFrankWolfe`; there
-    is no `clip`.
+    Set `clip`: without it the noise of every step covers the largest residual that the bounds
+    allow, and the steps themselves become random.
+
+    Parameters that are not listed here, and all attributes, are as in :class:`DPFrankWolfe`.
 
     Parameters
     ----------
+    clip : float, default=None
+        Bound on a row's residual where a step is chosen, as in :class:`DPFrankWolfe`. The rule
+        that screens sees residuals as they are (docs/privacy.md, Lemma 35).
     screening_share : float, default=0.02
         Part of the budget for screening: of ε when published (the paper's 0.1 of 5), of ρ when
         proven.
@@ -272,15 +277,14 @@ class ADPScreen(ScreeningFrankWolfe):
     ADP-Screen (Algorithm 1): Gaussian noise on all scores at once. It screens far too much, which
     is why the paper turned to :class:`RNMScreen`.
 
-    Parameters that are not listed here, and all attributes, are as in :class:`DPFrankWolfe`; there
-    is no `clip`.
+    Parameters that are not listed here, and all attributes, are as in :class:`DPFrankWolfe`.
 
     Parameters
     ----------
     screen_at : {"all", "last"}, int or list of int, default="all"
         After which steps to screen: every one, the last one, every k-th, or the listed ones
         (counted from 1).
-    screening_share, screening_delta_share : float
+    clip, screening_share, screening_delta_share : float
         As in :class:`RNMScreen`.
     """
 

@@ -274,7 +274,10 @@ def proven_steps(
     *,
     target_bound: float,
 ) -> Steps[ExactPoint]:
-    """Return choice and screening whose costs for one row add up to `cost`."""
+    """Return choice and screening whose costs for one row add up to `cost`.
+
+    The choice clips residuals, the rule that screens does not (docs/privacy.md, Lemma 35).
+    """
     part, screen = settings.screening, None
     if part is not None:
         share = Fraction(part.share)

@@ -1,0 +1,146 @@
+"""The demonstration's second half: a private regression of a real table that needs no download."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpscreen._core.arrays import Array
+from dpscreen._core.words import percent_at_most
+from dpscreen.models import PrivateLasso
+from dpscreen.models.explain import posterior
+from dpscreen.privacy import PrivacyStatement
+from dpscreen.solvers.quality import WIDEST, Quality
+
+EPSILON = 3.0
+DELTA = 1e-6
+TARGET_BOUNDS = (0.0, 400.0)
+ROWS = 442
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A column of scikit-learn's diabetes table: possible values, and a step that means something.
+
+    Bounds are medical knowledge, not taken from the rows.
+    """
+
+    column: str
+    name: str
+    bounds: tuple[float, float]
+    step: float
+    step_words: str
+
+
+MEASUREMENTS = (
+    Measurement("bmi", "body mass index", (15, 50), 5, "5 kg/m²"),
+    Measurement("bp", "blood pressure", (60, 140), 10, "10 mm Hg"),
+    Measurement("s5", "log triglycerides", (3, 7), 0.5, "0.5"),
+    Measurement("s3", "HDL cholesterol", (20, 100), 10, "10 mg/dl"),
+    Measurement("sex", "sex", (1, 2), 1, "2 against 1"),
+)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How the prediction moves with a step of one measurement; `plain` is what OLS finds."""
+
+    name: str
+    step_words: str
+    effect: float
+    interval: tuple[float, float] | None
+    plain: float
+
+
+@dataclass(frozen=True)
+class TableFit:
+    """What is released about a table, beside what least squares finds without privacy."""
+
+    effects: tuple[Effect, ...]
+    quality: Quality
+    plain_r2: float
+    statement: PrivacyStatement
+
+    @property
+    def fit(self) -> str:
+        """Say how much is explained, as far as the release can tell, and without privacy."""
+        told, plain = self.quality, f"least squares, not private: {self.plain_r2:.2f}"
+        if told.r2_high - told.r2_low > WIDEST:
+            return f"Released R²: lost in noise this time, as happens with {ROWS} rows ({plain})."
+        span = f"{told.r2_low:.2f} to {told.r2_high:.2f}"
+        return f"Released R²: {told.r2:.2f}, privacy noise {span} ({plain})."
+
+    @property
+    def meaning(self) -> str:
+        """Say what epsilon means, in words (docs/privacy.md, Lemma 19)."""
+        sure = percent_at_most(posterior(0.5, self.statement.epsilon))
+        hardly = percent_at_most(posterior(0.01, self.statement.epsilon))
+        return (
+            f"ε = {self.statement.epsilon:g} in words: whoever knows all other patients and is "
+            f"50 % sure that you are in the table becomes at most {sure} sure by seeing this; "
+            f"whoever is 1 % sure, at most {hardly}. It is large as rows are few: what counts is "
+            f"rows times ε, so with {self._rows_for_one} rows ε = 1 would tell as much."
+        )
+
+    @property
+    def _rows_for_one(self) -> int:
+        """Return, to two digits, how many rows would be as good with epsilon 1."""
+        return int(float(f"{ROWS * self.statement.epsilon:.2g}"))
+
+
+def regression_block() -> TableFit:
+    """Fit the table privately and plainly."""
+    X, y = _table()
+    model = PrivateLasso(
+        epsilon=EPSILON,
+        delta=DELTA,
+        feature_bounds=[one.bounds for one in MEASUREMENTS],
+        target_bounds=TARGET_BOUNDS,
+    ).fit(X, y)
+    plain, plain_r2 = _least_squares(X, y)
+    effects = _effects(model.coef_, _intervals(model), plain)
+    return TableFit(effects, model.quality_, plain_r2, model.privacy_)
+
+
+def _intervals(model: Any) -> dict[int, tuple[float, float]]:
+    """Return the released intervals by feature; none where the model has none."""
+    found = model.inference_.intervals if hasattr(model, "inference_") else ()
+    return {one.feature: (one.low, one.high) for one in found}
+
+
+def _effects(
+    coef: Array, intervals: dict[int, tuple[float, float]], plain: Array
+) -> tuple[Effect, ...]:
+    """Return what a meaningful step of each measurement does."""
+    return tuple(
+        Effect(
+            name=one.name,
+            step_words=one.step_words,
+            effect=one.step * coef[j],
+            interval=_stretched(intervals.get(j), one.step),
+            plain=one.step * plain[j],
+        )
+        for j, one in enumerate(MEASUREMENTS)
+    )
+
+
+def _stretched(interval: tuple[float, float] | None, step: float) -> tuple[float, float] | None:
+    return None if interval is None else (step * interval[0], step * interval[1])
+
+
+def _table() -> tuple[Array, Array]:
+    from sklearn.datasets import load_diabetes
+
+    table: Any = load_diabetes(as_frame=True, scaled=False)
+    columns = [one.column for one in MEASUREMENTS]
+    return table.data[columns].to_numpy(dtype=float), table.target.to_numpy(dtype=float)
+
+
+def _least_squares(X: Array, y: Array) -> tuple[Array, float]:
+    """Return slopes and R² without privacy."""
+    rows = np.column_stack((X, np.ones(len(X))))
+    weights = np.linalg.lstsq(rows, y, rcond=None)[0]
+    left = float(np.mean((rows @ weights - y) ** 2))
+    return np.asarray(weights[:-1], dtype=np.float64), 1 - left / float(np.var(y))
