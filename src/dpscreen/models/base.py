@@ -35,6 +35,7 @@ from dpscreen.privacy import (
 )
 from dpscreen.privacy.budget import Unit
 from dpscreen.privacy.ledger import reserve
+from dpscreen.privacy.replay import WatchedNoise, watched
 from dpscreen.privacy.statement import COMPOSITION
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
@@ -311,19 +312,24 @@ def standardize_for(rows: RowSource, standardize: bool | str) -> bool | str:
     return False
 
 
+SEEDED = (
+    "random_state makes the noise reproducible: whoever knows it can remove the noise, so this fit "
+    "is not private. Leave it None for a release."
+)
+WATCHED = "releases are recorded or forced, for a test: this fit is not private."
+
+
 def noise_source(random_state: Any) -> Noise:
     """Return secure noise for None; anything else is reproducible, and warned about.
 
-    Accepts a whole number, a name, a numpy generator or RandomState, or a `Noise` of the caller's.
+    Accepts a whole number, a name, a numpy generator or RandomState, or a `Noise` of the caller's,
+    which alone is never watched (`dpscreen.privacy.replay`).
     """
-    noise = random_state if isinstance(random_state, Noise) else _noise_from(random_state)
+    given = isinstance(random_state, Noise)
+    noise = random_state if given else watched(_noise_from(random_state))
     if not noise.secure:
-        warnings.warn(
-            "random_state makes the noise reproducible: whoever knows it can remove the noise, so "
-            "this fit is not private. Leave it None for a release.",
-            SeededNoiseWarning,
-            stacklevel=3,
-        )
+        told = WATCHED if isinstance(noise, WatchedNoise) else SEEDED
+        warnings.warn(told, SeededNoiseWarning, stacklevel=3)
     return noise
 
 

@@ -303,7 +303,7 @@ def promise(release: Release) -> str:
         why = (
             "the published calibration does not keep its promise"
             if statement.calibration == "published"
-            else "the noise was seeded"
+            else statement.weakness
         )
         return f"NOT PRIVATE: {why} (stated: {pair})."
     told = f"Privacy: {pair} for {prose(statement.neighbours)}, rho = {statement.rho:.6g}."

@@ -58,7 +58,7 @@ class Accountant:
         if self.limit is not None:
             self._charge(mechanism.cost * self.rows_per_unit**2)
         self._counts[purpose, mechanism] += 1
-        return mechanism(values, self.noise)
+        return self.noise.answer(mechanism, values, purpose=purpose, account=self)
 
     @property
     def rows_per_unit(self) -> int:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.special import ndtri
 
-from dpscreen._core.arrays import Array, Words
+from dpscreen._core.arrays import Array, Mask, Words
+
+Released = TypeVar("Released")
 
 # How many forks lie between the first process and this one.
 _forks = 0
@@ -84,6 +86,21 @@ class Noise(ABC):
     def signs(self, count: int) -> Array:
         """Return −1 or +1 with equal probability."""
         return 1.0 - 2.0 * (self.words(count) & np.uint64(1)).astype(np.float64)
+
+    def coins(self, count: int) -> Mask:
+        """Return secret coins, which fall either way with equal probability."""
+        return np.asarray((self.words(count) >> np.uint64(63)).astype(np.bool_))
+
+    def answer(
+        self,
+        mechanism: Callable[[Any, Noise], Released],
+        values: Any,
+        *,
+        purpose: str,  # noqa: ARG002 - for whoever watches (dpscreen.privacy.replay)
+        account: object,  # noqa: ARG002
+    ) -> Released:
+        """Release what the mechanism makes of private values with this noise."""
+        return mechanism(values, self)
 
 
 class SecureNoise(Noise):

@@ -240,7 +240,7 @@ def class_shift(scale: Fraction) -> int:
     return min(max(doublings - 1, 0), _MOST_SHIFT)
 
 
-# A proposal of 60 standard deviations, which never happens, would still fit 64 bits.
+# At most e^−256 is the chance of a proposal beyond 64 bits (docs/exactness.md).
 MOST_VARIANCE = 2**110
 LEAST_VARIANCE = Fraction(1, 10**300)
 _COIN_BITS = 52

@@ -172,6 +172,11 @@ class PrivacyStatement:
         return self.calibration == "proven" and self.secure_noise
 
     @property
+    def weakness(self) -> str:
+        """Say why noise that is not secure is not."""
+        return "a test watched" if "watched" in self.noise else "the noise was seeded"
+
+    @property
     def of_rows(self) -> bool:
         """Whether the promise is for a row, whoever owns it."""
         return Unit.of_words(self.unit) == ROW
@@ -277,7 +282,7 @@ class PrivacyStatement:
         ).rstrip()
         if self.secure_noise:
             return promise
-        return "NOT PRIVATE: the noise was seeded. With secure noise this would be " + promise
+        return f"NOT PRIVATE: {self.weakness}. With secure noise this would be {promise}"
 
 
 def _times(count: int) -> str:

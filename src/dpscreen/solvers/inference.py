@@ -141,7 +141,7 @@ def split(spending: Spending, rows: RowSource) -> tuple[SplitHalf, SplitHalf]:
     """Return two halves by secret coins, each with all that is left and the nominal n/2."""
     noise, unit = spending.accountant.noise, spending.accountant.unit
     limit = spending.remaining
-    heads = (noise.words(rows.n_rows) >> np.uint64(63)).astype(bool)
+    heads = noise.coins(rows.n_rows)
     regime = replace(spending.regime, n_rows=max(1, spending.regime.n_rows // 2))
     first, second = (
         SplitHalf(

@@ -1,0 +1,235 @@
+"""Other rows, the same releases: then nothing else that a fit shows may differ, to the byte.
+
+Every release of a fit is recorded, and forced on a fit of other rows, of another number where that
+is not disclosed. A threshold that used a private scale, a warning that looked at a cell, a choice
+made by a count: whatever flows outside a mechanism shows as a difference, or as a replay that asks
+for something else than was recorded (docs/evidence.md).
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from replay_sources import (
+    FILES,
+    FRAMES,
+    KINDS,
+    NUMBERS,
+    OF_FILES,
+    OF_FRAMES,
+    SPARSE,
+    table,
+)
+from replays import CASES, DEFAULTS, STYLES, differing, shown_by_fit, styled_rows, wild
+
+from dpscreen import PrivacyLedger, PrivateLasso, RNMScreen
+from dpscreen.models import intake
+from dpscreen.models.peers import NoisyIHT
+from dpscreen.privacy.replay import Diverged, record, replay
+from dpscreen.solvers import base as solving
+
+each_case = pytest.mark.parametrize("case", CASES, ids=str)
+SOURCED = (PrivateLasso, RNMScreen, NoisyIHT)
+of_sources = pytest.mark.parametrize(
+    "case", [one for one in DEFAULTS if one.estimator in SOURCED], ids=str
+)
+
+
+def examples(count):
+    return settings(max_examples=count, suppress_health_check=list(HealthCheck))
+
+
+def by_name(source):
+    return source.__name__
+
+
+ROWS = st.tuples(
+    st.sampled_from(sorted(STYLES)), st.integers(0, 2**32), st.sampled_from([1, 2, 9, 60, 200])
+)
+TABLES = st.tuples(st.sampled_from(KINDS), st.integers(0, 2**32), st.sampled_from([1, 5, 50]))
+SHARES = st.sampled_from([0.0, 0.3, 1.0])
+"""Of how many releases are not drawn, but wild."""
+
+
+def differences(case, make, first, second, *, share=0.0, words=False, **options):
+    """Name what differs between fits of two tables, the releases being the same."""
+    with record(steer=wild(7, share)) as transcript:
+        one = shown_by_fit(case.model(**options), *make(*first), words=words)
+    with replay(transcript):
+        other = shown_by_fit(case.model(**options), *make(*second), words=words)
+    return differing(one, other)
+
+
+def told_alike(case, first, second):
+    """Return the second rows, of the same number where that is disclosed."""
+    return (*second[:2], first[2]) if case.published else second
+
+
+# --- every estimator and option -------------------------------------------------------------------
+
+
+@each_case
+@given(first=ROWS, second=ROWS, share=SHARES)
+@examples(2)
+def test_other_rows_change_nothing_but_releases(case, first, second, share):
+    second = told_alike(case, first, second)
+    assert differences(case, styled_rows, first, second, share=share) == []
+
+
+@pytest.mark.slow
+@each_case
+@given(first=ROWS, second=ROWS, share=SHARES)
+@examples(100)
+def test_other_rows_change_nothing_but_releases_widely(case, first, second, share):
+    second = told_alike(case, first, second)
+    assert differences(case, styled_rows, first, second, share=share, words=True) == []
+
+
+@pytest.mark.parametrize("case", DEFAULTS, ids=str)
+def test_nothing_that_a_model_says_differs(case, tmp_path):
+    """Summary, explanation, card, registry entry, page, predictions; and the ledger's lines."""
+    ledgers = [
+        PrivacyLedger.create(tmp_path / name, dataset="d", epsilon=90, delta=1e-5)
+        for name in ("one.db", "other.db")
+    ]
+    with record() as transcript:
+        one = shown_by_fit(case.model(), *styled_rows("normal", 1, 60), ledger=ledgers[0])
+    with replay(transcript):
+        other = shown_by_fit(case.model(), *styled_rows("edges", 3, 41), ledger=ledgers[1])
+    assert differing(one, other) == []
+    assert lines_of(ledgers[0]) == lines_of(ledgers[1])
+    assert float(ledgers[0].spent) > 0
+
+
+def lines_of(ledger):
+    """Return all that a ledger tells, but for the time."""
+    told = ledger.document()
+    del told["created"], told["head"]
+    for line in told["reservations"]:
+        del line["at"], line["hash"]
+    return told
+
+
+# --- every place that rows may come from ----------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return an empty folder; arrays in files are left there whatever their size."""
+    monkeypatch.setattr(intake, "STREAMED_BYTES", 0)
+    return tmp_path
+
+
+@pytest.mark.parametrize("source", [*NUMBERS, *SPARSE], ids=by_name)
+@of_sources
+def test_rows_from_anywhere(case, source, folder):
+    if source in SPARSE and not case.takes_sparse:
+        pytest.skip("it takes no sparse rows")
+
+    def make(*told):
+        return source(*styled_rows(*told), folder)
+
+    assert differences(case, make, ("normal", 1, 60), ("mostly zero", 2, 31)) == []
+
+
+@pytest.mark.parametrize("source", [*FILES, *FRAMES], ids=by_name)
+@of_sources
+@given(first=TABLES, second=TABLES)
+@examples(1)
+def test_tables_from_anywhere(case, source, folder, first, second):
+    assert of_tables(case, source, folder, first, second) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", [*FILES, *FRAMES], ids=by_name)
+@of_sources
+@given(first=TABLES, second=TABLES, share=SHARES)
+@examples(40)
+def test_tables_from_anywhere_widely(case, source, folder, first, second, share):
+    assert of_tables(case, source, folder, first, second, share=share) == []
+
+
+def of_tables(case, source, folder, first, second, **options):
+    """Levels, ranges, missing cells and people of two tables have nothing in common."""
+    bounds = OF_FILES if source in FILES else OF_FRAMES
+    if source in FILES and case.options.get("inference"):
+        return []  # whose people have several rows: refused
+
+    def make(*told):
+        made = table(*told)
+        made.loc[len(made)] = ["somebody", "40", "a", "true", "3", "1.5"]  # so that a row counts
+        return source(made, folder)
+
+    return differences(case, make, first, second, **bounds, **options)
+
+
+# --- that it would find a leak --------------------------------------------------------------------
+
+
+def weights_dropped_by_private_rows(monkeypatch):
+    monkeypatch.setattr(
+        solving.Task,
+        "smallest_weight",
+        lambda task, deviation: float("inf") if task.design.n_rows > 50 else 0.0,
+    )
+
+
+def rules_of_the_true_number_of_rows(monkeypatch):
+    counted = solving.Spending.counted
+
+    def leaky(spending, n_rows):
+        paid = counted(spending, n_rows)
+        return replace(paid, regime=replace(paid.regime, n_rows=n_rows))
+
+    monkeypatch.setattr(solving.Spending, "counted", leaky)
+
+
+def a_private_sum_in_the_last_digit(monkeypatch):
+    solve = PrivateLasso._solve
+
+    def leaky(model, task, rows):
+        solution = solve(model, task, rows)
+        solution.weights[0] *= 1 + 2**-50 * (rows.y.sum() > 0)
+        return solution
+
+    monkeypatch.setattr(PrivateLasso, "_solve", leaky)
+
+
+def a_warning_about_a_cell(monkeypatch):
+    warn = PrivateLasso._warn_of_rows
+
+    def leaky(model, promise, rows):
+        warn(model, promise, rows)
+        if rows.y.max() > 0:
+            warnings.warn("some targets are positive", stacklevel=2)
+
+    monkeypatch.setattr(PrivateLasso, "_warn_of_rows", leaky)
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        weights_dropped_by_private_rows,
+        rules_of_the_true_number_of_rows,
+        a_private_sum_in_the_last_digit,
+        a_warning_about_a_cell,
+    ],
+    ids=by_name,
+)
+def test_a_leak_is_found(leak, monkeypatch):
+    case = next(one for one in CASES if one.name == "PrivateLasso: all choices")
+
+    def make(sign, n):
+        X, _ = styled_rows("normal", 1, n)
+        return X, np.full(n, sign)
+
+    assert differences(case, make, (1.0, 60), (-1.0, 41)) == []
+    leak(monkeypatch)
+    with suppress(Diverged):
+        assert differences(case, make, (1.0, 60), (-1.0, 41)) != []

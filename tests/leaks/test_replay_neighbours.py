@@ -1,0 +1,220 @@
+"""One row or unit more, the same releases: no input of a mechanism moves beyond what was booked.
+
+In the norm that the mechanism requires, compared without rounding, and in rows that coins split
+the inputs of one half only. For every transcript, honest or wild, as a proof is for all of them
+(docs/evidence.md).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from replay_sources import FILES, KINDS, OF_FILES, from_csv, from_parquet, table
+from replays import (
+    CASES,
+    DEFAULTS,
+    STYLES,
+    Neighbours,
+    moved_too_far,
+    moves_between,
+    styled_rows,
+    wild,
+)
+
+from dpscreen.privacy import ZCDP, Accountant, Budget
+from dpscreen.privacy.replay import record
+from dpscreen.solvers import base as solving
+from dpscreen.solvers import inference, refit
+
+PROVEN = [case for case in CASES if not case.published]
+each_case = pytest.mark.parametrize("case", PROVEN, ids=str)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
+]
+
+
+def examples(count):
+    return settings(max_examples=count, suppress_health_check=list(HealthCheck))
+
+
+@st.composite
+def problems(draw):
+    """Draw neighbouring rows of any style, dense or sparse, and how wild the transcript is."""
+    style, n = draw(st.sampled_from(sorted(STYLES))), draw(st.sampled_from([1, 2, 9, 60, 200]))
+    seed, share = draw(st.integers(0, 2**32)), draw(st.sampled_from([0.0, 0.3, 1.0]))
+    return styled_rows(style, seed, n), seed, share, draw(st.booleans()), draw(st.booleans())
+
+
+def too_far(case, problem):
+    rows, seed, share, swapped, sparse = problem
+    pair = Neighbours.of(rows, seed, at_most=case.rows_per_unit)
+    wrap = scipy.sparse.csr_array if sparse and case.takes_sparse else None
+    return moved_too_far(case, pair.swapped() if swapped else pair, wild(seed, share), wrap)
+
+
+@each_case
+@given(problem=problems())
+@examples(2)
+def test_no_input_moves_beyond_what_was_booked(case, problem):
+    assert too_far(case, problem) == []
+
+
+@pytest.mark.slow
+@each_case
+@given(problem=problems())
+@examples(100)
+def test_no_input_moves_beyond_what_was_booked_widely(case, problem):
+    assert too_far(case, problem) == []
+
+
+# --- people of a table ----------------------------------------------------------------------------
+
+
+def tables_with_one_more_person(kind, seed, n):
+    """Return a table, and the same with up to four rows of somebody put anywhere."""
+    rng, made = np.random.default_rng(seed), table(kind, seed, n)
+    made.loc[len(made)] = ["somebody", "40", "a", "true", "3", "1.5"]  # so that a row counts
+    more = table(str(rng.choice(KINDS)), seed + 1, int(rng.integers(1, 5))).assign(person="new")
+    order = rng.permutation(len(made) + len(more))
+    whole = pd.concat((made, more)).iloc[order]
+    return whole[whole["person"] != "new"], whole
+
+
+PEOPLE = st.tuples(st.sampled_from(KINDS), st.integers(0, 2**32), st.sampled_from([1, 5, 50]))
+
+
+def too_far_for_a_person(case, source, folder, told):
+    fewer, more = tables_with_one_more_person(*told)
+    rows = source(fewer, folder / "fewer"), source(more, folder / "more")
+    found = moves_between(case.model(**OF_FILES), rows, steer=wild(told[1], 0.3))
+    assert max(move.part for move in found) > 0 or told[0] == "full of holes"
+    return [f"{move.purpose}: {move.part}" for move in found if not move.within]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("fewer", "more"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+UNSPLIT = [case for case in DEFAULTS if not case.options.get("inference")]
+
+
+@pytest.mark.parametrize("source", [from_csv, from_parquet], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("case", UNSPLIT[:2], ids=str)
+@given(told=PEOPLE)
+@examples(2)
+def test_a_person_moves_no_input_beyond_what_was_booked(case, source, folder, told):
+    assert too_far_for_a_person(case, source, folder, told) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", FILES, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("case", UNSPLIT, ids=str)
+@given(told=PEOPLE)
+@examples(40)
+def test_a_person_moves_no_input_beyond_what_was_booked_widely(case, source, folder, told):
+    assert too_far_for_a_person(case, source, folder, told) == []
+
+
+# --- what others found by recording and replaying -------------------------------------------------
+
+
+@each_case
+def test_nothing_is_spent_twice_or_behind_the_account(case):
+    """What went through mechanisms costs what the statement and the budget say, to the last bit."""
+    model = case.model()
+    with record() as transcript:
+        model.fit(*styled_rows("normal", 1, 60))
+    costs = dict.fromkeys(sorted({one.account for one in transcript.passages}), Fraction(0))
+    for one in transcript.passages:
+        costs[one.account] += one.cost.rho
+    *whole, first, second = costs.values() if transcript.coins else (*costs.values(), 0, 0)
+    spent = ZCDP(sum(whole, Fraction(0)) + max(first, second))
+    assert float(spent) == model.privacy_.rho
+    assert spent <= ZCDP.within(Budget(model.epsilon, model.delta))
+    assert len(transcript.passages) == sum(one.count for one in model.privacy_.mechanisms)
+
+
+@pytest.mark.parametrize("cell", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("case", DEFAULTS, ids=str)
+def test_a_cell_that_is_no_number_stops_a_fit_before_anything_is_released(case, cell):
+    X, y = styled_rows("normal", 1, 60)
+    for place in (X, y):
+        place[17] = cell
+        with record() as transcript, pytest.raises(ValueError, match=r"Input [Xy] contains"):
+            case.model().fit(X, y)
+        assert (transcript.passages, transcript.draws, transcript.coins) == ([], [], [])
+        place[17] = 0.0
+
+
+# --- that it would find a wrong constant ----------------------------------------------------------
+
+
+def half_the_change_of_a_sum(monkeypatch):
+    release = solving.DiscreteGaussian.of_cost.__func__
+
+    def wrong(cls, cost, *, sensitivity, unit):
+        return release(cls, cost, sensitivity=sensitivity / 2, unit=unit)
+
+    monkeypatch.setattr(solving.DiscreteGaussian, "of_cost", classmethod(wrong))
+
+
+def no_clip_of_residuals(monkeypatch):
+    change = solving.sensitivity.clipped_gradient
+    monkeypatch.setattr(
+        solving.sensitivity, "clipped_gradient", lambda **given: 0.9 * change(**given)
+    )
+
+
+def a_unit_that_counts_as_one_row(monkeypatch):
+    monkeypatch.setattr(Accountant, "rows_per_unit", 1)
+
+
+def one_half_fitted_on_all_rows(monkeypatch):
+    split = inference.split
+
+    def wrong(spending, rows):
+        first, second = split(spending, rows)
+        return inference.SplitHalf(first.spending, rows), second
+
+    monkeypatch.setattr(inference, "split", wrong)
+
+
+def rows_that_are_not_shortened(monkeypatch):
+    release = refit.release_sums
+
+    def wrong(*args, change, **options):
+        return release(*args, change=change / 4, **options)
+
+    monkeypatch.setattr(refit, "release_sums", wrong)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "options"),
+    [
+        (half_the_change_of_a_sum, "defaults"),
+        (no_clip_of_residuals, "defaults"),
+        (a_unit_that_counts_as_one_row, "rows_per_unit"),
+        (one_half_fitted_on_all_rows, "split"),
+        (rows_that_are_not_shortened, "defaults"),
+    ],
+)
+def test_a_wrong_constant_is_found(mistake, options, monkeypatch):
+    """Within 30 neighbours with a row as large as can be, which are the same in every run."""
+    case = next(one for one in PROVEN if one.name == f"PrivateLasso: {options}")
+    mistake(monkeypatch)
+    rows = styled_rows("normal", 1, 60)
+    found = (
+        moved_too_far(case, Neighbours.of(rows, seed, at_most=case.rows_per_unit), None)
+        for seed in range(30)
+    )
+    assert any(found)
