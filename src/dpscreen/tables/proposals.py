@@ -1,0 +1,127 @@
+"""What a column may hold, guessed from its name alone: a start for whoever fills in a schema.
+
+>>> found = propose("age_years")
+>>> found.kind, found.bounds, found.measured_in, found.sure
+('number', (0, 120), 'years', True)
+>>> found.why
+'An age.'
+>>> found.entry()
+{'name': 'age_years', 'type': 'number', 'constraints': {'minimum': 0, 'maximum': 120}}
+>>> propose("patient_id").kind, propose("rownames").kind, propose("xq7").kind
+('id', 'skip', 'unknown')
+
+A name is public and a proposal is a function of it, so it tells nothing about rows. It is general
+knowledge, not knowledge of this table: `sure` says that the name leaves little to ask. The rules
+stand in `names.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from dpscreen.tables.names import IN_TWO_WORDS, MEASURES, RULES
+
+__all__ = ["KINDS_PROPOSED", "Proposal", "propose", "propose_all"]
+
+KINDS_PROPOSED = {
+    "number": "a number between two bounds",
+    "integer": "a whole number between two bounds",
+    "boolean": "yes or no",
+    "category": "one of some words or codes",
+    "date": "a day between two days",
+    "id": "whose row it is; no feature",
+    "skip": "no feature",
+    "unknown": "its name does not tell",
+}
+"""Every kind that a proposal may have, in words."""
+
+YES = ("true", "True", "TRUE", "yes", "Yes", "YES", "y", "Y", "t", "T", "1")
+NO = ("false", "False", "FALSE", "no", "No", "NO", "n", "N", "f", "F", "0")
+"""The usual words for yes and no, so that a proposed boolean reads whichever the table has."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a name says about its column.
+
+    name : the column
+    kind : a key of `KINDS_PROPOSED`
+    bounds : for a number, whole number or date (as "2020-01-31"); None if the name tells none
+    levels : for a category; None if the name tells none
+    measured_in : the unit of measurement, such as "kg"; "" if the name tells none
+    why : one sentence for whoever decides
+    sure : whether it can stand without being asked about; else it is a suggestion to confirm
+    """
+
+    name: str
+    kind: str
+    bounds: tuple[Any, Any] | None = None
+    levels: tuple[str | int, ...] | None = None
+    measured_in: str = ""
+    why: str = ""
+    sure: bool = False
+
+    @property
+    def is_feature(self) -> bool:
+        """Whether the column would be used to predict, or be predicted."""
+        return self.kind not in ("id", "skip")
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to declare, right or wrong."""
+        needs = {"unknown": False, "category": self.levels is not None}
+        bounded = self.kind not in ("number", "integer", "date") or self.bounds is not None
+        return bounded and needs.get(self.kind, True)
+
+    def entry(self) -> dict[str, Any]:
+        """Return the entry of `fields` in a schema; what the name does not tell stays out of it."""
+        found: dict[str, Any] = {"name": self.name, "type": self._type()}
+        if self.bounds is not None:
+            found["constraints"] = dict(zip(("minimum", "maximum"), self.bounds, strict=True))
+        if self.levels is not None:
+            found["constraints"] = {"enum": list(self.levels)}
+        if self.kind == "boolean":
+            found |= {"trueValues": list(YES), "falseValues": list(NO)}
+        return found
+
+    def _type(self) -> str:
+        if self.kind == "category":
+            codes = all(isinstance(level, int) for level in self.levels or ("",))
+            return "integer" if codes else "string"
+        return {"id": "string", "skip": "any", "unknown": "any"}.get(self.kind, self.kind)
+
+
+def propose(name: str) -> Proposal:
+    """Return what a column may hold, judged by its name and nothing else."""
+    words, measure = _words(name)
+    for rule in RULES:
+        if rule.fits(words, measure):
+            unit = measure or rule.measured_in
+            return Proposal(name, rule.kind, rule.bounds, rule.levels, unit, rule.why, rule.sure)
+    if measure:
+        why = f"A measurement in {measure}: how much is possible, only you know."
+        return Proposal(name, "number", measured_in=measure, why=why)
+    return Proposal(name, "unknown", why="The name does not tell what it holds.")
+
+
+def propose_all(names: Iterable[str]) -> list[Proposal]:
+    """Return a proposal for each name, in order."""
+    return [propose(name) for name in names]
+
+
+# --- names as words -------------------------------------------------------------------------------
+
+
+def _words(name: str) -> tuple[str, str]:
+    """Return the name in small words joined by _, and the unit of measurement that ended it."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    spaced = re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", plain)
+    words = "_".join(re.findall(r"[a-z0-9]+|%", spaced.lower()))
+    for apart in IN_TWO_WORDS:
+        words = re.sub(rf"(?<![a-z]){apart}$", apart.replace("_", ""), words)
+    head, _, last = words.rpartition("_")
+    return (head, MEASURES[last]) if head and last in MEASURES else (words, "")

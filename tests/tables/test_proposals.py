@@ -1,0 +1,96 @@
+"""What a name says about its column, and that nothing but the name is asked."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpscreen.tables import proposals
+from dpscreen.tables.names import RULES
+from dpscreen.tables.proposals import KINDS_PROPOSED, propose, propose_all
+from dpscreen.tables.schema import TableSchema
+
+YEAR, SHARE, PERCENT = (0, 120), (0, 1), (0, 100)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "bounds", "sure"),
+    [
+        ("age", "number", YEAR, True),
+        ("Age (years)", "number", YEAR, True),
+        ("motherAge", "number", YEAR, True),
+        ("âge", "number", YEAR, True),
+        ("age_group", "category", None, False),
+        ("share_of_women", "number", SHARE, True),
+        ("default_prob", "number", SHARE, True),
+        ("debt_ratio", "number", SHARE, False),
+        ("lunch_pct", "number", PERCENT, True),
+        ("humidity %", "number", PERCENT, True),
+        ("price_change_pct", "number", (-100, 100), False),
+        ("weight_kg", "number", (0, 300), True),
+        ("weight", "number", None, False),
+        ("height_cm", "number", (30, 250), True),
+        ("BMI", "number", (10, 80), True),
+        ("systolic_bp", "number", (60, 260), True),
+        ("temp_c", "number", (-60, 60), True),
+        ("body temperature (°C)", "number", (30, 45), True),
+        ("latitude", "number", (-90, 90), True),
+        ("hour", "integer", (0, 24), True),
+        ("year", "integer", (1900, 2100), False),
+        ("number_of_visits", "integer", (0, 50), False),
+        ("is_member", "boolean", None, True),
+        ("HasCar", "boolean", None, True),
+        ("income", "number", None, False),
+        ("income_eur", "number", None, False),
+        ("total_day_minutes", "number", None, False),
+        ("birth_date", "date", ("1900-01-01", "2030-12-31"), True),
+        ("created_at", "date", None, False),
+        ("patient_id", "id", None, True),
+        ("rownames", "skip", None, True),
+        ("model_type_index", "unknown", None, False),
+        ("e401k", "unknown", None, False),
+        ("", "unknown", None, False),
+    ],
+)
+def test_names_that_people_use(name, kind, bounds, sure):
+    found = propose(name)
+    assert (found.kind, found.bounds, found.sure) == (kind, bounds, sure)
+    assert found.why.endswith(".")
+    assert len(found.why) < 80
+
+
+def test_units_of_measurement_are_told():
+    names = ("age", "weight_kg", "glucose (mg/dL)", "cholesterol_mmol_l", "pay_usd", "x")
+    told = [one.measured_in for one in propose_all(names)]
+    assert told == ["years", "kg", "mg/dl", "mmol/l", "USD", ""]
+
+
+@given(st.text(max_size=60))
+def test_any_name_has_a_proposal_that_a_schema_takes(name):
+    found = propose(name)
+    assert found.kind in KINDS_PROPOSED
+    if found.kind != "date":
+        column = TableSchema.from_dict({"fields": [found.entry()]}).field(name)
+        assert column.faults == ()
+        needs = [*column.needs(as_target=False), *column.problems()]
+        assert found.is_complete == (not needs) or not found.is_feature
+
+
+def test_every_rule_can_be_reached():
+    examples = [
+        (form.strip("^").replace("*", "q").replace("[0-9]+", "0"), rule.measured_in, rule)
+        for rule in RULES
+        for form in rule.names.split()[:1]
+    ]
+    reached = [
+        next(one for one in RULES if one.fits(words, unit if rule.spelled else ""))
+        for words, unit, rule in examples
+    ]
+    assert reached == list(RULES)
+
+
+def test_the_examples_of_the_module_hold():
+    assert doctest.testmod(proposals).failed == 0
