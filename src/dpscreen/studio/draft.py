@@ -206,7 +206,10 @@ class Draft:
             _shown(constraints.get("maximum")),
             _joined(constraints.get("enum") or ()),
             "" if name in self.seen else propose(name).why,
-            () if kind in (SKIP, TEXT) else tuple(_column_problems(column)),
+            tuple(
+                one.removeprefix(f"column {name!r}").lstrip(": ")
+                for one in ([] if kind in (SKIP, TEXT) else _column_problems(column))
+            ),
         )
 
     def find(self, word: str) -> list[int]:

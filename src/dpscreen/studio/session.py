@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import secrets
 import threading
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.files import file_state
-from dpscreen.privacy.accountant import BudgetExceeded
-from dpscreen.privacy.budget import Budget
-from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
 from dpscreen.studio.draft import Draft
 from dpscreen.studio.runs import ReleaseRun, Simulations
 from dpscreen.studio.shelf import Shelf
 from dpscreen.studio.work import CHANGED, FitOrder, ReleaseOrder
 from dpscreen.tables.declaration import DataError
+
+if TYPE_CHECKING:
+    from dpscreen.privacy.ledger import PrivacyLedger
 
 SPENT = (
     "What was booked stays booked: epsilon {epsilon:g} at delta {delta:g}. No model came of it, "
@@ -43,8 +45,24 @@ class Session:
         self.simulations = Simulations()
         self.run: ReleaseRun | None = None
         self.lock = threading.RLock()
+        self._warm = False
         self._ticket: tuple[str, str] | None = None
         self._used: set[str] = set()
+
+    def warm(self) -> None:
+        """Load what takes long once the first page is out, so that it is there for the next."""
+        with self.lock:
+            if self._warm:
+                return
+            self._warm = True
+        later = threading.Timer(0.3, self._load)
+        later.daemon = True
+        later.start()
+
+    def _load(self) -> None:
+        with suppress(RuntimeError):  # the studio ends
+            self.simulations.start()
+            import_module("dpscreen.planning.curve")
 
     def close(self) -> None:
         """End what is under way; a release that is not finished is given up."""
@@ -68,6 +86,8 @@ class Session:
         """Return the ledger, verified; None if none is granted yet."""
         if not self.shelf.ledger_file.exists():
             return None
+        from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
+
         try:
             return PrivacyLedger(self.shelf.ledger_file, timeout=5)
         except LedgerProblem as problem:
@@ -75,6 +95,8 @@ class Session:
 
     def grant(self, dataset: str, epsilon: float, delta: float) -> None:
         """Make the ledger: once, and for good."""
+        from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
+
         try:
             PrivacyLedger.create(
                 self.shelf.ledger_file, dataset=dataset.strip(), epsilon=epsilon, delta=delta
@@ -104,6 +126,7 @@ class Session:
     def obstacles(self, ledger: PrivacyLedger) -> list[str]:
         """Return why the ledger would refuse a release, or the table is no longer the same."""
         from dpscreen.planning.fitting import Booking, usual_purpose
+        from dpscreen.privacy import Budget, BudgetExceeded, LedgerProblem
 
         told = [] if file_state(self.table) == self.state else [CHANGED]
         try:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.words import percent_at_most
-from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.studio import work
 from dpscreen.studio.charts import LEAST, MOST, panels
 from dpscreen.studio.draft import SKIP, kind_of, kinds, set_column, whole
 from dpscreen.studio.questions import choice_of, offered
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.views import Asked, Go, Part, Shown, View
+
+if TYPE_CHECKING:
+    from dpscreen.privacy.ledger import PrivacyLedger
 
 STEPS = {
     "table": "Table",
@@ -61,6 +63,7 @@ def _table_is_ready(session: Session) -> bool:
 def table(session: Session, asked: Asked) -> View | Go:
     """Show names and kinds, some columns at a time; take what was typed."""
     draft = session.draft
+    session.warm()
     if asked.posted:
         with session.lock:
             _take_columns(session, asked)
@@ -99,6 +102,7 @@ def _table_view(session: Session, asked: Asked) -> View:
         told = ["Say what at least two columns hold: a target and a feature."]
     content = {
         "lines": draft.lines(places[(page - 1) * PER_PAGE : page * PER_PAGE]),
+        "judged": asked.posted,
         "kinds": kinds(),
         "find": find,
         "page": page,
