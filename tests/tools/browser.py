@@ -97,9 +97,7 @@ class Browser:
     def open(self, page: Path | str) -> None:
         """Load a page, a file or an address, and wait until it is there."""
         self.events.clear()
-        self.send(
-            "Page.navigate", url=page if isinstance(page, str) else page.absolute().as_uri()
-        )
+        self.send("Page.navigate", url=page if isinstance(page, str) else page.absolute().as_uri())
         self.loaded()
 
     def loaded(self) -> None:

@@ -1,4 +1,4 @@
-"""The studio as a real process, a table for it, and a client that says exactly what it is told to."""
+"""The studio as a real process, a table for it, and a client that says what it is told to."""
 
 from __future__ import annotations
 
@@ -131,9 +131,7 @@ class Studio:
         return self.post("question", *features, *asked.items())
 
     def grant(self, epsilon: str = "3") -> Answer:
-        return self.post(
-            "budget", action="grant", dataset="survey", epsilon=epsilon, delta="1e-6"
-        )
+        return self.post("budget", action="grant", dataset="survey", epsilon=epsilon, delta="1e-6")
 
     def up_to_release(self, epsilon: str = "1") -> Answer:
         """Take the first four steps, and return the page of the fifth."""

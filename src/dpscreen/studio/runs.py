@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import threading
 import time
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -143,10 +144,11 @@ class Simulations:
 
         with self._lock:
             if case != self._case:
-                for old in self._points.values():
-                    old.cancel()
-                self._points = {one: self._submit(budget_point, case, one) for one in EPSILONS}
-                self._case = case
+                self._give_up()
+                self._points, self._case = {}, case
+            for one in EPSILONS:
+                if one not in self._points or self._points[one].cancelled():
+                    self._points[one] = self._submit(budget_point, case, one)
             known = dict(self._points)
         curve = BudgetCurve(case)
         for future in known.values():
@@ -161,14 +163,10 @@ class Simulations:
             if page is None or page.key != key:
                 if page is not None:
                     page.future.cancel()
+                self._give_up()  # somebody waits for the page, and has left the curve
                 page = _Page(key, self._submit(function, *arguments))
                 self._pages[name] = page
             return page.future
-
-    def forget(self, name: str) -> None:
-        """Let a page be made anew."""
-        with self._lock:
-            self._pages.pop(name, None)
 
     def close(self) -> None:
         """End the process."""
@@ -176,6 +174,13 @@ class Simulations:
             if self._pool is not None:
                 self._pool.shutdown(wait=False, cancel_futures=True)
                 self._pool = None
+        for child in multiprocessing.active_children():
+            child.kill()  # what it simulates is of no use any more, and an exit would wait for it
+
+    def _give_up(self) -> None:
+        """Take back the points that are not begun; they are asked for again when they are seen."""
+        for future in self._points.values():
+            future.cancel()
 
     def _submit(self, function: Any, *arguments: Any) -> Future[Any]:
         for _ in range(2):

@@ -24,6 +24,8 @@ from dpscreen.studio.shelf import ReleaseRecord, Shelf
 
 PROCESSES = multiprocessing.get_context("spawn")
 MOST_DRY_ROWS, MOST_DRY_CELLS, USUAL_ROWS = 20_000, 4_000_000, 2_000
+DRY_TABLES = 6
+"""How often the page of a dry run simulates: it serves to be looked at, not to be handed on."""
 CHANGED = (
     "The table is not the one that was declared: it changed since the studio was started. Nothing "
     "was booked. Start the studio again, and look at the columns once more."
@@ -209,6 +211,7 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
     import numpy as np
 
     from dpscreen.planning.fitting import fit_rows
+    from dpscreen.planning.what_if import expected_of
     from dpscreen.tables.dummy import simulate_table
     from dpscreen.tables.schema import TableSchema
 
@@ -217,7 +220,16 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
     schema, model = order.prepared(None if order.n_rows is None else n_rows)
     dummy = simulate_table(schema, n_rows, rng=np.random.default_rng(0))
     fit_rows(model, schema.encode(dummy.table), None)
-    return _page(model, schema, n_rows=n_rows)
+    expected = expected_of(
+        n_rows=n_rows,
+        n_features=width,
+        epsilon=order.epsilon,
+        delta=order.delta,
+        rows_per_unit=schema.rows_per_unit,
+        split=order.inference is not None,
+        repetitions=DRY_TABLES,
+    )
+    return _page(model, schema, expected=expected)
 
 
 def released_page(folder: Path, ledger: dict[str, Any] | None) -> str:
