@@ -25,10 +25,11 @@ ORDER = (
     "models",
     "planning",
     "audit",
+    "studio",
     "paper",
     "cli",
 )
-STRANGERS = {("privacy", "rows"), ("rows", "privacy")}
+STRANGERS = {("privacy", "rows"), ("rows", "privacy"), ("paper", "studio")}
 GUESTS_OF_THE_PAPER = {"paper", "cli"}
 ROOT_EXPORTS = "planning"  # the highest room that `from dpscreen import …` brings in
 FREE = {"__init__.py", "__main__.py"}  # of the root; they may name any room

@@ -6,6 +6,7 @@ zero byte.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,7 @@ FLAGS = (
     "--disable-component-update",
     "--no-first-run",
     "--hide-scrollbars",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--remote-debugging-pipe",
 )
 # The pipe's ends may be numbered 3 or 4 themselves, so move them out of the way first.
@@ -40,6 +42,17 @@ os.dup2(commands, 3)
 os.dup2(answers, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
+
+
+KEYS = {
+    "Tab": (9, ""),
+    "Enter": (13, "\r"),
+    " ": (32, " "),
+    "ArrowDown": (40, ""),
+    "ArrowRight": (39, ""),
+    "Backspace": (8, ""),
+}
+"""Their codes, and what they write."""
 
 
 def find_browser() -> str:
@@ -81,12 +94,55 @@ class Browser:
                 assert "error" not in answer, answer
                 return answer["result"]
 
-    def open(self, page: Path) -> None:
-        """Load a page and wait until it is there."""
+    def open(self, page: Path | str) -> None:
+        """Load a page, a file or an address, and wait until it is there."""
         self.events.clear()
-        self.send("Page.navigate", url=page.absolute().as_uri())
+        self.send("Page.navigate", url=page if isinstance(page, str) else page.absolute().as_uri())
+        self.loaded()
+
+    def loaded(self) -> None:
+        """Wait until the page that is on its way is there."""
         while not self.seen("Page.loadEventFired"):
             self._receive()
+
+    def until(self, expression: str, seconds: float = 60) -> None:
+        """Wait until an expression is true, through any change of page."""
+        end = time.monotonic() + seconds
+        while True:
+            answer = self.send("Runtime.evaluate", expression=f"!!({expression})")
+            if answer["result"].get("value") is True:
+                return
+            assert time.monotonic() < end, expression
+            time.sleep(0.05)
+
+    def click(self, selector: str) -> None:
+        """Click with the mouse into the middle of an element."""
+        found = self.evaluate(
+            f"(() => {{ const e = document.querySelector({selector!r});"
+            " e.scrollIntoView({block: 'center', behavior: 'instant'});"
+            " const r = e.getBoundingClientRect();"
+            " return [r.left + r.width / 2, r.top + r.height / 2]; })()"
+        )
+        place = {"x": found[0], "y": found[1], "button": "left", "clickCount": 1}
+        for kind in ("mousePressed", "mouseReleased"):
+            self.send("Input.dispatchMouseEvent", type=kind, **place)
+
+    def press(self, key: str, *, shift: bool = False) -> None:
+        """Press a key by its name."""
+        code, text = KEYS[key]
+        told = {"key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": 8 * shift}
+        more = {"text": text} if text else {}
+        self.send("Input.dispatchKeyEvent", type="keyDown", **told, **more)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **told)
+
+    def type(self, text: str) -> None:
+        """Type text into what has the focus."""
+        self.send("Input.insertText", text=text)
+
+    def picture(self, path: Path) -> None:
+        """Take a picture of what can be seen."""
+        data = self.send("Page.captureScreenshot", format="png")["data"]
+        path.write_bytes(base64.b64decode(data))
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of a JavaScript expression."""

@@ -160,6 +160,14 @@ def _check_unicode(text: str) -> None:
 # --- reading --------------------------------------------------------------------------------------
 
 
+def file_state(path: Path) -> tuple[int, ...]:
+    """Return a file's size, time and place, by which a change is noticed without reading it."""
+    with suppress(OSError):
+        found = path.stat()
+        return (found.st_size, found.st_mtime_ns, found.st_ino)
+    return ()
+
+
 def one_ahead(batches: Generator[T, None, None]) -> Generator[T, None, None]:
     """Yield what `batches` yields, with the next one fetched in the meantime by a thread.
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli._fit_options import Booking, FitOptions, PreparedFit
+from dpscreen.cli._fit_options import FitOptions, PreparedFit
 from dpscreen.cli.console import ledger_failures
 
 if TYPE_CHECKING:
+    from dpscreen.planning.fitting import Booking
     from dpscreen.planning.methods import FitRequest
     from dpscreen.planning.plan import Plan
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,8 @@ import click
 from dpscreen.cli.console import Refusal, checked_schema, data_failures, ledger_failures
 
 if TYPE_CHECKING:
+    from dpscreen.planning.fitting import Booking
     from dpscreen.planning.methods import FitRequest
-    from dpscreen.privacy.budget import ZCDP
-    from dpscreen.privacy.ledger import PrivacyLedger
     from dpscreen.tables.schema import TableSchema
 
 METHODS = ("private-lasso", "rnm-screen", "dp-fw")
@@ -39,22 +38,6 @@ class FitOptions:
     report: Path | None
     force: bool
     as_json: bool
-
-
-@dataclass
-class Booking:
-    """A ledger that is told what the reservation is for, and remembers that it was made."""
-
-    ledger: PrivacyLedger
-    purpose: str
-    unit: str
-    booked: bool = field(default=False, init=False)
-
-    def reserve(self, cost: ZCDP, *, purpose: str) -> object:
-        """Book the cost for good, or raise `BudgetRefused`."""
-        made = self.ledger.reserve(cost, purpose=self.purpose, detail=purpose, unit=self.unit)
-        self.booked = True
-        return made
 
 
 @dataclass(frozen=True)
@@ -126,7 +109,8 @@ def _matching_schema(options: FitOptions) -> TableSchema:
 
 def _set_up(options: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
     """Return the estimator, not yet fitted, with all its parameters checked; and what was asked."""
-    from dpscreen.planning.methods import FitRequest, estimator
+    from dpscreen.planning.fitting import request_for
+    from dpscreen.planning.methods import estimator
     from dpscreen.privacy import Budget
 
     if options.method != "private-lasso" and options.rows_public is None:
@@ -135,12 +119,10 @@ def _set_up(options: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
             "steps is set before the rows are read."
         )
     try:
-        request = FitRequest(
+        request = request_for(
+            schema,
             Budget(options.epsilon, options.delta),
-            schema.feature_bounds,
-            schema.target_bounds,
             n_rows=options.rows_public,
-            rows_per_unit=schema.rows_per_unit,
             max_features=options.max_features,
             inference=options.inference,
         )
@@ -153,21 +135,20 @@ def _opened_ledger(options: FitOptions, schema: TableSchema) -> Booking | None:
     """Open the ledger, verified."""
     if options.ledger_file is None:
         return None
-    from dpscreen.privacy.budget import ROW
+    from dpscreen.planning.fitting import Booking
     from dpscreen.privacy.ledger import PrivacyLedger
 
     purpose = _purpose(options, schema)
-    unit = schema.privacy_unit or ROW
     with ledger_failures():
-        return Booking(PrivacyLedger(options.ledger_file), purpose, str(unit))
+        return Booking.of(PrivacyLedger(options.ledger_file), schema, purpose)
 
 
 def _purpose(options: FitOptions, schema: TableSchema) -> str:
-    from dpscreen._core.words import shortened
+    from dpscreen.planning.fitting import usual_purpose
     from dpscreen.privacy.ledger.records import one_line
 
     if options.purpose is None:
-        return f"model of {shortened(schema.target, 60)} by {options.method}"
+        return usual_purpose(schema, options.method)
     try:
         return one_line("--purpose", options.purpose)
     except ValueError as error:
@@ -178,18 +159,9 @@ def check_budget(ready: PreparedFit) -> None:
     """Refuse early what the ledger would refuse, before any row is read: with exit code 3, if the
     budget does not cover it.
     """
-    booking = ready.booking
-    if booking is None:
+    if ready.booking is None:
         return
-    from dpscreen.privacy import ZCDP
-    from dpscreen.privacy.ledger.export import affordable_epsilon
-
     with ledger_failures():
-        booking.ledger.check_unit(booking.unit)
-        remaining, delta = booking.ledger.remaining, booking.ledger.budget.delta
-    if ZCDP.within(ready.request.budget) > remaining:
-        left = affordable_epsilon(remaining, delta)
-        raise Refusal(
-            f"The budget does not cover this fit: the ledger has epsilon {left:g} at delta "
-            f"{delta:g} left. Nothing was read, booked or written."
-        )
+        refusal = ready.booking.shortfall(ready.request.budget)
+    if refusal is not None:
+        raise Refusal(refusal)

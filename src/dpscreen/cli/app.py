@@ -19,6 +19,7 @@ COMMANDS = {
     "schema": ("dpscreen.cli.schema", "Declare what a table may hold, before it is read."),
     "simulate": ("dpscreen.cli.simulate", "Dummy data of a schema's shape."),
     "fit": ("dpscreen.cli.fit", "From a table to a private model, a summary and a page."),
+    "studio": ("dpscreen.cli.studio", "The same in the browser, step by step."),
     "show": ("dpscreen.cli.show", "What a model file holds: features, privacy, limits."),
     "predict": ("dpscreen.cli.predict", "A model file applied to a table."),
     "compare": (

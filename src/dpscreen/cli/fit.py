@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from dpscreen.tables.scan import ScannedRows
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-BOOKED = " The ledger keeps what was booked, as something may have been released."
 
 
 @click.command(context_settings=console.HELP)
@@ -130,34 +128,14 @@ def _read(ready: PreparedFit) -> EncodedRows | ScannedRows:
 
 def _fit(ready: PreparedFit, rows: EncodedRows | ScannedRows) -> None:
     """Fit, and let nothing out of a failure but what is known to hold no data."""
-    from dpscreen.privacy import BudgetExceeded, LedgerProblem
-    from dpscreen.rows.streamed import RowsChanged
+    from dpscreen.planning.fitting import FitFailed, fit_rows
 
-    failure = None
-    with ledger_failures(), warnings.catch_warnings(record=True) as noticed:
-        warnings.simplefilter("always")
-        try:
-            ready.model.fit(rows, ledger=ready.booking)
-        except (BudgetExceeded, LedgerProblem):
-            raise
-        except (ValueError, TypeError, RowsChanged) as error:
-            failure = console.sentence(error)  # in our own words, which repeat no cell
-        except (Exception, KeyboardInterrupt) as error:
-            failure = f"The fit failed ({type(error).__name__})."
-    _tell(noticed)
-    if failure is not None:
-        booked = ready.booking is not None and ready.booking.booked
-        raise click.ClickException(failure + (BOOKED if booked else ""))
-
-
-def _tell(noticed: list[warnings.WarningMessage]) -> None:
-    """Pass on our own warnings, once each; other libraries' may hold values."""
-    from dpscreen.privacy.statement import SeededNoiseWarning, WeakDeltaWarning
-
-    ours = (SeededNoiseWarning, WeakDeltaWarning)
-    for text in dict.fromkeys(
-        str(one.message) for one in noticed if issubclass(one.category, ours)
-    ):
+    try:
+        with ledger_failures():
+            told = fit_rows(ready.model, rows, ready.booking)
+    except FitFailed as failure:
+        raise click.ClickException(console.sentence(failure)) from None
+    for text in told:
         click.echo(f"Warning: {text}", err=True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.files import file_state
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.streamed import StreamedRows
 from dpscreen.tables.reading import stream_rows
@@ -75,7 +75,7 @@ class FileRows:
     def of(cls, path: Path, schema: TableSchema) -> FileRows:
         """Remember the file as it is now."""
         schema.check()
-        return cls(path, schema, _state(path))
+        return cls(path, schema, file_state(path))
 
     @property
     def n_features(self) -> int:
@@ -100,7 +100,7 @@ class FileRows:
 
     def unchanged(self) -> bool:
         """Whether the file has the size, the time and the place that it had at first."""
-        return _state(self.path) == self.state
+        return file_state(self.path) == self.state
 
 
 class ScannedRows(StreamedRows):
@@ -109,13 +109,6 @@ class ScannedRows(StreamedRows):
     def __init__(self, reader: FileRows, *, watch: Watch | None = None) -> None:
         super().__init__(reader, watch=watch)
         self.unit: Unit | None = reader.schema.privacy_unit
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    with suppress(OSError):
-        found = path.stat()
-        return (found.st_size, found.st_mtime_ns, found.st_ino)
-    return ()
 
 
 class Bar:

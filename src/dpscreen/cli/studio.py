@@ -1,0 +1,94 @@
+"""`dpscreen studio`: from a file to a private model, in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpscreen.cli import console
+
+if TYPE_CHECKING:
+    from dpscreen.studio.session import Session
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+MISSING = "The studio needs two more packages: pip install 'dpscreen[studio]'."
+
+
+@click.command(context_settings=console.HELP)
+@click.argument("table", type=FILE)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Listen there.  [default: any free port]",
+)
+@click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where schema, ledger and releases go.  [default: <table>-studio, beside the table]",
+)
+@click.option("--ledger", type=FILE, help="Book the cost in this ledger.  [default: in the folder]")
+def command(
+    table: Path, port: int, no_browser: bool, folder: Path | None, ledger: Path | None
+) -> None:
+    """Open a wizard in the browser: table, question, budget, dry run, release, result.
+
+    It runs on this machine only, and for whoever has the address that it prints, which works once.
+    Of the table only the names of its columns are read before a release is started. Every release
+    is booked in a ledger before any noise is drawn. Ctrl-C ends it.
+
+    \b
+    Examples:
+      dpscreen studio survey.csv
+      dpscreen studio survey.parquet --no-browser --port 8600
+      dpscreen studio survey.csv --ledger survey.db --folder releases
+    """
+    try:
+        from dpscreen.studio.app import studio_app
+        from dpscreen.studio.server import BrowserDoor, Listener, PortTaken, serve
+    except ModuleNotFoundError:
+        raise click.ClickException(MISSING) from None
+    session = _session(table, folder, ledger)
+    try:
+        listener = Listener.at(port)
+        door = None if no_browser else BrowserDoor(listener.address)
+        try:
+            click.echo(listener.address)
+            click.echo("The address works once. Ctrl-C ends the studio.", err=True)
+            if door is not None:
+                door.open()
+            serve(studio_app(session, listener.keys.place), listener)
+        finally:
+            if door is not None:
+                door.close()
+    except PortTaken as problem:
+        raise click.ClickException(str(problem)) from None
+    finally:
+        session.close()
+
+
+def _session(table: Path, folder: Path | None, ledger: Path | None) -> Session:
+    """Read the names of the columns, and take hold of the folder."""
+    from dpscreen.studio.session import Session
+    from dpscreen.studio.shelf import FolderInUse, Shelf
+
+    place = folder or table.with_name(f"{table.name.partition('.')[0]}-studio")
+    if ledger is not None and not ledger.exists():
+        raise click.BadParameter(f"there is no file {ledger}.", param_hint="--ledger")
+    with console.data_failures(), console.write_failures(place):
+        from dpscreen.tables.csv import read_header
+
+        read_header(table)  # what is no table leaves no folder behind
+        shelf = Shelf(place, ledger)
+        try:
+            shelf.open()
+        except FolderInUse as problem:
+            raise click.ClickException(str(problem)) from None
+        try:
+            return Session(table, shelf)
+        except BaseException:
+            shelf.close()
+            raise

@@ -1,0 +1,131 @@
+"""One fit of a table, as every door to it does it: asked for, booked, fitted, and told safely.
+
+The command line and the studio both go through here, so that neither can book later, read earlier
+or tell more than the other.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dpscreen._core.words import shortened
+
+if TYPE_CHECKING:
+    from dpscreen.planning.methods import FitRequest
+    from dpscreen.privacy.budget import ZCDP, Budget
+    from dpscreen.privacy.ledger import PrivacyLedger
+    from dpscreen.tables.schema import TableSchema
+
+BOOKED = " The ledger keeps what was booked, as something may have been released."
+
+
+class FitFailed(Exception):
+    """Why a fit gave nothing, in words that hold no data. `booked`: the ledger was charged."""
+
+    def __init__(self, message: str, *, booked: bool = False) -> None:
+        super().__init__(message + (BOOKED if booked else ""))
+        self.booked = booked
+
+
+@dataclass
+class Booking:
+    """A ledger that is told what the reservation is for, and remembers that it was made."""
+
+    ledger: PrivacyLedger
+    purpose: str
+    unit: str
+    mark: str = ""
+    booked: bool = field(default=False, init=False)
+
+    @classmethod
+    def of(
+        cls, ledger: PrivacyLedger, schema: TableSchema, purpose: str, *, mark: str = ""
+    ) -> Booking:
+        """Return the booking of a fit; `mark` is kept with it, to find it again."""
+        from dpscreen.privacy.budget import ROW
+
+        return cls(ledger, purpose, str(schema.privacy_unit or ROW), mark)
+
+    def reserve(self, cost: ZCDP, *, purpose: str) -> object:
+        """Book the cost for good, or raise `BudgetRefused`."""
+        detail = f"{purpose} {self.mark}".rstrip()
+        made = self.ledger.reserve(cost, purpose=self.purpose, detail=detail, unit=self.unit)
+        self.booked = True
+        return made
+
+    def shortfall(self, budget: Budget) -> str | None:
+        """Say what is left where the budget does not cover a fit; raise if the unit is wrong."""
+        from dpscreen.privacy import ZCDP
+        from dpscreen.privacy.ledger.export import affordable_epsilon
+
+        self.ledger.check_unit(self.unit)
+        remaining, delta = self.ledger.remaining, self.ledger.budget.delta
+        if ZCDP.within(budget) <= remaining:
+            return None
+        left = affordable_epsilon(remaining, delta)
+        return (
+            f"The budget does not cover this fit: the ledger has epsilon {left:g} at delta "
+            f"{delta:g} left. Nothing was read, booked or written."
+        )
+
+
+def usual_purpose(schema: TableSchema, method: str) -> str:
+    """Return what a ledger is told that a fit is for, unless somebody says it better."""
+    return f"model of {shortened(schema.target, 60)} by {method}"
+
+
+def request_for(
+    schema: TableSchema,
+    budget: Budget,
+    *,
+    n_rows: int | None = None,
+    max_features: int | None = None,
+    inference: str | None = None,
+) -> FitRequest:
+    """Return what is asked of a method for a table that is so declared."""
+    from dpscreen.planning.methods import FitRequest
+
+    return FitRequest(
+        budget,
+        schema.feature_bounds,
+        schema.target_bounds,
+        n_rows=n_rows,
+        rows_per_unit=schema.rows_per_unit,
+        max_features=max_features,
+        inference=inference,
+    )
+
+
+def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
+    """Fit, and let nothing out of a failure but what is known to hold no data.
+
+    Returns our own warnings, once each: other libraries' may hold values. What a ledger raises is
+    passed on; all else becomes a `FitFailed`.
+    """
+    from dpscreen.privacy import BudgetExceeded, LedgerProblem
+    from dpscreen.rows.streamed import RowsChanged
+
+    failure = None
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always")
+        try:
+            model.fit(rows, ledger=booking)
+        except (BudgetExceeded, LedgerProblem):
+            raise
+        except (ValueError, TypeError, RowsChanged) as error:
+            failure = str(error)  # in our own words, which repeat no cell
+        except (Exception, KeyboardInterrupt) as error:
+            failure = f"The fit failed ({type(error).__name__})."
+    if failure is not None:  # raised out here so that the original is not even attached
+        raise FitFailed(failure, booked=booking is not None and booking.booked)
+    return _ours(noticed)
+
+
+def _ours(noticed: list[warnings.WarningMessage]) -> tuple[str, ...]:
+    from dpscreen.privacy.statement import SeededNoiseWarning, WeakDeltaWarning
+
+    kinds = (SeededNoiseWarning, WeakDeltaWarning)
+    told = (str(one.message) for one in noticed if issubclass(one.category, kinds))
+    return tuple(dict.fromkeys(told))

@@ -1,0 +1,332 @@
+"""What the person has declared so far: a schema in the making, a question and a budget.
+
+The schema is kept as the descriptor that the command line uses, so that what the studio does not
+show (transforms, fills, words for missing cells) stays as it was. Everything here is public: it is
+typed in, or proposed from the names of columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpscreen._core.files import write_text
+from dpscreen._core.words import how_many
+from dpscreen.studio.questions import CHOICES, choice_of
+from dpscreen.tables.columns import KINDS
+from dpscreen.tables.declaration import DataError
+from dpscreen.tables.proposals import propose
+from dpscreen.tables.schema import TableSchema, load_schema, new_schema
+
+SKIP, TEXT, CATEGORY = "skip", "text", "category"
+KIND_WORDS = {
+    SKIP: "not used",
+    "number": "number",
+    "integer": "whole number",
+    "boolean": "yes or no",
+    CATEGORY: "category",
+    "date": "date",
+    TEXT: "text, such as an id",
+}
+"""What a column can be said to hold; a date only where the schema knows dates."""
+
+PLAIN_WORDS = {
+    " must be a finite number, without quotes": " must be a number",
+    "constraints.minimum": "the lowest value",
+    "constraints.maximum": "the highest value",
+    "constraints.enum": "the levels",
+    "dpscreen.rows_per_unit": "the number of rows of one person or unit",
+    "dpscreen.target": "the target",
+    "dpscreen.features": "the features",
+    "dpscreen.unit": "the unit",
+    "set `type` to": "choose a kind, ",
+}
+MOST_ROWS = 10**9
+
+
+def plain_words(problem: str) -> str:
+    """Say a problem of the schema as the page names things."""
+    for told, said in PLAIN_WORDS.items():
+        problem = problem.replace(told, said)
+    return problem
+
+
+# --- one column -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ColumnLine:
+    """A column as the page shows it: what was typed, what its name suggests, what is wrong."""
+
+    place: int
+    name: str
+    kind: str
+    low: str
+    high: str
+    levels: str
+    why: str
+    problems: tuple[str, ...]
+
+
+def kinds() -> dict[str, str]:
+    """Return the kinds that the schema of this version knows, in words."""
+    return {kind: words for kind, words in KIND_WORDS.items() if kind != "date" or kind in KINDS}
+
+
+def kind_of(entry: Mapping[str, Any]) -> str:
+    """Return the kind that an entry of a schema declares."""
+    word: str = entry.get("type", "any")
+    if (entry.get("constraints") or {}).get("enum"):
+        return CATEGORY
+    return {"any": SKIP, "string": CATEGORY if "constraints" in entry else TEXT}.get(word, word)
+
+
+def set_column(entry: dict[str, Any], kind: str, low: str, high: str, levels: str) -> None:
+    """Put what was typed into an entry; what cannot be used stays, to be told and mended."""
+    if kind not in kinds():
+        return
+    word = {SKIP: "any", CATEGORY: "string", TEXT: "string"}.get(kind, kind)
+    if kind == CATEGORY and entry.get("type") == "integer" and _all_whole(levels):
+        word = "integer"
+    entry["type"] = word
+    entry.pop("constraints", None)
+    if kind == CATEGORY:
+        read = [int(one) for one in _levels(levels)] if word == "integer" else _levels(levels)
+        entry["constraints"] = {"enum": read}
+    elif kind in ("number", "integer"):
+        entry["constraints"] = {"minimum": _number(low), "maximum": _number(high)}
+    elif kind == "date":
+        entry["constraints"] = {"minimum": low.strip() or None, "maximum": high.strip() or None}
+    if kind != "boolean":
+        entry.pop("trueValues", None)
+        entry.pop("falseValues", None)
+
+
+def _number(text: str) -> Any:
+    """Return the number that a text spells; the text itself if it spells none."""
+    text = text.strip().replace("\u2212", "-")
+    try:
+        value = float(text)
+        return int(value) if value.is_integer() and abs(value) < 1e15 else value
+    except (ValueError, OverflowError):
+        return text or None
+
+
+def _levels(text: str) -> list[str]:
+    """Split levels at commas; one that holds a comma stands in double quotes."""
+    rows = csv.reader(io.StringIO(text.replace("\n", ",")), skipinitialspace=True)
+    return [one.strip() for row in rows for one in row if one.strip()]
+
+
+def _all_whole(text: str) -> bool:
+    return all(one.lstrip("-").isdigit() for one in _levels(text))
+
+
+def _joined(levels: Iterable[object]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(list(levels))
+    return text.getvalue().replace(",", ", ")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return "" if value is None else str(value)
+
+
+# --- all of it ------------------------------------------------------------------------------------
+
+
+@dataclass
+class Draft:
+    """A schema in the making, and what is asked of it."""
+
+    descriptor: dict[str, Any]
+    method: str = CHOICES[0].method
+    intervals: bool = False
+    rows: int | None = None
+    rows_public: bool = False
+    epsilon: float = 1.0
+    delta: float | None = None
+    seen: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, table: Path, saved: Path) -> Draft:
+        """Go on with a schema that was saved and fits the table's names, or propose a new one."""
+        if saved.exists():
+            from dpscreen.tables.csv import matched_header
+
+            schema = load_schema(saved)
+            matched_header(table, schema)
+            return cls(schema.to_dict(), seen={column.name for column in schema.fields})
+        made = new_schema(table)
+        made["fields"] = [propose(entry["name"]).entry() for entry in made["fields"]]
+        for entry in made["fields"]:
+            if entry["type"] not in (*KINDS, "any"):
+                entry.update(type="any")
+                entry.pop("constraints", None)
+        return cls(made)
+
+    # --- columns --------------------------------------------------------------------------------
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the entries of all columns, in the table's order."""
+        found: list[dict[str, Any]] = self.descriptor["fields"]
+        return found
+
+    @property
+    def block(self) -> dict[str, Any]:
+        """Return target, unit and features."""
+        found: dict[str, Any] = self.descriptor.setdefault("dpscreen", {})
+        return found
+
+    def schema(self) -> TableSchema:
+        """Return what is declared so far."""
+        return TableSchema.from_dict(self.descriptor)
+
+    def lines(self, places: Iterable[int]) -> list[ColumnLine]:
+        """Return some columns as the page shows them."""
+        fields = self.schema().fields
+        return [self._line(place, fields[place]) for place in places]
+
+    def _line(self, place: int, column: Any) -> ColumnLine:
+        entry = self.entries[place]
+        constraints = entry.get("constraints") or {}
+        kind, name = kind_of(entry), entry["name"]
+        return ColumnLine(
+            *(place, name, kind),
+            _shown(constraints.get("minimum")),
+            _shown(constraints.get("maximum")),
+            _joined(constraints.get("enum") or ()),
+            "" if name in self.seen else propose(name).why,
+            tuple(
+                one.removeprefix(f"column {name!r}").lstrip(": ")
+                for one in ([] if kind in (SKIP, TEXT) else _column_problems(column))
+            ),
+        )
+
+    def find(self, word: str) -> list[int]:
+        """Return the places of columns whose name holds a word."""
+        sought = word.strip().casefold()
+        return [place for place, one in enumerate(self.entries) if sought in one["name"].casefold()]
+
+    def usable(self) -> list[str]:
+        """Return the columns that can be features or target, in the table's order."""
+        return [one["name"] for one in self.entries if kind_of(one) not in (SKIP, TEXT)]
+
+    def possible_units(self) -> list[str]:
+        """Return the columns that could tell whose row it is."""
+        allowed = (TEXT, "integer", CATEGORY)
+        return [one["name"] for one in self.entries if kind_of(one) in allowed]
+
+    def column_problems(self) -> list[tuple[int, str]]:
+        """Return what keeps the columns that are used from being used, with their places."""
+        fields = self.schema().fields
+        return [
+            (place, problem)
+            for place, entry in enumerate(self.entries)
+            if kind_of(entry) not in (SKIP, TEXT)
+            for problem in _column_problems(fields[place])
+        ]
+
+    # --- question -------------------------------------------------------------------------------
+
+    @property
+    def target(self) -> str | None:
+        """Return the column to be predicted, if it is chosen and still used."""
+        name = self.block.get("target")
+        return name if name in self.usable() else None
+
+    @property
+    def features(self) -> list[str]:
+        """Return the columns that features are made of."""
+        chosen = self.block.get("features")
+        taken = (self.block.get("target"), self.block.get("unit"))
+        return [
+            name
+            for name in self.usable()
+            if name not in taken and (chosen is None or name in set(chosen))
+        ]
+
+    def ask(self, target: str, features: Iterable[str], unit: str, rows_per_unit: str) -> None:
+        """Set target, features and unit; "" stands for none."""
+        self.block["target"] = target or None
+        self.block["unit"] = unit or None
+        self.block["rows_per_unit"] = whole(rows_per_unit) if unit else None
+        self.block["features"] = list(features)
+        self.block["features"] = self.features
+
+    def problems(self) -> list[str]:
+        """Return what keeps the question from being asked, in the page's words."""
+        told = [plain_words(one) for one in self._completed().problems()]
+        choice = choice_of(self.method)
+        if self.intervals and not choice.offers_intervals:
+            told.append(f"{choice.title} has no intervals: leave them out.")
+        if self.intervals and (self.block.get("rows_per_unit") or 1) > 1:
+            told.append("Intervals need one row for each unit: leave them out, or keep one row.")
+        if choice.needs_rows and not (self.rows and self.rows_public):
+            told.append(f"{choice.title} needs a public number of rows.")
+        return told
+
+    def _completed(self) -> TableSchema:
+        """Return the schema with its features listed, as it is saved."""
+        block = self.block | {"features": self.features}
+        return TableSchema.from_dict(self.descriptor | {"dpscreen": block})
+
+    # --- what comes of it -----------------------------------------------------------------------
+
+    def checked(self) -> TableSchema:
+        """Return the schema, or raise a `DataError` that says what is missing."""
+        schema = self._completed()
+        schema.check()
+        return schema
+
+    @property
+    def n_features(self) -> int | None:
+        """Return how many features a model would have; None while that is not settled."""
+        try:
+            return len(self.checked().feature_names)
+        except DataError:
+            return None
+
+    def save(self, path: Path) -> None:
+        """Write the schema that the command line uses."""
+        text = json.dumps(self._completed().to_dict(), indent=2, ensure_ascii=False)
+        write_text(path, text + "\n")
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a short word that changes with everything that a release depends on."""
+        parts = (self._completed().to_dict(), self.method, self.intervals, self.rows_used)
+        text = json.dumps([*parts, self.epsilon, self.delta], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def rows_used(self) -> int | None:
+        """Return the number of rows that a fit may be told."""
+        return self.rows if self.rows_public else None
+
+    @property
+    def in_words(self) -> str:
+        """Say what would be fitted."""
+        schema = self.checked()
+        count = how_many(len(schema.feature_names), "feature")
+        return f"{schema.target} from {count}"
+
+
+def whole(text: str, most: int = MOST_ROWS) -> int | None:
+    """Return a count that was typed; None if it is none."""
+    digits = "".join(text.split()).replace(",", "").replace("\u202f", "")
+    return int(digits) if digits.isdecimal() and 1 <= int(digits[:12]) <= most else None
+
+
+def _column_problems(column: Any) -> list[str]:
+    found = (*column.faults, *column.needs(as_target=False), *column.problems())
+    return [plain_words(one) for one in found]

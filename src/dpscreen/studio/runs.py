@@ -1,0 +1,201 @@
+"""A release while it is under way, and simulations in the background."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+from dpscreen._core.words import duration
+from dpscreen.studio import work
+from dpscreen.studio.work import PROCESSES, ReleaseOrder
+
+if TYPE_CHECKING:
+    from dpscreen.planning.curve import BudgetCase, BudgetCurve
+
+STAGES = {
+    "starting": "Starting",
+    "reading": "Reading the table",
+    "passes": "Fitting, part by part",
+    "fitting": "Fitting",
+    "saving": "Saving the model",
+}
+START_SECONDS, SECONDS_PER_CELL = 3.0, 1.5e-7
+"""How long a fit takes, about, by the number of cells that the person expects."""
+
+
+class ReleaseRun:
+    """One release: started once, watched, and ended by itself or by whoever cancels it."""
+
+    def __init__(self, order: ReleaseOrder, *, expected_cells: int | None) -> None:
+        self.order = order
+        self.ticket = order.ticket
+        self.stage, self.share = "starting", None
+        self.outcome: str | None = None
+        self.message = ""
+        self.unsaved: bytes | None = None
+        self._expected = None if expected_cells is None else expected_cells * SECONDS_PER_CELL
+        self._since = time.monotonic()
+        self._over = threading.Event()
+        here, there = PROCESSES.Pipe(duplex=False)
+        self._process = PROCESSES.Process(
+            target=work.carry_out, args=(order, there), daemon=True, name="dpscreen-release"
+        )
+        self._process.start()
+        there.close()
+        threading.Thread(target=self._listen, args=(here,), daemon=True).start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still under way."""
+        return not self._over.is_set()
+
+    def cancel(self) -> None:
+        """End it now. What was booked stays booked."""
+        if self.running:
+            self.outcome = self.outcome or "cancelled"
+            self._process.kill()
+            self._over.wait(10)
+
+    def _listen(self, pipe: Connection) -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                self._hear(*pipe.recv())
+        self._process.join()
+        if self.outcome is None:
+            self.outcome, self.message = "failed", "The process that fitted was ended."
+        self._over.set()
+
+    def _hear(self, word: str, value: Any) -> None:
+        if word in STAGES:
+            if word != self.stage:
+                self._since = time.monotonic()
+            self.stage, self.share = word, value
+        elif word == "unsaved":
+            self.unsaved = value
+        elif word == "done":
+            self.outcome = "done"  # even if someone has cancelled: it is on the shelf
+        elif self.outcome is None:
+            self.outcome, self.message = word, value
+
+    # --- what is shown --------------------------------------------------------------------------
+
+    @property
+    def stage_words(self) -> str:
+        """Say what is going on."""
+        return STAGES[self.stage]
+
+    @property
+    def time_left(self) -> str:
+        """Say how long it will take, from the share that is done and from public numbers."""
+        passed = time.monotonic() - self._since
+        if self.share and self.stage in ("reading", "passes"):
+            left = passed * (1 - self.share) / self.share
+            fit = 0.0 if self.stage == "passes" else self._fit_seconds or 0.0
+            return f"about {duration(max(1.0, left + fit))} left"
+        if self._fit_seconds is None:
+            return "how long it takes depends on the number of rows"
+        left = self._fit_seconds - (passed if self.stage == "fitting" else 0)
+        return f"about {duration(left)} left" if left > 1 else "nearly there"
+
+    @property
+    def percent(self) -> int | None:
+        """Return how much is done of what can be measured; None if nothing can."""
+        return None if self.share is None else round(100 * min(1.0, self.share))
+
+    @property
+    def _fit_seconds(self) -> float | None:
+        return None if self._expected is None else START_SECONDS + self._expected
+
+
+# --- simulations ----------------------------------------------------------------------------------
+
+
+@dataclass
+class _Page:
+    key: str
+    future: Future[str]
+
+
+class Simulations:
+    """One process that simulates, and what it has found. Public numbers only."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: ProcessPoolExecutor | None = None
+        self._case: BudgetCase | None = None
+        self._points: dict[float, Future[Any]] = {}
+        self._pages: dict[str, _Page] = {}
+
+    def start(self) -> None:
+        """Start the process, so that it is warm when it is needed."""
+        with self._lock, suppress(BrokenProcessPool):
+            self._submit(int)
+
+    def curve(self, case: BudgetCase) -> tuple[BudgetCurve, int]:
+        """Return what is known of a curve, and how many points are still to come."""
+        from dpscreen.planning.curve import EPSILONS, BudgetCurve, budget_point
+
+        with self._lock:
+            if case != self._case:
+                self._give_up()
+                self._points, self._case = {}, case
+            for one in EPSILONS:
+                if one not in self._points or self._points[one].cancelled():
+                    self._points[one] = self._submit(budget_point, case, one)
+            known = dict(self._points)
+        curve = BudgetCurve(case)
+        for future in known.values():
+            point = _result(future)
+            curve = curve if point is None else curve.with_point(point)
+        return curve, sum(not future.done() for future in known.values())
+
+    def page(self, name: str, key: str, function: Any, *arguments: Any) -> Future[str]:
+        """Return a page that is being made, or is; one of another key under a name is given up."""
+        with self._lock:
+            page = self._pages.get(name)
+            if page is None or page.key != key:
+                if page is not None:
+                    page.future.cancel()
+                self._give_up()  # somebody waits for the page, and has left the curve
+                page = _Page(key, self._submit(function, *arguments))
+                self._pages[name] = page
+            return page.future
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            if self._pool is not None:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+                self._pool = None
+        for child in multiprocessing.active_children():
+            child.kill()  # what it simulates is of no use any more, and an exit would wait for it
+
+    def _give_up(self) -> None:
+        """Take back the points that are not begun; they are asked for again when they are seen."""
+        for future in self._points.values():
+            future.cancel()
+
+    def _submit(self, function: Any, *arguments: Any) -> Future[Any]:
+        for _ in range(2):
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(
+                    1, mp_context=PROCESSES, initializer=work.start_simulations
+                )
+            try:
+                return self._pool.submit(function, *arguments)
+            except BrokenProcessPool:  # it was killed: start another
+                self._pool = None
+        raise BrokenProcessPool
+
+
+def _result(future: Future[Any]) -> Any:
+    if not future.done() or future.cancelled():
+        return None
+    return None if future.exception() is not None else future.result()

@@ -1,0 +1,217 @@
+"""One table, one person, one run of the studio: all that is kept, in memory, between requests."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpscreen._core.files import file_state
+from dpscreen.studio.draft import Draft
+from dpscreen.studio.runs import ReleaseRun, Simulations
+from dpscreen.studio.shelf import Shelf
+from dpscreen.studio.work import CHANGED, FitOrder, ReleaseOrder
+from dpscreen.tables.declaration import DataError
+
+if TYPE_CHECKING:
+    from dpscreen.privacy.ledger import PrivacyLedger
+
+SPENT = (
+    "What was booked stays booked: epsilon {epsilon:g} at delta {delta:g}. No model came of it, "
+    "and nothing of what was begun is left."
+)
+NOT_SPENT = "Nothing was booked: the budget is as it was, and nothing of what was begun is left."
+STALE = "The question or the budget was changed meanwhile, perhaps in another tab: look once more."
+
+
+class Problems(Exception):
+    """What keeps a step from being taken, in words for the page."""
+
+    def __init__(self, told: tuple[str, ...]) -> None:
+        super().__init__(*told)
+        self.told = told
+
+
+class Session:
+    """The state behind the pages."""
+
+    def __init__(self, table: Path, shelf: Shelf) -> None:
+        self.table, self.shelf = table.absolute(), shelf
+        self.state = file_state(self.table)
+        self.draft = Draft.of(self.table, shelf.schema_file)
+        self.simulations = Simulations()
+        self.run: ReleaseRun | None = None
+        self.lock = threading.RLock()
+        self._warm = False
+        self._ticket: tuple[str, str] | None = None
+        self._used: set[str] = set()
+
+    def warm(self) -> None:
+        """Load what takes long once the first page is out, so that it is there for the next."""
+        with self.lock:
+            if self._warm:
+                return
+            self._warm = True
+        later = threading.Timer(0.3, self._load)
+        later.daemon = True
+        later.start()
+
+    def _load(self) -> None:
+        with suppress(RuntimeError):  # the studio ends
+            self.simulations.start()
+            import_module("dpscreen.planning.curve")
+
+    def close(self) -> None:
+        """End what is under way; a release that is not finished is given up."""
+        if self.run is not None:
+            self.run.cancel()
+            self._tidy()
+        self.simulations.close()
+        self.shelf.close()
+
+    def said(self, problem: object) -> str:
+        """Return a message as a sentence, without the paths of this machine."""
+        text = str(problem)
+        for path in (self.table, self.shelf.ledger_file, self.shelf.folder):
+            text = text.replace(str(path), path.name).replace(repr(str(path)), path.name)
+        return text[:1].upper() + text[1:]
+
+    # --- the budget -----------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> PrivacyLedger | None:
+        """Return the ledger, verified; None if none is granted yet."""
+        if not self.shelf.ledger_file.exists():
+            return None
+        from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
+
+        try:
+            return PrivacyLedger(self.shelf.ledger_file, timeout=5)
+        except LedgerProblem as problem:
+            raise Problems((self.said(problem),)) from None
+
+    def grant(self, dataset: str, epsilon: float, delta: float) -> None:
+        """Make the ledger: once, and for good."""
+        from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
+
+        try:
+            PrivacyLedger.create(
+                self.shelf.ledger_file, dataset=dataset.strip(), epsilon=epsilon, delta=delta
+            )
+        except (LedgerProblem, ValueError) as problem:
+            raise Problems((self.said(problem),)) from None
+
+    def delta(self, ledger: PrivacyLedger) -> float:
+        """Return the δ of a release: the ledger's, unless another is typed."""
+        return self.draft.delta or ledger.budget.delta
+
+    # --- a release ------------------------------------------------------------------------------
+
+    def order(self, ledger: PrivacyLedger) -> FitOrder:
+        """Return what a fit would be told; raise `Problems` where something is missing."""
+        draft = self.draft
+        try:
+            schema = draft.checked()
+        except DataError as problem:
+            raise Problems((self.said(problem),)) from None
+        inference = "split" if draft.intervals else None
+        return FitOrder(
+            *(schema.to_dict(), draft.method, draft.epsilon, self.delta(ledger)),
+            *(draft.rows_used, inference),
+        )
+
+    def obstacles(self, ledger: PrivacyLedger) -> list[str]:
+        """Return why the ledger would refuse a release, or the table is no longer the same."""
+        from dpscreen.planning.fitting import Booking, usual_purpose
+        from dpscreen.privacy import Budget, BudgetExceeded, LedgerProblem
+
+        told = [] if file_state(self.table) == self.state else [CHANGED]
+        try:
+            schema = self.draft.checked()
+            booking = Booking.of(ledger, schema, usual_purpose(schema, self.draft.method))
+            budget = Budget(self.draft.epsilon, self.delta(ledger))
+            refusal = booking.shortfall(budget)
+        except (DataError, LedgerProblem, BudgetExceeded, ValueError) as problem:
+            refusal = self.said(problem)
+        return told if refusal is None else [*told, refusal]
+
+    def ticket(self) -> str:
+        """Return what a release is asked for with: one for all tabs, until it is used."""
+        with self.lock:
+            wanted = self.draft.fingerprint
+            if self._ticket is None or self._ticket[1] != wanted or self._ticket[0] in self._used:
+                self._ticket = secrets.token_hex(8), wanted
+            return self._ticket[0]
+
+    def release(self, ticket: str) -> bool:
+        """Start the release that the ticket is for: once. False if it was started before."""
+        with self.lock:
+            if ticket in self._used:
+                return False
+            ledger = self.ledger
+            if ledger is None or self._ticket != (ticket, self.draft.fingerprint):
+                raise Problems((STALE,))
+            if self.run is not None and self.run.running:
+                raise Problems(("A release is under way: wait for it, or cancel it.",))
+            obstacles = self.obstacles(ledger)
+            if obstacles:
+                raise Problems(tuple(obstacles))
+            order = ReleaseOrder(
+                *(self.order(ledger), self.table, self.state),
+                *(self.shelf.folder, self.shelf.ledger_file, ticket),
+            )
+            self._used.add(ticket)
+            self.run = ReleaseRun(order, expected_cells=self._cells())
+            return True
+
+    def cancel(self) -> None:
+        """Cancel what is under way."""
+        with self.lock:
+            if self.run is not None:
+                self.run.cancel()
+                self._tidy()
+
+    def ended(self) -> str:
+        """Say how the last release ended, and what it spent: by the ledger, not by the process."""
+        if self.run is None:
+            return ""
+        self._tidy()
+        if self.run.outcome == "done" or self.shelf.find(self.run.ticket):
+            return "The release is finished."
+        told = "Cancelled." if self.run.outcome == "cancelled" else self.said(self.run.message)
+        if self.run.unsaved is not None:
+            return told
+        return f"{told} {self._spent(self.run.ticket)}"
+
+    def _spent(self, ticket: str) -> str:
+        ledger = self.ledger
+        mine = [] if ledger is None else [one for one in ledger.entries() if ticket in one.detail]
+        if ledger is None or not mine:
+            return NOT_SPENT
+        order = self.run.order.fit if self.run is not None else None
+        epsilon = self.draft.epsilon if order is None else order.epsilon
+        delta = self.delta(ledger) if order is None else order.delta
+        return SPENT.format(epsilon=epsilon, delta=delta)
+
+    def _tidy(self) -> None:
+        if self.run is not None and not self.run.running:
+            self.shelf.clear()
+
+    def _cells(self) -> int | None:
+        rows, width = self.draft.rows, self.draft.n_features
+        return None if rows is None or width is None else rows * width
+
+    # --- what is simulated ----------------------------------------------------------------------
+
+    def case(self, delta: float) -> Any:
+        """Return what is public of the question, for the curve; None without a number of rows."""
+        from dpscreen.planning.curve import BudgetCase
+
+        width = self.draft.n_features
+        if self.draft.rows is None or width is None:
+            return None
+        most = self.draft.block.get("rows_per_unit") or 1
+        return BudgetCase(self.draft.rows, width, delta, most, self.draft.intervals)

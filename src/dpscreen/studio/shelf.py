@@ -1,0 +1,205 @@
+"""The folder of one table: its schema, its ledger, and every release that was made from it.
+
+    schema.json     what the person declared, as the command line reads it
+    ledger.db       the budget of the data set
+    release-001/    a model with what belongs to it; there whole or not at all
+
+A release is put together in a folder with another name, which takes its own in one step. What a
+killed process left half-made is cleared away the next time the folder is opened.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dpscreen._core.files import NotStrictJson, strict_json
+from dpscreen.studio.questions import choice_of
+
+FILES = {
+    "model.json": "The model file",
+    "page.html": "The page",
+    "schema.json": "The schema",
+    "command.txt": "The command line that does the same",
+    "script.py": "The Python script that does the same",
+}
+"""What can be downloaded of a release, in words."""
+RECORD, LOCK = "release.json", ".lock"
+
+
+class FolderInUse(Exception):
+    """Another studio has the folder open."""
+
+
+@dataclass(frozen=True)
+class ReleaseRecord:
+    """What a release was made with: public values. `ticket` finds its booking in the ledger."""
+
+    ticket: str
+    at: str
+    table: str
+    target: str
+    method: str
+    epsilon: float
+    delta: float
+    n_rows: int | None
+    inference: str | None
+    ledger: str
+
+    @staticmethod
+    def now() -> str:
+        """Return the time, as a record has it."""
+        return datetime.now(UTC).isoformat(timespec="seconds")
+
+    def command(self) -> str:
+        """Return the command line that fits the same model, and spends as much again."""
+        words = ["dpscreen", "fit", self.table, "--schema", "schema.json"]
+        words += ["--epsilon", f"{self.epsilon!r}", "--delta", f"{self.delta!r}"]
+        words += ["--method", self.method]
+        words += ["--inference", self.inference] if self.inference else []
+        words += ["--rows-public", str(self.n_rows)] if self.n_rows else []
+        words += ["--ledger", self.ledger, "-o", "model.json", "--report", "page.html"]
+        return shlex.join(words) + "\n"
+
+    def script(self) -> str:
+        """Return the Python script that fits the same model, and spends as much again."""
+        kind = choice_of(self.method).estimator
+        given = {"n_rows": self.n_rows, "inference": self.inference}
+        more = "".join(f"    {name}={one!r},\n" for name, one in given.items() if one is not None)
+        return SCRIPT.format(
+            kind=kind,
+            names=", ".join(sorted(("PrivacyLedger", kind, "write_model_page"))),
+            more=more,
+            **{name: repr(getattr(self, name)) for name in ("epsilon", "delta", "table", "ledger")},
+        )
+
+
+SCRIPT = '''"""Fits the model once more. That is another release: it spends as much again."""
+
+from dpscreen import {names}
+from dpscreen.tables.reading import read_rows
+from dpscreen.tables.schema import load_schema
+
+schema = load_schema("schema.json")
+model = {kind}(
+    epsilon={epsilon},
+    delta={delta},
+    feature_bounds=schema.feature_bounds,
+    target_bounds=schema.target_bounds,
+{more})
+model.fit(read_rows({table}, schema), ledger=PrivacyLedger({ledger}))
+model.save("model.json", schema=schema.to_dict())
+write_model_page(model, "page.html", schema=schema)
+print(model.summary())
+'''
+
+
+@dataclass(frozen=True)
+class KeptRelease:
+    """A release on the shelf."""
+
+    number: int
+    folder: Path
+    record: ReleaseRecord
+
+    @property
+    def name(self) -> str:
+        """Return what it is called."""
+        return f"Release {self.number}"
+
+    def file(self, name: str) -> Path | None:
+        """Return one of its files, if it is one of those and there."""
+        path = self.folder / name
+        return path if name in FILES and path.is_file() else None
+
+
+class Shelf:
+    """The folder, held by one studio at a time."""
+
+    def __init__(self, folder: Path, ledger: Path | None = None) -> None:
+        self.folder = folder.absolute()
+        self.schema_file = self.folder / "schema.json"
+        self.ledger_file = (ledger or self.folder / "ledger.db").absolute()
+        self._lock: sqlite3.Connection | None = None
+
+    def open(self) -> None:
+        """Take hold of the folder, and clear away what was left half-made."""
+        self.folder.mkdir(exist_ok=True)
+        # SQLite's lock goes with the process, whatever ends it, on every system.
+        lock = sqlite3.connect(self.folder / LOCK, timeout=0, check_same_thread=False)
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            lock.close()
+            raise FolderInUse(
+                "Another studio has this table open; use that one, or end it."
+            ) from None
+        self._lock = lock
+        self.clear()
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def clear(self) -> None:
+        """Remove what no process is working on any more."""
+        for left in self.folder.glob(".release-*.tmp"):
+            shutil.rmtree(left, ignore_errors=True)
+        for left in self.folder.glob(".*.tmp"):  # of a file that was being written
+            with suppress(OSError):
+                left.unlink()
+
+    def releases(self) -> list[KeptRelease]:
+        """Return all releases, the last one first."""
+        return sorted(self._found(), key=lambda one: -one.number)
+
+    def find(self, ticket: str) -> KeptRelease | None:
+        """Return the release that was made with a ticket."""
+        return next((one for one in self._found() if one.record.ticket == ticket), None)
+
+    def _found(self) -> Iterator[KeptRelease]:
+        for folder in self.folder.glob("release-*"):
+            number = folder.name.removeprefix("release-")
+            record = _record(folder / RECORD)
+            if number.isdecimal() and record is not None:
+                yield KeptRelease(int(number), folder, record)
+
+    def keep(self, record: ReleaseRecord, files: Mapping[str, bytes]) -> int:
+        """Put a release on the shelf, in one step, and return its number."""
+        beside = self.folder / f".release-{record.ticket}.tmp"
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir()
+        written = {RECORD: json.dumps(asdict(record), indent=2).encode()}
+        written |= {"command.txt": record.command().encode(), "script.py": record.script().encode()}
+        for name, content in (written | dict(files)).items():
+            (beside / name).write_bytes(content)
+        return self._name(beside)
+
+    def _name(self, beside: Path) -> int:
+        number = max((one.number for one in self._found()), default=0)
+        while True:
+            number += 1
+            try:
+                beside.rename(self.folder / f"release-{number:03d}")
+            except OSError:
+                if not (self.folder / f"release-{number:03d}").exists():
+                    raise
+            else:
+                return number
+
+
+def _record(path: Path) -> ReleaseRecord | None:
+    with suppress(OSError, NotStrictJson, TypeError):
+        found: dict[str, Any] = strict_json(path.read_bytes())
+        return ReleaseRecord(**found)
+    return None

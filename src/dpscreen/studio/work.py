@@ -1,0 +1,251 @@
+"""Work that the server leaves to processes of its own.
+
+Simulations share one process, which knows public numbers only. A release has a process to itself:
+it alone reads rows, they are gone with it, and it can be ended at any moment. None outlives the
+server.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from dpscreen._core.files import file_state
+from dpscreen.studio.shelf import ReleaseRecord, Shelf
+
+PROCESSES = multiprocessing.get_context("spawn")
+MOST_DRY_ROWS, MOST_DRY_CELLS, USUAL_ROWS = 20_000, 4_000_000, 2_000
+DRY_TABLES = 6
+"""How often the page of a dry run simulates: it serves to be looked at, not to be handed on."""
+CHANGED = (
+    "The table is not the one that was declared: it changed since the studio was started. Nothing "
+    "was booked. Start the studio again, and look at the columns once more."
+)
+UNSAVED = (
+    "The model is released, but the disk did not take it. Download it now: it is gone when the "
+    "studio ends."
+)
+
+
+def end_with_parent() -> None:
+    """End this process when the one that started it is gone, however it ended."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    sentinel = parent.sentinel
+
+    def watch() -> None:
+        wait([sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+# --- what may be asked ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FitOrder:
+    """All that a fit is told: public values only."""
+
+    descriptor: dict[str, Any]
+    method: str
+    epsilon: float
+    delta: float
+    n_rows: int | None
+    inference: str | None
+
+    def prepared(self, n_rows: int | None) -> tuple[Any, Any]:
+        """Return the schema and the estimator, with everything checked; raise if it is wrong."""
+        from dpscreen.planning.fitting import FitFailed, request_for
+        from dpscreen.planning.methods import estimator
+        from dpscreen.privacy import Budget
+        from dpscreen.tables.schema import TableSchema
+
+        schema = TableSchema.from_dict(self.descriptor)
+        schema.check()
+        budget = Budget(self.epsilon, self.delta)
+        try:
+            request = request_for(schema, budget, n_rows=n_rows, inference=self.inference)
+            return schema, estimator(self.method, request)
+        except (ValueError, TypeError) as problem:
+            raise FitFailed(str(problem)) from None
+
+
+@dataclass(frozen=True)
+class ReleaseOrder:
+    """A fit of a table, with the state in which the table was declared, and where it goes."""
+
+    fit: FitOrder
+    table: Path
+    state: tuple[int, ...]
+    folder: Path
+    ledger: Path
+    ticket: str
+
+    def check_table(self) -> None:
+        """Refuse a table that has changed; its rows are not looked at."""
+        from dpscreen.planning.fitting import FitFailed
+
+        if file_state(self.table) != self.state:
+            raise FitFailed(CHANGED)
+
+    def record(self, target: str) -> ReleaseRecord:
+        """Return what is kept of the order beside the model."""
+        return ReleaseRecord(
+            ticket=self.ticket,
+            at=ReleaseRecord.now(),
+            table=self.table.name,
+            target=target,
+            method=self.fit.method,
+            epsilon=self.fit.epsilon,
+            delta=self.fit.delta,
+            n_rows=self.fit.n_rows,
+            inference=self.fit.inference,
+            ledger=self.ledger.name,
+        )
+
+
+# --- the release ----------------------------------------------------------------------------------
+
+Tell = Callable[[tuple[str, Any]], None]
+
+
+def carry_out(order: ReleaseOrder, pipe: Connection) -> None:
+    """Release in a process of its own; tell ("stage", share), then "done" or "failed"."""
+    end_with_parent()
+    with warnings.catch_warnings(record=True):  # nothing is printed: it may hold a value
+        warnings.simplefilter("always")
+        pipe.send(_outcome(order, pipe.send))
+    pipe.close()
+
+
+def _outcome(order: ReleaseOrder, tell: Tell) -> tuple[str, Any]:
+    from dpscreen.planning.fitting import FitFailed
+    from dpscreen.privacy import BudgetExceeded, LedgerProblem
+    from dpscreen.tables.declaration import DataError
+
+    try:
+        return "done", _release(order, tell)
+    except (FitFailed, BudgetExceeded, LedgerProblem, DataError) as problem:
+        return "failed", str(problem)
+    except BaseException as error:  # whatever it was, its text may hold a value
+        return "failed", f"The release failed ({type(error).__name__})."
+
+
+def _release(order: ReleaseOrder, tell: Tell) -> int:
+    """Check, read, book, fit and keep: in this order."""
+    from dpscreen.planning.fitting import Booking, FitFailed, fit_rows, usual_purpose
+    from dpscreen.privacy import Budget
+    from dpscreen.privacy.ledger import PrivacyLedger
+
+    schema, model = order.fit.prepared(order.fit.n_rows)
+    purpose = usual_purpose(schema, order.fit.method)
+    booking = Booking.of(PrivacyLedger(order.ledger), schema, purpose, mark=order.ticket)
+    refusal = booking.shortfall(Budget(order.fit.epsilon, order.fit.delta))
+    if refusal is not None:
+        raise FitFailed(refusal)
+    order.check_table()
+    rows = _read(order, schema, tell)
+    order.check_table()  # rows of a file that changed meanwhile are of neither
+    tell(("fitting", None))
+    fit_rows(model, rows, booking)
+    tell(("saving", None))
+    return _keep(order, model, schema, tell)
+
+
+def _read(order: ReleaseOrder, schema: Any, tell: Tell) -> Any:
+    from dpscreen.tables.reading import fits_memory, read_rows
+
+    tell(("reading", 0.0))
+    if fits_memory(order.table, schema):
+        return read_rows(order.table, schema, progress=lambda share: tell(("reading", share)))
+    from dpscreen.tables.scan import scan
+
+    return scan(
+        order.table,
+        schema,
+        progress=lambda done, all_: tell(("passes", done / all_ if all_ else None)),
+    )
+
+
+def _keep(order: ReleaseOrder, model: Any, schema: Any, tell: Tell) -> int:
+    """Keep the model before anything else, as the budget is gone; its page can be made later.
+
+    If the disk refuses, the model goes to the server, which hands it out.
+    """
+    from dpscreen.models.file import encoded
+    from dpscreen.planning.fitting import FitFailed
+
+    declared = schema.to_dict()
+    content = encoded(replace(model._released(), schema=declared))
+    text = json.dumps(declared, indent=2, ensure_ascii=False) + "\n"
+    files = {"model.json": content, "schema.json": text.encode()}
+    try:
+        return Shelf(order.folder, order.ledger).keep(order.record(schema.target), files)
+    except OSError:
+        tell(("unsaved", content))
+        raise FitFailed(UNSAVED) from None
+
+
+# --- simulations, and pages of what is released already -------------------------------------------
+
+
+def start_simulations() -> None:
+    """Begin in a new process: load what takes long."""
+    end_with_parent()
+    import dpscreen.planning.curve  # noqa: F401
+
+
+def dry_run_page(order: FitOrder, rows: int | None) -> str:
+    """Fit simulated rows of the schema's shape, and return the page that would come out."""
+    import numpy as np
+
+    from dpscreen.planning.fitting import fit_rows
+    from dpscreen.planning.what_if import expected_of
+    from dpscreen.tables.dummy import simulate_table
+    from dpscreen.tables.schema import TableSchema
+
+    width = len(TableSchema.from_dict(order.descriptor).feature_names)
+    n_rows = min(rows or USUAL_ROWS, MOST_DRY_ROWS, max(500, MOST_DRY_CELLS // width))
+    schema, model = order.prepared(None if order.n_rows is None else n_rows)
+    dummy = simulate_table(schema, n_rows, rng=np.random.default_rng(0))
+    fit_rows(model, schema.encode(dummy.table), None)
+    expected = expected_of(
+        n_rows=n_rows,
+        n_features=width,
+        epsilon=order.epsilon,
+        delta=order.delta,
+        rows_per_unit=schema.rows_per_unit,
+        split=order.inference is not None,
+        repetitions=DRY_TABLES,
+    )
+    return _page(model, schema, expected=expected)
+
+
+def released_page(folder: Path, ledger: dict[str, Any] | None) -> str:
+    """Return the page of a model that is released, and keep it beside the model."""
+    from dpscreen._core.files import write_text
+    from dpscreen.models import load
+
+    model = load(folder / "model.json")
+    text = _page(model, model.schema, ledger=ledger)
+    write_text(folder / "page.html", text)
+    return text
+
+
+def _page(model: Any, schema: Any, **more: Any) -> str:
+    from dpscreen.planning.what_if import write_model_page
+
+    with tempfile.TemporaryDirectory() as place:
+        path = write_model_page(model, Path(place) / "page.html", schema=schema, **more)
+        return path.read_text(encoding="utf-8")

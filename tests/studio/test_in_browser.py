@@ -1,0 +1,282 @@
+"""The studio in a real browser: by mouse and by keyboard, small and large, light and dark."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tools.browser import browser
+from tools.studio import SECRET, studio, write_table
+
+NOISE = "status of 422"  # the browser says so of every form that is sent back
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("browser")
+
+
+def at(tab, step):
+    tab.until(f"document.body?.dataset.step == '{step}' && document.readyState == 'complete'")
+
+
+def fits(tab, width):
+    """Nothing is wider than the window, and nothing was refused by the policy or thrown."""
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    quiet = [*tab.seen("Runtime.exceptionThrown"), *tab.seen("Runtime.consoleAPICalled")]
+    assert quiet == []
+    assert [one for one in tab.seen("Log.entryAdded") if NOISE not in str(one)] == []
+
+
+def fill(tab, **values):
+    """Set fields as a person does who is done with them."""
+    for name, value in values.items():
+        selector = f"[name='{name.replace('_', '-')}']"
+        tab.evaluate(
+            f"(() => {{ const e = document.querySelector({selector!r}); e.value = {value!r};"
+            " e.dispatchEvent(new Event('change')); e.dispatchEvent(new Event('input')); })()"
+        )
+
+
+def declare(tab):
+    fill(tab, kind_0="skip", kind_1="number", low_1="0", high_1="120", kind_2="category")
+    fill(tab, levels_2="f, m", kind_3="number", low_3="0", high_3="10")
+    fill(tab, kind_4="number", low_4="0", high_4="20000")
+    tab.click("#next")
+    at(tab, "question")
+
+
+def asked_for(tab, host):
+    """Return what was asked of anybody else than the studio."""
+    urls = [event["request"]["url"] for event in tab.seen("Network.requestWillBeSent")]
+    return [url for url in urls if not url.startswith((f"http://{host}/", "data:", "about:"))]
+
+
+def test_the_whole_way_by_mouse(place):
+    table = write_table(place / "survey.csv")
+    with studio(table) as running, browser() as tab:
+        tab.resize(1280)
+        tab.open(running.address)
+        at(tab, "table")
+        assert "/enter" not in tab.evaluate("location.href")
+        assert tab.evaluate("document.cookie") == ""  # no script can read it
+        fits(tab, 1280)
+        declare(tab)
+        fill(tab, target="3", rows="600")
+        fits(tab, 1280)
+        tab.click("#next")
+        at(tab, "budget")
+        tab.click("#next")
+        tab.until("document.querySelector('#slider')")
+        tab.until("document.querySelectorAll('.panels svg').length == 2", 120)
+        before = tab.evaluate("document.querySelector('.mark-now').getAttribute('cx')")
+        fill(tab, epsilon="0.4")
+        moved = f"document.querySelector('.mark-now').getAttribute('cx') != {before!r}"
+        tab.until(moved)
+        assert "59.9 %" in tab.evaluate("document.querySelector('#live').innerText")
+        fits(tab, 1280)
+        tab.click("#next")
+        at(tab, "dry-run")
+        tab.click("#next")
+        at(tab, "release")
+        tab.click("#dataset")
+        tab.type("survey")
+        tab.click("#next")
+        at(tab, "release")
+        tab.until("document.body?.dataset.step == 'result'", 120)
+        assert tab.evaluate("document.querySelectorAll('.files li').length") >= 4
+        assert SECRET not in tab.evaluate("document.documentElement.outerHTML")
+        fits(tab, 1280)
+        assert asked_for(tab, running.host) == []
+
+
+def tab_to(tab, selector, most=60):
+    """Press Tab until an element has the focus, which can be seen."""
+    for _ in range(most):
+        tab.press("Tab")
+        if tab.evaluate(f"document.activeElement.matches({selector!r})"):
+            assert tab.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+            return
+    raise AssertionError(f"Tab does not lead to {selector}")
+
+
+def type_in(tab, selector, text):
+    tab_to(tab, selector)
+    tab.evaluate("document.activeElement.select()")
+    tab.type(text)
+
+
+@pytest.mark.slow
+def test_the_whole_way_by_keyboard_alone_on_a_dark_phone(place):
+    table = write_table(place / "phone.csv")
+    with studio(table) as running, browser() as tab:
+        tab.resize(360)
+        tab.prefer("dark")
+        tab.open(running.address)
+        at(tab, "table")
+        fits(tab, 360)
+        tab.press("Tab")
+        assert tab.evaluate("document.activeElement.className") == "skip"
+        for name, text in (("low-3", "0"), ("high-3", "10"), ("low-4", "0"), ("high-4", "20000")):
+            type_in(tab, f"[name={name}]", text)
+        tab_to(tab, "#next")
+        tab.press("Enter")
+        at(tab, "question")
+        fits(tab, 360)
+        tab_to(tab, "#target")
+        for _ in range(4):
+            tab.press("ArrowDown")
+        assert tab.evaluate("document.activeElement.selectedOptions[0].text") == "cost"
+        tab_to(tab, "#intervals")
+        tab.press(" ")
+        type_in(tab, "#rows", "600")
+        tab_to(tab, "#next")
+        tab.press("Enter")
+        at(tab, "budget")
+        type_in(tab, "#dataset", "my data")
+        tab_to(tab, "#next")
+        tab.press("Enter")
+        tab.until("document.querySelector('#slider')")
+        tab_to(tab, "#slider")
+        before = tab.evaluate("document.querySelector('#epsilon').value")
+        for _ in range(60):
+            tab.press("ArrowRight")
+        assert tab.evaluate("document.querySelector('#epsilon').value") > before
+        tab.until("document.querySelectorAll('.panels figure').length == 3", 170)
+        fits(tab, 360)
+        tab_to(tab, "#next")
+        tab.press("Enter")
+        at(tab, "dry-run")
+        tab.until("document.querySelector('iframe')", 170)
+        fits(tab, 360)
+        tab_to(tab, "#next")
+        tab.press("Enter")
+        at(tab, "release")
+        type_in(tab, "#dataset", "my data")
+        tab.press("Enter")
+        tab.until("document.body?.dataset.step == 'result'", 170)
+        tab.until("document.querySelector('iframe')", 170)
+        fits(tab, 360)
+        assert brightness(tab, "getComputedStyle(document.body).backgroundColor") < 60
+        assert brightness(tab, "getComputedStyle(document.body).color") > 180
+
+
+def brightness(tab, expression):
+    numbers = tab.evaluate(expression).removeprefix("rgb(").removesuffix(")").split(",")
+    return sum(map(int, numbers)) / 3
+
+
+def test_a_lost_connection_a_killed_server_and_a_second_tab(place):
+    table = write_table(place / "lost.csv", 60)
+    with studio(table) as running, browser() as tab:
+        tab.resize(360)
+        tab.open(running.address)
+        at(tab, "table")
+        home = tab.evaluate("location.href")
+        second = tab.send("Target.createTarget", url=home)["targetId"]
+        assert second
+        tab.send("Network.emulateNetworkConditions", offline=True, latency=0,
+                 downloadThroughput=-1, uploadThroughput=-1)  # fmt: skip
+        tab.until("!document.querySelector('#lost').hidden")
+        assert tab.evaluate("document.querySelector('#next').disabled")
+        tab.send("Network.emulateNetworkConditions", offline=False, latency=0,
+                 downloadThroughput=-1, uploadThroughput=-1)  # fmt: skip
+        tab.until("document.querySelector('#lost').hidden")
+        declare(tab)
+        os.kill(running.process.pid, signal.SIGKILL)
+        running.process.wait(10)
+        tab.until("!document.querySelector('#lost').hidden")
+        assert tab.evaluate("document.querySelector('#lost').checkVisibility()")
+        fits_without_failures(tab)
+    with studio(table) as again, browser() as tab:
+        tab.open(again.address)
+        at(tab, "table")
+        assert tab.evaluate("document.querySelector('[name=high-4]').value") == "20000"
+
+
+def fits_without_failures(tab):
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+    assert tab.seen("Runtime.exceptionThrown") == []
+
+
+# --- accessibility --------------------------------------------------------------------------------
+
+AXE = Path(os.environ.get("DPSCREEN_AXE", "node_modules/axe-core/axe.min.js"))
+"""Where axe-core lies: `npm install --no-save axe-core` puts it there; it is not part of this."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: npm install --no-save axe-core")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_finds_nothing_serious_on_any_step(tmp_path, scheme, width):
+    with studio(write_table(tmp_path / "survey.csv")) as running, browser() as tab:
+        tab.resize(width)
+        tab.prefer(scheme)
+        tab.send("Page.setBypassCSP", enabled=True)  # axe is a script of somebody else
+        tab.open(running.address)
+        at(tab, "table")
+        serious(tab)
+        tab.click("#next")
+        tab.until("document.querySelector('#problems')")
+        serious(tab)
+        declare(tab)
+        fill(tab, target="3", rows="600")
+        tab.click("#intervals")
+        serious(tab)
+        tab.click("#next")
+        at(tab, "budget")
+        serious(tab)
+        tab.click("#next")
+        tab.until("document.querySelectorAll('.panels svg').length >= 2", 170)
+        serious(tab)
+        tab.click("#next")
+        tab.until("document.querySelector('iframe')", 170)
+        serious(tab)
+        tab.click("#next")
+        at(tab, "release")
+        serious(tab)
+        tab.click("#dataset")
+        tab.type("survey")
+        tab.click("#next")
+        tab.until("document.querySelector('#cancel, .files')", 170)
+        serious(tab)
+        tab.until("document.body?.dataset.step == 'result'", 170)
+        serious(tab)
+
+
+def serious(tab):
+    tab.send("Runtime.evaluate", expression=AXE.read_text())
+    answer = tab.send(
+        "Runtime.evaluate",
+        expression="axe.run(document, {iframes: false}).then(r => r.violations.map(v =>"
+        " [v.impact, v.id, v.nodes.map(n => n.html.slice(0, 120)).slice(0, 3)]))",
+        awaitPromise=True,
+        returnByValue=True,
+    )
+    found = answer["result"]["value"]
+    assert [one for one in found if one[0] in ("serious", "critical")] == []
+
+
+@pytest.mark.slow
+def test_two_thousand_columns_can_be_gone_through(tmp_path):
+    table = tmp_path / "wide.csv"
+    table.write_text(",".join(f"column_{k}" for k in range(2000)) + "\n")
+    with studio(table) as running, browser() as tab:
+        tab.resize(360)
+        tab.open(running.address)
+        at(tab, "table")
+        fill(tab, all_kind="number", all_low="0", all_high="1")
+        tab.click("button[value=all]")
+        tab.until("document.body?.innerText.includes('2000 of 2000 columns are used')")
+        tab.click("button[name=to]")
+        tab.until("document.body?.innerText.includes('Page 2 of 20')")
+        fits(tab, 360)
+        start = time.monotonic()
+        tab.click("#next")
+        at(tab, "question")
+        assert tab.evaluate("document.querySelectorAll('[name=feature]').length") == 2000
+        assert time.monotonic() - start < 60
+        fits(tab, 360)

@@ -1,0 +1,242 @@
+"""Two tabs, two processes, a cancel, a kill at any moment: the ledger is right, nothing half."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from dpscreen import PrivacyLedger
+from dpscreen.studio import session as module
+from dpscreen.studio.draft import set_column
+from dpscreen.studio.session import Problems, Session
+from dpscreen.studio.shelf import FolderInUse, Shelf
+from tools.studio import DECLARED, NAMES, studio, ticket_of, words, write_table
+
+
+def ready(table, folder, *, ledger=None, epsilon=1.0) -> Session:
+    """Return a session with everything declared, up to the release."""
+    shelf = Shelf(folder, ledger)
+    shelf.open()
+    found = Session(table, shelf)
+    for place in range(len(NAMES)):
+        typed = (DECLARED.get(f"{name}-{place}", "") for name in ("low", "high", "levels"))
+        set_column(found.draft.entries[place], DECLARED[f"kind-{place}"], *typed)
+    found.draft.ask("cost", ["age", "sex", "score"], "", "")
+    found.draft.epsilon = epsilon
+    if not shelf.ledger_file.exists():
+        found.grant("survey", 1.5, 1e-6)
+    return found
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_table(tmp_path / "survey.csv", 400)
+
+
+def over(run, seconds=120):
+    end = time.monotonic() + seconds
+    while run.running:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_two_tabs_with_one_ticket_start_one_release(table, tmp_path, monkeypatch):
+    started = []
+
+    class Run:
+        running = True
+
+        def __init__(self, order, expected_cells):
+            time.sleep(0.05)
+            started.append(order.ticket)
+
+    monkeypatch.setattr(module, "ReleaseRun", Run)
+    session = ready(table, tmp_path / "place")
+    ticket = session.ticket()
+    answers = []
+    tabs = [
+        threading.Thread(target=lambda: answers.append(session.release(ticket))) for _ in range(8)
+    ]
+    for tab in tabs:
+        tab.start()
+    for tab in tabs:
+        tab.join()
+    assert started == [ticket]
+    assert sorted(answers) == [False] * 7 + [True]
+    with pytest.raises(Problems, match="under way"):
+        session.release(session.ticket())
+    session.run = None
+    old = session.ticket()
+    session.draft.epsilon = 0.5
+    with pytest.raises(Problems, match="another tab"):
+        session.release(old)
+    with pytest.raises(FolderInUse):
+        Shelf(tmp_path / "place").open()
+    session.close()
+
+
+def test_two_processes_cannot_spend_one_budget_twice(table, tmp_path):
+    ledger = PrivacyLedger.create(tmp_path / "shared.db", dataset="survey", epsilon=1.5, delta=1e-6)
+    folders = (tmp_path / "one", tmp_path / "other")
+    both = [ready(table, one, ledger=ledger.path, epsilon=1.2) for one in folders]
+    for session in both:
+        assert session.release(session.ticket())
+    for session in both:
+        over(session.run)
+    assert sorted(session.run.outcome for session in both) == ["done", "failed"]
+    (failed,) = [session for session in both if session.run.outcome == "failed"]
+    assert "Nothing was booked" in failed.ended()
+    assert len(ledger.entries()) == 1
+    assert sum(len(session.shelf.releases()) for session in both) == 1
+    for session in both:
+        session.close()
+
+
+# --- a kill at any moment -------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from dpscreen._core.files import file_state
+from dpscreen.models.file import encoded
+from dpscreen.privacy.ledger import PrivacyLedger
+from dpscreen.privacy.ledger.file import Content
+from dpscreen.studio import work
+from dpscreen.studio.shelf import Shelf
+from dpscreen.tables.schema import load_schema
+
+moments, place, table = sys.argv[1].split(","), Path(sys.argv[2]), Path(sys.argv[3])
+declared = load_schema(place / "schema.json").to_dict()
+fit = work.FitOrder(declared, "private-lasso", 0.1, 1e-6, None, None)
+
+def die(*_args, **_more):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def after(function):
+    def work(*args, **more):
+        function(*args, **more)
+        die()
+    return work
+
+def release(moment, number):
+    state, ledger = file_state(table), place / "ledger.db"
+    order = work.ReleaseOrder(fit, table, state, place, ledger, f"t{number}")
+    if moment == "booking":
+        Content.append = after(Content.append)  # within the ledger's transaction
+    if moment == "booked":
+        PrivacyLedger.reserve = after(PrivacyLedger.reserve)
+    if moment == "writing":
+        Path.write_bytes = after(Path.write_bytes)  # one file of a release is there
+    if moment == "naming":
+        Shelf._name = die
+    work._release(order, lambda told: die() if told[0] == moment else None)
+
+for number, moment in enumerate(moments):
+    child = os.fork()
+    if child == 0:
+        try:
+            release(moment, number)
+        finally:
+            os._exit(3)
+    _, status = os.waitpid(child, 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL, (moment, status)
+    booked = len(PrivacyLedger(place / "ledger.db").entries())
+    print(moment, booked, len(list(place.glob(".*.tmp"))), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="fork and kill -9")
+def test_killed_at_any_moment_the_ledger_is_right_and_nothing_half_made_stays(table, tmp_path):
+    place = tmp_path / "place"
+    session = ready(table, place)
+    session.draft.save(session.shelf.schema_file)
+    session.close()
+    moments = ["reading", "fitting", "booking", "booked", "saving", "writing", "naming"]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, ",".join(moments), place, table],
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, timeout=170, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = [line.split() for line in done.stdout.splitlines()]
+    assert [line[0] for line in told] == moments
+    assert [int(line[1]) for line in told] == [0, 0, 0, 1, 2, 3, 4]  # booked before, lost after
+    assert int(told[-1][2]) > 0  # a half-made release was there
+    shelf = Shelf(place)
+    shelf.open()
+    assert shelf.releases() == []
+    assert {path.name for path in place.iterdir()} == {".lock", "ledger.db", "schema.json"}
+    shelf.close()
+
+
+@pytest.mark.slow
+def test_a_killed_server_takes_its_release_with_it(tmp_path):
+    psutil = pytest.importorskip("psutil")
+    table = write_table(tmp_path / "survey.csv", 200_000)
+    with studio(table) as running:
+        page = running.up_to_release()
+        running.post("release", ticket=ticket_of(page), dataset="survey")
+        running.wait("progress", "Reading the table")
+        children = psutil.Process(running.process.pid).children(recursive=True)
+        assert children
+        running.process.send_signal(signal.SIGKILL)
+        running.process.wait(10)
+        _, alive = psutil.wait_procs(children, timeout=30)
+        assert not alive
+    booked = len(PrivacyLedger(running.folder / "ledger.db").entries())
+    with studio(table) as again:
+        again.enter()
+        assert again.get("table").step == "table"
+        released = list(running.folder.glob("release-*"))
+        assert booked in (0, 1)
+        assert len(released) <= booked
+        assert not list(running.folder.glob(".*.tmp"))
+
+
+def test_a_cancel_says_what_was_spent(tmp_path):
+    table = write_table(tmp_path / "survey.csv", 60_000)
+    session = ready(table, tmp_path / "place", epsilon=0.5)
+    assert session.release(session.ticket())
+    session.cancel()
+    assert session.run.outcome == "cancelled"
+    assert "Nothing was booked" in session.ended()
+    session.release(session.ticket())
+    end = time.monotonic() + 120
+    while not session.ledger.entries() and session.run.running and time.monotonic() < end:
+        time.sleep(0.005)
+    session.cancel()
+    told = session.ended()
+    if session.shelf.releases():  # it was quicker than the cancel
+        assert told == "The release is finished."
+    else:
+        assert "stays booked: epsilon 0.5 at delta 1e-06" in told
+    assert len(session.ledger.entries()) == 1
+    assert not list((tmp_path / "place").glob(".*.tmp"))
+    session.close()
+
+
+def test_a_model_that_the_disk_refuses_is_handed_out(table, tmp_path):
+    session = ready(table, tmp_path / "place")
+    blocked = tmp_path / "place" / f".release-{session.ticket()}.tmp"
+    blocked.write_text("in the way")
+    assert session.release(session.ticket())
+    over(session.run)
+    assert "Download it now" in session.ended()
+    assert b'"dpscreen-model"' in session.run.unsaved
+    assert session.shelf.releases() == []
+    session.close()
+
+
+def test_a_damaged_ledger_stops_everything_in_words(tmp_path):
+    table = write_table(tmp_path / "survey.csv", 50)
+    with studio(table) as running:
+        page = running.up_to_release()
+        (running.folder / "ledger.db").write_bytes(b"no ledger")
+        refused = running.post("release", ticket=ticket_of(page), dataset="survey")
+        assert refused.status == 409
+        assert str(tmp_path) not in running.everything()
+        assert "ledger.db" in words(refused)
