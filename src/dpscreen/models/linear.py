@@ -180,7 +180,8 @@ class LoadedModel(PrivateLinearModel):
     Attributes
     ----------
     coef_, intercept_, privacy_, feature_bounds_, target_bounds_, n_iter_, n_rows_, path_, scale_, \
-solver_, inference_, quality_, table_, n_features_in_, feature_names_in_, feature_names_out_, columns_
+solver_, inference_, quality_, table_, n_features_in_, feature_names_in_, feature_names_out_, \
+columns_
         As in the estimator that was fitted; None, or not there, if that had none.
     fitted_by_ : str
         The name of that estimator.

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpscreen._core.arrays import Array
 from dpscreen._core.words import some
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, Promise, ScalingModel
@@ -162,9 +161,8 @@ class PrivateOLS(ScalingModel):
     ) -> Callable[[], PrivacyStatement]:
         spend = super()._prepare(settings, promise, noise, rows)
         columns, rho = rows.n_features + settings.intercept, PLACED * float(promise.limit)
-        if settings.n_rows is not None:
-            if ols_rules.Design(settings.n_rows, columns, rho).hopeless:
-                raise ValueError(self._too_few(columns, rho) + " Nothing was spent.")
+        if settings.n_rows and ols_rules.Design(settings.n_rows, columns, rho).hopeless:
+            raise ValueError(self._too_few(columns, rho) + " Nothing was spent.")
         return spend
 
     @staticmethod

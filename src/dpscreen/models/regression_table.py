@@ -212,6 +212,45 @@ class RegressionTable:
             )
 
 
+# --- in a model file ------------------------------------------------------------------------------
+
+
+def table_fields(table: RegressionTable) -> dict[str, Any]:
+    """Return in plain values what a model file says beside names and coefficients."""
+    return {
+        "covariance": table.covariance.tolist(),
+        "freedom": table.freedom.tolist(),
+        "clip_bias": table.clip_bias.tolist(),
+        "scales": table.scales.tolist(),
+        "target_scale": table.target_scale,
+        "shortened": table.shortened,
+        "left_out": [{"feature": j, "reason": why} for j, why in table.reasons.items()],
+    }
+
+
+def table_of_fields(
+    found: Mapping[str, Any], names: tuple[str, ...], coefficients: Sequence[float], d: int
+) -> RegressionTable:
+    """Return the table of d features in a model file, or raise a ValueError."""
+    covariance, freedom, bias, scales = (
+        np.array(found[key], dtype=np.float64)
+        for key in ("covariance", "freedom", "clip_bias", "scales")
+    )
+    k = len(names)
+    left_out = {int(one["feature"]): plain(one["reason"]) for one in found["left_out"]}
+    if covariance.shape != (k, k) or freedom.shape != (k,) or bias.shape != (k,):
+        raise ValueError("the regression table must have one entry for each coefficient.")
+    if scales.shape != (d,) or len(left_out) != len(found["left_out"]):
+        raise ValueError("the regression table must have each feature once.")
+    if not (covariance == covariance.T).all() or (np.diag(covariance) < 0).any():
+        raise ValueError("a covariance must be symmetric, with a diagonal that is not negative.")
+    if any(j >= d for j in left_out):
+        raise ValueError("a feature is left out that the model does not have.")
+    numbers = np.array(coefficients, dtype=np.float64), covariance, freedom, bias, scales
+    told = float(found["target_scale"]), float(found["shortened"])
+    return RegressionTable(names, *numbers, *told, left_out)
+
+
 # --- the summary ----------------------------------------------------------------------------------
 
 

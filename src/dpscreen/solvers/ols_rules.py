@@ -16,7 +16,7 @@ from dpscreen.solvers.rules import clamp
 NEWTON_PARTS = tuple(Fraction(part, 100) for part in (7, 13, 25, 55))
 """How the Newton steps divide what is left for them."""
 
-SIZE_SHARES = (0.005, 0.005, 0.01, 0.03)
+SIZE_SHARES = (0.005, 0.005, 0.01, 0.05)
 """What a histogram of influences costs before each step, as a share of the regression's budget."""
 
 MIDDLE_SHARE = 0.08
@@ -47,11 +47,14 @@ MOST_SCALES = 256.0
 PRIVATE_PART = 0.1
 """The variance of privacy noise over that of sampling, up to which clips are loosened."""
 
-LIGHT_TAIL = 3.5
-"""The tail index beyond which a tail falls ever faster, as that of a normal does."""
+LIGHT_TAIL = 0.7
+"""A tail is light if its index is at least this part of a normal's at the same share of rows."""
 
-ONE_SIDED = (1.0, 0.3)
-"""Which part of what clips cut off counts as pulling one way: where tails are heavy, and light."""
+HEAVY_TAIL = 2.0
+"""Below this index influences have no variance, and a tail that is not light is heavy."""
+
+ONE_SIDED = 0.3
+"""Which part of what clips cut off counts as pulling one way; where tails are heavy, all."""
 
 TAIL_INDICES = 1.5, 12.0
 """How fast tails are taken to fall, at least and at most."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from dpscreen._core.arrays import Array
 from dpscreen.rows.mixed import MixedRows
@@ -24,7 +25,7 @@ FINER = 2.0 ** (np.arange(41) / 8)
 WINDOW = 3
 """Over how many cells the fall of a tail is seen."""
 
-CLEAR = 3.5
+CLEAR = 4.5
 """How many noises the count of a cell needs to be seen."""
 
 PARTNER = 0.3
@@ -88,13 +89,12 @@ def told_apart(frame: Frame, n_features: int) -> Inverse:
     while True:
         values, vectors = np.linalg.eigh(basis.T @ frame.gram @ basis)
         if values.size and values[0] >= ols_rules.TOLD_APART * frame.noise:
-            return Inverse(
-                basis @ np.linalg.inv(basis.T @ frame.gram @ basis) @ basis.T, tuple(left_out)
-            )
-        parts = np.abs(frame.matrix.T @ basis @ vectors[:, 0])[:n_features]
-        parts[[one.feature for one in left_out]] = 0
+            solved = (basis @ vectors / values) @ (basis @ vectors).T
+            return Inverse(np.asarray(solved), tuple(left_out))
         if len(left_out) == n_features:
             return Inverse(np.zeros_like(frame.gram), tuple(left_out))
+        parts = np.abs(frame.matrix.T @ basis @ vectors[:, 0])[:n_features]
+        parts[[one.feature for one in left_out]] = 0
         left_out.append(_least_needed(parts))
         conditions = frame.matrix.T[[one.feature for one in left_out]]
         basis = np.linalg.svd(conditions)[2][len(left_out) :].T
@@ -125,10 +125,11 @@ class Sizes:
         edges = np.concatenate(([0.0], self.edges))
         return float(np.interp(middle, np.concatenate(([0.0], whole[:-1])), edges))
 
-    def tail(self) -> tuple[float, float, float]:
-        """Return the last edge that is seen to have rows beyond, their number, and a tail index.
+    def tail(self) -> Tail:
+        """Return where the tail begins and how fast it falls.
 
-        Cells further out hold noise, and few rows: the index stands for those.
+        Cells further out hold noise, and few rows: the index stands for those. A tail is light if
+        it falls about as fast as a normal's does there, and heavy if influences have no variance.
         """
         cells = self.counts[1:]
         clear = np.flatnonzero(cells >= CLEAR * self.noise)
@@ -140,8 +141,29 @@ class Sizes:
             return math.log(before / outside) / math.log(self.edges[last] / self.edges[first])
 
         near, far = index(last - 1), index(last - WINDOW)
-        seen = near if near > ols_rules.LIGHT_TAIL else min(near, far)
-        return float(self.edges[last]), outside, clamp(seen, *ols_rules.TAIL_INDICES)
+        share = outside / max(float(self.counts.sum()), 2 * outside)
+        light = near >= ols_rules.LIGHT_TAIL * normal_index(share)
+        if light or far >= ols_rules.HEAVY_TAIL:
+            slope, part = near, ols_rules.ONE_SIDED
+        else:
+            slope, part = min(near, far), 1.0
+        return Tail(float(self.edges[last]), outside, clamp(slope, *ols_rules.TAIL_INDICES), part)
+
+
+def normal_index(share: float) -> float:
+    """Return how fast |z| of a normal falls over the half octave before that share is outside."""
+    edge = float(ndtri(1 - share / 2))
+    return math.log(2 * float(ndtr(-edge / math.sqrt(2))) / share) / math.log(math.sqrt(2))
+
+
+@dataclass(frozen=True)
+class Tail:
+    """An edge, the rows outside it, the index of the fall, and which part pulls one way."""
+
+    edge: float
+    outside: float
+    index: float
+    one_sided: float
 
 
 @dataclass(frozen=True)
@@ -163,10 +185,10 @@ def influence_clip(sizes: Sizes, n_columns: int, n_rows: int, rho: float) -> Inf
     Beyond an edge e with N rows outside, N(C/e)^−α·C/(α − 1) is cut off at C. All of it is taken to
     pull one way, or a part of it where tails are light (docs/inference.md, Lemma 28).
     """
-    edge, outside, index = sizes.tail()
-    clips = edge * FINER
-    one_sided = ols_rules.ONE_SIDED[index > ols_rules.LIGHT_TAIL]
-    biases = one_sided * outside * FINER**-index * clips / (index - 1)
+    tail = sizes.tail()
+    clips = tail.edge * FINER
+    beyond = tail.outside * FINER**-tail.index * clips / (tail.index - 1)
+    biases = tail.one_sided * beyond
     best = int(np.argmin(clips**2 / (2 * rho) + biases**2))
     deviation = GAUSSIAN * sizes.median / math.sqrt(n_columns)
     room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * n_rows) * deviation
@@ -278,8 +300,9 @@ def uncertainty(
     variances = squares * sampling + ((directions @ private) * directions).sum(axis=1)
     rescaled = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
     freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
+    covariance = common * np.outer(rescaled, rescaled)
     return Uncertainty(
-        common * np.outer(rescaled, rescaled),
+        (covariance + covariance.T) / 2,
         np.clip(freedom, ols_rules.LEAST_FREEDOM, 1e6),
         estimate.bias * np.sqrt(squares),
     )
