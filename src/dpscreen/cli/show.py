@@ -73,7 +73,9 @@ def _statement(model: LoadedModel) -> str:
 
 def as_data(model: LoadedModel) -> dict[str, Any]:
     """Return the summary and the statement of a model, ready for JSON."""
-    summary = model.summary()
+    from dpscreen.models.release import summary_of
+
+    summary = summary_of(model._released())
     return {
         "title": summary.title,
         "features": [asdict(row) for row in summary.rows],

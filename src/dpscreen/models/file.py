@@ -22,6 +22,12 @@ from dpscreen import __version__
 from dpscreen._core.files import NotStrictJson, strict_json, write_bytes
 from dpscreen._core.words import plain
 from dpscreen.models.categories import FrameColumns
+from dpscreen.models.regression_table import (
+    CONSTANT,
+    RegressionTable,
+    table_fields,
+    table_of_fields,
+)
 from dpscreen.models.release import Release
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path
@@ -98,8 +104,11 @@ def to_dict(release: Release) -> dict[str, Any]:
 
 
 def _optional(release: Release) -> tuple[str, ...]:
-    """Return the fields that only some files have: those with categories."""
-    return ("categories",) if release.categories else ()
+    """Return the fields that only some files have: those with categories, or a regression table."""
+    return (
+        *(("categories",) if release.categories else ()),
+        *(("table",) if release.table is not None else ()),
+    )
 
 
 def _features(release: Release) -> list[dict[str, Any]]:
@@ -114,6 +123,8 @@ def _plain(value: Any) -> Any:
             return value.tolist()
         case Path() | Inference() | Quality():
             return {name: _plain(one) for name, one in vars(value).items()}
+        case RegressionTable():
+            return table_fields(value)
         case FeatureInterval():  # the features have the names
             return {name: one for name, one in vars(value).items() if name != "name"}
         case tuple():
@@ -278,6 +289,7 @@ def _release(found: Mapping[str, Any]) -> Release:
         categories={name: tuple(one) for name, one in model.get("categories", {}).items()},
         quality=_read_quality(model.get("quality")),
         bounds_notes=_read_notes(model.get("bounds_notes")),
+        table=_read_table(model, names),
         schema=found["schema"],
     )
 
@@ -308,6 +320,16 @@ def _read_quality(found: Mapping[str, Any] | None) -> Quality | None:
 
 def _read_notes(found: list[str] | None) -> tuple[str, ...] | None:
     return None if found is None else tuple(map(plain, found))
+
+
+def _read_table(model: Mapping[str, Any], names: tuple[str, ...]) -> RegressionTable | None:
+    found = model.get("table")
+    if found is None:
+        return None
+    coefficients, d = [one["coefficient"] for one in model["features"]], len(names)
+    if model["fit_intercept"]:
+        names, coefficients = (*names, CONSTANT), [*coefficients, model["intercept"]]
+    return table_of_fields(found, names, coefficients, d)
 
 
 def _read_inference(found: Mapping[str, Any] | None, names: tuple[str, ...]) -> Inference | None:

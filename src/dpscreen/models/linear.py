@@ -17,7 +17,8 @@ from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import read, write
 from dpscreen.models.intake import is_sparse, rows_alone, sparse_alone
-from dpscreen.models.release import Release, Summary, summary_of
+from dpscreen.models.regression_table import RegressionSummary
+from dpscreen.models.release import Release, Summary, regression_summary_of, summary_of
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
 
@@ -105,13 +106,16 @@ class PrivateLinearModel(LinearModel):
             raise ValueError("interval must lie between 0 and 1.")
         return np.asarray(found[:, None] + quality.residual_size(interval) * np.array([0, -1, 1]))
 
-    def summary(self) -> Summary:
-        """Return the selected features in a table, largest effect first.
+    def summary(self) -> Summary | RegressionSummary:
+        """Return the selected features in a table, largest effect first; or a regression table.
 
         Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
         and intervals where there are any.
         """
-        return summary_of(self.released())
+        release = self.released()
+        if release.table is not None:
+            return regression_summary_of(release, release.table)
+        return summary_of(release)
 
     def explain(self) -> str:
         """Return one paragraph for whoever has to decide: findings, privacy, and its limits.
@@ -176,7 +180,8 @@ class LoadedModel(PrivateLinearModel):
     Attributes
     ----------
     coef_, intercept_, privacy_, feature_bounds_, target_bounds_, n_iter_, n_rows_, path_, scale_, \
-solver_, inference_, quality_, n_features_in_, feature_names_in_, feature_names_out_, columns_
+solver_, inference_, quality_, table_, n_features_in_, feature_names_in_, feature_names_out_, \
+columns_
         As in the estimator that was fitted; None, or not there, if that had none.
     fitted_by_ : str
         The name of that estimator.
@@ -233,6 +238,8 @@ solver_, inference_, quality_, n_features_in_, feature_names_in_, feature_names_
             self.inference_ = release.inference
         if release.quality is not None:
             self.quality_ = release.quality
+        if release.table is not None:
+            self.table_ = release.table
 
 
 def load(path: str | os.PathLike[str]) -> LoadedModel:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import number, plain, prose
+from dpscreen._core.words import how_many, number, plain, prose
 from dpscreen.models.categories import FrameColumns
+from dpscreen.models.regression_table import RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
 from dpscreen.solvers.inference import FeatureInterval, Inference
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OFFERS_INTERVALS = "PrivateLasso"
-SOME_HAVE = ("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes")
+SOME_HAVE = (
+    *("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes"),
+    "table",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +63,7 @@ class Release:
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quality: Quality | None = None
     bounds_notes: tuple[str, ...] | None = None
+    table: RegressionTable | None = None
     schema: Mapping[str, Any] | None = None
 
     @property
@@ -273,6 +278,30 @@ def summary_of(release: Release) -> Summary:
     )
 
 
+def regression_summary_of(release: Release, table: RegressionTable) -> RegressionSummary:
+    """Return the regression table of a model that has one."""
+    rows = "" if release.n_rows is None else f", about {release.n_rows:,} rows as released"
+    features = how_many(table.n_features, "feature")
+    return RegressionSummary(
+        f"{plain(release.estimator)}: {features}{rows}",
+        table,
+        tuple(_table_notes(release, table)),
+    )
+
+
+def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
+    for j, reason in table.reasons.items():
+        yield f"{plain(table.names[j])}: {prose(reason)}"
+        if len(table.reasons) == table.n_features:
+            break  # the same holds for all
+    if release.inference is not None:
+        yield prose(release.inference.wording)
+    if release.quality is not None:
+        yield f"How good it is, by its own account: {release.quality}"
+    yield from (f"Bounds: {prose(note)}." for note in release.bounds_notes or ())
+    yield promise(release)
+
+
 def _estimates(found: Any) -> tuple[float | None, float | None, float | None, float | None]:
     if found is None:
         return None, None, None, None
@@ -288,7 +317,7 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
     if release.why_no_intervals is not None:
         yield prose(release.why_no_intervals)
     elif release.inference is not None:
-        yield REFIT + prose(release.inference.wording)
+        yield ("" if release.table else REFIT) + prose(release.inference.wording)
     if release.quality is not None:
         yield f"How good it is, by its own account: {release.quality}"
     yield from (f"Bounds: {prose(note)}." for note in release.bounds_notes or ())

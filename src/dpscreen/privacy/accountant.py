@@ -248,3 +248,36 @@ def release_triangle(
     out = np.zeros(matrix.shape)
     out[upper] = released
     return out + np.triu(out, 1).T, noise
+
+
+DIAGONAL, BESIDE = 5, 7
+"""What entries of a Gram matrix are multiplied by: 7/5 is next to √2, and below it."""
+
+
+def release_gram(
+    accountant: Accountant,
+    matrix: Integers,
+    *,
+    units_per_one: int,
+    cost: ZCDP,
+    purpose: str,
+) -> tuple[Array, float]:
+    """Release Σxxᵀ of rows with ‖x‖₂ ≤ 1, with noise that is alike in all directions.
+
+    Also return the deviation of the noise on the diagonal; beside it, it is 5/7 of that. A row
+    moves the upper triangle, its diagonal times 5 and the rest times 7, by at most 5 in L2
+    (docs/inference.md, Lemma 26).
+    """
+    upper = np.triu_indices(len(matrix))
+    factors = np.where(upper[0] == upper[1], DIAGONAL, BESIDE)
+    released, noise = release_sums(
+        accountant,
+        factors * matrix[upper],
+        units_per_one=units_per_one,
+        change=float(DIAGONAL),
+        cost=cost,
+        purpose=purpose,
+    )
+    out = np.zeros(matrix.shape)
+    out[upper] = released / factors
+    return out + np.triu(out, 1).T, noise / DIAGONAL

@@ -129,14 +129,18 @@ def level_moments(X, chosen, low, high, middle, half_width, levels, out):
 
 
 @compiled
-def to_lattice(X, low, high, middle, half_width, levels, out):
-    """Set out[j, i] to X[i, j], clipped, in its units, in whole numbers of 1/levels, truncated."""
+def to_lattice(X, low, high, middle, half_width, levels, more, out):
+    """Set out[j, i] to X[i, j], clipped, in its units, in whole numbers of 1/levels, truncated.
+
+    Before that `more` is added to its size: one half for the nearest whole number, or nothing.
+    """
     tile = np.empty(TILE)
     for first in range(0, X.shape[0], TILE):
         for j in range(X.shape[1]):
             size = fill_tile(tile, X, j, first, low[j], high[j], middle[j], half_width[j])
             for i in range(size):
-                out[j, first + i] = np.int16(level_of(tile[i], levels))
+                level = min(max(-1.0, tile[i]), 1.0) * levels
+                out[j, first + i] = np.int16(np.trunc(level + np.copysign(more, level)))
 
 
 @compiled

@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import floor, sqrt
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow, pool, threads
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
+from dpscreen.rows.mixed import MixedRows, RowCount
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.sums import (
     LEVELS,
@@ -135,6 +136,10 @@ class ExactPoint(ABC):
     def short_middle(self, clip: float, short: ShortRows) -> Integers:
         """Return Σzzᵀ over short rows, z = ψx truncated to 1/2^14, in whole numbers of 1/2^28."""
 
+    @abstractmethod
+    def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
+        """Return Σ count(rows, residuals, *args) over parts of the rows, residuals shrunk alike."""
+
 
 class ExactDesign(ABC):
     """Rows on the lattice, wherever they are.
@@ -168,26 +173,26 @@ class ExactDesign(ABC):
         """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
 
     @abstractmethod
-    def short_gram(self, short: ShortRows) -> Integers:
+    def short_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
 
 
 class KeepsShortRows(ExactDesign):
     """Rows in one place, which are made short once and then asked about several times."""
 
-    _made: tuple[tuple[bytes, float, int], tuple[Narrow, Array]] | None = None
+    _made: tuple[tuple[object, ...], tuple[Narrow, Array]] | None = None
 
     @abstractmethod
     def dense_columns(self, chosen: Integers) -> Narrow:
         """Return a few columns, one array each."""
 
-    def made_short(self, short: ShortRows) -> tuple[Narrow, Array]:
+    def made_short(self, short: ShortRows | MixedRows) -> tuple[Narrow, Array]:
         """Return the short rows, and what each was multiplied by."""
         if self._made is None or self._made[0] != short.key:
             self._made = (short.key, short.of(self.dense_columns(short.chosen)))
         return self._made[1]
 
-    def short_gram(self, short: ShortRows) -> Integers:
+    def short_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
         return exact_gram(self.made_short(short)[0])
 
@@ -280,7 +285,7 @@ class LatticeRows(Protocol):
     def capped(self, cell_clip: int) -> LatticeRows:
         """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
 
-    def made_short(self, short: ShortRows) -> tuple[Narrow, Array]:
+    def made_short(self, short: ShortRows | MixedRows) -> tuple[Narrow, Array]:
         """Return short rows of a few columns, and what each was multiplied by."""
 
     def shortened(self, n_features: int, row_norm: float) -> LatticeRows:
@@ -368,6 +373,11 @@ class LatticePoint(ExactPoint):
         rows, factors = self.design.made_short(short)
         residuals = short_residuals(self.residual_levels(clip), factors)
         return exact_gram(truncated_products(rows, residuals))
+
+    def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
+        """Return count(rows, residuals, *args)."""
+        rows, factors = self.design.made_short(mixed)
+        return count(rows, short_residuals(self.residual_levels(clip), factors), *args)
 
 
 def _sums(columns: Narrow, levels: Narrow) -> Integers:

@@ -25,6 +25,7 @@ from dpscreen.rows.lattice import (
     RelaxedRule,
 )
 from dpscreen.rows.loss import SQUARED, Loss
+from dpscreen.rows.mixed import MixedRows, RowCount
 from dpscreen.rows.sums import LEVELS, ShortRows
 
 Move = tuple[int, int]
@@ -52,6 +53,7 @@ class Question:
         {
             "clipped_sums",
             "relaxed_sums",
+            "row_total",
             "short_gradient",
             "short_gram",
             "short_middle",
@@ -118,7 +120,7 @@ class PartedDesign(ExactDesign):
         """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
         return self.total(Question("length_counts", (n_features, edges)))
 
-    def short_gram(self, short: ShortRows) -> Integers:
+    def short_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
         return self.total(Question("short_gram", (short,)))
 
@@ -166,3 +168,7 @@ class PartedPoint(ExactPoint):
     def short_middle(self, clip: float, short: ShortRows) -> Integers:
         """Return Σzzᵀ over short rows, z = ψx truncated to 1/2^14, in whole numbers of 1/2^28."""
         return self._total("short_middle", clip, short)
+
+    def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
+        """Return Σ count(rows, residuals, *args) over parts of the rows, residuals shrunk alike."""
+        return self._total("row_total", count, clip, mixed, *args)

@@ -30,6 +30,7 @@ class PublicUnits:
     Rows are clipped to bounds, which only biases. What is 0 and what is 1 afterwards are the middle
     and the half-width of the bounds, unless they are given: `features_at` has a centre and a
     half-width for each feature, wide enough for its bounds, and `target_at` the target's centre.
+    `nearest` tells whether cells are rounded to the nearest level, or truncated.
     """
 
     feature_bounds: Array
@@ -38,6 +39,7 @@ class PublicUnits:
     loss: Loss = SQUARED
     features_at: Array | None = None
     target_at: float | None = None
+    nearest: bool = False
 
     @property
     def n_candidates(self) -> int:
@@ -92,6 +94,7 @@ class PublicUnits:
             self.feature_bounds[chosen],
             self.feature_centres[chosen],
             self.feature_half_widths[chosen],
+            self.nearest,
         )
 
     def in_users_units(self, weights: Array) -> tuple[Array, float]:

@@ -22,13 +22,15 @@ _PARALLEL_CELLS = 500_000
 class ColumnMap:
     """How columns are looked at: clipped to bounds, then in units of a half-width from a centre.
 
-    `chosen` are the columns that are meant, of which the other arrays have one entry each.
+    `chosen` are the columns that are meant, of which the other arrays have one entry each. Cells on
+    the lattice are truncated, or the `nearest` level: that biases no slope.
     """
 
     chosen: Integers
     bounds: Array
     centres: Array
     half_widths: Array
+    nearest: bool = False
 
     @classmethod
     def of_bounds(cls, bounds: Array, chosen: Integers | None = None) -> ColumnMap:
@@ -83,11 +85,12 @@ def lattice_columns(X: Array, columns: ColumnMap, *, constant: bool) -> Narrow:
     from dpscreen.rows import kernels
 
     n, d = X.shape
+    rounding = float(LEVELS), 0.5 if columns.nearest else 0.0
     out = np.empty((d + constant, n), dtype=np.int16)
     out[d:] = LEVELS
 
     def convert(first: int, last: int) -> None:
-        kernels.to_lattice(X[first:last], *columns.numbers, float(LEVELS), out[:d, first:last])
+        kernels.to_lattice(X[first:last], *columns.numbers, *rounding, out[:d, first:last])
 
     _in_parts(n, d, convert)
     return out

@@ -58,7 +58,7 @@ def place_rows(
     `bounds` are the public ones of the features and of the target.
     """
     target = place_target(spending, rows, bounds[1])
-    places = _release_places(spending, rows, bounds[0], choices)
+    places = release_places(spending, rows, bounds[0], choices)
     units = PublicUnits(
         bounds[0] if places is None else places.bounds,
         np.clip(bounds[1], -_LARGEST, _LARGEST),
@@ -285,7 +285,7 @@ class Places:
         return np.asarray(np.maximum(high - self.centres, self.centres - low))
 
 
-def _release_places(
+def release_places(
     spending: Spending, rows: RowSource, declared: Array, choices: Choices
 ) -> Places | None:
     """Release where features lie; None where the public map is all there is.

@@ -18,7 +18,7 @@ from dpscreen.models.page.charts import (
     power_chart,
     what_if_chart,
 )
-from dpscreen.models.release import Summary
+from dpscreen.models.release import Summary, summary_of
 from dpscreen.privacy import PrivacyStatement
 
 MOST_LISTED = 200
@@ -48,7 +48,7 @@ def _content(model: Any, target: str, expected: Expected | None) -> dict[str, An
     from markupsafe import Markup
 
     statement: PrivacyStatement = model.privacy_
-    summary: Summary = model.summary()
+    summary = summary_of(model._released())
     method = summary.title.partition(":")[0]
     return {
         "css": Markup(template_text(__name__, "page.css") + template_text(__name__, "model.css")),

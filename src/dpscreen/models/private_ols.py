@@ -1,0 +1,298 @@
+"""PrivateOLS: a regression table of all features, under differential privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpscreen._core.words import some
+from dpscreen.models import parameters as check
+from dpscreen.models.base import FitStart, Promise, ScalingModel
+from dpscreen.models.regression_table import CONSTANT, RegressionTable, WaldTest
+from dpscreen.privacy import Noise, PrivacyStatement
+from dpscreen.privacy.budget import Unit
+from dpscreen.rows.source import RowSource
+from dpscreen.solvers import ols_rules, rules
+from dpscreen.solvers.base import Choices
+from dpscreen.solvers.inference import Inference
+from dpscreen.solvers.least_squares import Regression, WideTask, place_widely, regress
+from dpscreen.solvers.quality import Deviations, Quality, release_quality
+from dpscreen.solvers.regression import LeftOut
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PLACED = 0.8
+"""The part of a budget that is left for the regression once rows are placed, at least about."""
+
+
+class PrivateOLS(ScalingModel):
+    """Linear regression under differential privacy with standard errors, intervals and tests.
+
+    All features, all rows, no selection. Noisy sums are taken of combinations of columns that vary
+    alike, so that collinear columns cost no more than others; Newton steps follow on influences
+    that are clipped where a released histogram says; and the middle of the sandwich is released.
+    Standard errors count sampling with unequal variances and every privacy noise
+    (docs/inference.md).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget of the fit, all of which is spent. Choose delta far below 1/n.
+    feature_bounds : pair, list of pairs, or mapping from column name to pair
+        Public bounds (low, high), the same for all features or one pair each. They may be wide,
+        and are what the linear model is meant on: rows beyond are clipped. Never take them from
+        the data.
+    target_bounds : pair
+        Public bounds of the target; they too may be wide.
+    categories : mapping from column name to list of levels, default=None
+        The levels that may occur in columns of a data frame, the reference first: a declaration,
+        never learnt from rows. Each other level is a feature of 0 and 1, such as ward=B.
+    fit_intercept : bool, default=True
+        Whether there is a constant. Without it, the line goes through a released centre.
+    n_rows : int, default=None
+        A public number of rows for rules to use. With it, a table for which there are too few rows
+        is refused before anything is spent. None: a noisy count, for 1 % of the budget.
+    quality : bool, default=True
+        Whether to release how good the model is, `quality_`, for 2 % of the budget.
+    rows_per_unit : int, default=None
+        Must be 1: rows of one unit are not independent, and standard errors would be too short.
+    random_state : None, int, str or numpy generator, default=None
+        None draws noise from a cryptographic stream. Anything else is reproducible, not private,
+        and warned about.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray of shape (n_features,), float
+        The released model, in the user's units; 0 for features that were left out.
+    params, bse, tvalues, pvalues : Series
+        Coefficients, standard errors, their ratio and two-sided p-values by name, "const" last.
+        NaN where there is no interval.
+    table_ : RegressionTable
+        All of it, with `reasons` for what there is no interval of, and the bias of clips.
+    inference_ : Inference
+        The 95 % intervals, and what they mean. Print it.
+    feature_bounds_, target_bounds_ : ndarray of shape (n_features, 2), ndarray of shape (2,)
+        The bounds that rows were clipped to: the public ones, or 256 scales from the centre.
+    scale_ : float
+        The released deviation of the residuals.
+    n_iter_ : int
+        Newton steps taken.
+    n_rows_ : int
+        The number of rows that rules used: public, or a noisy count.
+    quality_ : Quality
+        R² and typical error, each with the interval of its privacy noise. Print it.
+    bounds_notes_ : tuple of str
+        Columns whose rows seem to lie at an end of the declared bounds.
+    privacy_ : PrivacyStatement
+        What is promised, and what it rests on. Print it.
+    n_features_in_, feature_names_in_, feature_names_out_, columns_
+        As in `PrivateLasso`.
+
+    Notes
+    -----
+    Where features cannot be told apart at this budget, the later one is left out, as usual software
+    does; the table says which, and that the other coefficients are of the model without it. Where
+    there are too few rows for any table, the model is a constant and says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpscreen import PrivateOLS
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(50, 10, size=(20000, 3))
+    >>> y = 2 * X[:, 0] - X[:, 1] + rng.normal(0, 20, size=20000)
+    >>> model = PrivateOLS(epsilon=1, delta=1e-6, feature_bounds=(0, 100),
+    ...                    target_bounds=(-500, 500)).fit(X, y)
+    >>> low, high = model.conf_int().loc["x0"]
+    >>> bool(low < 2.2 and high > 1.8 and model.pvalues["x0"] < 0.001)
+    True
+    """
+
+    quality_: Quality
+    table_: RegressionTable
+    inference_: Inference
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        feature_bounds: Any = None,
+        target_bounds: Any = None,
+        categories: Any = None,
+        fit_intercept: bool = True,
+        n_rows: int | None = None,
+        quality: bool = True,
+        rows_per_unit: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_bounds = feature_bounds
+        self.target_bounds = target_bounds
+        self.categories = categories
+        self.fit_intercept = fit_intercept
+        self.n_rows = n_rows
+        self.quality = quality
+        self.rows_per_unit = rows_per_unit
+        self.random_state = random_state
+
+    # --- the fit ----------------------------------------------------------------------------------
+
+    def _settings(self, unit: Unit) -> Choices:
+        if unit.rows_per_unit > 1:
+            raise ValueError(
+                "PrivateOLS needs rows_per_unit=1: rows of one unit are not independent, so "
+                "standard errors that count them as if they were would be too short."
+            )
+        return Choices(
+            intercept=check.flag("fit_intercept", self.fit_intercept),
+            n_rows=check.optional(check.whole, "n_rows", self.n_rows),
+            quality=check.flag("quality", self.quality),
+        )
+
+    def _prepare(
+        self, settings: Choices, promise: Promise, noise: Noise, rows: RowSource
+    ) -> Callable[[], PrivacyStatement]:
+        spend = super()._prepare(settings, promise, noise, rows)
+        columns, rho = rows.n_features + settings.intercept, PLACED * float(promise.limit)
+        if settings.n_rows and ols_rules.Design(settings.n_rows, columns, rho).hopeless:
+            raise ValueError(self._too_few(columns, rho) + " Nothing was spent.")
+        return spend
+
+    @staticmethod
+    def _too_few(n_columns: int, rho: float) -> str:
+        needed = ols_rules.rows_needed(n_columns, rho)
+        return (
+            f"privacy noise would drown a table of {n_columns} columns: at this budget it takes "
+            f"about {needed:,} rows, or fewer columns, or a larger epsilon."
+        )
+
+    def _spend(self, start: FitStart) -> PrivacyStatement:
+        kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
+        spending = replace(start.spending, reserved=kept)
+        wide = place_widely(spending, start.rows, start.bounds, start.choices)
+        self.bounds_notes_ = tuple(self._notes_on_bounds(wide.task, start.bounds[0]))
+        found = regress(wide)
+        self._take(wide, found)
+        if start.choices.quality:
+            self.quality_ = release_quality(
+                start.spending,
+                wide.task.design,
+                found.weights,
+                Deviations(found.deviation, wide.task.deviation),
+                cost=start.spending.remaining,
+                in_sample=True,
+            )
+        return self._statement(start, start.spending)
+
+    def _take(self, wide: WideTask, found: Regression) -> None:
+        """Hold what was released, in the user's units."""
+        units, known = wide.units, found.uncertainty
+        self.coef_, self.intercept_ = units.in_users_units(found.weights)
+        self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds
+        self.scale_, self.n_iter_ = found.deviation, len(ols_rules.NEWTON_PARTS)
+        names = tuple(map(str, self.feature_names_out_))
+        constant = (self.intercept_,) if units.constant else ()
+        self.table_ = RegressionTable(
+            names=names + (CONSTANT,) * units.constant,
+            coefficients=np.append(self.coef_, constant),
+            covariance=known.covariance,
+            freedom=known.freedom,
+            clip_bias=known.bias,
+            scales=wide.scales,
+            target_scale=wide.task.deviation,
+            shortened=found.long_rows,
+            reasons=self._reasons(found.left_out, names, wide),
+        )
+        self.inference_ = self.table_.inference()
+
+    def _reasons(
+        self, left_out: Sequence[LeftOut], names: tuple[str, ...], wide: WideTask
+    ) -> dict[int, str]:
+        """Say by feature why there is no interval."""
+        if left_out and len(left_out) == len(names):
+            rho = PLACED * wide.task.regime.rho
+            return dict.fromkeys(range(len(names)), self._too_few(len(names) + 1, rho))
+        return {one.feature: _why(one, names) for one in left_out}
+
+    # --- the table --------------------------------------------------------------------------------
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Return the coefficients by name, the constant last; NaN for what was left out."""
+        return self._table.params
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Return the standard errors by name."""
+        return self._table.bse
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Return coefficients over their standard errors."""
+        return self._table.tvalues
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Return two-sided p-values of single coefficients being zero."""
+        return self._table.pvalues
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return each feature's interval, low and high; NaN where there is none.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            How often such an interval holds its coefficient; one at a time, not all together.
+
+        Returns
+        -------
+        DataFrame
+            One row for each feature, in their order, and columns low and high.
+        """
+        return self._table.conf_int(level)
+
+    def cov_params(self) -> pd.DataFrame:
+        """Return the covariance of all coefficients, privacy noise included."""
+        return self._table.cov_params()
+
+    def wald_test(self, names: str | Sequence[str]) -> WaldTest:
+        """Test whether several coefficients are zero together.
+
+        Parameters
+        ----------
+        names : str or list of str
+            Features; the name of a category stands for all of its levels.
+
+        Returns
+        -------
+        WaldTest
+            With `statistic` (F), `df_num`, `df_denom` and `pvalue`. Print it.
+        """
+        return self._table.wald_test(names)
+
+    def holm(self) -> pd.Series[float]:
+        """Return the features' p-values adjusted by Holm's rule: all of them may be looked at."""
+        return self._table.holm()
+
+    def standardized(self) -> pd.Series[float]:
+        """Return coefficients per deviation of feature and target, as these were released."""
+        return self._table.standardized()
+
+    @property
+    def _table(self) -> RegressionTable:
+        check_is_fitted(self)
+        return self.table_
+
+
+def _why(one: LeftOut, names: tuple[str, ...]) -> str:
+    partners = [names[j] for j in one.partners if j < len(names)]
+    if not partners:
+        return "it does not vary enough to be seen through the privacy noise; left out."
+    return f"not told apart from {some(partners)} at this budget; left out."

@@ -1,0 +1,324 @@
+"""The regression table of PrivateOLS: coefficients, standard errors, intervals and tests.
+
+Made from released numbers only. Where a coefficient could not be told apart from others there is
+NaN, and a reason.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import fdtrc, stdtr, stdtrit
+
+from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.words import listed, number, plain, some
+from dpscreen.solvers.inference import FeatureInterval, Inference
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WIDTH = 88
+LONGEST_NAME = 32
+CONSTANT = "const"
+NOTED_BIAS = 1.0
+"""From which part of a standard error on the bias of clips is told."""
+
+
+@dataclass(frozen=True)
+class WaldTest:
+    """Whether several coefficients are zero together: F with its degrees of freedom, and p."""
+
+    names: tuple[str, ...]
+    statistic: float
+    df_num: int
+    df_denom: float
+    pvalue: float
+
+    def __str__(self) -> str:
+        return (
+            f"{listed(self.names)} together zero: F({self.df_num}, {self.df_denom:.0f}) = "
+            f"{self.statistic:.4g}, p = {self.pvalue:.4g}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionTable:
+    """Released coefficients with their covariance, the constant last if there is one.
+
+    `reasons` say of which features there is nothing to tell, and why. `clip_bias` is how far
+    clipped influences may have moved a coefficient; half of them are taken to pull one way.
+    `scales` and `target_scale` are released deviations, in which effects are compared.
+    `shortened` is the noisy number of rows that count for less because they lie far out.
+    """
+
+    names: tuple[str, ...]
+    coefficients: Array
+    covariance: Array
+    freedom: Array
+    clip_bias: Array
+    scales: Array
+    target_scale: float
+    shortened: float
+    reasons: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def n_features(self) -> int:
+        """Return how many coefficients there are, without the constant."""
+        return len(self.scales)
+
+    @property
+    def given(self) -> Mask:
+        """Return of which coefficients there is an interval."""
+        found = np.diag(self.covariance) > 0
+        found[list(self.reasons)] = False
+        return np.asarray(found)
+
+    def _series(self, values: Array, name: str) -> pd.Series[float]:
+        import pandas as pd
+
+        told = np.where(self.given[: len(values)], values, np.nan)
+        return pd.Series(told, index=self.names[: len(values)], name=name)
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Return the coefficients by name; NaN for features that were left out."""
+        return self._series(self.coefficients, "coef")
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Return the standard errors."""
+        return self._series(np.sqrt(np.diag(self.covariance)), "std err")
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Return coefficients over their standard errors."""
+        return (self.params / self.bse).rename("t")
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Return two-sided p-values of single coefficients being zero."""
+        return self._series(2 * stdtr(self.freedom, -np.abs(self.tvalues.to_numpy())), "P>|t|")
+
+    def holm(self) -> pd.Series[float]:
+        """Return the features' p-values, adjusted by Holm's rule for looking at all of them."""
+        raw = self.pvalues.iloc[: self.n_features]
+        ordered = raw.dropna().sort_values(kind="stable")
+        steps = np.arange(len(ordered), 0, -1) * ordered.to_numpy()
+        ordered[:] = np.minimum(np.maximum.accumulate(steps), 1.0)
+        return ordered.reindex(raw.index).rename("P>|t|, Holm")
+
+    def half_widths(self, level: float) -> Array:
+        """Return how far intervals reach from coefficients; NaN where there is none."""
+        if not 0 < level < 1:
+            raise ValueError("level must lie between 0 and 1.")
+        quantiles = stdtrit(self.freedom, 0.5 + level / 2)
+        return np.asarray(quantiles * self.bse.to_numpy())
+
+    def conf_int(self, level: float = 0.95, *, constant: bool = False) -> pd.DataFrame:
+        """Return low and high end of each feature's interval, NaN where there is none."""
+        import pandas as pd
+
+        middle, reach = self.params.to_numpy(), self.half_widths(level)
+        ends = {"low": middle - reach, "high": middle + reach}
+        found = pd.DataFrame(ends, index=pd.Index(self.names))
+        return found if constant else found.iloc[: self.n_features]
+
+    def cov_params(self) -> pd.DataFrame:
+        """Return the covariance of all coefficients."""
+        import pandas as pd
+
+        there = np.outer(self.given, self.given)
+        told = np.where(there, self.covariance, np.nan)
+        return pd.DataFrame(told, index=list(self.names), columns=list(self.names))
+
+    def standardized(self) -> pd.Series[float]:
+        """Return coefficients per deviation of feature and target, both as released."""
+        ratio = self.scales / self.target_scale
+        return self._series(self.coefficients[: self.n_features] * ratio, "per deviation")
+
+    def wald_test(self, names: str | Sequence[str]) -> WaldTest:
+        """Test whether several coefficients are all zero; a category stands for its levels."""
+        places = self._places([names] if isinstance(names, str) else list(names))
+        told = tuple(self.names[place] for place in places)
+        there = [place for place in places if self.given[place]]
+        if not there:
+            raise ValueError(f"there is no interval for {some(told)}, so nothing to test.")
+        part = self.covariance[np.ix_(there, there)]
+        values = self.coefficients[there]
+        statistic = float(values @ np.linalg.solve(part, values)) / len(there)
+        freedom = float(self.freedom[there].min())
+        pvalue = float(fdtrc(len(there), freedom, statistic))
+        kept = tuple(self.names[place] for place in there)
+        return WaldTest(kept, statistic, len(there), freedom, pvalue)
+
+    def _places(self, names: Sequence[str]) -> list[int]:
+        found: list[int] = []
+        for name in names:
+            of = [j for j, one in enumerate(self.names) if one == name]
+            of = of or [j for j, one in enumerate(self.names) if one.startswith(f"{name}=")]
+            if not of:
+                raise ValueError(f"no feature is called {name!r}: {some(self.names)}.")
+            found += [j for j in of if j not in found]
+        return found
+
+    def inference(self) -> Inference:
+        """Return the intervals at 95 %, and what they mean."""
+        reach, errors = self.half_widths(0.95), np.sqrt(np.diag(self.covariance))
+        intervals = tuple(
+            FeatureInterval(
+                j,
+                self.names[j],
+                float(self.coefficients[j]),
+                float(errors[j]),
+                float(self.coefficients[j] - reach[j]),
+                float(self.coefficients[j] + reach[j]),
+            )
+            for j in np.flatnonzero(self.given[: self.n_features]).tolist()
+        )
+        return Inference(bool(intervals), " ".join(self.meaning()), intervals)
+
+    def meaning(self) -> Iterator[str]:
+        """Yield what intervals are for, and what they are not."""
+        if not self.given[: self.n_features].any():
+            yield "Intervals are not available: " + next(iter(self.reasons.values()), "no feature.")
+            return
+        without = [self.names[j] for j in self.reasons]
+        model = f"without {some(without)}" if without else "of all listed features"
+        yield (
+            f"95 % per coefficient, not simultaneous, for the linear model {model} on rows clipped "
+            "to feature_bounds_ and target_bounds_; counting sampling with unequal variances, and "
+            "every privacy noise; not a causal effect."
+        )
+        yield from self._warnings()
+
+    def _warnings(self) -> Iterator[str]:
+        if self.shortened >= 1:
+            yield (
+                f"About {self.shortened:.0f} rows lie far out and count for less; where the truth "
+                "is no line, plain least squares, which follows them, may differ."
+            )
+        errors = np.sqrt(np.diag(self.covariance))
+        there = self.given
+        if (self.clip_bias[there] > NOTED_BIAS * errors[there]).any():
+            yield (
+                "The residuals' tail is so heavy that clips may have moved coefficients by a good "
+                "part of their standard errors, which count that; a logarithm of the target may "
+                "help."
+            )
+
+
+# --- in a model file ------------------------------------------------------------------------------
+
+
+def table_fields(table: RegressionTable) -> dict[str, Any]:
+    """Return in plain values what a model file says beside names and coefficients."""
+    return {
+        "covariance": table.covariance.tolist(),
+        "freedom": table.freedom.tolist(),
+        "clip_bias": table.clip_bias.tolist(),
+        "scales": table.scales.tolist(),
+        "target_scale": table.target_scale,
+        "shortened": table.shortened,
+        "left_out": [{"feature": j, "reason": why} for j, why in table.reasons.items()],
+    }
+
+
+def table_of_fields(
+    found: Mapping[str, Any], names: tuple[str, ...], coefficients: Sequence[float], d: int
+) -> RegressionTable:
+    """Return the table of d features in a model file, or raise a ValueError."""
+    covariance, freedom, bias, scales = (
+        np.array(found[key], dtype=np.float64)
+        for key in ("covariance", "freedom", "clip_bias", "scales")
+    )
+    k = len(names)
+    left_out = {int(one["feature"]): plain(one["reason"]) for one in found["left_out"]}
+    if covariance.shape != (k, k) or freedom.shape != (k,) or bias.shape != (k,):
+        raise ValueError("the regression table must have one entry for each coefficient.")
+    if scales.shape != (d,) or len(left_out) != len(found["left_out"]):
+        raise ValueError("the regression table must have each feature once.")
+    if not (covariance == covariance.T).all() or (np.diag(covariance) < 0).any():
+        raise ValueError("a covariance must be symmetric, with a diagonal that is not negative.")
+    if any(j >= d for j in left_out):
+        raise ValueError("a feature is left out that the model does not have.")
+    numbers = np.array(coefficients, dtype=np.float64), covariance, freedom, bias, scales
+    told = float(found["target_scale"]), float(found["shortened"])
+    return RegressionTable(names, *numbers, *told, left_out)
+
+
+# --- the summary ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class RegressionSummary:
+    """A regression table as statisticians know it. Print it, or use `frame`."""
+
+    title: str
+    table: RegressionTable
+    notes: tuple[str, ...]
+    level: float = 0.95
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Return the table as a data frame."""
+        import pandas as pd
+
+        table = self.table
+        columns = [table.params, table.bse, table.tvalues, table.pvalues]
+        ends = table.conf_int(self.level, constant=True)
+        return pd.concat([*columns, ends], axis=1)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any feature has an interval."""
+        return bool(self.table.given[: self.table.n_features].any())
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        head, *body = self._cells()
+        rows = "".join(_html_row(cells, "td") for cells in body)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return (
+            f"<table><caption>{escape(self.title)}</caption><thead>{_html_row(head, 'th')}</thead>"
+            f"<tbody>{rows}</tbody></table>{notes}"
+        )
+
+    def _cells(self) -> list[list[str]]:
+        tails = (1 - self.level) / 2
+        head = ["", "coef", "std err", "t", "P>|t|", f"[{tails:.3g}", f"{1 - tails:.3g}]"]
+        return [head, *(self._row(name, row) for name, row in self.frame.iterrows())]
+
+    def _row(self, name: Any, row: Any) -> list[str]:
+        coef, error, t, p, low, high = row
+        told = [number(coef, digits=5), number(error, digits=3), f"{t:.2f}", f"{p:.3f}"]
+        told += [number(low, digits=4), number(high, digits=4)]
+        text = plain(str(name))
+        text = text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+        return [text, *(["–"] * 6 if np.isnan(coef) else told)]
+
+    def _lines(self) -> Iterator[str]:
+        cells = self._cells()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        head, *body = ("  ".join(_aligned(row, widths)).rstrip() for row in cells)
+        across = max(sum(widths) + 2 * (len(widths) - 1), len(self.title))
+        yield from (self.title, "=" * across, head, "-" * across, *body, "=" * across)
+        yield from (textwrap.fill(note, WIDTH) for note in self.notes)
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    for place, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        yield cell.rjust(width) if place else cell.ljust(width)
+
+
+def _html_row(cells: Sequence[str], kind: str) -> str:
+    return "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells) + "</tr>"

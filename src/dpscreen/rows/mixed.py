@@ -1,0 +1,119 @@
+"""Whole-number combinations of columns, made short, and sums in which no row counts for much.
+
+Columns that are alike are told apart badly by sums with noise in them. Combinations of columns that
+vary alike, and independently of each other, are not: which combinations these are, released numbers
+say. A combination is a function of its row alone, as residuals are (docs/exactness.md, Lemma 8).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers, Narrow
+from dpscreen.rows.sums import LEVELS, exact_gram, squared_lengths
+
+RowCount = Callable[..., Integers]
+"""Short rows, their residuals in levels and other arguments to whole numbers that add up."""
+
+_BLOCK = 2**15
+_SAFE = 1 - 1e-12
+_BITS = 53 - 14 - 1  # of a sum of products with cells, all exact in floats
+_MOST = 2.0**52
+
+
+@dataclass(frozen=True, eq=False)
+class MixedRows:
+    """Rows x = Mk/2^bits of all chosen columns, those longer than 1 in L2 shrunk to it.
+
+    M holds whole numbers; k, and x too, are whole numbers of 1/2^14.
+    """
+
+    chosen: Integers
+    mixing: Integers
+    bits: int
+
+    @classmethod
+    def near(cls, chosen: Integers, mixing: Array) -> MixedRows:
+        """Return rows x = Mk for the M next to `mixing` with which products are exact."""
+        room = _BITS - math.ceil(math.log2(len(chosen) + 1))
+        bits = room - math.ceil(math.log2(float(np.abs(mixing).max()) + 1e-300))
+        return cls(chosen, np.rint(np.ldexp(mixing, bits)).astype(np.int64), bits)
+
+    @property
+    def matrix(self) -> Array:
+        """Return M as numbers."""
+        return np.ldexp(self.mixing.astype(np.float64), -self.bits)
+
+    @property
+    def key(self) -> tuple[bytes, bytes, int]:
+        """Return what tells it from others."""
+        return self.chosen.tobytes(), self.mixing.tobytes(), self.bits
+
+    def of(self, columns: Narrow) -> tuple[Narrow, Array]:
+        """Return the rows, and what each was multiplied by: 1 if it was short enough."""
+        rows, factors = np.empty(columns.shape, dtype=np.int16), np.empty(columns.shape[1])
+        for block in _blocks(columns.shape[1]):
+            mixed = self.mixed(columns[:, block])
+            factors[block] = _shrinking(mixed)
+            rows[:, block] = np.trunc(mixed * factors[block])
+        return rows, factors
+
+    def mixed(self, columns: Narrow) -> Array:
+        """Return Mk of every row: whole numbers below 2^53, the same in any order of summing."""
+        mixed = self.mixing.astype(np.float64) @ columns.astype(np.float64)
+        return np.asarray(np.clip(np.ldexp(mixed, -self.bits), -_MOST, _MOST))
+
+
+def _blocks(n_rows: int) -> Iterator[slice]:
+    return (slice(first, first + _BLOCK) for first in range(0, n_rows, _BLOCK))
+
+
+def _shrinking(mixed: Array) -> Array:
+    """Return what rows are multiplied by; their lengths are added up column by column."""
+    squares = np.zeros(mixed.shape[1])
+    for column in mixed:
+        squares += column * column
+    return LEVELS * _SAFE / np.maximum(np.sqrt(squares), LEVELS * _SAFE)
+
+
+def capped(rows: Narrow, residuals: Narrow, cap: float) -> Narrow:
+    """Return residuals so small that |ψ|·‖x‖ ≤ cap, both as parts of 2^14 (Lemma 25)."""
+    lengths = np.sqrt(squared_lengths(rows))
+    most = np.floor(np.minimum(cap * _SAFE * LEVELS * LEVELS / np.maximum(lengths, 1), LEVELS))
+    return np.clip(residuals, -most, most).astype(np.int16)
+
+
+def capped_products(rows: Narrow, residuals: Narrow, cap: float) -> Integers:
+    """Return Σψx in 1/2^28, each row's residual capped."""
+    from dpscreen.rows import kernels
+
+    out = np.empty(len(rows), dtype=np.int64)
+    kernels.column_sums(rows, capped(rows, residuals, cap), out, 0, len(rows))
+    return out
+
+
+def capped_middle(rows: Narrow, residuals: Narrow, cap: float) -> Integers:
+    """Return Σzzᵀ in 1/2^28, z = ψx/cap truncated to 1/2^14, each row's residual capped."""
+    total = np.zeros((len(rows), len(rows)), dtype=np.int64)
+    per_level = math.ceil(cap * LEVELS)
+    for block in _blocks(rows.shape[1]):
+        part = rows[:, block]
+        products = part.astype(np.int32) * capped(part, residuals[block], cap)
+        total += exact_gram(np.asarray(np.trunc(products / per_level), dtype=np.int16))
+    return total
+
+
+def size_counts(rows: Narrow, residuals: Narrow, edges: Array) -> Integers:
+    """Return how many |ψ|·‖x‖ lie below edges[0], between two edges, and at or above the last."""
+    sizes = np.abs(residuals) * np.sqrt(squared_lengths(rows)) / LEVELS**2
+    return np.bincount(np.searchsorted(edges, sizes, side="right"), minlength=len(edges) + 1)
+
+
+def long_count(rows: Narrow, _residuals: Narrow) -> Integers:
+    """Return how many rows are as long as they may be: those that were shrunk, to rounding."""
+    whole = (LEVELS - len(rows)) ** 2
+    return np.array([np.count_nonzero(squared_lengths(rows) >= whole)], dtype=np.int64)

@@ -1,0 +1,338 @@
+"""Least squares with all features, for PrivateOLS: sums with noise in a frame that suits them.
+
+Noise is alike in all directions, and columns are not: so their Gram matrix is released a few times,
+each time of combinations that the one before showed to vary alike. In the last frame Newton steps
+follow, on influences ‖u‖·|r| that are clipped where a released histogram says, and the middle of
+the sandwich (docs/inference.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.privacy import ZCDP, Accountant
+from dpscreen.privacy.accountant import release_gram, release_histograms, release_sums
+from dpscreen.rows.lattice import UNITS, ExactPoint
+from dpscreen.rows.mixed import (
+    MixedRows,
+    capped_middle,
+    capped_products,
+    long_count,
+    size_counts,
+)
+from dpscreen.rows.source import PublicUnits, RowSource
+from dpscreen.solvers import ols_rules
+from dpscreen.solvers.base import Choices, Spending, Task
+from dpscreen.solvers.placing import Places, place_target, release_places
+from dpscreen.solvers.regression import (
+    CELLS_PER_OCTAVE,
+    Frame,
+    InfluenceClip,
+    Inverse,
+    LeftOut,
+    Middle,
+    NewtonStep,
+    Pooled,
+    Sizes,
+    Uncertainty,
+    influence_clip,
+    pooled,
+    told_apart,
+    uncertainty,
+)
+from dpscreen.solvers.rules import clamp
+
+_LARGEST = np.finfo(np.float64).max / 4
+MOST_GRAINS = 2.0**36
+GRAINS_PER_DEVIATION = 2.0**20
+OCTAVES = 14
+BEYOND = 8.0
+"""How far beyond the clip of a step the histogram before the next one reaches."""
+
+SHORT_ROWS = 0.5
+"""Rows of this part of the mean length and less have their residuals clipped alike."""
+
+
+@dataclass(frozen=True, eq=False)
+class WideTask:
+    """Rows on the lattice, clipped nowhere near where they lie, and the scales of the features."""
+
+    task: Task
+    units: PublicUnits
+    scales: Array
+
+
+def place_widely(
+    spending: Spending, rows: RowSource, bounds: tuple[Array, Array], choices: Choices
+) -> WideTask:
+    """Release where target and features lie, and put rows on the lattice, clipped far out only."""
+    target = place_target(spending, rows, bounds[1])
+    places = release_places(spending, rows, bounds[0], choices)
+    placed = Places.unplaced(bounds[0]) if places is None else places
+    clips = _far_out(placed)
+    reach = np.maximum(clips[:, 1] - placed.centres, placed.centres - clips[:, 0])
+    units = PublicUnits(
+        clips,
+        np.clip(bounds[1], -_LARGEST, _LARGEST),
+        constant=choices.intercept,
+        features_at=np.stack((placed.centres, reach), axis=1),
+        target_at=target.centre,
+        nearest=True,
+    )
+    task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
+    return WideTask(replace(task, at_ends=tuple(placed.at_ends)), units, placed.scales)
+
+
+def _far_out(places: Places) -> Array:
+    """Return the declared bounds, but where they are very many scales away."""
+    low, high = places.declared.T
+    reach = ols_rules.MOST_SCALES * places.scales
+    nearer = np.maximum(low, places.centres - reach), np.minimum(high, places.centres + reach)
+    return np.where((nearer[0] < nearer[1])[:, None], np.stack(nearer, axis=1), places.declared)
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """Released weights, one for each column of the lattice, and how well they are known.
+
+    `uncertainty` is of the coefficients in the user's units, the constant last if there is one.
+    """
+
+    weights: Array
+    uncertainty: Uncertainty
+    left_out: tuple[LeftOut, ...]
+    deviation: float
+    long_rows: float
+
+
+def regress(wide: WideTask) -> Regression:
+    """Release a regression on all features for what is left; on none where noise would drown it."""
+    task, budget = wide.task, wide.task.spending.remaining
+    columns = np.arange(task.design.n_features)
+    design = ols_rules.Design(task.regime.n_rows, len(columns), float(budget))
+    if design.hopeless:
+        columns = columns[task.n_features :]
+        design = replace(design, n_columns=len(columns))
+    if not columns.size:
+        return _nothing(wide)
+    return Releases(wide, columns, design, budget).regression()
+
+
+def _nothing(wide: WideTask) -> Regression:
+    d = wide.task.n_features
+    known = Uncertainty(np.zeros((d, d)), np.ones(d), np.zeros(d))
+    return Regression(np.zeros(d), known, _all_left_out(d), wide.task.deviation, 0.0)
+
+
+def _all_left_out(n_features: int) -> tuple[LeftOut, ...]:
+    return tuple(LeftOut(j, ()) for j in range(n_features))
+
+
+@dataclass(frozen=True, eq=False)
+class Releases:
+    """What one regression releases: frame, steps and middle, out of its budget."""
+
+    wide: WideTask
+    columns: Integers
+    design: ols_rules.Design
+    budget: ZCDP
+
+    def regression(self) -> Regression:
+        """Release all, and put it together."""
+        frame = self.release_frame()
+        inverse = told_apart(frame, self._n_features)
+        point = self.wide.task.design.start(self._grain)
+        walk = Walk(self, frame, inverse, point)
+        steps, clip = walk.steps()
+        estimate = pooled(steps[-2:], inverse, frame.noise)
+        walk.move_to(estimate.theta)
+        middle = walk.release_middle(clip.tight)
+        return Regression(
+            point.weights,
+            self._known(estimate, inverse, middle, frame),
+            inverse.left_out if self._n_features else _all_left_out(self.wide.task.n_features),
+            clip.deviation,
+            walk.release_long(),
+        )
+
+    def share(self, share: float) -> ZCDP:
+        """Return a share of the regression's budget."""
+        return self.budget * Fraction(share)
+
+    @property
+    def step_costs(self) -> list[ZCDP]:
+        """Return what each step may cost, once the frame is there."""
+        later = Fraction(ols_rules.MIDDLE_SHARE) + Fraction(ols_rules.LONG_SHARE)
+        later += sum(map(Fraction, ols_rules.SIZE_SHARES))
+        left = ZCDP(self.wide.task.spending.remaining.rho - (self.budget * later).rho)
+        return [left * part for part in ols_rules.NEWTON_PARTS]
+
+    @property
+    def _n_features(self) -> int:
+        """Return how many of the columns are features: the constant is the last, if any."""
+        return int(np.count_nonzero(self.columns < self.wide.task.n_features))
+
+    @property
+    def _grain(self) -> float:
+        return self.wide.task.deviation / GRAINS_PER_DEVIATION
+
+    def release_frame(self) -> Frame:
+        """Release Gram matrices, each of what the one before showed to vary alike.
+
+        There are fewer where all directions stand out already (docs/inference.md, Lemma 26).
+        """
+        rules, even = self.design, np.diag(self._cells_in_scales())
+        for _ in range(ols_rules.LOOKS):
+            look = self._look(even, rules.look_share, 0.0, "a look at short rows")
+            even = look.evened(rules.n_rows)
+            if look.resolved:
+                break
+        if rules.row_norm(rules.look_share, ols_rules.LOOK_BLUR) > look.row_norm:
+            wider = self._look(even, rules.look_share, ols_rules.LOOK_BLUR, "a look at long rows")
+            even = wider.evened(rules.n_rows)
+        return self._look(even, rules.gram_share, ols_rules.GRAM_BLUR, "the whole")
+
+    def _cells_in_scales(self) -> Array:
+        """Return how many scales of its column a whole cell is; of a constant, one."""
+        per_cell = self.wide.units.feature_half_widths / self.wide.scales
+        return np.append(per_cell, 1.0)[self.columns]
+
+    def _look(self, even: Array, share: float, blur: float, what: str) -> Frame:
+        norm = self.design.row_norm(share, blur)
+        rows = MixedRows.near(self.columns, even / norm)
+        gram, noise = release_gram(
+            self.wide.task.spending.accountant,
+            self.wide.task.design.short_gram(rows),
+            units_per_one=UNITS,
+            cost=self.share(share),
+            purpose=f"features squared: {what}",
+        )
+        return Frame(rows, norm, norm**2 * gram, norm**2 * noise)
+
+    def _known(
+        self, estimate: Pooled, inverse: Inverse, middle: Middle, frame: Frame
+    ) -> Uncertainty:
+        """Return what is known of all coefficients in the user's units."""
+        from_weights = users_units(self.wide.units)[:, self.columns]
+        return uncertainty(estimate, inverse, middle, frame.noise, from_weights @ frame.matrix.T)
+
+
+def users_units(units: PublicUnits) -> Array:
+    """Return the matrix from weights to coefficients in the user's units, the constant last."""
+    widths, d = units.feature_half_widths, len(units.feature_half_widths)
+    matrix = np.eye(units.n_candidates)
+    matrix[np.arange(d), np.arange(d)] = 1 / widths
+    matrix[d:, :d] = -units.feature_centres / widths
+    return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """A point on its way to the least squares, and what is asked of the rows there."""
+
+    releases: Releases
+    frame: Frame
+    inverse: Inverse
+    point: ExactPoint
+
+    def steps(self) -> tuple[list[NewtonStep], InfluenceClip]:
+        """Take all steps; before each, a histogram tells where influences are clipped."""
+        design, task = self.releases.design, self.releases.wide.task
+        reach = self.releases.wide.units.target_bound
+        residual = min(reach, ols_rules.LONGEST_RESIDUAL * task.deviation)
+        top, theta = residual * self.frame.row_norm, np.zeros(design.n_columns)
+        costs, taken = self.releases.step_costs, list[NewtonStep]()
+        for share, cost in zip(ols_rules.SIZE_SHARES, costs, strict=True):
+            sizes = self.release_sizes(top, residual, self.releases.share(share))
+            clip = influence_clip(sizes, design.n_columns, design.n_rows, float(cost))
+            used = clip.clip if cost is costs[-1] else clip.tight
+            moment, noise = self.release_moment(used, cost)
+            taken.append(NewtonStep(theta, moment, noise, clip.bias))
+            theta = theta + self.inverse.matrix @ moment
+            self.move_to(theta)
+            top = BEYOND * clip.tight
+            residual = self._residual_clip(top)
+        return taken, clip
+
+    def _residual_clip(self, influence: float) -> float:
+        """Return where residuals are clipped whatever their row, so that short rows stay whole."""
+        return influence / (SHORT_ROWS * math.sqrt(len(self.frame.gram)))
+
+    def _cap(self, influence: float, residual: float) -> float:
+        return influence / (residual * self.frame.row_norm)
+
+    def release_sizes(self, top: float, residual: float, cost: ZCDP) -> Sizes:
+        """Release how many influences are of which size: a row is in one cell.
+
+        (docs/private-lasso.md, Lemma 22)
+        """
+        steps = np.arange(OCTAVES * CELLS_PER_OCTAVE, -1, -1) / CELLS_PER_OCTAVE
+        edges = top * 2.0**-steps
+        counts = self.point.row_total(
+            size_counts, residual, self.frame.rows, self._cap(1.0, residual) * edges
+        )
+        noisy, noise = release_histograms(
+            self._accountant, counts[None, :], cost=cost, purpose="sizes of influences"
+        )
+        return Sizes(edges, noisy[0], noise)
+
+    def release_moment(self, influence: float, cost: ZCDP) -> tuple[Array, float]:
+        """Release −Σψu, which one row moves by at most the clip of its influence.
+
+        (docs/inference.md, Lemma 25)
+        """
+        residual = self._residual_clip(influence)
+        cap = self._cap(influence, residual)
+        sums = self.point.row_total(capped_products, residual, self.frame.rows, cap)
+        noisy, noise = release_sums(
+            self._accountant,
+            sums,
+            units_per_one=UNITS,
+            change=cap,
+            cost=cost,
+            purpose="residuals times features, in units of the clips",
+        )
+        size = residual * self.frame.row_norm
+        return -size * noisy, size * noise
+
+    def release_middle(self, influence: float) -> Middle:
+        """Release ΣΨΨᵀ of influences Ψ = ψu (docs/inference.md, Lemmas 25 and 26)."""
+        residual = self._residual_clip(influence)
+        cap = self._cap(influence, residual)
+        matrix, noise = release_gram(
+            self._accountant,
+            self.point.row_total(capped_middle, residual, self.frame.rows, cap),
+            units_per_one=UNITS,
+            cost=self.releases.share(ols_rules.MIDDLE_SHARE),
+            purpose="the same squared",
+        )
+        return Middle(influence**2 * matrix, influence**2 * noise)
+
+    def release_long(self) -> float:
+        """Release how many rows were shortened (docs/private-lasso.md, Lemma 13)."""
+        residual = self.releases.wide.task.deviation
+        count = self.point.row_total(long_count, residual, self.frame.rows)
+        noisy, _ = self.releases.wide.task.spending.release_sum(
+            int(count[0]),
+            most=1,
+            bound=1.0,
+            cost=self.releases.share(ols_rules.LONG_SHARE),
+            purpose="the number of rows that were shortened",
+        )
+        return max(0.0, noisy)
+
+    def move_to(self, theta: Array) -> None:
+        """Move the point's weights there, by whole numbers of grains."""
+        weights, columns = self.frame.matrix.T @ theta, self.releases.columns
+        moves = (weights - self.point.weights[columns]) / self.point.scale
+        for column, move in zip(columns.tolist(), moves.tolist(), strict=True):
+            self.point.add(column, round(clamp(move, -MOST_GRAINS, MOST_GRAINS)))
+
+    @property
+    def _accountant(self) -> Accountant:
+        return self.releases.wide.task.spending.accountant

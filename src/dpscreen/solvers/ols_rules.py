@@ -1,0 +1,112 @@
+"""Every choice that PrivateOLS makes by itself, as a function of public and released numbers.
+
+No function here sees a row. The measurement behind each constant is in docs/inference.md. What
+carries the rules is the blur: noise in a Gram matrix of k columns moves its eigenvalues by up to
+2√k of the noise of one entry, and n rows of combinations that vary alike have eigenvalues about n.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpscreen.solvers.rules import clamp
+
+NEWTON_PARTS = tuple(Fraction(part, 100) for part in (7, 13, 25, 55))
+"""How the Newton steps divide what is left for them."""
+
+SIZE_SHARES = (0.005, 0.005, 0.01, 0.05)
+"""What a histogram of influences costs before each step, as a share of the regression's budget."""
+
+MIDDLE_SHARE = 0.08
+LONG_SHARE = 0.005
+
+LOOKS = 3
+"""How many Gram matrices of short rows show the way, at most; then come one or two of long ones."""
+
+LOOK_SHARES = (0.02, 0.05)
+GRAM_SHARES = (0.10, 0.35)
+"""What a Gram matrix costs that only shows the way, and the last one: at least, at most."""
+
+LOOK_BLUR, GRAM_BLUR, MOST_BLUR = 0.4, 0.25, 0.3
+"""The blur that the two take rather than short rows, and that beyond which there is no table."""
+
+RESOLVED = 1.2
+"""How many blurs the least eigenvalue must have for no other look."""
+
+TOLD_APART = 6.0
+"""How many noises of one entry an eigenvalue must have for its direction to be estimated."""
+
+SHORTEST = 1.5
+"""The least squared length to which rows are cut off, for each column; on average it is one."""
+
+MOST_SCALES = 256.0
+"""How many scales from its centre a feature is clipped at; the lattice divides that by 2^14."""
+
+PRIVATE_PART = 0.1
+"""The variance of privacy noise over that of sampling, up to which clips are loosened."""
+
+LIGHT_TAIL = 0.7
+"""A tail is light if its index is at least this part of a normal's at the same share of rows."""
+
+HEAVY_TAIL = 2.0
+"""Below this index influences have no variance, and a tail that is not light is heavy."""
+
+ONE_SIDED = 0.3
+"""Which part of what clips cut off counts as pulling one way; where tails are heavy, all."""
+
+TAIL_INDICES = 1.5, 12.0
+"""How fast tails are taken to fall, at least and at most."""
+
+LONGEST_RESIDUAL = 256.0
+"""Up to where the first histogram tells residuals apart, in deviations of the target."""
+
+LEAST_SPREAD = 0.1
+"""The least part of its mean that a variance of sampling is taken for."""
+
+LEAST_FREEDOM = 4.0
+
+
+@dataclass(frozen=True)
+class Design:
+    """What rules rest on: rows, public or released, columns with the constant, and ρ."""
+
+    n_rows: int
+    n_columns: int
+    rho: float
+
+    def blur(self, square: float, share: float) -> float:
+        """Return how far noise moves eigenvalues, as a part of n, for rows of that ‖x‖²."""
+        noise = square / math.sqrt(2) / math.sqrt(2 * share * self.rho)
+        return 2 * math.sqrt(self.n_columns) * noise / self.n_rows
+
+    def _share(self, per_column: float, blur: float) -> float:
+        """Return the share at which the blur is that."""
+        return self.blur(per_column * self.n_columns, 1.0) ** 2 / blur**2
+
+    @property
+    def look_share(self) -> float:
+        """Return what a look costs."""
+        return clamp(self._share(SHORTEST, 0.3), *LOOK_SHARES)
+
+    @property
+    def gram_share(self) -> float:
+        """Return what the last Gram matrix costs."""
+        return clamp(self._share(2.0, 0.3), *GRAM_SHARES)
+
+    def row_norm(self, share: float, blur: float) -> float:
+        """Return ν, to which rows are shortened: as long as the blur allows."""
+        longest = blur / self.blur(1.0, share)
+        return math.sqrt(max(SHORTEST * self.n_columns, longest))
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether noise drowns the Gram matrix whatever the rows are."""
+        return self.blur(SHORTEST * self.n_columns, GRAM_SHARES[1]) > MOST_BLUR
+
+
+def rows_needed(n_columns: int, rho: float) -> int:
+    """Return with how many rows there would be a table."""
+    alone = Design(1, n_columns, rho)
+    return math.ceil(alone.blur(SHORTEST * n_columns, GRAM_SHARES[1]) / MOST_BLUR)

@@ -1,0 +1,308 @@
+"""What released sums tell of a regression: coefficients, covariance, and what cannot be told apart.
+
+Everything here is made from released numbers (docs/privacy.md, Lemma 7); no function sees a row.
+The proofs of what the covariance counts are in docs/inference.md, Lemmas 27 to 29.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from dpscreen._core.arrays import Array
+from dpscreen.rows.mixed import MixedRows
+from dpscreen.solvers import ols_rules
+from dpscreen.solvers.rules import GAUSSIAN, clamp
+
+CELLS_PER_OCTAVE = 2
+FINER = 2.0 ** (np.arange(41) / 8)
+"""Clips that are looked at, in units of the last clear edge."""
+
+WINDOW = 3
+"""Over how many cells the fall of a tail is seen."""
+
+CLEAR = 4.5
+"""How many noises the count of a cell needs to be seen."""
+
+PARTNER = 0.3
+"""A feature takes part in what cannot be told apart from this share of the largest part on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Combinations u = ν·x of columns, their noisy Gram matrix, and the noise of its diagonal."""
+
+    rows: MixedRows
+    row_norm: float
+    gram: Array
+    noise: float
+
+    @property
+    def matrix(self) -> Array:
+        """Return the matrix that makes u of the columns."""
+        return self.row_norm * self.rows.matrix
+
+    @property
+    def blur(self) -> float:
+        """Return how far noise moves eigenvalues, about."""
+        return math.sqrt(2 * len(self.gram)) * self.noise
+
+    @property
+    def resolved(self) -> bool:
+        """Whether all directions stand out of the noise, so that no other look is needed."""
+        return float(np.linalg.eigvalsh(self.gram)[0]) >= ols_rules.RESOLVED * self.blur
+
+    def evened(self, n_rows: int) -> Array:
+        """Return a matrix whose combinations vary alike, as far as noise lets see."""
+        values, vectors = np.linalg.eigh(self.gram)
+        lifted = np.maximum(values, self.blur) / n_rows
+        return np.asarray((vectors / np.sqrt(lifted)) @ vectors.T @ self.matrix)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A feature that noise does not tell apart from a combination of others, or from none."""
+
+    feature: int
+    partners: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    """What solves with a noisy Gram matrix, some features being left out (Lemma 29)."""
+
+    matrix: Array
+    left_out: tuple[LeftOut, ...]
+
+
+def told_apart(frame: Frame, n_features: int) -> Inverse:
+    """Leave out features, one by one, until every direction stands out of the noise.
+
+    The coefficient of a feature that is left out is zero: a linear condition, under which the noise
+    stays as it was. As in the usual software it is the later one of two that are alike.
+    """
+    basis, left_out = np.eye(len(frame.gram)), list[LeftOut]()
+    while True:
+        values, vectors = np.linalg.eigh(basis.T @ frame.gram @ basis)
+        if values.size and values[0] >= ols_rules.TOLD_APART * frame.noise:
+            solved = (basis @ vectors / values) @ (basis @ vectors).T
+            return Inverse(np.asarray(solved), tuple(left_out))
+        if len(left_out) == n_features:
+            return Inverse(np.zeros_like(frame.gram), tuple(left_out))
+        parts = np.abs(frame.matrix.T @ basis @ vectors[:, 0])[:n_features]
+        parts[[one.feature for one in left_out]] = 0
+        left_out.append(_least_needed(parts))
+        conditions = frame.matrix.T[[one.feature for one in left_out]]
+        basis = np.linalg.svd(conditions)[2][len(left_out) :].T
+
+
+def _least_needed(parts: Array) -> LeftOut:
+    feature = int(np.flatnonzero(parts >= 0.5 * parts.max())[-1])
+    others = np.flatnonzero(parts > PARTNER * parts.max())
+    return LeftOut(feature, tuple(int(j) for j in others if j != feature))
+
+
+# --- where influences are clipped -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """A noisy histogram of influences ‖u‖·|r|: edges, counts below, between and beyond them."""
+
+    edges: Array
+    counts: Array
+    noise: float
+
+    @property
+    def median(self) -> float:
+        """Return the median, interpolated."""
+        whole = np.maximum.accumulate(np.cumsum(self.counts))
+        middle = max(float(whole[-1]), 1.0) / 2
+        edges = np.concatenate(([0.0], self.edges))
+        return float(np.interp(middle, np.concatenate(([0.0], whole[:-1])), edges))
+
+    def tail(self) -> Tail:
+        """Return where the tail begins and how fast it falls.
+
+        Cells further out hold noise, and few rows: the index stands for those. A tail is light if
+        it falls about as fast as a normal's does there, and heavy if influences have no variance.
+        """
+        cells = self.counts[1:]
+        clear = np.flatnonzero(cells >= CLEAR * self.noise)
+        last = max(int(clear.max(initial=WINDOW)), WINDOW)
+        outside = max(float(cells[last : last + 2].sum()), self.noise)
+
+        def index(first: int) -> float:
+            before = max(float(cells[first:last].sum()) + outside, 1.2 * outside)
+            return math.log(before / outside) / math.log(self.edges[last] / self.edges[first])
+
+        near, far = index(last - 1), index(last - WINDOW)
+        share = outside / max(float(self.counts.sum()), 2 * outside)
+        light = near >= ols_rules.LIGHT_TAIL * normal_index(share)
+        if light or far >= ols_rules.HEAVY_TAIL:
+            slope, part = near, ols_rules.ONE_SIDED
+        else:
+            slope, part = min(near, far), 1.0
+        return Tail(float(self.edges[last]), outside, clamp(slope, *ols_rules.TAIL_INDICES), part)
+
+
+def normal_index(share: float) -> float:
+    """Return how fast |z| of a normal falls over the half octave before that share is outside."""
+    edge = float(ndtri(1 - share / 2))
+    return math.log(2 * float(ndtr(-edge / math.sqrt(2))) / share) / math.log(math.sqrt(2))
+
+
+@dataclass(frozen=True)
+class Tail:
+    """An edge, the rows outside it, the index of the fall, and which part pulls one way."""
+
+    edge: float
+    outside: float
+    index: float
+    one_sided: float
+
+
+@dataclass(frozen=True)
+class InfluenceClip:
+    """Where influences are clipped, the bias that may cause, and the residuals' deviation.
+
+    `tight` is the clip without the room that privacy noise leaves where sampling's is larger.
+    """
+
+    clip: float
+    bias: float
+    deviation: float
+    tight: float
+
+
+def influence_clip(sizes: Sizes, n_columns: int, n_rows: int, rho: float) -> InfluenceClip:
+    """Return the clip C with the least noise and bias: C²/2ρ + B(C)², tails falling as seen.
+
+    Beyond an edge e with N rows outside, N(C/e)^−α·C/(α − 1) is cut off at C. All of it is taken to
+    pull one way, or a part of it where tails are light (docs/inference.md, Lemma 28).
+    """
+    tail = sizes.tail()
+    clips = tail.edge * FINER
+    beyond = tail.outside * FINER**-tail.index * clips / (tail.index - 1)
+    biases = tail.one_sided * beyond
+    best = int(np.argmin(clips**2 / (2 * rho) + biases**2))
+    deviation = GAUSSIAN * sizes.median / math.sqrt(n_columns)
+    room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * n_rows) * deviation
+    tight = float(clips[best])
+    return InfluenceClip(max(tight, room), float(biases[best]), deviation, tight)
+
+
+# --- covariance -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class NewtonStep:
+    """Where a step began, the noisy Σψu there, its noise and the bias of its clip."""
+
+    start: Array
+    moment: Array
+    noise: float
+    bias: float
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """The estimate θ from several steps: weights of the steps, noise, bias, and how far it went."""
+
+    theta: Array
+    variance: float
+    bias: float
+    way: Array
+
+
+def pooled(steps: Sequence[NewtonStep], inverse: Inverse, gram_noise: float) -> Pooled:
+    """Return the mean of the steps' answers, by how little noise each has (Lemma 27)."""
+    answers = [step.start + inverse.matrix @ step.moment for step in steps]
+    last = answers[-1]
+    variances = np.array(
+        [
+            step.noise**2
+            + gram_noise**2 * float((step.start - last) @ (step.start - last)) / 2
+            + step.bias**2
+            for step in steps
+        ]
+    )
+    weights = (1 / variances) / (1 / variances).sum()
+    theta = sum(weight * answer for weight, answer in zip(weights, answers, strict=True))
+    start = sum(weight * step.start for weight, step in zip(weights, steps, strict=True))
+    noise = sum(float(w * step.noise) ** 2 for w, step in zip(weights, steps, strict=True))
+    bias = sum(float(w * step.bias) for w, step in zip(weights, steps, strict=True))
+    return Pooled(np.asarray(theta), noise, bias, np.asarray(theta - start))
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Covariance of parameters, their degrees of freedom, and how far clips may have moved them."""
+
+    covariance: Array
+    freedom: Array
+    bias: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Middle:
+    """The noisy ΣΨΨᵀ of influences Ψ = ψu, and the noise of its diagonal."""
+
+    matrix: Array
+    noise: float
+
+    @property
+    def mean(self) -> float:
+        """Return its mean in all directions, which is less noisy than any."""
+        k = len(self.matrix)
+        return max(float(np.trace(self.matrix)) / k, self.noise / math.sqrt(k))
+
+    @property
+    def shrunk(self) -> Array:
+        """Return it drawn to its mean by as much as noise explains, and positive."""
+        k, even = len(self.matrix), self.mean * np.eye(len(self.matrix))
+        apart = float(((self.matrix - even) ** 2).sum())
+        part = min(1.0, k * (k + 1) / 2 * self.noise**2 / max(apart, 1e-300))
+        values, vectors = np.linalg.eigh((1 - part) * self.matrix + part * even)
+        least = ols_rules.LEAST_SPREAD * self.mean
+        return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
+
+    def along(self, directions: Array) -> tuple[Array, Array]:
+        """Return hᵀMh/‖h‖² of every direction, each drawn to the mean by itself, and its error."""
+        squares = np.maximum((directions**2).sum(axis=1), 1e-300)
+        off = ((directions @ self.matrix) * directions).sum(axis=1) / squares - self.mean
+        kept = off**2 / (off**2 + self.noise**2)
+        least = ols_rules.LEAST_SPREAD * self.mean
+        error = self.noise * np.maximum(kept, 1 / math.sqrt(len(self.matrix)))
+        return np.maximum(self.mean + kept * off, least), error
+
+
+def uncertainty(
+    estimate: Pooled, inverse: Inverse, middle: Middle, gram_noise: float, to_parameters: Array
+) -> Uncertainty:
+    """Return what is known of parameters Jθ: G⁻¹(M + P)G⁻¹ (docs/inference.md, Lemma 27).
+
+    P counts the noise of Σψu, that of the Gram matrix along the way that was gone, and the bias of
+    clips as if it were a deviation.
+    """
+    directions = to_parameters @ inverse.matrix
+    way, k = estimate.way, len(estimate.way)
+    crossed = float(way @ way) * np.eye(k) + np.outer(way, way)
+    private = (estimate.variance + estimate.bias**2) * np.eye(k)
+    private += gram_noise**2 / 2 * crossed
+    common = directions @ (middle.shrunk + private) @ directions.T
+    sampling, error = middle.along(directions)
+    squares = (directions**2).sum(axis=1)
+    variances = squares * sampling + ((directions @ private) * directions).sum(axis=1)
+    rescaled = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
+    freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
+    covariance = common * np.outer(rescaled, rescaled)
+    return Uncertainty(
+        (covariance + covariance.T) / 2,
+        np.clip(freedom, ols_rules.LEAST_FREEDOM, 1e6),
+        estimate.bias * np.sqrt(squares),
+    )
