@@ -16,6 +16,7 @@ _HOMES = {
     "LoadedModel": "dpscreen.models",
     "ModelFileProblem": "dpscreen.models",
     "PrivateLasso": "dpscreen.models",
+    "PrivateLogistic": "dpscreen.models",
     "RNMScreen": "dpscreen.models",
     "load": "dpscreen.models",
     "BudgetRefused": "dpscreen.privacy.ledger",
@@ -37,6 +38,7 @@ __all__ = [
     "ModelFileProblem",
     "PrivacyLedger",
     "PrivateLasso",
+    "PrivateLogistic",
     "PublishedCalibrationWarning",
     "RNMScreen",
     "SeededNoiseWarning",
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
         LoadedModel,
         ModelFileProblem,
         PrivateLasso,
+        PrivateLogistic,
         RNMScreen,
         load,
     )

@@ -5,6 +5,7 @@ from dpscreen.models.file import ModelFileProblem
 from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, RNMScreen
 from dpscreen.models.linear import LoadedModel, load
 from dpscreen.models.private_lasso import PrivateLasso
+from dpscreen.models.private_logistic import PrivateLogistic
 from dpscreen.models.reference import FrankWolfeLasso
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "LoadedModel",
     "ModelFileProblem",
     "PrivateLasso",
+    "PrivateLogistic",
     "RNMScreen",
     "load",
     "peers",

@@ -32,11 +32,14 @@ class Loss:
     can be kept on disk and workers can find it.
 
     `bound` is the largest |residual| whatever the fitted value; without one it takes a clip.
+    `curvature` is the largest second derivative in the fitted value; below 1 it is not the same
+    everywhere, and `ExactPoint.curved_gram` knows where it is what.
     """
 
     name: str
     loop: Callable[[Indices | None, Integers, Array, float, float, float, Narrow], None]
     bound: float = math.inf
+    curvature: float = 1.0
 
     def levels(
         self,
@@ -131,5 +134,5 @@ def logistic_residuals(  # pragma: no cover - compiled by numba, so no line of i
         out[a] = np.int16(min(max(-most, level), most))
 
 
-LOGISTIC = Loss("logistic", logistic_residuals, bound=1.0)
+LOGISTIC = Loss("logistic", logistic_residuals, bound=1.0, curvature=0.25)
 """Outcomes of 0 and 1, whose log-odds are fitted. A residual is a chance less the outcome."""
