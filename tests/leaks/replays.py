@@ -289,7 +289,7 @@ def file_of(model: Any) -> bytes:
     """Return the model file."""
     from dpscreen.models.file import encoded
 
-    return encoded(model._released())
+    return encoded(model.released())
 
 
 def bytes_of(value: Any) -> Any:

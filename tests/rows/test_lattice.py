@@ -30,7 +30,7 @@ from dpscreen.rows.lattice import (
     exact_relaxed_scores,
     on_lattice,
 )
-from dpscreen.rows.loss import SQUARED
+from dpscreen.rows.loss import LOGISTIC, SQUARED
 from dpscreen.rows.sums import LEVELS
 
 RNG = np.random.default_rng(88)
@@ -265,6 +265,8 @@ WHOLE, REAL = numba.int64[::1], numba.float64[::1]
 LOOPS = {
     "residuals": (SQUARED.loop, [numba.none, WHOLE, REAL]),
     "residuals of some rows": (SQUARED.loop, [numba.uint32[::1], WHOLE, REAL]),
+    "chances": (LOGISTIC.loop, [numba.none, WHOLE, REAL]),
+    "chances of some rows": (LOGISTIC.loop, [numba.uint32[::1], WHOLE, REAL]),
     "fitted values": (kernels.fitted_levels.py_func, [WHOLE]),
 }
 

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -11,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpscreen.privacy import ZCDP, Accountant, SeededNoise
-from dpscreen.rows.loss import SQUARED, Loss
+from dpscreen.rows.loss import CHANCES, LOGISTIC, SQUARED, Loss
 from dpscreen.rows.parts import PartedDesign, RowPart
 from dpscreen.rows.source import ArrayRows, PublicUnits
 from dpscreen.rows.sparse import SparseRows
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
-from dpscreen.rows.sums import LEVELS
+from dpscreen.rows.sums import LEVELS, ShortRows, curved_rows, exact_gram
 from dpscreen.solvers.base import Choices, Spending, Task
 from dpscreen.solvers.rules import Regime
 from dpscreen.solvers.stagewise import solve_stagewise
@@ -31,7 +32,7 @@ def ramp_residuals(rows, fit, target, scale, levels_per_unit, most, out):
 
 
 RAMP = Loss("ramp", ramp_residuals, bound=1.0)
-LOSSES = pytest.mark.parametrize("loss", [SQUARED, RAMP], ids=lambda loss: loss.name)
+LOSSES = pytest.mark.parametrize("loss", [SQUARED, RAMP, LOGISTIC], ids=lambda loss: loss.name)
 
 
 class Halves(PartedDesign):
@@ -132,3 +133,89 @@ def test_a_loss_is_a_value_that_travels_by_name():
 def test_a_loss_costs_no_import_of_the_compiler():
     code = "import dpscreen.rows.loss, sys; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# --- chances --------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(30)
+
+
+def chance(log_odds: float) -> float:
+    """Return the table's σ, by Python's own floats."""
+    place = min(abs(log_odds), 16.0) * 64
+    cell = int(place)
+    rise = float(CHANCES[cell + 1] - CHANCES[cell]) if cell < 1024 else 0.0
+    upper = float(CHANCES[cell]) + (place - cell) * rise
+    return 1.0 - upper if log_odds < 0 else upper
+
+
+def logistic_level(fit: int, outcome: float, scale: float, clip: float) -> int:
+    level = round((chance(scale * float(fit)) - outcome) * (LEVELS / clip))
+    return min(max(-LEVELS, level), LEVELS)
+
+
+def test_the_table_holds_chances_rounded_once():
+    """Against 28 digits, from which no entry is farther than half of 2^-52."""
+    for k, found in enumerate(CHANCES.tolist()):
+        true = 1 / (1 + (-Decimal(k) / 64).exp())
+        assert abs(Decimal(found) - true) <= Decimal(2) ** -53 + Decimal(10) ** -26
+
+
+def test_a_chance_is_within_a_tenth_of_a_level_of_the_logistic_function():
+    log_odds = RNG.uniform(-40, 40, 20000)
+    true = 1 / (1 + np.exp(-log_odds))
+    found = np.array([chance(float(one)) for one in log_odds])
+    assert np.abs(found - true).max() < 0.1 / LEVELS
+    assert (np.diff(found[np.argsort(log_odds)]) >= 0).all()
+
+
+def hard_outcomes(count):
+    """Return fits at cells' edges, between them and far beyond, and outcomes."""
+    fit = RNG.integers(-(2**62), 2**62, count) >> RNG.integers(0, 62, count)
+    edges = RNG.integers(-1024, 1025, count) * 2**30 + RNG.integers(-1, 2, count)
+    return np.where(RNG.random(count) < 0.5, fit, edges), RNG.integers(0, 2, count).astype(float)
+
+
+@pytest.mark.parametrize("clip", [1.0, 0.5, 0.37])
+def test_a_level_is_that_of_plain_floats_at_every_place_of_every_array(clip):
+    scale = 2.0**-36
+    fit, outcome = hard_outcomes(140)
+    expected = [
+        logistic_level(f, y, scale, clip) for f, y in zip(fit.tolist(), outcome, strict=True)
+    ]
+    for size in range(1, 71):
+        for first in (0, 1, 2, 3, 5, 7, 70):  # and so other alignments in memory
+            part, out = slice(first, first + size), np.empty(size, dtype=np.int16)
+            LOGISTIC.levels(fit[part], outcome[part], (scale, LEVELS / clip, float(LEVELS)), out)
+            assert out.tolist() == expected[part]
+
+
+def test_curved_rows_weigh_by_the_chance_and_are_never_longer():
+    rows = RNG.integers(-LEVELS, LEVELS + 1, (3, 500)).astype(np.int16)
+    levels = RNG.integers(-LEVELS, LEVELS + 1, 500).astype(np.int16)
+    levels[:3] = 0, LEVELS // 2, -LEVELS
+    curved, p = curved_rows(rows, levels), np.abs(levels) / LEVELS
+    assert (np.abs(curved.astype(int)) <= np.abs(rows.astype(int))).all()
+    assert np.abs(curved - 2 * np.sqrt(p * (1 - p)) * rows).max() <= 1
+    assert (curved[:, 1] == rows[:, 1]).all()
+    assert not curved[:, [0, 2]].any()
+
+
+def test_one_row_moves_the_curved_gram_by_its_own_term_alone():
+    X, y = classes(60, 4, seed=1)
+    short = ShortRows(np.arange(5), 0.8, constant=5000)
+
+    def gram(kept):
+        point = next(every_design(X[kept], y[kept] - 0.5, LOGISTIC)).start(0.01)
+        point.add(0, 90)
+        point.add(4, -30)
+        return point.curved_gram(short)
+
+    whole = gram(np.arange(60))
+    for i in range(60):
+        moved = whole - gram(np.delete(np.arange(60), i))
+        assert (moved == gram(np.array([i]))).all()
+        assert np.trace(moved) <= 0.8**2 * LEVELS**2
+    assert np.trace(exact_gram(short.of(next(every_design(X, y, LOGISTIC)).columns)[0])) > np.trace(
+        whole
+    )

@@ -72,6 +72,8 @@ QUESTIONS = [
     lambda point, d: point.short_products(0.7, ShortRows(np.arange(0, d + 1, 2), 1.1)),
     lambda point, d: point.short_middle(0.7, ShortRows(np.arange(0, d + 1), 0.6, constant=900)),
     lambda point, d: point.design.short_gram(ShortRows(np.arange(0, d + 1), 0.6, constant=900)),
+    lambda point, d: point.level_counts(1.0),
+    lambda point, d: point.curved_gram(ShortRows(np.arange(0, d + 1), 0.6, constant=900)),
     lambda point, d: point.weights,
 ]
 

@@ -75,7 +75,7 @@ def as_data(model: LoadedModel) -> dict[str, Any]:
     """Return the summary and the statement of a model, ready for JSON."""
     from dpscreen.models.release import summary_of
 
-    summary = summary_of(model._released())
+    summary = summary_of(model.released())
     return {
         "title": summary.title,
         "features": [asdict(row) for row in summary.rows],

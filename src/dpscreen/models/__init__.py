@@ -5,6 +5,7 @@ from dpscreen.models.file import ModelFileProblem
 from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, RNMScreen
 from dpscreen.models.linear import LoadedModel, load
 from dpscreen.models.private_lasso import PrivateLasso
+from dpscreen.models.private_logistic import PrivateLogistic
 from dpscreen.models.private_ols import PrivateOLS
 from dpscreen.models.reference import FrankWolfeLasso
 
@@ -15,6 +16,7 @@ __all__ = [
     "LoadedModel",
     "ModelFileProblem",
     "PrivateLasso",
+    "PrivateLogistic",
     "PrivateOLS",
     "RNMScreen",
     "load",

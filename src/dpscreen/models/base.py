@@ -113,7 +113,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             settings = self._settings(promise.unit)
             self._warn(settings, ledger)
             noise = noise_source(self.random_state)
-            with closing(private_rows(self, X, y)) as rows:
+            with closing(self._rows(X, y)) as rows:
                 spend = self._prepare(settings, promise, noise, rows)
                 self._warn_of_rows(promise, rows)
                 # Whatever parameters can make fail has failed by now; then the budget is gone.
@@ -123,6 +123,10 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
                 self.privacy_ = spend()
         self._warn_of_release()
         return self
+
+    def _rows(self, X: Any, y: Any) -> RowSource:
+        """Return X and y as private rows, or say what is wrong without quoting them."""
+        return private_rows(self, X, y)
 
     def check_parameters(self) -> None:
         """Raise what `fit` would raise because of its parameters, without any rows.
@@ -265,13 +269,17 @@ class ScalingModel(PrivateEstimator[Choices]):
 
     def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
         """Release the model from the rows that are given, out of their spending."""
-        task, units = place_rows(start.spending, start.rows, start.bounds, start.choices)
+        task, units = self._place(start)
         self.bounds_notes_ = tuple(self._notes_on_bounds(task, start.bounds[0]))
         solution = self._solve(task, start.rows)
         self.coef_, self.intercept_ = units.in_users_units(solution.weights)
         self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds
         self.scale_, self.n_iter_ = solution.deviation, solution.n_iter
         return task, units, solution
+
+    def _place(self, start: FitStart) -> tuple[Task, PublicUnits]:
+        """Release where target and features lie, and put the rows on the lattice."""
+        return place_rows(start.spending, start.rows, start.bounds, start.choices)
 
     def _notes_on_bounds(self, task: Task, declared: Array) -> Iterator[str]:
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(task.n_features)])

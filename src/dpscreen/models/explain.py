@@ -78,6 +78,9 @@ def _findings(release: Release) -> Iterator[str]:
 def _effect(release: Release, j: int) -> str:
     low, high = (number(float(end), digits=4) for end in release.feature_bounds[j])
     change = 2 * float(release.effects[j])
+    if release.classes is not None:
+        factor = number(math.exp(min(float(release.coefficients[j]), 700.0)), digits=4)
+        return f"{plain(release.names[j])} (one more of it multiplies the odds by {factor})"
     way = "rises" if change > 0 else "falls"
     size = number(abs(change), digits=3)
     return f"{plain(release.names[j])} (from {low} to {high} the prediction {way} by {size})"

@@ -32,6 +32,7 @@ from dpscreen.models.release import Release
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path
 from dpscreen.solvers.inference import FeatureInterval, Inference
+from dpscreen.solvers.outcome_quality import OutcomeQuality
 from dpscreen.solvers.quality import Quality
 
 FORMAT, VERSION = "dpscreen-model", 1
@@ -93,6 +94,8 @@ def _json(value: Any) -> str:
 def to_dict(release: Release) -> dict[str, Any]:
     """Return a release in plain values."""
     values = vars(release) | {"features": _features(release)}
+    if release.classes is not None:
+        values |= {"quality": None, "outcome_quality": release.quality}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -104,10 +107,11 @@ def to_dict(release: Release) -> dict[str, Any]:
 
 
 def _optional(release: Release) -> tuple[str, ...]:
-    """Return the fields that only some files have: those with categories, or a regression table."""
+    """Return the fields that only some files have: categories, a table, or what is of outcomes."""
     return (
         *(("categories",) if release.categories else ()),
         *(("table",) if release.table is not None else ()),
+        *(("classes", "outcome_quality") if release.classes is not None else ()),
     )
 
 
@@ -121,7 +125,7 @@ def _plain(value: Any) -> Any:
     match value:
         case np.ndarray():
             return value.tolist()
-        case Path() | Inference() | Quality():
+        case Path() | Inference() | Quality() | OutcomeQuality():
             return {name: _plain(one) for name, one in vars(value).items()}
         case RegressionTable():
             return table_fields(value)
@@ -287,10 +291,12 @@ def _release(found: Mapping[str, Any]) -> Release:
         max_features=_whole(model["max_features"]),
         inference=_read_inference(model["inference"], names),
         categories={name: tuple(one) for name, one in model.get("categories", {}).items()},
-        quality=_read_quality(model.get("quality")),
+        quality=_read_quality(model.get("quality"))
+        or _read_outcome_quality(model.get("outcome_quality")),
         bounds_notes=_read_notes(model.get("bounds_notes")),
         table=_read_table(model, names),
         schema=found["schema"],
+        classes=tuple(model["classes"]) if "classes" in model else None,
     )
 
 
@@ -316,6 +322,15 @@ def _read_quality(found: Mapping[str, Any] | None) -> Quality | None:
     if len(sizes) != len(shares) or list(sizes) != sorted(sizes) or list(shares) != sorted(shares):
         raise ValueError("sizes and shares of residuals must be as many, and must not decrease.")
     return Quality(**{**found, "sizes": sizes, "shares": shares})
+
+
+def _read_outcome_quality(found: Mapping[str, Any] | None) -> OutcomeQuality | None:
+    if found is None:
+        return None
+    edges, no, yes = (tuple(map(float, found[name])) for name in ("edges", "no", "yes"))
+    if not len(no) == len(yes) == len(edges) + 1 or list(edges) != sorted(edges):
+        raise ValueError("chances must not decrease, and counts be one more than they are.")
+    return OutcomeQuality(**{**found, "edges": edges, "no": no, "yes": yes})
 
 
 def _read_notes(found: list[str] | None) -> tuple[str, ...] | None:
@@ -357,6 +372,8 @@ def contradiction(release: Release) -> str | None:
     made_of = FrameColumns.of_features(release.names, release.categories)
     if release.categories and made_of is None:
         return "the features are not those that the categories give."
+    if release.classes is not None and len(set(release.classes)) != 2:
+        return "the two classes must differ."
     if release.path is not None:
         problem = _path_problem(release, release.path)
         if problem:

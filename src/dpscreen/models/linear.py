@@ -17,6 +17,7 @@ from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import read, write
 from dpscreen.models.intake import is_sparse, rows_alone, sparse_alone
+from dpscreen.models.outcomes import OutcomeModel
 from dpscreen.models.regression_table import RegressionSummary
 from dpscreen.models.release import Release, Summary, regression_summary_of, summary_of
 from dpscreen.privacy import PrivacyStatement
@@ -27,7 +28,7 @@ class LinearModel(RegressorMixin, BaseEstimator):
     """A fitted line: coefficients and an intercept in the user's units."""
 
     coef_: Array
-    intercept_: float
+    intercept_: Any
     n_iter_: int
 
     def predict(self, X: Any) -> Array:
@@ -44,18 +45,21 @@ class LinearModel(RegressorMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             X @ coef_ + intercept_.
         """
+        return self._line(X)
+
+    def _line(self, X: Any) -> Array:
         check_is_fitted(self)
         sparse = is_sparse(X, getattr(self, "columns_", None))
         rows = sparse_alone(self, X) if sparse else rows_alone(self, X)
         return np.asarray(self._product(rows) + self.intercept_, dtype=np.float64)
 
     def _product(self, rows: Any) -> Any:
-        bounds = self._clips_to
+        bounds, coef = self._clips_to, np.ravel(self.coef_)
         if bounds is None:
-            return rows @ self.coef_
+            return rows @ coef
         if is_sparse(rows):
-            return clipped_product(rows, bounds, self.coef_)
-        return np.clip(rows, *bounds.T) @ self.coef_
+            return clipped_product(rows, bounds, coef)
+        return np.clip(rows, *bounds.T) @ coef
 
     @property
     def feature_names_out_(self) -> Objects:
@@ -242,6 +246,21 @@ columns_
             self.table_ = release.table
 
 
+class LoadedClassifier(OutcomeModel, LoadedModel):  # type: ignore[misc]
+    """A model of outcomes from a file that `save` wrote. Make one with :func:`dpscreen.load`.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, privacy_ and the others
+        As in `PrivateLogistic`; `fitted_by_` and `schema` as in `LoadedModel`.
+    """
+
+    def _take(self, release: Release) -> None:
+        super()._take(release)
+        self.coef_, self.intercept_ = self.coef_[None, :], np.array([release.intercept])
+        self.classes_ = np.array(release.classes)
+
+
 def load(path: str | os.PathLike[str]) -> LoadedModel:
     """Read a model file. It is validated, and nothing in it can run.
 
@@ -253,13 +272,15 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
     Returns
     -------
     LoadedModel
-        A regressor that predicts, with `coef_`, `privacy_`, `summary()`, `explain()` and `schema`.
+        It predicts, with `coef_`, `privacy_`, `summary()`, `explain()` and `schema`; a
+        `LoadedClassifier` if the file holds a model of outcomes.
 
     Raises
     ------
     ModelFileProblem
         The file cannot be read, is not a model, is newer than this library, or contradicts itself.
     """
-    model = LoadedModel()
-    model._take(read(path))
+    release = read(path)
+    model = LoadedModel() if release.classes is None else LoadedClassifier()
+    model._take(release)
     return model

@@ -6,6 +6,7 @@ from this, so none of them can hold anything else.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from dpscreen.models.regression_table import RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
 from dpscreen.solvers.inference import FeatureInterval, Inference
+from dpscreen.solvers.outcome_quality import OutcomeQuality
 from dpscreen.solvers.quality import Quality
 
 if TYPE_CHECKING:
@@ -40,7 +42,8 @@ class Release:
     `named` tells whether the columns had names; else they are x0, x1, … `clips_features` tells
     whether predictions clip features to their bounds. `categories` has the levels of those columns
     of which features such as ward=B were made, the reference first. `schema` describes the data
-    set, and is none of this module's business.
+    set, and is none of this module's business. `classes` are those of outcomes, of the second of
+    which the log-odds are modelled; None if the target is a number.
     """
 
     estimator: str
@@ -61,10 +64,11 @@ class Release:
     max_features: int | None = None
     inference: Inference | None = None
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    quality: Quality | None = None
+    quality: Quality | OutcomeQuality | None = None
     bounds_notes: tuple[str, ...] | None = None
     table: RegressionTable | None = None
     schema: Mapping[str, Any] | None = None
+    classes: tuple[Any, Any] | None = None
 
     @property
     def n_features(self) -> int:
@@ -115,6 +119,8 @@ class Release:
         """Return why there are no intervals, in one sentence; None if there are."""
         if self.inference is not None:
             return None if self.inference.available else self.inference.wording
+        if self.classes is not None:
+            return f"There are no intervals: {self.estimator} has none."
         if self.estimator != OFFERS_INTERVALS:
             return (
                 f"There are no intervals: {self.estimator} has none; PrivateLasso with "
@@ -128,13 +134,13 @@ class Release:
 
 def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
     """Return what a fitted estimator holds; bounds that it did not release are the public ones."""
-    columns = getattr(model, "columns_", None)
+    columns, classes = getattr(model, "columns_", None), getattr(model, "classes_", None)
     return Release(
         estimator=type(model).__name__,
         names=tuple(map(str, model.feature_names_out_)),
         named=hasattr(model, "feature_names_in_"),
-        coefficients=np.array(model.coef_, dtype=np.float64),
-        intercept=float(model.intercept_),
+        coefficients=np.array(model.coef_, dtype=np.float64).ravel(),
+        intercept=float(np.ravel(model.intercept_)[0]),
         feature_bounds=np.array(getattr(model, "feature_bounds_", public_bounds[0])),
         target_bounds=np.array(getattr(model, "target_bounds_", public_bounds[1])),
         clips_features=hasattr(model, "feature_bounds_"),
@@ -143,6 +149,7 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
         statement=model.privacy_,
         max_features=getattr(model, "max_features", None),
         categories={} if columns is None else dict(columns.levels),
+        classes=None if classes is None else tuple(classes.tolist()),
         **{name: getattr(model, f"{name}_", None) for name in SOME_HAVE},
     )
 
@@ -176,6 +183,11 @@ class SummaryRow:
     high: float | None
 
     @property
+    def odds_ratio(self) -> float:
+        """Return e^coefficient: by what the odds are multiplied for one unit more, of outcomes."""
+        return math.exp(self.coefficient) if self.coefficient < 709 else math.inf
+
+    @property
     def effect_interval(self) -> tuple[float, float, float] | None:
         """Return low end, refit and high end of the interval as effects; None if there is none."""
         if self.low is None or self.refit is None or self.high is None:
@@ -196,6 +208,7 @@ class Summary:
     intercept: float
     notes: tuple[str, ...]
     has_intervals: bool
+    has_odds: bool = False
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -208,6 +221,8 @@ class Summary:
             for name in columns
         }
         found = pd.DataFrame(values)
+        if self.has_odds:
+            found.insert(1, "odds_ratio", [row.odds_ratio for row in self.rows])
         found.index = pd.Index([row.feature for row in self.rows], dtype="object", name="feature")
         return found
 
@@ -243,13 +258,14 @@ class Summary:
 
     def _cells(self) -> list[list[str]]:
         """Return the table as text: headings, features, and the intercept last."""
-        head = ["feature", "coefficient"]
+        head = ["feature", "coefficient", *(["odds ratio"] if self.has_odds else [])]
         head += ["refit", "[0.025", "0.975]"] if self.has_intervals else []
         last = ["(intercept)", number(self.intercept)] + [""] * (len(head) - 2)
         return [head, *(self._row(row) for row in self.rows), last]
 
     def _row(self, row: SummaryRow) -> list[str]:
         cells = [_shortened(row.feature), number(row.coefficient)]
+        cells += [f"{row.odds_ratio:.4g}"] if self.has_odds else []
         if self.has_intervals:
             cells += [_optional(value) for value in (row.refit, row.low, row.high)]
         return cells
@@ -275,6 +291,7 @@ def summary_of(release: Release) -> Summary:
         intercept=release.intercept,
         notes=tuple(_notes(release, len(rows))),
         has_intervals=bool(intervals),
+        has_odds=release.classes is not None,
     )
 
 
@@ -312,6 +329,12 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
     left = release.n_features - shown
     if left:
         yield f"{left} other {'feature has' if left == 1 else 'features have'} coefficient 0."
+    if release.classes is not None:
+        first, second = (plain(str(one)) for one in release.classes)
+        yield (
+            f"Odds are those of {second} against {first}; an odds ratio is what they are "
+            "multiplied by for one unit more of the feature."
+        )
     if release.clips_features:
         yield "Features are clipped to feature_bounds_ before the coefficients apply."
     if release.why_no_intervals is not None:

@@ -29,6 +29,7 @@ from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.sums import (
     LEVELS,
     ShortRows,
+    curved_rows,
     exact_gram,
     short_residuals,
     short_rows,
@@ -121,6 +122,10 @@ class ExactPoint(ABC):
         """Return how many residual levels have size 0, 1, …, 2^14."""
 
     @abstractmethod
+    def level_counts(self, clip: float) -> Integers:
+        """Return how many residual levels are −2^14, −2^14 + 1, …, 2^14."""
+
+    @abstractmethod
     def relaxed_sums(self, rule: RelaxedRule) -> Integers:
         """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""
 
@@ -139,6 +144,12 @@ class ExactPoint(ABC):
     @abstractmethod
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
         """Return Σ count(rows, residuals, *args) over parts of the rows, residuals shrunk alike."""
+
+    def curved_gram(self, short: ShortRows) -> Integers:
+        """Return Σ4p(1 − p)xxᵀ over short rows, in 1/2^28, where a residual is ± p or ± (1 − p).
+
+        (docs/yes-no.md, Lemma 32)
+        """
 
 
 class ExactDesign(ABC):
@@ -347,6 +358,11 @@ class LatticePoint(ExactPoint):
         sizes = np.abs(self.residual_levels(clip))
         return np.bincount(sizes, minlength=LEVELS + 1).astype(np.int64)
 
+    def level_counts(self, clip: float) -> Integers:
+        """Return how many residual levels are −2^14, −2^14 + 1, …, 2^14."""
+        places = self.residual_levels(clip).astype(np.int64) + LEVELS
+        return np.bincount(places, minlength=2 * LEVELS + 1).astype(np.int64)
+
     def relaxed_sums(self, rule: RelaxedRule) -> Integers:
         """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""
         residuals = self.residual_levels(rule.residual_bound)
@@ -378,6 +394,11 @@ class LatticePoint(ExactPoint):
         """Return count(rows, residuals, *args)."""
         rows, factors = self.design.made_short(mixed)
         return count(rows, short_residuals(self.residual_levels(clip), factors), *args)
+
+    def curved_gram(self, short: ShortRows) -> Integers:
+        """Return Σ4p(1 − p)xxᵀ over short rows, in whole numbers of 1/2^28."""
+        rows, _ = self.design.made_short(short)
+        return exact_gram(curved_rows(rows, self.residual_levels(1.0)))
 
 
 def _sums(columns: Narrow, levels: Narrow) -> Integers:

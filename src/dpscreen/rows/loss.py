@@ -32,11 +32,14 @@ class Loss:
     can be kept on disk and workers can find it.
 
     `bound` is the largest |residual| whatever the fitted value; without one it takes a clip.
+    `curvature` is the largest second derivative in the fitted value; below 1 it is not the same
+    everywhere, and `ExactPoint.curved_gram` knows where it is what.
     """
 
     name: str
     loop: Callable[[Indices | None, Integers, Array, float, float, float, Narrow], None]
     bound: float = math.inf
+    curvature: float = 1.0
 
     def levels(
         self,
@@ -74,3 +77,62 @@ def squared_residuals(  # pragma: no cover - compiled by numba, so no line of it
 
 SQUARED = Loss("squared", squared_residuals)
 """Least squares."""
+
+
+# --- outcomes that are yes or no ------------------------------------------------------------------
+
+SATURATED = 16
+"""Log-odds beyond which a chance stays as it is: it is within 2^−23 of 0 or 1 there."""
+
+CELLS_PER_UNIT = 64
+_BITS = 192
+
+
+def _chances() -> Array:
+    """Return σ(0), σ(1/64), …, σ(16), each rounded to 2^−52.
+
+    By whole numbers alone, so that every machine has the same table: those of a library's
+    exponential may differ in the last bit.
+    """
+    one, decay, term = 1 << _BITS, 0, 1 << _BITS
+    for k in range(1, 40):  # e^(−1/64) by its series, whose terms alternate
+        decay += term
+        term = -(term // (CELLS_PER_UNIT * k))
+    power, found = one, []
+    for _ in range(SATURATED * CELLS_PER_UNIT + 1):
+        found.append(((one << 53) // (one + power) + 1) >> 1)
+        power = power * decay >> _BITS
+    return np.array(found, dtype=np.float64) / 2.0**52
+
+
+CHANCES = _chances()
+RISES = np.append(np.diff(CHANCES), 0.0)
+
+
+def logistic_residuals(  # pragma: no cover - compiled by numba, so no line of it is seen
+    rows: Indices | None,
+    fit: Integers,
+    target: Array,
+    scale: float,
+    levels_per_unit: float,
+    most: float,
+    out: Narrow,
+) -> None:
+    """Set out[a] to σ(scale·fit[i]) − target[i] in levels, i = rows[a]; σ by lines in a table.
+
+    (docs/yes-no.md, Lemma 30)
+    """
+    for a in range(out.size):
+        i = a if rows is None else rows[a]
+        log_odds = scale * np.float64(fit[i])
+        place = min(max(0.0, abs(log_odds)), SATURATED) * CELLS_PER_UNIT
+        cell = np.int64(place)
+        chance = CHANCES[cell] + (place - np.float64(cell)) * RISES[cell]
+        if log_odds < 0:
+            chance = 1.0 - chance
+        level = np.rint((chance - target[i]) * levels_per_unit)
+        out[a] = np.int16(min(max(-most, level), most))
+
+
+LOGISTIC = Loss("logistic", logistic_residuals, bound=1.0, curvature=0.25)
+"""Outcomes of 0 and 1, whose log-odds are fitted. A residual is a chance less the outcome."""

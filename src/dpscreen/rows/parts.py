@@ -59,6 +59,7 @@ class Question:
             "short_middle",
             "short_products",
             "column_squares",
+            "curved_gram",
             "length_counts",
         }
     )
@@ -153,6 +154,10 @@ class PartedPoint(ExactPoint):
         """Return how many residual levels have size 0, 1, …, 2^14."""
         return self._total("residual_counts", clip)
 
+    def level_counts(self, clip: float) -> Integers:
+        """Return how many residual levels are −2^14, −2^14 + 1, …, 2^14."""
+        return self._total("level_counts", clip)
+
     def relaxed_sums(self, rule: RelaxedRule) -> Integers:
         """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""
         return self._total("relaxed_sums", rule)
@@ -172,3 +177,7 @@ class PartedPoint(ExactPoint):
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
         """Return Σ count(rows, residuals, *args) over parts of the rows, residuals shrunk alike."""
         return self._total("row_total", count, clip, mixed, *args)
+
+    def curved_gram(self, short: ShortRows) -> Integers:
+        """Return Σ4p(1 − p)xxᵀ over short rows, in whole numbers of 1/2^28."""
+        return self._total("curved_gram", short)

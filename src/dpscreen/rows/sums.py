@@ -198,6 +198,16 @@ def truncated_products(rows: Narrow, residuals: Narrow) -> Narrow:
     return np.asarray(np.sign(products) * (np.abs(products) // LEVELS), dtype=np.int16)
 
 
+def curved_rows(rows: Narrow, residuals: Narrow) -> Narrow:
+    """Return rows times 2√(p(1 − p)), at most 1, truncated; residuals are ± p or ± (1 − p)."""
+    sizes = np.abs(residuals.astype(np.float64))
+    factors = 2 * np.sqrt(sizes * (LEVELS - sizes)) / LEVELS
+    curved = np.empty_like(rows)
+    for row, given in zip(curved, rows, strict=True):
+        row[:] = np.trunc(given * factors)
+    return curved
+
+
 def exact_gram(columns: Narrow) -> Integers:
     """Return Σ_i k_i k_iᵀ. Sums of 2^16 products of at most 2^28 are exact in floats."""
     gram = np.zeros((len(columns), len(columns)), dtype=np.int64)

@@ -166,14 +166,20 @@ class Task:
             self.regime, deviation=self.deviation, spread=self.spread, n_iter=n_iter
         )
 
+    @property
+    def rescales(self) -> bool:
+        """Whether the clip follows the residuals' scale: not the user's, nor where r is bounded."""
+        return not self.choices.clip and math.isinf(self.design.loss.bound)
+
     def clip(self, deviation: float) -> float:
         """Return the clip: the user's, or a multiple of the residuals' median size.
 
-        It is never above the bound of the loss: that would add noise and nothing else.
+        It is never above the bound of the loss: that would add noise and nothing else. Where there
+        is a bound it is half of that (docs/yes-no.md, Lemma 33).
         """
-        factor = rules.clip_factor(self.regime)
-        clip = self.choices.clip or factor * deviation / rules.GAUSSIAN
-        return min(clip, self.design.loss.bound)
+        bound, factor = self.design.loss.bound, rules.clip_factor(self.regime)
+        widest = bound if self.choices.clip else bound / 2
+        return min(self.choices.clip or factor * deviation / rules.GAUSSIAN, widest)
 
     def smallest_weight(self, deviation: float) -> float:
         """Return the size below which a final weight is dropped."""

@@ -26,6 +26,7 @@ from dpscreen.privacy.accountant import (
     release_sums,
 )
 from dpscreen.rows.lattice import UNITS, ExactDesign
+from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.source import (
     PublicUnits,
     RowSource,
@@ -51,18 +52,25 @@ _LARGEST = np.finfo(np.float64).max / 4
 
 
 def place_rows(
-    spending: Spending, rows: RowSource, bounds: tuple[Array, Array], choices: Choices
+    spending: Spending,
+    rows: RowSource,
+    bounds: tuple[Array, Array],
+    choices: Choices,
+    *,
+    target: PlacedTarget | None = None,
+    loss: Loss = SQUARED,
 ) -> tuple[Task, PublicUnits]:
     """Release where target and features lie, and put the rows on the lattice.
 
-    `bounds` are the public ones of the features and of the target.
+    `bounds` are the public ones of the features and of the target, whose place may be known.
     """
-    target = place_target(spending, rows, bounds[1])
+    target = place_target(spending, rows, bounds[1]) if target is None else target
     places = release_places(spending, rows, bounds[0], choices)
     units = PublicUnits(
         bounds[0] if places is None else places.bounds,
         np.clip(bounds[1], -_LARGEST, _LARGEST),
         constant=choices.intercept,
+        loss=loss,
         features_at=None if places is None else places.features_at,
         target_at=target.centre,
     )

@@ -66,19 +66,25 @@ def constant_level(spread: float) -> int:
 
 def refit(
     task: Task, point: ExactPoint, features: Integers, deviation: float, budget: ZCDP
-) -> None:
-    """Move the point by Newton steps along the features, and the constant if there is one."""
+) -> Array:
+    """Move the point by Newton steps along the features, and the constant if there is one.
+
+    Return the deviation of each feature's weight: of privacy noise, and of sampling as if the
+    residuals' curvature were their variance.
+    """
     costs = RefitCosts.of(budget)
     columns = np.append(features, task.n_features) if task.choices.intercept else features
     factor, length = rules.refit_clips(task.regime, len(columns), float(costs.steps[-1]))
     norm = min(length * task.spread, 1.0) * math.sqrt(len(columns))
     short = rows_of_features(task, columns, norm)
     units = short.in_weights()
-    clip = task.choices.clip or factor * deviation
-    solve = _release_solver(task, short, costs.gram)
+    clip = min(task.choices.clip or factor * deviation, task.design.loss.bound)
+    solve = _release_solver(task, point, short, costs.gram)
     for cost in costs.steps:
         moment = _release_moment(task.spending, point, clip, short, cost)
         _move(point, columns, -clip * solve(moment) * units)
+    noise = clip * short.row_norm / math.sqrt(2 * float(costs.steps[-1]))
+    return solve.deviations(noise)[: len(features)]
 
 
 class NoisySolver:
@@ -93,18 +99,28 @@ class NoisySolver:
         """Return the solution."""
         return np.asarray(np.linalg.solve(self._lifted, moment))
 
+    def deviations(self, noise: float) -> Array:
+        """Return those of a solution for a moment with that noise, beside one of sampling."""
+        inverse = np.linalg.inv(self._lifted)
+        return np.asarray(np.sqrt(np.diag(inverse) + noise**2 * np.sum(inverse**2, axis=0)))
 
-def _release_solver(task: Task, short: ShortRows, cost: ZCDP) -> NoisySolver:
-    """Release the Gram matrix of short rows (docs/private-lasso.md, Lemmas 17 and 23)."""
+
+def _release_solver(task: Task, point: ExactPoint, short: ShortRows, cost: ZCDP) -> NoisySolver:
+    """Release the Gram matrix of short rows (docs/private-lasso.md, Lemmas 17 and 23).
+
+    Where the loss is not curved alike everywhere, that of rows that are shorter still
+    (docs/yes-no.md, Lemma 32).
+    """
+    most = task.design.loss.curvature
     gram, noise = release_triangle(
         task.spending.accountant,
-        task.design.short_gram(short),
+        task.design.short_gram(short) if most == 1 else point.curved_gram(short),
         units_per_one=UNITS,
         row_norm=short.row_norm,
         cost=cost,
         purpose="chosen features squared",
     )
-    return NoisySolver(gram, noise)
+    return NoisySolver(most * gram, most * noise)
 
 
 def _release_moment(

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Integers
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.rows.lattice import ExactPoint
 from dpscreen.solvers import rules
@@ -72,7 +72,7 @@ class Schedule:
     def of(cls, task: Task, part: float = 1.0) -> Schedule:
         """Divide what is left of the budget, or a part of it."""
         regime, choices, n_iter = task.regime, task.choices, task.n_steps
-        when = () if choices.clip else rules.rescale_times(regime)
+        when = rules.rescale_times(regime) if task.rescales else ()
         rescale_at = rules.at_steps(when, n_iter) - {n_iter}
         when = rules.intercept_times(regime) if choices.intercept else ()
         intercept_at = rules.at_steps(when, n_iter)
@@ -84,7 +84,12 @@ class Schedule:
 
 
 class StagewiseRun:
-    """The private side of the stagewise loop: who chooses, and what is renewed on the way."""
+    """The private side of the stagewise loop: who chooses, and what is renewed on the way.
+
+    `chosen` are the features that stand out after the refit; None: those that the path left.
+    """
+
+    chosen: Mask | None = None
 
     def __init__(self, task: Task, plan: Schedule) -> None:
         self._task = task
@@ -97,6 +102,12 @@ class StagewiseRun:
         )
         self._selector.clip_at(task.clip(self.deviation))
 
+    def begin(self, point: ExactPoint) -> None:
+        """Leave the point at zero."""
+
+    def finish(self, point: ExactPoint, features: Integers, deviations: Array) -> None:
+        """Leave the point where the refit, whose weights have such deviations, has come to."""
+
     def choose(self, t: int, point: ExactPoint) -> Vertex:
         """Renew estimates when they are due, then choose."""
         if t in self._plan.rescale_at:
@@ -107,41 +118,53 @@ class StagewiseRun:
     def centre(self, t: int, point: ExactPoint) -> None:
         """Move the intercept, if that is due before step t."""
         if t in self._plan.intercept_at:
-            clip = rules.intercept_clip(self._selector.clip, self.deviation)
-            cost = self._plan.intercept_cost
-            move = intercept_move(self._task, point, clip, cost)
-            grains = round(rules.clamp(move / point.scale, -MOST_GRAINS, MOST_GRAINS))
-            point.add(self._task.n_features, grains)
+            self.move_constant(point, self.constant_move(point, self._plan.intercept_cost))
+
+    def constant_move(self, point: ExactPoint, cost: ZCDP) -> float:
+        """Release how far to move the intercept."""
+        clip = rules.intercept_clip(self._selector.clip, self.deviation)
+        return intercept_move(self._task, point, clip, cost)
+
+    def move_constant(self, point: ExactPoint, by: float) -> None:
+        """Move the intercept, by a whole number of grains."""
+        grains = round(rules.clamp(by / point.scale, -MOST_GRAINS, MOST_GRAINS))
+        point.add(self._task.n_features, grains)
 
     def _rescale(self, point: ExactPoint) -> None:
         self.deviation = rescaled(self._task, point, self.deviation, self._plan.rescale_cost)
         self._selector.clip_at(self._task.clip(self.deviation))
 
 
-def solve_stagewise(task: Task) -> Solution:
+def solve_stagewise(
+    task: Task, run_of: Callable[[Task, Schedule], StagewiseRun] = StagewiseRun
+) -> Solution:
     """Take small steps along signed features, each chosen by a noisy maximum, then refit."""
     part = 1 - rules.refit_share(task.regime) if task.refits else 1.0
     plan = Schedule.of(task, part)
-    run = StagewiseRun(task, plan)
+    run = run_of(task, plan)
     grain = grain_size(first_step=task.first_step(plan.n_iter), n_iter=plan.n_iter)
     point = task.design.start(grain)
+    run.begin(point)
     path = stagewise(point, decaying_grains(plan.n_iter), choose=run.choose)
     _drop_small(point, task, run.deviation)
     run.centre(plan.n_iter, point)
     chosen = point.weights != 0
     chosen[task.n_features :] = True
-    deviation = _refitted(task, point, path, run.deviation) if task.refits else run.deviation
+    deviation = _refitted(task, point, path, run) if task.refits else run.deviation
     offered = replace(path, n_candidates=len(task.candidates))
-    return Solution(point.weights, plan.n_iter, offered, deviation, chosen)
+    stands_out = chosen if run.chosen is None else run.chosen
+    return Solution(point.weights, plan.n_iter, offered, deviation, stands_out)
 
 
-def _refitted(task: Task, point: ExactPoint, path: Path, deviation: float) -> float:
+def _refitted(task: Task, point: ExactPoint, path: Path, run: StagewiseRun) -> float:
     """Refit what was chosen, for all that is left; return the residuals' deviation before it."""
-    if rules.rescale_times(task.regime) and not task.choices.clip:
+    deviation = run.deviation
+    if rules.rescale_times(task.regime) and task.rescales:
         cost = task.spending.share(rules.rescale_share(task.regime))
         deviation = rescaled(task, point, deviation, cost)
     features = refitted_features(task, point.weights, path.features)
-    refit(task, point, features, deviation, task.spending.remaining)
+    found = refit(task, point, features, deviation, task.spending.remaining)
+    run.finish(point, features, found)
     return deviation
 
 

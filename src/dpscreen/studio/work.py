@@ -187,7 +187,7 @@ def _keep(order: ReleaseOrder, model: Any, schema: Any, tell: Tell) -> int:
     from dpscreen.planning.fitting import FitFailed
 
     declared = schema.to_dict()
-    content = encoded(replace(model._released(), schema=declared))
+    content = encoded(replace(model.released(), schema=declared))
     text = json.dumps(declared, indent=2, ensure_ascii=False) + "\n"
     files = {"model.json": content, "schema.json": text.encode()}
     try:

@@ -48,7 +48,7 @@ def _content(model: Any, target: str, expected: Expected | None) -> dict[str, An
     from markupsafe import Markup
 
     statement: PrivacyStatement = model.privacy_
-    summary = summary_of(model._released())
+    summary = summary_of(model.released())
     method = summary.title.partition(":")[0]
     return {
         "css": Markup(template_text(__name__, "page.css") + template_text(__name__, "model.css")),

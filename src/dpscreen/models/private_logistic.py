@@ -1,0 +1,216 @@
+"""PrivateLogistic: sparse private models of outcomes that are yes or no, within one budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.words import plain
+from dpscreen.models import parameters as check
+from dpscreen.models.base import FitStart, ScalingModel
+from dpscreen.models.outcomes import (
+    OutcomeModel,
+    as_outcomes,
+    declared_classes,
+    refuse_strangers,
+)
+from dpscreen.privacy.budget import Unit
+from dpscreen.rows.source import PublicUnits, RowSource
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import Choices, Path, Solution, Task
+from dpscreen.solvers.logistic import OutcomeTask, place_outcomes, solve_logistic
+from dpscreen.solvers.outcome_quality import OutcomeQuality, release_outcome_quality
+
+
+class PrivateLogistic(OutcomeModel, ScalingModel):  # type: ignore[misc]
+    """Sparse logistic regression under differential privacy that needs a budget and bounds only.
+
+    `PrivateLasso` with another loss: each step moves one signed feature a little, chosen by a noisy
+    maximum of the sums of residuals, which are chances less outcomes and lie in [−1, 1] whatever
+    the weights. What was chosen is refitted by Newton steps. Every estimate is paid for out of the
+    one budget, and every choice left None follows a rule in public and released numbers
+    (docs/yes-no.md).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget of the fit, all of which is spent. Choose delta far below 1/n.
+    feature_bounds : pair, list of pairs, or mapping from column name to pair
+        Public bounds (low, high), the same for all features or one pair each. They may be far too
+        wide: see `standardize`. Never take them from the data.
+    classes : pair of labels, default=(0, 1)
+        The two classes of the target: numbers, truths or texts. A declaration, never learnt from
+        rows; a target that holds anything else is refused. Rows that a schema read have 0 and 1.
+    categories : mapping from column name to list of levels, default=None
+        The levels that may occur in columns of a data frame, the reference first, as in
+        `PrivateLasso`.
+    n_iter : int, default=None
+        Number of steps T. None: a quarter of the signal M between 6 and 200, or 2.5√M where that is
+        more.
+    max_features : int, default=None
+        At most so many distinct features ever enter the model. Costs nothing.
+    standardize : {"auto", True, False}, default="auto"
+        Whether numeric features are placed privately: centre, scale, and tighter bounds, as in
+        `PrivateLasso`.
+    fit_intercept : bool, default=True
+        Estimate an intercept inside the same budget. Without it, the chance is ½ where all features
+        are in the middle of their bounds, which are public or released.
+    n_rows : int, default=None
+        A public number of rows for rules to use. None: a noisy count, for 1 % of the budget; the
+        true number is disclosed nowhere.
+    quality : bool, default=True
+        Whether to release how good the model is, `quality_`, for 2 % of the budget.
+    rows_per_unit : int, default=None
+        The most rows that one unit, a person for example, has, as in `PrivateLasso`.
+    random_state : None, int, str or numpy generator, default=None
+        None draws noise from a cryptographic stream. Anything else is reproducible, not private,
+        and warned about.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The declared classes, in order.
+    coef_, intercept_ : ndarray of shape (1, n_features), ndarray of shape (1,)
+        The released model of the log-odds of the second class, in the user's units. It applies to
+        features clipped to `feature_bounds_`, as `predict` does.
+    feature_bounds_ : ndarray of shape (n_features, 2)
+        The bounds that rows were clipped to: public, or released and inside the public ones.
+    path_ : Path
+        The released path: feature, sign and length of every step, with features mapped onto
+        [−1, 1], before weights were dropped and the rest refitted.
+    selected_ : ndarray of shape (n_features,), bool
+        The features that stand out of sampling and privacy noise among all that were offered;
+        others may have a coefficient, for the predictions' sake.
+    n_iter_ : int
+        Steps taken: always as planned, because stopping early would look at the data.
+    n_rows_ : int
+        The number of rows that rules used: public, or a noisy count.
+    quality_ : OutcomeQuality
+        AUC and deviance, each with the interval of its privacy noise, on the rows of the fit. Print
+        it.
+    bounds_notes_ : tuple of str
+        Columns whose rows seem to lie at an end of the declared bounds.
+    privacy_ : PrivacyStatement
+        What is promised, and what it rests on. Print it.
+    n_features_in_, feature_names_in_, feature_names_out_, columns_
+        As in `PrivateLasso`.
+
+    Notes
+    -----
+    Coefficients are shrunken, noisy and selected; no standard errors are valid. Where classes can
+    be told apart without an error, weights stay finite, as the steps are. Expect no useful model
+    where M = n√(2ρ)/ln(2d) is below 20, or the rarer class has fewer than some hundred rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpscreen import PrivateLogistic
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(50, 10, size=(5000, 20))
+    >>> y = 0.2 * (X[:, 0] - X[:, 3]) + rng.logistic(size=5000) > 0
+    >>> model = PrivateLogistic(epsilon=1, delta=1e-6, feature_bounds=(0, 200)).fit(X, y)
+    >>> bool(model.privacy_.holds and model.score(X, y) > 0.75)
+    True
+    """
+
+    _takes_sparse = True
+    row_norm = None
+    target_bounds = (0.0, 1.0)
+
+    path_: Path | None
+    selected_: Mask
+    quality_: OutcomeQuality
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        feature_bounds: Any = None,
+        classes: Any = (0, 1),
+        categories: Any = None,
+        n_iter: int | None = None,
+        max_features: int | None = None,
+        standardize: bool | str = "auto",
+        fit_intercept: bool = True,
+        n_rows: int | None = None,
+        quality: bool = True,
+        rows_per_unit: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_bounds = feature_bounds
+        self.classes = classes
+        self.categories = categories
+        self.n_iter = n_iter
+        self.max_features = max_features
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.n_rows = n_rows
+        self.quality = quality
+        self.rows_per_unit = rows_per_unit
+        self.random_state = random_state
+
+    def noise_p_values(self) -> Array:
+        """Return for each feature a p-value of "only privacy noise ever chose it".
+
+        As :meth:`PrivateLasso.noise_p_values`: it tests privacy noise only.
+        """
+        found = self.released().noise_p_values
+        assert found is not None, "there is always a path"
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.standardize is not True
+        return tags
+
+    def _settings(self, unit: Unit) -> Choices:
+        declared_classes(self.classes)
+        return replace(
+            super()._settings(unit),
+            refit=True,
+            quality=check.flag("quality", self.quality),
+            n_iter=check.optional(check.steps, "n_iter", self.n_iter),
+            max_features=check.optional(check.whole, "max_features", self.max_features),
+        )
+
+    def _rows(self, X: Any, y: Any) -> RowSource:
+        self.classes_ = declared_classes(self.classes)
+        return refuse_strangers(super()._rows(X, as_outcomes(y, self.classes_)))
+
+    def _public_facts(self) -> tuple[str, ...]:
+        first, second = (plain(str(label)) for label in self.classes_.tolist())
+        return (*super()._public_facts(), f"the two classes, {first} and {second}")
+
+    def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
+        released = super()._release(start)
+        self.coef_, self.intercept_ = self.coef_[None, :], np.array([self.intercept_])
+        del self.scale_, self.target_bounds_  # chances have neither
+        return released
+
+    def _place(self, start: FitStart) -> tuple[Task, PublicUnits]:
+        return place_outcomes(start.spending, start.rows, start.bounds[0], start.choices)
+
+    def _solve(self, task: Task, rows: RowSource) -> Solution:
+        assert isinstance(task, OutcomeTask), "as it was placed"
+        rows.announce(task.n_steps + 1 + len(rules.newton_parts()))
+        kept = rules.QUALITY_SHARE if task.choices.quality else 0.0
+        spending = replace(task.spending, reserved=kept)
+        solution = solve_logistic(replace(task, spending=spending))
+        self.path_ = solution.path
+        self.selected_ = solution.chosen_weights[: task.n_features] != 0
+        if task.choices.quality:
+            self.quality_ = release_outcome_quality(
+                task.spending,
+                task.design,
+                solution.weights,
+                task.share.log_odds,
+                cost=task.spending.remaining,
+                in_sample=True,
+            )
+        return solution

@@ -1,0 +1,138 @@
+"""How good a model of outcomes is, by its own account: a noisy table of chances by outcome.
+
+One histogram tells all: how many rows of each class have a fitted chance in which cell. Paid for
+with a small share of the budget (docs/yes-no.md, Lemma 34).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.privacy import ZCDP
+from dpscreen.privacy.accountant import release_histograms
+from dpscreen.rows.lattice import ExactDesign, ExactPoint
+from dpscreen.rows.sums import LEVELS
+from dpscreen.solvers.base import Spending
+from dpscreen.solvers.quality import NORMAL_975
+
+CELL_WIDTH, CELL_EDGES = 0.5, 11
+"""The cells of a table of chances, in log-odds, around those of all rows together."""
+
+WIDEST_AUC = 0.5
+"""A wider interval tells nothing about the AUC."""
+
+
+@dataclass(frozen=True)
+class OutcomeQuality:
+    """AUC and deviance of a model, each with the interval of its privacy noise.
+
+    The deviance is −2 log-likelihood over the number of rows; `null_deviance` is that of a model
+    that knows the share of outcomes alone. `edges` are chances between which fitted ones were
+    counted; `no` and `yes` are noisy counts of rows of the two classes, from below the first edge
+    to above the last: a reliability plot and an ROC curve can be drawn from them.
+    """
+
+    auc: float
+    auc_low: float
+    auc_high: float
+    deviance: float
+    deviance_low: float
+    deviance_high: float
+    null_deviance: float
+    in_sample: bool
+    edges: tuple[float, ...]
+    no: tuple[float, ...]
+    yes: tuple[float, ...]
+
+    def __str__(self) -> str:
+        where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"
+        told = f"AUC {self.auc:.3f} ({self.auc_low:.3f} to {self.auc_high:.3f})"
+        if self.auc_high - self.auc_low > WIDEST_AUC:
+            told = "AUC cannot be told from noise with so few rows at this budget"
+        return (
+            f"{told}, deviance {self.deviance:.3f} ({self.deviance_low:.3f} to "
+            f"{self.deviance_high:.3f}) a row, {self.null_deviance:.3f} without features; {where}. "
+            "The intervals are for privacy noise alone."
+        )
+
+
+def release_outcome_quality(
+    spending: Spending,
+    design: ExactDesign,
+    weights: Array,
+    log_odds: float,
+    *,
+    cost: ZCDP,
+    in_sample: bool,
+) -> OutcomeQuality:
+    """Release how many rows of each class have a chance in which cell around `log_odds`.
+
+    (docs/yes-no.md, Lemma 34)
+    """
+    point = design.at(weights, scale=max(1.0, float(np.abs(weights).max(initial=0.0))))
+    places = log_odds + CELL_WIDTH * (np.arange(CELL_EDGES, dtype=np.float64) - CELL_EDGES // 2)
+    counts = np.stack(chance_counts(point, places)).reshape(1, -1)
+    noisy, noise = release_histograms(
+        spending.accountant, counts, cost=cost, purpose="chances by outcome"
+    )
+    no, yes = noisy.reshape(2, -1)
+    n_rows = spending.regime.n_rows
+    return _told(no, yes, noise, places, n_rows, in_sample=in_sample)
+
+
+def chance_counts(point: ExactPoint, places: Array) -> tuple[Integers, Integers]:
+    """Return how many rows with outcome 0, and with 1, have log-odds between which places.
+
+    A residual that is not negative belongs to outcome 0 and is the chance; a negative one to
+    outcome 1 and is the chance less one.
+    """
+    counts = point.level_counts(1.0)
+    edges = np.ceil(LEVELS * _chances(places)).astype(np.int64)
+    return _in_cells(counts[LEVELS:], edges), _in_cells(counts[:LEVELS], edges)
+
+
+def _in_cells(counts: Integers, edges: Integers) -> Integers:
+    below = np.concatenate(([0], np.cumsum(counts)))
+    at = np.concatenate(([0], np.minimum(edges, len(counts)), [len(counts)]))
+    return np.diff(below[at])
+
+
+def _chances(log_odds: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-np.clip(log_odds, -700, 700))))
+
+
+def _told(
+    no: Array, yes: Array, noise: float, places: Array, n_rows: int, *, in_sample: bool
+) -> OutcomeQuality:
+    """Put released counts together; noise is carried through to first order."""
+    ends = places[[0, -1]] + np.array([-1, 1]) * CELL_WIDTH / 2
+    middles = np.concatenate((ends[:1], (places[1:] + places[:-1]) / 2, ends[1:]))
+    cost_no, cost_yes = 2 * np.logaddexp(0, middles), 2 * np.logaddexp(0, -middles)
+    deviance = float(cost_no @ no + cost_yes @ yes) / n_rows
+    off = NORMAL_975 * noise * float(np.linalg.norm((cost_no, cost_yes))) / n_rows
+    auc, auc_off = noisy_auc(no, yes, noise)
+    share = min(max(float(yes.sum()) / n_rows, 1 / n_rows), 1 - 1 / n_rows)
+    null = -2 * (share * math.log(share) + (1 - share) * math.log1p(-share))
+    aucs = (auc, max(auc - auc_off, 0.0), min(auc + auc_off, 1.0))
+    deviances = (max(deviance, 0.0), max(deviance - off, 0.0), max(deviance + off, 0.0))
+    counted = (tuple(one.tolist()) for one in (_chances(places), no, yes))
+    return OutcomeQuality(*aucs, *deviances, null, in_sample, *counted)
+
+
+def noisy_auc(no: Array, yes: Array, noise: float) -> tuple[float, float]:
+    """Return the AUC of counts by cell, in order, and how far the noise may move it.
+
+    Rows of one cell count as ties.
+    """
+    least = noise * math.sqrt(len(no))
+    n_no, n_yes = max(float(no.sum()), least), max(float(yes.sum()), least)
+    below = np.cumsum(no) - no / 2
+    above = float(yes.sum()) - np.cumsum(yes) + yes / 2
+    auc = min(max(float(below @ yes) / (n_no * n_yes), 0.0), 1.0)
+    slopes = np.concatenate((below / n_no - auc, above / n_yes - auc))
+    sizes = np.repeat((1 / n_yes, 1 / n_no), len(no))
+    return auc, NORMAL_975 * noise * float(np.linalg.norm(slopes * sizes))
