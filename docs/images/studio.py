@@ -1,4 +1,4 @@
-"""The pictures of docs/studio.md: `python docs/images/studio.py`, by Chromium, of a made-up table."""
+"""The pictures of docs/studio.md: `python docs/images/studio.py`, by Chromium, a made-up table."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from dpscreen._core.arrays import Array
 from dpscreen.models import PrivateLasso
 from dpscreen.planning import power as simulation
 from dpscreen.planning.plan import setting_of
-from dpscreen.planning.power import REACH, TARGET_REACH, Scale, Setting
+from dpscreen.planning.power import FEATURE_BOUND, TARGET_BOUND, Scale, Setting
 from dpscreen.planning.what_if import epsilon_of_one_row, usual_effect
 from dpscreen.privacy import SeededNoise
 
@@ -100,8 +100,8 @@ def width_over_ols(setting: Setting) -> float | None:
         model = PrivateLasso(
             epsilon=simulation.thinned_epsilon(setting, scale),
             delta=setting.delta,
-            feature_bounds=(-REACH, REACH),
-            target_bounds=(-TARGET_REACH, TARGET_REACH),
+            feature_bounds=(-FEATURE_BOUND, FEATURE_BOUND),
+            target_bounds=(-TARGET_BOUND, TARGET_BOUND),
             n_rows=scale.n_rows,
             inference="split",
             quality=False,

@@ -145,6 +145,7 @@ class ExactPoint(ABC):
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
         """Return Σ count(rows, residuals, *args) over parts of the rows, residuals shrunk alike."""
 
+    @abstractmethod
     def curved_gram(self, short: ShortRows) -> Integers:
         """Return Σ4p(1 − p)xxᵀ over short rows, in 1/2^28, where a residual is ± p or ± (1 − p).
 
