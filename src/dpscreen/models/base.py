@@ -282,7 +282,7 @@ class ScalingModel(PrivateEstimator[Choices]):
         return place_rows(start.spending, start.rows, start.bounds, start.choices)
 
     def _notes_on_bounds(self, task: Task, declared: Array) -> Iterator[str]:
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(task.n_features)])
+        names = self.feature_names_out_
         for feature, end in task.at_ends:
             low, high = declared[feature]
             yield (
