@@ -56,7 +56,7 @@ def new(
     \b
     Examples:
       dpscreen schema new data.csv -o schema.json
-      dpscreen schema new visits.parquet -o schema.json --target cost --unit patient
+      dpscreen schema new visits.parquet -o s.json --target cost --unit patient
     """
     from dpscreen._core.files import write_text
     from dpscreen.tables.declaration import DataError
