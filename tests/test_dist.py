@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -58,6 +60,21 @@ def test_the_sdist_holds_tests_and_pages_and_nothing_that_was_built(built):
     assert wanted <= held
     unwanted = ("docs/_build", "docs/gallery_pages", ".venv", "dist")
     assert not [name for name in held if name.startswith(unwanted) or "__pycache__" in name]
+
+
+def test_what_others_read_of_the_project_agrees_with_it():
+    from dpscreen import __version__
+
+    def text(name: str) -> str:
+        return (ROOT / name).read_text(encoding="utf-8")
+
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    assert f"\nversion: {__version__}\n" in text("CITATION.cff")
+    assert f'name: "{project["authors"][0]["name"]}"' in text("CITATION.cff")
+    assert "run: .ci/run" in text(".github/workflows/ci.yml")
+    tried = set(re.findall(r'"(3\.\d+)"', text(".github/workflows/ci.yml")))
+    named = {one.rpartition(" ")[2] for one in project["classifiers"] if ":: 3." in one}
+    assert tried == named
 
 
 @pytest.fixture(scope="module")

@@ -120,6 +120,19 @@ def test_proven_dp_fw_is_the_estimator(problem):
     assert np.array_equal(found.weights, expected)
 
 
+@estimators
+def test_proven_rnm_screen_is_the_estimator_with_a_clip(problem):
+    found = fit("proven-rnm-screen", problem)
+    expected = fitted(
+        RNMScreen,
+        problem,
+        n_iter=found.settings["n_iter"],
+        clip=found.settings["clip"],
+        screening_share=methods.SCREENING_SHARE,
+    )
+    assert np.array_equal(found.weights, expected)
+
+
 # --- what each method is ----------------------------------------------------------------------
 
 

@@ -87,11 +87,12 @@ def dpscreen() -> None:
       dpscreen demo
       dpscreen schema new data.csv -o schema.json --target y
       dpscreen plan --rows 5000 --features 40 --epsilon 1
-      dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 -o model.json
+      dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
+          -o model.json
       dpscreen show model.json
 
     \b
-    To complete commands and options with the Tab key, put this into your shell's start-up file:
+    To complete commands with the Tab key, put this into your start-up file:
       bash   eval "$(_DPSCREEN_COMPLETE=bash_source dpscreen)"
       zsh    eval "$(_DPSCREEN_COMPLETE=zsh_source dpscreen)"
       fish   _DPSCREEN_COMPLETE=fish_source dpscreen | source

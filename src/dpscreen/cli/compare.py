@@ -87,7 +87,7 @@ def command(
     Examples:
       dpscreen compare --rows 5000 --features 40
       dpscreen compare --rows 5000 --schema schema.json --epsilon 0.5 --epsilon 1
-      dpscreen compare --rows 5000 --features 40 --method private-lasso --method dp-fw --json
+      dpscreen compare --rows 5000 --features 40 --method private-lasso --json
       dpscreen compare --rows 5000 --features 40 --plot compare.png
     """
     console.check_plot(plot)

@@ -85,7 +85,8 @@ def command(**given: Any) -> None:
 
     \b
     Examples:
-      dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 --dry-run
+      dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
+          --dry-run
       dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
           -o model.json --report report.html
       dpscreen fit data.parquet --schema schema.json --epsilon 1 --delta 1e-6 \\

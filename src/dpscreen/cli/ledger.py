@@ -30,7 +30,7 @@ def command() -> None:
 
     \b
     Examples:
-      dpscreen ledger create survey.db --dataset "survey 2024" --epsilon 2 --delta 1e-6
+      dpscreen ledger create survey.db --dataset survey --epsilon 2 --delta 1e-6
       dpscreen ledger show survey.db
       dpscreen ledger export survey.db --format csv > survey.csv
     """
@@ -65,7 +65,7 @@ def create(
 
     \b
     Examples:
-      dpscreen ledger create survey.db --dataset "survey 2024" --epsilon 2 --delta 1e-6
+      dpscreen ledger create survey.db --dataset survey --epsilon 2 --delta 1e-6
       dpscreen ledger create panel.db --dataset panel --epsilon 1 --delta 1e-7 \\
           --declare unit="one household" --declare version=3
 

@@ -67,8 +67,8 @@ def command(
     was stopped goes on where it was.
 
     \b
-    Items: table1 ... table5, figure1 ... figure4, experiment-a, experiment-b, claim-55,
-    more-iterations, theorem2, control. Without any, all of them.
+    Items: table1 ... table5, figure1 ... figure4, experiment-a, experiment-b,
+    claim-55, more-iterations, theorem2, control. Without any, all of them.
 
     \b
     Examples:

@@ -56,7 +56,7 @@ def command(
     \b
     Examples:
       dpscreen simulate --schema schema.json --rows 1000 -o dummy.csv
-      dpscreen simulate --schema schema.json --rows 100000 --missing 0.01 -o dummy.parquet
+      dpscreen simulate --schema schema.json --missing 0.01 -o dummy.parquet
     """
     import numpy as np
 
