@@ -48,6 +48,30 @@ def add_column(fit, column, amount):
 
 
 @compiled
+def add_squares(columns, out):
+    """Add the squares of every row's cells to out."""
+    for j in range(columns.shape[0]):
+        for i in range(out.size):
+            cell = np.int64(columns[j, i])
+            out[i] += cell * cell
+
+
+@compiled
+def shorten(mixed, most, factors, rows):
+    """Shrink rows that are longer than `most` in L2 and truncate them; say by how much."""
+    for i in range(factors.size):
+        factors[i] = 0.0
+    for j in range(mixed.shape[0]):
+        for i in range(factors.size):
+            factors[i] += mixed[j, i] * mixed[j, i]
+    for i in range(factors.size):
+        factors[i] = most / max(np.sqrt(factors[i]), most)
+    for j in range(mixed.shape[0]):
+        for i in range(factors.size):
+            rows[j, i] = np.int16(mixed[j, i] * factors[i])
+
+
+@compiled
 def fitted_levels(fit, scale, levels_per_unit, most, out):
     """Set out[i] to the fitted value scale·fit[i] in levels, rounded and clipped to ±most."""
     for i in range(fit.size):

@@ -239,7 +239,8 @@ class LatticeDesign(KeepsShortRows):
 
     def dense_columns(self, chosen: Integers) -> Narrow:
         """Return a few columns, one array each."""
-        return self.columns[chosen]
+        every = np.array_equal(chosen, np.arange(self.n_features))
+        return self.columns if every else self.columns[chosen]
 
     def column_squares(self) -> Integers:
         """Return Σ_i k_ij² for every feature: 2^28 times the squared norm of the column."""

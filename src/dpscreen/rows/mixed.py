@@ -14,15 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Narrow
-from dpscreen.rows.sums import LEVELS, exact_gram, squared_lengths
+from dpscreen.rows.sums import LEVELS, exact_gram, in_parts, squared_lengths
 
 RowCount = Callable[..., Integers]
 """Short rows, their residuals in levels and other arguments to whole numbers that add up."""
 
-_BLOCK = 2**15
+_BLOCK = 2**13
 _SAFE = 1 - 1e-12
 _BITS = 53 - 14 - 1  # of a sum of products with cells, all exact in floats
-_MOST = 2.0**52
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,29 +54,27 @@ class MixedRows:
 
     def of(self, columns: Narrow) -> tuple[Narrow, Array]:
         """Return the rows, and what each was multiplied by: 1 if it was short enough."""
+        from dpscreen.rows import kernels
+
         rows, factors = np.empty(columns.shape, dtype=np.int16), np.empty(columns.shape[1])
-        for block in _blocks(columns.shape[1]):
-            mixed = self.mixed(columns[:, block])
-            factors[block] = _shrinking(mixed)
-            rows[:, block] = np.trunc(mixed * factors[block])
+
+        def mix(first: int, last: int) -> None:
+            for block in _blocks(first, last):
+                mixed = self.mixed(columns[:, block])
+                kernels.shorten(mixed, LEVELS * _SAFE, factors[block], rows[:, block])
+
+        in_parts(columns.shape[1], columns.shape[0], mix)
         return rows, factors
 
     def mixed(self, columns: Narrow) -> Array:
         """Return Mk of every row: whole numbers below 2^53, the same in any order of summing."""
         mixed = self.mixing.astype(np.float64) @ columns.astype(np.float64)
-        return np.asarray(np.clip(np.ldexp(mixed, -self.bits), -_MOST, _MOST))
+        mixed *= math.ldexp(1.0, -self.bits)
+        return mixed
 
 
-def _blocks(n_rows: int) -> Iterator[slice]:
-    return (slice(first, first + _BLOCK) for first in range(0, n_rows, _BLOCK))
-
-
-def _shrinking(mixed: Array) -> Array:
-    """Return what rows are multiplied by; their lengths are added up column by column."""
-    squares = np.zeros(mixed.shape[1])
-    for column in mixed:
-        squares += column * column
-    return LEVELS * _SAFE / np.maximum(np.sqrt(squares), LEVELS * _SAFE)
+def _blocks(first: int, last: int) -> Iterator[slice]:
+    return (slice(one, min(one + _BLOCK, last)) for one in range(first, last, _BLOCK))
 
 
 def capped(rows: Narrow, residuals: Narrow, cap: float) -> Narrow:
@@ -100,17 +97,22 @@ def capped_middle(rows: Narrow, residuals: Narrow, cap: float) -> Integers:
     """Return Σzzᵀ in 1/2^28, z = ψx/cap truncated to 1/2^14, each row's residual capped."""
     total = np.zeros((len(rows), len(rows)), dtype=np.int64)
     per_level = math.ceil(cap * LEVELS)
-    for block in _blocks(rows.shape[1]):
+    for block in _blocks(0, rows.shape[1]):
         part = rows[:, block]
         products = part.astype(np.int32) * capped(part, residuals[block], cap)
         total += exact_gram(np.asarray(np.trunc(products / per_level), dtype=np.int16))
     return total
 
 
-def size_counts(rows: Narrow, residuals: Narrow, edges: Array) -> Integers:
-    """Return how many |ψ|·‖x‖ lie below edges[0], between two edges, and at or above the last."""
-    sizes = np.abs(residuals) * np.sqrt(squared_lengths(rows)) / LEVELS**2
-    return np.bincount(np.searchsorted(edges, sizes, side="right"), minlength=len(edges) + 1)
+def size_counts(rows: Narrow, residuals: Narrow, top: float, n_cells: int) -> Integers:
+    """Return how many |ψ|·‖x‖ lie below top/√2^n, in each of n half octaves from there, and beyond.
+
+    The exponent of a square tells: no logarithm, which might differ between lanes.
+    """
+    squares = residuals.astype(np.float64) ** 2 * squared_lengths(rows)
+    exponents = np.frexp(squares / (top * float(LEVELS) ** 2) ** 2)[1]
+    exponents[squares == 0] = -n_cells  # zero has the exponent of one half
+    return np.bincount(np.clip(n_cells + exponents, 0, n_cells + 1), minlength=n_cells + 2)
 
 
 def long_count(rows: Narrow, _residuals: Narrow) -> Integers:

@@ -92,7 +92,7 @@ def lattice_columns(X: Array, columns: ColumnMap, *, constant: bool) -> Narrow:
     def convert(first: int, last: int) -> None:
         kernels.to_lattice(X[first:last], *columns.numbers, *rounding, out[:d, first:last])
 
-    _in_parts(n, d, convert)
+    in_parts(n, d, convert)
     return out
 
 
@@ -107,11 +107,12 @@ def _over_rows(
         count(X[first:last], out)
         found.append(out)
 
-    _in_parts(X.shape[0], X.shape[1], run)
+    in_parts(X.shape[0], X.shape[1], run)
     return np.asarray(np.sum(found, axis=0, dtype=np.int64))
 
 
-def _in_parts(n_rows: int, n_columns: int, run: Callable[[int, int], None]) -> None:
+def in_parts(n_rows: int, n_columns: int, run: Callable[[int, int], None]) -> None:
+    """Run over rows from the first to the last, in parts and threads where there are many."""
     if n_rows * n_columns < _PARALLEL_CELLS:
         run(0, n_rows)
         return
@@ -128,9 +129,10 @@ _BLOCK = 2**16
 
 def squared_lengths(columns: Narrow) -> Integers:
     """Return ‖k_i‖² of every row, in whole numbers of 1/2^28."""
+    from dpscreen.rows import kernels
+
     squares = np.zeros(columns.shape[1], dtype=np.int64)
-    for column in columns:
-        squares += column.astype(np.int64) ** 2
+    kernels.add_squares(columns, squares)
     return squares
 
 

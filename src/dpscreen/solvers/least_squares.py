@@ -30,7 +30,6 @@ from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending, Task
 from dpscreen.solvers.placing import Places, place_target, release_places
 from dpscreen.solvers.regression import (
-    CELLS_PER_OCTAVE,
     Frame,
     InfluenceClip,
     Inverse,
@@ -50,7 +49,9 @@ from dpscreen.solvers.rules import clamp
 _LARGEST = np.finfo(np.float64).max / 4
 MOST_GRAINS = 2.0**36
 GRAINS_PER_DEVIATION = 2.0**20
-OCTAVES = 14
+N_CELLS = 28
+"""How many half octaves of influences are told apart."""
+
 BEYOND = 8.0
 """How far beyond the clip of a step the histogram before the next one reaches."""
 
@@ -115,18 +116,10 @@ def regress(wide: WideTask) -> Regression:
     task, budget = wide.task, wide.task.spending.remaining
     columns = np.arange(task.design.n_features)
     design = ols_rules.Design(task.regime.n_rows, len(columns), float(budget))
-    if design.hopeless:
+    if design.hopeless and task.choices.intercept:
         columns = columns[task.n_features :]
-        design = replace(design, n_columns=len(columns))
-    if not columns.size:
-        return _nothing(wide)
+        design = replace(design, n_columns=1)
     return Releases(wide, columns, design, budget).regression()
-
-
-def _nothing(wide: WideTask) -> Regression:
-    d = wide.task.n_features
-    known = Uncertainty(np.zeros((d, d)), np.ones(d), np.zeros(d))
-    return Regression(np.zeros(d), known, _all_left_out(d), wide.task.deviation, 0.0)
 
 
 def _all_left_out(n_features: int) -> tuple[LeftOut, ...]:
@@ -271,15 +264,13 @@ class Walk:
 
         (docs/private-lasso.md, Lemma 22)
         """
-        steps = np.arange(OCTAVES * CELLS_PER_OCTAVE, -1, -1) / CELLS_PER_OCTAVE
-        edges = top * 2.0**-steps
         counts = self.point.row_total(
-            size_counts, residual, self.frame.rows, self._cap(1.0, residual) * edges
+            size_counts, residual, self.frame.rows, self._cap(top, residual), N_CELLS
         )
         noisy, noise = release_histograms(
             self._accountant, counts[None, :], cost=cost, purpose="sizes of influences"
         )
-        return Sizes(edges, noisy[0], noise)
+        return Sizes(top * 2.0 ** (np.arange(-N_CELLS, 1) / 2), noisy[0], noise)
 
     def release_moment(self, influence: float, cost: ZCDP) -> tuple[Array, float]:
         """Release −Σψu, which one row moves by at most the clip of its influence.

@@ -18,7 +18,6 @@ from dpscreen.rows.mixed import MixedRows
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.rules import GAUSSIAN, clamp
 
-CELLS_PER_OCTAVE = 2
 FINER = 2.0 ** (np.arange(41) / 8)
 """Clips that are looked at, in units of the last clear edge."""
 
@@ -123,7 +122,8 @@ class Sizes:
         whole = np.maximum.accumulate(np.cumsum(self.counts))
         middle = max(float(whole[-1]), 1.0) / 2
         edges = np.concatenate(([0.0], self.edges))
-        return float(np.interp(middle, np.concatenate(([0.0], whole[:-1])), edges))
+        found = float(np.interp(middle, np.concatenate(([0.0], whole[:-1])), edges))
+        return max(found, float(self.edges[0]) / 2)
 
     def tail(self) -> Tail:
         """Return where the tail begins and how fast it falls.

@@ -1,0 +1,97 @@
+"""Combinations of columns: functions of their row alone, and no row counts for more than its cap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpscreen.rows.mixed import MixedRows, capped_middle, capped_products, long_count, size_counts
+from dpscreen.rows.sums import LEVELS, squared_lengths
+
+some = settings(max_examples=40, deadline=None)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def drawn(seed, n=9, k=3):
+    """Return columns with extreme cells among them, residuals, and a mixing that stretches."""
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(-LEVELS, LEVELS, size=(k, n), endpoint=True)
+    columns[:, rng.random(n) < 0.3] = LEVELS
+    residuals = rng.integers(-LEVELS, LEVELS, size=n, endpoint=True).astype(np.int16)
+    residuals[rng.random(n) < 0.3] = -LEVELS
+    mixing = rng.normal(size=(k, k)) * 10.0 ** rng.integers(-3, 3)
+    return columns.astype(np.int16), residuals, MixedRows.near(np.arange(k), mixing)
+
+
+@given(seeds)
+@some
+def test_a_row_is_made_of_itself_alone_and_is_short(seed):
+    columns, _, mixed = drawn(seed)
+    rows, factors = mixed.of(columns)
+    assert squared_lengths(rows).max() <= LEVELS**2
+    order = np.random.default_rng(seed).permutation(columns.shape[1])
+    again, same = mixed.of(np.ascontiguousarray(columns[:, order]))
+    np.testing.assert_array_equal(again, rows[:, order])
+    np.testing.assert_array_equal(same, factors[order])
+    alone = np.hstack([mixed.of(columns[:, [i]])[0] for i in range(columns.shape[1])])
+    np.testing.assert_array_equal(alone, rows)
+
+
+def test_many_rows_in_threads_are_the_same_as_few(monkeypatch):
+    columns, _, mixed = drawn(3, n=40_000)
+    whole = mixed.of(columns)
+    monkeypatch.setattr("dpscreen.rows.sums._PARALLEL_CELLS", 1)
+    for one, other in zip(whole, mixed.of(columns), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_mixing_is_what_was_asked_for():
+    columns, _, mixed = drawn(5)
+    wanted = mixed.matrix @ columns.astype(np.float64)
+    rows, factors = mixed.of(columns)
+    np.testing.assert_allclose(rows, wanted * factors, atol=1)
+
+
+@given(seeds, st.floats(0.01, 1.0))
+@some
+def test_lemma_25_one_row_moves_sums_by_no_more_than_the_cap(seed, cap):
+    columns, residuals, mixed = drawn(seed)
+    rows, _ = mixed.of(columns)
+    whole = capped_products(rows, residuals, cap), capped_middle(rows, residuals, cap)
+    for gone in range(rows.shape[1]):
+        left = np.delete(rows, gone, axis=1), np.delete(residuals, gone)
+        moved = whole[0] - capped_products(*left, cap)
+        assert np.linalg.norm(moved.astype(float)) <= cap * LEVELS**2
+        middle = (whole[1] - capped_middle(*left, cap)).astype(float)
+        assert np.sqrt(np.trace(middle @ middle)) <= LEVELS**2  # of rank one: its own trace
+
+
+def test_lemma_25_the_cap_is_reached():
+    rows = np.array([[LEVELS], [0]], dtype=np.int16)
+    residuals = np.array([LEVELS], dtype=np.int16)
+    assert capped_products(rows, residuals, 0.25)[0] > 0.249 * LEVELS**2
+    assert capped_middle(rows, residuals, 0.25)[0, 0] > 0.99 * LEVELS**2
+
+
+@given(seeds)
+@some
+def test_influences_are_counted_once_where_they_lie(seed):
+    columns, residuals, mixed = drawn(seed, n=200)
+    rows, _ = mixed.of(columns)
+    residuals[:5] = 0
+    top, n_cells = 0.5, 10
+    sizes = np.abs(residuals.astype(float)) * np.sqrt(squared_lengths(rows)) / LEVELS**2
+    edges = top * 2.0 ** (np.arange(-n_cells, 1) / 2)
+    wanted = np.bincount(np.searchsorted(edges, sizes, side="right"), minlength=n_cells + 2)
+    found = size_counts(rows, residuals, top, n_cells)
+    assert found.sum() == 200
+    assert np.abs(found - wanted).sum() <= 2  # a size on an edge may be rounded across it
+
+
+@pytest.mark.parametrize("length", [0.5, 2.0])
+def test_rows_that_were_shrunk_are_counted(length):
+    columns = np.full((3, 4), int(LEVELS * length / 2), dtype=np.int16)
+    rows, factors = MixedRows.near(np.arange(3), np.eye(3)).of(columns)
+    assert long_count(rows, factors) == (4 if length > 1 else 0)

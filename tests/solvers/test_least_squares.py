@@ -1,0 +1,196 @@
+"""PrivateOLS's releases: nothing else flows out, no input moves further than booked (Lemmas 25-26).
+
+And what is made of them holds: intervals cover, what is alike is left out, tails set the clips.
+"""
+
+from __future__ import annotations
+
+import itertools
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from dpscreen import PrivateOLS
+from dpscreen.privacy import Accountant, DiscreteGaussian
+from dpscreen.privacy.accountant import BESIDE, DIAGONAL
+from dpscreen.rows.mixed import MixedRows
+from dpscreen.solvers.ols_rules import Design, rows_needed
+from dpscreen.solvers.regression import Frame, Middle, Sizes, influence_clip, told_apart
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
+]
+
+SETTING = {
+    "epsilon": 3.0,
+    "delta": 1e-6,
+    "feature_bounds": [(-4, 6), (-4, 4), (0, 1)],
+    "target_bounds": (-30, 30),
+    "random_state": 1,
+}
+
+
+def drawn(seed, n=900):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack((rng.normal(1, 1, n), rng.normal(0, 1, n), rng.random(n) < 0.3))
+    X[:, 1] = 0.8 * X[:, 0] + 0.6 * X[:, 1]
+    return X, X @ [2.0, -1.0, 3.0] + rng.standard_t(4, n)
+
+
+# --- what flows out -------------------------------------------------------------------------------
+
+
+def transcript(X, y, *, forced=None, **options):
+    """Fit, and return the model with what each mechanism was given and released, in order."""
+    release, kept = Accountant.release, []
+
+    def listened(self, mechanism, values, *, purpose):
+        out = release(self, mechanism, values, purpose=purpose)
+        if forced is not None:
+            out = forced[len(kept)][2]
+        kept.append((mechanism, np.array(values), out, purpose))
+        return out
+
+    with mock.patch.object(Accountant, "release", listened):
+        return PrivateOLS(**SETTING | options).fit(X, y), kept
+
+
+def shown(model):
+    table = model.table_
+    numbers = (table.coefficients, table.covariance, table.freedom, table.clip_bias, table.scales)
+    texts = (str(model.summary()), str(model.privacy_), str(model.inference_), model.explain())
+    return [one.tobytes() for one in numbers], texts, model.feature_bounds_.tobytes(), model.n_rows_
+
+
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"epsilon": 0.3}])
+def test_nothing_but_releases_tells_rows_apart(options):
+    """Other rows, in number too, under the same releases: everything is the same to the last bit."""
+    model, kept = transcript(*drawn(1), **options)
+    rng = np.random.default_rng(9)
+    others = rng.uniform(-9, 9, size=(50, 3)), rng.normal(0, 100, 50)
+    again, _ = transcript(*others, forced=kept, **options)
+    assert shown(again) == shown(model)
+
+
+def test_without_forcing_other_rows_are_told_apart():
+    assert shown(transcript(*drawn(1))[0]) != shown(transcript(*drawn(2))[0])
+
+
+CORNERS = list(itertools.product((-9.0, 9.0), (-9.0, 9.0), (0.0, 1.0), (-99.0, 99.0)))
+
+
+def test_no_input_of_a_mechanism_moves_further_than_is_booked():
+    """One row more, under one transcript, at every corner of the bounds and in the midst of rows."""
+    X, y = drawn(3, n=300)
+    _, kept = transcript(X, y)
+    closest: dict[str, float] = {}
+    for *cells, target in [*CORNERS, (1.0, 0.0, 0.0, 2.0)]:
+        more = np.vstack((X, cells)), np.append(y, target)
+        _, moved = transcript(*more, forced=kept)
+        for (mechanism, before, _, purpose), (same, after, *_) in zip(kept, moved, strict=True):
+            assert mechanism == same
+            step = (after - before).astype(float) * mechanism.unit
+            gaussian = isinstance(mechanism, DiscreteGaussian)
+            size = np.linalg.norm(step) if gaussian else np.abs(step).max()
+            closest[purpose] = max(closest.get(purpose, 0.0), size / mechanism.sensitivity)
+    assert max(closest.values()) <= 1
+    assert closest["residuals times features, in units of the clips"] > 0.9
+    assert closest["the same squared"] > 0.9
+    assert closest["features squared: the whole"] > 0.9
+
+
+def test_lemma_26_a_row_moves_the_weighted_triangle_by_five_at_most():
+    rng = np.random.default_rng(4)
+    upper = np.triu_indices(4)
+    factors = np.where(upper[0] == upper[1], DIAGONAL, BESIDE)
+    sizes = []
+    for x in [*np.eye(4), np.ones(4) / 2, *rng.normal(size=(200, 4))]:
+        unit = x / np.linalg.norm(x)
+        sizes.append(np.linalg.norm(factors * np.outer(unit, unit)[upper]))
+    assert max(sizes) == pytest.approx(DIAGONAL)
+    assert min(sizes) > 0.98 * DIAGONAL  # so noise is alike in all directions
+
+
+# --- what is made of it ---------------------------------------------------------------------------
+
+
+def test_errors_are_as_large_as_they_say():
+    """72 errors over standard errors: their mean square is 1.
+
+    It lies outside (0.6, 1.6) once in 1 000 series if they are; halved or doubled standard errors
+    give 4 and 1/4.
+    """
+    squares = []
+    for seed in range(24):
+        X, y = drawn(100 + seed, n=3000)
+        model = PrivateOLS(**SETTING | {"random_state": seed}).fit(X, y)
+        squares.append(((model.coef_ - [2, -1, 3]) / model.bse.to_numpy()[:3]) ** 2)
+    assert 0.6 < np.mean(squares) < 1.6
+
+
+def test_with_a_large_budget_it_is_least_squares():
+    X, y = drawn(5, n=20_000)
+    model = PrivateOLS(**SETTING | {"epsilon": 500.0}).fit(X, y)
+    A = np.column_stack((X, np.ones(len(X))))
+    best, *_ = np.linalg.lstsq(A, y, rcond=None)
+    inverse, residuals = np.linalg.inv(A.T @ A), y - A @ best
+    robust = np.sqrt(np.diag(inverse @ (A.T * residuals**2) @ A @ inverse))
+    np.testing.assert_allclose(model.params, best, atol=0.2 * robust.min())
+    np.testing.assert_allclose(model.bse, robust, rtol=0.15)
+
+
+def test_what_is_alike_or_still_is_left_out_by_name():
+    X, y = drawn(6, n=20_000)
+    X = np.column_stack((X, X[:, 0], np.zeros(len(X))))
+    bounds = [*SETTING["feature_bounds"], (-4, 6), (0, 5)]
+    model = PrivateOLS(**SETTING | {"feature_bounds": bounds}).fit(X, y)
+    assert set(model.table_.reasons) == {3, 4}
+    assert "x0" in model.table_.reasons[3]
+    assert "vary" in model.table_.reasons[4]
+    assert "without" in model.inference_.wording
+    assert model.conf_int().isna().any(axis=1).tolist() == [False, False, False, True, True]
+    np.testing.assert_allclose(model.coef_[:3], [2, -1, 3], atol=0.3)
+
+
+def test_directions_that_drown_in_noise_are_left_out_by_pivoting():
+    rows = MixedRows.near(np.arange(3), np.eye(3))
+    gram = np.array([[100.0, 99.9, 0], [99.9, 100, 0], [0, 0, 80]])
+    found = told_apart(Frame(rows, 1.0, gram, 2.0), n_features=3)
+    assert [one.feature for one in found.left_out] == [1]
+    assert found.left_out[0].partners == (0,)
+    np.testing.assert_allclose(found.matrix, np.diag([1 / 100, 0, 1 / 80]), atol=1e-6)
+
+
+def sizes_of(law, n=20_000, noise=30.0):
+    rng = np.random.default_rng(8)
+    edges = 2.0 ** (np.arange(-20, 9) / 2)
+    cells = np.searchsorted(edges, np.abs(law(rng, n)), side="right")
+    counts = np.bincount(cells, minlength=len(edges) + 1) + noise * rng.normal(size=len(edges) + 1)
+    return Sizes(edges, counts, noise)
+
+
+def test_lemma_28_clips_follow_tails():
+    light = influence_clip(sizes_of(lambda rng, n: rng.normal(size=n)), 1, 20_000, 0.01)
+    heavy = influence_clip(sizes_of(lambda rng, n: rng.standard_t(3, n)), 1, 20_000, 0.01)
+    assert light.deviation == pytest.approx(1, rel=0.15)
+    assert 3 < light.tight < 6
+    assert heavy.tight > 2 * light.tight
+    assert heavy.bias > light.bias
+
+
+def test_the_middle_is_drawn_to_its_mean_where_it_is_noise():
+    rng = np.random.default_rng(2)
+    noise = rng.normal(size=(6, 6))
+    middle = Middle(100 * np.eye(6) + (noise + noise.T) / 2, 1.0)
+    np.testing.assert_allclose(middle.shrunk, 100 * np.eye(6), atol=3)
+    spiked = Middle(np.diag([100.0, 100, 100, 400]), 5.0)
+    along, _ = spiked.along(np.eye(4))
+    assert along[3] == pytest.approx(400, rel=0.05)
+
+
+def test_public_numbers_say_when_there_is_no_table():
+    needed = rows_needed(10, 0.02)
+    assert not Design(needed + 1, 10, 0.02).hopeless
+    assert Design(needed - 1, 10, 0.02).hopeless
