@@ -161,6 +161,12 @@ def test_page_on_several_rows_runs(clone, capsys):
     assert "3 rows" in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("ignore:releases are recorded or forced")
+def test_page_on_evidence_runs(clone, capsys):
+    run_page(DOCS / "evidence.md")
+    assert "False" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["choose-epsilon", "dask-cluster"])
 def test_page_that_takes_its_time_runs(clone, tmp_path, name):

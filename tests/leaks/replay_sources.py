@@ -25,6 +25,10 @@ def as_narrow_array(X, y, _folder):
     return np.asfortranarray(X, dtype=np.float32), y.astype(np.float32)
 
 
+def as_whole_numbers(X, y, _folder):
+    return np.clip(X, -(2.0**63), 2.0**63 - 1024).astype(np.int64), y > 0
+
+
 def as_frame(X, y, _folder):
     return named(X), pd.Series(y)
 
@@ -78,7 +82,7 @@ def named(X):
 
 SPARSE = (as_sparse_array, as_sparse_columns, as_sparse_frame)
 NUMBERS = (
-    *(as_array, as_narrow_array, as_frame, as_polars_frame, as_mapped_file),
+    *(as_array, as_narrow_array, as_whole_numbers, as_frame, as_polars_frame, as_mapped_file),
     *(as_dask_array, as_dask_frame),
 )
 

@@ -9,7 +9,7 @@ for something else than was recorded (docs/evidence.md).
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -23,12 +23,14 @@ from replay_sources import (
     NUMBERS,
     OF_FILES,
     OF_FRAMES,
+    SCHEMA,
     SPARSE,
+    as_dask_array,
     table,
 )
 from replays import CASES, DEFAULTS, STYLES, differing, shown_by_fit, styled_rows, wild
 
-from dpscreen import PrivacyLedger, PrivateLasso, RNMScreen
+from dpscreen import PrivacyLedger, PrivateLasso, RNMScreen, scan
 from dpscreen.models import intake
 from dpscreen.models.peers import NoisyIHT
 from dpscreen.privacy.replay import Diverged, record, replay
@@ -167,6 +169,34 @@ def of_tables(case, source, folder, first, second, **options):
         return source(made, folder)
 
     return differences(case, make, first, second, **bounds, **options)
+
+
+def test_how_often_a_file_is_read_tells_nothing(folder):
+    """The passes that a bar shows, done and expected, are those of the releases."""
+    case, passes = DEFAULTS[0], ([], [])
+
+    def make(place, *told):
+        table(*told).to_csv(folder / "t.csv", index=False)
+        return (scan(folder / "t.csv", SCHEMA, progress=lambda *now: passes[place].append(now)),)
+
+    assert differences(case, make, (0, "plain", 1, 50), (1, "one level", 2, 31), **OF_FILES) == []
+    assert passes[0] == passes[1] != []
+
+
+@pytest.mark.slow
+@of_sources
+def test_rows_on_a_cluster(case):
+    distributed = pytest.importorskip("distributed")
+    small = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "silence_logs": 50}
+    with (
+        closing(distributed.LocalCluster(**small, dashboard_address=None)) as cluster,
+        distributed.Client(cluster),
+    ):
+
+        def make(*told):
+            return as_dask_array(*styled_rows(*told), None)
+
+        assert differences(case, make, ("normal", 1, 60), ("edges", 2, 31)) == []
 
 
 # --- that it would find a leak --------------------------------------------------------------------

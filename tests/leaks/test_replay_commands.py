@@ -82,6 +82,17 @@ def test_a_fit_by_command_of_a_large_table(places, name, monkeypatch):
     assert_nothing_differs(places, FITS[name])
 
 
+def test_a_fit_that_the_ledger_refuses(places):
+    for place in places:
+        PrivacyLedger.create(place / "small.db", dataset="d", epsilon=0.1, delta=1e-5)
+    with record() as transcript:
+        one, other = (shown_by_fit(place, ("--ledger", "small.db")) for place in places)
+    del one["small.db"], other["small.db"]  # which hold the time
+    assert differing(one, other) == []
+    assert one["printed"][0] == 3
+    assert not transcript.passages
+
+
 def assert_nothing_differs(places, options):
     with record(steer=wild(5, 0.1)) as transcript:
         one = shown_by_fit(places[0], options)
