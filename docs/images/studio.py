@@ -1,4 +1,4 @@
-"""The pictures of docs/studio.md: `python docs/images/studio.py`, by Chromium, a made-up table."""
+"""The pictures of docs/studio.md, by Chromium: `python docs/images/studio.py`."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def fits(tab, width):
 def fill(tab, **values):
     """Set fields as a person does who is done with them."""
     for name, value in values.items():
-        selector = f"[name='{name.replace('_', '-')}']"
+        selector = f"form[method=post] [name='{name.replace('_', '-')}']"
         tab.evaluate(
             f"(() => {{ const e = document.querySelector({selector!r}); e.value = {value!r};"
             " e.dispatchEvent(new Event('change')); e.dispatchEvent(new Event('input')); })()"

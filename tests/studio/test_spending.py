@@ -11,10 +11,11 @@ import pytest
 
 from dpscreen import PrivacyLedger
 from dpscreen.studio import session as module
-from dpscreen.studio.draft import set_column
+from dpscreen.studio import work
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.shelf import FolderInUse, Shelf
-from tools.studio import DECLARED, NAMES, studio, ticket_of, words, write_table
+from dpscreen.studio.work import ReleaseOrder
+from tools.studio import DECLARED, NAMES, studio, ticket_of, write_table
 
 
 def ready(table, folder, *, ledger=None, epsilon=1.0) -> Session:
@@ -24,7 +25,7 @@ def ready(table, folder, *, ledger=None, epsilon=1.0) -> Session:
     found = Session(table, shelf)
     for place in range(len(NAMES)):
         typed = (DECLARED.get(f"{name}-{place}", "") for name in ("low", "high", "levels"))
-        set_column(found.draft.entries[place], DECLARED[f"kind-{place}"], *typed)
+        found.draft.put(place, DECLARED[f"kind-{place}"], *typed)
     found.draft.ask("cost", ["age", "sex", "score"], "", "")
     found.draft.epsilon = epsilon
     if not shelf.ledger_file.exists():
@@ -231,12 +232,27 @@ def test_a_model_that_the_disk_refuses_is_handed_out(table, tmp_path):
     session.close()
 
 
-def test_a_damaged_ledger_stops_everything_in_words(tmp_path):
-    table = write_table(tmp_path / "survey.csv", 50)
-    with studio(table) as running:
-        page = running.up_to_release()
-        (running.folder / "ledger.db").write_bytes(b"no ledger")
-        refused = running.post("release", ticket=ticket_of(page), dataset="survey")
-        assert refused.status == 409
-        assert str(tmp_path) not in running.everything()
-        assert "ledger.db" in words(refused)
+def test_a_damaged_ledger_stops_everything_in_words(table, tmp_path):
+    session = ready(table, tmp_path / "place")
+    ticket = session.ticket()
+    session.shelf.ledger_file.write_bytes(b"no ledger")
+    with pytest.raises(Problems, match=r"ledger\.db") as told:
+        session.release(ticket)
+    assert str(tmp_path) not in str(told.value)
+    session.close()
+
+
+def test_a_table_that_changes_between_steps_is_noticed(table, tmp_path):
+    session = ready(table, tmp_path / "place")
+    ticket = session.ticket()
+    write_table(table, 401)
+    with pytest.raises(Problems, match="it changed since"):
+        session.release(ticket)
+    order = ReleaseOrder(
+        session.order(session.ledger), table, session.state, session.shelf.folder,
+        session.shelf.ledger_file, ticket,
+    )  # fmt: skip
+    outcome, words = work._outcome(order, lambda told: None)  # the process looks once more
+    assert (outcome, "it changed since" in words) == ("failed", True)
+    assert not session.ledger.entries()
+    session.close()

@@ -22,7 +22,7 @@ SAMPLES = 41
 
 
 @dataclass(frozen=True)
-class Panel:
+class BudgetPanel:
     """One picture, with the same in words."""
 
     title: str
@@ -31,7 +31,7 @@ class Panel:
     svg: Markup | None
 
 
-def panels(curve: BudgetCurve, epsilon: float, n_effects: int) -> list[Panel]:
+def panels(curve: BudgetCurve, epsilon: float, n_effects: int) -> list[BudgetPanel]:
     """Draw R², features found and width of intervals against ε."""
     now = curve.at(epsilon)
     if now is None:
@@ -48,16 +48,16 @@ def panels(curve: BudgetCurve, epsilon: float, n_effects: int) -> list[Panel]:
     return found
 
 
-def _widths(curve: BudgetCurve, epsilon: float) -> Panel:
+def _widths(curve: BudgetCurve, epsilon: float) -> BudgetPanel:
     title = "Width of intervals, in those of least squares"
     known = [one.width for one in curve.points if one.width is not None]
     if not known:
-        return Panel(title, "none", "At no budget shown here can intervals be given.", None)
+        return BudgetPanel(title, "none", "At no budget shown here can intervals be given.", None)
     top = max(2.0, min(10.0, max(known)))
     panel = _panel(title, curve, epsilon, lambda p: p.width, (1.0, top), _times)
     if panel.value == "none":
         told = "At this budget the rows are too few for intervals."
-        return Panel(title, "none", told, panel.svg)
+        return BudgetPanel(title, "none", told, panel.svg)
     return panel
 
 
@@ -71,7 +71,7 @@ def _panel(
     read: Read,
     reach: tuple[float, float],
     say: Callable[[float], str],
-) -> Panel:
+) -> BudgetPanel:
     samples = [LEAST * (MOST / LEAST) ** (k / (SAMPLES - 1)) for k in range(SAMPLES)]
     drawn = [(one, _value(curve, one, read)) for one in samples]
     line = [(place, value) for place, value in drawn if value is not None]
@@ -80,7 +80,7 @@ def _panel(
         value, words = "none", ""
     else:
         value, words = say(now), f"{title}: {say(now)} at an epsilon of {figure(epsilon)}."
-    return Panel(title, value, words, _svg(title, line, (epsilon, now), reach, say))
+    return BudgetPanel(title, value, words, _svg(title, line, (epsilon, now), reach, say))
 
 
 def _value(curve: BudgetCurve, epsilon: float, read: Read) -> float | None:

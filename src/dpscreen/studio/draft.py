@@ -11,10 +11,10 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dpscreen._core.files import write_text
 from dpscreen._core.words import how_many
@@ -24,6 +24,7 @@ from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose
 from dpscreen.tables.schema import TableSchema, load_schema, new_schema
 
+T = TypeVar("T")
 SKIP, TEXT, CATEGORY = "skip", "text", "category"
 KIND_WORDS = {
     SKIP: "not used",
@@ -129,9 +130,13 @@ def _all_whole(text: str) -> bool:
 
 
 def _joined(levels: Iterable[object]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(list(levels))
-    return text.getvalue().replace(",", ", ")
+    return ", ".join(_quoted(str(level)) for level in levels)
+
+
+def _quoted(level: str) -> str:
+    if not set(level) & set(',"\n'):
+        return level
+    return '"' + level.replace('"', '""') + '"'
 
 
 def _shown(value: object) -> str:
@@ -155,6 +160,7 @@ class Draft:
     epsilon: float = 1.0
     delta: float | None = None
     seen: set[str] = field(default_factory=set)
+    _read: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, table: Path, saved: Path) -> Draft:
@@ -187,9 +193,21 @@ class Draft:
         found: dict[str, Any] = self.descriptor.setdefault("dpscreen", {})
         return found
 
+    def put(self, place: int, kind: str, low: str, high: str, levels: str) -> None:
+        """Take what was typed for a column."""
+        set_column(self.entries[place], kind, low, high, levels)
+        self._read.clear()
+
     def schema(self) -> TableSchema:
         """Return what is declared so far."""
-        return TableSchema.from_dict(self.descriptor)
+        return self._once("schema", lambda: TableSchema.from_dict(self.descriptor))
+
+    def _once(self, name: str, read: Callable[[], T]) -> T:
+        """Read something off the descriptor once, until that changes: tables may be wide."""
+        if name not in self._read:
+            self._read[name] = read()
+        found: T = self._read[name]
+        return found
 
     def lines(self, places: Iterable[int]) -> list[ColumnLine]:
         """Return some columns as the page shows them."""
@@ -228,13 +246,17 @@ class Draft:
 
     def column_problems(self) -> list[tuple[int, str]]:
         """Return what keeps the columns that are used from being used, with their places."""
-        fields = self.schema().fields
-        return [
-            (place, problem)
-            for place, entry in enumerate(self.entries)
-            if kind_of(entry) not in (SKIP, TEXT)
-            for problem in _column_problems(fields[place])
-        ]
+
+        def read() -> list[tuple[int, str]]:
+            fields = self.schema().fields
+            return [
+                (place, problem)
+                for place, entry in enumerate(self.entries)
+                if kind_of(entry) not in (SKIP, TEXT)
+                for problem in _column_problems(fields[place])
+            ]
+
+        return self._once("columns", read)
 
     # --- question -------------------------------------------------------------------------------
 
@@ -247,13 +269,11 @@ class Draft:
     @property
     def features(self) -> list[str]:
         """Return the columns that features are made of."""
-        chosen = self.block.get("features")
-        taken = (self.block.get("target"), self.block.get("unit"))
-        return [
-            name
-            for name in self.usable()
-            if name not in taken and (chosen is None or name in set(chosen))
-        ]
+        usable = self.usable()
+        given = self.block.get("features")
+        chosen = set(usable if given is None else given)
+        chosen -= {self.block.get("target"), self.block.get("unit")}
+        return [name for name in usable if name in chosen]
 
     def ask(self, target: str, features: Iterable[str], unit: str, rows_per_unit: str) -> None:
         """Set target, features and unit; "" stands for none."""
@@ -262,10 +282,12 @@ class Draft:
         self.block["rows_per_unit"] = whole(rows_per_unit) if unit else None
         self.block["features"] = list(features)
         self.block["features"] = self.features
+        self._read.clear()
 
     def problems(self) -> list[str]:
         """Return what keeps the question from being asked, in the page's words."""
-        told = [plain_words(one) for one in self._completed().problems()]
+        found = self._once("problems", lambda: self._completed().problems())
+        told = [plain_words(one) for one in found]
         choice = choice_of(self.method)
         if self.intervals and not choice.offers_intervals:
             told.append(f"{choice.title} has no intervals: leave them out.")
@@ -277,16 +299,19 @@ class Draft:
 
     def _completed(self) -> TableSchema:
         """Return the schema with its features listed, as it is saved."""
-        block = self.block | {"features": self.features}
-        return TableSchema.from_dict(self.descriptor | {"dpscreen": block})
+
+        def read() -> TableSchema:
+            block = self.block | {"features": self.features}
+            return TableSchema.from_dict(self.descriptor | {"dpscreen": block})
+
+        return self._once("completed", read)
 
     # --- what comes of it -----------------------------------------------------------------------
 
     def checked(self) -> TableSchema:
         """Return the schema, or raise a `DataError` that says what is missing."""
-        schema = self._completed()
-        schema.check()
-        return schema
+        self._once("checked", lambda: self._completed().check())
+        return self._completed()
 
     @property
     def n_features(self) -> int | None:

@@ -136,6 +136,7 @@ class Shelf:
         # SQLite's lock goes with the process, whatever ends it, on every system.
         lock = sqlite3.connect(self.folder / LOCK, timeout=0, check_same_thread=False)
         try:
+            lock.execute("PRAGMA journal_mode = MEMORY")  # no second file
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError:
             lock.close()

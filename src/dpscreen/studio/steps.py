@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpscreen._core.words import percent_at_most
 from dpscreen.studio import work
 from dpscreen.studio.charts import LEAST, MOST, panels
-from dpscreen.studio.draft import SKIP, kind_of, kinds, set_column, whole
+from dpscreen.studio.draft import SKIP, kind_of, kinds, whole
 from dpscreen.studio.questions import choice_of, offered
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.views import Asked, Go, Part, Shown, View
@@ -79,13 +79,13 @@ def _take_columns(session: Session, asked: Asked) -> None:
         if text.isdecimal() and int(text) < len(draft.entries):
             entry = draft.entries[int(text)]
             typed = (asked.text(f"{name}-{text}") for name in ("low", "high", "levels"))
-            set_column(entry, asked.text(f"kind-{text}", kind_of(entry)), *typed)
+            draft.put(int(text), asked.text(f"kind-{text}", kind_of(entry)), *typed)
             draft.seen.add(entry["name"])
     if asked.text("action") == "all":
         for place in draft.find(asked.text("find")):
             if kind_of(draft.entries[place]) == SKIP:
                 typed = (asked.text(f"all-{name}") for name in ("low", "high", "levels"))
-                set_column(draft.entries[place], asked.text("all-kind"), *typed)
+                draft.put(place, asked.text("all-kind"), *typed)
 
 
 def _table_view(session: Session, asked: Asked) -> View:

@@ -1,0 +1,145 @@
+"""Columns as they are typed in: kinds, bounds, levels, and tables that are very wide."""
+
+import csv
+import json
+
+import pytest
+
+from dpscreen.studio import steps
+from dpscreen.studio.app import _rendered
+from dpscreen.studio.draft import Draft, kind_of, kinds, whole
+from dpscreen.studio.session import Session
+from dpscreen.studio.shelf import Shelf
+from dpscreen.studio.views import Asked, Go
+
+
+def draft_of(tmp_path, *names):
+    table = tmp_path / "t.csv"
+    with table.open("w") as file:
+        csv.writer(file).writerow(names)
+    return Draft.of(table, tmp_path / "schema.json")
+
+
+def posted(*fields, **more):
+    """Return a form; a name may stand in it several times."""
+    form = {}
+    for name, value in (*fields, *more.items()):
+        form.setdefault(name.replace("_", "-"), []).append(value)
+    return Asked({}, form, posted=True)
+
+
+def test_names_propose_and_say_why(tmp_path):
+    draft = draft_of(tmp_path, "age", "patient_id", "xq7")
+    age, patient, unknown = draft.lines(range(3))
+    assert (age.kind, age.low, age.high) == ("number", "0", "120")
+    assert age.why
+    assert (patient.kind, unknown.kind) == ("text", "skip")
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "shown"),
+    [
+        ("number", ("0", "1e3", ""), ("0", "1000", "")),
+        ("number", ("\u22125", " .5 ", ""), ("-5", "0.5", "")),
+        ("integer", ("1", "9", ""), ("1", "9", "")),
+        ("boolean", ("1", "2", "x"), ("", "", "")),
+        ("category", ("", "", "a, b ,c"), ("", "", "a, b, c")),
+        ("category", ("", "", '"x, y",z'), ("", "", '"x, y", z')),
+        ("text", ("1", "", "a"), ("", "", "")),
+        ("skip", ("1", "", "a"), ("", "", "")),
+    ],
+)
+def test_what_is_typed_is_kept_and_shown(tmp_path, kind, typed, shown):
+    draft = draft_of(tmp_path, "v", "w")
+    draft.put(0, kind, *typed)
+    (line,) = draft.lines([0])
+    assert line.kind == kind_of(draft.entries[0]) == kind
+    assert (line.low, line.high, line.levels) == shown
+    assert line.problems == ()
+    draft.put(0, line.kind, line.low, line.high, line.levels)
+    assert draft.lines([0]) == [line]
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "told"),
+    [
+        ("number", ("low", "3", ""), "the lowest value must be a number"),
+        ("number", ("", "", ""), "the lowest value"),
+        ("number", ("5", "3", ""), "minimum"),
+        ("number", ("nan", "inf", ""), "must be a number"),
+        ("category", ("", "", ""), "levels"),
+        ("category", ("", "", "a, a"), "each level once"),
+    ],
+)
+def test_what_cannot_be_used_is_told_and_stays(tmp_path, kind, typed, told):
+    draft = draft_of(tmp_path, "v", "w")
+    draft.put(0, kind, *typed)
+    (line,) = draft.lines([0])
+    assert told in " ".join(line.problems)
+    assert (line.low, line.high) == typed[:2]
+    assert draft.column_problems()
+
+
+def test_kinds_are_those_that_the_schema_knows():
+    from dpscreen.tables.columns import KINDS
+
+    assert ("date" in kinds()) == ("date" in KINDS)
+    assert {"number", "integer", "boolean", "category", "text", "skip"} <= set(kinds())
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("12 000", 12000), ("1,000", 1000), ("", None), ("-3", None), ("9" * 99, None)],
+)
+def test_numbers_of_rows(text, number):
+    assert whole(text) == number
+
+
+def test_a_schema_that_was_made_elsewhere_keeps_what_the_studio_does_not_show(tmp_path):
+    fields = [
+        {
+            "name": name,
+            "type": "number",
+            "title": "kept",
+            "constraints": {"minimum": 1, "maximum": 9},
+        }
+        for name in ("a", "b", "y")
+    ]
+    block = {"target": "y", "transform": {"y": "log"}, "fill": {"a": 2}}
+    made = {"fields": fields, "missingValues": ["", "NA"], "dpscreen": block}
+    (tmp_path / "schema.json").write_text(json.dumps(made))
+    draft = draft_of(tmp_path, "a", "b", "y")
+    assert draft.problems() == []
+    draft.save(tmp_path / "again.json")
+    found = json.loads((tmp_path / "again.json").read_text())
+    assert found["fields"] == fields
+    assert found["missingValues"] == ["", "NA"]
+    assert found["dpscreen"] == block | {"features": ["a", "b"]}
+
+
+def test_two_thousand_columns(tmp_path):
+    table = tmp_path / "wide.csv"
+    with table.open("w") as file:
+        csv.writer(file).writerow([f"x{k:04d}" for k in range(1999)] + ["<b>y & z</b>"])
+    shelf = Shelf(tmp_path / "place")
+    shelf.open()
+    session = Session(table, shelf)
+    session.warm = lambda: None
+
+    def shown(answer):
+        return _rendered(session, answer).body.decode()
+
+    page = shown(steps.table(session, Asked()))
+    assert page.count('name="place"') == 100
+    assert "Page 1 of 20" in page
+    every = {"action": "all", "all_kind": "number", "all_low": "0", "all_high": "9"}
+    assert "2000 of 2000 columns are used" in shown(steps.table(session, posted(**every)))
+    assert "&lt;b&gt;y &amp; z&lt;/b&gt;" in shown(steps.table(session, Asked({"find": "Y"})))
+    assert steps.table(session, posted(action="next")) == Go("question")
+    assert shown(steps.question(session, Asked())).count('name="feature"') == 2000
+    features = [("feature", str(k)) for k in range(1500)]
+    asked = posted(*features, target="1999", rows="")
+    assert steps.question(session, asked) == Go("budget")
+    saved = json.loads(shelf.schema_file.read_text())
+    assert len(saved["dpscreen"]["features"]) == 1500
+    session.close()
