@@ -186,10 +186,11 @@ def check_budget(ready: PreparedFit) -> None:
 
     with ledger_failures():
         booking.ledger.check_unit(booking.unit)
-        remaining, delta = booking.ledger.remaining, booking.ledger.budget.delta
-    if ZCDP.within(ready.request.budget) > remaining:
-        left = affordable_epsilon(remaining, delta)
+        remaining, asked = booking.ledger.remaining, ready.request.budget
+    if ZCDP.within(asked) > remaining:
+        left = affordable_epsilon(remaining, asked.delta)
         raise Refusal(
-            f"The budget does not cover this fit: the ledger has epsilon {left:g} at delta "
-            f"{delta:g} left. Nothing was read, booked or written."
+            f"The budget does not cover this fit: it asks for epsilon {asked.epsilon:g} at delta "
+            f"{asked.delta:g}, and the ledger has epsilon {left:g} left at the same delta. "
+            "Nothing was read, booked or written."
         )

@@ -57,7 +57,7 @@ def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
     \b
     Examples:
       dpscreen schema new data.csv -o schema.toml --target cost
-      dpscreen schema new visits.parquet -o schema.json --target cost --unit patient
+      dpscreen schema new visits.parquet -o schema.json --unit patient
     """
     from dpscreen._core.files import write_text
 
