@@ -1,4 +1,4 @@
-"""Combinations of columns: functions of their row alone, and no row counts for more than its cap."""
+"""Combined columns: functions of their row alone, and no row counts for more than its cap."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def shown(model):
 
 @pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"epsilon": 0.3}])
 def test_nothing_but_releases_tells_rows_apart(options):
-    """Other rows, in number too, under the same releases: everything is the same to the last bit."""
+    """Other rows, in number too, under the same releases: everything is the same to the bit."""
     model, kept = transcript(*drawn(1), **options)
     rng = np.random.default_rng(9)
     others = rng.uniform(-9, 9, size=(50, 3)), rng.normal(0, 100, 50)
@@ -82,7 +82,7 @@ CORNERS = list(itertools.product((-9.0, 9.0), (-9.0, 9.0), (0.0, 1.0), (-99.0, 9
 
 
 def test_no_input_of_a_mechanism_moves_further_than_is_booked():
-    """One row more, under one transcript, at every corner of the bounds and in the midst of rows."""
+    """One row more, under one transcript, at every corner of the bounds and amid rows."""
     X, y = drawn(3, n=300)
     _, kept = transcript(X, y)
     closest: dict[str, float] = {}

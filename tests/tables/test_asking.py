@@ -6,6 +6,7 @@ import datetime
 import doctest
 import tomllib
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,6 +100,17 @@ def test_it_is_taken_up_where_it_was_left():
     assert Interview(kept, again=True).question.default == "cost"
     first = tomllib.loads(toml_text(answered(new_interview(NAMES), "cost")[0].document))
     assert "whose row" in Interview(first).question.title
+
+
+def test_semicolons_hint_at_a_decimal_comma():
+    document = new_interview(["price", "age"], target="price", delimiter=";")
+    interview, wrong = answered(document, "none", "x", "", "0 to 9", "")
+    assert wrong == ["Type a comma or a point."]
+    assert interview.finished
+    schema = toml_schema(interview.document)
+    assert schema.encode(pd.DataFrame({"age": ["1,5"], "price": ["2,5"]})).X.tolist() == [[1.5]]
+    assert Interview(interview.document).finished
+    assert "decimal" in toml_text(new_interview(["age"], delimiter=";"))
 
 
 def test_columns_that_are_alike_are_asked_about_once_or_each():

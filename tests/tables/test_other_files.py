@@ -85,7 +85,7 @@ def test_what_an_encoding_cannot_tell_is_missing_and_harms_no_other(tmp_path):
 def test_an_encoding_that_is_not_declared_is_told(tmp_path):
     path = tmp_path / "data.csv"
     path.write_bytes(text().encode("latin-1"))
-    with pytest.raises(TableProblem, match='declared, as in encoding = "cp1252"'):
+    with pytest.raises(TableProblem, match='says so, as in encoding = "cp1252"'):
         new_schema(path)
     assert schema(encoding="klingon").problems()[0].startswith("encoding must be the name of")
     from dpscreen.tables.declaration import Dialect

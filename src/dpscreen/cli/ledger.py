@@ -39,8 +39,18 @@ def command() -> None:
 @command.command(context_settings=HELP)
 @FILE
 @click.option("--dataset", required=True, help="The name of the data set.")
-@click.option("--epsilon", type=float, required=True, help="All that may ever be spent on it.")
-@click.option("--delta", type=float, required=True, help="Choose it far below 1 over the rows.")
+@click.option(
+    "--epsilon",
+    type=console.NumberWithin(),
+    required=True,
+    help="All that may ever be spent on it.",
+)
+@click.option(
+    "--delta",
+    type=console.NumberWithin(),
+    required=True,
+    help="Choose it far below 1 over the rows.",
+)
 @click.option("--note", default="", help="Anything worth knowing.")
 @click.option(
     "--declare",

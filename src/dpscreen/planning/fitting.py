@@ -18,14 +18,18 @@ if TYPE_CHECKING:
     from dpscreen.privacy.ledger import PrivacyLedger
     from dpscreen.tables.schema import TableSchema
 
-BOOKED = " The ledger keeps what was booked, as something may have been released."
+BOOKED = (
+    " The ledger keeps what was booked, epsilon {:g} at delta {:g}, as something may have been "
+    "released."
+)
+UNSPENT = " Nothing was released, so nothing is spent."
 
 
 class FitFailed(Exception):
     """Why a fit gave nothing, in words that hold no data. `booked`: the ledger was charged."""
 
     def __init__(self, message: str, *, booked: bool = False) -> None:
-        super().__init__(message + (BOOKED if booked else ""))
+        super().__init__(message)
         self.booked = booked
 
 
@@ -61,13 +65,14 @@ class Booking:
         from dpscreen.privacy.ledger.export import affordable_epsilon
 
         self.ledger.check_unit(self.unit)
-        remaining, delta = self.ledger.remaining, self.ledger.budget.delta
+        remaining = self.ledger.remaining
         if ZCDP.within(budget) <= remaining:
             return None
-        left = affordable_epsilon(remaining, delta)
+        left = affordable_epsilon(remaining, budget.delta)
         return (
-            f"The budget does not cover this fit: the ledger has epsilon {left:g} at delta "
-            f"{delta:g} left. Nothing was read, booked or written."
+            f"The budget does not cover this fit: it asks for epsilon {budget.epsilon:g} at delta "
+            f"{budget.delta:g}, and the ledger has epsilon {left:g} left at the same delta. "
+            "Nothing was read, booked or written."
         )
 
 
@@ -116,11 +121,20 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
             raise
         except (ValueError, TypeError, RowsChanged) as error:
             failure = str(error)  # in our own words, which repeat no cell
-        except (Exception, KeyboardInterrupt) as error:
+        except KeyboardInterrupt:
+            failure = f"Stopped.{UNSPENT}"
+        except Exception as error:
             failure = f"The fit failed ({type(error).__name__})."
     if failure is not None:  # raised out here so that the original is not even attached
-        raise FitFailed(failure, booked=booking is not None and booking.booked)
+        raise _failed(failure, model, booking)
     return _ours(noticed)
+
+
+def _failed(failure: str, model: Any, booking: Booking | None) -> FitFailed:
+    if booking is None or not booking.booked:
+        return FitFailed(failure)
+    kept = BOOKED.format(model.epsilon, model.delta)
+    return FitFailed(failure.removesuffix(UNSPENT) + kept, booked=True)
 
 
 def _ours(noticed: list[warnings.WarningMessage]) -> tuple[str, ...]:

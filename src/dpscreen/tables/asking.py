@@ -176,6 +176,30 @@ class MostRowsStep:
 
 
 @dataclass(frozen=True)
+class DecimalStep:
+    """Which sign stands before decimals; asked where semicolons hint at a comma."""
+
+    def applies(self, _: Document) -> bool:
+        """Always."""
+        return True
+
+    def question(self, document: Document) -> SchemaQuestion:
+        """Ask for a comma or a point."""
+        why = "A comma as in 1,5 or a point as in 1.5? What is written otherwise is missing."
+        default = document.get("defaults", {}).get("decimal", ",")
+        return SchemaQuestion("Which sign do decimals have?", why, default)
+
+    def take(self, document: Document, text: str) -> str | None:
+        """Take one of the two."""
+        words = {"comma": ",", "point": "."}
+        given = words.get(text.casefold(), text) or self.question(document).default
+        if given not in words.values():
+            return "Type a comma or a point."
+        document["defaults"] = document.get("defaults", {}) | {"decimal": given}
+        return None
+
+
+@dataclass(frozen=True)
 class ColumnStep:
     """What a column holds, or several whose names differ in their numbers only."""
 
@@ -347,6 +371,9 @@ def _steps(document: Document, asked: Sequence[str], again: bool) -> Iterator[St
         )
     if again or "rows_per_unit" not in document:
         yield MostRowsStep()
+    told = "decimal" in document.get("defaults", {})
+    if document.get("delimiter") == ";" and (again or not told):
+        yield DecimalStep()
     yield from map(ColumnStep, _groups(asked, document))
 
 

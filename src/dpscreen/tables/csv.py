@@ -99,8 +99,8 @@ def _text_header(path: Path, dialect: Dialect, known: frozenset[str]) -> Header:
         lambda: lines.decode("utf-8-sig"),
         lambda _: (
             f"the file {path} is not a table: neither text in UTF-8 (plain or gzip), nor Parquet "
-            "or Excel; text in another encoding is read if that is declared, as in "
-            'encoding = "cp1252".'
+            "or Excel; text in another encoding is read if the schema says so, as in "
+            'encoding = "cp1252" (--encoding cp1252 puts it there).'
         ),
     )
     if "\0" in text:

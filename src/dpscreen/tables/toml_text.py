@@ -10,7 +10,7 @@ from typing import Any
 
 from dpscreen._core.words import plain
 from dpscreen.tables.proposals import Proposal, propose
-from dpscreen.tables.toml import TOP, Document
+from dpscreen.tables.toml import HOLDS, TOP, Document
 
 _COMMENTS_FROM = 32
 INTRODUCTION = """\
@@ -68,14 +68,20 @@ def toml_text(document: Document, *, table: str = "the table") -> str:
     """Return the file, with comments that say what is left to fill in."""
     parts = [INTRODUCTION.format(table=plain(table)), *_top(document)]
     for key in ("defaults", "patterns"):
-        lines = [
-            f"{toml_key(name)} = {toml_value(one)}" for name, one in document.get(key, {}).items()
-        ]
-        parts.append(_section(key, lines or [f"# {EXAMPLES[key]}"]))
-    inherits = bool(document.get("defaults"))
+        given = document.get(key, {}).items()
+        lines = [f"{toml_key(name)} = {toml_value(one)}" for name, one in given]
+        parts.append(_section(key, lines or _examples(key, document)))
+    inherits = any(key in document.get("defaults", {}) for key in HOLDS)
     columns = document.get("columns", {})
     parts.append(_section("columns", [_line(document, name, inherits) for name in columns]))
     return "\n".join(parts)
+
+
+def _examples(key: str, document: Document) -> list[str]:
+    lines = [f"# {EXAMPLES[key]}"]
+    if key == "defaults" and document.get("delimiter") == ";":
+        lines.append(_commented('# decimal = ","', "? semicolons between cells: 1,5 or 1.5?"))
+    return lines
 
 
 def _top(document: Document) -> Iterator[str]:
