@@ -25,8 +25,14 @@ SIZES_CLIP = 16.0
 WIDEST = 0.8
 """A wider interval tells nothing about R²."""
 
+MOST_BEYOND = 0.2
+"""If a larger share of residuals may lie beyond their clip, their mean square tells nothing."""
+
+MOST_UNEXPLAINED = 100.0
+"""What is put for a share that has no upper end."""
+
 CELLS_PER_OCTAVE, OCTAVES = 4, 8
-NORMAL_975 = 1.959963984540054
+NORMAL_95, NORMAL_975 = 1.6448536269514722, 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -57,13 +63,15 @@ class Quality:
 
     def __str__(self) -> str:
         where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"
-        told = f"R² {self.r2:.3f} ({self.r2_low:.3f} to {self.r2_high:.3f})"
+        r2 = f"R² {self.r2:.3f} ({self.r2_low:.3f} to {self.r2_high:.3f})"
+        ends = f"{self.error_low:.4g} to {self.error_high:.4g}"
+        error = f"typical error {self.typical_error:.4g} ({ends})"
+        lost = "cannot be told from noise with so few rows at this budget"
+        if self.r2_low <= 1 - MOST_UNEXPLAINED:
+            return f"R² and typical error {lost}."
         if self.r2_high - self.r2_low > WIDEST:
-            told = "R² cannot be told from noise with so few rows at this budget"
-        return (
-            f"{told}, typical error {self.typical_error:.4g} ({self.error_low:.4g} to "
-            f"{self.error_high:.4g}); {where}. The intervals are for privacy noise alone."
-        )
+            return f"R² {lost}, {error}; {where}."
+        return f"{r2}, {error}; {where}. The intervals are for privacy noise alone."
 
 
 @dataclass(frozen=True)
@@ -93,8 +101,15 @@ def release_quality(
     left = _release_square(spending, point, deviations.residuals, part, "squared residuals")
     whole = _release_square(spending, design.start(1.0), deviations.target, part, "squared target")
     rest = ZCDP(cost.rho - 2 * part.rho)
-    sizes, shares = _release_sizes(spending, point, deviations.residuals, rest)
-    return _quality(left, whole, spending.regime.n_rows, in_sample, sizes, shares)
+    sizes, noisy, noise = _release_sizes(spending, point, deviations.residuals, rest)
+    clip = rules.QUALITY_CLIP * deviations.residuals
+    outer = noisy[1:][sizes[:-1] >= clip]  # cells that lie beyond the clip as a whole
+    beyond = float(outer.sum()) + NORMAL_95 * noise * math.sqrt(outer.size)
+    n_rows = spending.regime.n_rows
+    if beyond > MOST_BEYOND * n_rows:
+        whole = (0.0, whole[1])
+    shares = np.clip(np.maximum.accumulate(np.cumsum(noisy)) / n_rows, 0, 1)
+    return _quality(left, whole, n_rows, in_sample, sizes, shares)
 
 
 def _release_square(
@@ -112,8 +127,8 @@ def _release_square(
 
 def _release_sizes(
     spending: Spending, point: ExactPoint, deviation: float, cost: ZCDP
-) -> tuple[Array, Array]:
-    """Release how many residuals are of which size: one row is in one cell.
+) -> tuple[Array, Array, float]:
+    """Release how many residuals are of which size: one row is in one cell. Return the noise too.
 
     (docs/private-lasso.md, Lemmas 22 and 24)
     """
@@ -123,11 +138,10 @@ def _release_sizes(
     below = np.cumsum(point.residual_counts(top))
     at_most = np.concatenate((below[levels[:-1]], below[-1:]))
     counts = np.diff(at_most, prepend=0)[None, :]
-    noisy, _ = release_histograms(
+    noisy, noise = release_histograms(
         spending.accountant, counts, cost=cost, purpose="sizes of residuals"
     )
-    shares = np.maximum.accumulate(np.cumsum(noisy[0])) / spending.regime.n_rows
-    return top * levels / LEVELS, np.clip(shares, 0, 1)
+    return top * levels / LEVELS, noisy[0], noise
 
 
 def _quality(
@@ -138,14 +152,28 @@ def _quality(
     sizes: Array,
     shares: Array,
 ) -> Quality:
-    """Put released numbers together; noise is carried through to first order."""
+    """Put released numbers together."""
     (rss, rss_noise), (tss, tss_noise) = left, whole
-    tss = max(tss, tss_noise)
-    unexplained = max(rss, 0.0) / tss
-    off = NORMAL_975 * math.hypot(rss_noise, tss_noise * unexplained) / tss
+    least, most = _ratio_interval(left, whole)
+    r2 = 1 - rules.clamp(rss / max(tss, tss_noise), least, most)
     low, mid, high = (
         math.sqrt(max(rss + way * NORMAL_975 * rss_noise, 0.0) / n_rows) for way in (-1, 0, 1)
     )
-    r2 = 1 - unexplained
-    told = (r2, r2 - off, min(r2 + off, 1.0), mid, low, high, in_sample)
+    told = (r2, 1 - most, 1 - least, mid, low, high, in_sample)
     return Quality(*told, tuple(sizes.tolist()), tuple(shares.tolist()))
+
+
+def _ratio_interval(top: tuple[float, float], bottom: tuple[float, float]) -> tuple[float, float]:
+    """Return the 95 % interval of a ratio of two noisy numbers, both at least 0 (Fieller's).
+
+    It is right however large the noise is: where the lower number could be 0, there is no end.
+    """
+    (a, a_noise), (b, b_noise) = top, bottom
+    square = b**2 - (NORMAL_975 * b_noise) ** 2
+    if b <= 0 or square <= 0:
+        return 0.0, MOST_UNEXPLAINED
+    rest = max(a, 0.0) ** 2 - (NORMAL_975 * a_noise) ** 2
+    centre = max(a, 0.0) * b
+    off = math.sqrt(max(centre**2 - square * rest, 0.0))
+    ends = (centre - off) / square, (centre + off) / square
+    return max(ends[0], 0.0), min(ends[1], MOST_UNEXPLAINED)
