@@ -45,9 +45,8 @@ BOOKED = " The ledger keeps what was booked, as something may have been released
 @click.option(
     "--method",
     type=click.Choice(METHODS),
-    default="private-lasso",
-    show_default=True,
-    help="`dpscreen compare` shows how they differ.",
+    help="private-lasso, or private-logistic where the target is a boolean or has two levels, if "
+    "nothing is said. `dpscreen compare` shows how others differ.",
 )
 @click.option(
     "--inference",
@@ -57,7 +56,7 @@ BOOKED = " The ledger keeps what was booked, as something may have been released
 @click.option(
     "--max-features",
     type=click.IntRange(min=1),
-    help="At most so many features enter (private-lasso).",
+    help="At most so many features enter (private-lasso, private-logistic).",
 )
 @click.option(
     "--rows-public",

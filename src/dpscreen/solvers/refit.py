@@ -75,10 +75,10 @@ def refit(
     short = rows_of_features(task, columns, norm)
     units = short.in_weights()
     clip = min(task.choices.clip or factor * deviation, task.design.loss.bound)
-    solve = _release_solver(task, point, short, costs.gram)
+    solve = release_solver(task, point, short, costs.gram)
     start = point.weights[columns] / units
     for cost in costs.steps:
-        moment = _release_moment(task.spending, point, clip, short, cost)
+        moment = release_moment(task.spending, point, clip, short, cost)
         _move(point, columns, -clip * solve(moment) * units)
     noises = tuple(clip * norm / math.sqrt(2 * float(cost)) for cost in costs.steps)
     return Refit(features, start, point.weights[columns] / units, noises, solve)
@@ -144,7 +144,7 @@ class Refit:
         return np.asarray(sizes[: len(self.features)])
 
 
-def _release_solver(task: Task, point: ExactPoint, short: ShortRows, cost: ZCDP) -> NoisySolver:
+def release_solver(task: Task, point: ExactPoint, short: ShortRows, cost: ZCDP) -> NoisySolver:
     """Release the Gram matrix of short rows (docs/private-lasso.md, Lemmas 17 and 23).
 
     Where the loss is not curved alike everywhere, that of rows that are shorter still
@@ -162,7 +162,7 @@ def _release_solver(task: Task, point: ExactPoint, short: ShortRows, cost: ZCDP)
     return NoisySolver(most * gram, most * noise)
 
 
-def _release_moment(
+def release_moment(
     spending: Spending, point: ExactPoint, clip: float, short: ShortRows, cost: ZCDP
 ) -> Array:
     """Release Σψx, which one row moves by at most ν, in units of the clip.
