@@ -19,8 +19,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpscreen import BudgetRefused, PrivacyLedger, PrivateLogistic, load
-from dpscreen.models import intake
-from dpscreen.privacy import Accountant, DiscreteGaussian, SeededNoise
+from dpscreen.models import intake, outcome_peers
+from dpscreen.privacy import ZCDP, Accountant, Budget, DiscreteGaussian, SeededNoise
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -31,8 +31,12 @@ SETTING = {"epsilon": 2.0, "delta": 1e-6, "feature_bounds": (-8.0, 12.0)}
 OTHER_LABELS = "classes are declared, and the labels of this check are others"
 
 
-def model(**more):
-    return PrivateLogistic(**{**SETTING, "random_state": 5, **more})
+KINDS = [PrivateLogistic, *(getattr(outcome_peers, name) for name in outcome_peers.__all__)]
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+
+
+def model(kind=PrivateLogistic, **more):
+    return kind(**{**SETTING, "random_state": 5, **more})
 
 
 def some_rows(n_rows=1500, d=6, seed=0):
@@ -277,9 +281,10 @@ def test_other_rows_with_the_same_releases_give_the_same_model(more):
     assert any((a != b).any() for (_, a), (_, b) in zip(first.asked, second.asked, strict=True))
 
 
-@given(st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None)
-def test_one_row_moves_what_is_released_by_no_more_than_is_booked(seed):
+@each_kind
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=12, deadline=None)
+def test_one_row_moves_what_is_released_by_no_more_than_is_booked(kind, seed):
     """On neighbours with the same releases, every mechanism's input; and the bound is approached.
 
     The row added is an extreme one of either class.
@@ -288,9 +293,9 @@ def test_one_row_moves_what_is_released_by_no_more_than_is_booked(seed):
     X, y = some_rows(int(rng.integers(150, 400)), seed=seed)
     more = np.vstack((X, rng.choice([-50.0, 50.0, 1.0], size=6))), np.append(y, rng.integers(2))
     with Transcript() as here:
-        model(epsilon=5.0, random_state=seed).fit(X, y)
+        model(kind, epsilon=5.0, random_state=seed).fit(X, y)
     with Transcript(here.answers) as there:
-        model(epsilon=5.0, random_state=seed).fit(*more)
+        model(kind, epsilon=5.0, random_state=seed).fit(*more)
     closest = 0.0
     for (mechanism, a), (_, b) in zip(here.asked, there.asked, strict=True):
         vector = isinstance(mechanism, DiscreteGaussian)
@@ -359,6 +364,19 @@ def test_odd_tables_give_possible_coefficients(epsilon):
         log_odds = fitted.decision_function(X)
         assert np.isfinite(log_odds).all()
         assert np.quantile(np.abs(log_odds), 0.99) < 20
+
+
+@each_kind
+def test_the_whole_budget_is_spent_and_more_of_it_helps(kind):
+    X, y = some_rows(4000)
+    aucs = []
+    for epsilon in (0.3, 30.0):
+        fitted = model(kind, epsilon=epsilon).fit(X, y)
+        limit = float(ZCDP.within(Budget(epsilon, 1e-6)))
+        assert fitted.privacy_.rho == pytest.approx(limit, rel=1e-6)
+        aucs.append(roc_auc_score(y, fitted.decision_function(X)))
+    assert aucs[1] > 0.8
+    assert aucs[1] >= aucs[0] - 0.02
 
 
 # --- what a release becomes -----------------------------------------------------------------------

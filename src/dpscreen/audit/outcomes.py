@@ -13,6 +13,7 @@ from dpscreen._core.arrays import Array, Integers
 from dpscreen.audit.batches import exact_choices
 from dpscreen.audit.cases import CLAIM, Case, Neighbours
 from dpscreen.models import PrivateLogistic
+from dpscreen.models.base import BoundsWarning
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -66,6 +67,7 @@ class WholeOutcomeFit:
             # A seed makes an audit repeatable, a large δ makes it sharp; nothing is released here.
             warnings.simplefilter("ignore", SeededNoiseWarning)
             warnings.simplefilter("ignore", WeakDeltaWarning)
+            warnings.simplefilter("ignore", BoundsWarning)
             for _ in range(runs):
                 fitted = model.fit(X, y)
                 told = (fitted.quality_.no[0], fitted.quality_.yes[-1], fitted.quality_.deviance)
