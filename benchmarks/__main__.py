@@ -14,6 +14,7 @@ from benchmarks import (
     foundation,
     growth,
     libraries,
+    outcomes,
     peers,
     private_lasso,
     scale,
@@ -30,13 +31,14 @@ BENCHMARKS = {
     "peers": peers.main,
     "tables": tables.main,
     "tables-quality": tables_quality.main,
+    "outcomes": outcomes.main,
     "scale": scale.main,
     "sparse": sparse.main,
     "libraries": libraries.main,
     "growth": growth.main,
 }
 
-NEEDS_DATA = {"tables-quality"}
+NEEDS_DATA = {"tables-quality", "outcomes"}
 """Run by name only: the tables do not come with the package."""
 
 

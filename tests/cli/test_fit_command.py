@@ -460,3 +460,43 @@ def test_the_shell_completes_commands():
 def test_the_shell_completes_options_and_values(words, started, expected):
     shell = ShellComplete(dpscreen_group, {}, "dpscreen", "_DPSCREEN_COMPLETE")
     assert [item.value for item in shell.get_completions(words, started)] == [expected]
+
+
+# --- outcomes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["boolean", "two levels"])
+def test_a_target_of_two_outcomes_leads_to_a_model_of_chances(kind, place):
+    fields = [dict(one) for one in COMPLETE["fields"][:2]]
+    if kind == "boolean":
+        fields[1] = {
+            "name": "smoker", "type": "boolean", "trueValues": ["yes"], "falseValues": ["no"],
+        }  # fmt: skip
+    fields += [{"name": "patient", "type": "string"}, COMPLETE["fields"][3]]
+    block = {"target": "smoker", "features": ["age", "cost"]}
+    (place / "schema.json").write_text(json.dumps({"fields": fields, "dpscreen": block}))
+    data = (place / "data.csv").read_text().splitlines()
+    data[3] = "30,,p1,400"  # a missing outcome
+    (place / "data.csv").write_text("\n".join(data))
+    planned = fit("--dry-run", "--rows-public", 500)
+    assert planned.exit_code == 0, planned.output
+    assert "private-logistic" in planned.output
+    found = fit("-o", "model.json", "--epsilon", 20, "--report", "page.html")
+    assert found.exit_code == 0, found.output
+    assert "PrivateLogistic" in found.output
+    second = "True against False" if kind == "boolean" else "yes against no"
+    assert second in " ".join(found.output.split())
+    assert SECRET not in found.output + (place / "model.json").read_text()
+    assert SECRET not in (place / "page.html").read_text()
+    told = invoke("predict", "model.json", "data.csv")
+    lines = told.output.split()
+    assert lines[0] == "chance"
+    assert all(0 <= float(line) <= 1 for line in lines[1:])
+    assert invoke("show", "model.json").exit_code == 0
+
+
+def test_private_logistic_for_a_number_is_wrong_usage(place):
+    found = fit("--method", "private-logistic", "-o", "model.json")
+    assert found.exit_code == 2
+    assert "two outcomes" in found.output
+    assert only_inputs(place)

@@ -361,7 +361,9 @@ SCREENING = Budget(1.0, 0.01)
 
 def all_cases() -> dict[str, Case]:
     """Return every case by name."""
-    return {case.name: case for case in (*_broken(), *_standing(), *_weakened())}
+    from dpscreen.audit.outcomes import outcome_cases
+
+    return {case.name: case for case in (*_broken(), *_standing(), *_weakened(), *outcome_cases())}
 
 
 def _broken() -> Iterator[Case]:

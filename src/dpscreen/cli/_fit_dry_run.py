@@ -22,6 +22,10 @@ NO_ROWS = (
     "What to expect depends on the number of rows. Give --rows-public to see it; without it a "
     "noisy count is paid for when the rows are read, and the true number is not disclosed."
 )
+NO_OUTCOMES = (
+    "What to expect is simulated for targets that are numbers only. As a rule, expect no useful "
+    "model of outcomes with fewer than some hundred rows of the rarer class."
+)
 
 
 def show_plan(ready: PreparedFit) -> None:
@@ -70,7 +74,7 @@ def _ledger(booking: Booking | None) -> dict[str, Any] | None:
 
 def _expected(options: FitOptions, request: FitRequest) -> dict[str, Any] | None:
     """Simulate from public numbers; None where the number of rows is not public."""
-    if options.rows_public is None:
+    if options.rows_public is None or options.method == "private-logistic":
         return None
     from dpscreen.planning.plan import plan
     from dpscreen.planning.what_if import epsilon_of_one_row
@@ -101,7 +105,7 @@ def _of_method(options: FitOptions, request: FitRequest, planned: Plan) -> dict[
     contest = Contest(
         planned.setting,
         (options.epsilon,),
-        (options.method, "private-lasso"),
+        (str(options.method), "private-lasso"),
         rows_per_unit=request.rows_per_unit,
     )
     mine, standard = compete(contest)
@@ -129,7 +133,7 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     yield f"Writes:   {', '.join(plan['would_write']) or 'nothing, as no output is given'}"
     expected = plan["expected"]
     if expected is None:
-        yield NO_ROWS
+        yield NO_ROWS if plan["rows_public"] is None else NO_OUTCOMES
         return
     yield f"Expect:   {expected['words']} {expected['finding']}"
     powers = (f"{one['effect']:g}: {one['power']:.0%}" for one in expected["power"])

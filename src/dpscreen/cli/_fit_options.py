@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest
     from dpscreen.tables.schema import TableSchema
 
-METHODS = ("private-lasso", "rnm-screen", "dp-fw")
+METHODS = ("private-lasso", "private-logistic", "rnm-screen", "dp-fw")
+CHOOSE_ROWS = METHODS[:2]
+"""Those that need no number of rows beforehand."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class FitOptions:
     schema_file: Path
     epsilon: float
     delta: float
-    method: str
+    method: str | None
     inference: str | None
     max_features: int | None
     rows_public: int | None
@@ -55,6 +57,7 @@ def prepared(options: FitOptions) -> PreparedFit:
     """Check files, schema, method and ledger, and set everything up."""
     _check_files(options)
     schema = _matching_schema(options)
+    options = replace(options, method=options.method or _usual_method(schema))
     model, request = _set_up(options, schema)
     return PreparedFit(options, schema, model, request, _opened_ledger(options, schema))
 
@@ -107,13 +110,18 @@ def _matching_schema(options: FitOptions) -> TableSchema:
     return schema
 
 
+def _usual_method(schema: TableSchema) -> str:
+    """Return the method for such a target: outcomes have one of their own."""
+    return "private-lasso" if schema.classes is None else "private-logistic"
+
+
 def _set_up(options: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
     """Return the estimator, not yet fitted, with all its parameters checked; and what was asked."""
     from dpscreen.planning.fitting import request_for
     from dpscreen.planning.methods import estimator
     from dpscreen.privacy import Budget
 
-    if options.method != "private-lasso" and options.rows_public is None:
+    if options.method not in CHOOSE_ROWS and options.rows_public is None:
         raise click.UsageError(
             f"{options.method} needs --rows-public, about how many rows there are: its number of "
             "steps is set before the rows are read."
@@ -126,7 +134,7 @@ def _set_up(options: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
             max_features=options.max_features,
             inference=options.inference,
         )
-        return estimator(options.method, request), request
+        return estimator(str(options.method), request), request
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from None
 

@@ -43,9 +43,8 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--method",
     type=click.Choice(METHODS),
-    default="private-lasso",
-    show_default=True,
-    help="`dpscreen compare` shows how they differ.",
+    help="private-lasso, or private-logistic where the target is a boolean or has two levels, if "
+    "nothing is said. `dpscreen compare` shows how others differ.",
 )
 @click.option(
     "--inference",
@@ -55,7 +54,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--max-features",
     type=console.WholeWithin(min=1),
-    help="At most so many features enter (private-lasso).",
+    help="At most so many features enter (private-lasso, private-logistic).",
 )
 @click.option(
     "--rows-public",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dpscreen._core.arrays import Array
     from dpscreen.models import LoadedModel
 
-COLUMN = "prediction"
+COLUMN, CHANCE = "prediction", "chance"
 _TOGETHER = 1 << 16
 
 
@@ -32,6 +32,8 @@ _TOGETHER = 1 << 16
 def command(model: Path, data: Path, output: Path | None, force: bool) -> None:
     """Predict the target for every row of a table: one column, in the order of the rows.
 
+    For a target of two outcomes it is the chance of the second, as the summary names them.
+
     DATA is a CSV, gzip CSV or Parquet file with the columns of the schema that the model keeps; the
     target need not be there. Nothing protects these rows: predictions for private rows are as
     private as the rows.
@@ -46,19 +48,19 @@ def command(model: Path, data: Path, output: Path | None, force: bool) -> None:
     if output is not None and output.exists() and not force:
         raise click.ClickException(f"{output} exists already; give another name, or --force.")
     found = loaded(model)
-    values = _predictions(found, data)
+    values, column = _predictions(found, data), CHANCE if hasattr(found, "classes_") else COLUMN
     if output is None:
-        for text in _lines(values):
+        for text in _lines(values, column):
             click.echo(text, nl=False)
         return
     with write_failures(output):
-        write_text(output, "".join(_lines(values)))
+        write_text(output, "".join(_lines(values, column)))
     click.echo(f"{len(values)} predictions written to {output}.", err=True)
 
 
-def _lines(values: Array) -> Iterator[str]:
+def _lines(values: Array, column: str) -> Iterator[str]:
     """Yield the lines of a CSV file, many at a time; numbers read back as they are."""
-    yield f"{COLUMN}\n"
+    yield f"{column}\n"
     for first in range(0, len(values), _TOGETHER):
         yield "".join(f"{value!r}\n" for value in values[first : first + _TOGETHER].tolist())
 
@@ -87,7 +89,9 @@ def _predicted(model: LoadedModel, rows: Array) -> Array:
     """Predict for columns whose names were compared before, so that they need none."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return model.predict(rows)
+        chances = getattr(model, "predict_proba", None)
+        found: Array = model.predict(rows) if chances is None else chances(rows)[:, 1]
+        return found
 
 
 def _check_features(model: LoadedModel, schema: Any) -> None:

@@ -22,8 +22,8 @@ STRANGER = 2.0
 
 NOT_DECLARED = (
     "Unknown label type: y must hold the two declared classes and nothing else, and holds others, "
-    "or nothing, in some row. Declare the labels in classes=, 0 and 1 if nothing is declared; rows "
-    "that a schema read have 0 and 1."
+    "or nothing, in some row. Only binary classification is supported. Declare the labels in "
+    "classes=; 0 and 1 are what is declared by default, and what a schema makes of a target."
 )
 
 
@@ -94,8 +94,8 @@ def _place(label: Any, places: dict[Any, float]) -> float:
 
 
 def strangers(y: Array) -> Integers:
-    """Return how many targets are neither 0 nor 1."""
-    return np.array([np.count_nonzero((y != 0) & (y != 1))], dtype=np.int64)
+    """Return how many targets are neither 0 nor 1, nor ½, as a schema fills missing ones."""
+    return np.array([np.count_nonzero((y != 0) & (y != 1) & (y != 0.5))], dtype=np.int64)
 
 
 def refuse_strangers(rows: RowSource) -> RowSource:
@@ -139,7 +139,8 @@ class OutcomeModel(ClassifierMixin):
 
     def predict(self, X: Any) -> AnyArray:
         """Return the likelier class for each row of X."""
-        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(np.int64)])
+        likelier = (self.decision_function(X) > 0).astype(np.int64)
+        return np.asarray(self.classes_[likelier])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -25,7 +25,35 @@ from dpscreen.solvers.logistic import OutcomeTask, place_outcomes, solve_logisti
 from dpscreen.solvers.outcome_quality import OutcomeQuality, release_outcome_quality
 
 
-class PrivateLogistic(OutcomeModel, ScalingModel):  # type: ignore[misc]
+class OutcomeEstimator(OutcomeModel, ScalingModel):  # type: ignore[misc]
+    """What all private models of outcomes share: declared classes, and how rows are placed."""
+
+    classes: Any
+    target_bounds = (0.0, 1.0)
+
+    def _settings(self, unit: Unit) -> Choices:
+        declared_classes(self.classes)
+        return super()._settings(unit)
+
+    def _rows(self, X: Any, y: Any) -> RowSource:
+        self.classes_ = declared_classes(self.classes)
+        return refuse_strangers(super()._rows(X, as_outcomes(y, self.classes_)))
+
+    def _public_facts(self) -> tuple[str, ...]:
+        first, second = (plain(str(label)) for label in self.classes_.tolist())
+        return (*super()._public_facts(), f"the two classes, {first} and {second}")
+
+    def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
+        released = super()._release(start)
+        self.coef_, self.intercept_ = self.coef_[None, :], np.array([self.intercept_])
+        del self.scale_, self.target_bounds_  # chances have neither
+        return released
+
+    def _place(self, start: FitStart) -> tuple[Task, PublicUnits]:
+        return place_outcomes(start.spending, start.rows, start.bounds[0], start.choices)
+
+
+class PrivateLogistic(OutcomeEstimator):
     """Sparse logistic regression under differential privacy that needs a budget and bounds only.
 
     `PrivateLasso` with another loss: each step moves one signed feature a little, chosen by a noisy
@@ -118,7 +146,6 @@ class PrivateLogistic(OutcomeModel, ScalingModel):  # type: ignore[misc]
 
     _takes_sparse = True
     row_norm = None
-    target_bounds = (0.0, 1.0)
 
     path_: Path | None
     selected_: Mask
@@ -170,7 +197,6 @@ class PrivateLogistic(OutcomeModel, ScalingModel):  # type: ignore[misc]
         return tags
 
     def _settings(self, unit: Unit) -> Choices:
-        declared_classes(self.classes)
         return replace(
             super()._settings(unit),
             refit=True,
@@ -178,23 +204,6 @@ class PrivateLogistic(OutcomeModel, ScalingModel):  # type: ignore[misc]
             n_iter=check.optional(check.steps, "n_iter", self.n_iter),
             max_features=check.optional(check.whole, "max_features", self.max_features),
         )
-
-    def _rows(self, X: Any, y: Any) -> RowSource:
-        self.classes_ = declared_classes(self.classes)
-        return refuse_strangers(super()._rows(X, as_outcomes(y, self.classes_)))
-
-    def _public_facts(self) -> tuple[str, ...]:
-        first, second = (plain(str(label)) for label in self.classes_.tolist())
-        return (*super()._public_facts(), f"the two classes, {first} and {second}")
-
-    def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
-        released = super()._release(start)
-        self.coef_, self.intercept_ = self.coef_[None, :], np.array([self.intercept_])
-        del self.scale_, self.target_bounds_  # chances have neither
-        return released
-
-    def _place(self, start: FitStart) -> tuple[Task, PublicUnits]:
-        return place_outcomes(start.spending, start.rows, start.bounds[0], start.choices)
 
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         assert isinstance(task, OutcomeTask), "as it was placed"

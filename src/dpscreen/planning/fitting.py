@@ -100,6 +100,7 @@ def request_for(
         rows_per_unit=schema.rows_per_unit,
         max_features=max_features,
         inference=inference,
+        classes=schema.classes,
     )
 
 

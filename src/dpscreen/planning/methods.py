@@ -1,9 +1,9 @@
 """The one register of private methods: a name, and how to set it up from public numbers alone.
 
-Those in `ON_OFFER` can be fitted from the command line; the peers, of other authors, are there to
-compare with. PrivateLasso and the peers choose for themselves. DP-FW and RNM-Screen need settings
-that nobody knows beforehand, so these rules stand in. Of those tried in simulations, they did best
-where bounds fit:
+Those in `ON_OFFER` can be fitted from the command line, and that in `OF_OUTCOMES` where the target
+is yes or no; the peers, of other authors, are there to compare with. PrivateLasso, PrivateLogistic
+and the peers choose for themselves. DP-FW and RNM-Screen need settings that nobody knows
+beforehand, so these rules stand in. Of those tried in simulations, they did best where bounds fit:
 
     radius    half the width of the target's bounds: a prediction can then reach every value
     n_iter    by the rule of PrivateLasso, about M/4 with M = n√(2ρ)/ln(2d), from a public n
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpscreen._core.arrays import Array
-from dpscreen.models import DPFrankWolfe, PrivateLasso, RNMScreen, peers
+from dpscreen.models import DPFrankWolfe, PrivateLasso, PrivateLogistic, RNMScreen, peers
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.solvers import rules
 
@@ -34,6 +34,7 @@ class FitRequest:
     max_features: int | None = None
     inference: str | None = None
     random_state: Any = None
+    classes: tuple[Any, Any] | None = None
 
     @property
     def regime(self) -> rules.Regime | None:
@@ -77,6 +78,15 @@ def _private_lasso(order: FitRequest) -> PrivateLasso:
     )
 
 
+def _private_logistic(order: FitRequest) -> PrivateLogistic:
+    shared = {name: one for name, one in order._shared.items() if name != "target_bounds"}
+    if order.classes is None:
+        raise ValueError("the target is a number: private-logistic is for two outcomes.")
+    return PrivateLogistic(
+        classes=order.classes, n_rows=order.n_rows, max_features=order.max_features, **shared
+    )
+
+
 def _dp_fw(order: FitRequest) -> DPFrankWolfe:
     return DPFrankWolfe(clip=order._half_width / 5, **order._ball, **order._shared)
 
@@ -108,15 +118,16 @@ PEERS: dict[str, Maker] = {
     "noisy-iht": _peer(peers.NoisyIHT),
     "dp-gcd": _peer(peers.PrivateGCD),
 }
-METHODS = ON_OFFER | PEERS
+OF_OUTCOMES: dict[str, Maker] = {"private-logistic": _private_logistic}
+METHODS = ON_OFFER | OF_OUTCOMES | PEERS
+OWNERS = {"max_features": ("private-lasso", "private-logistic"), "inference": ("private-lasso",)}
 
 
 def estimator(method: str, order: FitRequest) -> Any:
     """Return the method, set up and not yet fitted; a ValueError says what it cannot do."""
-    if method != "private-lasso":
-        for name in ("max_features", "inference"):
-            if getattr(order, name) is not None:
-                raise ValueError(f"{name} belongs to private-lasso; {method} does not have it.")
+    for name, owners in OWNERS.items():
+        if getattr(order, name) is not None and method not in owners:
+            raise ValueError(f"{name} belongs to {owners[0]}; {method} does not have it.")
     model = METHODS[method](order)
     model.check_parameters()
     return model

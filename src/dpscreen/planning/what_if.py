@@ -152,7 +152,7 @@ def write_model_page(
 
 def _expected_of_model(model: Any, n_rows: int | None) -> Expected | None:
     rows = n_rows or getattr(model, "n_rows_", None)
-    if rows is None:
+    if rows is None or hasattr(model, "classes_"):  # what is simulated are numbers, not outcomes
         return None
     statement: PrivacyStatement = model.privacy_
     return expected_of(

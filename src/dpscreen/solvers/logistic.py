@@ -22,6 +22,7 @@ from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
 from dpscreen.solvers.placing import PlacedTarget, place_rows
+from dpscreen.solvers.refit import Refit
 from dpscreen.solvers.stagewise import Schedule, StagewiseRun, solve_stagewise
 
 OUTCOME_BOUNDS = np.array([0.0, 1.0])
@@ -60,6 +61,15 @@ class OutcomeTask(Task):
     """A task whose target is 0 or 1, and the released share of 1."""
 
     share: OutcomeShare = OutcomeShare(0.5)
+
+    def smallest_weight(self, deviation: float) -> float:
+        """Return the size below which a weight of the path is dropped: none, with few features.
+
+        What a step takes up by chance is one of many. Where steps outnumber the features, what they
+        left tells nothing that the refit does not tell better.
+        """
+        many = self.n_features > self.n_steps
+        return super().smallest_weight(deviation) if many else 0.0
 
 
 def release_share(spending: Spending, rows: RowSource) -> OutcomeShare:
@@ -110,15 +120,14 @@ class OutcomeRun(StagewiseRun):
         if self._task.choices.intercept:
             self.move_constant(point, self._share.log_odds)
 
-    def finish(self, point: ExactPoint, features: Integers, deviations: Array) -> None:
-        """Drop weights that are as good as noise, and tell which of the rest stand out of it."""
-        sizes = np.zeros(point.weights.size)
-        sizes[features] = np.abs(point.weights[features]) / deviations
+    def finish(self, point: ExactPoint, found: Refit) -> None:
+        """Drop weights that are as good as noise, and tell which features stand out of it."""
         offered = len(self._task.candidates)
-        least = sparse_threshold(sizes[features], offered)
-        for feature in features[sizes[features] < least]:
+        few = found.sizes < sparse_threshold(found.sizes, offered)
+        for feature in found.features[few]:
             point.zero(int(feature))
-        self.chosen = sizes >= max(least, math.sqrt(2 * math.log(offered)))
+        sure = ~few & (found.sure_sizes >= math.sqrt(2 * math.log(offered)))
+        self.chosen = np.isin(np.arange(point.weights.size), found.features[sure])
 
     def constant_move(self, point: ExactPoint, cost: ZCDP) -> float:
         """Release how far to move the intercept: −Σr/(np(1 − p)) (docs/yes-no.md, Lemma 31)."""

@@ -66,12 +66,8 @@ def constant_level(spread: float) -> int:
 
 def refit(
     task: Task, point: ExactPoint, features: Integers, deviation: float, budget: ZCDP
-) -> Array:
-    """Move the point by Newton steps along the features, and the constant if there is one.
-
-    Return the deviation of each feature's weight: of privacy noise, and of sampling as if the
-    residuals' curvature were their variance.
-    """
+) -> Refit:
+    """Move the point by Newton steps along the features, and the constant if there is one."""
     costs = RefitCosts.of(budget)
     columns = np.append(features, task.n_features) if task.choices.intercept else features
     factor, length = rules.refit_clips(task.regime, len(columns), float(costs.steps[-1]))
@@ -79,12 +75,13 @@ def refit(
     short = rows_of_features(task, columns, norm)
     units = short.in_weights()
     clip = min(task.choices.clip or factor * deviation, task.design.loss.bound)
-    solve = _release_solver(task, point, short, costs.gram)
+    solve = release_solver(task, point, short, costs.gram)
+    start = point.weights[columns] / units
     for cost in costs.steps:
-        moment = _release_moment(task.spending, point, clip, short, cost)
+        moment = release_moment(task.spending, point, clip, short, cost)
         _move(point, columns, -clip * solve(moment) * units)
-    noise = clip * short.row_norm / math.sqrt(2 * float(costs.steps[-1]))
-    return solve.deviations(noise)[: len(features)]
+    noises = tuple(clip * norm / math.sqrt(2 * float(cost)) for cost in costs.steps)
+    return Refit(features, start, point.weights[columns] / units, noises, solve)
 
 
 class NoisySolver:
@@ -92,8 +89,9 @@ class NoisySolver:
 
     def __init__(self, gram: Array, noise: float) -> None:
         blur = noise * math.sqrt(len(gram))
-        lift = max(0.0, blur - float(np.linalg.eigvalsh(gram)[0])) + rules.RIDGE * blur
-        self._lifted = gram + lift * np.eye(len(gram))
+        self.gram = gram
+        self.lift = max(0.0, blur - float(np.linalg.eigvalsh(gram)[0])) + rules.RIDGE * blur
+        self._lifted = gram + self.lift * np.eye(len(gram))
 
     def __call__(self, moment: Array) -> Array:
         """Return the solution."""
@@ -105,7 +103,48 @@ class NoisySolver:
         return np.asarray(np.sqrt(np.diag(inverse) + noise**2 * np.sum(inverse**2, axis=0)))
 
 
-def _release_solver(task: Task, point: ExactPoint, short: ShortRows, cost: ZCDP) -> NoisySolver:
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """Where Newton steps began and ended, and their noise: all of it released.
+
+    What weights are worth follows for a loss whose curvature is the residuals' variance, as that of
+    chances is. The last of them may be the constant's.
+    """
+
+    features: Integers
+    start: Array
+    end: Array
+    noises: tuple[float, ...]
+    solver: NoisySolver
+
+    @property
+    def sizes(self) -> Array:
+        """Return the features' weights in deviations, of sampling and of the last step's noise.
+
+        Where the matrix was lifted much, they are shorter than that, and sizes at most these.
+        """
+        found = np.abs(self.end) / self.solver.deviations(self.noises[-1])
+        return found[: len(self.features)]
+
+    @property
+    def sure_sizes(self) -> Array:
+        """Return how much the steps themselves found, in deviations of sampling and of all noise.
+
+        A lifted matrix leaves some of what the path had chosen where it was: that is taken off.
+        """
+        values, vectors = np.linalg.eigh(self.solver.gram)
+        lifted = values + self.solver.lift
+        kept = np.clip(self.solver.lift / lifted, 0.0, 1.0)
+        ways = [kept**later / lifted for later in reversed(range(len(self.noises)))]
+        found = self.end - vectors @ (kept ** len(ways) * (vectors.T @ self.start))
+        variances = np.maximum(values, 0.0) * np.sum(ways, axis=0) ** 2
+        for noise, way in zip(self.noises, ways, strict=True):
+            variances += (noise * way) ** 2
+        sizes = np.abs(found) / np.sqrt(vectors**2 @ variances)
+        return np.asarray(sizes[: len(self.features)])
+
+
+def release_solver(task: Task, point: ExactPoint, short: ShortRows, cost: ZCDP) -> NoisySolver:
     """Release the Gram matrix of short rows (docs/private-lasso.md, Lemmas 17 and 23).
 
     Where the loss is not curved alike everywhere, that of rows that are shorter still
@@ -123,7 +162,7 @@ def _release_solver(task: Task, point: ExactPoint, short: ShortRows, cost: ZCDP)
     return NoisySolver(most * gram, most * noise)
 
 
-def _release_moment(
+def release_moment(
     spending: Spending, point: ExactPoint, clip: float, short: ShortRows, cost: ZCDP
 ) -> Array:
     """Release Σψx, which one row moves by at most ν, in units of the clip.

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen._core.arrays import Integers, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.rows.lattice import ExactPoint
 from dpscreen.solvers import rules
@@ -28,7 +28,7 @@ from dpscreen.solvers.base import (
     rescaled,
 )
 from dpscreen.solvers.frank_wolfe import Vertex, frank_wolfe, zero_start
-from dpscreen.solvers.refit import refit, refitted_features
+from dpscreen.solvers.refit import Refit, refit, refitted_features
 
 GRAINS = 2**10
 """Into how many grains the last, smallest step is divided: the intercept moves by grains."""
@@ -105,8 +105,8 @@ class StagewiseRun:
     def begin(self, point: ExactPoint) -> None:
         """Leave the point at zero."""
 
-    def finish(self, point: ExactPoint, features: Integers, deviations: Array) -> None:
-        """Leave the point where the refit, whose weights have such deviations, has come to."""
+    def finish(self, point: ExactPoint, found: Refit) -> None:
+        """Leave the point where the refit has come to."""
 
     def choose(self, t: int, point: ExactPoint) -> Vertex:
         """Renew estimates when they are due, then choose."""
@@ -163,8 +163,7 @@ def _refitted(task: Task, point: ExactPoint, path: Path, run: StagewiseRun) -> f
         cost = task.spending.share(rules.rescale_share(task.regime))
         deviation = rescaled(task, point, deviation, cost)
     features = refitted_features(task, point.weights, path.features)
-    found = refit(task, point, features, deviation, task.spending.remaining)
-    run.finish(point, features, found)
+    run.finish(point, refit(task, point, features, deviation, task.spending.remaining))
     return deviation
 
 

@@ -199,6 +199,11 @@ class Declaration:
         """The target's bounds, after its transform."""
         return self.field(self.target).bounds
 
+    @property
+    def classes(self) -> tuple[Any, Any] | None:
+        """The two outcomes of a target that is a truth or has two levels; None of a number."""
+        return self.field(self.target).classes
+
     def untransform_target(self, values: ArrayLike) -> Array:
         """Return predictions in the user's units; a transformed target is held to its bounds."""
         given, target = np.asarray(values, dtype=np.float64), self.field(self.target)

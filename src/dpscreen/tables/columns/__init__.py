@@ -60,8 +60,36 @@ class CategoryColumn(Column):
 
     @property
     def roles(self) -> Set[str]:
-        """What the levels' kind may be, but no number."""
-        return self.of.roles - {"target", "transformed"}
+        """What the levels' kind may be, but no number; two levels are an outcome."""
+        outcome = {"target"} if len(self.levels) == 2 else set()
+        return (self.of.roles - {"target", "transformed"}) | outcome
+
+    @property
+    def classes(self) -> tuple[Level, Level] | None:
+        """Two levels, in order."""
+        if len(self.levels) != 2:
+            return None
+        low, high = sorted(self.levels, key=value_of_level)
+        return low, high
+
+    @property
+    def declared_bounds(self) -> tuple[float, float]:
+        """Of two levels the first, in order, is 0 and the other 1."""
+        return 0.0, 1.0
+
+    @property
+    def fill_value(self) -> float:
+        """What a missing outcome becomes: the fill, or half of each."""
+        return 0.5 if self.fill is None else float((self.classes or ()).index(self.fill))
+
+    def values(self, cells: Cells) -> Array:
+        """Return 0 and 1 for two levels, NaN for anything else."""
+        places = self.of.places(cells, self.classes or ())
+        return np.array([0.0, 1.0, np.nan, np.nan])[places]  # the last two: MISSING and UNKNOWN
+
+    def placed(self, within: Array) -> Any:
+        """Return what lies in the upper half as the second of two levels."""
+        return self.of.drawn_levels(self.classes or (), (within > 0).astype(np.int64))
 
     def lacks(self) -> Iterator[str]:
         """Yield what the levels' kind lacks, which is a type if anything."""
@@ -107,6 +135,11 @@ class CategoryColumn(Column):
     def spelled(self, cell: Any) -> str:
         """Write a drawn cell as the levels' kind does."""
         return self.of.spelled(cell)
+
+
+def value_of_level(level: Level) -> tuple[str, Level]:
+    """Return what levels are ordered by."""
+    return type(level).__name__, level
 
 
 def read_column(

@@ -249,7 +249,10 @@ class Column:
         """Yield what is not declared yet, and how to declare it."""
         here = f"column {self.name!r}"
         if as_target and not {"target", "untyped"} & self.roles:
-            yield f"{here} is the target, so it must be a number with a minimum and a maximum."
+            yield (
+                f"{here} is the target, so it must be a number with a minimum and a maximum, or an "
+                "outcome: a boolean, or two levels."
+            )
         elif "enum" not in self.declared or "untyped" in self.roles:
             yield from self.lacks()  # an enum that cannot be used is told as a fault
 
@@ -266,6 +269,11 @@ class Column:
 
     def fill_problem(self, _value: Any, /) -> str | None:
         """Say what a fill must be, if this is none."""
+        return None
+
+    @property
+    def classes(self) -> tuple[Level | bool, Level | bool] | None:
+        """The two outcomes that a target may be, in order, as 0 and 1; None if it is a number."""
         return None
 
     # --- features -------------------------------------------------------------------------------

@@ -39,6 +39,11 @@ class BooleanColumn(Column):
         yield from ()
 
     @property
+    def classes(self) -> tuple[bool, bool]:
+        """False and true."""
+        return False, True
+
+    @property
     def declared_bounds(self) -> tuple[float, float]:
         """False is 0 and true is 1."""
         return 0.0, 1.0

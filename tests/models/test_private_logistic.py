@@ -1,0 +1,452 @@
+"""PrivateLogistic: scikit-learn's contract, one answer wherever rows lie, and nothing unpaid."""
+
+from __future__ import annotations
+
+import pickle
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import is_classifier, is_regressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpscreen import BudgetRefused, PrivacyLedger, PrivateLogistic, load
+from dpscreen.models import intake, outcome_peers
+from dpscreen.privacy import ZCDP, Accountant, Budget, DiscreteGaussian, SeededNoise
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
+]
+
+SETTING = {"epsilon": 2.0, "delta": 1e-6, "feature_bounds": (-8.0, 12.0)}
+OTHER_LABELS = "classes are declared, and the labels of this check are others"
+
+
+KINDS = [PrivateLogistic, *(getattr(outcome_peers, name) for name in outcome_peers.__all__)]
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+
+
+def model(kind=PrivateLogistic, **more):
+    return kind(**{**SETTING, "random_state": 5, **more})
+
+
+def some_rows(n_rows=1500, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(1.0, 2.0, size=(n_rows, d))
+    chance = 1 / (1 + np.exp(-(X[:, 0] - 0.7 * X[:, -1] - 0.5)))
+    return X, (rng.random(n_rows) < chance).astype(np.int64)
+
+
+def released(fitted):
+    return np.append(fitted.coef_, fitted.intercept_)
+
+
+# --- scikit-learn ---------------------------------------------------------------------------------
+
+
+def other_labels(estimator):
+    """Return the checks whose labels are not 0 and 1, as declared; they are run again below."""
+    names = ["dtypes", "classes", "data_not_an_array"]
+    prefixes = ("check_estimators_", "check_classifiers_", "check_classifier_")
+    failed = {f"{prefix}{name}": OTHER_LABELS for prefix in prefixes for name in names}
+    return failed | {"check_fit2d_1feature": OTHER_LABELS}
+
+
+@parametrize_with_checks(
+    [PrivateLogistic(**{**SETTING, "epsilon": 1000.0}), PrivateLogistic(**SETTING, n_rows=50)],
+    expected_failed_checks=lambda one: (
+        other_labels(one)
+        | ({"check_classifiers_one_label": "noise on ten rows"} if one.epsilon < 100 else {})
+    ),
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["check_estimators_dtypes", "check_classifier_data_not_an_array", "check_fit2d_1feature"],
+)
+def test_checks_with_labels_1_and_2_pass_once_these_are_declared(name):
+    from sklearn.utils import estimator_checks
+
+    check = getattr(estimator_checks, name)
+    check("PrivateLogistic", PrivateLogistic(**SETTING, classes=(1, 2)))
+
+
+def test_it_is_a_classifier_and_no_regressor():
+    assert is_classifier(model())
+    assert not is_regressor(model())
+    X, y = some_rows()
+    assert cross_val_score(model(epsilon=20), X, y, scoring="roc_auc", cv=3).mean() > 0.8
+
+
+# --- classes --------------------------------------------------------------------------------------
+
+LABELS = {
+    "texts": (("no", "yes"), lambda y: np.where(y, "yes", "no")),
+    "objects": (("no", "yes"), lambda y: np.where(y, "yes", "no").astype(object)),
+    "truths": ((False, True), lambda y: y == 1),
+    "truths as numbers": ((0, 1), lambda y: y == 1),
+    "signs": ((-1, 1), lambda y: 2 * y - 1),
+    "floats": ((1, 0), lambda y: y.astype(float)),
+    "series": (("no", "yes"), lambda y: pd.Series(np.where(y, "yes", "no"), dtype="category")),
+    "nullable": ((0, 1), lambda y: pd.Series(y == 1, dtype="boolean")),
+    "polars": (("no", "yes"), lambda y: pl.Series(np.where(y, "yes", "no"))),
+    "list": ((0, 1), lambda y: y.tolist()),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_any_kind_give_one_model(kind):
+    X, y = some_rows()
+    classes, as_labels = LABELS[kind]
+    fitted = model(classes=classes).fit(X, as_labels(y))
+    np.testing.assert_array_equal(released(fitted), released(model().fit(X, y)))
+    assert fitted.classes_.tolist() == sorted(classes)
+    assert set(fitted.predict(X).tolist()) == set(classes)
+    assert fitted.score(X, np.asarray(as_labels(y)).astype(fitted.classes_.dtype)) > 0.7
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda y: np.where(np.arange(len(y)) == 7, 86753, y),
+        lambda y: np.where(np.arange(len(y)) == 7, 0.86753, y),
+        lambda y: np.where(np.arange(len(y)) == 7, "86753", "0"),
+        lambda y: [*y[:-1].tolist(), "86753"],
+        lambda y: [*y[:-1].tolist(), [86753]],
+        lambda y: pd.Series([*(y[:-1] == 1), None], dtype="boolean"),
+        lambda y: pd.Series([*y[:-1], None], dtype=object),
+        lambda y: pl.Series([*y[:-1].tolist(), None]),
+    ],
+)
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_a_label_that_was_not_declared_is_refused_unnamed_before_anything_is_booked(
+    wrong, form, tmp_path
+):
+    X, y = some_rows(200)
+    ledger = PrivacyLedger.create(tmp_path / "b.db", dataset="d", epsilon=10, delta=1e-4)
+    rows = X if form == "dense" else sp.csr_array(X)
+    fitted = model(random_state=None)
+    with pytest.raises(ValueError, match=r"classes|NaN|numbers|inhomogeneous") as told:
+        fitted.fit(rows, wrong(y), ledger=ledger)
+    assert "8675" not in str(told.value)
+    assert told.value.__context__ is None or "8675" not in str(told.value.__context__)
+    assert not ledger.entries()
+    assert not [name for name in vars(fitted) if name.endswith("_")]
+
+
+@pytest.mark.parametrize(
+    "classes", [(0,), (0, 1, 2), (0, 0), "ab", None, 7, (0, "1"), (0.0, np.nan), ([], {})]
+)
+def test_what_are_no_two_classes_is_refused(classes):
+    with pytest.raises(ValueError, match="two different labels"):
+        model(classes=classes).check_parameters()
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_class_alone_is_fitted(label):
+    X, _ = some_rows()
+    fitted = model().fit(X, np.full(len(X), label))
+    assert (fitted.predict(X) == label).mean() > 0.9
+    assert np.isfinite(released(fitted)).all()
+
+
+def test_the_budget_is_booked_before_noise_and_a_refusal_releases_nothing(tmp_path):
+    X, y = some_rows(300)
+    ledger = PrivacyLedger.create(tmp_path / "b.db", dataset="d", epsilon=2.1, delta=1e-6)
+    model(random_state=None).fit(X, y, ledger=ledger)
+    fitted = model(random_state=None)
+    with mock.patch.object(Accountant, "release") as never, pytest.raises(BudgetRefused):
+        fitted.fit(X, y, ledger=ledger)
+    assert not never.called
+    assert not [name for name in vars(fitted) if name.endswith("_")]
+
+
+# --- one answer -----------------------------------------------------------------------------------
+
+
+def in_every_form(X, y, monkeypatch, tmp_path):
+    """Yield dense rows, and the same in every other place."""
+    import dask.array as da
+    import dask.dataframe as dd
+
+    yield X, y
+    yield np.asfortranarray(X), y.astype(bool)
+    mapped = np.memmap(tmp_path / "X.bin", dtype=np.float64, mode="w+", shape=X.shape)
+    mapped[:] = X
+    monkeypatch.setattr(intake, "STREAMED_BYTES", 1)
+    yield mapped, y
+    for chunk in (len(X), 311):
+        yield da.from_array(X, chunks=(chunk, 4)), da.from_array(y, chunks=chunk)
+    names = [f"x{j}" for j in range(X.shape[1])]
+    frame = dd.from_pandas(pd.DataFrame(X, columns=names).assign(y=y), npartitions=3)
+    yield frame[names], frame["y"]
+
+
+@pytest.mark.parametrize("more", [{}, {"standardize": False}, {"max_features": 2, "n_rows": 900}])
+def test_a_fit_has_the_same_bits_wherever_the_rows_lie(more, monkeypatch, tmp_path):
+    X, y = some_rows()
+    expected = None
+    for rows, target in in_every_form(X, y, monkeypatch, tmp_path):
+        fitted = model(**more).fit(rows, target)
+        expected = expected or fitted
+        assert released(fitted).tobytes() == released(expected).tobytes()
+        assert fitted.quality_ == expected.quality_
+        assert str(fitted.privacy_) == str(expected.privacy_)
+
+
+@given(st.integers(0, 10**6), st.integers(20, 300), st.sampled_from([1.0, 30.0]))
+@settings(max_examples=15, deadline=None)
+def test_sparse_rows_give_what_dense_ones_give(seed, n_rows, epsilon):
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((n_rows, 8)) < 0.2, rng.uniform(-1.1, 1.1, (n_rows, 8)), 0)
+    y = (X[:, 0] - X[:, 1] + rng.logistic(0, 0.3, n_rows) > 0).astype(int)
+    make = lambda: model(feature_bounds=(-1, 1), standardize=False, epsilon=epsilon)  # noqa: E731
+    dense, other = make().fit(X, y), make().fit(sp.csr_array(X), y)
+    assert released(dense).tobytes() == released(other).tobytes()
+    assert dense.quality_ == other.quality_
+    np.testing.assert_allclose(
+        dense.decision_function(X), other.decision_function(sp.csc_matrix(X)), atol=1e-9
+    )
+
+
+def test_a_label_that_was_not_declared_is_refused_on_dask_rows_too():
+    import dask.array as da
+
+    X, y = some_rows(200)
+    y[3] = 86753
+    with pytest.raises(ValueError, match="two declared classes") as told:
+        model().fit(da.from_array(X, chunks=(50, 6)), da.from_array(y, chunks=50))
+    assert "8675" not in str(told.value)
+
+
+# --- nothing unpaid -------------------------------------------------------------------------------
+
+
+class Transcript:
+    """Records what mechanisms were given and what they answered, or answers from a record."""
+
+    def __init__(self, answers=None):
+        self.asked, self.answers = [], [] if answers is None else list(answers)
+        self._forced = answers is not None
+        self._release = Accountant.release
+
+    def __enter__(self):
+        def release(accountant, mechanism, values, *, purpose):
+            values = getattr(values, "sums", values)
+            self.asked.append((mechanism, np.array(values, dtype=np.float64).ravel()))
+            found = self._release(accountant, mechanism, values, purpose=purpose)
+            if self._forced:
+                return self.answers[len(self.asked) - 1]
+            self.answers.append(found)
+            return found
+
+        self._patch = mock.patch.object(Accountant, "release", release)
+        self._patch.start()
+        return self
+
+    def __exit__(self, *_):
+        self._patch.stop()
+
+
+def shown(fitted):
+    """Return all that a fitted model is and says."""
+    kept = {name: value for name, value in vars(fitted).items() if name != "random_state"}
+    return pickle.dumps(kept), str(fitted.summary()), fitted.explain(), str(fitted.privacy_)
+
+
+@pytest.mark.parametrize("more", [{}, {"max_features": 1}, {"fit_intercept": False}])
+def test_other_rows_with_the_same_releases_give_the_same_model(more):
+    """Nothing but releases comes out of the rows: not even their number."""
+    X, y = some_rows(900)
+    with Transcript() as first:
+        one = model(**more).fit(X, y)
+    others = some_rows(700, seed=9)
+    with Transcript(first.answers) as second:
+        other = model(**more).fit(others[0] * 3, 1 - others[1])
+    assert shown(one) == shown(other)
+    assert [m for m, _ in first.asked] == [m for m, _ in second.asked]
+    assert any((a != b).any() for (_, a), (_, b) in zip(first.asked, second.asked, strict=True))
+
+
+@each_kind
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=12, deadline=None)
+def test_one_row_moves_what_is_released_by_no_more_than_is_booked(kind, seed):
+    """On neighbours with the same releases, every mechanism's input; and the bound is approached.
+
+    The row added is an extreme one of either class.
+    """
+    rng = np.random.default_rng(seed)
+    X, y = some_rows(int(rng.integers(150, 400)), seed=seed)
+    more = np.vstack((X, rng.choice([-50.0, 50.0, 1.0], size=6))), np.append(y, rng.integers(2))
+    with Transcript() as here:
+        model(kind, epsilon=5.0, random_state=seed).fit(X, y)
+    with Transcript(here.answers) as there:
+        model(kind, epsilon=5.0, random_state=seed).fit(*more)
+    closest = 0.0
+    for (mechanism, a), (_, b) in zip(here.asked, there.asked, strict=True):
+        vector = isinstance(mechanism, DiscreteGaussian)
+        moved = np.linalg.norm(b - a) if vector else np.abs(b - a).max()
+        assert moved * mechanism.unit <= mechanism.sensitivity * (1 + 1e-9)
+        closest = max(closest, moved * mechanism.unit / mechanism.sensitivity)
+    assert closest > 0.9
+
+
+# --- what it is good for --------------------------------------------------------------------------
+
+
+def test_with_rows_enough_it_is_logistic_regression():
+    X, y = some_rows(20000)
+    fitted = model(epsilon=10.0, feature_bounds=(-20, 30)).fit(X, y)
+    wanted = LogisticRegression(C=1e6).fit(X, y)
+    np.testing.assert_allclose(fitted.coef_, wanted.coef_, atol=0.08)
+    np.testing.assert_allclose(fitted.intercept_, wanted.intercept_, atol=0.15)
+    assert fitted.selected_.tolist() == [True, False, False, False, False, True]
+    assert (fitted.feature_bounds_[:, 0] >= -20).all()
+    assert (fitted.feature_bounds_[:, 1] <= 30).all()
+
+
+def test_quality_tells_auc_and_deviance_within_its_intervals():
+    """Of 40 seeds, intervals at 95 % miss more than 8 times with probability 0.0001."""
+    X, y = some_rows(4000)
+    missed = 0
+    for seed in range(40):
+        fitted = model(random_state=seed).fit(X, y)
+        told = fitted.quality_
+        auc = roc_auc_score(y, fitted.decision_function(X))
+        deviance = 2 * log_loss(y, fitted.predict_proba(X))
+        missed += not told.auc_low - 0.005 <= auc <= told.auc_high + 0.005
+        missed += not told.deviance_low - 0.02 <= deviance <= told.deviance_high + 0.02
+        assert told.auc_high - told.auc_low < 0.2
+    assert missed <= 8
+
+
+def test_classes_without_overlap_give_finite_weights():
+    X, _ = some_rows(3000)
+    fitted = model(epsilon=10.0).fit(X, X[:, 0] > 1)
+    assert fitted.score(X, X[:, 0] > 1) > 0.95
+    assert np.abs(fitted.coef_).max() < 20
+
+
+def odd_rows(n_rows=3000):
+    rng = np.random.default_rng(2)
+    X = np.zeros((n_rows, 9))
+    X[:, 0], X[:, 1] = rng.normal(50, 3, n_rows), np.exp(rng.normal(0, 2, n_rows))
+    X[:, 2], X[:, 3] = 1.0, rng.random(n_rows) < 0.01
+    X[:, 4] = np.where(rng.random(n_rows) < 0.9, 0.0, rng.exponential(size=n_rows))
+    X[:, 5] = rng.random(n_rows) < 0.5
+    y = rng.random(n_rows) < 1 / (1 + np.exp(-(X[:, 0] - 50) / 3 - X[:, 5] + 2))
+    return X, y
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_odd_tables_give_possible_coefficients(epsilon):
+    """Constants, rare levels, mostly-zero and heavy columns: no log-odds that nobody can have."""
+    X, y = odd_rows()
+    bounds = [(0, 1000), (0, 1e6), (0, 1), (0, 1), (0, 1e3), (0, 1), (-1, 1), (0, 1), (-1e9, 1e9)]
+    for seed in range(5):
+        fitted = model(epsilon=epsilon, feature_bounds=bounds, random_state=seed).fit(X, y)
+        low, high = fitted.feature_bounds_.T
+        assert ((low >= np.array(bounds)[:, 0]) & (high <= np.array(bounds)[:, 1])).all()
+        log_odds = fitted.decision_function(X)
+        assert np.isfinite(log_odds).all()
+        assert np.quantile(np.abs(log_odds), 0.99) < 20
+
+
+@each_kind
+def test_the_whole_budget_is_spent_and_more_of_it_helps(kind):
+    X, y = some_rows(4000)
+    aucs = []
+    for epsilon in (0.3, 30.0):
+        fitted = model(kind, epsilon=epsilon).fit(X, y)
+        limit = float(ZCDP.within(Budget(epsilon, 1e-6)))
+        assert fitted.privacy_.rho == pytest.approx(limit, rel=1e-6)
+        aucs.append(roc_auc_score(y, fitted.decision_function(X)))
+    assert aucs[1] > 0.8
+    assert aucs[1] >= aucs[0] - 0.02
+
+
+# --- what a release becomes -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [(0, 1), ("no", "yes"), (False, True), (-1.0, 2.0)])
+def test_a_file_brings_the_whole_model_back(classes, tmp_path):
+    X, y = some_rows()
+    labels = np.array(classes)[y]
+    fitted = model(classes=classes).fit(pd.DataFrame(X, columns=list("abcdef")), labels)
+    fitted.save(tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    assert is_classifier(again)
+    np.testing.assert_array_equal(again.predict_proba(frame), fitted.predict_proba(frame))
+    np.testing.assert_array_equal(again.predict(frame), fitted.predict(frame))
+    assert again.classes_.dtype == fitted.classes_.dtype
+    assert again.quality_ == fitted.quality_
+    assert again.score(frame, labels) == fitted.score(frame, labels)
+    for told in ("summary", "explain", "to_model_card"):
+        assert str(getattr(again, told)()) == str(getattr(fitted, told)())
+
+
+def test_the_summary_has_odds_ratios_in_the_users_units():
+    X, y = some_rows(5000)
+    fitted = model(classes=("no", "yes")).fit(X, np.where(y, "yes", "no"))
+    frame = fitted.summary().frame
+    np.testing.assert_allclose(frame["odds_ratio"], np.exp(frame["coefficient"]))
+    text = str(fitted.summary())
+    assert "odds ratio" in text
+    assert "yes against no" in text
+    assert "AUC" in text
+    assert "multiplies the odds" in fitted.explain()
+
+
+def test_categories_and_truths_of_a_frame():
+    X, y = some_rows(3000)
+    rng = np.random.default_rng(1)
+    ward = rng.choice(["A", "B", "C"], len(y))
+    y = np.where((ward == "B") & (rng.random(len(y)) < 0.7), 1, y)
+    frame = pd.DataFrame({"age": X[:, 0], "ward": ward, "smokes": rng.random(len(y)) < 0.3})
+    fitted = model(
+        epsilon=5.0, feature_bounds={"age": (-20, 20)}, categories={"ward": ["A", "B", "C"]}
+    ).fit(frame, y)
+    assert list(fitted.feature_names_out_) == ["age", "ward=B", "ward=C", "smokes"]
+    assert fitted.coef_[0, 1] > 0.5
+    assert fitted.predict_proba(frame).shape == (3000, 2)
+
+
+def test_people_with_several_rows_have_more_noise():
+    X, y = some_rows()
+    statement = model(rows_per_unit=3).fit(X, y).privacy_
+    assert statement.rows_per_unit == 3
+    plain = model().fit(X, y).privacy_
+    scales = [
+        next(one.scale for one in s.mechanisms if "second" in one.purpose)
+        for s in (statement, plain)
+    ]
+    assert scales[0] == pytest.approx(3 * scales[1], rel=1e-6)
+
+
+def test_noise_alone_chooses_nothing_that_stands_out():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(4000, 50)), rng.random(4000) < 0.3
+    found = [model(random_state=seed).fit(X, y).selected_.sum() for seed in range(10)]
+    assert np.mean(found) < 1
+    assert (model().fit(X, y).noise_p_values() > 0).all()
+
+
+def test_seeded_noise_is_warned_about_and_secure_noise_holds():
+    X, y = some_rows(300)
+    assert model(random_state=None).fit(X, y).privacy_.holds
+    assert not model(random_state=SeededNoise(1)).fit(X, y).privacy_.holds
