@@ -313,7 +313,7 @@ def test_a_budget_that_does_not_do_is_refused_before_any_row(garbage, quick_fit)
         cwd=garbage,
     )
     assert done.returncode == 3
-    assert "epsilon 1.5 at delta 1e-06 left" in done.stderr
+    assert "the ledger has epsilon 1.5 left at the same delta" in done.stderr
     assert done.stdout == ""
     assert only_inputs(garbage)
     assert spent(garbage) == 0
