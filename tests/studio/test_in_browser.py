@@ -245,6 +245,9 @@ def test_axe_finds_nothing_serious_on_any_step(tmp_path, scheme, width):
         serious(tab)
         tab.until("document.body?.dataset.step == 'result'", 170)
         serious(tab)
+        tab.evaluate("document.querySelector('main').append(document.createElement('input'))")
+        with pytest.raises(AssertionError, match="label"):
+            serious(tab)  # it would have been seen
 
 
 def serious(tab):

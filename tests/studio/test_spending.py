@@ -198,13 +198,19 @@ def test_a_killed_server_takes_its_release_with_it(tmp_path):
         assert not list(running.folder.glob(".*.tmp"))
 
 
-def test_a_cancel_says_what_was_spent(tmp_path):
-    table = write_table(tmp_path / "survey.csv", 60_000)
-    session = ready(table, tmp_path / "place", epsilon=0.5)
+def test_an_early_cancel_spends_nothing(table, tmp_path):
+    session = ready(table, tmp_path / "place")
     assert session.release(session.ticket())
     session.cancel()
     assert session.run.outcome == "cancelled"
     assert "Nothing was booked" in session.ended()
+    session.close()
+
+
+@pytest.mark.slow
+def test_a_late_cancel_says_what_was_spent(tmp_path):
+    table = write_table(tmp_path / "survey.csv", 60_000)
+    session = ready(table, tmp_path / "place", epsilon=0.5)
     session.release(session.ticket())
     end = time.monotonic() + 120
     while not session.ledger.entries() and session.run.running and time.monotonic() < end:
@@ -220,6 +226,7 @@ def test_a_cancel_says_what_was_spent(tmp_path):
     session.close()
 
 
+@pytest.mark.slow
 def test_a_model_that_the_disk_refuses_is_handed_out(table, tmp_path):
     session = ready(table, tmp_path / "place")
     blocked = tmp_path / "place" / f".release-{session.ticket()}.tmp"

@@ -61,7 +61,7 @@ def test_the_frame_allows_its_own_styles_and_nothing_else(finished):
     assert policy.count("sha256-") > 3
 
 
-@pytest.mark.parametrize("kind", ["command", "script"])
+@pytest.mark.parametrize("kind", ["command", pytest.param("script", marks=pytest.mark.slow)])
 def test_command_and_script_do_the_same(finished, tmp_path, kind):
     for name in ("command.txt", "script.py", "schema.json"):
         (tmp_path / name).write_text(finished.get(f"download?file={name}").text)

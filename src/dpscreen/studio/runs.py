@@ -136,7 +136,8 @@ class Simulations:
     def start(self) -> None:
         """Start the process, so that it is warm when it is needed."""
         with self._lock, suppress(BrokenProcessPool):
-            self._submit(int)
+            if self._pool is None:
+                self._submit(int)
 
     def curve(self, case: BudgetCase) -> tuple[BudgetCurve, int]:
         """Return what is known of a curve, and how many points are still to come."""

@@ -61,7 +61,6 @@ class Session:
 
     def _load(self) -> None:
         with suppress(RuntimeError):  # the studio ends
-            self.simulations.start()
             import_module("dpscreen.planning.curve")
 
     def close(self) -> None:

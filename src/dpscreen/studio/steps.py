@@ -124,6 +124,7 @@ def question(session: Session, asked: Asked) -> View | Go:
     """Ask for target, features, unit and model."""
     if not _table_is_ready(session):
         return Go("table")
+    session.simulations.start()
     problems: list[str] = []
     if asked.posted:
         with session.lock:
