@@ -156,7 +156,7 @@ def _purpose(options: FitOptions, schema: TableSchema) -> str:
     from dpscreen.privacy.ledger.records import one_line
 
     if options.purpose is None:
-        return usual_purpose(schema, options.method)
+        return usual_purpose(schema, str(options.method))
     try:
         return one_line("--purpose", options.purpose)
     except ValueError as error:
