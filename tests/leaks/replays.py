@@ -6,7 +6,7 @@ import io
 import json
 import logging
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -27,6 +27,7 @@ from dpscreen.privacy import (
     SecureNoise,
     SignedNoisyMax,
     ThresholdedNoisyMin,
+    named_seed,
 )
 from dpscreen.privacy.replay import moves, record, replay
 from dpscreen.privacy.sampling import Signed
@@ -57,6 +58,7 @@ LASSO = {
         **{"solver": "noisy-gradient", "row_norm": 0.9, "max_features": 2, "n_iter": 3}
     },
     "auto with a row norm": {"row_norm": 0.5, **MANY_ROWS},
+    "auto with a row norm, 60 features": {"row_norm": 2.0, "n_rows": 100, "epsilon": 10.0},
     "standardized": {"standardize": True},
     "not standardized, no intercept": {"standardize": False, "fit_intercept": False},
     "loose bounds": LOOSE,
@@ -108,6 +110,10 @@ class Case:
     def model(self, **more: Any) -> Any:
         """Return a new, unfitted model."""
         return self.estimator(**PUBLIC | dict(self.options) | more)
+
+    def rows(self, style: str, seed: int, n: int) -> tuple[Any, Any]:
+        """Return rows of a style, with as many features as the case is for."""
+        return styled_rows(style, seed, n, 60 if "60 features" in self.name else FEATURES)
 
     @property
     def rows_per_unit(self) -> int:
@@ -174,6 +180,12 @@ def styled_rows(style: str, seed: int, n: int, d: int = FEATURES) -> tuple[Any, 
     cells = STYLES[style](rng, n, d + 1)
     X, y = cells[:, :d], cells[:, d]
     return X, (y if seed % 2 else X[:, 0] / 2 - X[:, -1] / 4)
+
+
+def chosen(name: str, kinds: Any, sizes: Sequence[int]) -> tuple[str, int, int]:
+    """Return a kind of rows, a seed and a number, the same for the same name."""
+    rng = np.random.default_rng(named_seed(name))
+    return str(rng.choice(sorted(kinds))), int(rng.integers(2**32)), int(rng.choice(sizes))
 
 
 @dataclass(frozen=True)
@@ -311,6 +323,15 @@ def bytes_of(value: Any) -> Any:
         told = {one.name: bytes_of(getattr(value, one.name)) for one in fields(value)}
         return type(value).__name__, told
     raise TypeError(f"a {type(value).__name__} is not known here")
+
+
+def lines_of(ledger: Any) -> dict[str, Any]:
+    """Return all that a ledger tells, but for the time."""
+    told = ledger.document()
+    del told["created"], told["head"]
+    for line in told["reservations"]:
+        del line["at"], line["hash"]
+    return told
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

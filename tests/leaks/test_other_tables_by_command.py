@@ -11,8 +11,7 @@ from contextlib import chdir
 
 import pytest
 from replay_sources import SCHEMA, table
-from replays import differing, wild
-from test_replay import lines_of
+from replays import differing, lines_of, wild
 
 from dpscreen import PrivacyLedger
 from dpscreen.planning import plan, what_if
