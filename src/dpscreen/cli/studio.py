@@ -20,7 +20,7 @@ MISSING = "The studio needs two more packages: pip install 'dpscreen[studio]'."
 @click.argument("table", type=FILE)
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=console.WholeWithin(0, 65535),
     default=0,
     help="Listen there.  [default: any free port]",
 )
