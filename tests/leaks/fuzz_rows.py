@@ -10,11 +10,11 @@ import pandas as pd
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, RNMScreen
+from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, PrivateOLS, RNMScreen
 from dpscreen.privacy import Accountant, SeededNoise
 
 CLASSIC = (DPFrankWolfe, RNMScreen, ADPScreen)
-EVERY_CLASS = (*CLASSIC, PrivateLasso)
+EVERY_CLASS = (*CLASSIC, PrivateLasso, PrivateOLS)
 
 IGNORED = (
     "ignore::dpscreen.PublishedCalibrationWarning",
@@ -169,6 +169,15 @@ def lasso_params(draw, n_features, *, reach=59):
 
 
 @st.composite
+def ols_params(draw, n_features, *, reach=59):
+    """Draw valid parameters of PrivateOLS."""
+    return draw(common_params(n_features, reach=reach)) | {
+        "quality": draw(st.booleans()),
+        "n_rows": draw(st.none() | st.integers(10**6, 10**9)),
+    }
+
+
+@st.composite
 def common_params(draw, n_features, *, reach):
     """Draw budget and bounds."""
     return {
@@ -184,4 +193,6 @@ def params_of(kind, n_features):
     """Draw valid parameters of any private estimator."""
     if kind is PrivateLasso:
         return lasso_params(n_features)
+    if kind is PrivateOLS:
+        return ols_params(n_features)
     return classic_params(kind, n_features)

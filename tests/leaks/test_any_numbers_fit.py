@@ -16,7 +16,7 @@ from fuzz_rows import (
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, RNMScreen
+from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, PrivateOLS, RNMScreen
 from dpscreen.privacy import ZCDP, Budget
 
 pytestmark = [pytest.mark.filterwarnings(one) for one in IGNORED]
@@ -82,7 +82,7 @@ def test_rows_count_only_as_clipped(kind, data):
 
 def released_bounds(model, params):
     """Return the hull of public and released bounds: PrivateLasso may release wider ones."""
-    if not isinstance(model, PrivateLasso):
+    if not isinstance(model, PrivateLasso | PrivateOLS):
         return {}
     public = np.asarray(params["feature_bounds"]), np.asarray(params["target_bounds"])
     released = model.feature_bounds_, model.target_bounds_

@@ -19,11 +19,12 @@ import pytest
 from fuzz_rows import EVERY_CLASS, IGNORED, CountingNoise
 from listening import listening
 
-from dpscreen import DPFrankWolfe, PrivacyLedger, PrivateLasso
+from dpscreen import DPFrankWolfe, PrivacyLedger, PrivateLasso, PrivateOLS
 
 pytestmark = [pytest.mark.filterwarnings(one) for one in IGNORED]
 each_class = pytest.mark.parametrize("kind", EVERY_CLASS, ids=lambda kind: kind.__name__)
 
+OURS = (PrivateLasso, PrivateOLS)
 N, D = 37, 3
 SECRET = 8675309.25
 WORD = "Zebedee-8675309"
@@ -42,7 +43,7 @@ BYTES = tuple(
 
 
 def make(kind, **options):
-    steps = {} if kind is PrivateLasso else {"radius": 1e7, "n_iter": 4}
+    steps = {} if kind in OURS else {"radius": 1e7, "n_iter": 4}
     return kind(**PUBLIC | steps | options)
 
 
@@ -289,13 +290,13 @@ def arrays_in(thing, seen=None):
 
 
 CALIBRATIONS = [(kind, "proven") for kind in EVERY_CLASS] + [
-    (kind, "published") for kind in EVERY_CLASS if kind is not PrivateLasso
+    (kind, "published") for kind in EVERY_CLASS if kind not in OURS
 ]
 each_fit = pytest.mark.parametrize(("kind", "calibration"), CALIBRATIONS)
 
 
 def fitted(kind, calibration, X, y):
-    options = {} if kind is PrivateLasso else {"calibration": calibration}
+    options = {} if kind in OURS else {"calibration": calibration}
     return make(kind, **options).fit(X, y)
 
 
@@ -329,7 +330,7 @@ def test_a_fitted_model_keeps_no_rows_alive(kind, calibration):
 def test_a_secret_in_the_numbers_is_not_told(kind, calibration, capfd):
     X, y = plain()
     X[5, 1] = y[6] = SECRET
-    options = {} if kind is PrivateLasso else {"calibration": calibration}
+    options = {} if kind in OURS else {"calibration": calibration}
     assert fit_and_search(make(kind, **options), X, y, capfd)
     assert fit_and_search(make(kind, **options), np.full_like(X, SECRET), y, capfd)
     assert fit_and_search(make(kind, **options), X, np.full_like(y, -SECRET), capfd)

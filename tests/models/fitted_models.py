@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, RNMScreen
+from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, PrivateOLS, RNMScreen
 
 NAMES = ["age", "dose", "a|b", "<b>", "x_y", "plain"]
 BOUNDS = {"feature_bounds": (0, 200), "target_bounds": (-500, 500)}
@@ -22,6 +22,8 @@ KINDS = {
     "frank-wolfe": lambda: PrivateLasso(**LASSO, solver="frank-wolfe", max_features=2),
     "gradient": lambda: PrivateLasso(**LASSO, solver="noisy-gradient"),
     "units": lambda: PrivateLasso(**LASSO, rows_per_unit=3, n_rows=2000),
+    "ols": lambda: PrivateOLS(**LASSO),
+    "ols refused": lambda: PrivateOLS(**LASSO | {"epsilon": 0.05}),
     "seeded": lambda: PrivateLasso(**LASSO, random_state=1),
     "dp-fw": lambda: DPFrankWolfe(**WALK, clip=20.0),
     "rnm": lambda: RNMScreen(**WALK),

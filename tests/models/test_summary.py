@@ -15,7 +15,7 @@ from dpscreen import PrivateLasso
 from dpscreen._core.words import markdown, percent, plain
 from dpscreen.models.release import summary_of
 
-every = pytest.mark.parametrize("kind", KINDS)
+every = pytest.mark.parametrize("kind", [one for one in KINDS if not one.startswith("ols")])
 
 
 def words(text):

@@ -1,4 +1,4 @@
-"""Combined columns: functions of their row alone, and no row counts for more than its cap."""
+"""Combinations of columns: functions of their row alone, and no row counts beyond its cap."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, RNMScreen
+from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, PrivateOLS, RNMScreen
 from dpscreen.models import intake
 from dpscreen.rows import streamed
 from dpscreen.rows.streamed import ChosenRows, MappedArrays, RowsChanged, StreamedRows
@@ -23,6 +23,7 @@ ESTIMATORS = [
     PrivateLasso(**LASSO, solver="frank-wolfe", max_features=2),
     PrivateLasso(**LASSO, solver="noisy-gradient"),
     PrivateLasso(**LASSO, inference="split"),
+    PrivateOLS(**LASSO),
     DPFrankWolfe(**WALK),
     RNMScreen(**WALK),
     ADPScreen(**WALK, screen_at=4),

@@ -15,8 +15,8 @@ from dpscreen import PrivateOLS
 from dpscreen.privacy import Accountant, DiscreteGaussian
 from dpscreen.privacy.accountant import BESIDE, DIAGONAL
 from dpscreen.rows.mixed import MixedRows
-from dpscreen.solvers.ols_rules import Design, rows_needed
-from dpscreen.solvers.regression import Frame, Middle, Sizes, influence_clip, told_apart
+from dpscreen.solvers.ols_rules import TableSize, rows_needed
+from dpscreen.solvers.regression import EvenFrame, Middle, Sizes, influence_clip, told_apart
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -66,7 +66,7 @@ def shown(model):
 
 @pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"epsilon": 0.3}])
 def test_nothing_but_releases_tells_rows_apart(options):
-    """Other rows, in number too, under the same releases: everything is the same to the bit."""
+    """Other rows, in number too, under the same releases: all is the same to the last bit."""
     model, kept = transcript(*drawn(1), **options)
     rng = np.random.default_rng(9)
     others = rng.uniform(-9, 9, size=(50, 3)), rng.normal(0, 100, 50)
@@ -82,7 +82,7 @@ CORNERS = list(itertools.product((-9.0, 9.0), (-9.0, 9.0), (0.0, 1.0), (-99.0, 9
 
 
 def test_no_input_of_a_mechanism_moves_further_than_is_booked():
-    """One row more, under one transcript, at every corner of the bounds and amid rows."""
+    """One row more, under one transcript, at every corner of the bounds and amid the rows."""
     X, y = drawn(3, n=300)
     _, kept = transcript(X, y)
     closest: dict[str, float] = {}
@@ -157,7 +157,7 @@ def test_what_is_alike_or_still_is_left_out_by_name():
 def test_directions_that_drown_in_noise_are_left_out_by_pivoting():
     rows = MixedRows.near(np.arange(3), np.eye(3))
     gram = np.array([[100.0, 99.9, 0], [99.9, 100, 0], [0, 0, 80]])
-    found = told_apart(Frame(rows, 1.0, gram, 2.0), n_features=3)
+    found = told_apart(EvenFrame(rows, 1.0, gram, 2.0), n_features=3)
     assert [one.feature for one in found.left_out] == [1]
     assert found.left_out[0].partners == (0,)
     np.testing.assert_allclose(found.matrix, np.diag([1 / 100, 0, 1 / 80]), atol=1e-6)
@@ -192,5 +192,5 @@ def test_the_middle_is_drawn_to_its_mean_where_it_is_noise():
 
 def test_public_numbers_say_when_there_is_no_table():
     needed = rows_needed(10, 0.02)
-    assert not Design(needed + 1, 10, 0.02).hopeless
-    assert Design(needed - 1, 10, 0.02).hopeless
+    assert not TableSize(needed + 1, 10, 0.02).hopeless
+    assert TableSize(needed - 1, 10, 0.02).hopeless

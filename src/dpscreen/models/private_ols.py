@@ -19,7 +19,7 @@ from dpscreen.rows.source import RowSource
 from dpscreen.solvers import ols_rules, rules
 from dpscreen.solvers.base import Choices
 from dpscreen.solvers.inference import Inference
-from dpscreen.solvers.least_squares import Regression, WideTask, place_widely, regress
+from dpscreen.solvers.least_squares import TableRelease, WideTask, place_widely, regress
 from dpscreen.solvers.quality import Deviations, Quality, release_quality
 from dpscreen.solvers.regression import LeftOut
 
@@ -161,7 +161,7 @@ class PrivateOLS(ScalingModel):
     ) -> Callable[[], PrivacyStatement]:
         spend = super()._prepare(settings, promise, noise, rows)
         columns, rho = rows.n_features + settings.intercept, PLACED * float(promise.limit)
-        if settings.n_rows and ols_rules.Design(settings.n_rows, columns, rho).hopeless:
+        if settings.n_rows and ols_rules.TableSize(settings.n_rows, columns, rho).hopeless:
             raise ValueError(self._too_few(columns, rho) + " Nothing was spent.")
         return spend
 
@@ -191,7 +191,7 @@ class PrivateOLS(ScalingModel):
             )
         return self._statement(start, start.spending)
 
-    def _take(self, wide: WideTask, found: Regression) -> None:
+    def _take(self, wide: WideTask, found: TableRelease) -> None:
         """Hold what was released, in the user's units."""
         units, known = wide.units, found.uncertainty
         self.coef_, self.intercept_ = units.in_users_units(found.weights)

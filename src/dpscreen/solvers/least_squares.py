@@ -30,7 +30,7 @@ from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending, Task
 from dpscreen.solvers.placing import Places, place_target, release_places
 from dpscreen.solvers.regression import (
-    Frame,
+    EvenFrame,
     InfluenceClip,
     Inverse,
     LeftOut,
@@ -98,7 +98,7 @@ def _far_out(places: Places) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Regression:
+class TableRelease:
     """Released weights, one for each column of the lattice, and how well they are known.
 
     `uncertainty` is of the coefficients in the user's units, the constant last if there is one.
@@ -111,11 +111,11 @@ class Regression:
     long_rows: float
 
 
-def regress(wide: WideTask) -> Regression:
+def regress(wide: WideTask) -> TableRelease:
     """Release a regression on all features for what is left; on none where noise would drown it."""
     task, budget = wide.task, wide.task.spending.remaining
     columns = np.arange(task.design.n_features)
-    design = ols_rules.Design(task.regime.n_rows, len(columns), float(budget))
+    design = ols_rules.TableSize(task.regime.n_rows, len(columns), float(budget))
     if design.hopeless and task.choices.intercept:
         columns = columns[task.n_features :]
         design = replace(design, n_columns=1)
@@ -132,20 +132,20 @@ class Releases:
 
     wide: WideTask
     columns: Integers
-    design: ols_rules.Design
+    design: ols_rules.TableSize
     budget: ZCDP
 
-    def regression(self) -> Regression:
+    def regression(self) -> TableRelease:
         """Release all, and put it together."""
         frame = self.release_frame()
         inverse = told_apart(frame, self._n_features)
         point = self.wide.task.design.start(self._grain)
-        walk = Walk(self, frame, inverse, point)
+        walk = NewtonWalk(self, frame, inverse, point)
         steps, clip = walk.steps()
         estimate = pooled(steps[-2:], inverse, frame.noise)
         walk.move_to(estimate.theta)
         middle = walk.release_middle(clip.tight)
-        return Regression(
+        return TableRelease(
             point.weights,
             self._known(estimate, inverse, middle, frame),
             inverse.left_out if self._n_features else _all_left_out(self.wide.task.n_features),
@@ -174,7 +174,7 @@ class Releases:
     def _grain(self) -> float:
         return self.wide.task.deviation / GRAINS_PER_DEVIATION
 
-    def release_frame(self) -> Frame:
+    def release_frame(self) -> EvenFrame:
         """Release Gram matrices, each of what the one before showed to vary alike.
 
         There are fewer where all directions stand out already (docs/inference.md, Lemma 26).
@@ -195,7 +195,7 @@ class Releases:
         per_cell = self.wide.units.feature_half_widths / self.wide.scales
         return np.append(per_cell, 1.0)[self.columns]
 
-    def _look(self, even: Array, share: float, blur: float, what: str) -> Frame:
+    def _look(self, even: Array, share: float, blur: float, what: str) -> EvenFrame:
         norm = self.design.row_norm(share, blur)
         rows = MixedRows.near(self.columns, even / norm)
         gram, noise = release_gram(
@@ -205,10 +205,10 @@ class Releases:
             cost=self.share(share),
             purpose=f"features squared: {what}",
         )
-        return Frame(rows, norm, norm**2 * gram, norm**2 * noise)
+        return EvenFrame(rows, norm, norm**2 * gram, norm**2 * noise)
 
     def _known(
-        self, estimate: Pooled, inverse: Inverse, middle: Middle, frame: Frame
+        self, estimate: Pooled, inverse: Inverse, middle: Middle, frame: EvenFrame
     ) -> Uncertainty:
         """Return what is known of all coefficients in the user's units."""
         from_weights = users_units(self.wide.units)[:, self.columns]
@@ -225,11 +225,11 @@ def users_units(units: PublicUnits) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class NewtonWalk:
     """A point on its way to the least squares, and what is asked of the rows there."""
 
     releases: Releases
-    frame: Frame
+    frame: EvenFrame
     inverse: Inverse
     point: ExactPoint
 

@@ -26,17 +26,17 @@ LOOKS = 3
 """How many Gram matrices of short rows show the way, at most; then come one or two of long ones."""
 
 LOOK_SHARES = (0.02, 0.05)
-GRAM_SHARES = (0.10, 0.35)
+GRAM_SHARES = (0.15, 0.35)
 """What a Gram matrix costs that only shows the way, and the last one: at least, at most."""
 
-LOOK_BLUR, GRAM_BLUR, MOST_BLUR = 0.4, 0.25, 0.3
+LOOK_BLUR, GRAM_BLUR, MOST_BLUR = 0.5, 0.28, 0.3
 """The blur that the two take rather than short rows, and that beyond which there is no table."""
 
 RESOLVED = 1.2
 """How many blurs the least eigenvalue must have for no other look."""
 
-TOLD_APART = 6.0
-"""How many noises of one entry an eigenvalue must have for its direction to be estimated."""
+TOLD_APART = 3.5
+"""How many noises an eigenvalue must have, and the blur, for its direction to be estimated."""
 
 SHORTEST = 1.5
 """The least squared length to which rows are cut off, for each column; on average it is one."""
@@ -53,7 +53,7 @@ LIGHT_TAIL = 0.7
 HEAVY_TAIL = 2.0
 """Below this index influences have no variance, and a tail that is not light is heavy."""
 
-ONE_SIDED = 0.3
+ONE_SIDED = 0.25
 """Which part of what clips cut off counts as pulling one way; where tails are heavy, all."""
 
 TAIL_INDICES = 1.5, 12.0
@@ -69,7 +69,7 @@ LEAST_FREEDOM = 4.0
 
 
 @dataclass(frozen=True)
-class Design:
+class TableSize:
     """What rules rest on: rows, public or released, columns with the constant, and ρ."""
 
     n_rows: int
@@ -108,5 +108,5 @@ class Design:
 
 def rows_needed(n_columns: int, rho: float) -> int:
     """Return with how many rows there would be a table."""
-    alone = Design(1, n_columns, rho)
+    alone = TableSize(1, n_columns, rho)
     return math.ceil(alone.blur(SHORTEST * n_columns, GRAM_SHARES[1]) / MOST_BLUR)

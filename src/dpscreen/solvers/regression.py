@@ -28,11 +28,11 @@ CLEAR = 4.5
 """How many noises the count of a cell needs to be seen."""
 
 PARTNER = 0.3
-"""A feature takes part in what cannot be told apart from this share of the largest part on."""
+"""A feature is told to be alike from this part of the other one's size on."""
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class EvenFrame:
     """Combinations u = ν·x of columns, their noisy Gram matrix, and the noise of its diagonal."""
 
     rows: MixedRows
@@ -78,31 +78,42 @@ class Inverse:
     left_out: tuple[LeftOut, ...]
 
 
-def told_apart(frame: Frame, n_features: int) -> Inverse:
+def told_apart(frame: EvenFrame, n_features: int) -> Inverse:
     """Leave out features, one by one, until every direction stands out of the noise.
 
     The coefficient of a feature that is left out is zero: a linear condition, under which the noise
     stays as it was. As in the usual software it is the later one of two that are alike.
     """
-    basis, left_out = np.eye(len(frame.gram)), list[LeftOut]()
+    least = max(ols_rules.TOLD_APART * frame.noise, frame.blur)
+    basis, gone = np.eye(len(frame.gram)), list[int]()
     while True:
         values, vectors = np.linalg.eigh(basis.T @ frame.gram @ basis)
-        if values.size and values[0] >= ols_rules.TOLD_APART * frame.noise:
+        if values.size and values[0] >= least:
             solved = (basis @ vectors / values) @ (basis @ vectors).T
-            return Inverse(np.asarray(solved), tuple(left_out))
-        if len(left_out) == n_features:
-            return Inverse(np.zeros_like(frame.gram), tuple(left_out))
+            return Inverse(np.asarray(solved), _left_out(frame, gone, n_features))
+        if len(gone) == n_features:
+            return Inverse(np.zeros_like(frame.gram), tuple(LeftOut(j, ()) for j in gone))
         parts = np.abs(frame.matrix.T @ basis @ vectors[:, 0])[:n_features]
-        parts[[one.feature for one in left_out]] = 0
-        left_out.append(_least_needed(parts))
-        conditions = frame.matrix.T[[one.feature for one in left_out]]
-        basis = np.linalg.svd(conditions)[2][len(left_out) :].T
+        parts[gone] = 0
+        gone.append(int(np.flatnonzero(parts >= 0.5 * parts.max())[-1]))
+        basis = np.linalg.svd(frame.matrix.T[gone])[2][len(gone) :].T
 
 
-def _least_needed(parts: Array) -> LeftOut:
-    feature = int(np.flatnonzero(parts >= 0.5 * parts.max())[-1])
-    others = np.flatnonzero(parts > PARTNER * parts.max())
-    return LeftOut(feature, tuple(int(j) for j in others if j != feature))
+def _left_out(frame: EvenFrame, gone: Sequence[int], n_features: int) -> tuple[LeftOut, ...]:
+    """Say of each feature that is gone which of the others it is made of, if it varies at all."""
+    back = np.linalg.inv(frame.matrix)
+    moments = back @ frame.gram @ back.T
+    noise = ols_rules.TOLD_APART * frame.noise * (back**2).sum(axis=1)
+    kept = np.array([j for j in range(len(moments)) if j not in gone], dtype=np.int64)
+    sizes = np.sqrt(np.maximum(np.diag(moments), 0))
+    told = []
+    for j in sorted(gone):
+        slopes = np.linalg.solve(moments[np.ix_(kept, kept)], moments[kept, j])
+        parts = np.abs(slopes) * sizes[kept]
+        seen = moments[j, j] > noise[j]
+        alike = kept[(parts > PARTNER * sizes[j]) & (kept < n_features)] if seen else kept[:0]
+        told.append(LeftOut(j, tuple(alike.tolist())))
+    return tuple(told)
 
 
 # --- where influences are clipped -----------------------------------------------------------------

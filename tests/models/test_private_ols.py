@@ -1,0 +1,140 @@
+"""The regression table as a user meets it: frames, categories, tests of several, files, parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpscreen
+from dpscreen import PrivateOLS
+from dpscreen.models.base import BoundsWarning
+from dpscreen.privacy.ledger import BudgetRefused
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
+]
+
+LEVELS = {"ward": ["A", "B", "C"]}
+SETTING = {
+    "epsilon": 2.0,
+    "delta": 1e-6,
+    "feature_bounds": {"age": (0, 120), "dose": (0, 60)},
+    "target_bounds": (-300, 600),
+    "categories": LEVELS,
+    "random_state": 4,
+}
+
+
+def frame(n=8000, seed=2):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(50, 10, n),
+            "dose": rng.exponential(3, n),
+            "ward": rng.choice(["A", "B", "C"], n),
+        }
+    )
+    y = 2 * table["age"] - table["dose"] + 3 * (table["ward"] == "B") + rng.normal(0, 10, n)
+    return table, y.to_numpy()
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return PrivateOLS(**SETTING | {"random_state": None}).fit(*frame())
+
+
+def test_the_table_has_the_habits_of_statsmodels(fitted):
+    features = ["age", "dose", "ward=B", "ward=C"]
+    assert list(fitted.params.index) == [*features, "const"]
+    np.testing.assert_array_equal(fitted.params.to_numpy()[:4], fitted.coef_)
+    assert fitted.params["const"] == fitted.intercept_
+    ends = fitted.conf_int()
+    assert list(ends.index) == features
+    assert list(ends.columns) == ["low", "high"]
+    assert (ends["low"] < fitted.params[features]).all()
+    wide, narrow = fitted.conf_int(0.99), fitted.conf_int(level=0.5)
+    assert (wide["low"] < ends["low"]).all()
+    assert (narrow["low"] > ends["low"]).all()
+    np.testing.assert_allclose(np.sqrt(np.diag(fitted.cov_params())), fitted.bse)
+    np.testing.assert_allclose(fitted.tvalues, fitted.params / fitted.bse)
+    assert fitted.pvalues["age"] < 1e-6
+    with pytest.raises(ValueError, match="level"):
+        fitted.conf_int(95)
+
+
+def test_a_category_is_tested_as_a_whole(fitted):
+    whole = fitted.wald_test("ward")
+    assert whole.names == ("ward=B", "ward=C")
+    assert whole.df_num == 2
+    single = fitted.wald_test(["age"])
+    assert single.statistic == pytest.approx(fitted.tvalues["age"] ** 2)
+    assert single.pvalue == pytest.approx(fitted.pvalues["age"], abs=1e-12)
+    assert "together zero" in str(whole)
+    with pytest.raises(ValueError, match="no feature is called"):
+        fitted.wald_test("nobody")
+
+
+def test_holm_and_standardized(fitted):
+    raw, adjusted = fitted.pvalues.iloc[:4], fitted.holm()
+    assert list(adjusted.index) == list(raw.index)
+    assert (adjusted >= raw).all()
+    assert adjusted.min() == pytest.approx(min(1, 4 * raw.min()))
+    assert fitted.standardized()["age"] == pytest.approx(0.9, abs=0.2)
+
+
+def test_the_summary_can_be_read_alone(fitted):
+    text = str(fitted.summary())
+    for word in ("coef", "std err", "P>|t|", "[0.025", "ward=B", "const", "R²", "epsilon = 2"):
+        assert word in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert "<table>" in fitted.summary()._repr_html_()
+    assert fitted.summary().frame.shape == (5, 6)
+
+
+def test_it_predicts_with_intervals(fitted):
+    table, y = frame(seed=9)
+    found = fitted.predict(table, interval=0.9)
+    assert found.shape == (len(y), 3)
+    inside = (found[:, 1] <= y) & (y <= found[:, 2])
+    assert 0.85 < inside.mean() < 0.97
+
+
+def test_the_statement_holds_and_the_whole_budget_is_booked(fitted, tmp_path):
+    assert fitted.privacy_.holds
+    ledger = dpscreen.PrivacyLedger.create(
+        tmp_path / "one.db", dataset="rows", epsilon=2.5, delta=1e-5
+    )
+    PrivateOLS(**SETTING).fit(*frame(), ledger=ledger)
+    with pytest.raises(BudgetRefused):
+        PrivateOLS(**SETTING).fit(*frame(), ledger=ledger)
+
+
+def test_a_file_keeps_the_table(fitted, tmp_path):
+    fitted.save(tmp_path / "model.json")
+    again = dpscreen.load(tmp_path / "model.json")
+    assert str(again.summary()) == str(fitted.summary())
+    pd.testing.assert_frame_equal(again.table_.conf_int(), fitted.conf_int())
+    pd.testing.assert_frame_equal(again.table_.cov_params(), fitted.cov_params())
+    assert again.table_.wald_test("ward") == fitted.wald_test("ward")
+
+
+def test_dask_rows_give_the_same_table():
+    dd = pytest.importorskip("dask.dataframe")
+    table, y = frame(3000)
+    here = PrivateOLS(**SETTING).fit(table, y)
+    parts = dd.from_pandas(table.assign(y=y), npartitions=3)
+    there = PrivateOLS(**SETTING).fit(parts[["age", "dose", "ward"]], parts["y"])
+    pd.testing.assert_frame_equal(there.conf_int(), here.conf_int())
+
+
+def test_bounds_in_the_wrong_units_are_told():
+    table, y = frame()
+    table["dose"] *= 1000
+    with pytest.warns(BoundsWarning, match="dose"):
+        PrivateOLS(**SETTING).fit(table, y)
