@@ -75,7 +75,10 @@ class Spending:
         return self._with_rows((1 - weight) * first + weight * second)
 
     def _release_count(self, n_rows: int, share: float) -> float:
-        """Release the number of rows, which one row moves by one."""
+        """Release the number of rows, which one row moves by one.
+
+        (docs/private-lasso.md, Lemma 22)
+        """
         cost, purpose = self.share(share), "the number of rows"
         return self.release_sum(n_rows, most=1, bound=1.0, cost=cost, purpose=purpose)[0]
 
