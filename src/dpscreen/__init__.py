@@ -11,8 +11,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "ADPScreen": "dpscreen.models",
+    "BoundsWarning": "dpscreen.models",
     "DPFrankWolfe": "dpscreen.models",
     "FrankWolfeLasso": "dpscreen.models",
+    "LearntLevelsWarning": "dpscreen.models",
     "LoadedModel": "dpscreen.models",
     "ModelFileProblem": "dpscreen.models",
     "PrivateLasso": "dpscreen.models",
@@ -32,9 +34,11 @@ _HOMES = {
 }
 __all__ = [
     "ADPScreen",
+    "BoundsWarning",
     "BudgetRefused",
     "DPFrankWolfe",
     "FrankWolfeLasso",
+    "LearntLevelsWarning",
     "LoadedModel",
     "ModelFileProblem",
     "PrivacyLedger",
@@ -56,8 +60,10 @@ __all__ = [
 if TYPE_CHECKING:
     from dpscreen.models import (
         ADPScreen,
+        BoundsWarning,
         DPFrankWolfe,
         FrankWolfeLasso,
+        LearntLevelsWarning,
         LoadedModel,
         ModelFileProblem,
         PrivateLasso,

@@ -59,6 +59,7 @@ def kind(request):
     ]
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning")  # scikit-learn's rows sit at ends
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
@@ -432,6 +433,7 @@ def test_target_units_do_not_matter(kind, rows):
     np.testing.assert_allclose(moved.coef_, 8 * plain.coef_, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning")
 @pytest.mark.parametrize("shape", [(1, 1), (2, 40), (30, 100), (200, 2)])
 def test_odd_data_gives_a_finite_model(kind, shape):
     rng = np.random.default_rng(43)

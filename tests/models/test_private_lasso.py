@@ -27,7 +27,7 @@ from dpscreen.solvers.stagewise import decaying_grains, grain_size, solve_stagew
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
     pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
-    pytest.mark.filterwarnings("ignore::dpscreen.models.base.BoundsWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning"),
 ]
 SOLVERS = ("auto", "stagewise", "frank-wolfe", "noisy-gradient")
 SETTING = {"epsilon": 2.0, "delta": 1e-6, "feature_bounds": (-1, 1), "target_bounds": (-4, 4)}

@@ -31,6 +31,7 @@ EVERY = [
 
 @parametrize_with_checks(EVERY)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning")  # scikit-learn's rows sit at ends
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 

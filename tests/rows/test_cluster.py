@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpscreen import PrivacyLedger, PrivateLasso, RNMScreen
+from dpscreen import LearntLevelsWarning, PrivacyLedger, PrivateLasso, RNMScreen
 from dpscreen.models import peers
-from dpscreen.models.categories import LearntLevelsWarning
 from dpscreen.rows import cluster as cluster_rows
 from dpscreen.rows import worker
 from dpscreen.rows.cluster import ClusterDesign, ClusterFailed

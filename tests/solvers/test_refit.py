@@ -9,8 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpscreen import PrivateLasso
-from dpscreen.models.base import BoundsWarning
+from dpscreen import BoundsWarning, PrivateLasso
 from dpscreen.privacy import ZCDP, Accountant, NoisyMax, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.solvers.base import Choices, Spending, Task

@@ -1,6 +1,8 @@
 """The scikit-learn face: the only place where privacy meets regression."""
 
 from dpscreen.models import peers
+from dpscreen.models.base import BoundsWarning
+from dpscreen.models.categories import LearntLevelsWarning
 from dpscreen.models.file import ModelFileProblem
 from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, RNMScreen
 from dpscreen.models.linear import LoadedModel, load
@@ -11,8 +13,10 @@ from dpscreen.models.reference import FrankWolfeLasso
 
 __all__ = [
     "ADPScreen",
+    "BoundsWarning",
     "DPFrankWolfe",
     "FrankWolfeLasso",
+    "LearntLevelsWarning",
     "LoadedModel",
     "ModelFileProblem",
     "PrivateLasso",

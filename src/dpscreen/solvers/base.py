@@ -61,17 +61,28 @@ class Spending:
         return cls(Accountant(noise, limit=limit, unit=unit), limit, regime)
 
     def counted(self, n_rows: int) -> Spending:
-        """Release a noisy count of the rows, which one row moves by one, for all rules to use.
+        """Release a noisy count of the rows, for all rules to use; again if that is too coarse.
 
         (docs/private-lasso.md, Lemma 22)
         """
-        noisy, _ = self.release_sum(
-            n_rows,
-            most=1,
-            bound=1.0,
-            cost=self.share(rules.COUNT_SHARE),
-            purpose="the number of rows",
-        )
+        first = self._release_count(n_rows, rules.COUNT_SHARE)
+        found = self._with_rows(first)
+        again = rules.recount_share(found.regime)
+        if not again:
+            return found
+        second = self._release_count(n_rows, again)
+        weight = again / (again + rules.COUNT_SHARE)
+        return self._with_rows((1 - weight) * first + weight * second)
+
+    def _release_count(self, n_rows: int, share: float) -> float:
+        """Release the number of rows, which one row moves by one.
+
+        (docs/private-lasso.md, Lemma 22)
+        """
+        cost, purpose = self.share(share), "the number of rows"
+        return self.release_sum(n_rows, most=1, bound=1.0, cost=cost, purpose=purpose)[0]
+
+    def _with_rows(self, noisy: float) -> Spending:
         return replace(self, regime=replace(self.regime, n_rows=rules.usable_count(noisy)))
 
     @property

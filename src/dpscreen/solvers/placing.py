@@ -355,19 +355,19 @@ class NumericColumns:
 
     def sighting(self, spending: Spending, share: float, *, rich: bool) -> Sighting:
         """Release histograms in narrowing windows, and what they tell of centres and scales."""
-        n_looks = rules.zooms(rich=rich)
-        cost = spending.share(share / n_looks)
+        regime = spending.regime
+        costs = [spending.share(part) for part in rules.look_shares(regime, share, rich=rich)]
 
         def look(middles: Array, half_widths: Array) -> tuple[Array, float]:
             return release_histograms(
                 spending.accountant,
                 self.histograms(middles, half_widths),
-                cost=cost,
+                cost=costs.pop(0),
                 purpose="the features' histograms",
             )
 
-        n_columns, n_rows = len(self.columns.chosen), spending.regime.n_rows
-        return sighted(look, n_columns, n_rows=n_rows, n_looks=n_looks)
+        n_columns = len(self.columns.chosen)
+        return sighted(look, n_columns, n_rows=regime.n_rows, n_looks=len(costs))
 
     def histograms(self, middles: Array, half_widths: Array) -> Integers:
         """Return counts in equal cells of middle ± half; what lies beyond is in the end cells."""
@@ -386,6 +386,8 @@ def _reaches(
     spending: Spending, columns: NumericColumns, seen: Sighting, share: float, *, rich: bool
 ) -> tuple[Array, Mask]:
     """Return how far bounds reach from centres, and which columns are one point for the most."""
+    if seen.as_declared:
+        return np.ones(len(seen.scales)), np.zeros(len(seen.scales), dtype=bool)
     reaches = rules.feature_reach(spending.regime, len(seen.scales)) * seen.scales
     if not rich:
         return reaches, seen.scales < rules.FLAT

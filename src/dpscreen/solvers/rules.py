@@ -58,6 +58,11 @@ COUNT_SHARE = 0.01
 LEAST_ROWS = 10
 
 
+def recount_share(regime: Regime) -> float:
+    """Return the share of ρ of a second count: what takes the noise to a tenth of the rows."""
+    return clamp(regime.need / 2 - COUNT_SHARE, 0.0, 0.03)
+
+
 def usable_count(noisy: float) -> int:
     """Return the number of rows that rules use, from its noisy count."""
     return max(LEAST_ROWS, round(noisy))
@@ -116,7 +121,7 @@ RICH_COUNTS = 120.0
 """The Q from which on tails are looked for, and means and mean squares are released."""
 
 HISTOGRAM_CELLS = 24
-CLOSE = 0.05
+CLOSE = 0.25
 """Zooming ends when centres are known to √CLOSE of a scale, in the mean square."""
 
 AT_END, NARROW = 0.02, 0.05
@@ -156,9 +161,14 @@ def is_rich(regime: Regime, n_numeric: int) -> bool:
     return n_numeric > 0 and regime.counts(n_numeric) >= RICH_COUNTS
 
 
-def zooms(*, rich: bool) -> int:
-    """Return how many histograms are looked at, at most."""
-    return 4 if rich else 2
+def look_shares(regime: Regime, share: float, *, rich: bool) -> tuple[float, ...]:
+    """Return the shares of ρ of the histograms that are looked at, one after the other, at most.
+
+    The first is a glance, from which all columns together tell whether they fit their bounds.
+    """
+    n_looks = 4 if rich else 2
+    each = share / n_looks
+    return min(3 * regime.need, each), *(n_looks * (each,))
 
 
 def feature_reach(regime: Regime, n_numeric: int) -> float:

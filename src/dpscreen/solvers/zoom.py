@@ -51,6 +51,13 @@ class Belief:
         return float(np.mean(shares)) < rules.CLOSE
 
     @property
+    def as_declared(self) -> Sighting:
+        """Return all columns in the middle of their bounds, with one scale: there they fit."""
+        squares = np.exp(2 * self.log_scale) + self.centre_variance + self.centre**2
+        scale = np.clip(_rounded(np.sqrt(np.mean(squares))), FINEST, 1)
+        return Sighting(np.zeros(len(squares)), np.full(len(squares), scale), as_declared=True)
+
+    @property
     def window(self) -> tuple[Array, Array]:
         """Return where to look next."""
         reach = 4 * np.sqrt(np.exp(2 * self.log_scale) + 2 * self.centre_variance)
@@ -59,10 +66,14 @@ class Belief:
 
 @dataclass(frozen=True, eq=False)
 class Sighting:
-    """Centres and scales of columns, in units in which their bounds are −1 and 1."""
+    """Centres and scales of columns, in units in which their bounds are −1 and 1.
+
+    `as_declared` says that all of them fit their bounds, which should stay.
+    """
 
     centres: Array
     scales: Array
+    as_declared: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +102,16 @@ def templates() -> Templates:
 
 
 def sighted(look: Look, n_columns: int, *, n_rows: int, n_looks: int) -> Sighting:
-    """Return where columns lie, after as many looks as it takes, `n_looks` at most."""
+    """Return where columns lie, after as many looks as it takes, `n_looks` at most.
+
+    If it is likelier than not after the first that they fit their bounds, there is nothing to find.
+    """
     middles, half_widths = np.zeros(n_columns), np.ones(n_columns)
     belief: Belief | None = None
     for _ in range(n_looks):
         fits = _log_fits(*look(middles, half_widths), n_rows)
+        if belief is None and _habit_chances(fits)[FITTING].sum() > 0.5:
+            return _updated(fits, middles, half_widths, None).as_declared
         belief = _updated(fits, middles, half_widths, belief)
         middles, half_widths = belief.window
         if belief.close:
@@ -124,7 +140,7 @@ def _updated(fits: Array, middles: Array, half_widths: Array, before: Belief | N
     centres = middles[:, None] + half_widths[:, None] * known.centres
     log_scales = np.log(half_widths)[:, None] + np.log(known.scales)
     if before is None:
-        fits = fits + _common_prior(fits)
+        fits = fits + np.log(np.exp(_priors()) @ _habit_chances(fits) + 1e-300)
     else:
         fits = fits + before.log_density(centres, log_scales)
     chances = np.exp(fits - fits.max(axis=1, keepdims=True))
@@ -136,24 +152,29 @@ def _updated(fits: Array, middles: Array, half_widths: Array, before: Belief | N
     return Belief(centre, off + rounding, log_scale, wide + LOG_SCALE_ERROR**2)
 
 
-def _common_prior(fits: Array) -> Array:
-    """Return the log-prior, the same for all columns, under which all fits are likeliest."""
-    priors = _priors()
+HABITS = tuple(product((0.02, 0.05, 0.1, 0.2, 0.35), (0.2, 0.5, 1.2), (0.03, 0.15, 0.5)))
+"""How wide columns may be, how alike in that, and how near to the middle of their bounds."""
+
+FITTING = np.array([width >= 0.2 and centred <= 0.15 for width, _, centred in HABITS])
+"""Habits for which bounds are as wide as they should be, and columns in their middle."""
+
+
+def _habit_chances(fits: Array) -> Array:
+    """Return how likely every habit is, which all columns share, after their fits."""
     top = fits.max(axis=1, keepdims=True)
-    likelihoods = np.exp(fits - top) @ np.exp(priors)
-    return np.asarray(priors[:, int(np.argmax(np.log(likelihoods + 1e-300).sum(axis=0)))])
+    evidence = np.log(np.exp(fits - top) @ np.exp(_priors()) + 1e-300).sum(axis=0)
+    chances = np.exp(evidence - evidence.max())
+    return np.asarray(chances / chances.sum())
 
 
 @cache
 def _priors() -> Array:
-    """Return priors on templates, a column each: how wide columns are, how alike, how centred."""
+    """Return the log-prior of every template, a column for each habit."""
     known = templates()
     found = [
         -0.5 * ((np.log(known.scales) - math.log(width)) / alike) ** 2
         - 0.5 * (known.centres / centred) ** 2
-        for width, alike, centred in product(
-            (0.02, 0.05, 0.1, 0.2, 0.35), (0.2, 0.5, 1.2), (0.03, 0.15, 0.5)
-        )
+        for width, alike, centred in HABITS
     ]
     log_priors = np.stack(found, axis=1)
     return np.asarray(log_priors - np.log(np.exp(log_priors).sum(axis=0)))
