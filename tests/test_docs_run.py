@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import runpy
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from dpscreen.tables.schema import load_schema
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -109,13 +110,31 @@ def test_tutorial_runs_and_so_do_the_pages_that_build_on_it(clone, capsys):
     assert "someone 50 % sure" in printed
     assert "PrivateLasso: " in capsys.readouterr().out
     assert (clone / "report.html").stat().st_size < 500_000
-    filled, kept = (Path(name).read_text() for name in ("schema.json", "docs/diabetes/schema.json"))
-    assert json.loads(filled) == json.loads(kept)
+    filled, kept = map(load_schema, ("schema.toml", "docs/diabetes/schema.json"))
+    assert (filled.target, filled.target_bounds) == (kept.target, kept.target_bounds)
+    assert filled.feature_names == kept.feature_names
+    assert filled.feature_bounds.tolist() == kept.feature_bounds.tolist()
     shutil.copy("dummy.csv", "new.csv")
     Path("predictions.csv").unlink()
     run_page(DOCS / "howto/hand-over-a-model.md")
-    run_shell("dpscreen simulate --schema schema.json --rows 500 -o rows.parquet")
+    run_shell("dpscreen simulate --schema schema.toml --rows 500 -o rows.parquet")
     run_page(DOCS / "howto/large-files.md")
+
+
+def test_from_a_clone_to_a_model_of_ones_own_table_in_eight_commands(clone):
+    page = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    script = re.search(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
+    commands = [one for line in script.splitlines() for one in line.split(" && ")]
+    assert len(commands) <= 8
+    assert [one for one in commands if one.startswith("make")] == ["make install"]
+    names = "patient_id,age,bmi,weight_kg,height_cm,is_smoker,lunch_pct,systolic_bp"
+    row = "{0},{1},27.5,{1},170,yes,12.5,{2}\n"
+    rows = "".join(row.format(k, 40 + k % 40, 100 + k % 40) for k in range(2000))
+    Path("people.csv").write_text(f"{names}\n{rows}", encoding="utf-8")
+    ours = "\n".join(one for one in commands if one.startswith("dpscreen"))
+    enters = "printf '\\n%.0s' {1..50} | dpscreen schema ask"
+    assert "systolic_bp" in run_shell(ours.replace("dpscreen schema ask", enters))
+    assert load_schema("schema.toml").unit == "patient_id"
 
 
 def test_the_script_of_the_readme_writes_the_table_of_the_tutorial(clone):

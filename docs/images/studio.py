@@ -48,7 +48,7 @@ def walk(tab: Browser) -> None:
     fill(tab, DECLARED)
     shoot(tab, "1-table")
     go_on(tab, "question")
-    fill(tab, {"target": "3", "rows": "6000"})
+    fill(tab, {"target": "3", "rows": "2000"})
     tab.click("#intervals")
     shoot(tab, "2-question")
     go_on(tab, "budget")

@@ -170,4 +170,4 @@ def test_what_is_wrong_is_told_and_leaves_no_file(folder, arguments, code, told)
 
 
 def test_help_teaches_by_example(folder):
-    assert "dpscreen simulate --schema schema.json" in dpscreen_simulate("-h", cwd=folder).stdout
+    assert "dpscreen simulate --schema schema.toml" in dpscreen_simulate("-h", cwd=folder).stdout

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import decimal
 import io
 import math
 import re
 
 import numpy as np
+import pandas as pd
 
 from dpscreen.tables.columns import KINDS, CategoryColumn
+from dpscreen.tables.columns.base import NumberMarks
 from dpscreen.tables.schema import TableSchema
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
@@ -107,9 +110,63 @@ def value(cell, point="."):
     return None
 
 
+def ungrouped(cell, marks):
+    """Return a text without signs between thousands, if that is what they are."""
+    sign = {" ": "[ \u00a0\u202f]", "": "$"}.get(marks.thousands, re.escape(marks.thousands))
+    form = rf"\s*[+-]?[0-9]{{1,3}}({sign}[0-9]{{3}})+([{marks.decimal}][0-9]*)?(e[+-]?[0-9]+)?\s*"
+    grouped = isinstance(cell, str) and re.fullmatch(form, cell, re.IGNORECASE)
+    return re.sub(sign, "", cell.strip()) if grouped else cell
+
+
+DATES = {"%Y-%m-%d": "Ymd", "%d.%m.%Y": "dmY", "%d%m%Y": "dmY", "%Y-%d-%m": "Ydm"}
+
+
+def day(cell, form):
+    """Return the day that a cell of a frame is; None where it is none."""
+    if isinstance(cell, np.datetime64):
+        cell = cell.astype("datetime64[us]").item()
+    if isinstance(cell, datetime.date):
+        return None if cell is pd.NaT else datetime.date(cell.year, cell.month, cell.day)
+    if form == "%d%m%Y" and isinstance(value(cell), float) and 0 <= value(cell) < 1e8:
+        cell = f"{value(cell):08.0f}" if value(cell) % 1 == 0 else cell
+    if not isinstance(cell, str):
+        return None
+    words = re.split("[T ](?=[0-9])", cell.strip(), maxsplit=1)[0]
+    try:
+        return datetime.datetime.strptime(words, form).date()
+    except ValueError:
+        return None
+
+
+def day_features(cell, field, missing):
+    """Return what the declared parts make of a day."""
+    found = day(cell, field.form)
+    found = None if found in [day(text, field.form) for text in missing] else found
+    low, high = (
+        datetime.date(1970, 1, 1) + datetime.timedelta(one) for one in field.declared_bounds
+    )
+    since = low if field.since is None else datetime.date(2020, 1, 1)
+    ends = [(end - since).days for end in (low, high)]
+    if found is None:
+        made = {"days": [sum(ends) / 2], "weekday": [0] * 7, "month": [0] * 12}
+        middles = {"weekday number": 4, "month number": 6.5, "year": (low.year + high.year) / 2}
+        made |= {part: [middle] for part, middle in middles.items()}
+    else:
+        made = {"days": [(min(max(found, low), high) - since).days]}
+        made["weekday"] = [float(found.weekday() == one) for one in range(7)]
+        made["month"] = [float(found.month == one) for one in range(1, 13)]
+        made |= {"weekday number": [found.isoweekday()], "month number": [found.month]}
+        made["year"] = [min(max(found.year, low.year), high.year)]
+    return [float(one) for part in field.parts for one in made[part]]
+
+
 def meaning(cell, field, missing):
     """Return the features of one cell of a frame."""
-    point = getattr(getattr(field, "of", field), "decimal", ".")
+    if isinstance(field, KINDS["date"]):
+        return day_features(cell, field, missing)
+    marks = getattr(getattr(field, "of", field), "marks", NumberMarks())
+    point = marks.decimal
+    cell = ungrouped(cell, marks)
     read = value(cell, point)
     if isinstance(cell, str) and not cell.isascii() and not cell.isprintable():
         read = None  # half a character

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import math
 import warnings
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -23,6 +25,8 @@ from dpscreen.tables.schema import TableSchema
 
 many = settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
 
+BOUNDS = {"minimum": -5, "maximum": 2000}
+DAYS_BOUND = {"minimum": "2019-01-01", "maximum": "2020-12-31"}
 KINDS = {
     "number": {"type": "number", "constraints": {"minimum": -5, "maximum": 200}},
     "comma": {
@@ -38,7 +42,22 @@ KINDS = {
     "truth": {"type": "boolean"},
     "ja": {"type": "boolean", "trueValues": ["ja"], "falseValues": ["nein"]},
     "one or two": {"type": "boolean", "trueValues": ["1"], "falseValues": ["2"]},
+    "grouped": {"type": "number", "groupChar": ","} | {"constraints": BOUNDS},
+    "grouped by blanks": {"type": "number", "groupChar": " ", "decimalChar": ","}
+    | {"constraints": BOUNDS},
+    "grouped codes": {"type": "integer", "groupChar": ",", "constraints": {"enum": [1, 1234]}},
+    "days": {"type": "date", "since": "2020-01-01", "constraints": DAYS_BOUND},
+    "parts": {
+        "type": "date",
+        "parts": ["days", "weekday", "month", "weekday number", "month number", "year"],
+        "constraints": DAYS_BOUND,
+    },
+    "days by points": {"type": "date", "format": "%d.%m.%Y", "constraints": DAYS_BOUND},
+    "days by digits": {"type": "date", "format": "%d%m%Y", "constraints": DAYS_BOUND},
+    "days turned": {"type": "date", "format": "%Y-%d-%m", "constraints": DAYS_BOUND},
 }
+BY_MARKS = {"comma", "grouped by blanks"}
+"""Columns whose numbers a library would write into a file in another way."""
 
 
 def schema_of(kind, missing=("", "NA", "-99")):
@@ -119,13 +138,40 @@ def test_half_a_character_is_missing():
 
 # --- any column -----------------------------------------------------------------------------------
 
-PLAIN = st.sampled_from([0, 1, 2, -99, 7, 1000, 2**53 + 1])
+PLAIN = st.sampled_from([0, 1, 2, -99, 7, 1000, 2**53 + 1, 29022020, 1022020])
 FLOATS = st.sampled_from([0.0, -0.0, 0.5, 1.0, 2.5, -99.0, 1e300, math.nan, math.inf, -math.inf])
 TRUTHS = st.booleans()
 TEXTS = st.sampled_from(
     [
         *("a", "x", "", " ", "NA", "ja", "nein", "true", "FALSE", "True", "-99", "-99.0", "1_0"),
         *("1", "1.0", " 01 ", "0", "2.50", "2,5", "0,5", "1e0", "nan", "inf", "1e400", "\u0663"),
+        *("1,234", "1 234", " -1,234.5e0", "1\u202f234,5", "1,23", "1,234,", ",123", "1,0000"),
+        *("2020-02-29", "2019-02-29", "2020-03-02 12:00", "29.2.2020", "29.02.2020", "31.04.2020"),
+        *(
+            "29022020",
+            "01022020",
+            "1022020",
+            "29022020.0",
+            "0000-00-00",
+            "2020-13-01",
+            "30.12.1899",
+        ),
+    ]
+)
+TIMES = st.sampled_from(
+    [
+        datetime.datetime(2020, 2, 29, 23, 59),
+        datetime.datetime(1066, 10, 14),
+        pd.Timestamp("2020-12-31"),
+        np.datetime64("2019-06-30T12:00"),
+    ]
+)
+DAYS = st.sampled_from([datetime.date(2020, 2, 29), datetime.date(2019, 3, 31), pd.NaT])
+ZONED = st.sampled_from(
+    [
+        pd.Timestamp("2020-02-29 00:30", tz="Europe/Berlin"),
+        pd.Timestamp("2020-02-29 23:30", tz="America/New_York"),
+        pd.NaT,
     ]
 )
 DECIMALS = st.sampled_from(["0.1", "1.0", "2.50", "-99", "NaN", "1E+2"]).map(decimal.Decimal)
@@ -133,7 +179,7 @@ NUMPY = st.sampled_from(
     [np.bool_(True), np.int8(2), np.uint64(1), np.float32(0.1), np.float16(2.5), np.str_("x")]
 )
 ODD = st.sampled_from([b"1", (1,), 1j, 2 + 0j, pd.Timestamp(0), "\ud800", object(), pd.NA, 10**400])
-SORTS = (PLAIN, FLOATS, TRUTHS, TEXTS, DECIMALS, NUMPY)
+SORTS = (PLAIN, FLOATS, TRUTHS, TEXTS, DECIMALS, NUMPY, TIMES, DAYS, ZONED)
 COLUMNS = st.one_of([st.lists(sort | st.none(), min_size=1, max_size=6) for sort in SORTS])
 ONE = st.one_of([*SORTS, st.none(), ODD])
 
@@ -184,6 +230,18 @@ def built(way, cells):
         assume(False)
 
 
+def turned(way, cells):
+    """Whether a library makes other values of cells of these types beside one another."""
+    times = [cell for cell in cells if isinstance(cell, datetime.date) and cell is not pd.NaT]
+    zones = {getattr(cell, "tzinfo", None) for cell in times}
+    numbers = any(
+        isinstance(cell, int | float | np.generic | decimal.Decimal) and cell == cell
+        for cell in cells
+    )
+    # Arrow takes 0 beside a time for the start of 1970; both move times of two zones to one clock.
+    return not way.startswith("pandas") and (len(zones) > 1 or (bool(times) and numbers))
+
+
 def with_target(frame):
     if isinstance(frame, pd.DataFrame):
         return frame.assign(y=True)
@@ -205,6 +263,7 @@ def features(schema, frame):
 @given(st.sampled_from(sorted(KINDS)), COLUMNS, ONE, st.data())
 @many
 def test_one_more_row_moves_no_other(way, kind, cells, one, data):
+    assume(not turned(way, [*cells, one]))
     place = data.draw(st.integers(0, len(cells)), label="place")
     few, more = built(way, cells), built(way, [*cells[:place], one, *cells[place:]])
     schema = schema_of(kind)
@@ -242,11 +301,20 @@ def through_arrow(frame, folder):
     return folder / "data.arrow"
 
 
-FILES = (through_csv, through_parquet, through_arrow)
+def through_excel(frame, folder):
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet()
+    for row in ([*frame], *zip(*(plain(frame[name].tolist()) for name in frame), strict=True)):
+        sheet.append(row)
+    book.save(folder / "data.xlsx")
+    return folder / "data.xlsx"
+
+
+FILES = (through_csv, through_parquet, through_arrow, through_excel)
 
 
 @pytest.mark.parametrize("write", FILES)
-@given(st.sampled_from(sorted(set(KINDS) - {"comma"})), COLUMNS, ONE)
+@given(st.sampled_from(sorted(set(KINDS) - BY_MARKS)), COLUMNS, ONE)
 @settings(parent=many, max_examples=40)
 def test_one_more_row_of_a_file_moves_no_other(tmp_path, write, kind, cells, one):
     assume(not isinstance(one, complex))  # it makes pandas write every number of its column as text
@@ -265,7 +333,7 @@ def test_one_more_row_of_a_file_moves_no_other(tmp_path, write, kind, cells, one
     assert np.array_equal(found[0], found[1][: len(cells)])
 
 
-@given(st.sampled_from(sorted(set(KINDS) - {"comma"})), COLUMNS, ONE)
+@given(st.sampled_from(sorted(set(KINDS) - BY_MARKS)), COLUMNS, ONE)
 @settings(parent=many, max_examples=40)
 def test_types_that_a_reader_guessed_do_not_matter(tmp_path, kind, cells, one):
     assume(not isinstance(one, complex))  # it makes pandas write every number of its column as text

@@ -105,7 +105,7 @@ WRONG = [
     ("fields.0.constraints.maximum", 1e61, "apart"),
     ("fields.0.constraints.maximun", 5, "did you mean 'maximum'?"),
     ("fields.0.constraints.exclusiveMinimum", 5, "exclusiveMinimum is not read; use minimum"),
-    ("fields.0.groupChar", " ", "groupChar is not read"),
+    ("fields.0.groupChar", "x", "groupChar must be"),
     ("fields.0.missingValues", ["x"], "put missingValues beside `fields`"),
     ("fields.0.decimalChar", "x", "decimalChar must be"),
     ("fields.1.type", DROP, "column 'smoker' has no type"),

@@ -68,8 +68,10 @@ def how_many(amount: int, noun: str) -> str:
 
 
 def meant(given: str, known: Iterable[str]) -> str | None:
-    """Return the known word that a mistyped one is close to, if there is one."""
-    return next(iter(difflib.get_close_matches(given, list(known), n=1)), None)
+    """Return the known word that a mistyped one is close to, if there is one; case is no typo."""
+    folded = {word.casefold(): word for word in reversed(list(known))}
+    close = difflib.get_close_matches(given.casefold(), list(folded), n=1)
+    return folded[close[0]] if close else None
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

@@ -64,6 +64,14 @@ class LazyGroup(click.Group):
             _guess(ctx, rest[0], command.list_commands(ctx), f"{name} ")
         return name, command, rest
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; if somebody stops it, say what was spent."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort):
+            spent = ctx.meta.get("dpscreen.spent", "Nothing was spent.")
+        raise click.ClickException(f"Stopped. {spent}")
+
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
@@ -85,13 +93,15 @@ def dpscreen() -> None:
     \b
     Try:
       dpscreen demo
-      dpscreen schema new data.csv -o schema.json --target y
+      dpscreen schema ask data.csv
       dpscreen plan --rows 5000 --features 40 --epsilon 1
-      dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 -o model.json
+      dpscreen fit data.csv --schema schema.toml --epsilon 1 --delta 1e-6 \\
+          -o model.json
       dpscreen show model.json
 
     \b
-    To complete commands and options with the Tab key, put this into your shell's start-up file:
+    To complete commands and options with the Tab key, put this into your shell's
+    start-up file:
       bash   eval "$(_DPSCREEN_COMPLETE=bash_source dpscreen)"
       zsh    eval "$(_DPSCREEN_COMPLETE=zsh_source dpscreen)"
       fish   _DPSCREEN_COMPLETE=fish_source dpscreen | source

@@ -16,15 +16,17 @@ from dpscreen.cli import console
 
 @click.command(context_settings=console.HELP)
 @click.argument("cases", nargs=-1)
-@click.option("--runs", type=click.IntRange(min=100), help="Runs on each of the two data sets.")
+@click.option(
+    "--runs", type=console.WholeWithin(min=100), help="Runs on each of the two data sets."
+)
 @click.option(
     "--confidence",
-    type=click.FloatRange(0.5, 1, max_open=True),
+    type=console.NumberWithin(0.5, 1, max_open=True),
     default=0.999,
     show_default=True,
     help="Confidence of each certified bound.",
 )
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
+@click.option("--jobs", type=console.COUNT, default=1, show_default=True, help="Processes.")
 @click.option("--seed", help="Repeat the same audit; without it the noise is that of a release.")
 @click.option(
     "--save",

@@ -25,8 +25,8 @@ LESSON = (
 
 
 @click.command(context_settings=console.HELP)
-@click.option("--rows", type=click.IntRange(min=2), required=True, help="Number of rows.")
-@click.option("--features", type=click.IntRange(min=1), help="Number of features.")
+@click.option("--rows", type=console.WholeWithin(min=2), required=True, help="Number of rows.")
+@click.option("--features", type=console.WholeWithin(min=1), help="Number of features.")
 @click.option(
     "--schema",
     "schema_file",
@@ -55,10 +55,10 @@ LESSON = (
     type=console.SHARE,
     help="Standardised coefficient of the features that matter.  [default: half of the variance]",
 )
-@click.option("--n-effects", type=click.IntRange(min=1), help="How many features matter.")
+@click.option("--n-effects", type=console.WholeWithin(min=1), help="How many features matter.")
 @click.option(
     "--repetitions",
-    type=click.IntRange(min=2, max=1000),
+    type=console.WholeWithin(min=2, max=1000),
     help="Simulated tables.  [default: as many as take about ten seconds]",
 )
 @console.SEED
@@ -87,7 +87,7 @@ def command(
     Examples:
       dpscreen compare --rows 5000 --features 40
       dpscreen compare --rows 5000 --schema schema.json --epsilon 0.5 --epsilon 1
-      dpscreen compare --rows 5000 --features 40 --method private-lasso --method dp-fw --json
+      dpscreen compare --rows 5000 --features 40 --method dp-fw --json
       dpscreen compare --rows 5000 --features 40 --plot compare.png
     """
     console.check_plot(plot)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 from rich.console import Console
@@ -14,7 +14,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from dpscreen._core.words import meant
+from dpscreen._core.words import how_many, meant
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
@@ -93,6 +93,17 @@ def data_failures() -> Iterator[None]:
         raise click.ClickException(sentence(problem)) from None
 
 
+SPENT = "dpscreen.spent"
+"""What a command has spent so far, for whoever stops it; kept with the context of a command."""
+
+
+def note_spent(told: str) -> None:
+    """Remember what a stopped command has to say about the budget."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[SPENT] = told
+
+
 class Refusal(click.ClickException):
     """A budget that does not cover what was asked for: exit code 3."""
 
@@ -123,9 +134,65 @@ def write_failures(output: Path) -> Iterator[None]:
 
 # --- options that several commands have ---------------------------------------------------------
 
+
+class NumberWithin(click.FloatRange):
+    """A number within a range, whose refusals are plain sentences."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number; refuse what is none, or lies outside."""
+        with _plainly(self, value):
+            return float(super().convert(value, param, ctx))
+
+    def _describe_range(self) -> str:
+        return _range_words(self).removeprefix("of ")
+
+
+class WholeWithin(click.IntRange):
+    """The same for whole numbers."""
+
+    name = "whole number"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """Return the number; refuse what is none, or lies outside."""
+        with _plainly(self, value):
+            return int(super().convert(value, param, ctx))
+
+    def _describe_range(self) -> str:
+        return _range_words(self).removeprefix("of ")
+
+
+@contextmanager
+def _plainly(kind: click.FloatRange | click.IntRange, value: object) -> Iterator[None]:
+    """Say in our own words which numbers an option takes."""
+    try:
+        yield
+    except click.BadParameter as refused:
+        told = f"must be a {kind.name} {_range_words(kind)}".rstrip()
+        raise click.BadParameter(
+            f"{told}; got {str(value)!r}.", ctx=refused.ctx, param=refused.param
+        ) from None
+
+
+def _range_words(kind: click.FloatRange | click.IntRange) -> str:
+    """Return which numbers are allowed, as it stands after the noun."""
+    low, high = kind.min, kind.max
+    if low is None:
+        return ""
+    if high is None:
+        return f"above {low}" if kind.min_open else f"of at least {low}"
+    if kind.min_open or kind.max_open:
+        start = "above" if kind.min_open else "from"
+        return f"{start} {low} and {'below' if kind.max_open else 'up to'} {high}"
+    return f"from {low} to {high}"
+
+
 HELP = {"help_option_names": ["-h", "--help"]}
-POSITIVE = click.FloatRange(0, min_open=True)
-SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+NUMBER = NumberWithin()
+COUNT = WholeWithin(min=1)
+POSITIVE = NumberWithin(0, min_open=True)
+SHARE = NumberWithin(0, 1, min_open=True, max_open=True)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 SEED = click.option("--seed", default="0", show_default=True, help="Of the simulation.")
 MODEL = click.argument("model", type=click.Path(path_type=Path))
@@ -187,6 +254,19 @@ def checked_schema(path: Path) -> TableSchema:
         schema = load_schema(path)
         schema.check()
     return schema
+
+
+def usable(schema: TableSchema) -> str:
+    """Say in a sentence what a schema without problems declares."""
+    low, high = schema.field(schema.target).declared_bounds
+    unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
+    most = "" if schema.unit is None else f", at most {schema.rows_per_unit} rows of each"
+    columns = how_many(len(schema.columns), "column")
+    features = how_many(len(schema.feature_names), "feature")
+    return (
+        f"The schema can be used: {columns} and {features}; the target {schema.target!r} lies in "
+        f"[{low:g}, {high:g}]; the privacy unit is {unit}{most}."
+    )
 
 
 def _guess(path: Path) -> str:

@@ -16,7 +16,7 @@ from dpscreen.cli._fit_options import (
     check_budget,
     prepared,
 )
-from dpscreen.cli.console import ledger_failures
+from dpscreen.cli.console import ledger_failures, note_spent
 
 if TYPE_CHECKING:
     from dpscreen.tables.reading import EncodedRows
@@ -30,13 +30,13 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--schema", "schema_file", type=FILE, required=True, help="The filled-in schema.")
 @click.option(
     "--epsilon",
-    type=click.FloatRange(0, min_open=True),
+    type=console.NumberWithin(0, min_open=True),
     required=True,
     help="Budget: epsilon, all of which is spent.",
 )
 @click.option(
     "--delta",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=console.NumberWithin(0, 1, min_open=True, max_open=True),
     required=True,
     help="Budget: delta, far below 1 over the number of rows.",
 )
@@ -54,12 +54,12 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option(
     "--max-features",
-    type=click.IntRange(min=1),
+    type=console.WholeWithin(min=1),
     help="At most so many features enter (private-lasso).",
 )
 @click.option(
     "--rows-public",
-    type=click.IntRange(min=2),
+    type=console.WholeWithin(min=2),
     help="A public number of rows, about right. Without it a noisy count is paid for.",
 )
 @click.option("--ledger", "ledger_file", type=FILE, help="Book the cost here first.")
@@ -70,10 +70,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--force", is_flag=True, help="Replace outputs that exist.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary, or the plan, as JSON.")
 def command(**given: Any) -> None:
-    """Fit a sparse private model to a table: CSV, gzip CSV or Parquet.
+    """Fit a sparse private model to a table: CSV, gzip CSV, Parquet or Excel.
 
-    The schema declares columns, bounds, levels, target and privacy unit; `dpscreen schema new`
-    makes one to fill in. Everything that can be checked is checked before a private cell is read,
+    The schema declares columns, bounds, levels, target and privacy unit; `dpscreen schema ask`
+    makes one with you. Everything that can be checked is checked before a private cell is read,
     and the ledger, if there is one, is charged before any noise is drawn. Outputs are written whole
     or not at all, and hold released values only.
 
@@ -85,8 +85,9 @@ def command(**given: Any) -> None:
 
     \b
     Examples:
-      dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 --dry-run
-      dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
+      dpscreen fit data.csv --schema schema.toml --epsilon 1 --delta 1e-6 \\
+          --dry-run
+      dpscreen fit data.csv --schema schema.toml --epsilon 1 --delta 1e-6 \\
           -o model.json --report report.html
       dpscreen fit data.parquet --schema schema.json --epsilon 1 --delta 1e-6 \\
           --inference split --ledger budget.db -o model.json
@@ -99,10 +100,28 @@ def command(**given: Any) -> None:
         check_budget(ready)
         return
     check_budget(ready)
+    _warn_of_few_rows(ready)
     _fit(ready, _read(ready))
     _save(ready)
     _show(ready)
     _write_page(ready)
+
+
+def _warn_of_few_rows(ready: PreparedFit) -> None:
+    """Warn of a declared number of rows with which nothing can be found.
+
+    Whether it is the true one is never looked at: to say so would tell how many rows there are.
+    """
+    from dpscreen.planning.plan import USELESS
+
+    regime = ready.request.regime
+    if regime is not None and regime.signal < USELESS:
+        click.echo(
+            f"Warning: with {regime.n_rows} rows, as --rows-public says, no useful model can be "
+            "expected at this budget. The number is taken as it is and never compared with the "
+            "table; if it is wrong, press Ctrl-C, and give it about right or leave it out.",
+            err=True,
+        )
 
 
 # --- the private part -----------------------------------------------------------------------------
@@ -158,6 +177,7 @@ def _save(ready: PreparedFit) -> None:
             f"{console.sentence(problem)} So that what was paid for is not lost, the model was "
             "printed instead: save that as a file."
         ) from None
+    note_spent(f"The budget of the fit is spent, and the model is in {output}.")
     click.echo(f"Model written to {output}", err=True)
 
 

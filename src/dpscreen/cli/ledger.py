@@ -30,7 +30,7 @@ def command() -> None:
 
     \b
     Examples:
-      dpscreen ledger create survey.db --dataset "survey 2024" --epsilon 2 --delta 1e-6
+      dpscreen ledger create survey.db --dataset survey --epsilon 2 --delta 1e-6
       dpscreen ledger show survey.db
       dpscreen ledger export survey.db --format csv > survey.csv
     """
@@ -39,8 +39,18 @@ def command() -> None:
 @command.command(context_settings=HELP)
 @FILE
 @click.option("--dataset", required=True, help="The name of the data set.")
-@click.option("--epsilon", type=float, required=True, help="All that may ever be spent on it.")
-@click.option("--delta", type=float, required=True, help="Choose it far below 1 over the rows.")
+@click.option(
+    "--epsilon",
+    type=console.NumberWithin(),
+    required=True,
+    help="All that may ever be spent on it.",
+)
+@click.option(
+    "--delta",
+    type=console.NumberWithin(),
+    required=True,
+    help="Choose it far below 1 over the rows.",
+)
 @click.option("--note", default="", help="Anything worth knowing.")
 @click.option(
     "--declare",
@@ -65,7 +75,7 @@ def create(
 
     \b
     Examples:
-      dpscreen ledger create survey.db --dataset "survey 2024" --epsilon 2 --delta 1e-6
+      dpscreen ledger create survey.db --dataset survey --epsilon 2 --delta 1e-6
       dpscreen ledger create panel.db --dataset panel --epsilon 1 --delta 1e-7 \\
           --declare unit="one household" --declare version=3
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @click.command(context_settings=console.HELP)
-@click.option("--rows", type=click.IntRange(min=2), help="Number of rows.")
-@click.option("--features", type=click.IntRange(min=1), required=True, help="Number of features.")
+@click.option("--rows", type=console.WholeWithin(min=2), help="Number of rows.")
+@click.option("--features", type=console.COUNT, required=True, help="Number of features.")
 @click.option("--epsilon", type=console.POSITIVE, help="Budget: epsilon.")
 @console.delta_option("Budget: delta.")
 @click.option(
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     type=console.SHARE,
     help="A standardised coefficient: with --rows or --epsilon alone, find the other.",
 )
-@click.option("--n-effects", type=click.IntRange(min=1), help="How many features have an effect.")
+@click.option("--n-effects", type=console.COUNT, help="How many features have an effect.")
 @click.option(
     "--correlation",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=console.NumberWithin(0, 1, max_open=True),
     default=0.0,
     show_default=True,
     help="Between neighbouring features.",
 )
 @click.option(
     "--looseness",
-    type=click.FloatRange(1, 1000),
+    type=console.NumberWithin(1, 1000),
     default=1.0,
     show_default=True,
     help="How many times too wide the bounds will be.",

@@ -39,13 +39,13 @@ SECONDS_BETWEEN_LINES = 15.0
 @click.argument("items", nargs=-1, metavar="[ITEM]...")
 @click.option(
     "--trials",
-    type=click.IntRange(min=1),
+    type=console.WholeWithin(min=1),
     default=20,
     show_default=True,
     help="Trials of each random method; the paper has 20.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]"
+    "--jobs", type=console.WholeWithin(min=1), help="Processes to use.  [default: one per core]"
 )
 @click.option(
     "--out",
@@ -67,8 +67,8 @@ def command(
     was stopped goes on where it was.
 
     \b
-    Items: table1 ... table5, figure1 ... figure4, experiment-a, experiment-b, claim-55,
-    more-iterations, theorem2, control. Without any, all of them.
+    Items: table1 ... table5, figure1 ... figure4, experiment-a, experiment-b,
+    claim-55, more-iterations, theorem2, control. Without any, all of them.
 
     \b
     Examples:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen._core.words import how_many
-from dpscreen.cli.console import HELP, check_output, sentence, write_failures
+from dpscreen.cli.console import HELP, check_output, sentence, usable, write_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.schema import TableSchema
@@ -21,14 +21,18 @@ WHY = (
 )
 
 
+ENCODING = click.option("--encoding", help="Of a file of text that is not in UTF-8, as cp1252.")
+SHEET = click.option("--sheet", help="Of an Excel file: its name or number.  [default: the first]")
+
+
 @click.group(context_settings=HELP)
 def command() -> None:
     """Declare what a table may hold: types, bounds, levels, target and privacy unit.
 
     \b
     Examples:
-      dpscreen schema new data.csv -o schema.json --target cost
-      dpscreen schema check schema.json --data data.csv
+      dpscreen schema new data.csv -o schema.toml --target cost
+      dpscreen schema check schema.toml --data data.csv
     """
 
 
@@ -40,42 +44,90 @@ def command() -> None:
 @click.option("--target", help="The column to be predicted.")
 @click.option("--unit", help="The column that tells whose row it is, such as a person's number.")
 @click.option("--numeric-names", is_flag=True, help="Numbers in the first line are names.")
+@ENCODING
+@SHEET
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-def new(
-    data: Path,
-    output: Path | None,
-    target: str | None,
-    unit: str | None,
-    numeric_names: bool,
-    force: bool,
-) -> None:
+def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
     """Make a schema to fill in from the names of the columns. No row is looked at.
 
-    DATA is a CSV file, plain or gzip, or a Parquet file. Types, bounds and levels stay empty.
+    DATA is a CSV file, plain or gzip, a Parquet or an Excel file. A schema in TOML (-o schema.toml)
+    has a line for each column, with bounds where its name leaves no doubt (an age, a percentage)
+    and a comment. One in JSON leaves types, bounds and levels empty.
 
     \b
     Examples:
-      dpscreen schema new data.csv -o schema.json
-      dpscreen schema new visits.parquet -o schema.json --target cost --unit patient
+      dpscreen schema new data.csv -o schema.toml --target cost
+      dpscreen schema new visits.parquet -o schema.json --unit patient
     """
     from dpscreen._core.files import write_text
-    from dpscreen.tables.declaration import DataError
-    from dpscreen.tables.schema import new_schema
 
     check_output(output, force=force)
-    try:
-        made = new_schema(data, target=target, unit=unit, numeric_names=numeric_names)
-    except DataError as problem:
-        hint = " If they are names, add --numeric-names." if "no header" in str(problem) else ""
-        raise click.ClickException(f"{sentence(problem)}{hint}") from None
-    text = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+    text = _new(data, output, **_with_dialect(given))
     if output is None:
         click.echo(text, nl=False)
     else:
         with write_failures(output):
             write_text(output, text)
-        click.echo(f"Written to {output}: {how_many(len(made['fields']), 'column')}.", err=True)
+        click.echo(f"Written to {output}.", err=True)
     click.echo(f"{WHY}dpscreen schema check {output or 'schema.json'}", err=True)
+
+
+def _with_dialect(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with how the table is written in one."""
+    from dpscreen.tables.declaration import ENCODINGS, UTF8, Dialect, is_encoding
+
+    encoding, sheet = given.pop("encoding") or UTF8, given.pop("sheet")
+    if not is_encoding(encoding):
+        raise click.BadParameter(f"must be {ENCODINGS}.", param_hint="--encoding")
+    number = int(sheet) if sheet is not None and sheet.isdecimal() else sheet
+    return given | {"dialect": Dialect(encoding=encoding, sheet=number)}
+
+
+def _new(data: Path, output: Path | None, **given: Any) -> str:
+    """Return the file to be written, in the format that its name asks for."""
+    from dpscreen.tables.declaration import DataError
+    from dpscreen.tables.schema import is_toml, new_schema, new_toml_schema
+
+    try:
+        if output is not None and is_toml(output):
+            return new_toml_schema(data, **given)
+        return json.dumps(new_schema(data, **given), indent=2, ensure_ascii=False) + "\n"
+    except DataError as problem:
+        hint = " If they are names, add --numeric-names." if "no header" in str(problem) else ""
+        raise click.ClickException(f"{sentence(problem)}{hint}") from None
+
+
+@command.command(context_settings=HELP)
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("schema.toml"),
+    show_default=True,
+    help="The schema; taken up again if it is there.",
+)
+@click.option("--target", help="The column to be predicted.")
+@click.option("--unit", help="The column that tells whose row it is.")
+@click.option("--quick", is_flag=True, help="Ask only where a name leaves a doubt.")
+@click.option("--again", is_flag=True, help="Ask everything again, with what was answered.")
+@click.option("--numeric-names", is_flag=True, help="Numbers in the first line are names.")
+@ENCODING
+@SHEET
+def ask(data: Path, output: Path, **given: Any) -> None:
+    """Ask what each column may hold, and write the schema. No row is looked at.
+
+    Enter takes the proposal in brackets, which comes from the column's name. Everything is kept
+    after each answer: "quit", or Ctrl-C, and the same command goes on later.
+
+    \b
+    Examples:
+      dpscreen schema ask data.csv
+      dpscreen schema ask data.csv --target cost --quick -o schema.toml
+    """
+    from dpscreen.cli._schema_ask import ask_for_schema
+
+    ask_for_schema(data, output, **_with_dialect(given))
 
 
 @command.command(context_settings=HELP)
@@ -101,7 +153,7 @@ def check(schema: Path, data: Path | None, as_json: bool) -> None:
         for problem in problems:
             click.echo(f"- {problem}")
         if found is not None and not problems:
-            click.echo(_in_words(found))
+            click.echo(usable(found))
     if problems:
         used = f"{schema} cannot be used yet" if data is None else f"{schema} and {data} do not fit"
         click.echo(f"{used}: {how_many(len(problems), 'problem')}.", err=True)
@@ -138,15 +190,3 @@ def _as_json(schema: TableSchema | None, problems: list[str]) -> dict[str, Any]:
         "unit": schema.unit,
         "rows_per_unit": schema.rows_per_unit,
     }
-
-
-def _in_words(schema: TableSchema) -> str:
-    low, high = schema.field(schema.target).declared_bounds
-    unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
-    most = "" if schema.unit is None else f", at most {schema.rows_per_unit} rows of each"
-    columns = how_many(len(schema.columns), "column")
-    features = how_many(len(schema.feature_names), "feature")
-    return (
-        f"The schema can be used: {columns} and {features}; the target {schema.target!r} lies in "
-        f"[{low:g}, {high:g}]; the privacy unit is {unit}{most}."
-    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.console import HELP, MODEL, loaded
+from dpscreen.cli.console import HELP, MODEL, WholeWithin, loaded
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
@@ -30,7 +30,7 @@ WIDTH = 88
 )
 @click.option(
     "--tier",
-    type=click.IntRange(1, 3),
+    type=WholeWithin(1, 3),
     default=3,
     show_default=True,
     help="How much an entry for the registry tells.",

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpscreen.cli.console import HELP, check_output, checked_schema, write_failures
+from dpscreen.cli.console import (
+    HELP,
+    NumberWithin,
+    WholeWithin,
+    check_output,
+    checked_schema,
+    write_failures,
+)
 
 if TYPE_CHECKING:
     from dpscreen.tables.dummy import Dummy
@@ -24,17 +31,17 @@ if TYPE_CHECKING:
     required=True,
     help="A schema that is filled in.",
 )
-@click.option("--rows", type=click.IntRange(1, 10_000_000), default=1000, show_default=True)
+@click.option("--rows", type=WholeWithin(1, 10_000_000), default=1000, show_default=True)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     help="A .csv or .parquet file.  [default: CSV to stdout]",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Draw the same rows each time.")
+@click.option("--seed", type=WholeWithin(min=0), help="Draw the same rows each time.")
 @click.option(
     "--missing",
-    type=click.FloatRange(0, 1),
+    type=NumberWithin(0, 1),
     default=0.0,
     show_default=True,
     help="The share of cells that are empty.",
@@ -55,8 +62,8 @@ def command(
 
     \b
     Examples:
-      dpscreen simulate --schema schema.json --rows 1000 -o dummy.csv
-      dpscreen simulate --schema schema.json --rows 100000 --missing 0.01 -o dummy.parquet
+      dpscreen simulate --schema schema.toml --rows 1000 -o dummy.csv
+      dpscreen simulate --schema schema.toml --missing 0.01 -o dummy.parquet
     """
     import numpy as np
 

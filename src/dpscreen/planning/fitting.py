@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from dpscreen.privacy.ledger import PrivacyLedger
     from dpscreen.tables.schema import TableSchema
 
-BOOKED = " The ledger keeps what was booked, as something may have been released."
+BOOKED = (
+    " The ledger keeps what was booked, epsilon {:g} at delta {:g}, as something may have been "
+    "released."
+)
+UNSPENT = " Nothing was released, so nothing is spent."
 
 
 class FitFailed(Exception):
-    """Why a fit gave nothing, in words that hold no data. `booked`: the ledger was charged."""
-
-    def __init__(self, message: str, *, booked: bool = False) -> None:
-        super().__init__(message + (BOOKED if booked else ""))
-        self.booked = booked
+    """Why a fit gave nothing, in words that hold no data."""
 
 
 @dataclass
@@ -61,13 +61,14 @@ class Booking:
         from dpscreen.privacy.ledger.export import affordable_epsilon
 
         self.ledger.check_unit(self.unit)
-        remaining, delta = self.ledger.remaining, self.ledger.budget.delta
+        remaining = self.ledger.remaining
         if ZCDP.within(budget) <= remaining:
             return None
-        left = affordable_epsilon(remaining, delta)
+        left = affordable_epsilon(remaining, budget.delta)
         return (
-            f"The budget does not cover this fit: the ledger has epsilon {left:g} at delta "
-            f"{delta:g} left. Nothing was read, booked or written."
+            f"The budget does not cover this fit: it asks for epsilon {budget.epsilon:g} at delta "
+            f"{budget.delta:g}, and the ledger has epsilon {left:g} left at the same delta. "
+            "Nothing was read, booked or written."
         )
 
 
@@ -116,11 +117,19 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
             raise
         except (ValueError, TypeError, RowsChanged) as error:
             failure = str(error)  # in our own words, which repeat no cell
-        except (Exception, KeyboardInterrupt) as error:
+        except KeyboardInterrupt:
+            failure = f"Stopped.{UNSPENT}"
+        except Exception as error:
             failure = f"The fit failed ({type(error).__name__})."
     if failure is not None:  # raised out here so that the original is not even attached
-        raise FitFailed(failure, booked=booking is not None and booking.booked)
+        raise FitFailed(_with_cost(failure, model, booking))
     return _ours(noticed)
+
+
+def _with_cost(failure: str, model: Any, booking: Booking | None) -> str:
+    if booking is None or not booking.booked:
+        return failure
+    return failure.removesuffix(UNSPENT) + BOOKED.format(model.epsilon, model.delta)
 
 
 def _ours(noticed: list[warnings.WarningMessage]) -> tuple[str, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,8 +16,9 @@ import pyarrow as pa
 
 from dpscreen._core.arrays import Integers
 from dpscreen._core.files import one_ahead
+from dpscreen.tables.columns.date import DateColumn
 from dpscreen.tables.declaration import Declaration, TableProblem, called, match_names, quietly
-from dpscreen.tables.encode import level_places, mixed, readable
+from dpscreen.tables.encode import level_places, mixed, only_days, readable
 
 ROWS_PER_BATCH = 1 << 16
 _BUFFER = 1 << 20
@@ -25,12 +27,13 @@ _BUFFER = 1 << 20
 class ParquetBatches:
     """The wanted columns of a Parquet file, as Arrow batches."""
 
-    def __init__(self, path: Path, wanted: Sequence[str]) -> None:
+    def __init__(self, path: Path, schema: Declaration, wanted: Sequence[str]) -> None:
         self._path, self._wanted = path, list(wanted)
         self._file = quietly(self._open, self._told)
         self.n_rows: int | None = self._file.metadata.num_rows
         self._done = 0
-        check_stored(path, self._wanted, lambda name: self._file.schema_arrow.field(name).type)
+        stored = self._file.schema_arrow
+        check_stored(path, self._wanted, lambda name: stored.field(name).type, _days_of(schema))
 
     def share(self) -> float:
         """Return how much of the file has been read, from 0 to 1."""
@@ -55,14 +58,20 @@ class ParquetBatches:
         return f"the table {self._path} is a damaged Parquet file, or one of an unknown kind."
 
 
-def check_stored(place: Path | str, wanted: Sequence[str], kind: Callable[[str], Any]) -> None:
-    """Refuse columns stored as something that is neither numbers, truths nor text."""
+def check_stored(
+    place: Path | str, wanted: Sequence[str], kind: Callable[[str], Any], days: Set[str]
+) -> None:
+    """Refuse columns stored as something that is neither numbers, truths nor text, nor days."""
     for name in wanted:
-        if not readable(kind(name)):
+        if not readable(kind(name), days=name in days):
             raise TableProblem(
                 f"in {called(place)}, column {name!r} is stored neither as numbers nor as text "
                 "(perhaps as dates, bytes or lists); store it as what the schema declares."
             )
+
+
+def _days_of(schema: Declaration) -> Set[str]:
+    return {column.name for column in schema.fields if isinstance(column, DateColumn)}
 
 
 _HERE = "the frame"
@@ -86,7 +95,7 @@ class FrameBatches:
     ) -> None:
         frame = _matched(frame, schema, optional)
         self._columns = {name: quietly(partial(_column, frame, name), _told) for name in wanted}
-        check_stored(_HERE, wanted, lambda name: self._columns[name].type)
+        check_stored(_HERE, wanted, lambda name: self._columns[name].type, _days_of(schema))
         self.n_rows: int | None = len(self._columns[wanted[0]])
 
     def share(self) -> float:
@@ -102,7 +111,7 @@ def frame_levels(frame: Any, name: str, levels: Sequence[str]) -> Integers:
     """Return the place of each cell's level in a frame of that one column; below 0 for none."""
     table = frame if _is_pandas(frame) else quietly(partial(_arrow, frame), _told)
     cells = quietly(partial(_column, table, name), _told)
-    check_stored(_HERE, [name], lambda _: cells.type)
+    check_stored(_HERE, [name], lambda _: cells.type, frozenset())
     batches = pa.table({name: cells}).to_batches(max_chunksize=ROWS_PER_BATCH)
     found = [level_places(name, batch, levels) for batch in batches]
     return np.concatenate([np.empty(0, dtype=np.int64), *found])
@@ -124,7 +133,7 @@ def _polars_cells(series: Any) -> Any:
     """Return an Arrow array, also of Python objects or of integers that are too long for Arrow."""
     if str(series.dtype) not in ("Object", "Int128", "UInt128"):
         return series.to_arrow()
-    return _mixed_cells(series)
+    return mixed_cells(series)
 
 
 def _column(frame: Any, name: str) -> Any:
@@ -140,10 +149,12 @@ def _pandas_cells(series: Any) -> Any:
         values = series.to_numpy()
         # A float of more than 64 bits would be none to Arrow.
         return pa.array(values if kind.itemsize <= 8 else values.astype(np.float64))
+    if isinstance(kind, np.dtype) and kind.kind == "M":
+        return only_days(pa.array(series.to_numpy().astype("datetime64[D]")))
     if kind == "category":
         codes = series.cat.codes.to_numpy()
-        return _mixed_cells(series.cat.categories).take(pa.array(codes, mask=codes < 0))
-    return _quick_cells(series) or _mixed_cells(series)
+        return mixed_cells(series.cat.categories).take(pa.array(codes, mask=codes < 0))
+    return _quick_cells(series) or mixed_cells(series)
 
 
 def _quick_cells(series: Any) -> Any:
@@ -160,12 +171,13 @@ def _quick_cells(series: Any) -> Any:
     return None
 
 
-def _mixed_cells(cells: Iterable[Any]) -> Any:
+def mixed_cells(cells: Iterable[Any]) -> Any:
+    """Return an Arrow column of Python objects: numbers, texts and days, each read by itself."""
     return mixed([_value(cell) for cell in cells])
 
 
-def _value(cell: Any) -> float | str | None:
-    """Return a cell's number or text; None for what no file of this kind holds."""
+def _value(cell: Any) -> float | str | datetime.date | None:
+    """Return a cell's number, text or day; None for what no file of this kind holds."""
     if type(cell) is float:
         return cell
     # The methods of the plain types, not those of a class that may tell more than its value.
@@ -179,7 +191,16 @@ def _value(cell: Any) -> float | str | None:
     for plain in _PLAIN:
         if isinstance(cell, plain):
             return _float(plain, cell)
-    return None
+    return _day(cell)
+
+
+def _day(cell: Any) -> datetime.date | None:
+    """Return the day of a day or time, on its own clock."""
+    if isinstance(cell, np.datetime64):
+        cell = cell.astype("datetime64[D]").item()
+    if not isinstance(cell, datetime.date) or cell != cell:  # pandas' NaT is a day of its own
+        return None
+    return datetime.date.fromordinal(datetime.date.toordinal(cell))
 
 
 def _utf8(text: str) -> str | None:

@@ -7,9 +7,11 @@ guessed: what a cell means is decided later, by the schema.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
+import re
 import secrets
 import zlib
 from collections.abc import Generator, Iterator, Sequence
@@ -21,7 +23,16 @@ from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.files import one_ahead
 from dpscreen._core.words import how_many
-from dpscreen.tables.declaration import DELIMITERS, Declaration, TableProblem, match_names, quietly
+from dpscreen.tables.declaration import (
+    DELIMITERS,
+    USUAL,
+    UTF8,
+    Declaration,
+    Dialect,
+    TableProblem,
+    match_names,
+    quietly,
+)
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -31,7 +42,7 @@ BYTES_PER_CELL = 1000
 """A block has room for a row with cells of this length: no row may be longer than a block."""
 LONGEST_HEADER = 4_000_000
 _BOM = b"\xef\xbb\xbf"
-_GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
+_GZIP, _PARQUET, _ZIP = b"\x1f\x8b", b"PAR1", b"PK\x03\x04"
 
 
 @dataclass(frozen=True)
@@ -49,34 +60,52 @@ def is_parquet(path: Path) -> bool:
     return _first_bytes(path) == _PARQUET
 
 
+def is_excel(path: Path) -> bool:
+    """Tell a workbook by its first bytes, whatever it is called."""
+    return _first_bytes(path) == _ZIP
+
+
 def is_packed(path: Path) -> bool:
-    """Whether a file may be much smaller than what it holds: gzip or Parquet."""
-    return _first_bytes(path)[:2] == _GZIP or is_parquet(path)
+    """Whether a file may be much smaller than what it holds: gzip, Parquet or Excel."""
+    return _first_bytes(path)[:2] == _GZIP or is_parquet(path) or is_excel(path)
 
 
-def open_text(path: Path) -> BinaryIO:
-    """Open a file of text, unpacked if it is compressed by gzip."""
-    if _first_bytes(path)[:2] == _GZIP:
-        return gzip.open(path)  # type: ignore[return-value]
-    return path.open("rb")
+def open_text(path: Path, encoding: str = UTF8) -> BinaryIO:
+    """Open a file of text as UTF-8, unpacked if it is compressed by gzip."""
+    opener: Any = gzip.open if _first_bytes(path)[:2] == _GZIP else partial(open, mode="rb")
+    file = opener(path)
+    return file if encoding == UTF8 else _Recoded(file, encoding)
 
 
-def read_header(path: Path, schema: Declaration | None = None) -> Header:
+def read_header(
+    path: Path, schema: Declaration | None = None, *, dialect: Dialect = USUAL
+) -> Header:
     """Return the column names of a file. Of a file of text, nothing after them is parsed."""
+    dialect = schema.dialect if schema else dialect
     if is_parquet(path):
         return Header(_parquet_names(path))
+    if is_excel(path):
+        from dpscreen.tables.excel import excel_names
+
+        return Header(excel_names(path, dialect))
     known = frozenset(column.name for column in schema.fields) if schema else frozenset()
-    quote = schema.quote if schema else '"'
-    lines = _header_lines(path, quote)
+    return _text_header(path, dialect, known)
+
+
+def _text_header(path: Path, dialect: Dialect, known: frozenset[str]) -> Header:
+    quote = dialect.quote
+    lines = _header_lines(path, dialect)
     text = quietly(
         lambda: lines.decode("utf-8-sig"),
         lambda _: (
-            f"the file {path} is not a table: neither text in UTF-8 (plain or gzip) nor Parquet."
+            f"the file {path} is not a table: neither text in UTF-8 (plain or gzip), nor Parquet "
+            "or Excel; text in another encoding is read if the schema says so, as in "
+            'encoding = "cp1252" (--encoding cp1252 puts it there).'
         ),
     )
     if "\0" in text:
         raise TableProblem(f"the file {path} is not a table: its first line is not text.")
-    wanted = (schema.delimiter,) if schema and schema.delimiter else DELIMITERS
+    wanted = (dialect.delimiter,) if dialect.delimiter else DELIMITERS
     delimiter = max(wanted, key=lambda sign: _likeness(_split(text, sign, quote), known))
     names = tuple(name.strip() for name in _split(text, delimiter, quote))
     if not any(names):
@@ -121,12 +150,12 @@ def _parquet_names(path: Path) -> tuple[str, ...]:
     return quietly(read, lambda _: f"the table {path} is a damaged Parquet file.")
 
 
-def _header_lines(path: Path, quote: str) -> bytes:
+def _header_lines(path: Path, dialect: Dialect) -> bytes:
     """Read as many lines as the names take: a quoted name may hold line ends."""
-    mark = quote.encode()
+    mark = dialect.quote.encode()
 
     def read() -> bytes:
-        with open_text(path) as file:
+        with open_text(path, dialect.encoding) as file:
             lines = _one_line(file)
             while lines.count(mark) % 2 and len(lines) < LONGEST_HEADER:
                 more = _one_line(file)
@@ -143,14 +172,48 @@ def _header_lines(path: Path, quote: str) -> bytes:
     return lines
 
 
-def _one_line(file: BinaryIO) -> bytes:
+def _one_line(file: Any) -> bytes:
     """Read a line that ends in LF, CRLF or, as once on a Mac, in CR."""
-    line = file.readline(LONGEST_HEADER)
-    head, sign, rest = line.partition(b"\r")
-    if sign and rest not in (b"", b"\n"):
-        file.seek(-len(rest), io.SEEK_CUR)
-        return head + sign
+    line: bytes = b""
+    while len(line) < LONGEST_HEADER and (ahead := file.peek(1)):
+        end = re.search(b"[\r\n]", ahead)
+        line += file.read(end.end() if end else len(ahead))
+        if end:
+            both = end[0] == b"\r" and file.peek(1)[:1] == b"\n"
+            line += file.read(1) if both else b""
+            break
     return line
+
+
+class _Recoded(io.BufferedReader):
+    """A file of text in another encoding, read as UTF-8; what it cannot tell becomes U+FFFD."""
+
+    def __init__(self, file: Any, encoding: str) -> None:
+        super().__init__(_Recoder(file, encoding))
+        self.fileobj = getattr(file, "fileobj", None) or file
+
+
+class _Recoder(io.RawIOBase):
+    def __init__(self, file: Any, encoding: str) -> None:
+        self._file, self._left = file, b""
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        while not self._left:
+            data = self._file.read(BYTES_PER_BLOCK)
+            self._left = self._decoder.decode(data, final=not data).encode(errors="replace")
+            if not data:
+                break
+        taken, self._left = self._left[: len(into)], self._left[len(into) :]
+        into[: len(taken)] = taken
+        return len(taken)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def _split(text: str, delimiter: str, quote: str) -> list[str]:
@@ -196,7 +259,7 @@ class TextBlocks:
     def _rows(self) -> Generator[Any, None, None]:
         # A row of our own stands last: if it does not come out, a quote was never closed.
         token = secrets.token_hex(16)
-        with open_text(self._path) as file:
+        with open_text(self._path, self._schema.dialect.encoding) as file:
             file.read(self._header.n_bytes)
             last = (self._header.delimiter.join([token] * len(self._header.names))).encode()
             self._stream = _WithLastRow(file, last)
@@ -227,7 +290,7 @@ class TextBlocks:
             csv.ReadOptions(column_names=names, block_size=size, use_threads=False),
             csv.ParseOptions(
                 delimiter=self._header.delimiter,
-                quote_char=self._schema.quote,
+                quote_char=self._schema.dialect.quote,
                 newlines_in_values=True,
                 ignore_empty_lines=len(names) > 1,
             ),
@@ -247,14 +310,16 @@ class TextBlocks:
         other = (
             f"the file {self._path} cannot be read as a table; {type(error).__name__} was raised."
         )
-        return self._fault() or _wrong_encoding(self._path) or other
+        utf8 = self._schema.dialect.encoding == UTF8
+        return self._fault() or (_wrong_encoding(self._path) if utf8 else None) or other
 
     def _fault(self) -> str | None:
         """Walk through the rows until one does not have as many cells as the first line."""
-        with open_text(self._path) as file:
+        dialect = self._schema.dialect
+        with open_text(self._path, dialect.encoding) as file:
             file.read(self._header.n_bytes)
             with io.TextIOWrapper(file, "latin-1", newline="") as lines:
-                found = _first_fault(lines, self._header, self._schema.quote)
+                found = _first_fault(lines, self._header, dialect.quote)
         return None if found is None else f"line {found[0]} of {self._path}{found[1]}."
 
 
@@ -305,5 +370,5 @@ def _wrong_encoding(path: Path) -> str | None:
             try:
                 line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:
-                return f"line {number} of {path} is not text in UTF-8; save the table as UTF-8."
+                return f"line {number} of {path} is not text in UTF-8; declare its encoding."
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,11 +20,13 @@ from dpscreen._core.words import listed, some
 from dpscreen.tables.block import SchemaBlock, problems, read_block
 from dpscreen.tables.columns import Column, read_column
 from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED
+from dpscreen.tables.toml import in_toml_words
 
 if TYPE_CHECKING:
     from dpscreen.privacy.budget import Unit
 
 DELIMITERS = (",", ";", "\t", "|")
+UTF8 = "utf-8"
 
 
 # --- refusals -------------------------------------------------------------------------------------
@@ -77,16 +80,29 @@ def quietly(work: Callable[[], T], explain: Callable[[Exception], str]) -> T:
 
 
 @dataclass(frozen=True)
+class Dialect:
+    """How a file is written: its signs, its encoding, and which sheet of a workbook it is."""
+
+    delimiter: str | None = None
+    quote: str = '"'
+    encoding: str = UTF8
+    sheet: str | int | None = None
+
+
+USUAL = Dialect()
+
+
+@dataclass(frozen=True)
 class Declaration:
     """A table as declared. Ask `problems()` before anything that needs it to be complete."""
 
     fields: tuple[Column, ...]
     block: SchemaBlock
     missing_values: tuple[str, ...] = ("",)
-    delimiter: str | None = None
-    quote: str = '"'
+    dialect: Dialect = USUAL
     faults: tuple[str, ...] = described(default=(), repr=False)
     text: str = described(default="", repr=False)
+    from_toml: bool = described(default=False, repr=False, compare=False)
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
@@ -94,14 +110,13 @@ class Declaration:
         entries = _entries(given)
         faults: list[str] = []
         missing = _missing_values(given, faults)
-        delimiter, quote = _dialect(given, faults)
+        dialect = _dialect(given, faults)
         block = read_block(given.get("dpscreen") or {})
         return cls(
             tuple(_columns(entries, missing, block)),
             block,
             missing,
-            delimiter,
-            quote,
+            dialect,
             tuple(faults),
             _as_text(given),
         )
@@ -114,7 +129,8 @@ class Declaration:
     def problems(self) -> list[str]:
         """List what keeps the schema from being used, each with how to mend it."""
         columns = [fault for column in self.fields for fault in column.faults]
-        return [*self.faults, *columns, *self.block.faults, *problems(self.block, self.fields)]
+        told = *columns, *self.block.faults, *problems(self.block, self.fields)
+        return [*self.faults, *(map(in_toml_words, told) if self.from_toml else told)]
 
     def check(self) -> None:
         """Refuse a schema that cannot be used."""
@@ -260,11 +276,12 @@ def _missing_values(given: Mapping[str, Any], faults: list[str]) -> tuple[str, .
     return ("",)
 
 
-def _dialect(given: Mapping[str, Any], faults: list[str]) -> tuple[str | None, str]:
+def _dialect(given: Mapping[str, Any], faults: list[str]) -> Dialect:
+    encoding = _encoding(given, faults)
     dialect = given.get("dialect") or {}
     if not isinstance(dialect, Mapping):
         faults.append('dialect must be an object, such as {"delimiter": ";"}.')
-        return None, '"'
+        return Dialect(encoding=encoding)
     for key, usual in {"header": True, "doubleQuote": True, "headerRows": [1]}.items():
         if dialect.get(key, usual) != usual:
             faults.append(f"dialect.{key} must be {json.dumps(usual)}: other tables are not read.")
@@ -278,7 +295,38 @@ def _dialect(given: Mapping[str, Any], faults: list[str]) -> tuple[str | None, s
     if quote not in ('"', "'"):
         faults.append("dialect.quoteChar must be a double or a single quote.")
         quote = '"'
-    return delimiter, quote
+    return Dialect(delimiter, quote, encoding, _sheet(dialect, faults))
+
+
+def _sheet(dialect: Mapping[str, Any], faults: list[str]) -> str | int | None:
+    name, number = dialect.get("sheetName"), dialect.get("sheetNumber")
+    if name is not None and not isinstance(name, str):
+        faults.append("dialect.sheetName must be the name of a sheet.")
+        return None
+    if number is not None and (type(number) is not int or number < 1):
+        faults.append("dialect.sheetNumber must be a whole number from 1.")
+        return None
+    return number if name is None else name
+
+
+def _encoding(given: Mapping[str, Any], faults: list[str]) -> str:
+    name = given.get("encoding", UTF8)
+    if isinstance(name, str) and is_encoding(name):
+        return codecs.lookup(name).name
+    faults.append(f"encoding must be {ENCODINGS}.")
+    return UTF8
+
+
+ENCODINGS = 'the name of a text encoding, such as "utf-8", "cp1252", "latin-1" or "utf-16"'
+
+
+def is_encoding(name: str) -> bool:
+    """Whether Python knows an encoding of text by that name."""
+    try:
+        "a".encode(name)
+    except (LookupError, ValueError):
+        return False
+    return True
 
 
 def _as_text(given: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import math
@@ -80,7 +81,8 @@ def effects_of(schema: Declaration) -> tuple[str, ...]:
 
 def csv_parts(parts: Iterable[Dummy], schema: Declaration) -> Iterator[bytes]:
     """Yield the bytes of a table as the schema's dialect has it, the names first."""
-    yield _lines([[column.name for column in schema.fields]], schema)
+    encoder = codecs.getincrementalencoder(schema.dialect.encoding)(errors="replace")
+    yield encoder.encode(_lines([[column.name for column in schema.fields]], schema))
     empty = "" if "" in schema.missing_values else next(iter(schema.missing_values), "")
     for part in parts:
         spelled = [
@@ -90,15 +92,18 @@ def csv_parts(parts: Iterable[Dummy], schema: Declaration) -> Iterator[bytes]:
             ]
             for column in schema.fields
         ]
-        yield _lines(zip(*spelled, strict=True), schema)
+        yield encoder.encode(_lines(zip(*spelled, strict=True), schema))
 
 
-def _lines(rows: Iterable[Iterable[str]], schema: Declaration) -> bytes:
+def _lines(rows: Iterable[Iterable[str]], schema: Declaration) -> str:
     text = io.StringIO()
     csv.writer(
-        text, delimiter=schema.delimiter or ",", quotechar=schema.quote, lineterminator="\n"
+        text,
+        delimiter=schema.dialect.delimiter or ",",
+        quotechar=schema.dialect.quote,
+        lineterminator="\n",
     ).writerows(rows)
-    return text.getvalue().encode()
+    return text.getvalue()
 
 
 def write_parquet(parts: Iterable[Dummy], path: Path) -> None:

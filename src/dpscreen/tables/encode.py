@@ -8,6 +8,7 @@ sake of a single row; so every number is read as a 64-bit float.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -22,18 +23,23 @@ from dpscreen.tables.columns.base import (
     BLANKS,
     MISSING,
     NUMBER,
+    PLAIN_MARKS,
     TRUTHS,
     UNKNOWN,
     Cells,
     Level,
+    NumberMarks,
     value_of,
 )
+from dpscreen.tables.days import is_days, is_digits, stored_days, written_days
 from dpscreen.tables.declaration import Declaration, TableProblem, quietly
 
 T = TypeVar("T")
 S = TypeVar("S", bound=np.generic)
 _WHOLE = r"^(?:\+|(-))?0*([0-9]+)(?:\.0*)?$"
-_MIXED = pa.struct([("number", pa.float64()), ("text", pa.large_string())])
+_MIXED = pa.struct([("number", pa.float64()), ("text", pa.large_string()), ("day", pa.date32())])
+_LOOK_ALIKE = {" ": " \u00a0\u2009\u202f", "'": "'’"}
+"""Signs between thousands that are read as one."""
 EXACT = 2.0**53
 """Below this size a float holds one whole number only; above it may stand for several."""
 
@@ -126,11 +132,13 @@ def _chosen(schema: Declaration, features: Sequence[str] | None) -> list[tuple[s
 # --- cells ----------------------------------------------------------------------------------------
 
 
-def readable(kind: pa.DataType) -> bool:
-    """Whether a column stored so can hold what a schema declares: numbers, truths or text."""
+def readable(kind: pa.DataType, *, days: bool = False) -> bool:
+    """Whether a column stored so can hold what a schema declares: numbers, truths, text, days."""
     types = pa.types
     if types.is_dictionary(kind):
-        return readable(kind.value_type)
+        return readable(kind.value_type, days=days)
+    if days and is_days(kind):
+        return True
     known = (
         *(types.is_string, types.is_large_string, types.is_string_view, types.is_null),
         *(types.is_integer, types.is_floating, types.is_boolean, types.is_decimal),
@@ -138,13 +146,19 @@ def readable(kind: pa.DataType) -> bool:
     return kind == _MIXED or any(fits(kind) for fits in known)
 
 
-def mixed(values: Sequence[float | str | None]) -> Any:
-    """Return an Arrow column of cells that are numbers here and texts there."""
+def mixed(values: Sequence[float | str | datetime.date | None]) -> Any:
+    """Return an Arrow column of cells that are numbers here, and texts or days there."""
     parts = [
         pa.array([one if isinstance(one, sort) else None for one in values], child.type)
-        for sort, child in zip((float, str), _MIXED, strict=True)
+        for sort, child in zip((float, str, datetime.date), _MIXED, strict=True)
     ]
     return pa.StructArray.from_arrays(parts, fields=list(_MIXED))
+
+
+def only_days(days: Any) -> Any:
+    """Return the same for cells that are all days, or missing."""
+    parts = [pa.nulls(len(days), child.type) for child in _MIXED]
+    return pa.StructArray.from_arrays([*parts[:2], days], fields=list(_MIXED))
 
 
 class _StoredCells:
@@ -153,13 +167,21 @@ class _StoredCells:
     def __init__(self, column: Any) -> None:
         self._column = column
 
-    def numbers(self, *, decimal: str, missing: Sequence[str]) -> Array:
-        return self._each(partial(_numbers, decimal=decimal, missing=missing))
+    def numbers(self, *, marks: NumberMarks, missing: Sequence[str]) -> Array:
+        return self._each(partial(_numbers, marks=marks, missing=missing))
 
     def number_places(
-        self, levels: Sequence[Level], *, decimal: str, missing: Sequence[str]
+        self, levels: Sequence[Level], *, marks: NumberMarks, missing: Sequence[str]
     ) -> Integers:
-        return _number_places(self.numbers(decimal=decimal, missing=missing), levels)
+        return _number_places(self.numbers(marks=marks, missing=missing), levels)
+
+    def days(self, *, form: str, missing: Sequence[str]) -> Array:
+        days = self._each(partial(_days, form=form))
+        if pa.types.is_struct(self._column.type):
+            stored = stored_days(pc.struct_field(self._column, "day"))
+            days = np.where(np.isnan(stored), days, stored)
+        days[np.isin(days, _days(pa.array(missing, pa.string()), form=form))] = np.nan
+        return days
 
     def word_places(self, words: Sequence[str], *, missing: Sequence[str]) -> Integers:
         return self._each(partial(_word_places, words=words, missing=missing))
@@ -175,11 +197,24 @@ class _StoredCells:
         return np.where(is_text, read(text), read(number))
 
 
-def _numbers(cells: Any, *, decimal: str = ".", missing: Sequence[str] = ()) -> Array:
-    parsed = _parsed(cells, decimal, missing) if _is_text(cells.type) else _stored(cells)
+def _days(cells: Any, *, form: str) -> Array:
+    """Return days since 1970; of digits alone, also where a library took them for a number."""
+    if is_days(cells.type):
+        return stored_days(cells)
+    written = written_days(cells, form) if _is_text(cells.type) else np.full(len(cells), np.nan)
+    if not is_digits(form):
+        return written
+    values = _numbers(cells)
+    whole = np.where((values >= 0) & (values < 1e8) & (values % 1 == 0), values, 0.0)
+    digits = pc.utf8_lpad(pc.cast(pa.array(whole.astype(np.int64)), pa.string()), 8, "0")
+    return np.where(np.isnan(written), written_days(digits, form), written)
+
+
+def _numbers(cells: Any, *, marks: NumberMarks = PLAIN_MARKS, missing: Sequence[str] = ()) -> Array:
+    parsed = _parsed(cells, marks, missing) if _is_text(cells.type) else _stored(cells)
     values = np.array(parsed.to_numpy(zero_copy_only=False), dtype=np.float64)
     values[~np.isfinite(values)] = np.nan
-    for code in _declared(missing, decimal):
+    for code in _declared(missing, marks):
         values[values == code] = np.nan
     return values
 
@@ -268,12 +303,12 @@ def _index(cells: Any, words: Sequence[str]) -> Integers:
     return np.array(places.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _parsed(cells: Any, decimal: str, missing: Sequence[str]) -> Any:
+def _parsed(cells: Any, marks: NumberMarks, missing: Sequence[str]) -> Any:
     """Return numbers, null where there is none: the quick ways first, which most columns allow."""
     ways: tuple[Callable[[], Any], ...] = (
-        lambda: _pointed(cells, decimal),
-        lambda: _pointed(_missing_texts(cells, missing), decimal),
-        lambda: _likely(_pointed(cells, decimal)),
+        lambda: _pointed(cells, marks),
+        lambda: _pointed(_missing_texts(cells, missing), marks),
+        lambda: _likely(_pointed(cells, marks)),
     )
     for prepared in ways:
         try:
@@ -281,17 +316,28 @@ def _parsed(cells: Any, decimal: str, missing: Sequence[str]) -> Any:
         except pa.ArrowInvalid:  # some cell is no number
             continue
     else:  # pragma: no cover - an older Arrow, and a leading plus or a number beyond float64
-        likely = _likely(_pointed(cells, decimal)).to_pylist()
+        likely = _likely(_pointed(cells, marks)).to_pylist()
         return pa.array([None if text is None else float(text) for text in likely], pa.float64())
 
 
-def _pointed(cells: Any, decimal: str) -> Any:
-    """Return cells with a decimal point."""
-    if decimal == ".":
+def _pointed(cells: Any, marks: NumberMarks) -> Any:
+    """Return cells with a decimal point, and nothing between thousands."""
+    if marks.thousands:
+        cells = _ungrouped(cells, marks)
+    if marks.decimal == ".":
         return cells
     # A point would be a sign between thousands there, and 1.234 is not to become 1234 or 1.234.
     cells = pc.if_else(pc.match_substring(cells, "."), None, cells)
-    return pc.replace_substring(cells, decimal, ".", max_replacements=1)
+    return pc.replace_substring(cells, marks.decimal, ".", max_replacements=1)
+
+
+def _ungrouped(cells: Any, marks: NumberMarks) -> Any:
+    """Return cells without signs between thousands, where these stand before three digits."""
+    trimmed = pc.ascii_trim_whitespace(cells)
+    sign = f"[{_LOOK_ALIKE.get(marks.thousands, marks.thousands)}]"
+    rest = rf"(?:[{marks.decimal}][0-9]*)?(?:[eE][+-]?[0-9]+)?$"
+    whole = pc.match_substring_regex(trimmed, rf"^[+-]?[0-9]{{1,3}}(?:{sign}[0-9]{{3}})+{rest}")
+    return pc.if_else(whole, pc.replace_substring_regex(trimmed, sign, ""), cells)
 
 
 def _likely(cells: Any) -> Any:
@@ -306,13 +352,13 @@ def _likely(cells: Any) -> Any:
 def _stored(cells: Any) -> Any:
     """Return numbers that are stored as such; decimals by their digits, to be rounded once."""
     if pa.types.is_decimal(cells.type):
-        return _parsed(pc.cast(cells, pa.string()), ".", ())
+        return _parsed(pc.cast(cells, pa.string()), PLAIN_MARKS, ())
     return pc.cast(cells, pa.float64(), safe=False)
 
 
-def _declared(missing: Sequence[str], decimal: str) -> set[float]:
+def _declared(missing: Sequence[str], marks: NumberMarks) -> set[float]:
     """Return the numbers among the missing values, by the rules for cells."""
-    words = _likely(_pointed(pa.array(missing, pa.string()), decimal)).to_pylist()
+    words = _likely(_pointed(pa.array(missing, pa.string()), marks)).to_pylist()
     return {float(text) for text in words if text is not None}
 
 

@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from dpscreen.tables.columns.boolean import NO, YES
 from dpscreen.tables.names import IN_TWO_WORDS, MEASURES, RULES
 
 __all__ = ["KINDS_PROPOSED", "Proposal", "propose", "propose_all"]
@@ -38,10 +39,6 @@ KINDS_PROPOSED = {
     "unknown": "its name does not tell",
 }
 """Every kind that a proposal may have, in words."""
-
-YES = ("true", "True", "TRUE", "yes", "Yes", "YES", "y", "Y", "t", "T", "1")
-NO = ("false", "False", "FALSE", "no", "No", "NO", "n", "N", "f", "F", "0")
-"""The usual words for yes and no, so that a proposed boolean reads whichever the table has."""
 
 
 @dataclass(frozen=True)

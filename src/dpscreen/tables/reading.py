@@ -1,4 +1,4 @@
-"""Tables of private rows: CSV, gzip CSV or Parquet in, numbers within public bounds out.
+"""Tables of private rows: CSV, gzip CSV, Parquet or Excel in, numbers within public bounds out.
 
 >>> rows = read_rows("data.csv", schema)           # for `fit(rows)`, which keeps their unit
 >>> for rows in stream_rows("data.parquet", schema): ...    # the same values, in bounded memory
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Mask, Objects, Words
-from dpscreen.tables.csv import TextBlocks, is_packed, is_parquet, matched_header
+from dpscreen.tables.csv import TextBlocks, is_excel, is_packed, is_parquet, matched_header
 from dpscreen.tables.declaration import Declaration
 
 if TYPE_CHECKING:
@@ -227,7 +227,11 @@ def _source(
     if is_parquet(path):
         from dpscreen.tables.arrow import ParquetBatches
 
-        return ParquetBatches(path, wanted)
+        return ParquetBatches(path, schema, wanted)
+    if is_excel(path):
+        from dpscreen.tables.excel import ExcelBatches
+
+        return ExcelBatches(path, header.names, schema, wanted)
     return TextBlocks(path, header, schema, wanted)
 
 

@@ -11,20 +11,29 @@ means.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json
-from dpscreen._core.words import some
-from dpscreen.tables.csv import is_parquet, looks_like_data, read_header
-from dpscreen.tables.declaration import Declaration, SchemaProblem, TableProblem, check_names
+from dpscreen._core.words import did_you_mean, plain, some
+from dpscreen.tables.csv import Header, is_excel, is_parquet, looks_like_data, read_header
+from dpscreen.tables.declaration import (
+    USUAL,
+    UTF8,
+    Declaration,
+    Dialect,
+    SchemaProblem,
+    TableProblem,
+    check_names,
+)
+from dpscreen.tables.toml import Document, NotToml, descriptor_of, in_toml_words, parsed_toml
 
 if TYPE_CHECKING:
     from dpscreen.tables.reading import EncodedRows
 
-__all__ = ["SchemaProblem", "TableSchema", "load_schema", "new_schema"]
+__all__ = ["SchemaProblem", "TableSchema", "load_schema", "new_schema", "new_toml_schema"]
 
 LARGEST_FILE = 50_000_000
 PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
@@ -48,8 +57,41 @@ class TableSchema(Declaration):
 
 
 def load_schema(path: str | Path) -> TableSchema:
-    """Read a schema from a JSON file."""
+    """Read a schema from a file: TOML if its name ends in .toml, else JSON."""
     place = Path(path)
+    if is_toml(place):
+        return toml_schema(load_toml(place))
+    return TableSchema.from_dict(_parsed(_content(place), place))
+
+
+def toml_schema(document: Document) -> TableSchema:
+    """Return the schema that a document in TOML declares."""
+    descriptor, faults = descriptor_of(document)
+    if not descriptor["fields"]:
+        raise SchemaProblem("this is no schema: it needs [columns], with a line for each column.")
+    found = TableSchema.from_dict(descriptor)
+    told = (*faults, *map(in_toml_words, found.faults))
+    return replace(found, faults=told, from_toml=True)
+
+
+def load_toml(place: Path) -> Document:
+    """Return what a schema file in TOML says, as it stands."""
+    try:
+        return parsed_toml(_content(place))
+    except NotToml as problem:
+        why = str(problem)
+    raise SchemaProblem(
+        f"the file {place} is not a schema in TOML ({why}); `dpscreen schema new` makes one to "
+        "fill in."
+    )
+
+
+def is_toml(place: Path) -> bool:
+    """Tell by the name of a schema file."""
+    return place.suffix.lower() == ".toml"
+
+
+def _content(place: Path) -> bytes:
     try:
         with place.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
@@ -58,7 +100,7 @@ def load_schema(path: str | Path) -> TableSchema:
         raise SchemaProblem(f"the schema {place} cannot be read: {reason}.") from None
     if len(data) > LARGEST_FILE:
         raise SchemaProblem(f"the file {place} is too large for a schema.")
-    return TableSchema.from_dict(_parsed(data, place))
+    return data
 
 
 def _parsed(data: bytes, place: Path) -> Any:
@@ -82,31 +124,72 @@ def new_schema(
     target: str | None = None,
     unit: str | None = None,
     numeric_names: bool = False,
+    dialect: Dialect = USUAL,
 ) -> dict[str, Any]:
     """Return a descriptor with types, bounds and levels left empty; no row is parsed.
 
     Names that are numbers are refused, because then the first line may well be a row, unless
     `numeric_names` says that they are names.
     """
-    place = Path(path)
-    header = read_header(place)
+    header = public_header(Path(path), target, unit, numeric_names=numeric_names, dialect=dialect)
+    return _template(header, target, unit, dialect)
+
+
+def new_toml_schema(
+    path: str | Path,
+    *,
+    target: str | None = None,
+    unit: str | None = None,
+    numeric_names: bool = False,
+    dialect: Dialect = USUAL,
+) -> str:
+    """Return a schema to fill in as a person does; what names leave no doubt about is proposed."""
+    from dpscreen.tables.toml_text import new_document, toml_text
+
+    header = public_header(Path(path), target, unit, numeric_names=numeric_names, dialect=dialect)
+    written = how_written(header, dialect)
+    made = new_document(header.names, target=target, unit=unit, **written)
+    return toml_text(made, table=Path(path).name)
+
+
+def how_written(header: Header, dialect: Dialect) -> dict[str, Any]:
+    """Return what a schema in TOML must say about how the table is written."""
+    told = {
+        "delimiter": None if header.delimiter == "," else header.delimiter,
+        "encoding": None if dialect.encoding == UTF8 else dialect.encoding,
+        "sheet": dialect.sheet,
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def public_header(
+    place: Path, *named: str | None, numeric_names: bool = False, dialect: Dialect = USUAL
+) -> Header:
+    """Return names that may be copied into a schema, or refuse; `named` must be among them."""
+    header = read_header(place, dialect=dialect)
     check_names(place, header.names)
     numbers = [] if numeric_names else looks_like_data(header.names)
-    if numbers and not is_parquet(place):
+    if numbers and not (is_parquet(place) or is_excel(place)):
         raise TableProblem(
             f"the first line of {place} may be a row and no header, for column {some(numbers)} "
             "is a number there; names of columns are public and would be copied."
         )
-    for name in (target, unit):
+    for name in named:
         if name is not None and name not in header.names:
-            raise TableProblem(f"the table {place} has no column {name!r}.")
-    return _template(header.names, header.delimiter, target, unit)
+            guess = did_you_mean(name, header.names)
+            raise TableProblem(f"the table {place} has no column {plain(name)!r}.{guess}")
+    return header
 
 
 def _template(
-    names: tuple[str, ...], delimiter: str, target: str | None, unit: str | None
+    header: Header, target: str | None, unit: str | None, dialect: Dialect
 ) -> dict[str, Any]:
-    fields: list[dict[str, Any]] = [{"name": name, "type": "any"} for name in names]
+    fields: list[dict[str, Any]] = [{"name": name, "type": "any"} for name in header.names]
+    written = how_written(header, dialect)
+    sheet = written.pop("sheet", None)
+    encoding = {"encoding": written.pop("encoding")} if "encoding" in written else {}
+    if sheet is not None:
+        written["sheetName" if isinstance(sheet, str) else "sheetNumber"] = sheet
     for field in fields:
         if field["name"] != unit:
             field["constraints"] = {"minimum": None, "maximum": None, "enum": []}
@@ -114,6 +197,7 @@ def _template(
         "$schema": PROFILE,
         "fields": fields,
         "missingValues": [""],
-        **({} if delimiter == "," else {"dialect": {"delimiter": delimiter}}),
+        **encoding,
+        **({"dialect": written} if written else {}),
         "dpscreen": dict(target=target, unit=unit, rows_per_unit=None, fill={}, transform={}),
     }

@@ -360,10 +360,10 @@ class PrivacyLedger:
         delta = self.budget.delta
         epsilon = affordable_epsilon(remaining, delta)
         return BudgetRefused(
-            f"a reservation of rho={at_least(cost.rho):g} does not fit: of "
-            f"rho={at_least(self.total.rho):g} for {self.dataset!r}, "
-            f"rho={at_most(remaining.rho):g} remains, enough for epsilon={epsilon:g} at "
-            f"delta={delta:g}.",
+            f"a reservation of epsilon={at_least(cost.epsilon(delta)):g} does not fit: of "
+            f"epsilon={self.budget.epsilon:g} for {self.dataset!r}, epsilon={epsilon:g} remains, "
+            f"all at delta={delta:g} (rho={at_least(cost.rho):g} is asked for, and "
+            f"rho={at_most(remaining.rho):g} remains).",
             remaining=remaining,
             epsilon=epsilon,
         )

@@ -26,6 +26,7 @@ from dpscreen.tables.columns.base import (
     value_of,
 )
 from dpscreen.tables.columns.boolean import BooleanColumn
+from dpscreen.tables.columns.date import DateColumn
 from dpscreen.tables.columns.number import IntegerColumn, NumberColumn
 
 __all__ = ["KINDS", "CategoryColumn", "Column", "read_column"]
@@ -34,6 +35,7 @@ KINDS: dict[str, type[Column]] = {
     "number": NumberColumn,
     "integer": IntegerColumn,
     "boolean": BooleanColumn,
+    "date": DateColumn,
     "string": Column,
 }
 
@@ -145,7 +147,7 @@ def _levels(kind: type[Column], entry: FieldEntry, given: Any) -> tuple[Level, .
     if given is None or given == []:  # as a new schema leaves it
         return None
     if kind.level_sort is None:
-        entry.fault("a boolean needs no enum; leave it out.")
+        entry.fault(f"a {entry.given['type']} needs no enum; leave it out.")
         return None
     found = [kind.read_level(one) for one in given] if isinstance(given, list) else [None]
     levels = tuple(level for level in found if level is not None)

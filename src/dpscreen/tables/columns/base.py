@@ -35,7 +35,6 @@ CONSTRAINTS = (
     *("minLength", "maxLength", "jsonSchema", "exclusiveMinimum", "exclusiveMaximum"),
 )
 _UNREADABLE = {
-    "groupChar": "write the numbers without a sign between thousands",
     "bareNumber": "write the numbers without signs around them",
     "missingValues": "put missingValues beside `fields`: they hold for all columns",
     "categories": "list the levels in constraints.enum",
@@ -121,16 +120,30 @@ TRANSFORMS = {
 # --- columns --------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class NumberMarks:
+    """How numbers are written: the sign before decimals, and one between thousands if any."""
+
+    decimal: str = "."
+    thousands: str = ""
+
+
+PLAIN_MARKS = NumberMarks()
+
+
 class Cells(Protocol):
     """Cells of a column, however they are stored: what a column asks of them."""
 
-    def numbers(self, *, decimal: str, missing: Sequence[str]) -> Array:
+    def numbers(self, *, marks: NumberMarks, missing: Sequence[str]) -> Array:
         """Return finite numbers; NaN for what is none, not finite, or declared as missing."""
 
     def number_places(
-        self, levels: Sequence[Level], *, decimal: str, missing: Sequence[str]
+        self, levels: Sequence[Level], *, marks: NumberMarks, missing: Sequence[str]
     ) -> Integers:
         """Return the place of each number among the levels; MISSING where there is no number."""
+
+    def days(self, *, form: str, missing: Sequence[str]) -> Array:
+        """Return days since 1970; NaN for what is no day, or declared as missing."""
 
     def word_places(self, words: Sequence[str], *, missing: Sequence[str]) -> Integers:
         """Return the place of the first word of each cell's value; MISSING comes before words."""

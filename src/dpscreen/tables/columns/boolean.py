@@ -11,6 +11,10 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen.tables.columns.base import FALSE_VALUES, TRUE_VALUES, Cells, Column, FieldEntry
 
+YES = (*TRUE_VALUES, "yes", "Yes", "YES", "y", "Y", "t", "T")
+NO = (*FALSE_VALUES, "no", "No", "NO", "n", "N", "f", "F")
+"""The words that people use, for declarations that shall read whichever a table has."""
+
 
 @dataclass(frozen=True)
 class BooleanColumn(Column):

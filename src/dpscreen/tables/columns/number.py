@@ -10,17 +10,27 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
-from dpscreen.tables.columns.base import Cells, Column, FieldEntry, Level, finite
+from dpscreen.tables.columns.base import (
+    PLAIN_MARKS,
+    Cells,
+    Column,
+    FieldEntry,
+    Level,
+    NumberMarks,
+    finite,
+)
 
 NARROWEST, WIDEST = 2e-60, 2e60
 """How wide bounds may be: between these no square and no ratio of a fit overflows."""
+
+THOUSANDS = (",", ".", " ", "'")
 
 
 @dataclass(frozen=True)
 class NumberColumn(Column):
     """Numbers between two bounds: one feature, clipped and then transformed."""
 
-    decimal: str = "."
+    marks: NumberMarks = PLAIN_MARKS
 
     level_sort = "numbers"
     roles = frozenset({"target", "transformed"})
@@ -28,12 +38,15 @@ class NumberColumn(Column):
 
     @classmethod
     def own(cls, entry: FieldEntry) -> dict[str, Any]:
-        """Read the sign before decimals."""
-        sign = entry.given.get("decimalChar", ".")
+        """Read the signs before decimals and between thousands."""
+        sign, between = entry.given.get("decimalChar", "."), entry.given.get("groupChar", "")
         if sign not in (".", ","):
             entry.fault('decimalChar must be "." or ",".')
             sign = "."
-        return super().own(entry) | {"decimal": sign}
+        if between not in ("", *THOUSANDS) or between == sign:
+            entry.fault("groupChar must be a comma, point, blank or ', and not decimalChar.")
+            between = ""
+        return super().own(entry) | {"marks": NumberMarks(sign, between)}
 
     def lacks(self) -> Iterator[str]:
         """Yield that bounds are not given."""
@@ -70,13 +83,13 @@ class NumberColumn(Column):
 
     def values(self, cells: Cells) -> Array:
         """Return numbers clipped to the declared bounds, then transformed; NaN stays."""
-        values = cells.numbers(decimal=self.decimal, missing=self.missing)
+        values = cells.numbers(marks=self.marks, missing=self.missing)
         np.clip(values, *self.declared_bounds, out=values)
         return self.transform.apply(values)
 
     def places(self, cells: Cells, levels: Sequence[Level]) -> Integers:
         """Return the place of each number among the levels."""
-        return cells.number_places(levels, decimal=self.decimal, missing=self.missing)
+        return cells.number_places(levels, marks=self.marks, missing=self.missing)
 
     def draw(self, n_rows: int, rng: np.random.Generator, /) -> Any:
         """Draw numbers that are spread evenly between the bounds, after the transform."""
@@ -100,7 +113,9 @@ class NumberColumn(Column):
 
     def spelled(self, cell: Any) -> str:
         """Write a number with the declared sign before decimals."""
-        return str(cell).replace(".", self.decimal) if isinstance(cell, float) else str(cell)
+        if not isinstance(cell, float):
+            return str(cell)
+        return str(cell).replace(".", self.marks.decimal)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,399 @@
+"""A schema asked for column by column, from the names alone: questions, answers and the way back.
+
+>>> interview = Interview(new_interview(["age", "sex", "cost"]))
+>>> interview.question.title
+'Which column is to be predicted?'
+>>> interview.answer("costs")
+"There is no column 'costs'. Did you mean 'cost'?"
+>>> interview.answer("cost"), interview.answer(""), interview.question.default
+(None, None, '0 to 120')
+
+What is typed where, and kept how, is the caller's: `answer` returns what is wrong, or None, and
+`document` is the schema as it stands after each answer.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dpscreen._core.words import did_you_mean, how_many, plain, shortened, some
+from dpscreen.tables.proposals import Proposal, propose
+from dpscreen.tables.toml import Document, column_names, ignored_names, in_toml_words, settings_of
+from dpscreen.tables.toml_text import settings_proposed
+
+ANSWERS = """\
+0 to 120          the least and the most that can be
+a, b, c           the words or codes that can occur
+yes/no            true or false, however it is spelled
+2020-01-01 to 2024-12-31    the first and the last day that can be
+skip              do not use the column
+back              ask the last question again
+quit              stop here; what is answered is kept
+(Enter)           take what stands in brackets; leave it open if nothing does
+"""
+BACK, SKIP, EACH = ("back", "b", "<"), ("skip", "ignore", "s", "-"), ("each",)
+YES_NO = ("yes/no", "yes or no", "y/n", "yn", "boolean", "bool", "true/false")
+ALIKE = 3
+"""From so many columns on, names that differ in their numbers only are asked about once."""
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_RANGE = re.compile(rf"({_NUMBER})(?:\s+to\s+|\s*(?:\.\.|…|–)\s*|\s+|(?<=[0-9])-)({_NUMBER})")
+_DAYS = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:\s+to\s+|\s*(?:\.\.|…|–)\s*|\s+)([0-9-]{10})")
+
+
+@dataclass(frozen=True)
+class SchemaQuestion:
+    """What is asked, why it is proposed so, and what an empty answer stands for."""
+
+    title: str
+    why: str = ""
+    default: str = ""
+
+
+# --- answers as settings --------------------------------------------------------------------------
+
+
+def settings_meant(text: str) -> dict[str, Any] | None:
+    """Return the settings of a column that an answer stands for; None if it is not understood."""
+    given = text.strip()
+    if given.casefold() in YES_NO:
+        return {"type": "boolean"}
+    if found := _DAYS.fullmatch(given):
+        days = [_day(one) for one in found.groups()]
+        return None if None in days else {"bounds": days}
+    if found := _RANGE.fullmatch(given):
+        return {"bounds": [_number(one) for one in found.groups()]}
+    if "," in given:
+        levels = [one.strip().strip("\"'") for one in given.split(",")]
+        numbers = all(re.fullmatch(_NUMBER, one) for one in levels)
+        return {"categories": [_number(one) for one in levels] if numbers else levels}
+    return None
+
+
+def in_words(settings: Mapping[str, Any]) -> str:
+    """Return the answer that would mean these settings; "" if there is none."""
+    if "categories" in settings:
+        return ", ".join(map(str, settings["categories"]))
+    if "bounds" in settings:
+        return " to ".join(map(str, settings["bounds"]))
+    return YES_NO[0] if settings.get("type") == "boolean" else ""
+
+
+def _number(text: str) -> int | float:
+    return int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else float(text)
+
+
+def _day(text: str) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+
+class Step(Protocol):
+    """One question, and what its answer does to a schema."""
+
+    def applies(self, document: Document) -> bool:
+        """Whether it makes sense to ask."""
+
+    def question(self, document: Document) -> SchemaQuestion:
+        """Return what is asked."""
+
+    def take(self, document: Document, text: str) -> str | None:
+        """Put an answer into the schema, or return what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class NameStep:
+    """Which column is the target, or the unit."""
+
+    key: str
+    title: str
+    why: str = ""
+    proposed: str = ""
+
+    def applies(self, _: Document) -> bool:
+        """Always."""
+        return True
+
+    def question(self, document: Document) -> SchemaQuestion:
+        """Ask for a name."""
+        why = (
+            self.why or f"Columns: {some([shortened(one, 30) for one in column_names(document)])}."
+        )
+        return SchemaQuestion(self.title, why, document.get(self.key) or self.proposed)
+
+    def take(self, document: Document, text: str) -> str | None:
+        """Take a name, or for the unit none."""
+        names = column_names(document)
+        name = text or str(self.question(document).default)
+        if name.casefold() in ("", "none", "no") and name not in names:
+            return self._without(document)
+        if name not in names:
+            return f"There is no column {plain(name)!r}.{did_you_mean(name, names)}"
+        if name == document.get({"target": "unit", "unit": "target"}[self.key]):
+            return "Target and unit cannot be the same column."
+        document[self.key] = name
+        _use(document, name)
+        return None
+
+    def _without(self, document: Document) -> str | None:
+        if self.key == "target":
+            return "A model needs a target: type the name of a column."
+        document["unit"] = ""
+        document.pop("rows_per_unit", None)
+        return None
+
+
+@dataclass(frozen=True)
+class MostRowsStep:
+    """How many rows of one unit are used."""
+
+    def applies(self, document: Document) -> bool:
+        """Only if there is a unit."""
+        return bool(document.get("unit"))
+
+    def question(self, document: Document) -> SchemaQuestion:
+        """Ask for a number."""
+        why = "More rows of each tell more, but noise grows with their number."
+        unit = shortened(document["unit"], 40)
+        default = str(document.get("rows_per_unit", 1))
+        return SchemaQuestion(f"At most how many rows of one {unit} are used?", why, default)
+
+    def take(self, document: Document, text: str) -> str | None:
+        """Take a whole number from 1."""
+        given = text or self.question(document).default
+        if not re.fullmatch(r"[0-9]{1,7}", given) or not 1 <= int(given) <= 1_000_000:
+            return "A whole number from 1 to 1000000 is needed."
+        document["rows_per_unit"] = int(given)
+        return None
+
+
+@dataclass(frozen=True)
+class DecimalStep:
+    """Which sign stands before decimals; asked where semicolons hint at a comma."""
+
+    def applies(self, _: Document) -> bool:
+        """Always."""
+        return True
+
+    def question(self, document: Document) -> SchemaQuestion:
+        """Ask for a comma or a point."""
+        why = "A comma as in 1,5 or a point as in 1.5? What is written otherwise is missing."
+        default = document.get("defaults", {}).get("decimal", ",")
+        return SchemaQuestion("Which sign do decimals have?", why, default)
+
+    def take(self, document: Document, text: str) -> str | None:
+        """Take one of the two."""
+        words = {"comma": ",", "point": "."}
+        given = words.get(text.casefold(), text) or self.question(document).default
+        if given not in words.values():
+            return "Type a comma or a point."
+        document["defaults"] = document.get("defaults", {}) | {"decimal": given}
+        return None
+
+
+@dataclass(frozen=True)
+class ColumnStep:
+    """What a column holds, or several whose names differ in their numbers only."""
+
+    names: tuple[str, ...]
+
+    def applies(self, document: Document) -> bool:
+        """Unless it is the unit, which needs nothing."""
+        return self.names != (document.get("unit"),)
+
+    def question(self, document: Document) -> SchemaQuestion:
+        """Ask for bounds or levels, with what stands there or may be meant."""
+        found, first = propose(self.names[0]), self.names[0]
+        title = shortened(first, 60)
+        if len(self.names) > 1:
+            title += f" … {shortened(self.names[-1], 40)}, {len(self.names)} columns"
+        target = " (the target)" if document.get("target") in self.names else ""
+        return SchemaQuestion(title + target, _why(found), self._default(document, found))
+
+    def take(self, document: Document, text: str) -> str | None:
+        """Take settings, or that the column is not used; an empty answer may leave it open."""
+        given = text or self.question(document).default
+        if given.casefold() in SKIP:
+            return self._skip(document)
+        if not given:
+            return None
+        settings = settings_meant(given)
+        if settings is None:
+            return "That is not understood: type ? to see what can be answered."
+        wrong = self._wrong(document, settings)
+        if wrong is None:
+            for name in self.names:
+                _use(document, name)
+                document["columns"][name] = dict(settings)
+        return wrong
+
+    def _default(self, document: Document, found: Proposal) -> str:
+        if self.names[0] in ignored_names(document):
+            return SKIP[0]
+        standing = in_words(settings_of(document, self.names[0]))
+        if not found.is_feature and document.get("target") not in self.names:
+            return standing or SKIP[0]
+        return standing or in_words(settings_proposed(found))
+
+    def _skip(self, document: Document) -> str | None:
+        if document.get("target") in self.names:
+            return "The target is needed: give its bounds, or say yes/no."
+        for name in self.names:
+            document["columns"].pop(name, None)
+            if name not in document["ignore"]:
+                document["ignore"].append(name)
+        return None
+
+    def _wrong(self, document: Document, settings: Mapping[str, Any]) -> str | None:
+        from dpscreen.tables.schema import toml_schema
+
+        name = self.names[0]
+        column = toml_schema({"columns": {name: settings}}).field(name)
+        needs = column.needs(as_target=document.get("target") in self.names)
+        told = [*column.faults, *needs, *column.problems()]
+        return in_toml_words(told[0]).removeprefix(f"column {name!r}: ") if told else None
+
+
+def _why(found: Proposal) -> str:
+    unit = found.measured_in
+    return (
+        f"{found.why.removesuffix('.')}, in {unit}."
+        if unit and unit not in found.why
+        else found.why
+    )
+
+
+def _use(document: Document, name: str) -> None:
+    """Take a column out of those that are ignored."""
+    if name in document["ignore"]:
+        document["ignore"].remove(name)
+    document["columns"].setdefault(name, {})
+
+
+# --- one after the other --------------------------------------------------------------------------
+
+
+def new_interview(
+    names: Sequence[str], *, target: str | None = None, unit: str | None = None, **more: Any
+) -> Document:
+    """Return a schema in which nothing is told yet but what is given."""
+    given = {"target": target, "unit": unit, **more}
+    told = {key: one for key, one in given.items() if one is not None}
+    columns: dict[str, Any] = {name: {} for name in names}
+    return told | {"missing": ["", "NA"], "ignore": [], "columns": columns}
+
+
+class Interview:
+    """The questions that are open, in order."""
+
+    def __init__(self, document: Document, *, again: bool = False) -> None:
+        self.document = document
+        document.setdefault("ignore", [])
+        document.setdefault("columns", {})
+        self._asked = column_names(document) if again else open_columns(document)
+        self._steps = list(_steps(document, self._asked, again))
+        self._place = -1
+        self._go(1)
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to ask."""
+        return self._place >= len(self._steps)
+
+    @property
+    def question(self) -> SchemaQuestion:
+        """What is asked now."""
+        return self._steps[self._place].question(self.document)
+
+    @property
+    def left(self) -> int:
+        """How many questions there are from here on."""
+        return sum(step.applies(self.document) for step in self._steps[self._place :])
+
+    def answer(self, text: str) -> str | None:
+        """Take an answer and go on, or return what is wrong with it."""
+        given = text.strip()
+        step = self._steps[self._place]
+        if given.casefold() in BACK:
+            return None if self._go(-1) else "This is the first question."
+        if given.casefold() in EACH and isinstance(step, ColumnStep):
+            self._steps[self._place : self._place + 1] = [ColumnStep((one,)) for one in step.names]
+            return None
+        wrong = step.take(self.document, given)
+        if wrong is None:
+            self._regroup()
+            self._go(1)
+        return wrong
+
+    def _regroup(self) -> None:
+        """Once target or unit is named, ask about it apart."""
+        if isinstance(self._steps[self._place], NameStep):
+            before = [step for step in self._steps if not isinstance(step, ColumnStep)]
+            self._steps = [*before, *map(ColumnStep, _groups(self._asked, self.document))]
+
+    def _go(self, way: int) -> bool:
+        """Go to the next or last question that applies; stay where there is none before."""
+        place = self._place + way
+        while 0 <= place < len(self._steps) and not self._steps[place].applies(self.document):
+            place += way
+        if place < 0:
+            return False
+        self._place = place
+        return True
+
+
+def open_columns(document: Document) -> list[str]:
+    """Return the columns of which it is not told yet what they hold."""
+    done = {*ignored_names(document), document.get("unit")}
+    names = [name for name in column_names(document) if name not in done]
+    return [name for name in names if not in_words(settings_of(document, name))]
+
+
+def _steps(document: Document, asked: Sequence[str], again: bool) -> Iterator[Step]:
+    if again or not document.get("target"):
+        yield NameStep("target", "Which column is to be predicted?")
+    if again or "unit" not in document:
+        found = map(propose, column_names(document))
+        ids = [one.name for one in found if one.kind == "id" and one.sure]
+        yield NameStep(
+            "unit",
+            "Which column tells whose row it is?",
+            "If people have several rows. Answer none if every row is another person.",
+            ids[0] if ids else "none",
+        )
+    if again or "rows_per_unit" not in document:
+        yield MostRowsStep()
+    told = "decimal" in document.get("defaults", {})
+    if document.get("delimiter") == ";" and (again or not told):
+        yield DecimalStep()
+    yield from map(ColumnStep, _groups(asked, document))
+
+
+def _groups(names: Sequence[str], document: Document) -> list[tuple[str, ...]]:
+    """Return columns that can be asked about together."""
+    found: dict[str, list[str]] = {}
+    alone = (document.get("target"), document.get("unit"))
+    for name in names:
+        form = name if name in alone else re.sub("[0-9]+", "#", name)
+        found.setdefault(form, []).append(name)
+    groups: list[tuple[str, ...]] = []
+    for alike in found.values():
+        together = len(alike) >= ALIKE
+        groups += [tuple(alike)] if together else [(name,) for name in alike]
+    return groups
+
+
+def told_left(document: Document) -> str:
+    """Return which columns are open, in a sentence."""
+    names = open_columns(document)
+    shown = ", ".join(shortened(name, 30) for name in names[:5])
+    more = ", …" if len(names) > 5 else ""
+    return f"{how_many(len(names), 'column')} still open: {shown}{more}."

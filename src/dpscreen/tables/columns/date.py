@@ -1,0 +1,215 @@
+"""Columns of days: as days since a declared one, weekdays, months or years."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from dpscreen._core.arrays import Array
+from dpscreen._core.words import mistyped
+from dpscreen.tables.columns.base import Cells, Column, FieldEntry, Picks
+
+ISO = "%Y-%m-%d"
+PARTS = ("days", "weekday", "month", "weekday number", "month number", "year")
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_FORMAT = re.compile(r"%[Ymd][-./ ]?%[Ymd][-./ ]?%[Ymd]")
+
+
+def day_number(value: object) -> float | None:
+    """Return a day that is written as 2020-01-31 as days since 1970; None for anything else."""
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        return None
+    try:
+        return float(datetime.date.fromisoformat(value).toordinal() - _EPOCH)
+    except ValueError:
+        return None
+
+
+def is_format(form: object) -> bool:
+    """Whether a text tells where year, month and day stand, as in %d.%m.%Y."""
+    known = isinstance(form, str) and _FORMAT.fullmatch(form) is not None
+    return known and {"%Y", "%m", "%d"} == set(re.findall("%.", str(form)))
+
+
+@dataclass(frozen=True)
+class DateFeature:
+    """One feature of a day: its name, its bounds, and how it is read off days since 1970."""
+
+    name: str
+    bounds: tuple[float, float]
+    read: Callable[[Array], Array]
+    missing: float
+
+
+@dataclass(frozen=True)
+class DateColumn(Column):
+    """Days between two days, by declared parts; bounds are days since 1970."""
+
+    form: str = ISO
+    parts: tuple[str, ...] = ("days",)
+    since: float | None = None
+
+    level_sort = None
+    roles = frozenset()
+
+    # --- declaration ----------------------------------------------------------------------------
+
+    @classmethod
+    def read_bound(cls, entry: FieldEntry, name: str, value: object) -> float | None:
+        """Return a day as declared, as a number."""
+        day = day_number(value)
+        if value is not None and day is None:
+            entry.fault(f"constraints.{name} must be a day, such as 2020-01-31.")
+        return day
+
+    @classmethod
+    def own(cls, entry: FieldEntry) -> dict[str, Any]:
+        """Read how days are written, what is read off them, and from which one is counted."""
+        form, parts = entry.given.get("format", "default"), entry.given.get("parts", ["days"])
+        form = ISO if form in ("default", "any") else form
+        if not is_format(form):
+            entry.fault('format must tell where %Y, %m and %d stand, such as "%d.%m.%Y".')
+            form = ISO
+        if not isinstance(parts, list) or not parts:
+            entry.fault('parts must be a list, such as ["days", "weekday", "month"].')
+            parts = ["days"]
+        for part in parts:
+            if part not in PARTS:
+                entry.fault(mistyped("part of a day", part, PARTS))
+        since = day_number(entry.given.get("since"))
+        if since is None and "since" in entry.given:
+            entry.fault("since must be a day, such as 2020-01-31.")
+        known = tuple(dict.fromkeys(part for part in PARTS if part in parts))
+        return super().own(entry) | {"form": form, "parts": known, "since": since}
+
+    def lacks(self) -> Iterator[str]:
+        """Yield that bounds are not given."""
+        missing = [name for name in ("minimum", "maximum") if name not in self.declared]
+        if missing:
+            yield (
+                f"column {self.name!r} has no {' and no '.join(missing)}: set constraints."
+                f"{' and constraints.'.join(missing)} to a day, from what you know."
+            )
+
+    def problems(self) -> Iterator[str]:
+        """Yield that the bounds are no interval."""
+        if self.minimum is not None and self.maximum is not None and self.minimum >= self.maximum:
+            yield f"column {self.name!r}: the minimum must be before the maximum."
+
+    def fill_problem(self, value: Any, /) -> str | None:
+        """Say that a fill must be a day."""
+        return None if day_number(value) is not None else "must be a day, such as 2020-01-31."
+
+    # --- features -------------------------------------------------------------------------------
+
+    @cached_property
+    def features(self) -> tuple[DateFeature, ...]:
+        """The features, in the order of the parts."""
+        return tuple(feature for part in self.parts for feature in _FEATURES[part](self))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The bounds; those of a column with problems are made up, so that it can be named."""
+        bounded = self.minimum is not None and self.maximum is not None
+        return self.declared_bounds if bounded else (0.0, 1.0)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The column's name for its days, and names with the weekday, month or part for others."""
+        return tuple(feature.name for feature in self.features)
+
+    @property
+    def feature_bounds(self) -> list[tuple[float, float]]:
+        """The bounds of each feature."""
+        return [feature.bounds for feature in self.features]
+
+    def write(self, cells: Cells, picks: Picks, out: Array) -> None:
+        """Write the picked features; those of a missing day are in the middle, or of no level."""
+        days = cells.days(form=self.form, missing=self.missing)
+        if self.fill is not None:
+            days[np.isnan(days)] = day_number(self.fill)
+        for place, k in picks:
+            values = self.features[k].read(days)
+            out[:, place] = np.where(np.isnan(days), self.features[k].missing, values)
+
+    # --- dummy cells ----------------------------------------------------------------------------
+
+    def draw(self, n_rows: int, rng: np.random.Generator, /) -> Any:
+        """Draw days between the bounds."""
+        if self.minimum is None or self.maximum is None:
+            return super().draw(n_rows, rng)
+        days = rng.integers(int(self.minimum), int(self.maximum) + 1, n_rows)
+        return days.astype("datetime64[D]")
+
+    def spelled(self, cell: Any) -> str:
+        """Write a day as declared."""
+        return str(cell.strftime(self.form)) if isinstance(cell, datetime.date) else str(cell)
+
+
+# --- parts of a day -------------------------------------------------------------------------------
+
+
+def _dates(days: Array) -> Any:
+    return np.where(np.isnan(days), 0, days).astype(np.int64).astype("datetime64[D]")
+
+
+def _weekday(days: Array) -> Array:
+    return np.asarray(np.mod(days + 3, 7) + 1)  # 1970 began on a Thursday
+
+
+def _month(days: Array) -> Array:
+    return np.asarray(_dates(days).astype("datetime64[M]").astype(np.int64) % 12 + 1.0)
+
+
+def _year(days: Array) -> Array:
+    return np.asarray(_dates(days).astype("datetime64[Y]").astype(np.int64) + 1970.0)
+
+
+def _number(name: str, low: float, high: float, read: Callable[[Array], Array]) -> DateFeature:
+    def within(days: Array) -> Array:
+        return np.clip(read(days), low, high)
+
+    return DateFeature(name, (low, high), within, low / 2 + high / 2)
+
+
+def _levels(
+    column: DateColumn, labels: tuple[str, ...], read: Callable[[Array], Array]
+) -> Iterator[DateFeature]:
+    def is_label(place: int, days: Array) -> Array:
+        return np.asarray(read(days) == place, dtype=np.float64)
+
+    for place, label in enumerate(labels, 1):
+        yield DateFeature(f"{column.name}={label}", (0.0, 1.0), partial(is_label, place), 0.0)
+
+
+def _days(column: DateColumn) -> Iterator[DateFeature]:
+    low, high = column.ends
+    since = low if column.since is None else column.since
+    yield _number(column.name, low - since, high - since, lambda days: days - since)
+
+
+def _years(column: DateColumn) -> Iterator[DateFeature]:
+    low, high = _year(np.array(column.ends))
+    # A year more, so that days of one year have bounds that differ.
+    yield _number(f"{column.name} year", float(low), float(max(high, low + 1)), _year)
+
+
+_FEATURES: dict[str, Callable[[DateColumn], Any]] = {
+    "days": _days,
+    "weekday": lambda column: _levels(column, WEEKDAYS, _weekday),
+    "month": lambda column: _levels(column, MONTHS, _month),
+    "weekday number": lambda column: [_number(f"{column.name} weekday", 1.0, 7.0, _weekday)],
+    "month number": lambda column: [_number(f"{column.name} month", 1.0, 12.0, _month)],
+    "year": _years,
+}

@@ -1,0 +1,68 @@
+"""Days off cells: written by a declared format, or stored as days or times."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpscreen._core.arrays import Array
+
+_GROUPS = {"%Y": "(?P<Y>[0-9]{4})", "%m": "(?P<m>[0-9]{1,2})", "%d": "(?P<d>[0-9]{1,2})"}
+_FIXED = {"%Y": "(?P<Y>[0-9]{4})", "%m": "(?P<m>[0-9]{2})", "%d": "(?P<d>[0-9]{2})"}
+_TIME = "(?:[T ][0-9].*)?"
+"""A time may follow: libraries write one for all rows as soon as one row has one."""
+_LENGTHS = np.array([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def is_digits(form: str) -> bool:
+    """Whether days are written as digits alone, so that a library may take them for numbers."""
+    return len(form) == len("%Y%m%d")
+
+
+def is_days(kind: pa.DataType) -> bool:
+    """Whether a column is stored as days or times of days."""
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def written_days(cells: Any, form: str) -> Array:
+    """Return days since 1970 off a column of text; NaN for what is no day in this format."""
+    found = pc.extract_regex(pc.ascii_trim_whitespace(cells), _expression(form))
+    year, month, day = (_integers(found, name) for name in "Ymd")
+    known = (month >= 1) & (month <= 12) & (day >= 1) & (year >= 1)
+    month = np.where(known, month, 1)
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    known &= (day <= _LENGTHS[month]) & ((month != 2) | (day < 29) | leap)
+    months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+    first = months.astype("datetime64[D]").astype(np.int64)
+    return np.where(known, first + day - 1.0, np.nan)
+
+
+def stored_days(cells: Any) -> Array:
+    """Return days since 1970 off a column of days or times; of a time, the day on its own clock."""
+    kind = cells.type
+    if pa.types.is_date32(kind):
+        ticks, per_day = pc.cast(cells, pa.int32()), 1
+    elif pa.types.is_date64(kind):
+        ticks, per_day = pc.cast(cells, pa.int64()), _PER_DAY["ms"]
+    else:
+        local = cells if kind.tz is None else pc.local_timestamp(cells)
+        ticks, per_day = pc.cast(local, pa.int64()), _PER_DAY[kind.unit]
+    missing = pc.is_null(ticks).to_numpy(zero_copy_only=False)
+    whole = np.asarray(pc.fill_null(ticks, 0), dtype=np.int64) // per_day
+    return np.where(missing, np.nan, whole)
+
+
+def _expression(form: str) -> str:
+    groups = _FIXED if is_digits(form) else _GROUPS
+    parts = [groups.get(part, re.escape(part)) for part in re.findall("%.|.", form)]
+    return f"^{''.join(parts)}{_TIME}$"
+
+
+def _integers(found: Any, name: str) -> Any:
+    digits = pc.fill_null(pc.struct_field(found, name), "0")
+    return np.array(pc.cast(digits, pa.int64()))

@@ -1,0 +1,123 @@
+"""Sheets of Excel workbooks (.xlsx), row by row; the field's own reader is an extra of ours."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from dpscreen._core.files import one_ahead
+from dpscreen._core.words import listed, plain
+from dpscreen.tables.declaration import Declaration, Dialect, TableProblem, quietly
+
+ROWS_TOGETHER = 1 << 12
+
+
+def excel_names(path: Path, dialect: Dialect) -> tuple[str, ...]:
+    """Return the names in the first row of a sheet; no other row is read."""
+    with _sheet(path, dialect) as sheet:
+        row = quietly(lambda: next(_rows(sheet, 1, 1), ()), lambda _: _damaged(path))
+    names = [_name(cell) for cell in row]
+    while names and not names[-1]:  # formatted, but empty
+        names.pop()
+    if not names:
+        raise TableProblem(f"the file {path} is not a table: its first row holds no column names.")
+    return tuple(names)
+
+
+class ExcelBatches:
+    """The wanted columns of a sheet, as Arrow batches. A row of empty cells is no row."""
+
+    n_rows: int | None = None  # a sheet may claim more than it has
+
+    def __init__(
+        self, path: Path, names: Sequence[str], schema: Declaration, wanted: Sequence[str]
+    ) -> None:
+        self._path, self._dialect = path, schema.dialect
+        self._places = {name: names.index(name) for name in wanted}
+        self._width = len(names)
+        self._done, self._all = 0, 0
+
+    def share(self) -> float:
+        """Return how much of the sheet has been read, from 0 to 1."""
+        return min(1.0, self._done / self._all) if self._all else 1.0
+
+    def __iter__(self) -> Iterator[Any]:
+        return one_ahead(self._batches())
+
+    def _batches(self) -> Generator[Any, None, None]:
+        with _sheet(self._path, self._dialect) as sheet:
+            self._all = sheet.max_row or 0
+            rows = _rows(sheet, 2, None)
+            while True:
+                some = quietly(lambda: list(islice(rows, ROWS_TOGETHER)), lambda _: self._told())
+                if not some:
+                    return
+                self._done += len(some)
+                cells = [self._padded(row) for row in some]
+                if kept := [row for row in cells if any(cell is not None for cell in row)]:
+                    yield self._batch(kept)
+
+    def _padded(self, row: Sequence[Any]) -> Sequence[Any]:
+        """Return as many cells as there are names; what stands right of the table is no part."""
+        return (*row[: self._width], *[None] * (self._width - len(row)))
+
+    def _batch(self, rows: list[Sequence[Any]]) -> Any:
+        import pyarrow as pa
+
+        from dpscreen.tables.arrow import mixed_cells
+
+        columns = {name: mixed_cells(row[k] for row in rows) for name, k in self._places.items()}
+        return pa.RecordBatch.from_pydict(columns)
+
+    def _told(self) -> str:
+        return _damaged(self._path)
+
+
+@contextmanager
+def _sheet(path: Path, dialect: Dialect) -> Iterator[Any]:
+    """Open the declared sheet, or the first; close the workbook afterwards."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise TableProblem(
+            f"the table {path} is an Excel file: to read it, install openpyxl "
+            "(`pip install 'dpscreen[excel]'`), or save it as CSV in UTF-8."
+        ) from None
+    book = quietly(
+        lambda: openpyxl.load_workbook(path, read_only=True, data_only=True),
+        lambda _: _damaged(path),
+    )
+    try:
+        yield book[_sheet_name(path, book.sheetnames, dialect.sheet)]
+    finally:
+        book.close()
+
+
+def _sheet_name(path: Path, names: Sequence[str], wanted: str | int | None) -> str:
+    if wanted is not None and str(wanted) in names:
+        return str(wanted)
+    if not isinstance(wanted, str) and 1 <= (wanted or 1) <= len(names):
+        return names[(wanted or 1) - 1]
+    known = listed(repr(plain(name)) for name in names)
+    raise TableProblem(f"the workbook {path} has no sheet {wanted!r}; its sheets are {known}.")
+
+
+def _rows(sheet: Any, first: int, last: int | None) -> Iterator[Sequence[Any]]:
+    rows: Iterator[Sequence[Any]] = sheet.iter_rows(min_row=first, max_row=last, values_only=True)
+    return rows
+
+
+def _name(cell: Any) -> str:
+    if cell is None:
+        return ""
+    whole = isinstance(cell, float) and cell.is_integer()
+    day = isinstance(cell, datetime.date)
+    return str(int(cell) if whole else cell.isoformat()[:10] if day else cell).strip()
+
+
+def _damaged(path: Path) -> str:
+    return f"the file {path} is not a table: a damaged Excel workbook, or none at all."

@@ -1,0 +1,250 @@
+"""A schema as a person writes it: TOML with one line a column, defaults and patterns.
+
+    target = "cost"
+    missing = ["", "NA"]
+    ignore = ["rownames"]
+
+    [patterns]
+    "*_pct" = {bounds = [0, 100]}
+
+    [columns]
+    age = {bounds = [0, 120]}
+    sex = {categories = ["female", "male"]}
+    lunch_pct = {}
+
+It is turned into the descriptor that a JSON schema is, so both mean the same everywhere.
+docs/schema.md says what each entry means.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dpscreen._core.words import mistyped
+from dpscreen.tables.columns.boolean import NO, YES
+
+Document = dict[str, Any]
+"""A schema in TOML, as `tomllib` returns it."""
+
+BLOCK = ("target", "unit", "rows_per_unit", "missing_target")
+DIALECT = {"delimiter": "delimiter", "quote": "quoteChar", "sheet": "sheetName"}
+FIELD = {
+    "decimal": "decimalChar",
+    "thousands": "groupChar",
+    "true": "trueValues",
+    "false": "falseValues",
+    "format": "format",
+    "parts": "parts",
+    "since": "since",
+    "title": "title",
+    "description": "description",
+}
+"""Settings of a column that a JSON schema calls otherwise, or the same."""
+HOLDS = ("type", "bounds", "categories")
+"""Settings that tell what a column holds."""
+FITTING = (*HOLDS, "fill", "transform", "parts", "since")
+"""Settings that fit one content only: a column that tells what it holds inherits none of them."""
+SETTINGS = (*HOLDS, *FIELD, "fill", "transform")
+TOP = (
+    *BLOCK,
+    *DIALECT,
+    "missing",
+    "encoding",
+    "ignore",
+    "defaults",
+    "patterns",
+    "columns",
+    "title",
+)
+WORDS = (
+    ("constraints.minimum and constraints.maximum", "bounds = [low, high]"),
+    ("constraints.minimum", "the lower of the bounds"),
+    ("constraints.maximum", "the upper of the bounds"),
+    ("constraints.enum", "categories"),
+    ("missingValues", "missing"),
+    ("dialect.quoteChar", "quote"),
+    ("dialect.sheetName", "sheet"),
+    ("dialect.sheetNumber", "sheet"),
+    ("dialect.", ""),
+    ("dpscreen.", ""),
+    ("decimalChar", "decimal"),
+    ("groupChar", "thousands"),
+    ("trueValues", "true"),
+    ("falseValues", "false"),
+)
+"""What entries are called here, for the problems of a schema."""
+_UNTYPED = r"has no type: set `type` to .*"
+_TYPED = (
+    'tells nothing yet: give it bounds = [low, high], categories = ["a", "b"] or type = "boolean", '
+    "or put it into ignore."
+)
+
+
+class NotToml(ValueError):
+    """Why some text is no TOML. Repeats nothing of the text."""
+
+
+def parsed_toml(content: bytes) -> Document:
+    """Return what a file says, or raise `NotToml`."""
+    try:
+        return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n"))
+    except UnicodeDecodeError:
+        why = "not text in UTF-8"
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"line [0-9]+, column [0-9]+", str(error))
+        why = found[0] if found else "it breaks off"
+    except (ValueError, RecursionError):
+        why = "too deeply nested, or a number that is too long"
+    raise NotToml(why)  # out here, because such errors hold the whole text
+
+
+def in_toml_words(problem: str) -> str:
+    """Return a problem with entries called as they are here."""
+    for json_word, word in WORDS:
+        problem = problem.replace(json_word, word)
+    return re.sub(_UNTYPED, _TYPED, problem)
+
+
+# --- to a descriptor ------------------------------------------------------------------------------
+
+
+def descriptor_of(document: Document) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the descriptor that a JSON schema would be, and what could not be used of it."""
+    faults = list(_faults(document))
+    columns = {name: settings_of(document, name) for name in column_names(document)}
+    fields = [_field(name, one, faults) for name, one in columns.items()]
+    block: dict[str, Any] = {
+        key: document[key] for key in BLOCK if document.get(key) not in (None, "")
+    }
+    for key in ("fill", "transform"):
+        block[key] = {name: _plain(one[key]) for name, one in columns.items() if key in one}
+    ignored = set(ignored_names(document))
+    if ignored:
+        apart = {*ignored, document.get("target"), document.get("unit")}
+        block["features"] = [name for name in columns if name not in apart]
+    found = {"fields": fields, "missingValues": document.get("missing", [""]), "dpscreen": block}
+    dialect = {DIALECT[key]: document[key] for key in DIALECT if key in document}
+    if type(dialect.get("sheetName")) is int:
+        dialect["sheetNumber"] = dialect.pop("sheetName")
+    others = {key: document[key] for key in ("encoding", "title") if key in document}
+    return found | others | ({"dialect": dialect} if dialect else {}), tuple(faults)
+
+
+def column_names(document: Document) -> list[str]:
+    """Return the columns that are declared, or ignored by their names."""
+    ignored = [one for one in _texts(document.get("ignore")) if "*" not in one]
+    return list(dict.fromkeys([*_table(document, "columns"), *ignored]))
+
+
+def ignored_names(document: Document) -> list[str]:
+    """Return which of the columns are ignored."""
+    forms = _texts(document.get("ignore"))
+    return [name for name in column_names(document) if any(_fits(form, name) for form in forms)]
+
+
+def settings_of(document: Document, name: str) -> dict[str, Any]:
+    """Return a column's own settings, then those of the first pattern that fits, then defaults.
+
+    A unit has its own only: neither bounds nor a fill make sense there.
+    """
+    own = _table(document, "columns").get(name)
+    if name == document.get("unit"):
+        return dict(own) if isinstance(own, Mapping) else {}
+    patterns = _table(document, "patterns")
+    fitting: Any = next((patterns[form] for form in patterns if _fits(form, name)), {})
+    found: dict[str, Any] = {}
+    for more in (own, fitting, document.get("defaults")):
+        more = more if isinstance(more, Mapping) else {}
+        told = any(key in found for key in HOLDS)
+        for key, value in more.items():
+            if key not in found and not (told and key in FITTING):
+                found[key] = value
+    return found
+
+
+def _fits(form: str, name: str) -> bool:
+    """Whether a name has a form in which * stands for any text."""
+    return re.fullmatch(re.escape(form).replace(r"\*", ".*"), name, re.DOTALL) is not None
+
+
+def _field(name: str, settings: Mapping[str, Any], faults: list[str]) -> dict[str, Any]:
+    bounds, levels = settings.get("bounds"), settings.get("categories")
+    found: dict[str, Any] = {"name": name, "type": settings.get("type", _type(bounds, levels))}
+    if found["type"] == "boolean":
+        found |= {"trueValues": list(YES), "falseValues": list(NO)}
+    found |= {FIELD[key]: _plain(settings[key]) for key in FIELD if key in settings}
+    if bounds is not None and not (isinstance(bounds, list) and len(bounds) == 2):
+        faults.append(f"column {name!r}: bounds must be two, as in bounds = [0, 120].")
+    elif bounds is not None:
+        found["constraints"] = dict(zip(("minimum", "maximum"), map(_plain, bounds), strict=True))
+    if levels is not None:
+        found["constraints"] = {"enum": _levels(levels, found["type"])}
+    return found
+
+
+def _levels(levels: Any, kind: Any) -> Any:
+    """Return levels as the type has them: 1 may stand beside "x", and is then a text."""
+    if kind != "string" or not isinstance(levels, list):
+        return _plain(levels)
+    return [str(one).lower() if isinstance(one, int | float) else one for one in levels]
+
+
+def _type(bounds: Any, levels: Any) -> str:
+    """Return the type that bounds or levels imply."""
+    if levels is not None:
+        sorts = {type(one) for one in levels} if isinstance(levels, list) else set()
+        return "number" if sorts and sorts <= {int, float} else "string"
+    if bounds is None:
+        return "any"
+    days = isinstance(bounds, list) and bounds and isinstance(bounds[0], datetime.date)
+    return "date" if days else "number"
+
+
+def _plain(value: Any) -> Any:
+    """Return days as text, which JSON can hold."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    timed = isinstance(value, datetime.date | datetime.time)
+    return value.isoformat() if timed else value
+
+
+def _table(document: Document, key: str) -> Mapping[str, Any]:
+    found = document.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+# --- what is wrong with it ------------------------------------------------------------------------
+
+
+def _faults(document: Document) -> Iterator[str]:
+    yield from (mistyped("entry", key, TOP) for key in document if key not in TOP)
+    ignored = document.get("ignore", [])
+    if len(_texts(ignored)) != len(ignored if isinstance(ignored, list) else [None]):
+        yield 'ignore must be a list of names, such as ["id", "note_*"].'
+    for key in ("columns", "patterns"):
+        if not isinstance(document.get(key, {}), Mapping):
+            yield f"[{key}] must be a table with a line for each."
+        for name, settings in _table(document, key).items():
+            yield from _unknown(f"{key[:-1]} {name!r}", settings)
+    yield from _unknown("[defaults]", document.get("defaults", {}))
+    known = column_names(document)
+    for form in (*_table(document, "patterns"), *_texts(ignored)):
+        if not any(_fits(form, name) for name in known):
+            yield f"no column fits {form!r}."
+
+
+def _unknown(here: str, settings: Any) -> Iterator[str]:
+    if not isinstance(settings, Mapping):
+        yield f"{here} must be in braces, as in {{bounds = [0, 120]}}."
+        return
+    for key in settings:
+        if key not in SETTINGS:
+            yield f"{here}: {mistyped('setting', key, SETTINGS)}"

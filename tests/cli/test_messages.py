@@ -1,0 +1,161 @@
+"""What the commands say when something is not right: plain, short, and about what was spent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dpscreen import PrivacyLedger
+from dpscreen.cli.app import COMMANDS
+from dpscreen.cli.app import dpscreen as app
+from dpscreen.cli.console import NumberWithin, WholeWithin
+from tools.command import command_line, invoke
+
+SCHEMA = """
+target = "y"
+[columns]
+x = {bounds = [0, 1]}
+y = {bounds = [0, 1]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x = np.random.default_rng(0).random(4177)
+    lines = "".join(f"{one:.3f},{one:.3f}\n" for one in x)
+    (tmp_path / "data.csv").write_text(f"x,y\n{lines}")
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    return tmp_path
+
+
+FIT = ("fit", "data.csv", "--schema", "schema.toml", "-o", "model.json")
+
+
+def every_command():
+    """Yield each command with the words that call it, groups and their members alike."""
+    yield (), app
+    for name in COMMANDS:
+        command = app.get_command(click.Context(app), name)
+        yield (name,), command
+        if isinstance(command, click.Group):
+            yield from (((name, one), sub) for one, sub in command.commands.items())
+
+
+@pytest.mark.parametrize("words", [words for words, _ in every_command()], ids=" ".join)
+def test_help_fits_a_screen_of_80_columns(words):
+    lines = CliRunner().invoke(app, [*words, "--help"], terminal_width=80).output.splitlines()
+    assert len(lines) > 5
+    assert [line for line in lines if len(line) > 80] == []
+
+
+def test_no_option_speaks_of_float_ranges():
+    kinds = [(words, one.type) for words, command in every_command() for one in command.params]
+    ours = (NumberWithin, WholeWithin)
+    plain = (click.types.FloatParamType, click.types.IntParamType)
+    assert [
+        words for words, kind in kinds if isinstance(kind, plain) and not isinstance(kind, ours)
+    ] == []
+    assert sum(isinstance(kind, ours) for _, kind in kinds) > 20
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--epsilon", "x", "--delta", "1e-6"), "'--epsilon': must be a number above 0; got 'x'."),
+        (("--epsilon", "0", "--delta", "1e-6"), "must be a number above 0; got '0'."),
+        (("--epsilon", "1", "--delta", "1"), "must be a number above 0 and below 1; got '1'."),
+        (
+            ("--epsilon", "1", "--delta", "1e-6", "--rows-public", "4.5"),
+            "must be a whole number of at least 2; got '4.5'.",
+        ),
+    ],
+)
+def test_numbers_are_refused_in_plain_words(folder, given, told):
+    done = invoke(*FIT, *given)
+    assert done.exit_code == 2
+    assert told in done.output
+
+
+# --- stopped --------------------------------------------------------------------------------------
+
+
+def test_a_stopped_command_says_that_nothing_was_spent(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpscreen.tables.schema.load_schema", stop)
+    done = invoke("simulate", "--schema", "schema.toml")
+    assert (done.exit_code, done.output) == (1, "Error: Stopped. Nothing was spent.\n")
+
+
+def test_a_fit_that_is_stopped_after_it_is_saved_says_so(folder, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpscreen.cli.fit._show", stop)
+    done = invoke(*FIT, "--epsilon", "1", "--delta", "1e-6")
+    assert done.exit_code == 1
+    assert "Stopped. The budget of the fit is spent, and the model is in model.json." in done.output
+
+
+@pytest.mark.parametrize("ledger", [False, True])
+def test_ctrl_c_during_a_fit_tells_what_is_booked(folder, ledger):
+    PrivacyLedger.create("l.db", dataset="d", epsilon=5, delta=1e-6)
+    wait = (
+        "import time, dpscreen.models.private_lasso as m\n"
+        "from dpscreen.privacy.accountant import Accountant\n"
+        "Accountant.release = lambda *_, **__: (print('waiting', flush=True), time.sleep(60))\n"
+    )
+    booked = ("--ledger", "l.db") if ledger else ()
+    given = command_line(*FIT, "--epsilon", 1, "--delta", 1e-6, *booked, before=wait)
+    with subprocess.Popen(
+        given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=os.environ
+    ) as process:
+        assert process.stdout.readline() == "waiting\n"
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        told = process.communicate(timeout=60)[1]
+    spent = PrivacyLedger("l.db").spent.rho
+    assert process.returncode == 1
+    if ledger:
+        assert "Stopped. The ledger keeps what was booked, epsilon 1 at delta 1e-06," in told
+        assert spent > 0
+    else:
+        assert "Stopped. Nothing was released, so nothing is spent." in told
+    assert not (folder / "model.json").exists()
+
+
+# --- budgets and rows -----------------------------------------------------------------------------
+
+
+def test_a_ledger_refuses_in_the_units_asked_for(folder):
+    ledger = PrivacyLedger.create("l.db", dataset="d", epsilon=1, delta=1e-4)
+    done = invoke(*FIT, "--epsilon", "2", "--delta", "1e-6", "--ledger", "l.db")
+    assert done.exit_code == 3
+    assert "asks for epsilon 2 at delta 1e-06, and the ledger has epsilon" in done.output
+    left = float(done.output.partition("ledger has epsilon ")[2].split()[0])
+    assert "left at the same delta" in done.output
+    assert invoke(*FIT, "--epsilon", left, "--delta", "1e-6", "--ledger", "l.db").exit_code == 0
+    with pytest.raises(RuntimeError, match=r"epsilon=.* does not fit: of epsilon=1 for 'd'"):
+        ledger.reserve(ledger.total, purpose="more")
+
+
+@pytest.mark.parametrize("n_rows", [40, 100, 5000])
+def test_a_warning_of_few_rows_depends_on_the_declared_number_alone(folder, n_rows):
+    table = (folder / "data.csv").read_text().splitlines(keepends=True)
+    told = set()
+    for true_rows in (40, 4177):
+        (folder / "data.csv").write_text("".join(table[: true_rows + 1]))
+        done = invoke(*FIT, "--epsilon", "1", "--delta", "1e-6", "--rows-public", n_rows, "--force")
+        assert done.exit_code == 0
+        told.add("no useful model can be expected" in done.output)
+        assert "4177" not in done.output
+    assert told == {n_rows < 50}

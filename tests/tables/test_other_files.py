@@ -1,0 +1,231 @@
+"""Tables as offices have them: other encodings, decimal commas, dates, and Excel workbooks."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import subprocess
+import sys
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpscreen.tables import csv
+from dpscreen.tables.declaration import TableProblem
+from dpscreen.tables.dummy import csv_parts, simulate_parts
+from dpscreen.tables.reading import read_features, read_rows, stream_rows
+from dpscreen.tables.scan import FileRows
+from dpscreen.tables.schema import load_schema, new_schema, new_toml_schema, toml_schema
+
+COLUMNS = {
+    "größe": {"bounds": [0, 5000], "decimal": ",", "thousands": "."},
+    "Straße": {"categories": ["Süd", "Nord"]},
+    "am": {
+        "bounds": [datetime.date(2020, 1, 1), datetime.date(2020, 12, 31)],
+        "format": "%d.%m.%Y",
+        "parts": ["days", "month number"],
+    },
+    "y": {"bounds": [0, 10]},
+}
+ROWS = [
+    ("1.234,5", "Süd", "31.01.2020", "1"),
+    ("12,5", "Nord", "29.2.2020", "2,5"),
+    ("x", "?", "", ""),
+]
+WANT = [[1234.5, 1, 0, 30, 1], [12.5, 0, 1, 59, 2], [2500, 0, 0, 182.5, 6.5]]
+
+
+def schema(**more):
+    return toml_schema({"target": "y", "columns": COLUMNS} | more)
+
+
+def text(rows=ROWS, names=tuple(COLUMNS), sign=";", end="\r\n"):
+    return "".join(sign.join(row) + end for row in (names, *rows))
+
+
+# --- encodings ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "utf-8", "mac-roman"]
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_text_is_read_in_the_declared_encoding(tmp_path, encoding, end, packed):
+    data = text(end=end).encode(encoding)
+    path = tmp_path / "data.csv"
+    path.write_bytes(gzip.compress(data) if packed else data)
+    declared = schema(encoding=encoding)
+    assert declared.problems() == []
+    np.testing.assert_array_equal(read_rows(path, declared).X, WANT)
+    np.testing.assert_array_equal(np.vstack([one.X for one in stream_rows(path, declared)]), WANT)
+
+
+def test_blocks_of_a_long_file_are_put_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv, "BYTES_PER_BLOCK", 1000)
+    path = tmp_path / "data.csv"
+    path.write_bytes(text(rows=ROWS * 500).encode("utf-16"))
+    np.testing.assert_array_equal(read_rows(path, schema(encoding="utf-16")).X, WANT * 500)
+
+
+def test_what_an_encoding_cannot_tell_is_missing_and_harms_no_other(tmp_path):
+    path = tmp_path / "data.csv"
+    lines = text().encode("cp1252").replace(b"S\xfcd", b"S\x81d")
+    path.write_bytes(lines)
+    found = read_rows(path, schema(encoding="cp1252")).X
+    np.testing.assert_array_equal(found[:, [0, 2, 3, 4]], np.array(WANT)[:, [0, 2, 3, 4]])
+    assert found[0, 1] == 0
+
+
+def test_an_encoding_that_is_not_declared_is_told(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(text().encode("latin-1"))
+    with pytest.raises(TableProblem, match='says so, as in encoding = "cp1252"'):
+        new_schema(path)
+    assert schema(encoding="klingon").problems()[0].startswith("encoding must be the name of")
+    from dpscreen.tables.declaration import Dialect
+
+    made = new_schema(path, dialect=Dialect(encoding="latin-1"))
+    assert (made["encoding"], made["dialect"]) == ("latin-1", {"delimiter": ";"})
+    assert 'encoding = "latin-1"' in new_toml_schema(path, dialect=Dialect(encoding="latin-1"))
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_dummy_rows_are_written_as_they_are_read(tmp_path, encoding):
+    declared = schema(encoding=encoding, delimiter=";")
+    parts = simulate_parts(declared, 50, rng=np.random.default_rng(0))
+    (tmp_path / "dummy.csv").write_bytes(b"".join(csv_parts(parts, declared)))
+    rows = read_rows(tmp_path / "dummy.csv", declared)
+    assert len(rows) == 50
+    assert rows.X[:, 1:3].sum() == 50  # every level is known
+    assert len(np.unique(rows.X[:, 3])) > 20
+
+
+# --- days in every kind of table ------------------------------------------------------------------
+
+DAYS = [datetime.date(2020, 1, 31), datetime.date(2020, 2, 29), None]
+TIMES = [one and datetime.datetime.combine(one, datetime.time(23, 59)) for one in DAYS]
+
+
+@pytest.mark.parametrize("days", [DAYS, TIMES], ids=["days", "times"])
+def test_days_mean_the_same_however_they_are_stored(tmp_path, days):
+    others = {"größe": [1234.5, 12.5, None], "Straße": ["Süd", "Nord", "?"], "y": [1, 2, 3]}
+    columns = others | {"am": days}
+    table = pa.table(columns)
+    pq.write_table(table, tmp_path / "data.parquet")
+    frames = (
+        *(table, pl.DataFrame(columns), pd.DataFrame(columns), pd.DataFrame(columns, dtype=object)),
+        pd.DataFrame(columns).astype({"am": "datetime64[s]"}),
+        table.to_pandas(types_mapper=pd.ArrowDtype),
+    )
+    for frame in frames:
+        np.testing.assert_array_equal(schema().encode(frame).X, WANT)
+    np.testing.assert_array_equal(read_rows(tmp_path / "data.parquet", schema()).X, WANT)
+
+
+def test_a_number_stored_as_days_is_refused():
+    table = pa.table({"größe": DAYS, "Straße": ["a"] * 3, "am": DAYS, "y": [1, 2, 3]})
+    with pytest.raises(TableProblem, match="column 'größe' is stored neither"):
+        schema().encode(table)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"format": "%d.%m"}, "format must tell where %Y, %m and %d stand"),
+        ({"format": 7}, "format must tell"),
+        ({"parts": []}, "parts must be a list"),
+        ({"parts": ["wekday"]}, "there is no part of a day 'wekday'; did you mean 'weekday'"),
+        ({"since": "yesterday"}, "since must be a day"),
+        ({"bounds": [datetime.date(2021, 1, 1), datetime.date(2020, 1, 1)]}, "must be before"),
+        ({"type": "date", "bounds": [1, 2]}, "the lower of the bounds must be a day"),
+        ({"type": "date", "bounds": ["2020-02-30", "2021-01-01"]}, "must be a day"),
+        ({"fill": "soon"}, "fill of column 'am' must be a day"),
+        ({"transform": "log"}, "only numbers with bounds have one"),
+    ],
+)
+def test_problems_of_days_are_told(settings, told):
+    columns = COLUMNS | {"am": COLUMNS["am"] | settings}
+    problems = toml_schema({"target": "y", "columns": columns}).problems()
+    assert any(told in one for one in problems)
+    assert toml_schema({"target": "am", "columns": COLUMNS}).problems() == [
+        "column 'am' is the target, so it must be a number with a minimum and a maximum."
+    ]
+
+
+def test_a_missing_day_is_filled_by_the_declared_one():
+    columns = COLUMNS | {"am": COLUMNS["am"] | {"fill": datetime.date(2020, 3, 1)}}
+    declared = toml_schema({"target": "y", "columns": columns, "missing": ["", "31.01.2020"]})
+    frame = pd.DataFrame(dict(zip(COLUMNS, zip(*ROWS, strict=True), strict=True)))
+    assert declared.problems() == []
+    assert declared.encode(frame).X[:, 3].tolist() == [60, 59, 60]
+
+
+# --- Excel ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workbook(tmp_path):
+    book = openpyxl.Workbook()
+    notes = book.active
+    notes.title = "Notes"
+    notes.append(["nothing"])
+    sheet = book.create_sheet("2023")
+    sheet.append([*COLUMNS, None, None])
+    sheet.append([1234.5, "Süd", DAYS[0], 1, None, "right of the table"])
+    sheet.append(["12,5", " Nord ", "29.02.2020", "2,5"])
+    sheet.append([])
+    sheet.append(["x", "?", None, None])
+    sheet["A9"].number_format = "0.00"  # formatted, and empty
+    book.save(tmp_path / "book.xlsx")
+    return tmp_path / "book.xlsx"
+
+
+@pytest.mark.parametrize("sheet", ["2023", 2])
+def test_a_sheet_means_what_a_csv_file_means(workbook, sheet):
+    declared = schema(sheet=sheet)
+    rows = read_rows(workbook, declared)
+    np.testing.assert_array_equal(rows.X, WANT)
+    assert rows.y.tolist() == [1, 5, 5]  # 2,5 is no number there
+    np.testing.assert_array_equal(read_features(workbook, declared), WANT)
+    found = np.vstack(list(FileRows.of(workbook, declared).chunks(None)))
+    np.testing.assert_array_equal(found, WANT)
+
+
+def test_sheets_and_names_of_a_workbook_are_told(workbook, tmp_path):
+    with pytest.raises(
+        TableProblem, match="has no sheet '2024'; its sheets are 'Notes' and '2023'"
+    ):
+        read_rows(workbook, schema(sheet="2024"))
+    with pytest.raises(TableProblem, match="does not fit the schema"):
+        read_rows(workbook, schema())
+    (tmp_path / "broken.xlsx").write_bytes(workbook.read_bytes()[:300])
+    with pytest.raises(TableProblem, match="damaged Excel workbook") as told:
+        read_rows(tmp_path / "broken.xlsx", schema())
+    assert told.value.__context__ is None
+
+
+def test_without_openpyxl_it_is_said_what_to_install(workbook):
+    code = (
+        "import sys; sys.modules['openpyxl'] = None\n"
+        "from dpscreen.tables.schema import new_schema, TableProblem\n"
+        f"try: new_schema({str(workbook)!r})\n"
+        "except TableProblem as told: print(told)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'dpscreen[excel]'" in done.stdout
+
+
+def test_a_schema_of_a_workbook_can_be_made(workbook):
+    from dpscreen.tables.declaration import Dialect
+
+    text = new_toml_schema(workbook, target="y", dialect=Dialect(sheet="2023"))
+    assert 'sheet = "2023"' in text
+    assert "Süd" not in text
+    (workbook.parent / "schema.toml").write_text(text, encoding="utf-8")
+    assert load_schema(workbook.parent / "schema.toml").dialect.sheet == "2023"

@@ -1,0 +1,202 @@
+"""Schemas in TOML: that they mean what JSON means, in few lines, for names of every kind."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import tomllib
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpscreen.tables.proposals import propose
+from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema, new_toml_schema
+from dpscreen.tables.toml import descriptor_of
+from dpscreen.tables.toml_text import new_document, toml_text
+
+WHOLE = """
+target = "cost"
+unit = "who"
+rows_per_unit = 2
+missing = ["", "NA"]
+ignore = ["note", "raw_*"]
+delimiter = ";"
+
+[defaults]
+bounds = [-1, 1]
+fill = 0
+
+[patterns]
+"*_pct" = {bounds = [0, 100], fill = 50}
+"z_*" = {categories = [1, 2]}
+
+[columns]
+cost = {bounds = [0, 500], transform = "log1p"}
+who = {type = "string"}
+lunch_pct = {}
+z_pct = {fill = 7}
+z_code = {fill = 1}
+sex = {categories = ["f", "m"], fill = "f"}
+mixed = {categories = ["x", 3, true], fill = "x"}
+smoker = {type = "boolean", fill = true}
+other = {}
+raw_1 = {}
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Return a function that writes a schema and reads it back."""
+
+    def write(text):
+        (tmp_path / "schema.toml").write_text(text, encoding="utf-8")
+        return load_schema(tmp_path / "schema.toml")
+
+    return write
+
+
+def number(name, low, high):
+    return {"name": name, "type": "number", "constraints": {"minimum": low, "maximum": high}}
+
+
+def test_it_means_what_a_json_schema_means(written):
+    schema = written(WHOLE)
+    assert schema.problems() == []
+    assert schema.dialect.delimiter == ";"
+    assert schema.rows_per_unit == 2
+    assert schema.feature_names == (
+        *("lunch_pct", "z_pct", "z_code=1", "z_code=2", "sex=f", "sex=m"),
+        *("mixed=x", "mixed=3", "mixed=true", "smoker", "other"),
+    )
+    assert schema.field("lunch_pct").declared_bounds == (0, 100)
+    fills = [schema.field(name).fill for name in ("lunch_pct", "z_pct", "z_code", "other")]
+    assert fills == [50, 7, 1, 0]
+    again = TableSchema.from_dict(json.loads(json.dumps(schema.to_dict())))
+    assert again == schema
+    rows = schema.encode_features(
+        pd.DataFrame({name: ["yes" if name == "smoker" else 9] for name in schema.columns})
+    )
+    assert rows[0].tolist() == [9, 9, 0, 0, 0, 0, 0, 0, 0, 1, 1]
+
+
+def test_days_are_written_as_toml_has_them():
+    day = datetime.date(2020, 1, 31)
+    found, _ = descriptor_of({"columns": {"d": {"bounds": [day, day], "since": day}}})
+    assert found["fields"][0] == {
+        "name": "d",
+        "type": "date",
+        "since": "2020-01-31",
+        "constraints": {"minimum": "2020-01-31", "maximum": "2020-01-31"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[columns]\nx = {bounds = [0]}", "column 'x': bounds must be two"),
+        ('[columns]\nx = {bounds = ["0", 1]}', "the lower of the bounds must be a finite number"),
+        ("[columns]\nx = {bounds = [1, nan]}", "the upper of the bounds must be a finite number"),
+        ("[columns]\nx = {bound = [0, 1]}", "column 'x': there is no setting 'bound'; did you"),
+        ("[columns]\nx = 3", "column 'x' must be in braces"),
+        ("[columns]\nx = {categories = [[1]]}", "categories must be a list of texts"),
+        ("[columns]\nx = {categories = 3}", "categories must be a list of texts"),
+        ("[columns]\nx = {}", "column 'x' tells nothing yet: give it bounds = [low, high]"),
+        ("targets = 'x'\n[columns]\nx = {}", "there is no entry 'targets'; did you mean 'target'"),
+        ("target = 'X'\n[columns]\nx = {}", "target: there is no column 'X'; did you mean 'x'?"),
+        ("[columns]\nx = {}", "the target is not named: set target to"),
+        ("ignore = 'x'\n[columns]\nx = {}", "ignore must be a list of names"),
+        ("ignore = ['q*']\n[columns]\nx = {}", "no column fits 'q*'"),
+        ("columns = 3\nignore = ['x']", "[columns] must be a table"),
+        ("[patterns]\n'*' = 1\n[columns]\nx = {}", "pattern '*' must be in braces"),
+        ("defaults = 1\n[columns]\nx = {}", "[defaults] must be in braces"),
+        ("missing = 'NA'\n[columns]\nx = {}", "missing must be a list of texts"),
+        ("delimiter = '~'\n[columns]\nx = {}", "delimiter must be"),
+        ("unit = 'x'\n[columns]\nx = {}", "unit needs rows_per_unit"),
+    ],
+)
+def test_problems_are_told_in_the_words_of_the_file(written, text, told):
+    found = "\n".join(written(text).problems())
+    assert told in found
+    for word in ("dpscreen.", "constraints", "missingValues", "dialect"):
+        assert word not in found
+
+
+@pytest.mark.parametrize(
+    "text", ["Zebedee\n1,2", "x = [" * 3000, "x = " + "9" * 5000, "x = 1\nx = 2", "a\0b"]
+)
+def test_a_file_that_is_no_schema_is_not_repeated(written, text):
+    with pytest.raises(SchemaProblem, match="not a schema in TOML") as told:
+        written(text)
+    assert told.value.__cause__ is None
+    assert told.value.__context__ is None
+    assert "Zebedee" not in str(told.value)
+
+
+def test_a_schema_without_columns_is_none(written):
+    with pytest.raises(SchemaProblem, match=r"needs \[columns\]"):
+        written("target = 'x'")
+
+
+# --- written by us --------------------------------------------------------------------------------
+
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
+NAMES = st.lists(
+    st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
+    | st.sampled_from(["age", "pct"]),
+    min_size=1,
+    max_size=8,
+    unique=True,
+)
+VALUES = st.one_of(
+    st.text(st.characters(codec="utf-8")),
+    st.integers(-(2**60), 2**60),
+    st.floats(allow_nan=False),
+    st.booleans(),
+    st.dates(),
+    st.lists(st.text(st.characters(codec="utf-8")), max_size=3),
+)
+
+
+@given(NAMES, st.data())
+def test_what_is_written_is_read_back(names, data):
+    document = new_document(names, target=data.draw(st.sampled_from(names)))
+    document["columns"] |= {one: {"fill": data.draw(VALUES)} for one in document["columns"]}
+    document["patterns"] = {data.draw(st.sampled_from(names)): {"fill": data.draw(VALUES)}}
+    back = tomllib.loads(toml_text(document, table="a\nb.csv"))
+    assert back == document | {"defaults": {}}
+
+
+def test_five_thousand_columns_take_a_line_each(tmp_path):
+    names = [f"x{number}" for number in range(4990)] + [f"s{number}_pct" for number in range(10)]
+    (tmp_path / "wide.csv").write_text(",".join(names) + "\n", encoding="utf-8")
+    text = new_toml_schema(tmp_path / "wide.csv", target="x0")
+    assert text.count("\n") < 5050
+    assert max(map(len, text.splitlines())) <= 100
+    filled = text.replace("# bounds = [0, 1]", "bounds = [-9, 9]")
+    (tmp_path / "schema.toml").write_text(filled, encoding="utf-8")
+    schema = load_schema(tmp_path / "schema.toml")
+    assert schema.problems() == []
+    assert schema.field("x7").declared_bounds == (-9, 9)
+    assert schema.field("s7_pct").declared_bounds == (0, 100)
+
+
+def test_telling_names_need_no_filling_in(tmp_path):
+    names = "rownames,age,bmi,is_smoker,share_of_fat,lunch_pct,weight_kg,patient_id,hour"
+    (tmp_path / "data.csv").write_text(names + "\nZebedee" + "," * 8, encoding="utf-8")
+    text = new_toml_schema(tmp_path / "data.csv", target="bmi")
+    (tmp_path / "schema.toml").write_text(text, encoding="utf-8")
+    schema = load_schema(tmp_path / "schema.toml")
+    assert schema.problems() == []
+    assert schema.columns == ("age", "is_smoker", "share_of_fat", "lunch_pct", "weight_kg", "hour")
+    assert "Zebedee" not in text
+    assert f"# {propose('age').why}" in text
+
+
+def test_guesses_are_comments(tmp_path):
+    (tmp_path / "data.csv").write_text("tenure,income\n", encoding="utf-8")
+    text = new_toml_schema(tmp_path / "data.csv", target="income")
+    lines = {line.partition(" ")[0]: line for line in text.splitlines()}
+    assert lines["tenure"].startswith("tenure = {} ")
+    assert "# ? perhaps bounds = [0, 60]? Years, if not months." in lines["tenure"]
