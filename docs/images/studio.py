@@ -32,7 +32,7 @@ def fill(tab: Browser, values: dict[str, str]) -> None:
 def shoot(tab: Browser, name: str) -> None:
     """Take a picture from the top of the page."""
     tab.evaluate("(scrollTo({top: 0, behavior: 'instant'}), document.activeElement.blur())")
-    time.sleep(1)
+    time.sleep(2)  # until what was in the middle of changing has changed
     tab.picture(HERE / f"studio-{name}.png")
 
 
@@ -44,11 +44,11 @@ def go_on(tab: Browser, step: str) -> None:
 
 def walk(tab: Browser) -> None:
     """Go the whole way, with a picture of each step."""
-    tab.until("document.querySelector('#columns')")
+    tab.until("document.querySelector('.scripted-page #columns')")
     fill(tab, DECLARED)
     shoot(tab, "1-table")
     go_on(tab, "question")
-    fill(tab, {"target": "3", "rows": "6000"})
+    fill(tab, {"target": "3", "rows": "2000"})
     tab.click("#intervals")
     shoot(tab, "2-question")
     go_on(tab, "budget")

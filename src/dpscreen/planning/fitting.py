@@ -26,11 +26,7 @@ UNSPENT = " Nothing was released, so nothing is spent."
 
 
 class FitFailed(Exception):
-    """Why a fit gave nothing, in words that hold no data. `booked`: the ledger was charged."""
-
-    def __init__(self, message: str, *, booked: bool = False) -> None:
-        super().__init__(message)
-        self.booked = booked
+    """Why a fit gave nothing, in words that hold no data."""
 
 
 @dataclass
@@ -127,15 +123,14 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
         except Exception as error:
             failure = f"The fit failed ({type(error).__name__})."
     if failure is not None:  # raised out here so that the original is not even attached
-        raise _failed(failure, model, booking)
+        raise FitFailed(_with_cost(failure, model, booking))
     return _ours(noticed)
 
 
-def _failed(failure: str, model: Any, booking: Booking | None) -> FitFailed:
+def _with_cost(failure: str, model: Any, booking: Booking | None) -> str:
     if booking is None or not booking.booked:
-        return FitFailed(failure)
-    kept = BOOKED.format(model.epsilon, model.delta)
-    return FitFailed(failure.removesuffix(UNSPENT) + kept, booked=True)
+        return failure
+    return failure.removesuffix(UNSPENT) + BOOKED.format(model.epsilon, model.delta)
 
 
 def _ours(noticed: list[warnings.WarningMessage]) -> tuple[str, ...]:

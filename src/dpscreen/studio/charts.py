@@ -37,7 +37,7 @@ def panels(curve: BudgetCurve, epsilon: float, n_effects: int) -> list[BudgetPan
     if now is None:
         return []
     found = [
-        _panel("Expected R² on new rows", curve, epsilon, lambda p: p.r2, (0.0, 0.5), _two),
+        _panel("R² on new rows", curve, epsilon, lambda p: p.r2, (0.0, 0.5), _two),
         _panel(
             f"Features found, of {n_effects} that matter",
             *(curve, epsilon, lambda p: p.found, (0.0, float(n_effects)), _one),
@@ -49,7 +49,7 @@ def panels(curve: BudgetCurve, epsilon: float, n_effects: int) -> list[BudgetPan
 
 
 def _widths(curve: BudgetCurve, epsilon: float) -> BudgetPanel:
-    title = "Width of intervals, in those of least squares"
+    title = "Width of intervals over least squares'"
     known = [one.width for one in curve.points if one.width is not None]
     if not known:
         return BudgetPanel(title, "none", "At no budget shown here can intervals be given.", None)

@@ -47,9 +47,9 @@ CHOICES = (
 @cache
 def offered() -> tuple[ModelChoice, ...]:
     """Return the choices whose method this version can fit."""
-    from dpscreen.planning.methods import ON_OFFER
+    from dpscreen.planning.methods import METHODS
 
-    return tuple(one for one in CHOICES if one.method in ON_OFFER)
+    return tuple(one for one in CHOICES if one.method in METHODS)
 
 
 def choice_of(method: str) -> ModelChoice:

@@ -290,14 +290,13 @@ def _fits(ledger: PrivacyLedger, epsilon: float, delta: float) -> str:
     from dpscreen.privacy import ZCDP, Budget
     from dpscreen.privacy.ledger.export import affordable_epsilon
 
-    left = affordable_epsilon(ledger.remaining, ledger.budget.delta)
+    left = affordable_epsilon(ledger.remaining, delta)
     try:
         fits = ZCDP.within(Budget(epsilon, delta)) <= ledger.remaining
     except ValueError:
         return "So small a budget cannot be divided up."
-    if fits:
-        return f"The ledger has epsilon {left:g} at delta {ledger.budget.delta:g} left: enough."
-    return f"The ledger has epsilon {left:g} at delta {ledger.budget.delta:g} left: too little."
+    enough = "enough" if fits else "too little"
+    return f"The ledger has epsilon {left:g} left at this delta: {enough}."
 
 
 # --- dry run --------------------------------------------------------------------------------------
