@@ -9,12 +9,12 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import percent_at_most
-from dpscreen.models import PrivateLasso
+from dpscreen.models import PrivateOLS
 from dpscreen.models.explain import posterior
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.quality import WIDEST, Quality
 
-EPSILON = 3.0
+EPSILON = 5.0
 DELTA = 1e-6
 TARGET_BOUNDS = (0.0, 400.0)
 ROWS = 442
@@ -93,7 +93,7 @@ class TableFit:
 def regression_block() -> TableFit:
     """Fit the table privately and plainly."""
     X, y = _table()
-    model = PrivateLasso(
+    model = PrivateOLS(
         epsilon=EPSILON,
         delta=DELTA,
         feature_bounds=[one.bounds for one in MEASUREMENTS],

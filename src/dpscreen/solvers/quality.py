@@ -25,8 +25,8 @@ SIZES_CLIP = 16.0
 WIDEST = 0.8
 """A wider interval tells nothing about R²."""
 
-MOST_BEYOND = 0.2
-"""If a larger share of residuals may lie beyond their clip, their mean square tells nothing."""
+MOST_BEYOND = 0.5
+"""If as many residuals may lie beyond their clip, their scale, a median's, was noise."""
 
 MOST_UNEXPLAINED = 100.0
 """What is put for a share that has no upper end."""
