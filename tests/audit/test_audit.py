@@ -43,6 +43,9 @@ SMALL = {
     "weak-gaussian": 40_000,
     "weak-dp-fw": 40_000,
 }
+RELEASES = ("count", "histograms", "moments", "gram", "gradient", "squares")
+SMALL |= {f"lasso-{name}": 500 for name in RELEASES}
+SMALL |= {f"weak-lasso-{name}": 1_500 for name in RELEASES}
 
 
 @pytest.mark.parametrize("name", all_cases())

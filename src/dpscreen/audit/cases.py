@@ -10,11 +10,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
 from dpscreen.audit.batches import GramRuns, LatticeRuns, Runs, exact_choices, laplace_choices
+from dpscreen.audit.releases import releases
 from dpscreen.models import PrivateLasso
 from dpscreen.privacy import (
     ZCDP,
@@ -395,6 +397,9 @@ def _standing() -> Iterator[Case]:
     )
     for name, title, run, runs in slow:
         yield Case(name, title, CLAIM, run, stands=True, runs=runs)
+    for name, release in releases(CLAIM).items():
+        title = f"PrivateLasso's {name} alone"
+        yield Case(f"lasso-{name}", title, CLAIM, release, stands=True, runs=10_000)
     yield Case("noisy-max", f"noisy max, {STEPS} times", CLAIM, _noisy_max(), stands=True)
     yield Case("gaussian", "discrete Gaussian, 4 times", CLAIM, _gaussian(), stands=True)
 
@@ -409,3 +414,6 @@ def _weakened() -> Iterator[Case]:
     for key, what, sample in samples:
         title = f"{what} with noise cut by 1.5"
         yield Case(f"weak-{key}", title, CLAIM, sample, stands=False, runs=200_000)
+    for name, release in releases(CLAIM, weaken=Fraction(3)).items():
+        title = f"PrivateLasso's {name} with noise cut by 3"
+        yield Case(f"weak-lasso-{name}", title, CLAIM, release, stands=False, runs=20_000)
