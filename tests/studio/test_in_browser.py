@@ -190,10 +190,10 @@ def test_a_lost_connection_a_killed_server_and_a_second_tab(place):
         tab.until("!document.querySelector('#lost').hidden")
         assert tab.evaluate("document.querySelector('#lost').checkVisibility()")
         fits_without_failures(tab)
-    with studio(table) as again, browser() as tab:
-        tab.open(again.address)
-        at(tab, "table")
-        assert tab.evaluate("document.querySelector('[name=high-4]').value") == "20000"
+        with studio(table) as again:
+            tab.open(again.address)
+            at(tab, "table")
+            assert tab.evaluate("document.querySelector('[name=high-4]').value") == "20000"
 
 
 def fits_without_failures(tab):

@@ -1,5 +1,7 @@
 """The whole way without any script: what is asked, what is read, and what comes out."""
 
+import base64
+import hashlib
 import json
 import subprocess
 import sys
@@ -7,6 +9,7 @@ import sys
 import pytest
 
 from dpscreen import PrivacyLedger, load
+from dpscreen.studio.app import framed
 from tools.command import dpscreen, invoke
 from tools.studio import NAMES, SECRET, studio, ticket_of, words, write_table
 
@@ -17,9 +20,9 @@ def finished(tmp_path_factory):
     place = tmp_path_factory.mktemp("way")
     with studio(write_table(place / "survey.csv")) as running:
         page = running.up_to_release()
-        running.first = running.post("release", ticket=ticket_of(page), dataset="survey")
         running.ticket = ticket_of(page)
-        running.wait("progress", "Downloads")
+        running.post("release", ticket=running.ticket, dataset="survey")
+        running.wait("progress?part=1", "The release is finished.")
         yield running
 
 
@@ -39,14 +42,14 @@ def test_the_release_is_booked_once_and_whole(finished):
 
 
 def test_a_used_ticket_leads_to_the_result_and_spends_nothing(finished):
-    again = finished.post("release", ticket=finished.ticket, dataset="survey")
-    assert again.step == "result"
+    again = finished.send("release", ticket=finished.ticket, dataset="survey")
+    assert again.headers["location"] == "progress"
+    assert 'data-go="result"' in finished.get("progress?part=1").text
     assert len(PrivacyLedger(finished.folder / "ledger.db").entries()) == 1
 
 
 def test_downloads_are_what_lies_on_the_shelf(finished):
-    finished.wait("result", "<iframe", 170)  # the page is made when it is looked at
-    for name in ("model.json", "page.html", "schema.json", "command.txt", "script.py"):
+    for name in ("model.json", "schema.json", "command.txt", "script.py"):
         answer = finished.get(f"download?file={name}&number=1")
         assert answer.text == (finished.folder / "release-001" / name).read_text()
         assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
@@ -54,11 +57,24 @@ def test_downloads_are_what_lies_on_the_shelf(finished):
         assert finished.get(f"download?file={name}").status == 404
 
 
-def test_the_frame_allows_its_own_styles_and_nothing_else(finished):
+@pytest.mark.slow
+def test_the_page_is_made_when_it_is_looked_at(finished):
+    finished.wait("result", "<iframe", 170)
+    kept = (finished.folder / "release-001/page.html").read_text()
+    assert finished.get("download?file=page.html&number=1").text == kept
     policy = finished.get("result/page?number=1").headers["content-security-policy"]
     assert "unsafe-inline" not in policy
-    assert "sandbox" in policy
     assert policy.count("sha256-") > 3
+
+
+def test_the_frame_allows_its_own_styles_and_nothing_else():
+    page = framed('<style>p > a { color: red }</style><p style="fill: &quot;x&quot;">')
+    policy = page.headers["content-security-policy"]
+    for style in ("p > a { color: red }", 'fill: "x"'):
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert "unsafe-inline" not in policy
+    assert policy.endswith("; sandbox")
 
 
 @pytest.mark.parametrize("kind", ["command", pytest.param("script", marks=pytest.mark.slow)])
@@ -97,6 +113,12 @@ def test_planted_secrets_are_nowhere(finished):
     assert "Traceback" not in finished.everything()
 
 
+def test_what_was_declared_serves_the_command_line(finished):
+    table = finished.folder.with_name("survey.csv")
+    checked = invoke("schema", "check", finished.folder / "schema.json", "--data", table)
+    assert checked.exit_code == 0, checked.output
+
+
 def test_another_release_is_compared_and_a_smaller_budget_refused(finished):
     page = finished.get("release")
     wrong = finished.post("release", ticket=ticket_of(page), dataset="Survey")
@@ -105,7 +127,7 @@ def test_another_release_is_compared_and_a_smaller_budget_refused(finished):
     too_much = finished.post("budget", action="spend", epsilon="2.9", delta="1e-6")
     assert too_much.status == 422
     assert "does not cover" in words(too_much)
-    finished.post("budget", action="spend", epsilon="0.5", delta="1e-6")
+    finished.send("budget", action="spend", epsilon="0.5", delta="1e-6")
     stale = finished.post("release", ticket=ticket_of(page), dataset="survey")
     assert "another tab" in words(stale)
     page = finished.get("release")
@@ -125,16 +147,10 @@ def test_up_to_the_release_rows_may_be_unreadable(tmp_path):
     with studio(table) as running:
         page = running.up_to_release()
         assert page.step == "release"
-        assert running.wait("dry-run", "<iframe").step == "dry-run"
+        assert "Simulating and fitting" in words(running.get("dry-run"))
         running.post("release", ticket=ticket_of(page), dataset="survey")
         ended = running.wait("progress", 'id="ended"')
         assert "Nothing was booked" in words(ended)
         assert str(tmp_path) not in running.everything()
         assert "Traceback" not in running.everything()
         assert not list(running.folder.glob("release-*"))
-
-
-def test_what_was_declared_serves_the_command_line(finished):
-    table = finished.folder.with_name("survey.csv")
-    checked = invoke("schema", "check", finished.folder / "schema.json", "--data", table)
-    assert checked.exit_code == 0, checked.output

@@ -101,11 +101,15 @@ class Studio:
 
     def post(self, page: str, *fields: tuple[str, str], **more: str) -> Answer:
         """Send a form, and follow where it leads."""
+        answer = self.send(page, *fields, **more)
+        return self.get(answer.headers["location"]) if answer.status == 303 else answer
+
+    def send(self, page: str, *fields: tuple[str, str], **more: str) -> Answer:
+        """Send a form."""
         body = urlencode([*fields, *more.items()])
-        answer = self.ask(
+        return self.ask(
             "POST", f"{self.home}/{page}", body, Cookie=self.cookie, Origin=f"http://{self.host}"
         )
-        return self.get(answer.headers["location"]) if answer.status == 303 else answer
 
     def wait(self, page: str, done: str, seconds: float = 90) -> Answer:
         """Ask for a page until it holds some text."""
@@ -127,7 +131,7 @@ class Studio:
     def question(self, **more: str) -> Answer:
         """Ask for the cost by all others."""
         features = [("feature", str(k)) for k in range(4)]
-        asked = {"target": "3", "model": "private-lasso", "rows": "600"} | more
+        asked = {"target": "3", "model": "private-lasso", "rows": ""} | more
         return self.post("question", *features, *asked.items())
 
     def grant(self, epsilon: str = "3") -> Answer:
@@ -139,7 +143,8 @@ class Studio:
         assert self.declare().step == "question"
         assert self.question().step == "budget"
         self.grant()
-        assert self.post("budget", action="spend", epsilon=epsilon, delta="1e-6").step == "dry-run"
+        spent = self.send("budget", action="spend", epsilon=epsilon, delta="1e-6")
+        assert spent.headers["location"] == "dry-run"
         return self.get("release")
 
     def everything(self) -> str:
