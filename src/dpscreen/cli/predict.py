@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from dpscreen.cli.console import HELP, MODEL, loaded, write_failures
 
@@ -31,6 +32,8 @@ _TOGETHER = 1 << 16
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 def command(model: Path, data: Path, output: Path | None, force: bool) -> None:
     """Predict the target for every row of a table: one column, in the order of the rows.
+
+    For a model of yes and no, the prediction is the chance of a yes.
 
     DATA is a CSV, gzip CSV or Parquet file with the columns of the schema that the model keeps; the
     target need not be there. Nothing protects these rows: predictions for private rows are as
@@ -87,7 +90,8 @@ def _predicted(model: LoadedModel, rows: Array) -> Array:
     """Predict for columns whose names were compared before, so that they need none."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return model.predict(rows)
+        chances = getattr(model, "predict_proba", None)
+        return model.predict(rows) if chances is None else np.asarray(chances(rows)[:, 1])
 
 
 def _check_features(model: LoadedModel, schema: Any) -> None:
