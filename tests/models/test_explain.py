@@ -86,8 +86,9 @@ def test_the_numbers_in_it_are_those_of_the_model():
     assert "except with probability 5.8e-05 at most" in text
     assert "disclosed" not in text
     first = model.summary().rows[0]
-    assert f"{first.feature} (from " in text
-    assert f"rises by {2 * first.effect:.3g})" in text
+    way = "raises" if first.effect > 0 else "lowers"
+    step = "1 instead of 0" if first.zero_one else f"{first.step:g} more"
+    assert f"{first.feature} ({step} {way} the prediction by {abs(first.effect):.3g})" in text
 
 
 def disclosing(release):

@@ -11,8 +11,8 @@ import pytest
 from fitted_models import KINDS, fitted
 from sklearn.exceptions import NotFittedError
 
-from dpscreen import PrivateLasso
-from dpscreen._core.words import markdown, percent, plain
+from dpscreen import PrivateLasso, load
+from dpscreen._core.words import figure, markdown, number, percent, plain
 from dpscreen.models.release import summary_of
 
 every = pytest.mark.parametrize("kind", [one for one in KINDS if not one.startswith("ols")])
@@ -26,8 +26,7 @@ def words(text):
 def test_selected_features_by_size_and_the_count_of_the_others(kind):
     model = fitted(kind)
     frame = model.summary().frame
-    low, high = model.released().feature_bounds.T
-    sizes = np.abs(model.coef_) * (high - low) / 2
+    sizes = np.abs(model.coef_) * model.released().steps
     assert list(frame["effect"].abs()) == sorted(frame["effect"].abs(), reverse=True)
     np.testing.assert_allclose(sorted(frame["effect"].abs()), sorted(sizes[sizes > 0]))
     by_name = dict(zip(model.feature_names_in_, model.coef_, strict=True))
@@ -36,6 +35,69 @@ def test_selected_features_by_size_and_the_count_of_the_others(kind):
     assert (f"{left} other feature" in str(model.summary())) == (left > 0)
     assert f"{len(frame)} of 6 features selected" in str(model.summary())
     assert repr(model.summary()) == str(model.summary())
+
+
+@pytest.mark.parametrize(
+    ("bounds", "step"),
+    [
+        ((0, 1), 1),  # levels and shares: from none to all
+        ((1, 2), 1),  # whole ends: at least 1
+        ((1, 5), 1),
+        ((0, 120), 10),
+        ((0, 1e6), 100_000),
+        ((-0.05, 0.05), 0.01),
+        ((18.2, 61.3), 5),
+        ((1e-9, 5e-9), 5e-10),
+    ],
+)
+def test_a_typical_step_is_a_round_number_near_a_tenth_of_the_bounds(bounds, step):
+    release = replace(fitted("lasso").released(), feature_bounds=np.array([bounds] * 6))
+    assert release.steps.tolist() == [step] * 6
+    np.testing.assert_array_equal(release.effects, release.coefficients * step)
+    assert summary_of(release).rows[0].zero_one == (bounds == (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1950.0, "1 950"),
+        (0.00010756, "0.00010756"),
+        (-1234567.8, "-1 234 570"),
+        (0.1, "0.1"),
+        (0.0, "0"),
+        (100000.0, "100 000"),
+        (1e-12, "1e-12"),
+        (3e17, "3e+17"),
+        (-0.0000123, "-0.0000123"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_numbers_as_people_write_them(value, text):
+    assert number(value).replace("\u00a0", " ") == text
+    assert figure(value, digits=6) == text.replace(" ", "\u202f").replace("-", "−")
+
+
+def test_what_people_say_of_a_model_is_kept_and_shown(tmp_path):
+    about = {"target": "cost\nof stay", "author": "A. B.", "date": "2026-01-31", "purpose": "*x*"}
+    fitted("lasso").save(tmp_path / "model.json", about=about)
+    model = load(tmp_path / "model.json")
+    assert model.released().about == about | {"target": "cost of stay"}
+    assert str(model.summary()).startswith("PrivateLasso of cost of stay: ")
+    assert "The model predicts cost of stay from" in model.explain()
+    assert "* Author: A. B.\n* Date: 2026-01-31\n* Purpose: \\*x\\*" in model.to_model_card()
+    for wrong in ({"colour": "red"}, {"author": "a" * 501}):
+        with pytest.raises(ValueError, match="about"):
+            fitted("lasso").save(tmp_path / "other.json", about=wrong)
+
+
+def test_where_the_number_of_rows_is_from():
+    X, y = np.ones((50, 2)), np.ones(50)
+    setting = {"epsilon": 1, "delta": 1e-6, "feature_bounds": (0, 1), "target_bounds": (0, 1)}
+    told = PrivateLasso(**setting, n_rows=1500).fit(X, y).released().n_rows_words
+    assert told.replace("\u00a0", " ") == "1 500 rows (declared)"
+    counted = PrivateLasso(**setting).fit(X, y).released().n_rows_words
+    assert counted.startswith("about ")
+    assert counted.endswith(" rows (a noisy count)")
 
 
 @every

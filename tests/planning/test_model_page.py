@@ -14,7 +14,7 @@ from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
 
 import dpscreen
 from dpscreen._core.files import write_text
-from dpscreen._core.words import shortened
+from dpscreen._core.words import figure, shortened
 from dpscreen.models.page import MOST_BYTES, render_model_page
 from dpscreen.planning.what_if import epsilon_of_one_row
 from dpscreen.privacy.budget import Unit
@@ -106,13 +106,13 @@ def test_charts_have_words_and_tables_have_headings(page):
     assert all(len(attrs["aria-label"]) > 40 for attrs in charts)
     assert all(attrs.get("scope") in ("col", "row") for tag, attrs in page.tags if tag == "th")
     kinds = [tag for tag, _ in page.tags]
-    assert kinds.count("caption") == kinds.count("table") == 4
+    assert kinds.count("caption") == kinds.count("table") == 5
 
 
 def test_the_numbers_are_those_of_the_model(split_model, page):
     row = next(one for one in split_model.summary().rows if one.refit is not None)
     for value in (row.coefficient, row.refit, row.low, row.high, row.effect):
-        assert f"{value:.4g}".replace("-", "−") in page.words
+        assert figure(value).replace("\u202f", " ") in page.words
     assert split_model.inference_.wording in page.words
     statement = split_model.privacy_
     for text in (statement.composition, statement.trust_model, statement.timing, statement.noise):

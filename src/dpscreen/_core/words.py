@@ -158,14 +158,40 @@ def _width(sign: str) -> int:
 NOTHING = "–"
 
 
+THIN_SPACE, HARD_SPACE = "\u202f", "\u00a0"
+"""What stands between thousands on pages, and in text: no line is broken there."""
+
+WRITTEN_OUT = -7, 12
+"""Beyond which powers of ten numbers are written with an exponent."""
+
+
 def number(value: float, *, digits: int = 6) -> str:
-    """Return a number as plain text has it."""
-    return f"{value:.{digits}g}"
+    """Return a number as people write it: 1 950, 0.00010756."""
+    if not math.isfinite(value):
+        return str(value)
+    shown = float(f"{value:.{digits}g}")
+    power = math.floor(math.log10(abs(shown))) if shown else 0
+    if not WRITTEN_OUT[0] <= power <= WRITTEN_OUT[1]:
+        return f"{value:.{digits}g}"
+    text = f"{shown:,.{max(0, digits - 1 - power)}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.replace(",", HARD_SPACE)
 
 
-def figure(value: float) -> str:
-    """Return four digits, with a true minus sign, as pages have it."""
-    return number(value, digits=4).replace("-", "−")
+def figure(value: float, *, digits: int = 4) -> str:
+    """Return a number with a true minus sign, as pages have it."""
+    return number(value, digits=digits).replace("-", "−").replace(HARD_SPACE, THIN_SPACE)
+
+
+def nice_step(size: float) -> float:
+    """Return the nearest of 1, 2 and 5 times a power of ten, by ratio; 1 if there is no size."""
+    if not (math.isfinite(size) and size > 0):
+        return 1.0
+    power = math.floor(math.log10(size))
+    mantissas = (1, 2, 5, 10)
+    leading = size / 10.0**power if power > -300 else 1.0
+    nearest = min(mantissas, key=lambda one: abs(math.log(one / leading)))
+    return float(f"{nearest}e{power}")
 
 
 def decimals(value: float | None) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli._fit_options import FitOptions, PreparedFit
+from dpscreen.cli import console
+from dpscreen.cli._fit_options import PreparedFit
 from dpscreen.cli.console import ledger_failures
 
 if TYPE_CHECKING:
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
 NO_ROWS = (
     "What to expect depends on the number of rows. Give --rows-public to see it; without it a "
     "noisy count is paid for when the rows are read, and the true number is not disclosed."
-)
-NO_OUTCOMES = (
-    "What to expect is simulated for targets that are numbers only. As a rule, expect no useful "
-    "model of outcomes with fewer than some hundred rows of the rarer class."
 )
 
 
@@ -45,7 +42,7 @@ def _plan(ready: PreparedFit) -> dict[str, Any]:
     options, schema = ready.options, ready.schema
     return {
         "dry_run": True,
-        "method": options.method,
+        "method": ready.method,
         "settings": settings_of(ready.model),
         "target": schema.target,
         "n_features": len(schema.feature_names),
@@ -58,7 +55,7 @@ def _plan(ready: PreparedFit) -> dict[str, Any]:
             "rho": float(ZCDP.within(ready.request.budget)),
         },
         "ledger": _ledger(ready.booking),
-        "expected": _expected(options, ready.request),
+        "expected": _expected(ready),
         "would_write": [str(path) for path in (options.output, options.report) if path is not None],
     }
 
@@ -72,16 +69,34 @@ def _ledger(booking: Booking | None) -> dict[str, Any] | None:
     return {name: document[name] for name in names}
 
 
-def _expected(options: FitOptions, request: FitRequest) -> dict[str, Any] | None:
+def _expected(ready: PreparedFit) -> dict[str, Any] | None:
     """Simulate from public numbers; None where the number of rows is not public."""
-    if options.rows_public is None or options.method == "private-logistic":
+    if ready.options.rows_public is None:
         return None
+    with console.simulating("simulating") as progress:
+        match ready.method:
+            case "private-ols":
+                return _of_table(ready, progress)
+            case "private-logistic":
+                return _of_outcomes(ready.request)
+            case "private-lasso":
+                return _of_selection(ready, progress)[0]
+        found, planned = _of_selection(ready, progress)
+        return found | _of_method(ready, planned)
+
+
+def _of_selection(
+    ready: PreparedFit, progress: Callable[[float], None]
+) -> tuple[dict[str, Any], Plan]:
     from dpscreen.planning.plan import plan
     from dpscreen.planning.what_if import epsilon_of_one_row
 
+    options, request = ready.options, ready.request
     one_row = epsilon_of_one_row(options.epsilon, options.delta, request.rows_per_unit)
-    rows = options.rows_public if options.inference is None else max(2, options.rows_public // 2)
-    planned = plan(rows, len(request.feature_bounds), one_row, options.delta)
+    public = options.rows_public or 2
+    rows = public if options.inference is None else max(2, public // 2)
+    width = len(request.feature_bounds)
+    planned = plan(rows, width, one_row, options.delta, progress=progress)
     found = {
         "signal": planned.signal,
         "useful": planned.useful,
@@ -91,28 +106,62 @@ def _expected(options: FitOptions, request: FitRequest) -> dict[str, Any] | None
         "power": [{"effect": row.effect, "power": row.power} for row in planned.rows],
         "rules": asdict(planned.settings),
     }
-    return (
-        found
-        if options.method == "private-lasso"
-        else found | _of_method(options, request, planned)
+    return found, planned
+
+
+def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
+    """Say how wide intervals will be, or that there will be none."""
+    from dpscreen.planning.regression_plan import expected_table
+
+    options = ready.options
+    expected = expected_table(
+        n_rows=options.rows_public or 2,
+        n_features=len(ready.request.feature_bounds),
+        epsilon=options.epsilon,
+        delta=options.delta,
+        others=False,
+        progress=progress,
     )
+    return {
+        "useful": expected.ratio is not None,
+        "rows_needed": expected.rows_needed,
+        "width_ratio": expected.ratio,
+        "words": expected.finding,
+    }
 
 
-def _of_method(options: FitOptions, request: FitRequest, planned: Plan) -> dict[str, Any]:
+def _of_outcomes(request: FitRequest) -> dict[str, Any]:
+    """Say by the rule alone whether a model of yes and no can be useful."""
+    from dpscreen.planning.plan import USELESS
+
+    regime = request.regime
+    signal = 0.0 if regime is None else regime.signal
+    useful = signal >= USELESS
+    told = (
+        "Enough rows for this budget and so many features, unless yes or no is rare: the rarer of "
+        "the two should have some hundred rows."
+        if useful
+        else "Do not expect a useful model: more rows, fewer features or a larger epsilon are "
+        "needed."
+    )
+    return {"signal": signal, "useful": useful, "words": told}
+
+
+def _of_method(ready: PreparedFit, planned: Plan) -> dict[str, Any]:
     """Say what to expect of another method than the one that the plan is for."""
     from dpscreen.planning.contest import Contest, compete
 
     contest = Contest(
         planned.setting,
-        (options.epsilon,),
-        (str(options.method), "private-lasso"),
-        rows_per_unit=request.rows_per_unit,
+        (ready.options.epsilon,),
+        (ready.method, "private-lasso"),
+        rows_per_unit=ready.request.rows_per_unit,
     )
     mine, standard = compete(contest)
     return {
         "comparison": (
             f"Where half of the target's variance comes from {planned.setting.n_effects} of "
-            f"{planned.setting.n_features} features, {options.method} finds {mine.power:.0%} of "
+            f"{planned.setting.n_features} features, {ready.method} finds {mine.power:.0%} of "
             f"those and explains {mine.r2:.0%} of the variance; "
             f"private-lasso finds {standard.power:.0%} and explains {standard.r2:.0%}."
         )
@@ -133,9 +182,11 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     yield f"Writes:   {', '.join(plan['would_write']) or 'nothing, as no output is given'}"
     expected = plan["expected"]
     if expected is None:
-        yield NO_ROWS if plan["rows_public"] is None else NO_OUTCOMES
+        yield NO_ROWS
         return
-    yield f"Expect:   {expected['words']} {expected['finding']}"
+    yield f"Expect:   {expected['words']} {expected.get('finding', '')}".rstrip()
+    if "power" not in expected:
+        return
     powers = (f"{one['effect']:g}: {one['power']:.0%}" for one in expected["power"])
     yield f"Power:    by standardised coefficient, {', '.join(powers)}"
     if plan["method"] == "private-lasso":

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpscreen.cli.console import Refusal, checked_schema, data_failures, ledger_failures
+from dpscreen.cli.console import sentence as console_sentence
 
 if TYPE_CHECKING:
     from dpscreen.planning.fitting import Booking
     from dpscreen.planning.methods import FitRequest
     from dpscreen.tables.schema import TableSchema
 
-METHODS = ("private-lasso", "private-logistic", "rnm-screen", "dp-fw")
-CHOOSE_ROWS = METHODS[:2]
-"""Those that need no number of rows beforehand."""
+METHODS = ("private-lasso", "private-ols", "private-logistic", "rnm-screen", "dp-fw")
+NEED_ROWS = ("rnm-screen", "dp-fw")
+MODELS = {"lasso": "private-lasso", "ols": "private-ols", "logistic": "private-logistic"}
+"""What people call the models, and the methods that fit them."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +31,26 @@ class FitOptions:
     schema_file: Path
     epsilon: float
     delta: float
+    model: str | None
     method: str | None
     inference: str | None
     max_features: int | None
     rows_public: int | None
     ledger_file: Path | None
     purpose: str | None
+    author: str | None
+    date: str | None
     dry_run: bool
     output: Path | None
     report: Path | None
     force: bool
     as_json: bool
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Return what is said of the model, as far as it is."""
+        told = {"author": self.author, "date": self.date, "purpose": self.purpose}
+        return {name: text for name, text in told.items() if text}
 
 
 @dataclass(frozen=True)
@@ -51,15 +62,45 @@ class PreparedFit:
     model: Any
     request: FitRequest
     booking: Booking | None
+    method: str
 
 
 def prepared(options: FitOptions) -> PreparedFit:
     """Check files, schema, method and ledger, and set everything up."""
     _check_files(options)
+    _check_about(options)
     schema = _matching_schema(options)
-    options = replace(options, method=options.method or _usual_method(schema))
-    model, request = _set_up(options, schema)
-    return PreparedFit(options, schema, model, request, _opened_ledger(options, schema))
+    method = _method(options, schema)
+    model, request = _set_up(options, schema, method)
+    booking = _opened_ledger(options, schema, method)
+    return PreparedFit(options, schema, model, request, booking, method)
+
+
+def _check_about(options: FitOptions) -> None:
+    from dpscreen.models.release import checked_about
+
+    try:
+        checked_about(options.about)
+    except ValueError as error:
+        raise click.UsageError(console_sentence(error)) from None
+
+
+def _method(options: FitOptions, schema: TableSchema) -> str:
+    """Return the method: as asked for, or by what the target is."""
+    asked = None if options.model is None else MODELS[options.model]
+    if asked is not None and options.method not in (None, asked):
+        raise click.UsageError("Give --model or --method, not two that differ.")
+    found = options.method or asked
+    if found is None:
+        outcomes = schema.classes is not None
+        found = MODELS["logistic" if outcomes else "lasso"]
+        if outcomes:
+            click.echo(
+                f"The target {schema.target!r} has two outcomes, so their chances are modelled "
+                "(--model logistic).",
+                err=True,
+            )
+    return found
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -110,20 +151,15 @@ def _matching_schema(options: FitOptions) -> TableSchema:
     return schema
 
 
-def _usual_method(schema: TableSchema) -> str:
-    """Return the method for such a target: outcomes have one of their own."""
-    return "private-lasso" if schema.classes is None else "private-logistic"
-
-
-def _set_up(options: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
+def _set_up(options: FitOptions, schema: TableSchema, method: str) -> tuple[Any, FitRequest]:
     """Return the estimator, not yet fitted, with all its parameters checked; and what was asked."""
     from dpscreen.planning.fitting import request_for
     from dpscreen.planning.methods import estimator
     from dpscreen.privacy import Budget
 
-    if options.method not in CHOOSE_ROWS and options.rows_public is None:
+    if method in NEED_ROWS and options.rows_public is None:
         raise click.UsageError(
-            f"{options.method} needs --rows-public, about how many rows there are: its number of "
+            f"{method} needs --rows-public, about how many rows there are: its number of "
             "steps is set before the rows are read."
         )
     try:
@@ -134,29 +170,29 @@ def _set_up(options: FitOptions, schema: TableSchema) -> tuple[Any, FitRequest]:
             max_features=options.max_features,
             inference=options.inference,
         )
-        return estimator(str(options.method), request), request
+        return estimator(method, request), request
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from None
 
 
-def _opened_ledger(options: FitOptions, schema: TableSchema) -> Booking | None:
+def _opened_ledger(options: FitOptions, schema: TableSchema, method: str) -> Booking | None:
     """Open the ledger, verified."""
     if options.ledger_file is None:
         return None
     from dpscreen.planning.fitting import Booking
     from dpscreen.privacy.ledger import PrivacyLedger
 
-    purpose = _purpose(options, schema)
+    purpose = _purpose(options, schema, method)
     with ledger_failures():
         return Booking.of(PrivacyLedger(options.ledger_file), schema, purpose)
 
 
-def _purpose(options: FitOptions, schema: TableSchema) -> str:
+def _purpose(options: FitOptions, schema: TableSchema, method: str) -> str:
     from dpscreen.planning.fitting import usual_purpose
     from dpscreen.privacy.ledger.records import one_line
 
     if options.purpose is None:
-        return usual_purpose(schema, str(options.method))
+        return usual_purpose(schema, method)
     try:
         return one_line("--purpose", options.purpose)
     except ValueError as error:

@@ -48,6 +48,14 @@ def progress(console: Console) -> Progress:
     )
 
 
+@contextmanager
+def simulating(what: str) -> Iterator[Callable[[float], None]]:
+    """Show a bar on a terminal, and yield what is to be told the share that is done."""
+    with progress(messages()) as bar:
+        task = bar.add_task(what, total=100)
+        yield lambda share: bar.update(task, completed=int(100 * share))
+
+
 def say(message: str) -> None:
     """Print a message as plain text."""
     click.echo(message, err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import (
     METHODS,
+    MODELS,
     FitOptions,
     PreparedFit,
     check_budget,
@@ -19,6 +21,7 @@ from dpscreen.cli._fit_options import (
 from dpscreen.cli.console import ledger_failures, note_spent
 
 if TYPE_CHECKING:
+    from dpscreen.models.release import Release
     from dpscreen.tables.reading import EncodedRows
     from dpscreen.tables.scan import ScannedRows
 
@@ -41,10 +44,15 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="Budget: delta, far below 1 over the number of rows.",
 )
 @click.option(
+    "--model",
+    type=click.Choice(list(MODELS)),
+    help="lasso finds the few features that matter; ols is a regression table of all of them; "
+    "logistic is for yes or no, and the default where the target is true or false.",
+)
+@click.option(
     "--method",
     type=click.Choice(METHODS),
-    help="private-lasso, or private-logistic where the target is a boolean or has two levels, if "
-    "nothing is said. `dpscreen compare` shows how others differ.",
+    help="By its own name; `dpscreen compare` shows how those for lasso differ.",
 )
 @click.option(
     "--inference",
@@ -62,14 +70,16 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="A public number of rows, about right. Without it a noisy count is paid for.",
 )
 @click.option("--ledger", "ledger_file", type=FILE, help="Book the cost here first.")
-@click.option("--purpose", help="What the ledger is told that this is for.")
+@click.option("--purpose", help="What this is for: told to the ledger, and on the page.")
+@click.option("--author", help="Who made it, for the model file and the page.")
+@click.option("--date", help="When, for the model file and the page; or today.")
 @click.option("--dry-run", is_flag=True, help="Check everything and show the plan: spends nothing.")
 @click.option("-o", "--output", type=FILE, help="Where the model goes, as JSON.")
 @click.option("--report", type=FILE, help="Where a page about it goes, as HTML.")
 @click.option("--force", is_flag=True, help="Replace outputs that exist.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary, or the plan, as JSON.")
 def command(**given: Any) -> None:
-    """Fit a sparse private model to a table: CSV, gzip CSV, Parquet or Excel.
+    """Fit a private model to a table: CSV, gzip CSV, Parquet or Excel.
 
     The schema declares columns, bounds, levels, target and privacy unit; `dpscreen schema ask`
     makes one with you. Everything that can be checked is checked before a private cell is read,
@@ -90,7 +100,11 @@ def command(**given: Any) -> None:
           -o model.json --report report.html
       dpscreen fit data.parquet --schema schema.json --epsilon 1 --delta 1e-6 \\
           --inference split --ledger budget.db -o model.json
+      dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
+          --model ols -o table.json
     """
+    if given["date"] == "today":
+        given["date"] = datetime.date.today().isoformat()
     ready = prepared(FitOptions(**given))
     if ready.options.dry_run:
         from dpscreen.cli._fit_dry_run import show_plan
@@ -169,9 +183,9 @@ def _save(ready: PreparedFit) -> None:
 
     model, output, schema = ready.model, ready.options.output, ready.schema.to_dict()
     try:
-        model.save(output, schema=schema, force=ready.options.force)
+        model.save(output, schema=schema, about=ready.options.about, force=ready.options.force)
     except ModelFileProblem as problem:
-        click.echo(_as_file(model, schema))
+        click.echo(_as_file(ready))
         raise click.ClickException(
             f"{console.sentence(problem)} So that what was paid for is not lost, the model was "
             "printed instead: save that as a file."
@@ -180,21 +194,27 @@ def _save(ready: PreparedFit) -> None:
     click.echo(f"Model written to {output}", err=True)
 
 
-def _as_file(model: Any, schema: dict[str, Any]) -> str:
-    from dataclasses import replace
-
+def _as_file(ready: PreparedFit) -> str:
     from dpscreen.models.file import encoded
 
-    return encoded(replace(model.released(), schema=schema)).decode()
+    return encoded(_described(ready)).decode()
+
+
+def _described(ready: PreparedFit) -> Release:
+    """Return the release with what is said of its data and of itself."""
+    found: Release = ready.model.described(schema=ready.schema.to_dict(), about=ready.options.about)
+    return found
 
 
 def _show(ready: PreparedFit) -> None:
-    if not ready.options.as_json:
-        click.echo(str(ready.model.summary()))
-        return
     from dpscreen.cli.show import as_data
+    from dpscreen.models.linear import shown_summary
 
-    click.echo(json.dumps(as_data(ready.model), indent=2, ensure_ascii=False))
+    release = _described(ready)
+    if ready.options.as_json:
+        click.echo(json.dumps(as_data(release), indent=2, ensure_ascii=False))
+    else:
+        click.echo(str(shown_summary(release)))
 
 
 def _write_page(ready: PreparedFit) -> None:
@@ -203,10 +223,11 @@ def _write_page(ready: PreparedFit) -> None:
         return
     from dpscreen.planning.what_if import write_model_page
 
-    click.echo("Simulating what could be expected, for the page ...", err=True)
+    told: Any = {"schema": schema, "n_rows": rows, "about": ready.options.about}
     try:
-        ledger = None if ready.booking is None else ready.booking.ledger.document()
-        write_model_page(ready.model, report, schema=schema, ledger=ledger, n_rows=rows)
+        told["ledger"] = None if ready.booking is None else ready.booking.ledger.document()
+        with console.simulating("simulating what could be expected, for the page") as progress:
+            write_model_page(ready.model, report, progress=progress, **told)
     except Exception as error:  # the model is safe; whatever it was, say so
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise click.ClickException(

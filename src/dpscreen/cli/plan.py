@@ -41,6 +41,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many times too wide the bounds will be.",
 )
+@click.option(
+    "--model",
+    type=click.Choice(["lasso", "ols"]),
+    default="lasso",
+    show_default=True,
+    help="lasso: which features are found. ols: how wide a regression table's intervals are.",
+)
 @console.SEED
 @console.plot_option("Draw power and R² into this file")
 @console.AS_JSON
@@ -53,11 +60,12 @@ def command(
     n_effects: int | None,
     correlation: float,
     looseness: float,
+    model: str,
     seed: str,
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Say what PrivateLasso would find, from simulated rows: no data is read, nothing is spent.
+    """Say what a private fit would find, from simulated rows: no data is read, nothing is spent.
 
     With --rows and --epsilon: for each size of effect, the share of true features found, and the
     error. With --effect and one of the two: the least of the other that finds it in 80 of 100
@@ -69,7 +77,11 @@ def command(
       dpscreen plan --rows 5000 --features 40 --epsilon 1 --plot plan.png
       dpscreen plan --rows 5000 --features 40 --effect 0.1
       dpscreen plan --epsilon 1 --features 40 --effect 0.1
+      dpscreen plan --rows 5000 --features 8 --epsilon 1 --model ols
     """
+    if model == "ols":
+        _show_widths(rows, features, epsilon, delta, as_json=as_json)
+        return
     _check(rows, epsilon, effect, plot)
     # Slow to import: wrong usage is told first.
     from dpscreen.planning.plan import plan, plan_for
@@ -83,10 +95,12 @@ def command(
     try:
         if rows is not None and epsilon is not None:
             sizes = None if effect is None else [effect]
-            expected = plan(rows, features, epsilon, delta, effects=sizes, **supposed)
+            with console.simulating("simulating") as progress:
+                public: Any = {"effects": sizes, "progress": progress}
+                expected = plan(rows, features, epsilon, delta, **public, **supposed)
             _show_plan(expected, plot, as_json=as_json)
         elif effect is not None:
-            public: Any = {"n_features": features, "n_rows": rows, "epsilon": epsilon}
+            public = {"n_features": features, "n_rows": rows, "epsilon": epsilon}
             needed = plan_for(effect, delta=delta, **public, **supposed)
             _show_needed(needed, as_json=as_json)
     except ValueError as error:
@@ -104,6 +118,29 @@ def _check(
     if plot is not None and (rows is None or epsilon is None):
         raise click.BadParameter("needs both --rows and --epsilon.", param_hint="--plot")
     console.check_plot(plot)
+
+
+def _show_widths(
+    rows: int | None, features: int, epsilon: float | None, delta: float, *, as_json: bool
+) -> None:
+    """Say how wide the intervals of a regression table will be, and at other ε."""
+    if rows is None or epsilon is None:
+        raise click.UsageError("--model ols needs --rows and --epsilon.")
+    from dpscreen.planning.regression_plan import expected_table
+
+    public: Any = {"n_rows": rows, "n_features": features, "epsilon": epsilon, "delta": delta}
+    with console.simulating("simulating") as progress:
+        expected = expected_table(**public, progress=progress)
+    if as_json:
+        click.echo(json.dumps(asdict(expected), indent=2))
+        return
+    table = Table(title="intervals, over those without privacy", title_style="bold")
+    for name in ("epsilon", "times as wide"):
+        table.add_column(name, justify="right")
+    for one in expected.widths:
+        table.add_row(f"{one.epsilon:g}", "none" if one.ratio is None else f"{one.ratio:.2g}")
+    console.output().print(table)
+    console.output().print(expected.finding, markup=False)
 
 
 def _show_plan(expected: Plan, plot: Path | None, *, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from dpscreen.cli.console import HELP, MODEL, loaded, write_failures
 
@@ -90,8 +91,7 @@ def _predicted(model: LoadedModel, rows: Array) -> Array:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         chances = getattr(model, "predict_proba", None)
-        found: Array = model.predict(rows) if chances is None else chances(rows)[:, 1]
-        return found
+        return model.predict(rows) if chances is None else np.asarray(chances(rows)[:, 1])
 
 
 def _check_features(model: LoadedModel, schema: Any) -> None:

@@ -10,19 +10,37 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.console import HELP, MODEL, WholeWithin, loaded
+from dpscreen.cli.console import (
+    HELP,
+    WholeWithin,
+    check_output,
+    loaded,
+    sentence,
+    simulating,
+    write_failures,
+)
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
+    from dpscreen.models.release import Release
 
 WIDTH = 88
 
 
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
 @click.command(context_settings=HELP)
-@MODEL
+@click.argument("models", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="MODEL")
 @click.option("--json", "as_json", is_flag=True, help="Summary and statement as JSON.")
 @click.option("--explain", is_flag=True, help="One paragraph for whoever has to decide.")
 @click.option("--card", is_flag=True, help="A model card in Markdown.")
+@click.option("--report", type=FILE, help="Write a page about it, as HTML.")
+@click.option(
+    "--formula",
+    type=click.Choice(["sql", "r", "excel"]),
+    help="The model as a formula: SQL, R, or a cell of Excel.",
+)
 @click.option(
     "--registry",
     is_flag=True,
@@ -35,34 +53,87 @@ WIDTH = 88
     show_default=True,
     help="How much an entry for the registry tells.",
 )
-def command(
-    model: Path, as_json: bool, explain: bool, card: bool, registry: bool, tier: int
-) -> None:
+@click.option("--force", is_flag=True, help="Replace a page that exists.")
+def command(models: tuple[Path, ...], **given: Any) -> None:
     """Show a model: its features, its privacy statement, and what is not protected.
 
-    The file is read and checked; nothing in it can run.
+    The file is read and checked; nothing in it can run. Two files or more are compared.
 
     \b
     Examples:
       dpscreen show model.json
       dpscreen show model.json --explain
+      dpscreen show model.json --report page.html
+      dpscreen show model.json --formula sql
       dpscreen show model.json --card > model.md
       dpscreen show model.json --registry --tier 2 > entry.json
       dpscreen show model.json --json
+      dpscreen show last-year.json this-year.json
     """
-    if sum((as_json, explain, card, registry)) > 1:
-        raise click.UsageError("Give one of --json, --explain, --card and --registry.")
-    found = loaded(model)
-    if registry:
-        _show_entry(found, tier)
-    elif as_json:
-        click.echo(json.dumps(as_data(found), indent=2, ensure_ascii=False))
-    elif explain:
+    _check(models, given)
+    found = [loaded(path) for path in models]
+    if len(found) > 1:
+        _compare(models, found, as_json=given["as_json"])
+    else:
+        _show(found[0], given)
+
+
+def _check(models: tuple[Path, ...], given: dict[str, Any]) -> None:
+    """Refuse what cannot be shown at once."""
+    alone = ("explain", "card", "registry", "report", "formula")
+    asked = [name for name in ("as_json", *alone) if given[name]]
+    if len(asked) > 1:
+        raise click.UsageError(
+            "Give one of --json, --explain, --card, --report, --formula and --registry."
+        )
+    if len(models) > 1 and asked and asked != ["as_json"]:
+        raise click.UsageError(f"--{asked[0]} is for one model; two or more are compared.")
+    check_output(given["report"], force=given["force"])
+
+
+def _show(found: LoadedModel, given: dict[str, Any]) -> None:
+    if given["registry"]:
+        _show_entry(found, given["tier"])
+    elif given["as_json"]:
+        click.echo(json.dumps(as_data(found.released()), indent=2, ensure_ascii=False))
+    elif given["explain"]:
         click.echo(textwrap.fill(found.explain(), WIDTH))
-    elif card:
+    elif given["card"]:
         click.echo(found.to_model_card())
+    elif given["formula"]:
+        _show_formula(found.released(), given["formula"])
+    elif given["report"]:
+        _write_page(found, given["report"])
     else:
         click.echo(f"{found.summary()}\n\n{_statement(found)}")
+
+
+def _compare(paths: tuple[Path, ...], found: list[LoadedModel], *, as_json: bool) -> None:
+    from dpscreen.models.comparison import compared
+
+    told = compared([one.released() for one in found], [path.stem for path in paths])
+    shown = json.dumps(told.to_dict(), indent=2, ensure_ascii=False) if as_json else str(told)
+    click.echo(shown)
+
+
+def _show_formula(release: Release, language: str) -> None:
+    from dpscreen.models.formulas import NoFormula, comments_of, formula_of
+
+    try:
+        formula = formula_of(release, language)
+    except NoFormula as problem:
+        raise click.ClickException(sentence(problem)) from None
+    for line in comments_of(release, language):
+        click.echo(line, err=language == "excel")
+    click.echo(formula)
+
+
+def _write_page(model: LoadedModel, report: Path) -> None:
+    from dpscreen.planning.what_if import write_model_page
+
+    with write_failures(report), simulating("simulating what could be expected") as progress:
+        write_model_page(model, report, progress=progress)
+    click.echo(f"Page written to {report}", err=True)
 
 
 def _statement(model: LoadedModel) -> str:
@@ -71,18 +142,21 @@ def _statement(model: LoadedModel) -> str:
     return "\n".join(plain(line) for line in str(model.privacy_).splitlines())
 
 
-def as_data(model: LoadedModel) -> dict[str, Any]:
+def as_data(release: Release) -> dict[str, Any]:
     """Return the summary and the statement of a model, ready for JSON."""
+    from dpscreen.models.explain import explanation_of
     from dpscreen.models.release import summary_of
 
-    summary = summary_of(model.released())
+    summary = summary_of(release)
     return {
         "title": summary.title,
+        "target": release.target,
+        "about": dict(release.about),
         "features": [asdict(row) for row in summary.rows],
         "intercept": summary.intercept,
         "notes": list(summary.notes),
-        "explanation": model.explain(),
-        "statement": model.privacy_.to_dict(),
+        "explanation": explanation_of(release),
+        "statement": release.statement.to_dict(),
     }
 
 

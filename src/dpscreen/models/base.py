@@ -23,6 +23,7 @@ from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
 from dpscreen.models.intake import private_rows, unit_of_rows
 from dpscreen.models.linear import PrivateLinearModel
+from dpscreen.models.refits import count_fit, join_family
 from dpscreen.privacy import (
     ZCDP,
     Budget,
@@ -122,7 +123,14 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
                     reserve(ledger, promise.limit, purpose=name, unit=promise.unit)
                 self.privacy_ = spend()
         self._warn_of_release()
+        if ledger is None and noise.secure:
+            count_fit(self, X, promise.limit, promise.budget.delta)
         return self
+
+    def __sklearn_clone__(self) -> Self:
+        clone: Self = super().__sklearn_clone__()
+        join_family(clone, self)
+        return clone
 
     def _rows(self, X: Any, y: Any) -> RowSource:
         """Return X and y as private rows, or say what is wrong without quoting them."""

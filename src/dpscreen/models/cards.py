@@ -7,7 +7,7 @@ from typing import Any
 
 from dpscreen._core.words import markdown, number, plain
 from dpscreen.models.explain import explanation_of
-from dpscreen.models.release import Release, promise, summary_of
+from dpscreen.models.release import Release, about_facts, promise, summary_of
 from dpscreen.privacy import PrivacyStatement
 
 USES = (
@@ -31,6 +31,9 @@ def _lines(release: Release) -> Iterator[str]:
     yield f"# Model card: {markdown(release.estimator)}"
     if not statement.holds:
         yield from ("", f"> **{markdown(promise(release))}**")
+    facts = about_facts(release)
+    yield from [""] * bool(facts)
+    yield from (f"* {name}: {markdown(text)}" for name, text in facts)
     yield from ("", markdown(explanation_of(release)))
     sections = {
         "Use": (f"* {text}" for text in USES),
@@ -48,16 +51,23 @@ def _features(release: Release) -> Iterator[str]:
         (
             row.feature,
             number(row.coefficient),
-            "" if row.low is None or row.high is None else f"{row.low:.4g} to {row.high:.4g}",
+            f"{number(row.odds_ratio if summary.has_odds else row.effect, digits=4)} "
+            f"({row.step_words})",
+            "" if row.low is None or row.high is None else _span(row.low, row.high),
             " to ".join(number(float(end), digits=4) for end in release.feature_bounds[j]),
         )
         for j, row in zip(release.selected, summary.rows, strict=True)
     )
-    head = ("feature", "coefficient", "95 % interval", "bounds")
-    last = ("(intercept)", number(release.intercept), "", "")
+    effect = "odds ratio (step)" if summary.has_odds else "effect (step)"
+    head = ("feature", "coefficient", effect, "95 % interval", "bounds")
+    last = ("(intercept)", number(release.intercept), "", "", "")
     yield from _table(head, [*shown, last])
     yield ""
     yield from (f"* {markdown(note)}" for note in summary.notes)
+
+
+def _span(low: float, high: float) -> str:
+    return f"{number(low, digits=4)} to {number(high, digits=4)}"
 
 
 def _terms(statement: PrivacyStatement) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dpscreen._core.words import number, percent, percent_at_most, plain, prose, rounded_up
+from dpscreen._core.words import (
+    how_many,
+    number,
+    percent,
+    percent_at_most,
+    plain,
+    prose,
+    rounded_up,
+)
 from dpscreen.models.release import Release
 from dpscreen.privacy import PrivacyStatement
 
@@ -64,10 +72,9 @@ def _findings(release: Release) -> Iterator[str]:
             f"noise; it predicts {number(release.intercept, digits=4)} for everyone."
         )
         return
-    yield (
-        f"The model predicts the target from {len(selected)} of {release.n_features} "
-        f"{'feature' if release.n_features == 1 else 'features'}."
-    )
+    target = plain(release.target or "the target")
+    features = how_many(release.n_features, "feature")
+    yield f"The model predicts {target} from {len(selected)} of {features}."
     largest = selected[:MOST_FEATURES]
     told = "; ".join(_effect(release, j) for j in largest)
     yield f"The largest {'effect is' if len(largest) == 1 else 'effects are'}: {told}."
@@ -76,14 +83,14 @@ def _findings(release: Release) -> Iterator[str]:
 
 
 def _effect(release: Release, j: int) -> str:
-    low, high = (number(float(end), digits=4) for end in release.feature_bounds[j])
-    change = 2 * float(release.effects[j])
+    name, effect = plain(release.names[j]), float(release.effects[j])
+    low, high = release.feature_bounds[j]
+    step = "1 instead of 0" if (low, high) == (0, 1) else f"{number(float(release.steps[j]))} more"
     if release.classes is not None:
-        factor = number(math.exp(min(float(release.coefficients[j]), 700.0)), digits=4)
-        return f"{plain(release.names[j])} (one more of it multiplies the odds by {factor})"
-    way = "rises" if change > 0 else "falls"
-    size = number(abs(change), digits=3)
-    return f"{plain(release.names[j])} (from {low} to {high} the prediction {way} by {size})"
+        factor = number(math.exp(min(effect, 700.0)), digits=4)
+        return f"{name} ({step} multiplies the odds by {factor})"
+    way, size = "raises" if effect > 0 else "lowers", number(abs(effect), digits=3)
+    return f"{name} ({step} {way} the prediction by {size})"
 
 
 def _protection(statement: PrivacyStatement, rho: float) -> Iterator[str]:

@@ -28,7 +28,7 @@ from dpscreen.models.regression_table import (
     table_fields,
     table_of_fields,
 )
-from dpscreen.models.release import Release
+from dpscreen.models.release import Release, checked_about
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path
 from dpscreen.solvers.inference import FeatureInterval, Inference
@@ -107,11 +107,12 @@ def to_dict(release: Release) -> dict[str, Any]:
 
 
 def _optional(release: Release) -> tuple[str, ...]:
-    """Return the fields that only some files have: categories, a table, or what is of outcomes."""
+    """Return the fields that only some files have: categories, a table, outcomes', about."""
     return (
         *(("categories",) if release.categories else ()),
         *(("table",) if release.table is not None else ()),
         *(("classes", "outcome_quality") if release.classes is not None else ()),
+        *(("about",) if release.about else ()),
     )
 
 
@@ -297,6 +298,7 @@ def _release(found: Mapping[str, Any]) -> Release:
         table=_read_table(model, names),
         schema=found["schema"],
         classes=tuple(model["classes"]) if "classes" in model else None,
+        about=checked_about(model.get("about", {})),
     )
 
 

@@ -6,7 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -16,12 +16,30 @@ from dpscreen._core.arrays import Array, Objects
 from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import read, write
+from dpscreen.models.formulas import formula_of, pipeline_of
 from dpscreen.models.intake import is_sparse, rows_alone, sparse_alone
 from dpscreen.models.outcomes import OutcomeModel
 from dpscreen.models.regression_table import RegressionSummary
-from dpscreen.models.release import Release, Summary, regression_summary_of, summary_of
+from dpscreen.models.release import (
+    Release,
+    Summary,
+    checked_about,
+    regression_summary_of,
+    summary_of,
+)
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.pipeline import Pipeline
+
+
+def shown_summary(release: Release) -> Summary | RegressionSummary:
+    """Return the summary of a release: a regression table, if it has one."""
+    if release.table is not None:
+        return regression_summary_of(release, release.table)
+    return summary_of(release)
 
 
 class LinearModel(RegressorMixin, BaseEstimator):
@@ -116,10 +134,7 @@ class PrivateLinearModel(LinearModel):
         Print it; `frame` is a pandas data frame. It holds coefficients in the user's units,
         and intervals where there are any.
         """
-        release = self.released()
-        if release.table is not None:
-            return regression_summary_of(release, release.table)
-        return summary_of(release)
+        return shown_summary(self.released())
 
     def explain(self) -> str:
         """Return one paragraph for whoever has to decide: findings, privacy, and its limits.
@@ -147,11 +162,59 @@ class PrivateLinearModel(LinearModel):
         """
         return registry_entry_of(self.released(), tier=tier)
 
+    def to_formula(self, language: str) -> str:
+        """Return the model as a formula that other software runs.
+
+        Parameters
+        ----------
+        language : {"sql", "r", "excel"}
+            An expression over columns that are named as the features; for Excel, a cell of row 2
+            with the features in A2, B2 and so on.
+
+        Returns
+        -------
+        str
+            It clips features as `predict` does. Of a model of outcomes it is the chance of the
+            second class.
+        """
+        return formula_of(self.released(), language)
+
+    def to_sklearn(self) -> Pipeline:
+        """Return a pipeline of scikit-learn's own steps that predicts the same.
+
+        It needs nothing of this package, takes features as numbers, one column each, and can be
+        converted by what converts scikit-learn's pipelines, to ONNX for example.
+        """
+        return pipeline_of(self.released())
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what a typical step of each feature does, with intervals where there are any.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        matplotlib axes
+            With the drawing.
+        """
+        from dpscreen.models.page.effects import plot_release
+
+        return plot_release(self.released(), ax)
+
+    def _html_repr(self) -> str:
+        """Show the summary in a notebook once the model is fitted; before, scikit-learn's box."""
+        fitted = hasattr(self, "privacy_")
+        return self.summary()._repr_html_() if fitted else super()._html_repr()
+
     def save(
         self,
         path: str | os.PathLike[str],
         *,
         schema: Mapping[str, Any] | None = None,
+        about: Mapping[str, str] | None = None,
         force: bool = False,
     ) -> None:
         """Write the model to a JSON file, which `dpscreen.load` reads (docs/model-file.md).
@@ -162,6 +225,9 @@ class PrivateLinearModel(LinearModel):
             Where to. The file is written whole or not at all.
         schema : dict, default=None
             What describes the data set, kept in the file as it is. It must be public.
+        about : dict, default=None
+            What to say of the model: "target", "author", "date", "purpose", each optional. It is
+            kept in the file, and shown by everything that shows the model.
         force : bool, default=False
             Whether a file that exists may be replaced.
 
@@ -170,8 +236,15 @@ class PrivateLinearModel(LinearModel):
         ModelFileProblem
             The file exists, or cannot be written.
         """
+        write(self.described(schema=schema, about=about), path, force=force)
+
+    def described(
+        self, *, schema: Mapping[str, Any] | None = None, about: Mapping[str, str] | None = None
+    ) -> Release:
+        """Return all that the model has released, with what is said of its data and of itself."""
         release = self.released()
-        write(release if schema is None else replace(release, schema=schema), path, force=force)
+        told = {**release.about, **checked_about(about or {})}
+        return replace(release, schema=schema or release.schema, about=told)
 
     @abstractmethod
     def released(self) -> Release:

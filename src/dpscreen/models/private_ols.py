@@ -209,6 +209,7 @@ class PrivateOLS(ScalingModel):
             target_scale=wide.task.deviation,
             shortened=found.long_rows,
             reasons=self._reasons(found.left_out, names, wide),
+            plain_errors=known.plain,
         )
         self.inference_ = self.table_.inference()
 

@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import fdtrc, stdtr, stdtrit
+from scipy.special import fdtrc, ndtri, stdtr, stdtrit
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import listed, number, plain, some
@@ -54,6 +54,7 @@ class RegressionTable:
     clipped influences may have moved a coefficient; half of them are taken to pull one way.
     `scales` and `target_scale` are released deviations, in which effects are compared.
     `shortened` is the noisy number of rows that count for less because they lie far out.
+    `plain_errors` are what standard errors would be about without privacy; None in old files.
     """
 
     names: tuple[str, ...]
@@ -65,6 +66,7 @@ class RegressionTable:
     target_scale: float
     shortened: float
     reasons: Mapping[int, str] = field(default_factory=dict)
+    plain_errors: Array | None = None
 
     @property
     def n_features(self) -> int:
@@ -127,6 +129,13 @@ class RegressionTable:
         ends = {"low": middle - reach, "high": middle + reach}
         found = pd.DataFrame(ends, index=pd.Index(self.names))
         return found if constant else found.iloc[: self.n_features]
+
+    def plain_half_widths(self, level: float = 0.95) -> Array | None:
+        """Return how far intervals without privacy would reach, about: least squares' own."""
+        if self.plain_errors is None:
+            return None
+        reach = float(ndtri(0.5 + level / 2)) * self.plain_errors
+        return np.where(self.given, reach, np.nan)
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of all coefficients."""
@@ -225,7 +234,7 @@ def table_fields(table: RegressionTable) -> dict[str, Any]:
         "target_scale": table.target_scale,
         "shortened": table.shortened,
         "left_out": [{"feature": j, "reason": why} for j, why in table.reasons.items()],
-    }
+    } | ({} if table.plain_errors is None else {"plain_errors": table.plain_errors.tolist()})
 
 
 def table_of_fields(
@@ -248,7 +257,16 @@ def table_of_fields(
         raise ValueError("a feature is left out that the model does not have.")
     numbers = np.array(coefficients, dtype=np.float64), covariance, freedom, bias, scales
     told = float(found["target_scale"]), float(found["shortened"])
-    return RegressionTable(names, *numbers, *told, left_out)
+    return RegressionTable(names, *numbers, *told, left_out, _plain_errors(found, k))
+
+
+def _plain_errors(found: Mapping[str, Any], k: int) -> Array | None:
+    if "plain_errors" not in found:
+        return None
+    errors = np.array(found["plain_errors"], dtype=np.float64)
+    if errors.shape != (k,):
+        raise ValueError("the regression table must have one entry for each coefficient.")
+    return errors
 
 
 # --- the summary ----------------------------------------------------------------------------------
@@ -261,6 +279,8 @@ class RegressionSummary:
     title: str
     table: RegressionTable
     notes: tuple[str, ...]
+    steps: tuple[float, ...]
+    zero_one: tuple[bool, ...]
     level: float = 0.95
 
     @property
@@ -271,7 +291,9 @@ class RegressionSummary:
         table = self.table
         columns = [table.params, table.bse, table.tvalues, table.pvalues]
         ends = table.conf_int(self.level, constant=True)
-        return pd.concat([*columns, ends], axis=1)
+        steps = pd.Series(self.steps, index=table.names[: len(self.steps)], name="step")
+        effects = (steps * table.params.iloc[: len(steps)]).rename("effect")
+        return pd.concat([*columns, ends, steps, effects], axis=1)
 
     @property
     def has_intervals(self) -> bool:
@@ -296,10 +318,19 @@ class RegressionSummary:
     def _cells(self) -> list[list[str]]:
         tails = (1 - self.level) / 2
         head = ["", "coef", "std err", "t", "P>|t|", f"[{tails:.3g}", f"{1 - tails:.3g}]"]
-        return [head, *(self._row(name, row) for name, row in self.frame.iterrows())]
+        rows = enumerate(self.frame.iterrows())
+        body = ([*self._row(name, row), *self._effect(place, row)] for place, (name, row) in rows)
+        return [[*head, "step", "effect"], *body]
+
+    def _effect(self, place: int, row: Any) -> list[str]:
+        """Return step and effect, as text; of the constant there is neither."""
+        if place >= len(self.steps):
+            return ["", ""]
+        told = "0 → 1" if self.zero_one[place] else f"+{number(self.steps[place])}"
+        return [told, "–" if np.isnan(row["effect"]) else number(row["effect"], digits=4)]
 
     def _row(self, name: Any, row: Any) -> list[str]:
-        coef, error, t, p, low, high = row
+        coef, error, t, p, low, high = row[:6]
         told = [number(coef, digits=5), number(error, digits=3), f"{t:.2f}", f"{p:.3f}"]
         told += [number(low, digits=4), number(high, digits=4)]
         text = plain(str(name))

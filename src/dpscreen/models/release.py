@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import how_many, number, plain, prose
+from dpscreen._core.words import how_many, listed, nice_step, number, plain, prose, some
 from dpscreen.models.categories import FrameColumns
 from dpscreen.models.regression_table import RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
@@ -42,8 +42,9 @@ class Release:
     `named` tells whether the columns had names; else they are x0, x1, … `clips_features` tells
     whether predictions clip features to their bounds. `categories` has the levels of those columns
     of which features such as ward=B were made, the reference first. `schema` describes the data
-    set, and is none of this module's business. `classes` are those of outcomes, of the second of
-    which the log-odds are modelled; None if the target is a number.
+    set; only the target's name is read off it. `classes` are those of outcomes, of the second of
+    which the log-odds are modelled; None if the target is a number. `about` is what people said of
+    the model: target, author, date and purpose.
     """
 
     estimator: str
@@ -69,6 +70,21 @@ class Release:
     table: RegressionTable | None = None
     schema: Mapping[str, Any] | None = None
     classes: tuple[Any, Any] | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def target(self) -> str | None:
+        """Return what the target is called, transformed if it is; None if nobody said."""
+        return self.about.get("target") or target_of(self.schema)
+
+    @property
+    def n_rows_words(self) -> str | None:
+        """Return the number of rows that rules used, and where it is from; None without one."""
+        if self.n_rows is None:
+            return None
+        counted = any(one.purpose == COUNT for one in self.statement.mechanisms)
+        many = f"{number(self.n_rows, digits=12)} rows"
+        return f"about {many} (a noisy count)" if counted else f"{many} (declared)"
 
     @property
     def n_features(self) -> int:
@@ -84,10 +100,22 @@ class Release:
         return columns
 
     @property
-    def effects(self) -> Array:
-        """Return coefficients times half the width of the features' bounds: comparable sizes."""
+    def steps(self) -> Array:
+        """Return a typical step of every feature, a round number in its own units.
+
+        About a released deviation, or about a tenth of the width of the bounds where there is none;
+        at least 1 where bounds are whole numbers, as levels and grades have them.
+        """
         low, high = self.feature_bounds.T
-        return np.asarray(self.coefficients * (high / 2 - low / 2))
+        sizes = high / 10 - low / 10 if self.table is None else self.table.scales
+        steps = np.array([nice_step(size) for size in sizes.tolist()])
+        whole = (low == np.round(low)) & (high == np.round(high))
+        return np.where(whole, np.maximum(steps, 1.0), steps)
+
+    @property
+    def effects(self) -> Array:
+        """Return by how much a typical step of each feature moves the prediction: comparable."""
+        return np.asarray(self.coefficients * self.steps)
 
     @property
     def selected(self) -> list[int]:
@@ -132,9 +160,48 @@ class Release:
         )
 
 
+COUNT = "the number of rows"
+"""What a statement calls the noisy count."""
+
+ABOUT = ("target", "author", "date", "purpose")
+
+
+def checked_about(about: Mapping[str, Any]) -> dict[str, str]:
+    """Return what people say of a model, on one line each; refuse what is not known."""
+    strangers = [name for name in about if name not in ABOUT]
+    if strangers:
+        raise ValueError(f"about may hold {listed(ABOUT)}; not {some(strangers)}.")
+    told = {name: prose(str(about[name])) for name in ABOUT if about.get(name)}
+    if any(len(text) > LONGEST_ABOUT for text in told.values()):
+        raise ValueError(f"what is said about a model may have {LONGEST_ABOUT} signs each.")
+    return told
+
+
+def about_facts(release: Release) -> list[tuple[str, str]]:
+    """Return what was said of the model and its rows, as names and texts; what is not, is not."""
+    told = {"Target": release.target} | {
+        name.capitalize(): release.about.get(name) for name in ABOUT[1:]
+    }
+    told["Rows"] = release.n_rows_words
+    return [(name, text) for name, text in told.items() if text]
+
+
+def target_of(schema: Any) -> str | None:
+    """Return what a schema calls the target: log(cost) if it is transformed; None without one."""
+    descriptor = schema.to_dict() if hasattr(schema, "to_dict") else schema
+    block = descriptor.get("dpscreen") if isinstance(descriptor, Mapping) else None
+    name = block.get("target") if isinstance(block, Mapping) else None
+    if not isinstance(block, Mapping) or not isinstance(name, str):
+        return None
+    transforms = block.get("transform") or {}
+    word = transforms.get(name, "none") if isinstance(transforms, Mapping) else "none"
+    return name if word == "none" else f"{word}({name})"
+
+
 def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
     """Return what a fitted estimator holds; bounds that it did not release are the public ones."""
     columns, classes = getattr(model, "columns_", None), getattr(model, "classes_", None)
+    some_have: Any = {name: getattr(model, f"{name}_", None) for name in SOME_HAVE}
     return Release(
         estimator=type(model).__name__,
         names=tuple(map(str, model.feature_names_out_)),
@@ -150,7 +217,7 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
         max_features=getattr(model, "max_features", None),
         categories={} if columns is None else dict(columns.levels),
         classes=None if classes is None else tuple(classes.tolist()),
-        **{name: getattr(model, f"{name}_", None) for name in SOME_HAVE},
+        **some_have,
     )
 
 
@@ -158,6 +225,7 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
 
 WIDTH = 88
 LONGEST_NAME = 32
+LONGEST_ABOUT = 500
 
 REFIT = (
     "The coefficient predicts. The refit is estimated on the other half of the rows and is what "
@@ -169,14 +237,16 @@ REFIT = (
 class SummaryRow:
     """One selected feature, in the user's units.
 
-    Coefficients cannot be compared with each other. An effect can: it is the coefficient times half
-    the width of the feature's bounds, so how far the prediction moves, in the target's units, when
-    the feature goes from the middle of its bounds to their upper end.
+    Coefficients cannot be compared with each other. An effect can: it is the coefficient times
+    `step`, a typical step of the feature, so how far the prediction moves, in the target's units,
+    with that step. `zero_one` tells that the step is from 0 to 1.
     """
 
     feature: str
     coefficient: float
+    step: float
     effect: float
+    zero_one: bool
     refit: float | None
     standard_error: float | None
     low: float | None
@@ -184,16 +254,20 @@ class SummaryRow:
 
     @property
     def odds_ratio(self) -> float:
-        """Return e^coefficient: by what the odds are multiplied for one unit more, of outcomes."""
-        return math.exp(self.coefficient) if self.coefficient < 709 else math.inf
+        """Return e^effect: by what the odds are multiplied with a typical step, of outcomes."""
+        return math.exp(self.effect) if self.effect < 709 else math.inf
+
+    @property
+    def step_words(self) -> str:
+        """Return the step as tables have it: 0 → 1, or +5."""
+        return "0 → 1" if self.zero_one else f"+{number(self.step)}"
 
     @property
     def effect_interval(self) -> tuple[float, float, float] | None:
         """Return low end, refit and high end of the interval as effects; None if there is none."""
         if self.low is None or self.refit is None or self.high is None:
             return None
-        half_width = self.effect / self.coefficient
-        return self.low * half_width, self.refit * half_width, self.high * half_width
+        return self.low * self.step, self.refit * self.step, self.high * self.step
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,7 +289,8 @@ class Summary:
         """Return the rows as a data frame, one for each selected feature."""
         import pandas as pd
 
-        columns = [name for name in SummaryRow.__dataclass_fields__ if name != "feature"]
+        left_out = ("feature", "zero_one")
+        columns = [name for name in SummaryRow.__dataclass_fields__ if name not in left_out]
         values = {
             name: pd.Series([getattr(row, name) for row in self.rows], dtype="float64")
             for name in columns
@@ -258,14 +333,14 @@ class Summary:
 
     def _cells(self) -> list[list[str]]:
         """Return the table as text: headings, features, and the intercept last."""
-        head = ["feature", "coefficient", *(["odds ratio"] if self.has_odds else [])]
+        head = ["feature", "coefficient", "step", "odds ratio" if self.has_odds else "effect"]
         head += ["refit", "[0.025", "0.975]"] if self.has_intervals else []
         last = ["(intercept)", number(self.intercept)] + [""] * (len(head) - 2)
         return [head, *(self._row(row) for row in self.rows), last]
 
     def _row(self, row: SummaryRow) -> list[str]:
-        cells = [_shortened(row.feature), number(row.coefficient)]
-        cells += [f"{row.odds_ratio:.4g}"] if self.has_odds else []
+        cells = [_shortened(row.feature), number(row.coefficient), row.step_words]
+        cells.append(number(row.odds_ratio if self.has_odds else row.effect, digits=4))
         if self.has_intervals:
             cells += [_optional(value) for value in (row.refit, row.low, row.high)]
         return cells
@@ -273,20 +348,21 @@ class Summary:
 
 def summary_of(release: Release) -> Summary:
     """Return the summary of a model."""
-    intervals = release.intervals
-    rows = []
-    for j in release.selected:
-        found = intervals.get(j)
-        rows.append(
-            SummaryRow(
-                plain(release.names[j]),
-                float(release.coefficients[j]),
-                float(release.effects[j]),
-                *_estimates(found),
-            )
+    intervals, steps, effects = release.intervals, release.steps, release.effects
+    zero_one = (release.feature_bounds == (0, 1)).all(axis=1)
+    rows = [
+        SummaryRow(
+            plain(release.names[j]),
+            float(release.coefficients[j]),
+            float(steps[j]),
+            float(effects[j]),
+            bool(zero_one[j]),
+            *_estimates(intervals.get(j)),
         )
+        for j in release.selected
+    ]
     return Summary(
-        title=f"{plain(release.estimator)}: {len(rows)} of {release.n_features} features selected",
+        title=f"{_of_what(release)}: {len(rows)} of {release.n_features} features selected",
         rows=tuple(rows),
         intercept=release.intercept,
         notes=tuple(_notes(release, len(rows))),
@@ -297,16 +373,44 @@ def summary_of(release: Release) -> Summary:
 
 def regression_summary_of(release: Release, table: RegressionTable) -> RegressionSummary:
     """Return the regression table of a model that has one."""
-    rows = "" if release.n_rows is None else f", about {release.n_rows:,} rows as released"
+    rows = "" if release.n_rows is None else f", {release.n_rows_words}"
     features = how_many(table.n_features, "feature")
     return RegressionSummary(
-        f"{plain(release.estimator)}: {features}{rows}",
+        f"{_of_what(release)}: {features}{rows}",
         table,
         tuple(_table_notes(release, table)),
+        tuple(release.steps.tolist()),
+        tuple((release.feature_bounds == (0, 1)).all(axis=1).tolist()),
     )
 
 
+def _of_what(release: Release) -> str:
+    name = plain(release.estimator)
+    return name if release.target is None else f"{name} of {_shortened(plain(release.target))}"
+
+
+STEP = (
+    "An effect is how far the prediction moves with the step beside it, in the target's units. "
+    "Steps are round numbers near a typical difference between rows: {}."
+)
+ODDS = (
+    "Odds are those of {} against {}; an odds ratio is what they are multiplied by with the step "
+    "beside it. Steps are round numbers near a typical difference between rows: {}."
+)
+RELEASED, BOUNDS = "the released deviation", "a tenth of the width of the bounds"
+
+
+def _about_steps(release: Release) -> str:
+    """Say what an effect, or an odds ratio, is for."""
+    source = BOUNDS if release.table is None else RELEASED
+    if release.classes is None:
+        return STEP.format(source)
+    first, second = (plain(str(one)) for one in release.classes)
+    return ODDS.format(second, first, source)
+
+
 def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
+    yield _about_steps(release)
     for j, reason in table.reasons.items():
         yield f"{plain(table.names[j])}: {prose(reason)}"
         if len(table.reasons) == table.n_features:
@@ -329,12 +433,8 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
     left = release.n_features - shown
     if left:
         yield f"{left} other {'feature has' if left == 1 else 'features have'} coefficient 0."
-    if release.classes is not None:
-        first, second = (plain(str(one)) for one in release.classes)
-        yield (
-            f"Odds are those of {second} against {first}; an odds ratio is what they are "
-            "multiplied by for one unit more of the feature."
-        )
+    if shown:
+        yield _about_steps(release)
     if release.clips_features:
         yield "Features are clipped to feature_bounds_ before the coefficients apply."
     if release.why_no_intervals is not None:

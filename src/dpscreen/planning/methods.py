@@ -1,9 +1,9 @@
 """The one register of private methods: a name, and how to set it up from public numbers alone.
 
-Those in `ON_OFFER` can be fitted from the command line, and that in `OF_OUTCOMES` where the target
-is yes or no; the peers, of other authors, are there to compare with. PrivateLasso, PrivateLogistic
-and the peers choose for themselves. DP-FW and RNM-Screen need settings that nobody knows
-beforehand, so these rules stand in. Of those tried in simulations, they did best where bounds fit:
+Those in `ON_OFFER` and `OTHER_QUESTIONS` can be fitted from the command line; the peers, of other
+authors, are there to compare with. PrivateLasso and the peers choose for themselves. DP-FW and
+RNM-Screen need settings that nobody knows beforehand, so these rules stand in. Of those tried in
+simulations, they did best where bounds fit:
 
     radius    half the width of the target's bounds: a prediction can then reach every value
     n_iter    by the rule of PrivateLasso, about M/4 with M = n√(2ρ)/ln(2d), from a public n
@@ -17,7 +17,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpscreen._core.arrays import Array
-from dpscreen.models import DPFrankWolfe, PrivateLasso, PrivateLogistic, RNMScreen, peers
+from dpscreen._core.words import listed
+from dpscreen.models import (
+    DPFrankWolfe,
+    PrivateLasso,
+    PrivateLogistic,
+    PrivateOLS,
+    RNMScreen,
+    peers,
+)
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.solvers import rules
 
@@ -56,6 +64,11 @@ class FitRequest:
         }
 
     @property
+    def _without_target(self) -> dict[str, Any]:
+        """Return what models of outcomes share with the others: their target needs no bounds."""
+        return {name: value for name, value in self._shared.items() if name != "target_bounds"}
+
+    @property
     def _ball(self) -> dict[str, Any]:
         """Return radius and steps of the methods that need them."""
         regime = self.regime
@@ -78,12 +91,21 @@ def _private_lasso(order: FitRequest) -> PrivateLasso:
     )
 
 
+def _private_ols(order: FitRequest) -> PrivateOLS:
+    return PrivateOLS(n_rows=order.n_rows, **order._shared)
+
+
 def _private_logistic(order: FitRequest) -> PrivateLogistic:
-    shared = {name: one for name, one in order._shared.items() if name != "target_bounds"}
     if order.classes is None:
-        raise ValueError("the target is a number: private-logistic is for two outcomes.")
+        raise ValueError(
+            "the target is a number, and a model of chances needs two outcomes: declare the "
+            "column as boolean, or with two levels."
+        )
     return PrivateLogistic(
-        classes=order.classes, n_rows=order.n_rows, max_features=order.max_features, **shared
+        classes=order.classes,
+        n_rows=order.n_rows,
+        max_features=order.max_features,
+        **order._without_target,
     )
 
 
@@ -111,6 +133,12 @@ ON_OFFER: dict[str, Maker] = {
     "dp-fw": _dp_fw,
     "rnm-screen": _rnm_screen,
 }
+OTHER_QUESTIONS: dict[str, Maker] = {
+    "private-ols": _private_ols,
+    "private-logistic": _private_logistic,
+}
+"""Models that answer something else than which features matter, so are not compared with those."""
+
 PEERS: dict[str, Maker] = {
     "adassp": _peer(peers.AdaSSP),
     "boosted-adassp": _peer(peers.BoostedAdaSSP),
@@ -118,16 +146,19 @@ PEERS: dict[str, Maker] = {
     "noisy-iht": _peer(peers.NoisyIHT),
     "dp-gcd": _peer(peers.PrivateGCD),
 }
-OF_OUTCOMES: dict[str, Maker] = {"private-logistic": _private_logistic}
-METHODS = ON_OFFER | OF_OUTCOMES | PEERS
-OWNERS = {"max_features": ("private-lasso", "private-logistic"), "inference": ("private-lasso",)}
+METHODS = ON_OFFER | OTHER_QUESTIONS | PEERS
+OPTIONS = {
+    "max_features": ("private-lasso", "private-logistic"),
+    "inference": ("private-lasso",),
+}
+"""Which methods have what may be asked for."""
 
 
 def estimator(method: str, order: FitRequest) -> Any:
     """Return the method, set up and not yet fitted; a ValueError says what it cannot do."""
-    for name, owners in OWNERS.items():
+    for name, owners in OPTIONS.items():
         if getattr(order, name) is not None and method not in owners:
-            raise ValueError(f"{name} belongs to {owners[0]}; {method} does not have it.")
+            raise ValueError(f"{name} belongs to {listed(owners)}; {method} does not have it.")
     model = METHODS[method](order)
     model.check_parameters()
     return model

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.pictures import canvas
 from dpscreen.models import parameters as check
-from dpscreen.models.page.charts import PowerRow
+from dpscreen.models.page.charts import PowerRow, within_one
 from dpscreen.planning import power as simulation
 from dpscreen.planning.power import MOST_EXPLAINED, MOST_FEATURES, POWER, Scale, Setting
 from dpscreen.solvers import rules
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 USELESS, WEAK, FAIR = 20, 80, 600
-SECONDS = 3.5
+SECONDS = 2.0
 """How long the simulation takes on an idle core, about; a busy one needs three times as much."""
 
 ROWS_SEARCHED, EPSILON_SEARCHED = (20.0, 1e8), (0.01, 50.0)
@@ -138,6 +138,7 @@ def plan(
     power: float = POWER,
     repetitions: int | None = None,
     random_state: int | str = 0,
+    progress: simulation.Progress | None = None,
 ) -> Plan:
     """Say what PrivateLasso would find, by fitting it to simulated rows: nothing is spent.
 
@@ -159,6 +160,8 @@ def plan(
         Simulated tables for each size. None: as many as a few seconds allow, more where it counts.
     random_state : int or str, default=0
         Seed of the simulation. No private data is involved.
+    progress : callable, default=None
+        Called now and then with the share of the simulation that is done.
 
     Returns
     -------
@@ -177,7 +180,7 @@ def plan(
     sizes = (
         simulation.default_effects(setting) if effects is None else checked_sizes(setting, effects)
     )
-    rows = _simulated(setting, sizes, repetitions, random_state, power)
+    rows = _simulated(setting, sizes, repetitions, random_state, power, progress)
     regime = setting.regime
     return Plan(
         setting=setting,
@@ -311,15 +314,17 @@ def _simulated(
     repetitions: int | None,
     seed: int | str,
     power: float,
+    progress: simulation.Progress | None,
 ) -> tuple[PowerRow, ...]:
+    count = repetitions or simulation.affordable_repetitions(setting, len(sizes), seconds=SECONDS)
+    tick = simulation.ticks(progress, count * len(sizes))
     if repetitions is None:
-        count = simulation.affordable_repetitions(setting, len(sizes), seconds=SECONDS)
         return simulation.simulated_power_near(
-            setting, sizes, repetitions=count, seed=seed, power=power
+            setting, sizes, repetitions=count, seed=seed, power=power, tick=tick
         )
     if check.whole("repetitions", repetitions) < 2:
         raise ValueError("repetitions must be at least 2, to tell how sure the answer is.")
-    return simulation.simulated_power(setting, sizes, repetitions=repetitions, seed=seed)
+    return simulation.simulated_power(setting, sizes, repetitions=count, seed=seed, tick=tick)
 
 
 # --- words ----------------------------------------------------------------------------------------
@@ -404,7 +409,9 @@ def draw(plan: Plan, path: Path) -> None:
         axes.minorticks_off()
         axes.set_xlabel("effect (standardised coefficient)")
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(
+            frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=2
+        )  # above the axes: no line runs there
     figure.suptitle(
         f"{setting.n_rows} rows, {setting.n_features} features, ε = {setting.epsilon:g}, "
         f"δ = {setting.delta:g}:  M = {plan.signal:.3g}",
@@ -415,8 +422,7 @@ def draw(plan: Plan, path: Path) -> None:
 
 def _power_panel(axes: Axes, plan: Plan) -> None:
     sizes = [row.effect for row in plan.rows]
-    errors = [2 * row.power_se for row in plan.rows]
-    powers = [row.power for row in plan.rows]
+    powers, errors = [row.power for row in plan.rows], within_one(plan.rows)
     axes.errorbar(sizes, powers, errors, color=FOUND, marker="o", ms=4, label="true features found")
     others = plan.setting.n_features - plan.setting.n_effects
     if others:

@@ -12,6 +12,7 @@ fitted to it. Rows and features beyond what a simulation of seconds can hold are
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -137,12 +138,24 @@ def affordable_repetitions(
 ) -> int:
     """Return how many simulated tables fit in about so many seconds: no clock is read.
 
-    Measured on one shared core: 3 ms a fit, 0.1 ms a step, 60 ns and 0.3 ns a step for a cell.
+    Measured on one core: 12 ms a fit, 0.2 ms a step, 60 ns and 0.3 ns a step for a cell.
     """
     scale = Scale.of(setting.regime, most_cells=most_cells)
     steps, cells = rules.n_steps(setting.regime), scale.n_rows * scale.n_features
-    fit = 0.003 + 1e-4 * steps + cells * (6e-8 + 3e-10 * steps)
+    fit = 0.012 + 2e-4 * steps + cells * (6e-8 + 3e-10 * steps)
     return round(rules.clamp(seconds / (fit * n_effects), 4, 60))
+
+
+Progress = Callable[[float], None]
+"""Is told which share of the work is done."""
+
+
+def ticks(progress: Progress | None, total: int) -> Callable[[], None]:
+    """Return what is called after each of so many fits."""
+    if progress is None:
+        return lambda: None
+    done = itertools.count(1)
+    return lambda: progress(min(1.0, next(done) / max(1, total)))
 
 
 def simulated_power(
@@ -153,10 +166,11 @@ def simulated_power(
     seed: int | str,
     exact: bool = False,
     most_cells: int | None = None,
+    tick: Callable[[], None] | None = None,
 ) -> tuple[PowerRow, ...]:
     """Fit PrivateLasso to `repetitions` tables for each size; all sizes share rows and noise."""
     scale = Scale.of(setting.regime, exact=exact, most_cells=most_cells)
-    measured = _measure(setting, scale, effects, range(repetitions), seed)
+    measured = _measure(setting, scale, effects, range(repetitions), seed, tick)
     return tuple(
         power_row(setting, effect, np.array(measured[effect])) for effect in dict.fromkeys(effects)
     )
@@ -169,17 +183,17 @@ def simulated_power_near(
     repetitions: int,
     seed: int | str,
     power: float,
+    tick: Callable[[], None] | None = None,
 ) -> tuple[PowerRow, ...]:
     """As `simulated_power`, but half of the work goes to the four sizes around the wanted power."""
     scale, first = Scale.of(setting.regime), max(4, repetitions // 2)
-    measured = _measure(setting, scale, effects, range(first), seed)
+    measured = _measure(setting, scale, effects, range(first), seed, tick)
     powers = [float(np.mean([found for found, _, _ in measured[effect]])) for effect in effects]
     at = next((i for i, seen in enumerate(powers) if seen >= power), len(effects) - 1)
     near = effects[max(0, at - 2) : at + 2]
     more = (repetitions - first) * len(effects) // len(near)
-    for effect, found in _measure(
-        setting, scale, near, range(first, first + max(0, more)), seed
-    ).items():
+    numbers = range(first, first + max(0, more))
+    for effect, found in _measure(setting, scale, near, numbers, seed, tick).items():
         measured[effect] += found
     return tuple(power_row(setting, effect, np.array(measured[effect])) for effect in effects)
 
@@ -188,7 +202,12 @@ Measured = dict[float, list[tuple[float, float, float]]]
 
 
 def _measure(
-    setting: Setting, scale: Scale, effects: Sequence[float], numbers: range, seed: int | str
+    setting: Setting,
+    scale: Scale,
+    effects: Sequence[float],
+    numbers: range,
+    seed: int | str,
+    tick: Callable[[], None] | None,
 ) -> Measured:
     """Return power, false positives and R² of each table, for each size."""
     measured: Measured = {effect: [] for effect in effects}
@@ -196,6 +215,8 @@ def _measure(
         table = simulated_table(setting, scale, f"plan/{seed}/{number}")
         for effect, found in measured.items():
             found.append(table.fit(effect, f"plan/{seed}/{number}/{effect!r}"))
+            if tick is not None:
+                tick()
     return measured
 
 

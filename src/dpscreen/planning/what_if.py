@@ -16,20 +16,18 @@ from typing import Any
 
 from dpscreen._core.files import write_text
 from dpscreen.models.page import render_model_page
-from dpscreen.models.page.charts import Expected, PowerRow, WhatIf
+from dpscreen.models.page.charts import Expected, ExpectedTable, PowerRow, WhatIf
 from dpscreen.planning import power as simulation
 from dpscreen.planning.plan import plan, setting_of
 from dpscreen.planning.power import Setting
+from dpscreen.planning.regression_plan import UNLIMITED, around, expected_table
 from dpscreen.privacy import ZCDP, Budget, PrivacyStatement
 
 EXPLAINABLE = 0.5
 """The share of the target's variance that the simulated features explain."""
 
-UNLIMITED = 1e4
-"""An ε at which privacy noise is of no account."""
-
-FACTORS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
-SECONDS = 1.5
+SECONDS = 1.0
+"""How long each of the two simulations of a page takes on an idle core, about."""
 
 
 def what_if(
@@ -38,6 +36,7 @@ def what_if(
     epsilons: Iterable[float] | None = None,
     rows_per_unit: int = 1,
     repetitions: int | None = None,
+    progress: simulation.Progress | None = None,
 ) -> tuple[WhatIf, ...]:
     """Simulate other ε, all on the same rows; None: from a tenth of the setting's to ten times.
 
@@ -51,9 +50,11 @@ def what_if(
         setting, len(possible) + 1, seconds=SECONDS
     )
 
+    tick = simulation.ticks(progress, max(2, times) * (len(possible) + 1))
+
     def simulated(one: Setting) -> PowerRow:
         (row,) = simulation.simulated_power(
-            one, [effect], repetitions=max(2, times), seed="what-if"
+            one, [effect], repetitions=max(2, times), seed="what-if", tick=tick
         )
         return row
 
@@ -68,15 +69,6 @@ def epsilon_of_one_row(epsilon: float, delta: float, rows_per_unit: int) -> floa
         return epsilon
     rho = ZCDP.within(Budget(epsilon, delta)).rho / rows_per_unit**2
     return ZCDP(rho).epsilon(delta)
-
-
-def around(epsilon: float) -> tuple[float, ...]:
-    """Return ε from a tenth of this one to ten times, with two digits; this one as it is."""
-    return tuple(
-        epsilon if factor == 1 else float(f"{epsilon * factor:.2g}")
-        for factor in FACTORS
-        if factor == 1 or epsilon * factor < UNLIMITED
-    )
 
 
 def usual_effect(setting: Setting) -> float:
@@ -125,9 +117,14 @@ def write_model_page(
     schema: Any = None,
     ledger: Mapping[str, Any] | None = None,
     n_rows: int | None = None,
-    expected: Expected | None = None,
+    expected: Expected | ExpectedTable | None = None,
+    about: Mapping[str, str] | None = None,
+    progress: simulation.Progress | None = None,
 ) -> Path:
-    """Write a fitted model's page, whole or not at all.
+    """Write a fitted model's page: one HTML file to show and to hand over, whole or not at all.
+
+    It needs no network and runs no script: what the model says, with pictures; what is promised,
+    what was to be expected and what came, and what is not protected.
 
     Parameters
     ----------
@@ -143,26 +140,55 @@ def write_model_page(
         The public number of rows, for what to expect. None: the number that the model's rules used.
     expected : Expected, default=None
         What to expect, if it is already simulated. None: it is simulated, in a few seconds.
+    about : mapping, default=None
+        What to say of the model: "target", "author", "date", "purpose", each optional; beside what
+        the model file says.
+    progress : callable, default=None
+        Called now and then with the share of the simulation that is done.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+
+    Examples
+    --------
+    >>> import dpscreen, numpy as np, tempfile, pathlib
+    >>> X = np.random.default_rng(0).uniform(0, 1, size=(3000, 3))
+    >>> model = dpscreen.PrivateLasso(epsilon=1, delta=1e-6, feature_bounds=(0, 1),
+    ...                               target_bounds=(0, 2)).fit(X, X[:, 0] + X[:, 1])
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> page = dpscreen.write_model_page(model, folder / "page.html", about={"target": "cost"})
+    >>> "A private model of" in page.read_text(encoding="utf-8")
+    True
     """
     target = Path(path)
-    shown = _expected_of_model(model, n_rows) if expected is None else expected
-    write_text(target, render_model_page(model, schema=schema, ledger=ledger, expected=shown))
+    shown = expected_of_model(model, n_rows, progress) if expected is None else expected
+    told: Any = {"schema": schema, "ledger": ledger, "expected": shown, "about": about}
+    write_text(target, render_model_page(model, **told))
     return target
 
 
-def _expected_of_model(model: Any, n_rows: int | None) -> Expected | None:
-    rows = n_rows or getattr(model, "n_rows_", None)
-    if rows is None or hasattr(model, "classes_"):  # what is simulated are numbers, not outcomes
+def expected_of_model(
+    model: Any, n_rows: int | None = None, progress: simulation.Progress | None = None
+) -> Expected | ExpectedTable | None:
+    """Simulate what could be expected of such a fit; None where nothing can be."""
+    release = model.released()
+    rows = n_rows or release.n_rows
+    if rows is None or release.classes is not None:
         return None
-    statement: PrivacyStatement = model.privacy_
-    return expected_of(
-        n_rows=rows,
-        n_features=len(model.coef_),
-        epsilon=statement.epsilon,
-        delta=statement.delta,
-        rows_per_unit=statement.rows_per_unit,
-        split=bool(getattr(getattr(model, "inference_", None), "available", False)),
-    )
+    statement: PrivacyStatement = release.statement
+    public: Any = {
+        "n_rows": rows,
+        "n_features": release.n_features,
+        "epsilon": statement.epsilon,
+        "delta": statement.delta,
+        "progress": progress,
+    }
+    if release.table is not None:
+        return expected_table(**public)
+    split = bool(release.inference is not None and release.inference.available)
+    return expected_of(rows_per_unit=statement.rows_per_unit, split=split, **public)
 
 
 def expected_of(
@@ -174,6 +200,7 @@ def expected_of(
     rows_per_unit: int = 1,
     split: bool = False,
     repetitions: int | None = None,
+    progress: simulation.Progress | None = None,
 ) -> Expected:
     """Simulate fits of PrivateLasso: no private data is involved, and nothing is spent.
 
@@ -185,11 +212,13 @@ def expected_of(
     planned = plan(
         *(rows, n_features, one_row, delta),
         repetitions=repetitions or _affordable(rows, n_features, one_row, delta),
+        progress=None if progress is None else lambda share: progress(share / 2),
     )
     others = what_if(
         replace(planned.setting, epsilon=epsilon),
         rows_per_unit=rows_per_unit,
         repetitions=repetitions,
+        progress=None if progress is None else lambda share: progress((1 + share) / 2),
     )
     return Expected(
         n_rows=planned.setting.n_rows,

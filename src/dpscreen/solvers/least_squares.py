@@ -147,7 +147,7 @@ class Releases:
         middle = walk.release_middle(clip.tight)
         return TableRelease(
             point.weights,
-            self._known(estimate, inverse, middle, frame),
+            self._known(estimate, inverse, middle, frame, clip.deviation),
             inverse.left_out if self._n_features else _all_left_out(self.wide.task.n_features),
             clip.deviation,
             walk.release_long(),
@@ -208,11 +208,18 @@ class Releases:
         return EvenFrame(rows, norm, norm**2 * gram, norm**2 * noise)
 
     def _known(
-        self, estimate: Pooled, inverse: Inverse, middle: Middle, frame: EvenFrame
+        self,
+        estimate: Pooled,
+        inverse: Inverse,
+        middle: Middle,
+        frame: EvenFrame,
+        deviation: float,
     ) -> Uncertainty:
         """Return what is known of all coefficients in the user's units."""
-        from_weights = users_units(self.wide.units)[:, self.columns]
-        return uncertainty(estimate, inverse, middle, frame.noise, from_weights @ frame.matrix.T)
+        users = users_units(self.wide.units)[:, self.columns] @ frame.matrix.T
+        known = uncertainty(estimate, inverse, middle, frame.noise, users)
+        squares = np.maximum(((users @ inverse.matrix) * users).sum(axis=1), 0.0)
+        return replace(known, plain=deviation * np.sqrt(squares))
 
 
 def users_units(units: PublicUnits) -> Array:

@@ -252,11 +252,16 @@ def pooled(steps: Sequence[NewtonStep], inverse: Inverse, gram_noise: float) -> 
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Covariance of parameters, their degrees of freedom, and how far clips may have moved them."""
+    """Covariance of parameters, their degrees of freedom, and how far clips may have moved them.
+
+    `plain` are about the standard errors of least squares without privacy, as far as can be told:
+    the released deviation of residuals over what the noisy Gram matrix says of the features.
+    """
 
     covariance: Array
     freedom: Array
     bias: Array
+    plain: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,4 +321,5 @@ def uncertainty(
         (covariance + covariance.T) / 2,
         np.clip(freedom, ols_rules.LEAST_FREEDOM, 1e6),
         estimate.bias * np.sqrt(squares),
+        np.zeros(len(squares)),
     )

@@ -183,20 +183,22 @@ def compared(releases: list[KeptRelease], shown: KeptRelease) -> Compared | None
     kept = [one for one in kept if models[one.number] is not None]
     if len(kept) < 2:
         return None
-    effects = {one.number: _effects(models[one.number]) for one in kept}
-    names = dict.fromkeys(name for one in kept for name in effects[one.number])
+    from dpscreen.models.comparison import compared as beside
+
+    found = [models[one.number].released() for one in kept]
+    features = beside(found, [str(one.number) for one in kept]).features
     rows = [
-        (shortened(name, 60), [figure(effects[one.number].get(name, 0.0)) for one in kept])
-        for name in list(names)[:MOST_FEATURES]
+        (shortened(one.feature, 60), [figure(effect or 0.0) for effect in one.effects])
+        for one in features[:MOST_FEATURES]
     ]
     facts = [
         ("Made", [one.record.at[:16].replace("T", " ") for one in kept]),
         ("Model", [choice_of(one.record.method).title for one in kept]),
         ("Epsilon", [f"{one.record.epsilon:g}" for one in kept]),
         ("R², as released", [_r2(models[one.number]) for one in kept]),
-        ("Features chosen", [str(len(effects[one.number])) for one in kept]),
+        ("Features chosen", [str(len(one.selected)) for one in found]),
     ]
-    return Compared(kept, facts, rows, max(0, len(names) - MOST_FEATURES))
+    return Compared(kept, facts, rows, max(0, len(features) - MOST_FEATURES))
 
 
 def _loaded(release: KeptRelease) -> Any:
@@ -206,10 +208,6 @@ def _loaded(release: KeptRelease) -> Any:
         return load(release.folder / "model.json")
     except ModelFileProblem:
         return None
-
-
-def _effects(model: Any) -> dict[str, float]:
-    return {row.feature: row.effect for row in model.summary().rows}
 
 
 def _r2(model: Any) -> str:

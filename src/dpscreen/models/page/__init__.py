@@ -5,21 +5,34 @@ It needs neither network nor scripts. Whatever was not made here, such as featur
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dpscreen import __version__
 from dpscreen._core.pictures import environment, template_text
-from dpscreen._core.words import figure, how_many, shortened, whole_percent, without_towers
+from dpscreen._core.words import (
+    figure,
+    how_many,
+    plain,
+    shortened,
+    whole_percent,
+    without_towers,
+)
+from dpscreen.models.explain import explanation_of
 from dpscreen.models.page.charts import (
-    MOST_DRAWN,
     Expected,
-    effects_chart,
+    ExpectedTable,
     power_chart,
     what_if_chart,
 )
-from dpscreen.models.release import Summary, summary_of
+from dpscreen.models.page.effects import MOST_DRAWN, effects_chart, effects_of
+from dpscreen.models.page.outcomes import outcome_charts
+from dpscreen.models.page.outlook import outlook
+from dpscreen.models.release import Release, Summary, about_facts, summary_of
 from dpscreen.privacy import PrivacyStatement
+from dpscreen.solvers.outcome_quality import WIDEST_AUC, OutcomeQuality
+from dpscreen.solvers.quality import WIDEST, Quality
 
 MOST_LISTED = 200
 """Rows of the table; what is beyond is in the model file."""
@@ -32,11 +45,13 @@ def render_model_page(
     *,
     schema: Any = None,
     ledger: Mapping[str, Any] | None = None,
-    expected: Expected | None = None,
+    expected: Expected | ExpectedTable | None = None,
+    about: Mapping[str, str] | None = None,
 ) -> str:
     """Return the page of a fitted model as text; without `expected`, nothing is said of power."""
     schema = getattr(model, "schema", None) if schema is None else schema
-    content = _content(model, target_name(schema), expected)
+    descriptor = schema.to_dict() if hasattr(schema, "to_dict") else schema
+    content = _content(model.described(schema=descriptor, about=about), expected)
     content["budget"] = budget_facts(ledger)
     return environment(__name__).get_template("model.html").render(content)
 
@@ -44,37 +59,56 @@ def render_model_page(
 # --- what the template gets -----------------------------------------------------------------------
 
 
-def _content(model: Any, target: str, expected: Expected | None) -> dict[str, Any]:
+def _content(release: Release, expected: Expected | ExpectedTable | None) -> dict[str, Any]:
     from markupsafe import Markup
 
-    statement: PrivacyStatement = model.privacy_
-    summary = summary_of(model.released())
-    method = summary.title.partition(":")[0]
+    statement, summary = release.statement, summary_of(release)
+    simulated = expected if isinstance(expected, Expected) else None
+    target = shortened(release.target or "the target", 60)
+    drawn = effects_of(release, summary)
     return {
         "css": Markup(template_text(__name__, "page.css") + template_text(__name__, "model.css")),
         "svg": Markup,
         "summary": summary,
         "target": target,
-        "method": method,
+        "method": release.estimator,
         "statement": statement,
-        "warnings": list(_warnings(statement, expected)),
-        "headline": headline(model, summary, target),
-        "headline_facts": headline_facts(model, summary),
-        "paragraphs": paragraphs(model),
+        "warnings": list(_warnings(statement, simulated)),
+        "headline": headline(release, summary, target),
+        "about": about_facts(release)[1 if release.target else 0 :],
+        "headline_facts": headline_facts(release, summary),
+        "paragraphs": paragraphs(release),
         "facts": statement_facts(statement),
         "assumptions": [_about_units(statement), *ASSUMPTIONS],
         "unprotected": unprotected(statement),
-        "effects": effects_chart(summary.rows),
+        "effects": effects_chart(drawn),
+        "drawn": drawn,
+        "outcomes": outcome_charts(release),
+        "table": _regression_rows(release),
         "listed": summary.rows[:MOST_LISTED],
         "most_drawn": MOST_DRAWN,
-        "expected": expected,
-        "power": None if expected is None else power_chart(expected),
-        "what_if": None if expected is None else what_if_chart(expected.what_if, statement.epsilon),
-        "made": made_with(model, method),
+        "expected": simulated,
+        "widths": expected if isinstance(expected, ExpectedTable) else None,
+        "outlook": outlook(release, expected),
+        "power": None if simulated is None else power_chart(simulated),
+        "what_if": (
+            None if simulated is None else what_if_chart(simulated.what_if, statement.epsilon)
+        ),
+        "absent": NOT_OUTCOMES if release.classes is not None else NO_ROWS,
+        "made": made_with(release),
         "number": figure,
         "percent": whole_percent,
         "short": shortened,
     }
+
+
+def _regression_rows(release: Release) -> dict[str, tuple[float, float]] | None:
+    """Return standard error and p-value by name of a regression table; None if it is none."""
+    table = release.table
+    if table is None:
+        return None
+    pairs = zip(table.bse.tolist(), table.pvalues.tolist(), strict=True)
+    return dict(zip(map(plain, table.names), pairs, strict=True))
 
 
 # --- what it says ---------------------------------------------------------------------------------
@@ -85,6 +119,8 @@ TOO_LITTLE = (
     "Do not rely on this model: the rows are too few for this budget and so many features, and "
     "what is chosen is mostly noise."
 )
+NO_ROWS = "Not simulated, as no public number of rows is known."
+NOT_OUTCOMES = "Not simulated: what is simulated are models of numbers, not of yes and no."
 LIMITS = "NOT protected: "
 ASSUMPTIONS = (
     "Bounds, levels and all settings were chosen from knowledge, not by looking at these data.",
@@ -101,38 +137,46 @@ UNPROTECTED = (
 )
 
 
-def target_name(schema: Any) -> str:
-    """Return what the schema calls the target."""
-    descriptor = schema.to_dict() if hasattr(schema, "to_dict") else schema
-    block = descriptor.get("dpscreen") if isinstance(descriptor, Mapping) else None
-    name = block.get("target") if isinstance(block, Mapping) else None
-    if not isinstance(block, Mapping) or not isinstance(name, str):
-        return "the target"
-    transforms = block.get("transform") or {}
-    word = transforms.get(name, "none") if isinstance(transforms, Mapping) else "none"
-    return shortened(name if word == "none" else f"{word}({name})", 60)
-
-
-def headline(model: Any, summary: Summary, target: str) -> str:
+def headline(release: Release, summary: Summary, target: str) -> str:
     """Say in one sentence what this is."""
-    statement: PrivacyStatement = model.privacy_
+    statement = release.statement
+    what = f"A linear model of {target}"
+    if release.classes is not None:
+        what = f"A model of how likely {target} is {shortened(str(release.classes[1]), 30)},"
     return (
-        f"A linear model of {target} with {len(summary.rows)} of "
-        f"{how_many(len(model.coef_), 'feature')}, fitted under differential privacy with "
-        f"ε = {statement.epsilon:g} and δ = {statement.delta:g}."
+        f"{what} with {len(summary.rows)} of {how_many(release.n_features, 'feature')}, fitted "
+        f"under differential privacy with ε = {statement.epsilon:g} and "
+        f"δ = {_small(statement.delta)}."
     )
 
 
-def headline_facts(model: Any, summary: Summary) -> Facts:
+def _small(delta: float) -> str:
+    """Write a small number as people do: 10⁻⁶, or as it is."""
+    power = round(math.log10(delta))
+    signs = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return f"10{str(power).translate(signs)}" if delta == float(f"1e{power}") else f"{delta:g}"
+
+
+def headline_facts(release: Release, summary: Summary) -> Facts:
     """Return the few numbers that everyone asks for."""
-    statement: PrivacyStatement = model.privacy_
-    rows = getattr(model, "n_rows_", None)
+    statement, rows = release.statement, release.n_rows_words
     facts = [
         ("Epsilon", f"{statement.epsilon:g}"),
-        ("Delta", f"{statement.delta:g}"),
-        ("Features chosen", f"{len(summary.rows)}"),
+        ("Delta", _small(statement.delta)),
+        ("Features chosen" if release.table is None else "Features", f"{len(summary.rows)}"),
     ]
-    return facts if rows is None else [*facts, ("Rows", f"{rows:,}".replace(",", "\u202f"))]
+    facts += [("Rows", rows.replace(" rows", ""))] if rows else []
+    return [*facts, *_how_good(release.quality)]
+
+
+def _how_good(quality: Quality | OutcomeQuality | None) -> Facts:
+    """Return the one number that tells how good the model is, if it was released and tells it."""
+    match quality:
+        case Quality() if quality.r2_high - quality.r2_low <= WIDEST:
+            return [("R², as released", f"{quality.r2:.2f}")]
+        case OutcomeQuality() if quality.auc_high - quality.auc_low <= WIDEST_AUC:
+            return [("AUC, as released", f"{quality.auc:.2f}")]
+    return []
 
 
 def _warnings(statement: PrivacyStatement, expected: Expected | None) -> Iterator[str]:
@@ -151,9 +195,9 @@ def _warnings(statement: PrivacyStatement, expected: Expected | None) -> Iterato
         yield TOO_LITTLE
 
 
-def paragraphs(model: Any) -> list[str]:
+def paragraphs(release: Release) -> list[str]:
     """Return the model's own explanation; what is not protected stands apart."""
-    told, sign, limits = without_towers(model.explain()).partition(LIMITS)
+    told, sign, limits = without_towers(explanation_of(release)).partition(LIMITS)
     return [told.strip(), sign + limits] if sign else [told]
 
 
@@ -216,10 +260,10 @@ def budget_facts(ledger: Mapping[str, Any] | None) -> Facts | None:
     return facts
 
 
-def made_with(model: Any, method: str) -> Facts:
+def made_with(release: Release) -> Facts:
     """Say what made the model."""
     return [
-        ("Method", method),
-        ("Steps", str(getattr(model, "n_iter_", "–"))),
-        ("Library", f"{model.privacy_.library}; this page by dpscreen {__version__}"),
+        ("Method", release.estimator),
+        ("Steps", str(release.n_iter)),
+        ("Library", f"{release.statement.library}; this page by dpscreen {__version__}"),
     ]

@@ -1,16 +1,14 @@
-"""The pictures of a model's page, each with the same in words."""
+"""Pictures of what could be expected of a fit, each with the same in words."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
-from dpscreen._core.words import figure, shortened, whole_percent
-from dpscreen.models.release import SummaryRow
+from dpscreen._core.words import whole_percent
+from dpscreen.models.page.effects import WIDTH, Picture
 
 
 @dataclass(frozen=True)
@@ -70,81 +68,39 @@ class Expected:
     split: bool = False
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+@dataclass(frozen=True)
+class TableWidth:
+    """How wide intervals are at one ε, over those without privacy; None where there are none."""
 
-MOST_DRAWN = 30
-NAME_CELLS = 20
-WIDTH = 4.2
-MODEL, ESTIMATE, PRIVACY, SAMPLING = COLOURS[1], COLOURS[0], COLOURS[1], COLOURS[5]
-CAPTURED = COLOURS[2]
+    epsilon: float
+    ratio: float | None
 
 
 @dataclass(frozen=True)
-class Picture:
-    """An SVG element, and what it shows in words."""
+class ExpectedTable:
+    """What could be expected of a regression table, from public numbers alone.
 
-    svg: str
-    words: str
+    `rows_needed` is with how many rows there is a table at all, `finding` says it in words, and
+    `widths` are for several ε, that of the fit, `epsilon`, among them.
+    """
 
+    n_rows: int
+    n_features: int
+    epsilon: float
+    rows_needed: int
+    finding: str
+    widths: tuple[TableWidth, ...]
 
-# --- effects --------------------------------------------------------------------------------------
-
-
-def effects_chart(rows: Sequence[SummaryRow]) -> Picture | None:
-    """Draw the largest effects with their intervals; None where nothing was selected."""
-    lines = rows[:MOST_DRAWN]
-    if not lines:
-        return None
-    figure = canvas(WIDTH, 0.62 + 0.27 * len(lines))
-    axes = figure.subplots()
-    for place, line in enumerate(lines):
-        _draw_effect(axes, place, line)
-    axes.axvline(0, color=INK, linewidth=0.8)
-    names = [shortened(line.feature, NAME_CELLS) for line in lines]
-    axes.set_yticks(range(len(lines)), _stand_ins(names))
-    axes.set_ylim(len(lines) - 0.4, -0.6)
-    axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel("effect, in the target's units", fontsize=9, color=INK)
-    plain_axes(axes)
-    svg = themed_svg(figure, prefix="effects")
-    return Picture(_with_names(svg, names), _effects_in_words(lines))
+    @property
+    def ratio(self) -> float | None:
+        """Return how many times as wide intervals are as those without privacy."""
+        return next((one.ratio for one in self.widths if one.epsilon == self.epsilon), None)
 
 
-def _draw_effect(axes: Axes, place: int, line: SummaryRow) -> None:
-    below = float(place)
-    if line.effect_interval is not None:
-        low, refit, high = line.effect_interval
-        axes.plot([low, high], [place - 0.15] * 2, color=ESTIMATE, linewidth=2.4)
-        axes.plot([refit], [place - 0.15], "|", color=ESTIMATE, markersize=7, markeredgewidth=1.6)
-        below += 0.18  # beside the interval, not on it
-    look: dict[str, Any] = {"markersize": 4, "fillstyle": "none", "markeredgewidth": 1.2}
-    axes.plot([line.effect], [below], "D", color=MODEL, **look)
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-
-def _stand_ins(names: Sequence[str]) -> list[str]:
-    """Return what matplotlib measures and draws in place of names: no font has every sign."""
-    padding = "n" * max(0, max(map(len, names)) - len("name000"))
-    return [f"name{place:03d}{padding}" for place in range(len(names))]
-
-
-def _with_names(svg: str, names: Sequence[str]) -> str:
-    """Put the names, escaped, where their stand-ins are."""
-
-    def name_at(found: re.Match[str]) -> str:
-        # Each name is isolated (U+2068 … U+2069), so that none can turn the direction of another.
-        return f"\u2068{escape(names[int(found[1])])}\u2069"
-
-    return re.sub(r"name(\d{3})n*", name_at, svg)
-
-
-def _effects_in_words(lines: Sequence[SummaryRow]) -> str:
-    first = lines[0]
-    told = f"{shortened(first.feature, 60)} has the largest effect, {figure(first.effect)}"
-    if first.effect_interval is not None:
-        low, _, high = first.effect_interval
-        told += f" (interval {figure(low)} to {figure(high)})"
-    return f"Effects of {len(lines)} features, largest first. {told}. The table holds all numbers."
+PRIVACY, SAMPLING, CAPTURED = COLOURS[1], COLOURS[5], COLOURS[2]
 
 
 # --- expected power -------------------------------------------------------------------------------
@@ -156,8 +112,15 @@ def power_chart(expected: Expected) -> Picture:
     axes = figure.subplots()
     sizes = [row.effect for row in expected.rows]
     powers = [row.power for row in expected.rows]
-    errors = [2 * row.power_se for row in expected.rows]
-    axes.errorbar(sizes, powers, errors, color=CAPTURED, marker="o", markersize=4, linewidth=1.6)
+    axes.errorbar(
+        sizes,
+        powers,
+        within_one(expected.rows),
+        color=CAPTURED,
+        marker="o",
+        markersize=4,
+        linewidth=1.6,
+    )
     others = expected.n_features - expected.n_effects
     if others:
         chance = [row.false_positives / others for row in expected.rows]
@@ -172,6 +135,12 @@ def power_chart(expected: Expected) -> Picture:
     plain_axes(axes)
     _thin_labels(axes)
     return Picture(themed_svg(figure, prefix="power"), _power_in_words(expected))
+
+
+def within_one(rows: Sequence[PowerRow]) -> tuple[list[float], list[float]]:
+    """Return error bars of two standard errors, down and up, that end at 0 and at 1."""
+    down = [min(2 * row.power_se, row.power) for row in rows]
+    return down, [min(2 * row.power_se, 1 - row.power) for row in rows]
 
 
 def _thin_labels(axes: Axes) -> None:

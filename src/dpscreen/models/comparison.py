@@ -1,0 +1,162 @@
+"""Several models beside each other: what they promise, say and cost together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpscreen._core.words import number, plain
+from dpscreen.models.release import Release
+from dpscreen.privacy import ZCDP
+from dpscreen.solvers.outcome_quality import OutcomeQuality
+from dpscreen.solvers.quality import WIDEST, Quality
+
+NONE = "–"
+LONGEST_NAME = 32
+
+
+@dataclass(frozen=True)
+class ComparedFeature:
+    """One feature: the step that all effects are for, and effect and interval of each model.
+
+    An effect is None where a model was not offered the feature, and 0 where it did not choose it.
+    """
+
+    feature: str
+    step: float
+    effects: tuple[float | None, ...]
+    intervals: tuple[tuple[float, float] | None, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Facts and features of several models; `total` is what they cost together, in words."""
+
+    names: tuple[str, ...]
+    facts: tuple[tuple[str, tuple[str, ...]], ...]
+    features: tuple[ComparedFeature, ...]
+    total: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in plain values."""
+        return {
+            "models": list(self.names),
+            "facts": {name: list(values) for name, values in self.facts},
+            "features": [vars(one) for one in self.features],
+            "together": self.total,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        head = ["", "", *self.names]
+        facts = [[name, "", *values] for name, values in self.facts]
+        rows = [_row(one) for one in self.features]
+        cells = [head, *facts, ["feature", "step", *["effect"] * len(self.names)], *rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [_aligned(row, widths) for row in cells]
+        across = "-" * max(map(len, lines))
+        top = 1 + len(facts)
+        yield from (lines[0], across, *lines[1:top], across, lines[top], *lines[top + 1 :], across)
+        yield self.total
+
+
+def _row(one: ComparedFeature) -> list[str]:
+    told = (
+        NONE if effect is None else number(effect, digits=4) + _span(interval)
+        for effect, interval in zip(one.effects, one.intervals, strict=True)
+    )
+    name = one.feature if len(one.feature) <= LONGEST_NAME else f"{one.feature[:31]}…"
+    return [name, f"+{number(one.step)}", *told]
+
+
+def _span(interval: tuple[float, float] | None) -> str:
+    if interval is None:
+        return ""
+    low, high = (number(end, digits=3) for end in interval)
+    return f" [{low} to {high}]"
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *rest = zip(cells, widths, strict=True)
+    told = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]
+    return "  ".join(told).rstrip()
+
+
+def compared(releases: Sequence[Release], names: Sequence[str]) -> Comparison:
+    """Put models beside each other; effects are for the first model's steps, so they compare."""
+    steps: dict[str, float] = {}
+    for release in releases:
+        for name, step in zip(release.names, release.steps.tolist(), strict=True):
+            steps.setdefault(name, step)
+    used = dict.fromkeys(one.names[j] for one in releases for j in one.selected)
+    features = (_feature(name, steps[name], releases) for name in used)
+    return Comparison(
+        tuple(map(plain, names)),
+        tuple(_facts(releases)),
+        tuple(sorted(features, key=_size, reverse=True)),
+        _together(releases),
+    )
+
+
+def _size(one: ComparedFeature) -> float:
+    return max(abs(effect or 0.0) for effect in one.effects)
+
+
+def _feature(name: str, step: float, releases: Sequence[Release]) -> ComparedFeature:
+    found = [_effect(one, name, step) for one in releases]
+    effects, intervals = zip(*found, strict=True)
+    return ComparedFeature(plain(name), step, effects, intervals)
+
+
+def _effect(
+    release: Release, name: str, step: float
+) -> tuple[float | None, tuple[float, float] | None]:
+    if name not in release.names:
+        return None, None
+    j = release.names.index(name)
+    interval = release.intervals.get(j)
+    ends = None if interval is None else (interval.low * step, interval.high * step)
+    return float(release.coefficients[j]) * step, ends
+
+
+def _facts(releases: Sequence[Release]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield "method", tuple(plain(one.estimator) for one in releases)
+    yield "target", tuple(plain(one.target or NONE) for one in releases)
+    if any(one.about.get("date") for one in releases):
+        yield "date", tuple(one.about.get("date", NONE) for one in releases)
+    yield "epsilon", tuple(f"{one.statement.epsilon:g}" for one in releases)
+    yield "delta", tuple(f"{one.statement.delta:g}" for one in releases)
+    yield "promise holds", tuple("yes" if one.statement.holds else "NO" for one in releases)
+    yield "rows", tuple((one.n_rows_words or NONE).replace(" rows", "") for one in releases)
+    yield "features used", tuple(f"{len(one.selected)} of {one.n_features}" for one in releases)
+    if any(one.classes is not None for one in releases):
+        yield "effects are", tuple("log-odds" if one.classes else "changes" for one in releases)
+    yield "how good, as released", tuple(_how_good(one.quality) for one in releases)
+
+
+def _how_good(quality: object) -> str:
+    match quality:
+        case Quality() if quality.r2_high - quality.r2_low <= WIDEST:
+            return f"R² {quality.r2:.2f}"
+        case Quality():
+            return f"error {number(quality.typical_error, digits=3)}"
+        case OutcomeQuality():
+            return f"AUC {quality.auc:.2f}"
+    return NONE
+
+
+def _together(releases: Sequence[Release]) -> str:
+    """Say what the models cost if they are of the same rows: zCDP adds up."""
+    costs = [one.statement.rho for one in releases]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return "What they cost together is not known: not every one of them claims a cost in zCDP."
+    delta = max(one.statement.delta for one in releases)
+    epsilon = ZCDP(sum(map(Fraction, known), Fraction(0))).epsilon(delta)
+    return (
+        f"If all are of the same rows, they cost epsilon {epsilon:.4g} at delta {delta:g} together."
+    )

@@ -1,0 +1,209 @@
+"""The picture of a model: what a typical step of each feature does, with intervals."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
+from dpscreen._core.words import figure, shortened
+from dpscreen.models.release import Release, Summary, SummaryRow, summary_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_DRAWN = 30
+NAME_CELLS = 20
+WIDTH = 4.6
+MODEL, ESTIMATE, PLAIN = COLOURS[1], COLOURS[0], COLOURS[5]
+MOST_ODDS = 700.0
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An SVG element, and what it shows in words."""
+
+    svg: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Low end, estimate and high end of an effect; `plain` is how far either way without noise."""
+
+    low: float
+    estimate: float
+    high: float
+    plain: float | None = None
+
+
+@dataclass(frozen=True)
+class EffectLine:
+    """One feature as it is drawn; `predicts` is None where the estimate itself predicts."""
+
+    name: str
+    predicts: float | None
+    interval: Interval | None
+
+    @property
+    def size(self) -> float:
+        """Return the effect that is told in words."""
+        if self.predicts is not None:
+            return self.predicts
+        return 0.0 if self.interval is None else self.interval.estimate
+
+
+@dataclass(frozen=True)
+class EffectPicture:
+    """All that a picture of effects shows; `odds` tells that they multiply odds."""
+
+    lines: tuple[EffectLine, ...]
+    odds: bool
+    target: str | None
+
+    @property
+    def has_plain(self) -> bool:
+        """Whether intervals without privacy are known, about."""
+        return any(one.interval and one.interval.plain is not None for one in self.lines)
+
+    @property
+    def label(self) -> str:
+        """Return what the axis shows."""
+        if self.odds:
+            return "odds ratio with the step"
+        unit = "the target's units" if self.target is None else shortened(self.target, 30)
+        return f"effect of the step on {unit}" if self.target else f"effect of the step, in {unit}"
+
+
+def effects_of(release: Release, summary: Summary | None = None) -> EffectPicture:
+    """Return what there is to draw of a model, the largest effect first."""
+    rows = (summary or summary_of(release)).rows
+    reach = None if release.table is None else release.table.plain_half_widths()
+    lines = []
+    for j, row in zip(release.selected, rows, strict=True):
+        plain = None if reach is None or not reach[j] > 0 else float(reach[j]) * row.step
+        lines.append(_line(row, plain, own=release.table is not None))
+    return EffectPicture(tuple(lines), release.classes is not None, release.target)
+
+
+def _line(row: SummaryRow, plain: float | None, *, own: bool) -> EffectLine:
+    name = shortened(row.feature, NAME_CELLS)
+    ends = row.effect_interval
+    found = None if ends is None else Interval(*ends, plain)
+    return EffectLine(name, None if own and found is not None else row.effect, found)
+
+
+def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
+    """Draw the largest effects into axes, and return their names, which are not on it yet."""
+    lines = shown.lines[:MOST_DRAWN]
+    scale: Callable[[float], float] = _odds if shown.odds else float
+    for place, line in enumerate(lines):
+        _draw_line(axes, place, line, scale)
+    axes.axvline(scale(0.0), color=INK, linewidth=0.8)
+    axes.set_ylim(len(lines) - 0.4, -0.6)
+    if shown.odds:
+        _odds_axis(axes, [scale(line.size) for line in lines])
+    else:
+        axes.locator_params(axis="x", nbins=5)
+    axes.set_xlabel(shown.label, fontsize=9, color=INK)
+    plain_axes(axes)
+    return [line.name for line in lines]
+
+
+def _odds(log_odds: float) -> float:
+    return math.exp(max(-MOST_ODDS, min(log_odds, MOST_ODDS)))
+
+
+def _odds_axis(axes: Axes, values: Sequence[float]) -> None:
+    """Write odds ratios as people do, on a scale of ratios."""
+    axes.set_xscale("log")
+    low, high = min(*values, 0.8), max(*values, 1.25)
+    axes.set_xlim(low / 1.3, high * 1.3)
+    wanted = [ratio for ratio in (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 100) if low / 1.3 <= ratio]
+    ticks = [ratio for ratio in wanted if ratio <= high * 1.3]
+    axes.set_xticks(ticks, [figure(tick) for tick in ticks])
+    axes.minorticks_off()
+
+
+def _draw_line(axes: Axes, place: int, line: EffectLine, scale: Callable[[float], float]) -> None:
+    found, below = line.interval, float(place)
+    if found is not None:
+        above = place - (0.15 if line.predicts is not None else 0.0)
+        ends = [scale(found.low), scale(found.high)]
+        axes.plot(ends, [above] * 2, color=ESTIMATE, linewidth=2.4, solid_capstyle="butt")
+        if found.plain is not None:
+            middle, under = found.estimate, above + 0.27
+            thin = [scale(middle - found.plain), scale(middle + found.plain)]
+            axes.plot(thin, [under] * 2, color=PLAIN, linewidth=1.0)
+        axes.plot([scale(found.estimate)], [above], "o", color=ESTIMATE, markersize=5)
+        below += 0.18  # beside the interval, not on it
+    if line.predicts is not None:
+        look: dict[str, Any] = {"markersize": 4, "fillstyle": "none", "markeredgewidth": 1.2}
+        axes.plot([scale(line.predicts)], [below], "D", color=MODEL, **look)
+
+
+# --- on a page ------------------------------------------------------------------------------------
+
+
+def effects_chart(shown: EffectPicture) -> Picture | None:
+    """Draw the largest effects for a page; None where nothing was selected."""
+    if not shown.lines:
+        return None
+    drawn = min(len(shown.lines), MOST_DRAWN)
+    sheet = canvas(WIDTH, 0.62 + 0.27 * drawn)
+    axes = sheet.subplots()
+    names = draw_effects(axes, shown)
+    axes.set_yticks(range(len(names)), _stand_ins(names))
+    svg = themed_svg(sheet, prefix="effects")
+    return Picture(_with_names(svg, names), _in_words(shown, drawn))
+
+
+def _stand_ins(names: Sequence[str]) -> list[str]:
+    """Return what matplotlib measures and draws in place of names: no font has every sign."""
+    padding = "n" * max(0, max(map(len, names)) - len("name000"))
+    return [f"name{place:03d}{padding}" for place in range(len(names))]
+
+
+def _with_names(svg: str, names: Sequence[str]) -> str:
+    """Put the names, escaped, where their stand-ins are."""
+
+    def name_at(found: re.Match[str]) -> str:
+        # Each name is isolated (U+2068 … U+2069), so that none can turn the direction of another.
+        return f"\u2068{escape(names[int(found[1])])}\u2069"
+
+    return re.sub(r"name(\d{3})n*", name_at, svg)
+
+
+def _in_words(shown: EffectPicture, drawn: int) -> str:
+    first = shown.lines[0]
+    scale: Callable[[float], float] = _odds if shown.odds else float
+    what = "odds ratio" if shown.odds else "effect"
+    told = f"{first.name} has the largest {what}, {figure(scale(first.size))}"
+    if first.interval is not None:
+        low, high = first.interval.low, first.interval.high
+        told += f" (interval {figure(scale(low))} to {figure(scale(high))})"
+    many = "feature" if drawn == 1 else "features"
+    return f"Typical steps of {drawn} {many}, largest first. {told}. The table holds all numbers."
+
+
+# --- model.plot() ---------------------------------------------------------------------------------
+
+
+def plot_release(release: Release, axes: Axes | None = None) -> Axes:
+    """Draw a model's effects for a notebook, into axes if there are any."""
+    shown = effects_of(release)
+    if axes is None:
+        import matplotlib.pyplot as plt
+
+        height = 1.0 + 0.3 * max(1, min(len(shown.lines), MOST_DRAWN))
+        axes = plt.subplots(figsize=(7, height), layout="constrained")[1]
+    names = draw_effects(axes, shown)
+    steps = [row.step_words for row in summary_of(release).rows]
+    told = [f"{name}, {step}" for name, step in zip(names, steps, strict=False)]
+    axes.set_yticks(range(len(names)), [one.replace("$", r"\$") for one in told])
+    axes.set_title(f"{release.estimator}{' of ' + release.target if release.target else ''}")
+    return axes

@@ -1,0 +1,142 @@
+"""A model as SQL, R, Excel and scikit-learn's own steps: the same numbers as `predict`."""
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import is_classifier
+
+from dpscreen import PrivateLasso, PrivateLogistic
+from dpscreen.models.formulas import NoFormula, column_letters, formula_of
+
+NAMES = ("age", 'the "income", in €', "a`b\\", "Robert'); DROP TABLE rows;--", "smoker")
+LEVELS = ("A", 'it\'s "B"', "C\\")
+
+
+def table(n_rows: int = 3000) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(-2, 12, (n_rows, len(NAMES))), columns=list(NAMES))
+    return X, X.to_numpy() @ np.array([1, -2, 3, 0.5, 4]) + rng.normal(0, 1, n_rows)
+
+
+def quiet(model, X, y):
+    with pytest.warns(match="not private"):
+        return model.fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def models():
+    X, y = table()
+    told = {"epsilon": 5, "delta": 1e-6, "feature_bounds": (0, 10), "random_state": 1}
+    line = quiet(PrivateLasso(**told, target_bounds=(-50, 100)), X, y)
+    chances = quiet(PrivateLogistic(**told), X, (y > np.median(y)).astype(int))
+    return {"line": line, "chances": chances}
+
+
+def wanted(model, X):
+    return model.predict_proba(X)[:, 1] if is_classifier(model) else model.predict(X)
+
+
+def by_sqlite(formula: str, X: pd.DataFrame) -> np.ndarray:
+    with sqlite3.connect(":memory:") as base:
+        base.create_function("EXP", 1, math.exp)  # not every build of SQLite has it
+        X.to_sql("rows", base, index=False)
+        return np.array([value for (value,) in base.execute(f"SELECT {formula} FROM rows")])
+
+
+def by_r(formula: str, X: pd.DataFrame) -> np.ndarray:
+    """Evaluate what R would, with numpy: names in backticks, pmin, pmax and plogis."""
+    columns: dict[str, object] = {
+        "pmin": np.minimum,
+        "pmax": np.maximum,
+        "plogis": lambda z: 1 / (1 + np.exp(-z)),
+    }
+
+    def name(found: re.Match[str]) -> str:
+        column = re.sub(r"\\(.)", r"\1", found[1])
+        columns[f"column{len(columns)}"] = X[column].to_numpy()
+        return f"column{len(columns) - 1}"
+
+    python = re.sub(r"`((?:\\.|[^`\\])*)`", name, formula)
+    return np.asarray(eval(python, {"__builtins__": {}}, columns), dtype=np.float64)
+
+
+def by_excel(formula: str, X: pd.DataFrame) -> np.ndarray:
+    """Evaluate what a sheet would, row by row."""
+    assert formula.startswith("=")
+    run = compile(re.sub(r"\b([A-Z]+)2\b", r"\1", formula[1:]), "cell", "eval")
+    known = {"MIN": min, "MAX": max, "EXP": math.exp, "__builtins__": {}}
+    letters = [column_letters(j) for j in range(X.shape[1])]
+    rows = (dict(zip(letters, row, strict=True)) for row in X.to_numpy().tolist())
+    return np.array([eval(run, known, row) for row in rows])
+
+
+@pytest.mark.parametrize(
+    ("language", "run"), [("sql", by_sqlite), ("r", by_r), ("excel", by_excel)]
+)
+@pytest.mark.parametrize("kind", ["line", "chances"])
+def test_the_formula_gives_what_predict_gives_beyond_the_bounds_too(models, kind, language, run):
+    model, X = models[kind], table(200)[0]
+    assert ((X < 0) | (X > 10)).any(axis=None)
+    np.testing.assert_allclose(run(model.to_formula(language), X), wanted(model, X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["line", "chances"])
+def test_scikit_learns_own_steps_predict_the_same(models, kind):
+    model, X = models[kind], table(200)[0]
+    pipeline = model.to_sklearn()
+    assert {type(step).__module__.split(".")[0] for _, step in pipeline.steps} == {"sklearn"}
+    np.testing.assert_allclose(wanted(pipeline, X.to_numpy()), wanted(model, X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("declared", ["in the model", "in its schema"])
+def test_levels_are_compared_with_texts(declared):
+    rng = np.random.default_rng(1)
+    wards = rng.choice(LEVELS, 4000)
+    X = pd.DataFrame({"ward": wards, "age": rng.uniform(0, 90, 4000)})
+    y = 10 * (wards == LEVELS[1]) - 5 * (wards == LEVELS[2]) + X["age"] / 10
+    model = PrivateLasso(
+        epsilon=5,
+        delta=1e-6,
+        feature_bounds={"age": (0, 100)},
+        target_bounds=(-20, 40),
+        categories={"ward": list(LEVELS)},
+        random_state=2,
+    )
+    release = quiet(model, X, y).released()
+    if declared == "in its schema":
+        field = {"name": "ward", "constraints": {"enum": list(LEVELS)}}
+        release = replace(release, categories={}, schema={"fields": [field, "age"]})
+    for language, run in (("sql", by_sqlite), ("r", by_r)):
+        found = run(formula_of(release, language), X[:100])
+        np.testing.assert_allclose(found, model.predict(X[:100]), rtol=1e-12)
+    with pytest.raises(NoFormula, match="Use SQL or R"):
+        formula_of(release, "excel")
+
+
+def test_a_model_of_nothing_and_one_that_is_too_large(models):
+    release = models["line"].released()
+    empty = replace(release, coefficients=np.zeros(5))
+    assert [formula_of(empty, one) for one in ("sql", "excel")] == [
+        formula_of(empty, "r")[1:-1],
+        f"={formula_of(empty, 'sql')}",
+    ]
+    many = tuple(f"x{j}" for j in range(400))
+    large = replace(
+        release,
+        names=many,
+        coefficients=np.full(400, 1 / 3),
+        feature_bounds=np.array([(-1 / 3, 1 / 3)] * 400),
+    )
+    with pytest.raises(NoFormula, match="too large"):
+        formula_of(large, "excel")
+
+
+def test_columns_of_a_sheet_have_their_names():
+    assert [column_letters(j) for j in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]

@@ -1,0 +1,136 @@
+"""What a fitted model does in a notebook: it draws itself, shows itself, and counts its fits."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fitted_models import fitted
+from matplotlib.figure import Figure
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from dpscreen import PrivateLasso, PrivateLogistic, PrivateOLS
+from dpscreen.models.comparison import compared
+from dpscreen.models.page.effects import MOST_DRAWN
+from dpscreen.models.refits import RefitWarning
+from dpscreen.privacy import ZCDP, Budget
+from dpscreen.privacy.ledger import PrivacyLedger
+
+SETTING = {"epsilon": 1, "delta": 1e-6, "feature_bounds": (0, 1), "target_bounds": (0, 2)}
+
+
+def rows(n_rows: int = 6000, n_features: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (n_rows, n_features))
+    return X, X[:, 0] + rng.normal(0, 0.2, n_rows)
+
+
+# --- pictures and boxes ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["lasso", "split", "frank-wolfe"])
+def test_a_plot_has_one_line_for_each_feature_and_the_estimate_on_its_interval(kind):
+    model = fitted(kind)
+    axes = model.plot(Figure().subplots())
+    drawn = min(len(model.summary().rows), MOST_DRAWN)
+    assert len(axes.get_yticklabels()) == drawn
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    assert len(dots) == sum(row.refit is not None for row in model.summary().rows)
+    for dot in dots:
+        same = [line for line in axes.lines if line.get_ydata()[0] == dot.get_ydata()[0]]
+        ends = next(line.get_xdata() for line in same if len(line.get_xdata()) == 2)
+        assert ends[0] < dot.get_xdata()[0] < ends[1]
+
+
+def test_a_regression_table_is_drawn_beside_least_squares_own_intervals():
+    X, y = rows(20_000)
+    model = PrivateOLS(**SETTING).fit(X, y)
+    shown = model.plot(Figure().subplots())
+    wide = [line.get_xdata() for line in shown.lines if line.get_linewidth() == 2.4]
+    thin = [line.get_xdata() for line in shown.lines if line.get_linewidth() == 1.0]
+    assert len(wide) == len(thin) == 3
+    # Without privacy: 0.2/√n over the deviation of a uniform column. Found to within a fifth.
+    own = 2 * 1.96 * 0.2 / np.sqrt(20_000) * np.sqrt(12)
+    np.testing.assert_allclose([high - low for low, high in thin], own, rtol=0.2)
+    assert all(a[1] - a[0] > b[1] - b[0] for a, b in zip(wide, thin, strict=True))
+    assert model.summary().frame["effect"].iloc[0] == model.params.iloc[0]  # the step is 0 → 1
+
+
+def test_outcomes_are_drawn_as_odds_ratios():
+    X, y = rows()
+    model = PrivateLogistic(epsilon=1, delta=1e-6, feature_bounds=(0, 1)).fit(X, y > 0.5)
+    axes = model.plot(Figure().subplots())
+    (first, *_) = model.summary().rows
+    assert first.odds_ratio == pytest.approx(np.exp(first.coefficient * first.step))
+    assert axes.get_xscale() == "log"
+    diamonds = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "D"]
+    assert diamonds[0] == pytest.approx(first.odds_ratio)
+
+
+def test_a_notebook_shows_a_box_before_the_fit_and_the_summary_after():
+    assert "sk-" in PrivateLasso(**SETTING)._repr_html_()
+    model = fitted("lasso")
+    assert model._repr_html_() == model.summary()._repr_html_()
+    assert model._repr_mimebundle_()["text/html"] == model.summary()._repr_html_()
+
+
+# --- fits that add up -----------------------------------------------------------------------------
+
+
+def heard(work) -> list[str]:
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always")
+        work()
+    return [str(one.message) for one in noticed if issubclass(one.category, RefitWarning)]
+
+
+def test_the_second_fit_of_the_same_object_says_what_both_cost_and_the_third_nothing():
+    X, y = rows(500)
+    first = PrivateLasso(**SETTING)
+    assert heard(lambda: first.fit(X, y)) == []
+    (told,) = heard(lambda: PrivateOLS(**SETTING | {"epsilon": 2}).fit(X, y))
+    both = ZCDP.within(Budget(1, 1e-6)) + ZCDP.within(Budget(2, 1e-6))
+    assert f"together epsilon {both.epsilon(1e-6):.4g} at delta 1e-06" in told
+    assert heard(lambda: first.fit(X, y)) == []
+    assert heard(lambda: PrivateLasso(**SETTING).fit(X.copy(), y)) == []  # another object
+
+
+def test_a_search_over_settings_says_it_once():
+    X, y = rows(500)
+    search = GridSearchCV(PrivateLasso(**SETTING), {"max_features": [1, 2]}, cv=3)
+    (told,) = heard(lambda: search.fit(X, y))
+    assert "search over settings" in told
+
+
+def test_what_a_ledger_counts_and_what_is_not_private_are_left_alone(tmp_path):
+    X, y = rows(500)
+    PrivacyLedger.create(tmp_path / "budget.db", dataset="d", epsilon=5, delta=1e-6)
+    model = PrivateLasso(**SETTING)
+    assert heard(lambda: [model.fit(X, y, ledger=tmp_path / "budget.db") for _ in range(2)]) == []
+    seeded = PrivateLasso(**SETTING, random_state=1)
+    assert heard(lambda: [seeded.fit(X, y) for _ in range(3)]) == []
+    assert clone(model).get_params() == model.get_params()
+
+
+# --- two models -----------------------------------------------------------------------------------
+
+
+def test_models_are_compared_over_the_same_steps():
+    one = fitted("split").released()
+    wider = one.feature_bounds * 1000
+    other = replace(one, coefficients=one.coefficients * 2, feature_bounds=wider)
+    assert (other.steps != one.steps).any()
+    told = compared([one, other], ["a", "b\n"])
+    for line in told.features:
+        assert line.effects[1] == 2 * line.effects[0]
+        assert line.step in one.steps
+    sizes = [abs(line.effects[1]) for line in told.features]
+    assert sizes == sorted(sizes, reverse=True)
+    both = ZCDP.within(Budget(one.statement.epsilon, one.statement.delta))
+    rho = ZCDP(both.rho * 2).epsilon(one.statement.delta)
+    assert "they cost epsilon" in told.total
+    assert float(told.total.split("epsilon ")[1].split()[0]) == pytest.approx(rho, rel=0.01)
+    assert "\\n" in str(told).splitlines()[0]

@@ -1,0 +1,45 @@
+"""What to expect of a regression table: how wide, and where there is none."""
+
+import numpy as np
+import pytest
+
+from dpscreen import PrivateOLS
+from dpscreen.planning import regression_plan
+from dpscreen.planning.regression_plan import TableSetting, around, expected_table
+
+
+def test_too_few_rows_have_no_table_and_the_fit_says_the_same():
+    expected = expected_table(n_rows=500, n_features=10, epsilon=1, delta=1e-6, tables=2)
+    assert expected.ratio is None
+    assert "No intervals are to be expected: 500 rows are too few" in expected.finding
+    model = PrivateOLS(
+        epsilon=1, delta=1e-6, feature_bounds=(0, 1), target_bounds=(0, 1), n_rows=500
+    )
+    with pytest.raises(ValueError, match=f"about {expected.rows_needed:,} rows"):
+        model.fit(np.ones((500, 10)), np.ones(500))
+
+
+def test_a_larger_epsilon_never_widens_and_ends_at_least_squares_own():
+    expected = expected_table(n_rows=4000, n_features=3, epsilon=1, delta=1e-6, tables=2)
+    assert [one.epsilon for one in expected.widths] == list(around(1))
+    ratios = [one.ratio for one in expected.widths if one.ratio is not None]
+    assert ratios == sorted(ratios, reverse=True)
+    assert 1 <= ratios[-1] < 1.2
+    assert ratios[0] > 2
+    assert "times as wide" in expected.finding
+
+
+def test_fewer_rows_at_a_larger_budget_stand_for_many(monkeypatch):
+    """The ratio rests on nρ: 5000 rows for 20 000 come within a seventh, and 1000 would not."""
+    setting = TableSetting(20_000, 4, 0.5, 1e-6)
+    monkeypatch.setattr(regression_plan, "MOST_ROWS", 20_000)
+    whole = setting.width_ratio(3, lambda: None)
+    monkeypatch.setattr(regression_plan, "MOST_ROWS", 5000)
+    assert setting.width_ratio(3, lambda: None) == pytest.approx(whole, rel=0.15)
+
+
+def test_progress_reaches_the_end():
+    shares: list[float] = []
+    told = {"n_rows": 3000, "n_features": 2, "epsilon": 2.0, "delta": 1e-6, "others": False}
+    expected_table(**told, tables=2, progress=shares.append)
+    assert shares == [0.5, 1.0]
