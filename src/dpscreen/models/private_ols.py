@@ -185,7 +185,7 @@ class PrivateOLS(ScalingModel):
                 start.spending,
                 wide.task.design,
                 found.weights,
-                Deviations(found.deviation, wide.task.deviation),
+                Deviations(found.deviation, found.target_deviation),
                 cost=start.spending.remaining,
                 in_sample=True,
             )
@@ -206,7 +206,7 @@ class PrivateOLS(ScalingModel):
             freedom=known.freedom,
             clip_bias=known.bias,
             scales=wide.scales,
-            target_scale=wide.task.deviation,
+            target_scale=found.target_deviation,
             shortened=found.long_rows,
             reasons=self._reasons(found.left_out, names, wide),
             plain_errors=known.plain,

@@ -9,6 +9,7 @@ the sandwich (docs/inference.md).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -101,13 +102,15 @@ def _far_out(places: Places) -> Array:
 class TableRelease:
     """Released weights, one for each column of the lattice, and how well they are known.
 
-    `uncertainty` is of the coefficients in the user's units, the constant last if there is one.
+    `uncertainty` is of the coefficients in the user's units, the constant last if there is one. The
+    deviations are of residuals, and of the target from its centre.
     """
 
     weights: Array
     uncertainty: Uncertainty
     left_out: tuple[LeftOut, ...]
     deviation: float
+    target_deviation: float
     long_rows: float
 
 
@@ -141,15 +144,15 @@ class Releases:
         inverse = told_apart(frame, self._n_features)
         point = self.wide.task.design.start(self._grain)
         walk = NewtonWalk(self, frame, inverse, point)
-        steps, clip = walk.steps()
+        steps, clips = walk.steps()
         estimate = pooled(steps[-2:], inverse, frame.noise)
         walk.move_to(estimate.theta)
-        middle = walk.release_middle(clip.tight)
+        middle = walk.release_middle(clips[-1].tight)
         return TableRelease(
             point.weights,
             self._known(estimate, inverse, middle, frame, clip.deviation),
             inverse.left_out if self._n_features else _all_left_out(self.wide.task.n_features),
-            clip.deviation,
+            *self._deviations(clips),
             walk.release_long(),
         )
 
@@ -169,6 +172,13 @@ class Releases:
     def _n_features(self) -> int:
         """Return how many of the columns are features: the constant is the last, if any."""
         return int(np.count_nonzero(self.columns < self.wide.task.n_features))
+
+    def _deviations(self, clips: Sequence[InfluenceClip]) -> tuple[float, float]:
+        """Return those of residuals and target; without features, both are the target's."""
+        placed = self.wide.task.deviation
+        if not self._n_features:
+            return placed, placed
+        return clips[-1].deviation, min(clips[0].deviation, placed)
 
     @property
     def _grain(self) -> float:
@@ -240,24 +250,25 @@ class NewtonWalk:
     inverse: Inverse
     point: ExactPoint
 
-    def steps(self) -> tuple[list[NewtonStep], InfluenceClip]:
+    def steps(self) -> tuple[list[NewtonStep], list[InfluenceClip]]:
         """Take all steps; before each, a histogram tells where influences are clipped."""
         design, task = self.releases.design, self.releases.wide.task
         reach = self.releases.wide.units.target_bound
         residual = min(reach, ols_rules.LONGEST_RESIDUAL * task.deviation)
         top, theta = residual * self.frame.row_norm, np.zeros(design.n_columns)
-        costs, taken = self.releases.step_costs, list[NewtonStep]()
+        costs, taken, clips = self.releases.step_costs, list[NewtonStep](), list[InfluenceClip]()
         for share, cost in zip(ols_rules.SIZE_SHARES, costs, strict=True):
             sizes = self.release_sizes(top, residual, self.releases.share(share))
             clip = influence_clip(sizes, design.n_columns, design.n_rows, float(cost))
             used = clip.clip if cost is costs[-1] else clip.tight
             moment, noise = self.release_moment(used, cost)
             taken.append(NewtonStep(theta, moment, noise, clip.bias))
+            clips.append(clip)
             theta = theta + self.inverse.matrix @ moment
             self.move_to(theta)
             top = BEYOND * clip.tight
             residual = self._residual_clip(top)
-        return taken, clip
+        return taken, clips
 
     def _residual_clip(self, influence: float) -> float:
         """Return where residuals are clipped whatever their row, so that short rows stay whole."""
@@ -312,17 +323,20 @@ class NewtonWalk:
         return Middle(influence**2 * matrix, influence**2 * noise)
 
     def release_long(self) -> float:
-        """Release how many rows were shortened (docs/private-lasso.md, Lemma 13)."""
+        """Release how many rows were shortened; none, if noise explains it.
+
+        (docs/private-lasso.md, Lemma 13)
+        """
         residual = self.releases.wide.task.deviation
         count = self.point.row_total(long_count, residual, self.frame.rows)
-        noisy, _ = self.releases.wide.task.spending.release_sum(
+        noisy, noise = self.releases.wide.task.spending.release_sum(
             int(count[0]),
             most=1,
             bound=1.0,
             cost=self.releases.share(ols_rules.LONG_SHARE),
             purpose="the number of rows that were shortened",
         )
-        return max(0.0, noisy)
+        return noisy if noisy > 2 * noise else 0.0
 
     def move_to(self, theta: Array) -> None:
         """Move the point's weights there, by whole numbers of grains."""

@@ -67,6 +67,9 @@ LEAST_SPREAD = 0.1
 
 LEAST_FREEDOM = 4.0
 
+ROWS_PER_COLUMN = 10
+"""With fewer rows a sandwich is too short even without privacy noise."""
+
 
 @dataclass(frozen=True)
 class TableSize:
@@ -102,11 +105,13 @@ class TableSize:
 
     @property
     def hopeless(self) -> bool:
-        """Whether noise drowns the Gram matrix whatever the rows are."""
-        return self.blur(SHORTEST * self.n_columns, GRAM_SHARES[1]) > MOST_BLUR
+        """Whether noise drowns the Gram matrix whatever the rows are, or rows are too few."""
+        few = self.n_rows < ROWS_PER_COLUMN * self.n_columns
+        return few or self.blur(SHORTEST * self.n_columns, GRAM_SHARES[1]) > MOST_BLUR
 
 
 def rows_needed(n_columns: int, rho: float) -> int:
     """Return with how many rows there would be a table."""
     alone = TableSize(1, n_columns, rho)
-    return math.ceil(alone.blur(SHORTEST * n_columns, GRAM_SHARES[1]) / MOST_BLUR)
+    seen = math.ceil(alone.blur(SHORTEST * n_columns, GRAM_SHARES[1]) / MOST_BLUR)
+    return max(seen, ROWS_PER_COLUMN * n_columns)
