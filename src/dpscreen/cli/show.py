@@ -145,6 +145,7 @@ def _statement(model: LoadedModel) -> str:
 def as_data(release: Release) -> dict[str, Any]:
     """Return the summary and the statement of a model, ready for JSON."""
     from dpscreen.models.explain import explanation_of
+    from dpscreen.models.linear import shown_summary
     from dpscreen.models.release import summary_of
 
     summary = summary_of(release)
@@ -154,7 +155,7 @@ def as_data(release: Release) -> dict[str, Any]:
         "about": dict(release.about),
         "features": [asdict(row) for row in summary.rows],
         "intercept": summary.intercept,
-        "notes": list(summary.notes),
+        "notes": list(shown_summary(release).notes),
         "explanation": explanation_of(release),
         "statement": release.statement.to_dict(),
     }

@@ -29,7 +29,13 @@ from dpscreen.models.page.charts import (
 from dpscreen.models.page.effects import MOST_DRAWN, effects_chart, effects_of
 from dpscreen.models.page.outcomes import outcome_charts
 from dpscreen.models.page.outlook import outlook
-from dpscreen.models.release import Release, Summary, about_facts, summary_of
+from dpscreen.models.release import (
+    Release,
+    Summary,
+    about_facts,
+    regression_summary_of,
+    summary_of,
+)
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.outcome_quality import WIDEST_AUC, OutcomeQuality
 from dpscreen.solvers.quality import WIDEST, Quality
@@ -70,6 +76,7 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
         "css": Markup(template_text(__name__, "page.css") + template_text(__name__, "model.css")),
         "svg": Markup,
         "summary": summary,
+        "notes": _notes(release, summary),
         "target": target,
         "method": release.estimator,
         "statement": statement,
@@ -100,6 +107,12 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
         "percent": whole_percent,
         "short": shortened,
     }
+
+
+def _notes(release: Release, summary: Summary) -> tuple[str, ...]:
+    if release.table is None:
+        return summary.notes
+    return regression_summary_of(release, release.table).notes
 
 
 def _regression_rows(release: Release) -> dict[str, tuple[float, float]] | None:
