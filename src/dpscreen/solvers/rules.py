@@ -121,7 +121,7 @@ RICH_COUNTS = 120.0
 """The Q from which on tails are looked for, and means and mean squares are released."""
 
 HISTOGRAM_CELLS = 24
-CLOSE = 0.25
+CLOSE = 0.05
 """Zooming ends when centres are known to √CLOSE of a scale, in the mean square."""
 
 AT_END, NARROW = 0.02, 0.05
