@@ -52,7 +52,7 @@ def studio_app(session: Session, place: str) -> Router:
     files = [
         Route("/style.css", _file("text/css; charset=utf-8", style)),
         Route("/studio.js", _file(SCRIPT, lambda: template_text(__package__, "studio.js"))),
-        Route("/alive", _alive),
+        Route("/alive", _alive(session)),
         Route("/", _start),
     ]
     return Router([Mount(f"/{place}", routes=[*pages, *files])], default=_nowhere)
@@ -153,8 +153,12 @@ def _file(kind: str, text: Callable[[], str]) -> Any:
     return endpoint
 
 
-async def _alive(_request: Request) -> Response:
-    return PlainTextResponse("", 204)
+def _alive(session: Session) -> Any:
+    async def endpoint(_request: Request) -> Response:
+        session.warm()  # the page is out and its script runs: now there is time
+        return PlainTextResponse("", 204)
+
+    return endpoint
 
 
 async def _start(_request: Request) -> Response:
