@@ -124,7 +124,6 @@ def test_two_thousand_columns(tmp_path):
     shelf = Shelf(tmp_path / "place")
     shelf.open()
     session = Session(table, shelf)
-    session.warm = lambda: None
 
     def shown(answer):
         return _rendered(session, answer).body.decode()

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from html import unescape
+from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -49,21 +50,21 @@ def studio_app(session: Session, place: str) -> Router:
         Route(f"/{name}", _endpoint(session, handler), methods=list(methods))
         for name, (handler, methods) in PAGES.items()
     ]
-    files = [
+    others = [
         Route("/style.css", _file("text/css; charset=utf-8", style)),
         Route("/studio.js", _file(SCRIPT, lambda: template_text(__package__, "studio.js"))),
-        Route("/alive", _alive),
+        Route("/alive", _alive(session)),
         Route("/", _start),
     ]
-    return Router([Mount(f"/{place}", routes=[*pages, *files])], default=_nowhere)
+    return Router([Mount(f"/{place}", routes=[*pages, *others])], default=_nowhere)
 
 
 @cache
 def style() -> str:
     """Return the style of the model's page, and what the studio adds to it."""
-    return template_text("dpscreen.models.page", "page.css") + template_text(
-        __package__, "studio.css"
-    )
+    # Found from the root: naming the page's package would load all models before the first paint.
+    shared = files("dpscreen").joinpath("models", "page", "templates", "page.css")
+    return shared.read_text(encoding="utf-8") + template_text(__package__, "studio.css")
 
 
 @cache
@@ -153,8 +154,12 @@ def _file(kind: str, text: Callable[[], str]) -> Any:
     return endpoint
 
 
-async def _alive(_request: Request) -> Response:
-    return PlainTextResponse("", 204)
+def _alive(session: Session) -> Any:
+    async def endpoint(_request: Request) -> Response:
+        session.warm()  # the page is out and its script runs: now there is time
+        return PlainTextResponse("", 204)
+
+    return endpoint
 
 
 async def _start(_request: Request) -> Response:

@@ -55,9 +55,7 @@ class Session:
             if self._warm:
                 return
             self._warm = True
-        later = threading.Timer(0.3, self._load)
-        later.daemon = True
-        later.start()
+        threading.Thread(target=self._load, daemon=True).start()
 
     def _load(self) -> None:
         with suppress(RuntimeError):  # the studio ends

@@ -63,7 +63,6 @@ def _table_is_ready(session: Session) -> bool:
 def table(session: Session, asked: Asked) -> View | Go:
     """Show names and kinds, some columns at a time; take what was typed."""
     draft = session.draft
-    session.warm()
     if asked.posted:
         with session.lock:
             _take_columns(session, asked)
