@@ -150,7 +150,7 @@ class Releases:
         middle = walk.release_middle(clips[-1].tight)
         return TableRelease(
             point.weights,
-            self._known(estimate, inverse, middle, frame, clip.deviation),
+            self._known(estimate, inverse, middle, frame, clips[-1].deviation),
             inverse.left_out if self._n_features else _all_left_out(self.wide.task.n_features),
             *self._deviations(clips),
             walk.release_long(),
