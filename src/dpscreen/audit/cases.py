@@ -14,7 +14,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
-from dpscreen.audit.batches import GramRuns, LatticeRuns, Runs, exact_choices, laplace_choices
+from dpscreen.audit.batches import (
+    CLAIM,
+    Case,
+    GramRuns,
+    LatticeRuns,
+    Neighbours,
+    Runs,
+    Sample,
+    exact_choices,
+    laplace_choices,
+)
+from dpscreen.audit.outcomes import outcome_cases
 from dpscreen.models import PrivateLasso
 from dpscreen.privacy import (
     ZCDP,
@@ -33,42 +44,10 @@ from dpscreen.solvers import frank_wolfe as steps
 from dpscreen.solvers.frank_wolfe import vertex_scores
 from dpscreen.solvers.screening import proven_adp, proven_rnm, published_rnm
 
-Sample = Callable[[bool, int, Noise], Array]
-"""Runs on the data set without or with the row, and returns a row of released numbers a run."""
-
-CLAIM = Budget(1.0, 0.01)
 STEPS = 16
 
 
-@dataclass(frozen=True)
-class Case:
-    """What is claimed, how to run it, and whether the claim is expected to stand."""
-
-    name: str
-    title: str
-    claim: Budget
-    sample: Sample
-    stands: bool
-    runs: int = 20_000
-
-
 # --- proven steps on rows -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """Rows, and one more row that makes the difference."""
-
-    X: Array
-    y: Array
-    row: Array
-    target: float
-
-    def rows(self, with_row: bool) -> tuple[Array, Array]:
-        """Return one of the two data sets."""
-        if not with_row:
-            return self.X, self.y
-        return np.vstack((self.X, self.row)), np.append(self.y, self.target)
 
 
 # The extra row alone has weight: every step is pulled the same way, and else it is a fair coin.
@@ -307,8 +286,6 @@ SCREENING = Budget(1.0, 0.01)
 
 def all_cases() -> dict[str, Case]:
     """Return every case by name."""
-    from dpscreen.audit.outcomes import outcome_cases
-
     return {case.name: case for case in (*_broken(), *_standing(), *_weakened(), *outcome_cases())}
 
 
