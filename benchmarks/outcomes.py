@@ -141,7 +141,8 @@ def sparse_steps(n_rows: int = 100_000, n_features: int = 1_000_000, per_row: in
     """Time a step on sparse rows against a plain one, which looks at all of them."""
     for name, power, at_least in (("uniform", UNIFORM, 500), ("power law", POWER_LAW, 15)):
         problem = Problem.simulated(n_rows, n_features, per_row, power)
-        yes = (problem.y > 0).astype(np.float64)
+        drawn = np.random.default_rng(1).random(n_rows) < expit(problem.y)
+        yes = drawn.astype(np.float64)
         design = SparseLatticeDesign.from_rows(problem.X, yes, constant=True, loss=LOGISTIC)
         private_path(design, 20)
         plain = plain_step(problem.X, yes)

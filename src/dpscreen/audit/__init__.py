@@ -12,13 +12,13 @@ false. Proven methods must survive it; the published calibration does not.
 from dpscreen.audit.audit import (
     AuditFileProblem,
     Finding,
-    all_cases,
     audit,
     audit_case,
     load_findings,
     save_findings,
 )
-from dpscreen.audit.cases import Case
+from dpscreen.audit.batches import Case
+from dpscreen.audit.cases import all_cases
 
 __all__ = [
     "AuditFileProblem",

@@ -22,8 +22,8 @@ from scipy.special import betaincinv
 
 from dpscreen._core.arrays import AnyArray, Array
 from dpscreen._core.files import write_text
-from dpscreen.audit.cases import Case, linear_cases
-from dpscreen.audit.outcomes import outcome_cases
+from dpscreen.audit.batches import Case
+from dpscreen.audit.cases import all_cases
 from dpscreen.privacy import Noise, SecureNoise, SeededNoise
 
 DELTAS = (0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1)
@@ -91,11 +91,6 @@ def _split_bound(here: Array, there: Array, *, delta: float, confidence: float) 
     half = len(here) // 2
     event = best_event(here[:half], there[:half], delta=delta, confidence=confidence)
     return event.epsilon(here[half:], there[half:], delta=delta, confidence=confidence)
-
-
-def all_cases() -> dict[str, Case]:
-    """Return every case by name."""
-    return {case.name: case for case in (*linear_cases(), *outcome_cases())}
 
 
 def audit(

@@ -1,4 +1,4 @@
-"""Many runs of one small case at once.
+"""What a case is, and many runs of a small one at once.
 
 The arithmetic is that of the library's own points and mechanisms, with one more axis for the runs;
 tests hold the two together. Only worst cases of a few rows and features are meant.
@@ -6,15 +6,50 @@ tests hold the two together. Only worst cases of a few rows and features are mea
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
-from dpscreen.privacy import LaplaceNoisyMax, Noise, NoisyMax, SignedNoisyMax
+from dpscreen.privacy import Budget, LaplaceNoisyMax, Noise, NoisyMax, SignedNoisyMax
 from dpscreen.privacy.sampling import below_exponential, exponential_mechanism, weight_bits
 from dpscreen.rows.lattice import on_lattice
 from dpscreen.rows.sums import LEVELS
+
+Sample = Callable[[bool, int, Noise], Array]
+"""Runs on the data set without or with the row, and returns a row of released numbers a run."""
+
+CLAIM = Budget(1.0, 0.01)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is claimed, how to run it, and whether the claim is expected to stand."""
+
+    name: str
+    title: str
+    claim: Budget
+    sample: Sample
+    stands: bool
+    runs: int = 20_000
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Rows, and one more row that makes the difference."""
+
+    X: Array
+    y: Array
+    row: Array
+    target: float
+
+    def rows(self, with_row: bool) -> tuple[Array, Array]:
+        """Return one of the two data sets."""
+        if not with_row:
+            return self.X, self.y
+        return np.vstack((self.X, self.row)), np.append(self.y, self.target)
 
 
 class Runs:

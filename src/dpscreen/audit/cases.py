@@ -15,7 +15,18 @@ from fractions import Fraction
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
-from dpscreen.audit.batches import GramRuns, LatticeRuns, Runs, exact_choices, laplace_choices
+from dpscreen.audit.batches import (
+    CLAIM,
+    Case,
+    GramRuns,
+    LatticeRuns,
+    Neighbours,
+    Runs,
+    Sample,
+    exact_choices,
+    laplace_choices,
+)
+from dpscreen.audit.outcomes import outcome_cases
 from dpscreen.audit.releases import releases
 from dpscreen.models import PrivateLasso
 from dpscreen.privacy import (
@@ -43,42 +54,10 @@ from dpscreen.solvers.screening import (
     published_rnm,
 )
 
-Sample = Callable[[bool, int, Noise], Array]
-"""Runs on the data set without or with the row, and returns a row of released numbers a run."""
-
-CLAIM = Budget(1.0, 0.01)
 STEPS = 16
 
 
-@dataclass(frozen=True)
-class Case:
-    """What is claimed, how to run it, and whether the claim is expected to stand."""
-
-    name: str
-    title: str
-    claim: Budget
-    sample: Sample
-    stands: bool
-    runs: int = 20_000
-
-
 # --- proven steps on rows -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """Rows, and one more row that makes the difference."""
-
-    X: Array
-    y: Array
-    row: Array
-    target: float
-
-    def rows(self, with_row: bool) -> tuple[Array, Array]:
-        """Return one of the two data sets."""
-        if not with_row:
-            return self.X, self.y
-        return np.vstack((self.X, self.row)), np.append(self.y, self.target)
 
 
 # The extra row alone has weight: every step is pulled the same way, and else it is a fair coin.
@@ -361,11 +340,9 @@ OPTIMISATION = Budget(4.9, 1 / 4000)  # the paper's ε₁ and δ₁ for Table 1
 SCREENING = Budget(1.0, 0.01)
 
 
-def linear_cases() -> Iterator[Case]:
-    """Yield what is published, what stands, and what is weakened to show power."""
-    yield from _broken()
-    yield from _standing()
-    yield from _weakened()
+def all_cases() -> dict[str, Case]:
+    """Return every case by name."""
+    return {case.name: case for case in (*_broken(), *_standing(), *_weakened(), *outcome_cases())}
 
 
 def _broken() -> Iterator[Case]:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.audit.batches import exact_choices
-from dpscreen.audit.cases import CLAIM, Case, Neighbours
+from dpscreen.audit.batches import CLAIM, Case, Neighbours, exact_choices
 from dpscreen.models import PrivateLogistic
 from dpscreen.models.base import BoundsWarning
 from dpscreen.privacy import (

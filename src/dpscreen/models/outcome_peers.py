@@ -84,8 +84,8 @@ class OutcomeFrankWolfe(OutcomePeer):
     Guarantees  the stated (epsilon, delta) for adding or removing one row: one row moves each sum
                 by at most the clip (docs/yes-no.md, Lemma 33)
 
-    Rules       steps and radius by the rules of PrivateLasso's path; residuals clipped at ½; the
-                constant is one more candidate, inside the ball
+    Rules       as many steps as PrivateLasso's path has; a radius of 2 log-odds for one deviation
+                of a feature; residuals clipped at ½; the constant is one more candidate
 
     References
     ----------

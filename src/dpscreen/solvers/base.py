@@ -150,6 +150,11 @@ class Task:
         return self.choices.refit and self.choices.radius is None
 
     @property
+    def refits_all(self) -> bool:
+        """Whether all features are refitted, not only those that were chosen."""
+        return rules.refits_all(self.regime)
+
+    @property
     def candidates(self) -> Integers:
         """Return the features that may be chosen."""
         return np.arange(self.n_features) if self.moving is None else self.moving

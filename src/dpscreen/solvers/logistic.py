@@ -30,6 +30,9 @@ CLASS_SHARE = 0.01
 LOG_ODDS = 2.0
 """The deviation that steps are measured in: 1/√(p(1 − p)) at p = ½, where a row tells most."""
 
+ALL_NOISE = 30.0
+"""How large n√(2ρ) must be for each feature, for all of them to be refitted."""
+
 LONGEST_MOVE = 1.0
 """How far the intercept moves at once, at most: where outcomes are rare the noise is large."""
 
@@ -61,6 +64,13 @@ class OutcomeTask(Task):
     """A task whose target is 0 or 1, and the released share of 1."""
 
     share: OutcomeShare = OutcomeShare(0.5)
+
+    @property
+    def refits_all(self) -> bool:
+        """Whether all features are refitted: with fewer rows for each than least squares needs."""
+        for_each = self.regime.n_rows / self.n_features
+        noise = math.sqrt(2 * self.regime.rho)
+        return for_each * noise >= ALL_NOISE and for_each >= rules.ALL_ROWS
 
     def smallest_weight(self, deviation: float) -> float:
         """Return the size below which a weight of the path is dropped: none, with few features.
@@ -149,12 +159,12 @@ def release_intercept_move(task: Task, point: ExactPoint, share: OutcomeShare, c
 def sparse_threshold(sizes: Array, n_offered: int) -> float:
     """Return √(2 ln(d/k)) for the k sizes that are no smaller, in deviations, of d offered.
 
-    So much a size must be to be likelier an effect than noise if k of d features have one. Where
-    most have, hardly anything is dropped.
+    So much a size must be to be likelier an effect than noise if k of d features have one; at first
+    those of √2 count, as where half have. Where most have an effect, hardly anything is dropped.
     """
-    left, least = len(sizes) + 1, 0.0
-    while (kept := int(np.count_nonzero(sizes >= least))) < left and kept:
-        left, least = kept, math.sqrt(2 * math.log(max(1.0, n_offered / kept)))
+    least, left = math.sqrt(2), len(sizes) + 1
+    while (kept := int(np.count_nonzero(sizes >= least))) < left:
+        left, least = kept, math.sqrt(2 * math.log(n_offered / max(kept, 1)))
     return least
 
 

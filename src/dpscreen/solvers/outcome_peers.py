@@ -6,6 +6,7 @@ for every setting (docs/yes-no.md).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +26,8 @@ MEANS_SHARE = Fraction(9, 10)
 """The share of what is left that class means take; the rest moves the intercept."""
 
 INTERCEPT_MOVES = 3
+BALL = 2.0
+"""The radius of Frank-Wolfe's ball, in log-odds for one deviation of a feature."""
 
 
 def gradient_steps(regime: rules.Regime) -> int:
@@ -65,7 +68,8 @@ def solve_gradient_descent(task: OutcomeTask) -> Solution:
 
 def solve_outcome_frank_wolfe(task: OutcomeTask) -> Solution:
     """Run clipped DP-FW on the logistic loss; the constant is one more candidate."""
-    return solve_frank_wolfe(task)
+    choices = replace(task.choices, radius=task.choices.radius or BALL / task.spread)
+    return solve_frank_wolfe(replace(task, choices=choices))
 
 
 def started(task: OutcomeTask) -> ExactPoint:
