@@ -85,7 +85,7 @@ def test_command_and_script_do_the_same(finished, tmp_path, kind):
     made = json.loads((tmp_path / "model.json").read_text())
     ours = json.loads((finished.folder / "release-001/model.json").read_text())
     assert made["schema"] == ours["schema"]
-    assert made["privacy"]["rho"] == ours["privacy"]["rho"]
+    assert made["statement"]["rho"] == ours["statement"]["rho"]
 
 
 def test_planted_secrets_are_nowhere(finished):
