@@ -464,6 +464,9 @@ def test_the_shell_completes_options_and_values(words, started, expected):
 # --- other questions ------------------------------------------------------------------------------
 
 
+UNIT = {"minimum": 0, "maximum": 1}
+
+
 @pytest.fixture
 def wide(tmp_path, monkeypatch):
     """Go to a directory with a larger table, and two schemas: of a number, and of a truth."""
@@ -471,16 +474,21 @@ def wide(tmp_path, monkeypatch):
     rng = np.random.default_rng(4)
     age = rng.uniform(20, 80, 5000)
     cost = 5 * age + rng.normal(0, 30, 5000)
-    rows = zip(age, cost, cost > 250, strict=True)
-    lines = (f"{a:.2f},{c:.2f},{str(high).lower()}\n" for a, c, high in rows)
-    (tmp_path / "data.csv").write_text("age,cost,high\n" + "".join(lines))
+    others = rng.uniform(0, 1, (5000, 3)).round(3).tolist()
+    rows = zip(age, cost, cost > 250, others, strict=True)
+    lines = (
+        f"{a:.2f},{c:.2f},{str(high).lower()},{','.join(map(str, other))}\n"
+        for a, c, high, other in rows
+    )
+    (tmp_path / "data.csv").write_text("age,cost,high,u,v,w\n" + "".join(lines))
     fields = [
+        *({"name": name, "type": "number", "constraints": UNIT} for name in "uvw"),
         {"name": "age", "type": "number", "constraints": {"minimum": 0, "maximum": 120}},
         {"name": "cost", "type": "number", "constraints": {"minimum": 0, "maximum": 1000}},
         {"name": "high", "type": "boolean"},
     ]
     for target in ("cost", "high"):
-        block = {"target": target, "features": ["age"]}
+        block = {"target": target, "features": ["age", "u", "v", "w"]}
         text = json.dumps({"fields": fields, "dpscreen": block})
         (tmp_path / f"{target}.json").write_text(text)
     return tmp_path
@@ -496,7 +504,7 @@ def test_a_regression_table(wide):
     told = ("--author", "A. B.", "--date", "2026-01-31", "--purpose", "the report")
     done = fit_wide("cost.json", "--model", "ols", "-o", "table.json", *told)
     assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("PrivateOLS of cost: 1 feature, about ")
+    assert done.stdout.startswith("PrivateOLS of cost: 4 features, about ")
     assert "[0.025" in done.stdout
     model = dpscreen.load(wide / "table.json")
     assert model.released().about == {
