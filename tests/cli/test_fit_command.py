@@ -500,3 +500,96 @@ def test_private_logistic_for_a_number_is_wrong_usage(place):
     assert found.exit_code == 2
     assert "two outcomes" in found.output
     assert only_inputs(place)
+
+
+# --- other questions ------------------------------------------------------------------------------
+
+
+UNIT = {"minimum": 0, "maximum": 1}
+
+
+@pytest.fixture
+def wide(tmp_path, monkeypatch):
+    """Go to a directory with a larger table, and two schemas: of a number, and of a truth."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(4)
+    age = rng.uniform(20, 80, 5000)
+    cost = 5 * age + rng.normal(0, 30, 5000)
+    others = rng.uniform(0, 1, (5000, 3)).round(3).tolist()
+    rows = zip(age, cost, cost > 250, others, strict=True)
+    lines = (
+        f"{a:.2f},{c:.2f},{str(high).lower()},{','.join(map(str, other))}\n"
+        for a, c, high, other in rows
+    )
+    (tmp_path / "data.csv").write_text("age,cost,high,u,v,w\n" + "".join(lines))
+    fields = [
+        *({"name": name, "type": "number", "constraints": UNIT} for name in "uvw"),
+        {"name": "age", "type": "number", "constraints": {"minimum": 0, "maximum": 120}},
+        {"name": "cost", "type": "number", "constraints": {"minimum": 0, "maximum": 1000}},
+        {"name": "high", "type": "boolean"},
+    ]
+    for target in ("cost", "high"):
+        block = {"target": target, "features": ["age", "u", "v", "w"]}
+        text = json.dumps({"fields": fields, "dpscreen": block})
+        (tmp_path / f"{target}.json").write_text(text)
+    return tmp_path
+
+
+def fit_wide(schema, *arguments):
+    return invoke("fit", "data.csv", "--schema", schema, *BUDGET, *arguments)
+
+
+def test_a_regression_table(wide):
+    done = fit_wide("cost.json", "--model", "ols", "--rows-public", 5000, "--dry-run")
+    assert "times as wide as those of least squares" in " ".join(done.stdout.split())
+    told = ("--author", "A. B.", "--date", "2026-01-31", "--purpose", "the report")
+    done = fit_wide("cost.json", "--model", "ols", "-o", "table.json", *told)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("PrivateOLS of cost: 4 features, about ")
+    assert "[0.025" in done.stdout
+    model = dpscreen.load(wide / "table.json")
+    assert model.released().about == {
+        "author": "A. B.",
+        "date": "2026-01-31",
+        "purpose": "the report",
+    }
+    assert model.table_.conf_int().loc["age"].between(4, 6).all()
+
+
+def test_too_few_rows_for_a_table_are_told_before_anything_is_spent(wide):
+    few = ("--model", "ols", "--rows-public", 100)
+    done = fit_wide("cost.json", *few, "--dry-run", "--json")
+    assert json.loads(done.stdout)["expected"]["useful"] is False
+    done = fit_wide("cost.json", *few, "-o", "table.json")
+    assert done.exit_code == 1
+    assert "Nothing was spent" in done.stderr
+    assert not (wide / "table.json").exists()
+
+
+def test_a_target_of_truths_is_modelled_by_its_chances(wide):
+    done = fit_wide("high.json", "-o", "yes.json")
+    assert done.exit_code == 0, done.stderr
+    assert "(--model logistic)" in done.stderr
+    assert "odds ratio" in done.stdout
+    assert dpscreen.load(wide / "yes.json").fitted_by_ == "PrivateLogistic"
+    chances = np.array(invoke("predict", "yes.json", "data.csv").stdout.split()[1:], dtype=float)
+    assert ((chances > 0) & (chances < 1)).all()
+    assert len(np.unique(chances)) > 100
+    done = fit_wide("high.json", "--rows-public", 5000, "--dry-run")
+    assert "the rarer of the two" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments", "told"),
+    [
+        ("cost.json", ("--model", "logistic"), "needs a target of true and false"),
+        ("cost.json", ("--model", "ols", "--method", "dp-fw"), "not two that differ"),
+        ("cost.json", ("--model", "ols", "--inference", "split"), "belongs to private-lasso"),
+        ("cost.json", ("--author", "a" * 501), "500 signs"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(wide, schema, arguments, told):
+    done = fit_wide(schema, *arguments, "-o", "model.json")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert told in done.stderr
+    assert not (wide / "model.json").exists()

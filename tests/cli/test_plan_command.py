@@ -93,5 +93,15 @@ def test_wrong_usage_exits_with_2_and_says_why(arguments, told, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_how_wide_a_regression_table_will_be():
+    asked = ("--rows", 3000, "--features", 3, "--epsilon", 1, "--model", "ols")
+    done = invoke("plan", *asked)
+    assert done.exit_code == 0, done.stderr
+    assert "times as wide as those of least squares" in " ".join(done.stdout.split())
+    told = json.loads(invoke("plan", *asked, "--json").stdout)
+    assert told["widths"][0] == {"epsilon": 0.1, "ratio": None}
+    assert invoke("plan", "--features", 3, "--epsilon", 1, "--model", "ols").exit_code == 2
+
+
 def test_help_teaches_by_example():
     assert "dpscreen plan --rows 5000 --features 40 --epsilon 1" in dpscreen_plan("-h").stdout

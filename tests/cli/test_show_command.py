@@ -97,6 +97,37 @@ def test_failures_in_one_sentence(files, monkeypatch, arguments, code, told):
     assert "Traceback" not in done.stderr
 
 
+def test_a_page_from_a_model_file(files, monkeypatch):
+    monkeypatch.chdir(files)
+    for name in ("plan", "what_if"):
+        monkeypatch.setattr(f"dpscreen.planning.{name}.SECONDS", 0.05)
+    done = show("model.json", "--report", "page.html")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "Page written to page.html" in done.stderr
+    assert "A private model of" in (files / "page.html").read_text(encoding="utf-8")
+    done = show("model.json", "--report", "page.html")
+    assert (done.exit_code, "--force" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("language", ["sql", "r", "excel"])
+def test_a_formula(files, language):
+    done = show(files / "model.json", "--formula", language)
+    assert done.exit_code == 0
+    assert dpscreen.load(files / "model.json").to_formula(language) in done.stdout
+    assert "clipped to the bounds" in done.stdout + done.stderr
+
+
+def test_two_models_beside_each_other(files):
+    done = show(files / "model.json", files / "seeded.json")
+    assert done.exit_code == 0
+    assert "model" in done.stdout.splitlines()[0]
+    assert "they cost epsilon 1.45 at delta 1e-06 together" in done.stdout.replace("1.451", "1.45")
+    told = json.loads(show(files / "model.json", files / "seeded.json", "--json").stdout)
+    assert told["facts"]["promise holds"] == ["yes", "NO"]
+    done = show(files / "model.json", files / "seeded.json", "--card")
+    assert (done.exit_code, "is for one model" in done.stderr) == (2, True)
+
+
 def test_help_teaches_by_example():
     done = show("--help")
     assert done.exit_code == 0

@@ -103,7 +103,7 @@ def test_peers_set_themselves_and_protect_rows(method):
 
 def test_the_command_line_offers_the_register():
     assert (*ON_OFFER, NOT_PRIVATE) == compare.NAMES
-    assert set(ON_OFFER | OTHER_QUESTIONS) == set(fit_options.METHODS)
+    assert {*ON_OFFER, *OTHER_QUESTIONS} == set(fit_options.METHODS)
 
 
 def test_parameters_are_checked_before_there_are_rows():

@@ -88,7 +88,7 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
 def _of_selection(
     ready: PreparedFit, progress: Callable[[float], None]
 ) -> tuple[dict[str, Any], Plan]:
-    from dpscreen.planning.plan import plan
+    from dpscreen.planning.plan import QUICK_SECONDS, SECONDS, plan
     from dpscreen.planning.what_if import epsilon_of_one_row
 
     options, request = ready.options, ready.request
@@ -96,7 +96,8 @@ def _of_selection(
     public = options.rows_public or 2
     rows = public if options.inference is None else max(2, public // 2)
     width = len(request.feature_bounds)
-    planned = plan(rows, width, one_row, options.delta, progress=progress)
+    told: Any = {"seconds": min(SECONDS, QUICK_SECONDS), "progress": progress}
+    planned = plan(rows, width, one_row, options.delta, **told)
     found = {
         "signal": planned.signal,
         "useful": planned.useful,

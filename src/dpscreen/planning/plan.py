@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 USELESS, WEAK, FAIR = 20, 80, 600
-SECONDS = 2.0
-"""How long the simulation takes on an idle core, about; a busy one needs three times as much."""
+SECONDS, QUICK_SECONDS = 3.5, 0.5
+"""How long a plan's simulation takes on an idle core, about, and that of a dry run; a busy core
+needs three times as much."""
 
 ROWS_SEARCHED, EPSILON_SEARCHED = (20.0, 1e8), (0.01, 50.0)
 FOUND, R2, BEST = "#0b6e4f", "#c1440e", "#9aa5b1"
@@ -138,6 +139,7 @@ def plan(
     power: float = POWER,
     repetitions: int | None = None,
     random_state: int | str = 0,
+    seconds: float | None = None,
     progress: simulation.Progress | None = None,
 ) -> Plan:
     """Say what PrivateLasso would find, by fitting it to simulated rows: nothing is spent.
@@ -160,6 +162,9 @@ def plan(
         Simulated tables for each size. None: as many as a few seconds allow, more where it counts.
     random_state : int or str, default=0
         Seed of the simulation. No private data is involved.
+    seconds : float, default=None
+        How long the simulation may take on an idle core, about, where `repetitions` is None. None:
+        3.5. A shorter one is less exact, as its standard errors tell.
     progress : callable, default=None
         Called now and then with the share of the simulation that is done.
 
@@ -180,7 +185,11 @@ def plan(
     sizes = (
         simulation.default_effects(setting) if effects is None else checked_sizes(setting, effects)
     )
-    rows = _simulated(setting, sizes, repetitions, random_state, power, progress)
+    count = repetitions or simulation.affordable_repetitions(
+        setting, len(sizes), seconds=seconds or SECONDS
+    )
+    tick = simulation.ticks(progress, count * len(sizes))
+    rows = _simulated(setting, sizes, repetitions, count, random_state, power, tick)
     regime = setting.regime
     return Plan(
         setting=setting,
@@ -311,20 +320,18 @@ def checked_sizes(setting: Setting, effects: Iterable[float]) -> tuple[float, ..
 def _simulated(
     setting: Setting,
     sizes: tuple[float, ...],
-    repetitions: int | None,
+    asked: int | None,
+    count: int,
     seed: int | str,
     power: float,
-    progress: simulation.Progress | None,
+    tick: Callable[[], None],
 ) -> tuple[PowerRow, ...]:
-    count = repetitions or simulation.affordable_repetitions(setting, len(sizes), seconds=SECONDS)
-    tick = simulation.ticks(progress, count * len(sizes))
-    if repetitions is None:
-        return simulation.simulated_power_near(
-            setting, sizes, repetitions=count, seed=seed, power=power, tick=tick
-        )
-    if check.whole("repetitions", repetitions) < 2:
+    told: Any = {"repetitions": count, "seed": seed, "tick": tick}
+    if asked is None:
+        return simulation.simulated_power_near(setting, sizes, power=power, **told)
+    if check.whole("repetitions", asked) < 2:
         raise ValueError("repetitions must be at least 2, to tell how sure the answer is.")
-    return simulation.simulated_power(setting, sizes, repetitions=count, seed=seed, tick=tick)
+    return simulation.simulated_power(setting, sizes, **told)
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -138,11 +138,12 @@ def affordable_repetitions(
 ) -> int:
     """Return how many simulated tables fit in about so many seconds: no clock is read.
 
-    Measured on one core: 12 ms a fit, 0.2 ms a step, 60 ns and 0.3 ns a step for a cell.
+    A small table takes three times as long, large ones about what is asked for: 3 ms a fit, 0.1 ms
+    a step, 60 ns and 0.3 ns a step for a cell.
     """
     scale = Scale.of(setting.regime, most_cells=most_cells)
     steps, cells = rules.n_steps(setting.regime), scale.n_rows * scale.n_features
-    fit = 0.012 + 2e-4 * steps + cells * (6e-8 + 3e-10 * steps)
+    fit = 0.003 + 1e-4 * steps + cells * (6e-8 + 3e-10 * steps)
     return round(rules.clamp(seconds / (fit * n_effects), 4, 60))
 
 

@@ -26,7 +26,7 @@ from dpscreen.privacy import ZCDP, Budget, PrivacyStatement
 EXPLAINABLE = 0.5
 """The share of the target's variance that the simulated features explain."""
 
-SECONDS = 1.0
+SECONDS = 0.3
 """How long each of the two simulations of a page takes on an idle core, about."""
 
 
