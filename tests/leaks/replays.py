@@ -16,7 +16,14 @@ import numpy as np
 from listening import listening
 from sklearn.base import clone
 
-from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, RNMScreen
+from dpscreen import (
+    ADPScreen,
+    DPFrankWolfe,
+    PrivateLasso,
+    PrivateLogistic,
+    PrivateOLS,
+    RNMScreen,
+)
 from dpscreen.models import peers
 from dpscreen.models.page import render_model_page
 from dpscreen.privacy import (
@@ -97,6 +104,32 @@ SCALING = {
     "not standardized, no intercept": {"standardize": False, "fit_intercept": False},
     "n_rows": MANY_ROWS,
 }
+OLS = {
+    "defaults": {},
+    "many rows": MANY_ROWS,
+    "loose bounds, large budget": {**LOOSE, "epsilon": 300.0},
+    "no intercept, without quality": {"fit_intercept": False, "quality": False, "epsilon": 40.0},
+    "small budget": {"epsilon": 0.05},
+}
+OUTCOMES = {
+    "defaults": {},
+    "many rows": MANY_ROWS,
+    "loose bounds": {"feature_bounds": (-1e4, 3e4)},
+    "max_features, no intercept": {"max_features": 1, "fit_intercept": False, "epsilon": 40.0},
+    "not standardized, without quality": {"standardize": False, "quality": False},
+    "rows_per_unit": {"rows_per_unit": 3},
+    "large budget": {"epsilon": 300.0},
+}
+
+
+class OfSigns(PrivateLogistic):
+    """`PrivateLogistic` of the targets' signs, so that rows of any style have outcomes."""
+
+    def _rows(self, X: Any, y: Any) -> Any:
+        return super()._rows(X, np.where(np.isfinite(y), y > 0, y))
+
+
+OfSigns.__name__ = PrivateLogistic.__name__  # which model files know
 
 
 @dataclass(frozen=True)
@@ -109,7 +142,9 @@ class Case:
 
     def model(self, **more: Any) -> Any:
         """Return a new, unfitted model."""
-        return self.estimator(**PUBLIC | dict(self.options) | more)
+        given = PUBLIC | dict(self.options) | more
+        taken = set(self.estimator().get_params())
+        return self.estimator(**{name: one for name, one in given.items() if name in taken})
 
     def rows(self, style: str, seed: int, n: int) -> tuple[Any, Any]:
         """Return rows of a style, with as many features as the case is for."""
@@ -142,6 +177,8 @@ class Case:
 ESTIMATORS: tuple[tuple[Callable[..., Any], dict[str, Any], dict[str, dict[str, Any]]], ...] = (
     # A new estimator is one line here: what it needs always, and its options.
     (PrivateLasso, {}, LASSO),
+    (PrivateOLS, {}, OLS),
+    (OfSigns, {}, OUTCOMES),
     (DPFrankWolfe, WALK, WALKS | CLIPS),
     (RNMScreen, WALK, WALKS | SCREENS),
     (ADPScreen, WALK, WALKS | SCREENS | WHEN),

@@ -21,6 +21,7 @@ from replays import (
     DEFAULTS,
     STYLES,
     Neighbours,
+    OfSigns,
     chosen,
     moved_too_far,
     moves_between,
@@ -28,6 +29,7 @@ from replays import (
     wild,
 )
 
+from dpscreen import PrivateOLS
 from dpscreen.privacy import ZCDP, Accountant, Budget
 from dpscreen.privacy.replay import record
 from dpscreen.solvers import base as solving
@@ -39,6 +41,7 @@ each_case = pytest.mark.parametrize("case", PROVEN, ids=str)
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
     pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning"),
 ]
 
 
@@ -108,11 +111,15 @@ def folder(tmp_path):
     return tmp_path
 
 
-UNSPLIT = [case for case in DEFAULTS if not case.options.get("inference")]
+OF_PEOPLE = [  # whose rows may be several of one person, with a number as target
+    case
+    for case in DEFAULTS
+    if not case.options.get("inference") and case.estimator not in (PrivateOLS, OfSigns)
+]
 
 
 @pytest.mark.parametrize("source", [from_csv, from_parquet], ids=lambda one: one.__name__)
-@pytest.mark.parametrize("case", UNSPLIT[:2], ids=str)
+@pytest.mark.parametrize("case", OF_PEOPLE[:2], ids=str)
 def test_a_person_moves_no_input_beyond_what_was_booked(case, source, folder):
     told = chosen(f"{case} {source.__name__}", KINDS, FEW)
     assert too_far_for_a_person(case, source, folder, told) == []
@@ -120,7 +127,7 @@ def test_a_person_moves_no_input_beyond_what_was_booked(case, source, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", FILES, ids=lambda one: one.__name__)
-@pytest.mark.parametrize("case", UNSPLIT, ids=str)
+@pytest.mark.parametrize("case", OF_PEOPLE, ids=str)
 @given(told=PEOPLE)
 @examples(40)
 def test_a_person_moves_no_input_beyond_what_was_booked_widely(case, source, folder, told):

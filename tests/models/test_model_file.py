@@ -25,8 +25,7 @@ from dpscreen.models import file as model_file
 from dpscreen.models.cards import model_card_of
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import ModelFileProblem, decoded, encoded, json_schema, to_dict
-from dpscreen.models.linear import LoadedModel
-from dpscreen.models.release import summary_of
+from dpscreen.models.linear import LoadedModel, shown_summary
 
 every = pytest.mark.parametrize("kind", KINDS)
 SCHEMA = {"fields": [{"name": "age", "type": "number"}], "dpscreen": {"target": "y", "é": None}}
@@ -51,7 +50,7 @@ def refused(found):
 
 
 # --- what is written comes back -------------------------------------------------------------------
-SAID = {"summary": summary_of, "explain": explanation_of, "to_model_card": model_card_of}
+SAID = {"summary": shown_summary, "explain": explanation_of, "to_model_card": model_card_of}
 
 
 @every

@@ -141,6 +141,7 @@ def test_with_a_large_budget_it_is_least_squares():
     np.testing.assert_allclose(model.bse, robust, rtol=0.15)
 
 
+@pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning")
 def test_what_is_alike_or_still_is_left_out_by_name():
     X, y = drawn(6, n=20_000)
     X = np.column_stack((X, X[:, 0], np.zeros(len(X))))

@@ -73,7 +73,7 @@ def test_what_is_wrong_is_told_and_asked_again():
     )
     assert [one.partition(".")[2] for one in wrong[1:3]] == [" Did you mean 'Rings'?"] * 2
     assert wrong[-1] == "Target and unit cannot be the same column."
-    for text in ("skip", "a, b", "5 to 1", "perhaps"):
+    for text in ("skip", "a, b, c", "5 to 1", "perhaps"):
         assert interview.answer(text)
         assert interview.question.title == "Rings (the target)"
     assert interview.answer("0 to 30") is None

@@ -154,7 +154,8 @@ def test_problems_of_days_are_told(settings, told):
     problems = toml_schema({"target": "y", "columns": columns}).problems()
     assert any(told in one for one in problems)
     assert toml_schema({"target": "am", "columns": COLUMNS}).problems() == [
-        "column 'am' is the target, so it must be a number with a minimum and a maximum."
+        "column 'am' is the target, so it must be a number with a minimum and a maximum, or an "
+        "outcome: a boolean, or two levels."
     ]
 
 

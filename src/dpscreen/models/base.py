@@ -374,7 +374,7 @@ def warn_of_weak_delta(delta: float, n_rows: int) -> None:
             "delta is at least 1/n: such a promise would even be kept by publishing one row chosen "
             "at random. Choose delta far below 1/n.",
             WeakDeltaWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -385,7 +385,7 @@ def warn_of_bounds(notes: Sequence[str]) -> None:
             "most rows seem to lie at an end of their declared bounds, or beyond: "
             f"{'; '.join(notes)}. Are these bounds in the right units?",
             BoundsWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -200,7 +200,7 @@ def _warn_of(names: list[str]) -> None:
             "If that was made from the rows, as astype('category') does, the levels disclose what "
             "rows hold: then this fit is not private. Declare them in categories.",
             LearntLevelsWarning,
-            stacklevel=7,
+            stacklevel=8,
         )
 
 

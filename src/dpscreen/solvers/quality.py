@@ -168,7 +168,8 @@ def _ratio_interval(top: tuple[float, float], bottom: tuple[float, float]) -> tu
 
     It is right however large the noise is: where the lower number could be 0, there is no end.
     """
-    (a, a_noise), (b, b_noise) = top, bottom
+    unit = 2.0 ** (math.frexp(max(*top, *bottom))[1] - 1)  # so that no square overflows
+    a, a_noise, b, b_noise = (value / unit for value in (*top, *bottom))
     square = b**2 - (NORMAL_975 * b_noise) ** 2
     if b <= 0 or square <= 0:
         return 0.0, MOST_UNEXPLAINED
