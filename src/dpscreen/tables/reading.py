@@ -180,12 +180,14 @@ def _kept_rows(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[P
 def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Any]:
     """Yield (which rows count or None for all, target, batch)."""
     counter = UnitCounter(schema.rows_per_unit) if schema.unit is not None else None
-    leave_out = schema.block.missing_target == "leave out"
-    fill = schema.field(schema.target).fill_value
+    aim = schema.field(schema.target)
+    # There is no middle between two outcomes, so what is neither, and not filled, is left out.
+    no_fill = aim.classes is not None and aim.fill is None
+    leave_out = no_fill or schema.block.missing_target == "leave out"
     for batch in source:
         target = encoder.target(batch)
         absent = np.isnan(target)
-        target[absent] = fill
+        target[absent] = aim.fill_value
         # The unit's rule comes first, so that it looks at nothing but the order of rows.
         keep = counter.keep(encoder.unit_ids(batch)) if counter else None
         if leave_out:
