@@ -33,6 +33,22 @@ def answered(document, *answers, again=False):
         ("0..1e6", {"bounds": [0, 1e6]}),
         ("0-120", {"bounds": [0, 120]}),
         ("-10 – -2", {"bounds": [-10, -2]}),
+        ("[0, 120]", {"bounds": [0, 120]}),
+        ("(0, 120)", {"bounds": [0, 120]}),
+        ("0, 120", {"bounds": [0, 120]}),
+        ("[0,1]", {"bounds": [0, 1]}),
+        ("[1,200]", {"bounds": [1, 200]}),
+        ("0; 2.5", {"bounds": [0, 2.5]}),
+        ("0 – 120", {"bounds": [0, 120]}),
+        ("0 - 120", {"bounds": [0, 120]}),
+        ("0 to 10,000,000", {"bounds": [0, 10_000_000]}),
+        ("-1,000.5 1,000.5", {"bounds": [-1000.5, 1000.5]}),
+        ("1,200", None),
+        ("[a, b]", None),
+        ("[]", None),
+        ("0, 1", {"categories": [0, 1]}),
+        ("'1', '5'", {"categories": [1, 5]}),
+        ("1, 5, 9", {"categories": [1, 5, 9]}),
         ("a, b ,'c'", {"categories": ["a", "b", "c"]}),
         ("1, 2", {"categories": [1, 2]}),
         ("1, x", {"categories": ["1", "x"]}),
@@ -41,7 +57,15 @@ def answered(document, *answers, again=False):
             "2020-01-01 to 2021-12-31",
             {"bounds": [datetime.date(2020, 1, 1), datetime.date(2021, 12, 31)]},
         ),
+        (
+            "1.2.2020 to 31.12.2021",
+            {
+                "bounds": [datetime.date(2020, 2, 1), datetime.date(2021, 12, 31)],
+                "format": "%d.%m.%Y",
+            },
+        ),
         ("2020-02-30 2021-01-01", None),
+        ("30.02.2020, 01.01.2021", None),
         ("perhaps", None),
         ("7", None),
     ],
@@ -73,7 +97,7 @@ def test_what_is_wrong_is_told_and_asked_again():
     )
     assert [one.partition(".")[2] for one in wrong[1:3]] == [" Did you mean 'Rings'?"] * 2
     assert wrong[-1] == "Target and unit cannot be the same column."
-    for text in ("skip", "a, b", "5 to 1", "perhaps"):
+    for text in ("skip", "a, b, c", "5 to 1", "perhaps"):
         assert interview.answer(text)
         assert interview.question.title == "Rings (the target)"
     assert interview.answer("0 to 30") is None
