@@ -119,6 +119,24 @@ def test_failures_in_one_sentence(arguments, code, told):
     assert "Traceback" not in done.stderr
 
 
+def test_a_table_without_rows_is_refused_in_one_sentence(home):
+    (home / "empty.csv").write_text("age,sex\n", encoding="utf-8")
+    done = predict("model.json", "empty.csv")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "empty.csv has no rows to predict for." in done.stderr
+
+
+def test_cells_that_could_not_be_read_are_counted_by_column(home):
+    (home / "odd.csv").write_text("age,sex\n40,f\nforty,m\n,\n50,d\nx,f\n", encoding="utf-8")
+    done = predict("model.json", "odd.csv")
+    assert len(read(done.stdout)) == 5
+    told = [line for line in done.stderr.splitlines() if line.startswith("Note")]
+    assert [line.partition(" are missing")[0] for line in told] == [
+        "Note: 3 of 5 cells of column 'age'",
+        "Note: 2 of 5 cells of column 'sex'",
+    ]
+
+
 def test_a_cell_is_never_repeated(home):
     (home / "secret.csv").write_text("age,sex\n40,SECRETCELL\nSECRETCELL,f\n", encoding="utf-8")
     done = predict("model.json", "secret.csv")

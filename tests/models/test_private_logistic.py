@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dpscreen import BudgetRefused, PrivacyLedger, PrivateLogistic, load
 from dpscreen.models import intake, outcome_peers
 from dpscreen.privacy import ZCDP, Accountant, Budget, DiscreteGaussian, SeededNoise
+from dpscreen.tables.schema import toml_schema
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -333,6 +334,27 @@ def test_quality_tells_auc_and_deviance_within_its_intervals():
         missed += not told.deviance_low - 0.02 <= deviance <= told.deviance_high + 0.02
         assert told.auc_high - told.auc_low < 0.2
     assert missed <= 8
+
+
+@pytest.mark.parametrize("kind", ["few rows", "one class", "hardly a yes"])
+def test_quality_is_not_told_where_it_is_noise(kind):
+    X, y = some_rows(4000)
+    if kind == "few rows":
+        X, y = X[:40], y[:40]
+    else:
+        y = np.arange(len(y)) < (0 if kind == "one class" else 5)
+    for seed in range(5):
+        told = str(model(random_state=seed).fit(X, y).quality_)
+        assert "AUC cannot be told" in told or "AUC and deviance cannot" in told
+        assert "without features" not in told
+
+
+def test_a_table_whose_outcomes_cannot_be_read_is_refused_for_its_words():
+    columns = {"x": {"bounds": [0, 9]}, "y": {"type": "boolean"}}
+    schema = toml_schema({"target": "y", "columns": columns})
+    rows = schema.encode(pd.DataFrame({"x": [1.0, 2.0], "y": ["Ja", "Nein"]}))
+    with pytest.raises(ValueError, match="words that the schema lists"):
+        PrivateLogistic(epsilon=1, delta=1e-6, feature_bounds=schema.feature_bounds).fit(rows)
 
 
 def test_classes_without_overlap_give_finite_weights():

@@ -149,6 +149,27 @@ def test_rows_of_a_missing_target_can_be_left_out(write):
     assert np.array_equal(rows.X, whole.X[[0, 1, 2, 4, 7]])
 
 
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"type": "boolean", "trueValues": ["yes"], "falseValues": ["no"]},
+        {"type": "string", "constraints": {"enum": ["no", "yes"]}},
+    ],
+)
+def test_rows_of_neither_outcome_are_left_out_unless_filled(write, declared):
+    number = {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 9}}
+    given_ = {"fields": [number, {"name": "y", **declared}], "dpscreen": {"target": "y"}}
+    path = write(b"x,y\n1,yes\n2,Ja\n3,no\n4,\n5,0.5\n")
+    for missing in ("fill", "leave out"):
+        given_["dpscreen"]["missing_target"] = missing
+        rows = read_rows(path, TableSchema.from_dict(given_))
+        assert rows.X[:, 0].tolist() == [1, 3]
+        assert rows.y.tolist() == [1, 0]
+    filled = True if declared["type"] == "boolean" else "yes"
+    given_["dpscreen"] = {"target": "y", "fill": {"y": filled}}
+    assert read_rows(path, TableSchema.from_dict(given_)).y.tolist() == [1, 1, 0, 1, 1]
+
+
 def test_missing_numbers_are_filled_as_declared_and_then_transformed(write):
     schema = make_schema(fill={"age": 40, "income": 100.0})
     rows = read_rows(write(as_csv([("NA", "yes", "", "1", "true", "10", "a")])), schema)

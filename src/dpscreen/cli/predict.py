@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from dpscreen._core.words import how_many
 from dpscreen.cli.console import HELP, MODEL, loaded, write_failures
 
 if TYPE_CHECKING:
@@ -80,10 +82,25 @@ def _predictions(model: LoadedModel, data: Path) -> Array:
         schema = TableSchema.from_dict(model.schema)
         schema.check()
         _check_features(model, schema)
-        rows = read_features(data, schema)
+        absent: Counter[str] = Counter()
+        rows = read_features(data, schema, absent=absent)
+        if not len(rows):
+            raise click.ClickException(f"{data} has no rows to predict for.")
+        _tell_absent(absent, len(rows))
         return schema.untransform_target(_predicted(model, rows))
     except DataError as problem:
         raise click.ClickException(str(problem)) from None
+
+
+def _tell_absent(absent: Counter[str], n_rows: int) -> None:
+    """Say how many cells are filled by the schema's rule instead of being read."""
+    for name, count in absent.items():
+        if count:
+            click.echo(
+                f"Note: {count} of {how_many(n_rows, 'cell')} of column {name!r} are missing or "
+                "cannot be read, and count as the schema says.",
+                err=True,
+            )
 
 
 def _predicted(model: LoadedModel, rows: Array) -> Array:

@@ -37,6 +37,11 @@ STREAMED_BYTES = 2**28
 
 _SPARSE: dict[str, Any] = {"accept_sparse": ("csr", "csc", "coo"), "dtype": "numeric"}
 
+NO_ROW_COUNTS = (
+    "no row of the table counts. Rows without a unit are left out, and so are rows whose target is "
+    "neither of two declared outcomes: look at the words that the schema lists for these."
+)
+
 
 def unit_of_rows(X: Any, told: int | None) -> Unit:
     """Return the unit that a fit is for: what the rows say, or else what the user told, or a row.
@@ -71,6 +76,8 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     if isinstance(X, StreamedRows):
         return _named(estimator, X, X.reader.feature_names)
     if isinstance(X, EncodedRows):
+        if not len(X):
+            raise ValueError(NO_ROW_COUNTS)
         features, target, names = X.named_arrays()
         rows = ArrayRows(*rows_and_target(estimator, features, target))
         return _named(estimator, rows, names)

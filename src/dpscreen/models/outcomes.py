@@ -94,8 +94,8 @@ def _place(label: Any, places: dict[Any, float]) -> float:
 
 
 def strangers(y: Array) -> Integers:
-    """Return how many targets are neither 0 nor 1, nor ½, as a schema fills missing ones."""
-    return np.array([np.count_nonzero((y != 0) & (y != 1) & (y != 0.5))], dtype=np.int64)
+    """Return how many targets are neither 0 nor 1."""
+    return np.array([np.count_nonzero((y != 0) & (y != 1))], dtype=np.int64)
 
 
 def refuse_strangers(rows: RowSource) -> RowSource:

@@ -22,8 +22,11 @@ from dpscreen.solvers.quality import NORMAL_975
 CELL_WIDTH, CELL_EDGES = 0.5, 11
 """The cells of a table of chances, in log-odds, around those of all rows together."""
 
-WIDEST_AUC = 0.5
-"""A wider interval tells nothing about the AUC."""
+WIDEST_AUC, WIDEST_DEVIANCE = 0.4, 1.0
+"""A wider interval tells nothing. Without features the deviance is at most 2 ln 2 = 1.39 a row."""
+
+LEAST_CLASS = 4.0
+"""How many deviations of its noise the number of rows of a class must be to count as one."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +51,29 @@ class OutcomeQuality:
     no: tuple[float, ...]
     yes: tuple[float, ...]
 
+    @property
+    def tells_auc(self) -> bool:
+        """Whether the AUC stands out of the noise."""
+        return self.auc_high - self.auc_low <= WIDEST_AUC
+
+    @property
+    def tells_deviance(self) -> bool:
+        """Whether the deviance stands out of the noise."""
+        return self.deviance_high - self.deviance_low <= WIDEST_DEVIANCE
+
     def __str__(self) -> str:
         where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"
-        told = f"AUC {self.auc:.3f} ({self.auc_low:.3f} to {self.auc_high:.3f})"
-        if self.auc_high - self.auc_low > WIDEST_AUC:
-            told = "AUC cannot be told from noise with so few rows at this budget"
-        return (
-            f"{told}, deviance {self.deviance:.3f} ({self.deviance_low:.3f} to "
-            f"{self.deviance_high:.3f}) a row, {self.null_deviance:.3f} without features; {where}. "
-            "The intervals are for privacy noise alone."
-        )
+        lost = "cannot be told from noise with so few rows at this budget"
+        if not (self.tells_auc or self.tells_deviance):
+            return f"AUC and deviance {lost}."
+        auc = f"AUC {self.auc:.3f} ({self.auc_low:.3f} to {self.auc_high:.3f})"
+        ends = f"{self.deviance_low:.3f} to {self.deviance_high:.3f}"
+        deviance = f"deviance {self.deviance:.3f} ({ends}) a row"
+        if self.tells_auc:  # then so is the share of outcomes
+            deviance += f", {self.null_deviance:.3f} without features"
+        told = auc if self.tells_auc else f"AUC {lost}"
+        told += f", {deviance}" if self.tells_deviance else f", deviance {lost}"
+        return f"{told}; {where}. The intervals are for privacy noise alone."
 
 
 def release_outcome_quality(
@@ -126,13 +142,16 @@ def _told(
 def noisy_auc(no: Array, yes: Array, noise: float) -> tuple[float, float]:
     """Return the AUC of counts by cell, in order, and how far the noise may move it.
 
-    Rows of one cell count as ties.
+    Rows of one cell count as ties. Where the rows of a class could be noise, nothing is told.
     """
-    least = noise * math.sqrt(len(no))
-    n_no, n_yes = max(float(no.sum()), least), max(float(yes.sum()), least)
+    least = LEAST_CLASS * noise * math.sqrt(len(no))
+    n_no, n_yes = float(no.sum()), float(yes.sum())
+    if min(n_no, n_yes) < least:
+        return 0.5, 0.5
     below = np.cumsum(no) - no / 2
-    above = float(yes.sum()) - np.cumsum(yes) + yes / 2
+    above = n_yes - np.cumsum(yes) + yes / 2
     auc = min(max(float(below @ yes) / (n_no * n_yes), 0.0), 1.0)
     slopes = np.concatenate((below / n_no - auc, above / n_yes - auc))
     sizes = np.repeat((1 / n_yes, 1 / n_no), len(no))
-    return auc, NORMAL_975 * noise * float(np.linalg.norm(slopes * sizes))
+    both = noise * len(no) / (math.sqrt(2) * n_no * n_yes)  # the product of both classes' noise
+    return auc, NORMAL_975 * noise * math.hypot(float(np.linalg.norm(slopes * sizes)), both)

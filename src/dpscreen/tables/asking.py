@@ -27,9 +27,10 @@ from dpscreen.tables.toml_text import settings_proposed
 
 ANSWERS = """\
 0 to 120          the least and the most that can be
-a, b, c           the words or codes that can occur
+a, b, c           the words or codes that can occur; 0, 1 are two codes, 0, 120 are bounds
 yes/no            true or false, however it is spelled
-2020-01-01 to 2024-12-31    the first and the last day that can be
+2020-01-01 to 2024-12-31    the first and the last day that can be; 31.12.2024 if
+                  the table writes days so
 skip              do not use the column
 back              ask the last question again
 quit              stop here; what is answered is kept
@@ -39,9 +40,15 @@ BACK, SKIP, EACH = ("back", "b", "<"), ("skip", "ignore", "s", "-"), ("each",)
 YES_NO = ("yes/no", "yes or no", "y/n", "yn", "boolean", "bool", "true/false")
 ALIKE = 3
 """From so many columns on, names that differ in their numbers only are asked about once."""
-_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_RANGE = re.compile(rf"({_NUMBER})(?:\s+to\s+|\s*(?:\.\.|…|–)\s*|\s+|(?<=[0-9])-)({_NUMBER})")
-_DAYS = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:\s+to\s+|\s*(?:\.\.|…|–)\s*|\s+)([0-9-]{10})")
+DAYS_WRITTEN = {"-": "%Y-%m-%d", ".": "%d.%m.%Y"}
+"""How days may be answered, by the sign between their parts; the column is taken to have it too."""
+_PLAIN = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_NUMBER = rf"(?:[+-]?[1-9][0-9]{{0,2}}(?:,[0-9]{{3}})+(?:\.[0-9]*)?|{_PLAIN})"
+_TO = r"(?:\s+to\s+|\s*(?:\.\.|…|–|—)\s*|\s+-\s+|\s+|(?<=[0-9.])-)"
+_RANGE = re.compile(rf"({_NUMBER}){_TO}({_NUMBER})")
+_PAIR = re.compile(rf"({_PLAIN})\s*[,;]\s*({_PLAIN})")
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}"
+_DAYS = re.compile(rf"({_DAY})(?:{_TO}|\s*,\s*)({_DAY})")
 
 
 @dataclass(frozen=True)
@@ -59,36 +66,73 @@ class SchemaQuestion:
 def settings_meant(text: str) -> dict[str, Any] | None:
     """Return the settings of a column that an answer stands for; None if it is not understood."""
     given = text.strip()
+    inside = re.fullmatch(r"\[(.*)\]|\((.*)\)", given)
+    if inside:
+        return _bounds_meant((inside[1] or inside[2] or "").strip(), sure=True)
     if given.casefold() in YES_NO:
         return {"type": "boolean"}
-    if found := _DAYS.fullmatch(given):
-        days = [_day(one) for one in found.groups()]
-        return None if None in days else {"bounds": days}
-    if found := _RANGE.fullmatch(given):
-        return {"bounds": [_number(one) for one in found.groups()]}
+    if bounds := _bounds_meant(given, sure=False):
+        return bounds
+    if _DAYS.fullmatch(given) or re.fullmatch(_NUMBER, given):
+        return None  # days that do not exist, or 1,200: one number, or two?
     if "," in given:
         levels = [one.strip().strip("\"'") for one in given.split(",")]
-        numbers = all(re.fullmatch(_NUMBER, one) for one in levels)
+        numbers = all(re.fullmatch(_PLAIN, one) for one in levels)
         return {"categories": [_number(one) for one in levels] if numbers else levels}
     return None
+
+
+def _bounds_meant(given: str, *, sure: bool) -> dict[str, Any] | None:
+    """Return two bounds. If not `sure`, neighbouring whole numbers with a comma are codes.
+
+    Days are taken to be written in the table as they are answered.
+    """
+    if found := _DAYS.fullmatch(given):
+        days = [_day(one) for one in found.groups()]
+        form = DAYS_WRITTEN["." if "." in found[1] else "-"]
+        more = {} if form == DAYS_WRITTEN["-"] else {"format": form}
+        return None if None in days else {"bounds": days} | more
+    if found := _RANGE.fullmatch(given):
+        return {"bounds": [_number(one) for one in found.groups()]}
+    grouped = re.fullmatch(_NUMBER, given)
+    if (found := _PAIR.fullmatch(given)) and (sure or not grouped):
+        pair = [_number(one) for one in found.groups()]
+        return {"bounds": pair} if sure or not _are_codes(pair) else None
+    return None
+
+
+def _are_codes(levels: Sequence[Any]) -> bool:
+    """Whether two numbers with a comma between are codes, as 0, 1; others are bounds."""
+    return all(type(one) is int for one in levels) and levels[1] - levels[0] == 1
 
 
 def in_words(settings: Mapping[str, Any]) -> str:
     """Return the answer that would mean these settings; "" if there is none."""
     if "categories" in settings:
-        return ", ".join(map(str, settings["categories"]))
+        levels = settings["categories"]
+        numbers = all(isinstance(one, int | float) for one in levels)
+        bare = not numbers or len(levels) != 2 or _are_codes(levels)
+        return ", ".join(map(str if bare else "'{}'".format, levels))
     if "bounds" in settings:
-        return " to ".join(map(str, settings["bounds"]))
+        return " to ".join(_spelled(one, settings.get("format")) for one in settings["bounds"])
     return YES_NO[0] if settings.get("type") == "boolean" else ""
 
 
+def _spelled(bound: Any, form: str | None) -> str:
+    pointed = form == DAYS_WRITTEN["."] and isinstance(bound, datetime.date)
+    return f"{bound.day:02}.{bound.month:02}.{bound.year:04}" if pointed else str(bound)
+
+
 def _number(text: str) -> int | float:
-    return int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else float(text)
+    plain_text = text.replace(",", "")
+    whole = re.fullmatch(r"[+-]?[0-9]{1,18}", plain_text)
+    return int(plain_text) if whole else float(plain_text)
 
 
 def _day(text: str) -> datetime.date | None:
+    parts = [int(one) for one in re.split(r"[.-]", text)]
     try:
-        return datetime.date.fromisoformat(text)
+        return datetime.date(*(parts[::-1] if "." in text else parts))
     except ValueError:
         return None
 

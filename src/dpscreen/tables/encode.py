@@ -80,6 +80,13 @@ class Encoder:
         for name, picks in self._picks.items():
             _read(name, batch, partial(self._schema.field(name).write, picks=picks, out=out))
 
+    def n_absent(self, batch: Any) -> dict[str, int]:
+        """Return for each column how many cells are not read: not for private rows."""
+        return {
+            name: int(np.count_nonzero(_read(name, batch, self._schema.field(name).absent)))
+            for name in self._picks
+        }
+
     def target(self, batch: Any) -> Array:
         """Return the target, NaN where it is missing."""
         target = self._schema.target

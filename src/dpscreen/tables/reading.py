@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -95,12 +96,20 @@ def stream_rows(
 
 
 def read_features(
-    path: str | Path, schema: Declaration, *, progress: Progress | None = None
+    path: str | Path,
+    schema: Declaration,
+    *,
+    progress: Progress | None = None,
+    absent: Counter[str] | None = None,
 ) -> Array:
-    """Read the features of every row, none left out; target and unit may be absent."""
+    """Read the features of every row, none left out; target and unit may be absent.
+
+    `absent` counts by column how many cells are missing or cannot be read. That is for rows that
+    nothing protects.
+    """
     encoder = _encoder(schema)
     source = _source(Path(path), schema, encoder.columns, encoder.other_columns)
-    return _gathered_features(source, encoder, progress)
+    return _gathered_features(source, encoder, progress, absent)
 
 
 def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
@@ -145,11 +154,18 @@ def _memory() -> int:
 # --- rows that count ------------------------------------------------------------------------------
 
 
-def _gathered_features(source: Any, encoder: Encoder, progress: Progress | None = None) -> Array:
+def _gathered_features(
+    source: Any,
+    encoder: Encoder,
+    progress: Progress | None = None,
+    absent: Counter[str] | None = None,
+) -> Array:
     """Collect the features of every row of a source."""
     grown = GrowingArray(encoder.width, source.n_rows)
     for batch in source:
         encoder.features(batch, grown.room_for(len(batch), source.share()))
+        if absent is not None:
+            absent.update(encoder.n_absent(batch))
         _tell(progress, source)
     return grown.finished()
 
@@ -180,12 +196,14 @@ def _kept_rows(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[P
 def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Any]:
     """Yield (which rows count or None for all, target, batch)."""
     counter = UnitCounter(schema.rows_per_unit) if schema.unit is not None else None
-    leave_out = schema.block.missing_target == "leave out"
-    fill = schema.field(schema.target).fill_value
+    aim = schema.field(schema.target)
+    # There is no middle between two outcomes, so what is neither, and not filled, is left out.
+    no_fill = aim.classes is not None and aim.fill is None
+    leave_out = no_fill or schema.block.missing_target == "leave out"
     for batch in source:
         target = encoder.target(batch)
         absent = np.isnan(target)
-        target[absent] = fill
+        target[absent] = aim.fill_value
         # The unit's rule comes first, so that it looks at nothing but the order of rows.
         keep = counter.keep(encoder.unit_ids(batch)) if counter else None
         if leave_out:

@@ -37,7 +37,7 @@ from dpscreen.models.release import (
     summary_of,
 )
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers.outcome_quality import WIDEST_AUC, OutcomeQuality
+from dpscreen.solvers.outcome_quality import OutcomeQuality
 from dpscreen.solvers.quality import WIDEST, Quality
 
 MOST_LISTED = 200
@@ -187,7 +187,7 @@ def _how_good(quality: Quality | OutcomeQuality | None) -> Facts:
     match quality:
         case Quality() if quality.r2_high - quality.r2_low <= WIDEST:
             return [("R², as released", f"{quality.r2:.2f}")]
-        case OutcomeQuality() if quality.auc_high - quality.auc_low <= WIDEST_AUC:
+        case OutcomeQuality() if quality.tells_auc:
             return [("AUC, as released", f"{quality.auc:.2f}")]
     return []
 

@@ -47,7 +47,7 @@ def outcome_charts(release: Release) -> tuple[Picture, Picture] | None:
     if not isinstance(quality, OutcomeQuality):
         return None
     cells = chance_cells(quality, _noise(release))
-    if len(cells) < 2:
+    if len(cells) < 2 or not quality.tells_auc:
         return None
     return _reliability(cells), _roc(quality)
 

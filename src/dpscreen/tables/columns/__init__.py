@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import listed, mistyped
 from dpscreen.tables.columns.base import (
     MISSING,
@@ -79,8 +79,8 @@ class CategoryColumn(Column):
 
     @property
     def fill_value(self) -> float:
-        """What a missing outcome becomes: the fill, or half of each."""
-        return 0.5 if self.fill is None else float((self.classes or ()).index(self.fill))
+        """What a missing outcome becomes: the fill; without one, its row is left out."""
+        return np.nan if self.fill is None else float((self.classes or ()).index(self.fill))
 
     def values(self, cells: Cells) -> Array:
         """Return 0 and 1 for two levels, NaN for anything else."""
@@ -119,6 +119,10 @@ class CategoryColumn(Column):
     def feature_bounds(self) -> list[tuple[float, float]]:
         """Each feature is 0 or 1."""
         return [(0.0, 1.0)] * len(self.levels)
+
+    def absent(self, cells: Cells) -> Mask:
+        """Return which cells are none of the levels."""
+        return self.of.places(cells, self.levels) < 0
 
     def write(self, cells: Cells, picks: Picks, out: Array) -> None:
         """Write 1 where the cell is the level, else 0; a missing one is of no level, or filled."""

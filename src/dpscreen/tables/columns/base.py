@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Objects
+from dpscreen._core.arrays import Array, Integers, Mask, Objects
 from dpscreen._core.words import mistyped
 
 TRUE_VALUES = ("true", "True", "TRUE", "1")
@@ -314,6 +314,10 @@ class Column:
     def values(self, cells: Cells) -> Array:
         """Return cells as numbers within the bounds; NaN where a cell is missing."""
         raise NotImplementedError(f"column {self.name!r} does not hold numbers")
+
+    def absent(self, cells: Cells) -> Mask:
+        """Return which cells are missing or cannot be read."""
+        return np.isnan(self.values(cells))
 
     def write(self, cells: Cells, picks: Picks, out: Array) -> None:
         """Write the picked features."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import mistyped
 from dpscreen.tables.columns.base import Cells, Column, FieldEntry, Picks
 
@@ -133,6 +133,10 @@ class DateColumn(Column):
     def feature_bounds(self) -> list[tuple[float, float]]:
         """The bounds of each feature."""
         return [feature.bounds for feature in self.features]
+
+    def absent(self, cells: Cells) -> Mask:
+        """Return which cells are no day."""
+        return np.isnan(cells.days(form=self.form, missing=self.missing))
 
     def write(self, cells: Cells, picks: Picks, out: Array) -> None:
         """Write the picked features; those of a missing day are in the middle, or of no level."""
