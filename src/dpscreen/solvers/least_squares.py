@@ -23,6 +23,7 @@ from dpscreen.rows.mixed import (
     MixedRows,
     capped_middle,
     capped_products,
+    length_counts,
     long_count,
     size_counts,
 )
@@ -35,6 +36,7 @@ from dpscreen.solvers.regression import (
     InfluenceClip,
     Inverse,
     LeftOut,
+    LongestRows,
     Middle,
     NewtonStep,
     Pooled,
@@ -164,7 +166,7 @@ class Releases:
     def step_costs(self) -> list[ZCDP]:
         """Return what each step may cost, once the frame is there."""
         later = Fraction(ols_rules.MIDDLE_SHARE) + Fraction(ols_rules.LONG_SHARE)
-        later += sum(map(Fraction, ols_rules.SIZE_SHARES))
+        later += sum(map(Fraction, self.design.size_shares)) + Fraction(ols_rules.LENGTH_SHARE)
         left = ZCDP(self.wide.task.spending.remaining.rho - (self.budget * later).rho)
         return [left * part for part in ols_rules.NEWTON_PARTS]
 
@@ -257,9 +259,11 @@ class NewtonWalk:
         residual = min(reach, ols_rules.LONGEST_RESIDUAL * task.deviation)
         top, theta = residual * self.frame.row_norm, np.zeros(design.n_columns)
         costs, taken, clips = self.releases.step_costs, list[NewtonStep](), list[InfluenceClip]()
-        for share, cost in zip(ols_rules.SIZE_SHARES, costs, strict=True):
+        length, plan = self.release_length(), (ols_rules.RESIDUALS_KEPT, design.size_shares)
+        for kept, share, cost in zip(*plan, costs, strict=True):
             sizes = self.release_sizes(top, residual, self.releases.share(share))
-            clip = influence_clip(sizes, design.n_columns, design.n_rows, float(cost))
+            longest = LongestRows(length, kept)
+            clip = influence_clip(sizes, design, float(cost), longest, task.deviation)
             used = clip.clip if cost is costs[-1] else clip.tight
             moment, noise = self.release_moment(used, cost)
             taken.append(NewtonStep(theta, moment, noise, clip.bias))
@@ -289,6 +293,23 @@ class NewtonWalk:
             self._accountant, counts[None, :], cost=cost, purpose="sizes of influences"
         )
         return Sizes(top * 2.0 ** (np.arange(-N_CELLS, 1) / 2), noisy[0], noise)
+
+    def release_length(self) -> float:
+        """Release about how long the longest rows are, in the frame: a row is in one cell.
+
+        (docs/private-lasso.md, Lemma 22)
+        """
+        residual = self.releases.wide.task.deviation
+        counts = self.point.row_total(length_counts, residual, self.frame.rows, N_CELLS)
+        noisy, noise = release_histograms(
+            self._accountant,
+            counts[None, :],
+            cost=self.releases.share(ols_rules.LENGTH_SHARE),
+            purpose="lengths of rows",
+        )
+        edges = self.frame.row_norm * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
+        least = math.sqrt(ols_rules.SHORTEST * len(self.frame.gram))
+        return clamp(Sizes(edges, noisy[0], noise).last_edge, least, self.frame.row_norm)
 
     def release_moment(self, influence: float, cost: ZCDP) -> tuple[Array, float]:
         """Release −Σψu, which one row moves by at most the clip of its influence.

@@ -19,6 +19,15 @@ NEWTON_PARTS = tuple(Fraction(part, 100) for part in (7, 13, 25, 55))
 SIZE_SHARES = (0.005, 0.005, 0.01, 0.05)
 """What a histogram of influences costs before each step, as a share of the regression's budget."""
 
+MOST_SIZE_SHARE = 0.04
+"""What it costs at most where rows are few, so that its cells stand out of their noise."""
+
+LENGTH_SHARE = 0.01
+"""What a histogram of the rows' lengths costs."""
+
+RESIDUALS_KEPT = (10.0, 5.0, 2.5, 2.5)
+"""Up to how many deviations residuals of the longest rows stay whole, in each step."""
+
 MIDDLE_SHARE = 0.08
 LONG_SHARE = 0.005
 
@@ -65,6 +74,9 @@ LONGEST_RESIDUAL = 256.0
 LEAST_SPREAD = 0.1
 """The least part of its mean that a variance of sampling is taken for."""
 
+STILL_MOVING = 3.0
+"""How many noises the last move must have for the walk not to have arrived."""
+
 LEAST_FREEDOM = 4.0
 
 ROWS_PER_COLUMN = 10
@@ -102,6 +114,12 @@ class TableSize:
         """Return ν, to which rows are shortened: as long as the blur allows."""
         longest = blur / self.blur(1.0, share)
         return math.sqrt(max(SHORTEST * self.n_columns, longest))
+
+    @property
+    def size_shares(self) -> tuple[float, ...]:
+        """Return what each histogram of influences costs."""
+        seen = min(MOST_SIZE_SHARE, 4000 / (self.n_rows**2 * self.rho))
+        return tuple(max(share, seen) for share in SIZE_SHARES)
 
     @property
     def hopeless(self) -> bool:
