@@ -25,6 +25,9 @@ MOST_SIZE_SHARE = 0.04
 LENGTH_SHARE = 0.01
 """What a histogram of the rows' lengths costs."""
 
+ROOM = 1.2
+"""How much longer rows may be than the longest that are seen, as the frame still changes."""
+
 RESIDUALS_KEPT = (10.0, 5.0, 2.5, 2.5)
 """Up to how many deviations residuals of the longest rows stay whole, in each step."""
 
