@@ -157,7 +157,7 @@ def test_what_is_alike_or_still_is_left_out_by_name():
 def test_directions_that_drown_in_noise_are_left_out_by_pivoting():
     rows = MixedRows.near(np.arange(3), np.eye(3))
     gram = np.array([[100.0, 99.9, 0], [99.9, 100, 0], [0, 0, 80]])
-    found = told_apart(EvenFrame(rows, 1.0, gram, 2.0), n_features=3)
+    found = told_apart(EvenFrame(rows, 1.0, gram, 2.0), 3, n_rows=100, per_scale=np.ones(3))
     assert [one.feature for one in found.left_out] == [1]
     assert found.left_out[0].partners == (0,)
     np.testing.assert_allclose(found.matrix, np.diag([1 / 100, 0, 1 / 80]), atol=1e-6)

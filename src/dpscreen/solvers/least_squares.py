@@ -143,7 +143,8 @@ class Releases:
     def regression(self) -> TableRelease:
         """Release all, and put it together."""
         frame = self.release_frame()
-        inverse = told_apart(frame, self._n_features)
+        per_scale, n_rows = self._cells_in_scales(), self.design.n_rows
+        inverse = told_apart(frame, self._n_features, n_rows, per_scale)
         point = self.wide.task.design.start(self._grain)
         walk = NewtonWalk(self, frame, inverse, point)
         steps, clips = walk.steps()

@@ -28,7 +28,7 @@ LENGTH_SHARE = 0.01
 ROOM = 1.2
 """How much longer rows may be than the longest that are seen, as the frame still changes."""
 
-RESIDUALS_KEPT = (10.0, 5.0, 2.5, 2.5)
+RESIDUALS_KEPT = (12.0, 6.0, 3.0, 3.0)
 """Up to how many deviations residuals of the longest rows stay whole, in each step."""
 
 MIDDLE_SHARE = 0.08
@@ -49,6 +49,12 @@ RESOLVED = 1.2
 
 TOLD_APART = 3.5
 """How many noises an eigenvalue must have, and the blur, for its direction to be estimated."""
+
+MOST_STRETCH = 30.0
+"""How much larger than its columns' scales say a combination may be made to vary as they do."""
+
+LEAST_PART = 0.125
+"""How much a direction must vary, where all are made to vary alike."""
 
 SHORTEST = 1.5
 """The least squared length to which rows are cut off, for each column; on average it is one."""

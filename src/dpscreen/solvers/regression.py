@@ -81,17 +81,21 @@ class Inverse:
     left_out: tuple[LeftOut, ...]
 
 
-def told_apart(frame: EvenFrame, n_features: int) -> Inverse:
+def told_apart(frame: EvenFrame, n_features: int, n_rows: int, per_scale: Array) -> Inverse:
     """Leave out features, one by one, until every direction stands out of the noise.
 
     The coefficient of a feature that is left out is zero: a linear condition, under which the noise
-    stays as it was. As in the usual software it is the later one of two that are alike.
+    stays as it was. As in the usual software it is the later one of two that are alike. Directions
+    vary alike in the frame; one that varies much less, or had to be stretched very much from the
+    columns' own scales, is told by few rows, all of them cut short.
     """
-    least = max(ols_rules.TOLD_APART * frame.noise, frame.blur)
+    least = max(ols_rules.TOLD_APART * frame.noise, frame.blur, ols_rules.LEAST_PART * n_rows)
     basis, gone = np.eye(len(frame.gram)), list[int]()
+    seen = _not_stretched(frame, per_scale)
     while True:
-        values, vectors = np.linalg.eigh(basis.T @ frame.gram @ basis)
+        values, vectors = np.linalg.eigh(basis.T @ seen @ basis)
         if values.size and values[0] >= least:
+            values, vectors = np.linalg.eigh(basis.T @ frame.gram @ basis)
             solved = (basis @ vectors / values) @ (basis @ vectors).T
             return Inverse(np.asarray(solved), _left_out(frame, gone, n_features))
         if len(gone) == n_features:
@@ -100,6 +104,13 @@ def told_apart(frame: EvenFrame, n_features: int) -> Inverse:
         parts[gone] = 0
         gone.append(int(np.flatnonzero(parts >= 0.5 * parts.max())[-1]))
         basis = np.linalg.svd(frame.matrix.T[gone])[2][len(gone) :].T
+
+
+def _not_stretched(frame: EvenFrame, per_scale: Array) -> Array:
+    """Return the Gram matrix without directions that were stretched very much."""
+    ways, stretches, _ = np.linalg.svd(frame.matrix / per_scale)
+    left = ways[:, stretches <= ols_rules.MOST_STRETCH]
+    return np.asarray(left @ (left.T @ frame.gram @ left) @ left.T)
 
 
 def _left_out(frame: EvenFrame, gone: Sequence[int], n_features: int) -> tuple[LeftOut, ...]:
