@@ -94,7 +94,7 @@ def test_the_summary_can_be_read_alone(fitted):
         assert word in text
     assert max(map(len, text.splitlines())) <= 100
     assert "<table>" in fitted.summary()._repr_html_()
-    assert fitted.summary().frame.shape == (5, 6)
+    assert fitted.summary().frame.shape == (5, 8)
 
 
 def test_it_predicts_with_intervals(fitted):
