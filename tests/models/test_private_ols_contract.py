@@ -11,7 +11,7 @@ from dpscreen import PrivateOLS
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
     pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
-    pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning"),  # scikit-learn's own rows
 ]
 
 SETTING = {

@@ -115,6 +115,14 @@ def size_counts(rows: Narrow, residuals: Narrow, top: float, n_cells: int) -> In
     return np.bincount(np.clip(n_cells + exponents, 0, n_cells + 1), minlength=n_cells + 2)
 
 
+def length_counts(rows: Narrow, _residuals: Narrow, n_cells: int) -> Integers:
+    """Return how many rows have ‖x‖ below 1/√2^n, in each of n half octaves from there, and 1."""
+    squares = squared_lengths(rows)
+    exponents = np.frexp(squares / float(LEVELS) ** 2)[1]
+    exponents[squares == 0] = -n_cells
+    return np.bincount(np.clip(n_cells + exponents, 0, n_cells + 1), minlength=n_cells + 2)
+
+
 def long_count(rows: Narrow, _residuals: Narrow) -> Integers:
     """Return how many rows are as long as they may be: those that were shrunk, to rounding."""
     whole = (LEVELS - len(rows)) ** 2

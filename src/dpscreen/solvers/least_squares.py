@@ -23,6 +23,7 @@ from dpscreen.rows.mixed import (
     MixedRows,
     capped_middle,
     capped_products,
+    length_counts,
     long_count,
     size_counts,
 )
@@ -35,6 +36,7 @@ from dpscreen.solvers.regression import (
     InfluenceClip,
     Inverse,
     LeftOut,
+    LongestRows,
     Middle,
     NewtonStep,
     Pooled,
@@ -141,7 +143,8 @@ class Releases:
     def regression(self) -> TableRelease:
         """Release all, and put it together."""
         frame = self.release_frame()
-        inverse = told_apart(frame, self._n_features)
+        per_scale, n_rows = self._cells_in_scales(), self.design.n_rows
+        inverse = told_apart(frame, self._n_features, n_rows, per_scale)
         point = self.wide.task.design.start(self._grain)
         walk = NewtonWalk(self, frame, inverse, point)
         steps, clips = walk.steps()
@@ -164,7 +167,7 @@ class Releases:
     def step_costs(self) -> list[ZCDP]:
         """Return what each step may cost, once the frame is there."""
         later = Fraction(ols_rules.MIDDLE_SHARE) + Fraction(ols_rules.LONG_SHARE)
-        later += sum(map(Fraction, ols_rules.SIZE_SHARES))
+        later += sum(map(Fraction, self.design.size_shares))
         left = ZCDP(self.wide.task.spending.remaining.rho - (self.budget * later).rho)
         return [left * part for part in ols_rules.NEWTON_PARTS]
 
@@ -195,18 +198,41 @@ class Releases:
             even = look.evened(rules.n_rows)
             if look.resolved:
                 break
-        if rules.row_norm(rules.look_share, ols_rules.LOOK_BLUR) > look.row_norm:
-            wider = self._look(even, rules.look_share, ols_rules.LOOK_BLUR, "a look at long rows")
+        longest = self._longest(even)
+        if longest > look.row_norm:
+            norm = min(longest, rules.row_norm(rules.look_share, ols_rules.LOOK_BLUR))
+            wider = self._look(even, rules.look_share, norm, "a look at long rows")
             even = wider.evened(rules.n_rows)
-        return self._look(even, rules.gram_share, ols_rules.GRAM_BLUR, "the whole")
+        norm = min(longest, rules.row_norm(rules.gram_share, ols_rules.GRAM_BLUR))
+        return self._look(even, rules.gram_share, norm, "the whole")
+
+    def _longest(self, even: Array) -> float:
+        """Release about how long the longest rows are: a row is in one cell.
+
+        Rows need no more room than that, which would only add noise, however many rows there are
+        (docs/private-lasso.md, Lemma 22).
+        """
+        most = self.design.row_norm(self.design.gram_share, ols_rules.GRAM_BLUR)
+        rows = MixedRows.near(self.columns, even / most)
+        point = self.wide.task.design.start(self._grain)
+        counts = point.row_total(length_counts, self.wide.task.deviation, rows, N_CELLS)
+        noisy, noise = release_histograms(
+            self.wide.task.spending.accountant,
+            counts[None, :],
+            cost=self.share(ols_rules.LENGTH_SHARE),
+            purpose="lengths of rows",
+        )
+        edges = most * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
+        least = math.sqrt(ols_rules.SHORTEST * len(even))
+        return clamp(ols_rules.ROOM * Sizes(edges, noisy[0], noise).last_edge, least, most)
 
     def _cells_in_scales(self) -> Array:
         """Return how many scales of its column a whole cell is; of a constant, one."""
         per_cell = self.wide.units.feature_half_widths / self.wide.scales
         return np.append(per_cell, 1.0)[self.columns]
 
-    def _look(self, even: Array, share: float, blur: float, what: str) -> EvenFrame:
-        norm = self.design.row_norm(share, blur)
+    def _look(self, even: Array, share: float, norm: float, what: str) -> EvenFrame:
+        norm = max(norm, math.sqrt(ols_rules.SHORTEST * len(even)))
         rows = MixedRows.near(self.columns, even / norm)
         gram, noise = release_gram(
             self.wide.task.spending.accountant,
@@ -257,9 +283,11 @@ class NewtonWalk:
         residual = min(reach, ols_rules.LONGEST_RESIDUAL * task.deviation)
         top, theta = residual * self.frame.row_norm, np.zeros(design.n_columns)
         costs, taken, clips = self.releases.step_costs, list[NewtonStep](), list[InfluenceClip]()
-        for share, cost in zip(ols_rules.SIZE_SHARES, costs, strict=True):
+        plan = (ols_rules.RESIDUALS_KEPT, design.size_shares)
+        for kept, share, cost in zip(*plan, costs, strict=True):
             sizes = self.release_sizes(top, residual, self.releases.share(share))
-            clip = influence_clip(sizes, design.n_columns, design.n_rows, float(cost))
+            longest = LongestRows(self.frame.row_norm / ols_rules.ROOM, kept)
+            clip = influence_clip(sizes, design, float(cost), longest, task.deviation)
             used = clip.clip if cost is costs[-1] else clip.tight
             moment, noise = self.release_moment(used, cost)
             taken.append(NewtonStep(theta, moment, noise, clip.bias))

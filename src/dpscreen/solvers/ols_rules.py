@@ -19,6 +19,18 @@ NEWTON_PARTS = tuple(Fraction(part, 100) for part in (7, 13, 25, 55))
 SIZE_SHARES = (0.005, 0.005, 0.01, 0.05)
 """What a histogram of influences costs before each step, as a share of the regression's budget."""
 
+MOST_SIZE_SHARE = 0.04
+"""What it costs at most where rows are few, so that its cells stand out of their noise."""
+
+LENGTH_SHARE = 0.01
+"""What a histogram of the rows' lengths costs."""
+
+ROOM = 1.2
+"""How much longer rows may be than the longest that are seen, as the frame still changes."""
+
+RESIDUALS_KEPT = (12.0, 6.0, 3.0, 3.0)
+"""Up to how many deviations residuals of the longest rows stay whole, in each step."""
+
 MIDDLE_SHARE = 0.08
 LONG_SHARE = 0.005
 
@@ -37,6 +49,12 @@ RESOLVED = 1.2
 
 TOLD_APART = 3.5
 """How many noises an eigenvalue must have, and the blur, for its direction to be estimated."""
+
+MOST_STRETCH = 30.0
+"""How much larger than its columns' scales say a combination may be made to vary as they do."""
+
+LEAST_PART = 0.125
+"""How much a direction must vary, where all are made to vary alike."""
 
 SHORTEST = 1.5
 """The least squared length to which rows are cut off, for each column; on average it is one."""
@@ -64,6 +82,9 @@ LONGEST_RESIDUAL = 256.0
 
 LEAST_SPREAD = 0.1
 """The least part of its mean that a variance of sampling is taken for."""
+
+STILL_MOVING = 3.0
+"""How many noises the last move must have for the walk not to have arrived."""
 
 LEAST_FREEDOM = 4.0
 
@@ -102,6 +123,12 @@ class TableSize:
         """Return ν, to which rows are shortened: as long as the blur allows."""
         longest = blur / self.blur(1.0, share)
         return math.sqrt(max(SHORTEST * self.n_columns, longest))
+
+    @property
+    def size_shares(self) -> tuple[float, ...]:
+        """Return what each histogram of influences costs."""
+        seen = min(MOST_SIZE_SHARE, 4000 / (self.n_rows**2 * self.rho))
+        return tuple(max(share, seen) for share in SIZE_SHARES)
 
     @property
     def hopeless(self) -> bool:

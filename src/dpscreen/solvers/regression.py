@@ -27,6 +27,9 @@ WINDOW = 3
 CLEAR = 4.5
 """How many noises the count of a cell needs to be seen."""
 
+STANDS_OUT = 3.0
+"""How many noises it needs to count towards a median, or for rows to be as long."""
+
 PARTNER = 0.3
 """A feature is told to be alike from this part of the other one's size on."""
 
@@ -78,17 +81,21 @@ class Inverse:
     left_out: tuple[LeftOut, ...]
 
 
-def told_apart(frame: EvenFrame, n_features: int) -> Inverse:
+def told_apart(frame: EvenFrame, n_features: int, n_rows: int, per_scale: Array) -> Inverse:
     """Leave out features, one by one, until every direction stands out of the noise.
 
     The coefficient of a feature that is left out is zero: a linear condition, under which the noise
-    stays as it was. As in the usual software it is the later one of two that are alike.
+    stays as it was. As in the usual software it is the later one of two that are alike. Directions
+    vary alike in the frame; one that varies much less, or had to be stretched very much from the
+    columns' own scales, is told by few rows, all of them cut short.
     """
-    least = max(ols_rules.TOLD_APART * frame.noise, frame.blur)
+    least = max(ols_rules.TOLD_APART * frame.noise, frame.blur, ols_rules.LEAST_PART * n_rows)
     basis, gone = np.eye(len(frame.gram)), list[int]()
+    seen = _not_stretched(frame, per_scale)
     while True:
-        values, vectors = np.linalg.eigh(basis.T @ frame.gram @ basis)
+        values, vectors = np.linalg.eigh(basis.T @ seen @ basis)
         if values.size and values[0] >= least:
+            values, vectors = np.linalg.eigh(basis.T @ frame.gram @ basis)
             solved = (basis @ vectors / values) @ (basis @ vectors).T
             return Inverse(np.asarray(solved), _left_out(frame, gone, n_features))
         if len(gone) == n_features:
@@ -97,6 +104,13 @@ def told_apart(frame: EvenFrame, n_features: int) -> Inverse:
         parts[gone] = 0
         gone.append(int(np.flatnonzero(parts >= 0.5 * parts.max())[-1]))
         basis = np.linalg.svd(frame.matrix.T[gone])[2][len(gone) :].T
+
+
+def _not_stretched(frame: EvenFrame, per_scale: Array) -> Array:
+    """Return the Gram matrix without directions that were stretched very much."""
+    ways, stretches, _ = np.linalg.svd(frame.matrix / per_scale)
+    left = ways[:, stretches <= ols_rules.MOST_STRETCH]
+    return np.asarray(left @ (left.T @ frame.gram @ left) @ left.T)
 
 
 def _left_out(frame: EvenFrame, gone: Sequence[int], n_features: int) -> tuple[LeftOut, ...]:
@@ -130,11 +144,26 @@ class Sizes:
     @property
     def median(self) -> float:
         """Return the median, interpolated."""
-        whole = np.maximum.accumulate(np.cumsum(self.counts))
+        whole = np.cumsum(self._clear_counts)
         middle = max(float(whole[-1]), 1.0) / 2
         edges = np.concatenate(([0.0], self.edges))
         found = float(np.interp(middle, np.concatenate(([0.0], whole[:-1])), edges))
         return max(found, float(self.edges[0]) / 2)
+
+    @property
+    def _clear_counts(self) -> Array:
+        return np.where(self.counts >= STANDS_OUT * self.noise, self.counts, 0.0)
+
+    def shows(self, n_rows: int) -> bool:
+        """Whether most rows are in cells that stand out of the noise."""
+        seen = float(self._clear_counts.sum()) >= 0.6 * n_rows
+        return seen and bool((self.counts[1:] >= CLEAR * self.noise).any())
+
+    @property
+    def last_edge(self) -> float:
+        """Return the edge beyond which no cell stands out of the noise."""
+        last = int(np.flatnonzero(self.counts >= STANDS_OUT * self.noise).max(initial=0))
+        return float(self.edges[min(last, len(self.edges) - 1)])
 
     def tail(self) -> Tail:
         """Return where the tail begins and how fast it falls.
@@ -190,19 +219,41 @@ class InfluenceClip:
     tight: float
 
 
-def influence_clip(sizes: Sizes, n_columns: int, n_rows: int, rho: float) -> InfluenceClip:
+@dataclass(frozen=True)
+class LongestRows:
+    """How long rows are, and up to how many deviations their residuals stay whole."""
+
+    length: float
+    kept: float
+
+    def clip(self, deviation: float) -> float:
+        """Return the least influence that may be clipped.
+
+        Few rows may be all that tells a coefficient, those of a rare level for example. They are
+        long, so a clip that suits most rows would cut nearly all of theirs.
+        """
+        return self.length * self.kept * deviation
+
+
+def influence_clip(
+    sizes: Sizes, size: ols_rules.TableSize, rho: float, longest: LongestRows, target: float
+) -> InfluenceClip:
     """Return the clip C with the least noise and bias: C²/2ρ + B(C)², tails falling as seen.
 
     Beyond an edge e with N rows outside, N(C/e)^−α·C/(α − 1) is cut off at C. All of it is taken to
-    pull one way, or a part of it where tails are light (docs/inference.md, Lemma 28).
+    pull one way, or a part of it where tails are light (docs/inference.md, Lemma 28). It is no
+    less than what keeps the longest rows whole; that of the `target` where noise hides the sizes.
     """
+    if not sizes.shows(size.n_rows):
+        clip = longest.clip(target)
+        return InfluenceClip(clip, 0.0, target, clip)
     tail = sizes.tail()
-    clips = tail.edge * FINER
-    beyond = tail.outside * FINER**-tail.index * clips / (tail.index - 1)
-    biases = tail.one_sided * beyond
+    deviation = GAUSSIAN * sizes.median / math.sqrt(size.n_columns)
+    clips = np.maximum(tail.edge * FINER, longest.clip(deviation))
+    ratios = clips / tail.edge
+    biases = tail.one_sided * tail.outside * ratios**-tail.index * clips / (tail.index - 1)
     best = int(np.argmin(clips**2 / (2 * rho) + biases**2))
-    deviation = GAUSSIAN * sizes.median / math.sqrt(n_columns)
-    room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * n_rows) * deviation
+    room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * size.n_rows) * deviation
     tight = float(clips[best])
     return InfluenceClip(max(tight, room), float(biases[best]), deviation, tight)
 
@@ -222,12 +273,17 @@ class NewtonStep:
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """The estimate θ from several steps: weights of the steps, noise, bias, and how far it went."""
+    """The estimate θ from several steps: noise, bias, and how far it went.
+
+    `last` is how far the last answer is from the one before, and `last_noise` the noise in that.
+    """
 
     theta: Array
     variance: float
     bias: float
     way: Array
+    last: Array
+    last_noise: float
 
 
 def pooled(steps: Sequence[NewtonStep], inverse: Inverse, gram_noise: float) -> Pooled:
@@ -242,12 +298,24 @@ def pooled(steps: Sequence[NewtonStep], inverse: Inverse, gram_noise: float) -> 
             for step in steps
         ]
     )
+    between = last - answers[-2]
+    noise_between = math.hypot(steps[-1].noise, steps[-2].noise)
+    if (_unexplained(between, inverse.matrix, noise_between) > 0).any():
+        variances[:-1] = np.inf  # the walk is still on its way: only its end counts
     weights = (1 / variances) / (1 / variances).sum()
     theta = sum(weight * answer for weight, answer in zip(weights, answers, strict=True))
     start = sum(weight * step.start for weight, step in zip(weights, steps, strict=True))
     noise = sum(float(w * step.noise) ** 2 for w, step in zip(weights, steps, strict=True))
     bias = sum(float(w * step.bias) for w, step in zip(weights, steps, strict=True))
-    return Pooled(np.asarray(theta), noise, bias, np.asarray(theta - start))
+    way = np.asarray(theta - start)
+    return Pooled(np.asarray(theta), noise, bias, way, between, noise_between)
+
+
+def _unexplained(way: Array, directions: Array, noise: float) -> Array:
+    """Return the squares of a way that noise does not explain, in each direction."""
+    explained = ols_rules.STILL_MOVING**2 * noise**2 * (directions**2).sum(axis=1)
+    squares = way**2
+    return np.where(squares > explained, squares, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +371,8 @@ def uncertainty(
     """Return what is known of parameters Jθ: G⁻¹(M + P)G⁻¹ (docs/inference.md, Lemma 27).
 
     P counts the noise of Σψu, that of the Gram matrix along the way that was gone, and the bias of
-    clips as if it were a deviation.
+    clips as if it were a deviation. So does a last move that noise does not explain: what is left
+    of the way is about as long, where clips slow the walk down.
     """
     directions = to_parameters @ inverse.matrix
     way, k = estimate.way, len(estimate.way)
@@ -314,6 +383,7 @@ def uncertainty(
     sampling, error = middle.along(directions)
     squares = (directions**2).sum(axis=1)
     variances = squares * sampling + ((directions @ private) * directions).sum(axis=1)
+    variances += _unexplained(to_parameters @ estimate.last, directions, estimate.last_noise)
     rescaled = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
     freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
     covariance = common * np.outer(rescaled, rescaled)
