@@ -222,6 +222,7 @@ def least_squares(X: Array, *targets: Array) -> tuple[list[Array], Array]:
 class Cell:
     """What was found for a design and a budget, a line for each repetition and NaN if nothing."""
 
+    level: float = 0.95
     names: Sequence[str] = ()
     n_rows: int = 0
     held: list[Array] = field(default_factory=list)
@@ -230,8 +231,7 @@ class Cell:
     def add(self, draw: Draw, epsilon: float, seed: str) -> None:
         """Fit once, and hold the intervals against the truth and against robust ones."""
         self.names, self.n_rows = draw.names, len(draw.y)
-        model = PrivateOLS(epsilon=epsilon, delta=DELTA, random_state=seed, **draw.declared)
-        low, high = model.fit(draw.table, draw.y).conf_int().to_numpy().T
+        low, high = self._private(draw, epsilon, seed) if epsilon < np.inf else self._plain(draw)
         known = np.flatnonzero(np.isfinite(low))
         held, wider = np.full((2, len(low)), np.nan)
         if known.size:
@@ -240,6 +240,15 @@ class Cell:
             wider[known] = (high - low)[known] / (2 * NORMAL * errors)
         self.held.append(held)
         self.wider.append(wider)
+
+    def _private(self, draw: Draw, epsilon: float, seed: str) -> Array:
+        model = PrivateOLS(epsilon=epsilon, delta=DELTA, random_state=seed, **draw.declared)
+        return model.fit(draw.table, draw.y).conf_int(self.level).to_numpy().T
+
+    def _plain(self, draw: Draw) -> tuple[Array, Array]:
+        """Return the robust intervals of least squares itself: draws may be unlucky for all."""
+        (found,), errors = least_squares(draw.numbers, draw.y)
+        return found - NORMAL * errors, found + NORMAL * errors
 
     @property
     def often(self) -> NDArray[np.bool_]:
@@ -290,6 +299,7 @@ def measure(
     designs: dict[str, Design], epsilons: Sequence[float], repetitions: int
 ) -> Iterator[Found]:
     """Yield all cells after every round, which takes all designs once."""
+    epsilons = [*epsilons, np.inf]
     found: Found = {name: {epsilon: Cell() for epsilon in epsilons} for name in designs}
     study = os.environ.get("DPSCREEN_STUDY", STUDY)
     for round_ in range(repetitions):
@@ -307,7 +317,7 @@ def page(found: Found) -> str:
     """Return a table in Markdown, and the misses."""
     epsilons = list(next(iter(found.values())))
     lines = [
-        "| | rows × features, repetitions | " + " | ".join(f"ε = {e:g}" for e in epsilons) + " |",
+        "| | rows × features, repetitions | " + " | ".join(map(_budget, epsilons)) + " |",
         "|---|---|" + "---|" * len(epsilons),
     ]
     for name, cells in found.items():
@@ -318,9 +328,13 @@ def page(found: Found) -> str:
     return "\n".join(lines) + "\n\n" + _misses(found)
 
 
+def _budget(epsilon: float) -> str:
+    return f"ε = {epsilon:g}" if epsilon < np.inf else "least squares"
+
+
 def _misses(found: Found) -> str:
     missed = [
-        f"* {name}, ε = {epsilon:g}: {', '.join(misses)}"
+        f"* {name}, {_budget(epsilon)}: {', '.join(misses)}"
         for name, cells in found.items()
         for epsilon, cell in cells.items()
         if (misses := list(cell.misses()))
