@@ -1,11 +1,14 @@
 """Run every benchmark and print ratios: `make bench`, or `python -m benchmarks foundation`.
 
+A number is that of repetitions, where there are any: `python -m benchmarks inference 60`.
+
 What was measured is also saved, as dpscreen-bench/ratios.json.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from benchmarks import (
     exactness,
     foundation,
     growth,
+    inference,
     libraries,
     outcomes,
     peers,
@@ -36,17 +40,22 @@ BENCHMARKS = {
     "sparse": sparse.main,
     "libraries": libraries.main,
     "growth": growth.main,
+    "inference": inference.main,
+    "inference-speed": inference.speed,
 }
 
-NEEDS_DATA = {"tables-quality", "outcomes"}
-"""Run by name only: the tables do not come with the package."""
+BY_NAME = {"tables-quality", "outcomes", "inference"}
+"""Run by name only: the tables do not come with the package, or it takes long."""
 
 
 def main() -> None:
-    unknown = [name for name in sys.argv[1:] if name not in BENCHMARKS]
+    names = [name for name in sys.argv[1:] if not name.isdigit()]
+    if numbers := [name for name in sys.argv[1:] if name.isdigit()]:
+        os.environ["DPSCREEN_TRIALS"] = numbers[-1]
+    unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         sys.exit(f"no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
-    for name in sys.argv[1:] or (name for name in BENCHMARKS if name not in NEEDS_DATA):
+    for name in names or (name for name in BENCHMARKS if name not in BY_NAME):
         BENCHMARKS[name]()
         save()
 

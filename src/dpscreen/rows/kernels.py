@@ -7,6 +7,8 @@ not depend on where the row stands.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpscreen._core.arrays import compiled, inlined
@@ -69,6 +71,47 @@ def shorten(mixed, most, factors, rows):
     for j in range(mixed.shape[0]):
         for i in range(factors.size):
             rows[j, i] = np.int16(mixed[j, i] * factors[i])
+
+
+@compiled
+def shrink(levels, factors, out):
+    """Set out[i] to levels[i]·factors[i], truncated."""
+    for i in range(out.size):
+        out[i] = np.int16(levels[i] * factors[i])
+
+
+@compiled
+def cap(levels, squares, most_product, most, out):
+    """Clip levels[i] to so many whole numbers that times the row's length it is `most_product`."""
+    for i in range(out.size):
+        length = max(np.sqrt(np.float64(squares[i])), 1.0)
+        room = np.floor(min(most_product / length, most))
+        out[i] = np.int16(min(max(-room, np.float64(levels[i])), room))
+
+
+@compiled
+def count_half_octaves(levels, squares, unit, out):
+    """Count the exponents of levels²·squares/unit, 0 in the last cell but one, below and above.
+
+    No logarithm, which might differ between machines.
+    """
+    last = out.size - 1
+    for i in range(levels.size):
+        level = np.float64(levels[i])
+        square = level * level * np.float64(squares[i])
+        if square == 0:
+            out[0] += 1
+        else:
+            out[min(max(last - 1 + math.frexp(square / unit)[1], 0), last)] += 1
+
+
+@compiled
+def divided_products(columns, levels, divisor, first, out):
+    """Set out[j, a] to columns[j, i]·levels[i]/divisor, i = first + a, truncated."""
+    for j in range(out.shape[0]):
+        for a in range(out.shape[1]):
+            product = np.int32(columns[j, first + a]) * np.int32(levels[first + a])
+            out[j, a] = np.int16(np.float64(product) / divisor)
 
 
 @compiled

@@ -143,7 +143,7 @@ class ExactPoint(ABC):
 
     @abstractmethod
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
-        """Return Σ count(rows, residuals, *args) over parts of the rows, residuals shrunk alike."""
+        """Return Σ count(rows, ‖x‖², residuals, *args) over parts, residuals shrunk alike."""
 
     @abstractmethod
     def curved_gram(self, short: ShortRows) -> Integers:
@@ -193,6 +193,7 @@ class KeepsShortRows(ExactDesign):
     """Rows in one place, which are made short once and then asked about several times."""
 
     _made: tuple[tuple[object, ...], tuple[Narrow, Array]] | None = None
+    _squares: tuple[tuple[object, ...], Integers] | None = None
 
     @abstractmethod
     def dense_columns(self, chosen: Integers) -> Narrow:
@@ -203,6 +204,12 @@ class KeepsShortRows(ExactDesign):
         if self._made is None or self._made[0] != short.key:
             self._made = (short.key, short.of(self.dense_columns(short.chosen)))
         return self._made[1]
+
+    def short_squares(self, short: MixedRows) -> Integers:
+        """Return ‖x‖² of the short rows, in whole numbers of 1/2^28."""
+        if self._squares is None or self._squares[0] != short.key:
+            self._squares = (short.key, squared_lengths(self.made_short(short)[0]))
+        return self._squares[1]
 
     def short_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
@@ -276,9 +283,8 @@ class LatticeDesign(KeepsShortRows):
 
 def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
     """Return how many values fall into each cell [edges_k, edges_k+1); none falls outside."""
-    cells = np.searchsorted(edges, values, side="right") - 1
-    last = len(edges) - 2
-    return np.bincount(np.clip(cells, 0, last), minlength=last + 1).astype(np.int64)
+    below = np.searchsorted(np.sort(values), edges[1:-1])  # faster than a search for each value
+    return np.diff(below, prepend=0, append=len(values)).astype(np.int64)
 
 
 class LatticeRows(Protocol):
@@ -300,6 +306,9 @@ class LatticeRows(Protocol):
 
     def made_short(self, short: ShortRows | MixedRows) -> tuple[Narrow, Array]:
         """Return short rows of a few columns, and what each was multiplied by."""
+
+    def short_squares(self, short: MixedRows) -> Integers:
+        """Return ‖x‖² of the short rows, in whole numbers of 1/2^28."""
 
     def shortened(self, n_features: int, row_norm: float) -> LatticeRows:
         """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
@@ -393,9 +402,10 @@ class LatticePoint(ExactPoint):
         return exact_gram(truncated_products(rows, residuals))
 
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
-        """Return count(rows, residuals, *args)."""
+        """Return count(rows, ‖x‖², residuals, *args)."""
         rows, factors = self.design.made_short(mixed)
-        return count(rows, short_residuals(self.residual_levels(clip), factors), *args)
+        residuals = short_residuals(self.residual_levels(clip), factors)
+        return count(rows, self.design.short_squares(mixed), residuals, *args)
 
     def curved_gram(self, short: ShortRows) -> Integers:
         """Return Σ4p(1 − p)xxᵀ over short rows, in whole numbers of 1/2^28."""

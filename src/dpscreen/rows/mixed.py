@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Narrow
-from dpscreen.rows.sums import LEVELS, exact_gram, in_parts, squared_lengths
+from dpscreen.rows.sums import LEVELS, exact_gram, in_parts
 
 RowCount = Callable[..., Integers]
-"""Short rows, their residuals in levels and other arguments to whole numbers that add up."""
+"""Short rows, ‖x‖², residuals in levels and other arguments to whole numbers that add up."""
 
 _BLOCK = 2**13
 _SAFE = 1 - 1e-12
@@ -77,53 +77,62 @@ def _blocks(first: int, last: int) -> Iterator[slice]:
     return (slice(one, min(one + _BLOCK, last)) for one in range(first, last, _BLOCK))
 
 
-def capped(rows: Narrow, residuals: Narrow, cap: float) -> Narrow:
+def capped(squares: Integers, residuals: Narrow, cap: float) -> Narrow:
     """Return residuals so small that |ψ|·‖x‖ ≤ cap, both as parts of 2^14 (Lemma 25)."""
-    lengths = np.sqrt(squared_lengths(rows))
-    most = np.floor(np.minimum(cap * _SAFE * LEVELS * LEVELS / np.maximum(lengths, 1), LEVELS))
-    return np.clip(residuals, -most, most).astype(np.int16)
+    from dpscreen.rows import kernels
+
+    out = np.empty_like(residuals)
+    kernels.cap(residuals, squares, cap * _SAFE * LEVELS * LEVELS, float(LEVELS), out)
+    return out
 
 
-def capped_products(rows: Narrow, residuals: Narrow, cap: float) -> Integers:
+def capped_products(rows: Narrow, squares: Integers, residuals: Narrow, cap: float) -> Integers:
     """Return Σψx in 1/2^28, each row's residual capped."""
     from dpscreen.rows import kernels
 
     out = np.empty(len(rows), dtype=np.int64)
-    kernels.column_sums(rows, capped(rows, residuals, cap), out, 0, len(rows))
+    kernels.column_sums(rows, capped(squares, residuals, cap), out, 0, len(rows))
     return out
 
 
-def capped_middle(rows: Narrow, residuals: Narrow, cap: float) -> Integers:
+def capped_middle(rows: Narrow, squares: Integers, residuals: Narrow, cap: float) -> Integers:
     """Return Σzzᵀ in 1/2^28, z = ψx/cap truncated to 1/2^14, each row's residual capped."""
+    from dpscreen.rows import kernels
+
     total = np.zeros((len(rows), len(rows)), dtype=np.int64)
-    per_level = math.ceil(cap * LEVELS)
+    per_level, kept = float(math.ceil(cap * LEVELS)), capped(squares, residuals, cap)
     for block in _blocks(0, rows.shape[1]):
-        part = rows[:, block]
-        products = part.astype(np.int32) * capped(part, residuals[block], cap)
-        total += exact_gram(np.asarray(np.trunc(products / per_level), dtype=np.int16))
+        z = np.empty((len(rows), block.stop - block.start), dtype=np.int16)
+        kernels.divided_products(rows, kept, per_level, block.start, z)
+        total += exact_gram(z)
     return total
 
 
-def size_counts(rows: Narrow, residuals: Narrow, top: float, n_cells: int) -> Integers:
+def size_counts(
+    _rows: Narrow, squares: Integers, residuals: Narrow, top: float, n_cells: int
+) -> Integers:
     """Return how many |ψ|·‖x‖ lie below top/√2^n, in each of n half octaves from there, and beyond.
 
-    The exponent of a square tells: no logarithm, which might differ between lanes.
+    The exponent of a square tells.
     """
-    squares = residuals.astype(np.float64) ** 2 * squared_lengths(rows)
-    exponents = np.frexp(squares / (top * float(LEVELS) ** 2) ** 2)[1]
-    exponents[squares == 0] = -n_cells  # zero has the exponent of one half
-    return np.bincount(np.clip(n_cells + exponents, 0, n_cells + 1), minlength=n_cells + 2)
+    from dpscreen.rows import kernels
+
+    counts = np.zeros(n_cells + 2, dtype=np.int64)
+    unit = (top * float(LEVELS) ** 2) ** 2
+    kernels.count_half_octaves(residuals, squares, unit, counts)
+    return counts
 
 
-def length_counts(rows: Narrow, _residuals: Narrow, n_cells: int) -> Integers:
+def length_counts(_rows: Narrow, squares: Integers, residuals: Narrow, n_cells: int) -> Integers:
     """Return how many rows have ‖x‖ below 1/√2^n, in each of n half octaves from there, and 1."""
-    squares = squared_lengths(rows)
-    exponents = np.frexp(squares / float(LEVELS) ** 2)[1]
-    exponents[squares == 0] = -n_cells
-    return np.bincount(np.clip(n_cells + exponents, 0, n_cells + 1), minlength=n_cells + 2)
+    from dpscreen.rows import kernels
+
+    counts = np.zeros(n_cells + 2, dtype=np.int64)
+    kernels.count_half_octaves(np.ones_like(residuals), squares, float(LEVELS) ** 2, counts)
+    return counts
 
 
-def long_count(rows: Narrow, _residuals: Narrow) -> Integers:
+def long_count(rows: Narrow, squares: Integers, _residuals: Narrow) -> Integers:
     """Return how many rows are as long as they may be: those that were shrunk, to rounding."""
     whole = (LEVELS - len(rows)) ** 2
-    return np.array([np.count_nonzero(squared_lengths(rows) >= whole)], dtype=np.int64)
+    return np.array([np.count_nonzero(squares >= whole)], dtype=np.int64)

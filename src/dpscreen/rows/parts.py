@@ -175,7 +175,7 @@ class PartedPoint(ExactPoint):
         return self._total("short_middle", clip, short)
 
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
-        """Return Σ count(rows, residuals, *args) over parts of the rows, residuals shrunk alike."""
+        """Return Σ count(rows, ‖x‖², residuals, *args) over parts, residuals shrunk alike."""
         return self._total("row_total", count, clip, mixed, *args)
 
     def curved_gram(self, short: ShortRows) -> Integers:

@@ -191,7 +191,11 @@ class ShortRows:
 
 def short_residuals(residuals: Narrow, factors: Array) -> Narrow:
     """Return residuals, each shrunk by as much as its row."""
-    return np.trunc(residuals * factors).astype(np.int16)
+    from dpscreen.rows import kernels
+
+    shrunk = np.empty_like(residuals)
+    kernels.shrink(residuals, factors, shrunk)
+    return shrunk
 
 
 def truncated_products(rows: Narrow, residuals: Narrow) -> Narrow:
