@@ -156,6 +156,19 @@ def two_groups(rng: np.random.Generator) -> Draw:
     return simulated(X, (0.5, 0.0, -1.0, 0.8, 2.0, 0.0), noise)
 
 
+def rare_levels(rng: np.random.Generator) -> Draw:
+    """Nor this: levels that one row in fifty and one in two hundred have, and sums mostly zero."""
+    X = np.column_stack(
+        (
+            rng.normal(size=ROWS),
+            rng.random(ROWS) < 0.02,
+            rng.random(ROWS) < 0.005,
+            np.where(rng.random(ROWS) < 0.95, 0.0, rng.lognormal(5, 0.5, ROWS)),
+        )
+    ).astype(float)
+    return simulated(X, (1.0, 3.0, 3.0, 0.01), rng.normal(size=ROWS))
+
+
 DESIGNS: dict[str, Design] = {
     "categories": categories,
     "AR .5": alike(0.5),
@@ -166,6 +179,7 @@ DESIGNS: dict[str, Design] = {
     "t with 3 df": heavy,
     "visits (new)": visits,
     "two groups (new)": two_groups,
+    "rare levels (new)": rare_levels,
 }
 
 
