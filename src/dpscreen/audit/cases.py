@@ -17,7 +17,7 @@ import numpy as np
 from dpscreen._core.arrays import AnyArray, Array, Integers
 from dpscreen.audit.batches import GramRuns, LatticeRuns, Runs, exact_choices, laplace_choices
 from dpscreen.audit.releases import releases
-from dpscreen.models import PrivateLasso
+from dpscreen.models import BoundsWarning, PrivateLasso
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -233,6 +233,7 @@ class WholeFit:
             # A seed makes an audit repeatable, a large δ makes it sharp; nothing is released here.
             warnings.simplefilter("ignore", SeededNoiseWarning)
             warnings.simplefilter("ignore", WeakDeltaWarning)
+            warnings.simplefilter("ignore", BoundsWarning)
             for _ in range(runs):
                 fitted = model.fit(X, y)
                 released = (fitted.coef_, [fitted.intercept_], fitted.target_bounds_)
