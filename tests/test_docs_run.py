@@ -94,10 +94,10 @@ def test_readme_runs_and_prints_what_it_shows(clone, capsys):
     (shown,) = re.findall(r"^PrivateLasso: .*?^Privacy: .*?$", page, re.MULTILINE | re.DOTALL)
     assert "summary())" in page
     for text in (shown, printed):
-        assert float(re.search(r"^x0 +(\S+)$", text, re.MULTILINE)[1]) == pytest.approx(
+        assert float(re.search(r"^x0 +(\S+) ", text, re.MULTILINE)[1]) == pytest.approx(
             0.5, abs=0.2
         )
-        assert float(re.search(r"^x3 +(\S+)$", text, re.MULTILINE)[1]) == pytest.approx(
+        assert float(re.search(r"^x3 +(\S+) ", text, re.MULTILINE)[1]) == pytest.approx(
             -0.2, abs=0.1
         )
         assert "2 of 30 features selected" in text

@@ -28,7 +28,7 @@ from dpscreen.audit.batches import (
 )
 from dpscreen.audit.outcomes import outcome_cases
 from dpscreen.audit.releases import releases
-from dpscreen.models import PrivateLasso
+from dpscreen.models import BoundsWarning, PrivateLasso
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -212,6 +212,7 @@ class WholeFit:
             # A seed makes an audit repeatable, a large δ makes it sharp; nothing is released here.
             warnings.simplefilter("ignore", SeededNoiseWarning)
             warnings.simplefilter("ignore", WeakDeltaWarning)
+            warnings.simplefilter("ignore", BoundsWarning)
             for _ in range(runs):
                 fitted = model.fit(X, y)
                 released = (fitted.coef_, [fitted.intercept_], fitted.target_bounds_)

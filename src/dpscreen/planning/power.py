@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from dpscreen._core.arrays import Array, Integers, Mask
-from dpscreen.models import PrivateLasso
+from dpscreen.models import BoundsWarning, PrivateLasso
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.privacy import (
     ZCDP,
@@ -377,6 +377,7 @@ def fit_quietly(model: Any, X: Array, y: Array) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
         warnings.simplefilter("ignore", WeakDeltaWarning)
+        warnings.simplefilter("ignore", BoundsWarning)
         model.fit(X, y)
 
 
