@@ -100,7 +100,7 @@ def test_readme_runs_and_prints_what_it_shows(clone, capsys):
         assert float(re.search(r"^x3 +(\S+) ", text, re.MULTILINE)[1]) == pytest.approx(
             -0.2, abs=0.1
         )
-        assert "2 of 30 features selected" in text
+        assert "2 of 30 features used" in text
     assert _words(shown) == _words(printed)
 
 

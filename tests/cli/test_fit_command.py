@@ -246,6 +246,14 @@ def garbage(place):
     return place
 
 
+def test_a_dry_run_warns_of_a_weak_delta_as_a_fit_does(garbage, quick_fit):
+    options = ("data.csv", "--schema", "schema.json", "--epsilon", 1, "--dry-run")
+    for delta, warned in (("0.01", True), ("1e-6", False)):
+        done = quick_fit(*options, "--delta", delta, "--rows-public", 500, cwd=garbage)
+        assert done.returncode == 0
+        assert ("Warning: delta is at least 1/n" in done.stderr) == warned
+
+
 def test_a_dry_run_reads_no_cell_and_spends_nothing(garbage, quick_fit):
     done = quick_fit(
         *("data.csv", "--schema", "schema.json", *BUDGET, "--dry-run", "--rows-public", 500),

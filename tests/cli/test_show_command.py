@@ -34,7 +34,7 @@ show = partial(invoke, "show")
 def test_a_model_on_the_shell(files):
     done = run("show", "model.json", cwd=files)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "of 4 features selected" in done.stdout
+    assert "of 4 features used" in done.stdout
     assert "Composition: " in done.stdout
     assert "\x1b" not in done.stdout
 

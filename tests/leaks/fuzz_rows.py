@@ -17,6 +17,7 @@ CLASSIC = (DPFrankWolfe, RNMScreen, ADPScreen)
 EVERY_CLASS = (*CLASSIC, PrivateLasso, PrivateOLS)
 
 IGNORED = (
+    "ignore::dpscreen.BoundsWarning",
     "ignore::dpscreen.PublishedCalibrationWarning",
     "ignore::dpscreen.SeededNoiseWarning",
     "ignore::dpscreen.WeakDeltaWarning",

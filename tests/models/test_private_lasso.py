@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.datasets import load_diabetes
 
-from dpscreen import PrivateLasso
+from dpscreen import BoundsWarning, PrivateLasso, PrivateOLS
 from dpscreen.paper.data import synthetic
 from dpscreen.privacy import ZCDP, Accountant, Budget, SeededNoise
 from dpscreen.privacy.ledger import BudgetRefused
@@ -388,3 +388,15 @@ def test_odd_data_gives_a_finite_model(solver, shape):
             ).fit(X, y)
             assert np.isfinite(model.coef_).all()
             assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize("kind", [PrivateOLS, PrivateLasso])
+def test_a_target_beyond_its_bounds_is_told_and_one_inside_loose_bounds_is_not(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(50, 10, (3000, 3))
+    y = 2 * X[:, 0] + rng.normal(0, 5, len(X))
+    model = kind(epsilon=1, delta=1e-6, feature_bounds=(0, 100), random_state=1)
+    for bounds, end in (((0, 10), "upper"), ((1000, 2000), "lower")):
+        with pytest.warns(BoundsWarning, match=f"the target: declared .* at the {end} end"):
+            model.set_params(target_bounds=bounds).fit(X, y)
+    assert model.set_params(target_bounds=(0, 3000)).fit(X, y).bounds_notes_ == ()

@@ -58,6 +58,8 @@ def test_the_table_has_the_habits_of_statsmodels(fitted):
     assert list(ends.index) == features
     assert list(ends.columns) == ["low", "high"]
     assert (ends["low"] < fitted.params[features]).all()
+    assert fitted.conf_int(constant=True).loc["const"].between(-1e9, 1e9).all()
+    pd.testing.assert_frame_equal(fitted.conf_int(constant=True).iloc[:-1], ends)
     wide, narrow = fitted.conf_int(0.99), fitted.conf_int(level=0.5)
     assert (wide["low"] < ends["low"]).all()
     assert (narrow["low"] > ends["low"]).all()

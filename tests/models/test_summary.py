@@ -33,7 +33,7 @@ def test_selected_features_by_size_and_the_count_of_the_others(kind):
     assert dict(frame["coefficient"]) == {name: c for name, c in by_name.items() if c != 0}
     left = int((model.coef_ == 0).sum())
     assert (f"{left} other feature" in str(model.summary())) == (left > 0)
-    assert f"{len(frame)} of 6 features selected" in str(model.summary())
+    assert f"{len(frame)} of 6 features used" in str(model.summary())
     assert repr(model.summary()) == str(model.summary())
 
 
@@ -143,6 +143,14 @@ def test_bounds_that_cut_rows_off_are_named():
     assert "Bounds: age: declared (0, 1)." in str(summary_of(release))
 
 
+def test_many_bounds_that_cut_rows_off_are_one_sentence():
+    notes = tuple(f"x{j}: declared (0, {j}); released centre at the upper end" for j in range(3))
+    release = replace(fitted("lasso").released(), bounds_notes=notes)
+    told = " ".join(str(summary_of(release)).split())
+    assert told.count("Bounds:") == 1
+    assert "or beyond, in x0, x1 and x2; bounds_notes_ tells" in told
+
+
 @every
 def test_it_says_whether_the_promise_holds(kind):
     model = fitted(kind)
@@ -191,7 +199,7 @@ def test_pandas_is_not_needed_to_print():
         "print(model.summary(), model.explain())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "features selected" in done.stdout
+    assert "features used" in done.stdout
 
 
 def test_before_a_fit():

@@ -268,7 +268,8 @@ def usable(schema: TableSchema) -> str:
     """Say in a sentence what a schema without problems declares."""
     low, high = schema.field(schema.target).declared_bounds
     unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
-    most = "" if schema.unit is None else f", at most {schema.rows_per_unit} rows of each"
+    rows = how_many(schema.rows_per_unit, "row")
+    most = "" if schema.unit is None else f", at most {rows} of each"
     columns = how_many(len(schema.columns), "column")
     features = how_many(len(schema.feature_names), "feature")
     return (

@@ -110,6 +110,7 @@ def command(**given: Any) -> None:
         from dpscreen.cli._fit_dry_run import show_plan
 
         show_plan(ready)
+        _warn_of_delta(ready)
         check_budget(ready)
         return
     check_budget(ready)
@@ -118,6 +119,14 @@ def command(**given: Any) -> None:
     _save(ready)
     _show(ready)
     _write_page(ready)
+
+
+def _warn_of_delta(ready: PreparedFit) -> None:
+    """Warn as a fit would, if the number of rows is declared."""
+    from dpscreen.models.base import WEAK_DELTA
+
+    if ready.options.delta * (ready.options.rows_public or 0) >= 1:
+        click.echo(f"Warning: {WEAK_DELTA}", err=True)
 
 
 def _warn_of_few_rows(ready: PreparedFit) -> None:

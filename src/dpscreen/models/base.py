@@ -40,7 +40,7 @@ from dpscreen.privacy.replay import WatchedNoise, watched
 from dpscreen.privacy.statement import COMPOSITION
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
-from dpscreen.solvers.placing import place_rows
+from dpscreen.solvers.placing import end_of_target, place_rows
 
 if TYPE_CHECKING:
     from dpscreen.models.release import Release
@@ -278,7 +278,7 @@ class ScalingModel(PrivateEstimator[Choices]):
     def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
         """Release the model from the rows that are given, out of their spending."""
         task, units = self._place(start)
-        self.bounds_notes_ = tuple(self._notes_on_bounds(task, start.bounds[0]))
+        self.bounds_notes_ = tuple(self._notes_on_bounds(task, units, start.bounds[0]))
         solution = self._solve(task, start.rows)
         self.coef_, self.intercept_ = units.in_users_units(solution.weights)
         self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds
@@ -289,14 +289,13 @@ class ScalingModel(PrivateEstimator[Choices]):
         """Release where target and features lie, and put the rows on the lattice."""
         return place_rows(start.spending, start.rows, start.bounds, start.choices)
 
-    def _notes_on_bounds(self, task: Task, declared: Array) -> Iterator[str]:
+    def _notes_on_bounds(self, task: Task, units: PublicUnits, declared: Array) -> Iterator[str]:
         names = self.feature_names_out_
         for feature, end in task.at_ends:
-            low, high = declared[feature]
-            yield (
-                f"{plain(str(names[feature]))}: declared ({low:g}, {high:g}); released centre at "
-                f"the {end} end"
-            )
+            yield _note_on_bounds(plain(str(names[feature])), declared[feature], end)
+        at = end_of_target(task, units)
+        if at is not None:
+            yield _note_on_bounds("the target", units.target_bounds, at)
 
     def _statement(
         self, start: FitStart, spending: Spending, composition: str = COMPOSITION
@@ -367,12 +366,17 @@ def _noise_from(random_state: Any) -> Noise:
     )
 
 
+WEAK_DELTA = (
+    "delta is at least 1/n: such a promise would even be kept by publishing one row chosen at "
+    "random. Choose delta far below 1/n."
+)
+
+
 def warn_of_weak_delta(delta: float, n_rows: int) -> None:
     """Warn when δ would allow to publish one row in full at random."""
     if delta * n_rows >= 1:
         warnings.warn(
-            "delta is at least 1/n: such a promise would even be kept by publishing one row chosen "
-            "at random. Choose delta far below 1/n.",
+            WEAK_DELTA,
             WeakDeltaWarning,
             stacklevel=4,
         )
@@ -387,6 +391,11 @@ def warn_of_bounds(notes: Sequence[str]) -> None:
             BoundsWarning,
             stacklevel=4,
         )
+
+
+def _note_on_bounds(name: str, declared: Array, end: str) -> str:
+    low, high = declared
+    return f"{name}: declared ({low:g}, {high:g}); released centre at the {end} end"
 
 
 @contextmanager

@@ -177,7 +177,7 @@ class PrivateOLS(ScalingModel):
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
         spending = replace(start.spending, reserved=kept)
         wide = place_widely(spending, start.rows, start.bounds, start.choices)
-        self.bounds_notes_ = tuple(self._notes_on_bounds(wide.task, start.bounds[0]))
+        self.bounds_notes_ = tuple(self._notes_on_bounds(wide.task, wide.units, start.bounds[0]))
         found = regress(wide)
         self._take(wide, found)
         if start.choices.quality:
@@ -244,20 +244,22 @@ class PrivateOLS(ScalingModel):
         """Return two-sided p-values of single coefficients being zero."""
         return self._table.pvalues
 
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+    def conf_int(self, level: float = 0.95, *, constant: bool = False) -> pd.DataFrame:
         """Return each feature's interval, low and high; NaN where there is none.
 
         Parameters
         ----------
         level : float, default=0.95
             How often such an interval holds its coefficient; one at a time, not all together.
+        constant : bool, default=False
+            Whether a last row, const, is for the intercept, as in `params`.
 
         Returns
         -------
         DataFrame
             One row for each feature, in their order, and columns low and high.
         """
-        return self._table.conf_int(level)
+        return self._table.conf_int(level, constant=constant)
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of all coefficients, privacy noise included."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -362,7 +362,7 @@ def summary_of(release: Release) -> Summary:
         for j in release.selected
     ]
     return Summary(
-        title=f"{_of_what(release)}: {len(rows)} of {release.n_features} features selected",
+        title=f"{_of_what(release)}: {len(rows)} of {release.n_features} features used",
         rows=tuple(rows),
         intercept=release.intercept,
         notes=tuple(_notes(release, len(rows))),
@@ -419,8 +419,20 @@ def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
         yield prose(release.inference.wording)
     if release.quality is not None:
         yield f"How good it is, by its own account: {release.quality}"
-    yield from (f"Bounds: {prose(note)}." for note in release.bounds_notes or ())
+    yield from _about_bounds(release.bounds_notes or ())
     yield promise(release)
+
+
+def _about_bounds(notes: Sequence[str]) -> Iterator[str]:
+    """Say in one sentence which columns seem to lie at an end of their bounds."""
+    if len(notes) == 1:
+        yield f"Bounds: {prose(notes[0])}."
+    elif notes:
+        names = [prose(note.rpartition(": declared ")[0] or note) for note in notes]
+        yield (
+            "Bounds: most rows seem to lie at an end of the declared bounds, or beyond, in "
+            f"{listed(names)}; bounds_notes_ tells at which."
+        )
 
 
 def _estimates(found: Any) -> tuple[float | None, float | None, float | None, float | None]:
@@ -443,7 +455,7 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
         yield ("" if release.table else REFIT) + prose(release.inference.wording)
     if release.quality is not None:
         yield f"How good it is, by its own account: {release.quality}"
-    yield from (f"Bounds: {prose(note)}." for note in release.bounds_notes or ())
+    yield from _about_bounds(release.bounds_notes or ())
     yield promise(release)
 
 

@@ -119,6 +119,15 @@ def place_target(spending: Spending, rows: RowSource, bounds: Array) -> PlacedTa
     return PlacedTarget(float(centre), float(half * min(seen.deviation, 1.0)))
 
 
+def end_of_target(task: Task, units: PublicUnits) -> str | None:
+    """Return at which end of its declared bounds the target seems to lie, if at one."""
+    low, high = units.target_bounds
+    half, off = high / 2 - low / 2, units.target_centre - low / 2 - high / 2
+    if abs(off) <= (1 - rules.AT_END) * half or task.deviation >= rules.NARROW * half:
+        return None
+    return "upper" if off > 0 else "lower"
+
+
 @dataclass(frozen=True)
 class TargetCounts:
     """A private target in units of its bounds, seen through counts and clipped sums."""

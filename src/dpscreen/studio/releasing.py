@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import FileResponse, Response
 
-from dpscreen._core.words import figure, shortened
+from dpscreen._core.words import figure, how_many, shortened
 from dpscreen.studio import work
 from dpscreen.studio.guard import notice
 from dpscreen.studio.questions import choice_of
@@ -50,7 +50,7 @@ def _release_view(session: Session, problems: tuple[str, ...]) -> View:
     ledger = session.ledger
     assert ledger is not None, "the step cannot be reached without one"
     draft = session.draft
-    unit, most = draft.block.get("unit"), draft.block.get("rows_per_unit") or 1
+    unit, most = draft.block.get("unit"), how_many(draft.block.get("rows_per_unit") or 1, "row")
     choice = choice_of(draft.method)
     content = {
         "dataset": ledger.dataset,
@@ -58,7 +58,7 @@ def _release_view(session: Session, problems: tuple[str, ...]) -> View:
         "facts": [
             ("Model", f"{choice.title}: {draft.in_words}"),
             ("Intervals", "yes, from half of the rows" if draft.intervals else "no"),
-            ("Protects", "one row" if unit is None else f"one {unit}, at most {most} rows of it"),
+            ("Protects", "one row" if unit is None else f"one {unit}, at most {most} of it"),
             ("Spends", f"epsilon {draft.epsilon:g} at delta {session.delta(ledger):g}"),
             (
                 "Ledger",
