@@ -27,6 +27,7 @@ from dpscreen.solvers.rules import Regime
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
     pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning"),
 ]
 SETTING = {
     "epsilon": 3.0,

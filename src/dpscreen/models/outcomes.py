@@ -101,6 +101,7 @@ def strangers(y: Array) -> Integers:
 def refuse_strangers(rows: RowSource) -> RowSource:
     """Return the rows, or refuse targets that are neither class; nothing is booked yet."""
     if rows.target_total(strangers)[0]:
+        rows.close()  # nobody else will: a cluster would keep them
         raise ValueError(NOT_DECLARED)
     return rows
 
