@@ -6,6 +6,7 @@ tests hold the two together. Only worst cases of a few rows and features are mea
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +14,16 @@ from fractions import Fraction
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
-from dpscreen.privacy import Budget, LaplaceNoisyMax, Noise, NoisyMax, SignedNoisyMax
+from dpscreen.models import BoundsWarning
+from dpscreen.privacy import (
+    Budget,
+    LaplaceNoisyMax,
+    Noise,
+    NoisyMax,
+    SeededNoiseWarning,
+    SignedNoisyMax,
+    WeakDeltaWarning,
+)
 from dpscreen.privacy.sampling import below_exponential, exponential_mechanism, weight_bits
 from dpscreen.rows.lattice import on_lattice
 from dpscreen.rows.sums import LEVELS
@@ -50,6 +60,15 @@ class Neighbours:
         if not with_row:
             return self.X, self.y
         return np.vstack((self.X, self.row)), np.append(self.y, self.target)
+
+
+def repeated(fit: Callable[[], Array], runs: int) -> Array:
+    """Return what so many fits release, a row a fit."""
+    with warnings.catch_warnings():
+        # A seed makes an audit repeatable, a large δ makes it sharp; nothing is released here.
+        for kind in (SeededNoiseWarning, WeakDeltaWarning, BoundsWarning):
+            warnings.simplefilter("ignore", kind)
+        return np.array([fit() for _ in range(runs)])
 
 
 class Runs:

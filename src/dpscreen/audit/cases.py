@@ -7,7 +7,6 @@ same way by as much as the proof allows, and the other rows leave the choice ope
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,10 +24,11 @@ from dpscreen.audit.batches import (
     Sample,
     exact_choices,
     laplace_choices,
+    repeated,
 )
 from dpscreen.audit.outcomes import outcome_cases
 from dpscreen.audit.releases import releases
-from dpscreen.models import BoundsWarning, PrivateLasso
+from dpscreen.models import PrivateLasso
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -37,8 +37,6 @@ from dpscreen.privacy import (
     LaplaceNoisyMax,
     Noise,
     NoisyMax,
-    SeededNoiseWarning,
-    WeakDeltaWarning,
 )
 from dpscreen.rows.design import DenseDesign
 from dpscreen.rows.lattice import ExactPoint, LatticeDesign, RelaxedRule
@@ -207,17 +205,13 @@ class WholeFit:
             inference="split" if self.split else None,
             random_state=noise,
         )
-        outputs = []
-        with warnings.catch_warnings():
-            # A seed makes an audit repeatable, a large δ makes it sharp; nothing is released here.
-            warnings.simplefilter("ignore", SeededNoiseWarning)
-            warnings.simplefilter("ignore", WeakDeltaWarning)
-            warnings.simplefilter("ignore", BoundsWarning)
-            for _ in range(runs):
-                fitted = model.fit(X, y)
-                released = (fitted.coef_, [fitted.intercept_], fitted.target_bounds_)
-                outputs.append(np.concatenate((*released, self._refitted(fitted))))
-        return np.array(outputs)
+
+        def released() -> Array:
+            fitted = model.fit(X, y)
+            told = (fitted.coef_, [fitted.intercept_], fitted.target_bounds_)
+            return np.concatenate((*told, self._refitted(fitted)))
+
+        return repeated(released, runs)
 
     def _refitted(self, fitted: PrivateLasso) -> list[float]:
         """Return the first refitted coefficient and its error; zeros where there is none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,18 +9,15 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.audit.batches import CLAIM, Case, Neighbours, exact_choices
+from dpscreen.audit.batches import CLAIM, Case, Neighbours, exact_choices, repeated
 from dpscreen.models import PrivateLogistic
-from dpscreen.models.base import BoundsWarning
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
     DiscreteGaussian,
     Noise,
     SeededNoise,
-    SeededNoiseWarning,
     SignedNoisyMax,
-    WeakDeltaWarning,
 )
 from dpscreen.rows.lattice import LatticeDesign, on_lattice
 from dpscreen.rows.loss import LOGISTIC
@@ -61,17 +57,13 @@ class WholeOutcomeFit:
             n_rows=len(self.data.X),
             random_state=noise,
         )
-        outputs = []
-        with warnings.catch_warnings():
-            # A seed makes an audit repeatable, a large δ makes it sharp; nothing is released here.
-            warnings.simplefilter("ignore", SeededNoiseWarning)
-            warnings.simplefilter("ignore", WeakDeltaWarning)
-            warnings.simplefilter("ignore", BoundsWarning)
-            for _ in range(runs):
-                fitted = model.fit(X, y)
-                told = (fitted.quality_.no[0], fitted.quality_.yes[-1], fitted.quality_.deviance)
-                outputs.append(np.concatenate((fitted.coef_[0], fitted.intercept_, told)))
-        return np.array(outputs)
+
+        def released() -> Array:
+            fitted = model.fit(X, y)
+            told = (fitted.quality_.no[0], fitted.quality_.yes[-1], fitted.quality_.deviance)
+            return np.concatenate((fitted.coef_[0], fitted.intercept_, told))
+
+        return repeated(released, runs)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import plain
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
@@ -39,7 +39,8 @@ from dpscreen.privacy.ledger import reserve
 from dpscreen.privacy.replay import WatchedNoise, watched
 from dpscreen.privacy.statement import COMPOSITION
 from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.solvers.base import Choices, Solution, Spending, Task
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
 from dpscreen.solvers.placing import end_of_target, place_rows
 
 if TYPE_CHECKING:
@@ -313,6 +314,59 @@ class ScalingModel(PrivateEstimator[Choices]):
             arithmetic=EXACT,
             composition=composition,
         )
+
+
+class PathModel(ScalingModel):
+    """A model that walks: a path of features, a refit of what it chose, and its quality."""
+
+    n_iter: int | None
+    max_features: int | None
+    quality: bool
+
+    path_: Path | None
+    selected_: Mask
+
+    _takes_sparse = True
+
+    def noise_p_values(self) -> Array:
+        """Return for each feature a p-value of "only privacy noise ever chose it".
+
+        It tests privacy noise only: valid for the hypothesis that the feature's gradient was zero
+        at every step. Sampling noise gives a gradient too, so features without any effect can show
+        small values, and with few features there is little power. Computed from `path_`, so free;
+        `max_features` and `fit_intercept` must still be those of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            1 for features that were never chosen. Not corrected for the number of features.
+        """
+        found = self.released().noise_p_values
+        if found is None:
+            raise ValueError("noise p-values need a path, which noisy gradients do not have.")
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.standardize is not True
+        return tags
+
+    def _settings(self, unit: Unit) -> Choices:
+        return replace(
+            super()._settings(unit),
+            refit=True,
+            quality=check.flag("quality", self.quality),
+            n_iter=check.optional(check.steps, "n_iter", self.n_iter),
+            max_features=check.optional(check.whole, "max_features", self.max_features),
+        )
+
+    def _walk(self, task: Task, solve: Callable[[Any], Solution]) -> Solution:
+        """Release a path and what it chose, and leave what the quality costs."""
+        kept = rules.QUALITY_SHARE if task.choices.quality else 0.0
+        solution = solve(replace(task, spending=replace(task.spending, reserved=kept)))
+        self.path_ = solution.path
+        self.selected_ = solution.chosen_weights[: task.n_features] != 0
+        return solution
 
 
 def standardize_for(rows: RowSource, standardize: bool | str) -> bool | str:

@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from dpscreen._core.words import number, plain
+from dpscreen.models.printed import aligned, column_widths, short_name
 from dpscreen.models.release import Release
 from dpscreen.privacy import ZCDP
 from dpscreen.solvers.outcome_quality import OutcomeQuality
 from dpscreen.solvers.quality import WIDEST, Quality
 
 NONE = "–"
-LONGEST_NAME = 32
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Comparison:
         facts = [[name, "", *values] for name, values in self.facts]
         rows = [_row(one) for one in self.features]
         cells = [head, *facts, ["feature", "step", *["effect"] * len(self.names)], *rows]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [_aligned(row, widths) for row in cells]
+        widths = column_widths(cells)
+        lines = [aligned(row, widths) for row in cells]
         across = "-" * max(map(len, lines))
         top = 1 + len(facts)
         yield from (lines[0], across, *lines[1:top], across, lines[top], *lines[top + 1 :], across)
@@ -69,8 +69,7 @@ def _row(one: ComparedFeature) -> list[str]:
         NONE if effect is None else number(effect, digits=4) + _span(interval)
         for effect, interval in zip(one.effects, one.intervals, strict=True)
     )
-    name = one.feature if len(one.feature) <= LONGEST_NAME else f"{one.feature[:31]}…"
-    return [name, f"+{number(one.step)}", *told]
+    return [short_name(one.feature), f"+{number(one.step)}", *told]
 
 
 def _span(interval: tuple[float, float] | None) -> str:
@@ -78,12 +77,6 @@ def _span(interval: tuple[float, float] | None) -> str:
         return ""
     low, high = (number(end, digits=3) for end in interval)
     return f" [{low} to {high}]"
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first, *rest = zip(cells, widths, strict=True)
-    told = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]
-    return "  ".join(told).rstrip()
 
 
 def compared(releases: Sequence[Release], names: Sequence[str]) -> Comparison:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpscreen._core.arrays import Array, Mask
 from dpscreen.models import parameters as check
-from dpscreen.models.base import FitStart, ScalingModel
+from dpscreen.models.base import FitStart, PathModel
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import Unit
 from dpscreen.privacy.statement import IN_HALVES
 from dpscreen.rows.lattice import ExactDesign
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers import inference, rules
-from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
+from dpscreen.solvers.base import Choices, Solution, Spending, Task
 from dpscreen.solvers.noisy_gradient import rows_fill_the_norm, solve_noisy_gradient
 from dpscreen.solvers.quality import Deviations, Quality, release_quality
 from dpscreen.solvers.stagewise import solve_frank_wolfe, solve_stagewise
@@ -26,7 +25,7 @@ SOLVERS = {
 }
 
 
-class PrivateLasso(ScalingModel):
+class PrivateLasso(PathModel):
     """Sparse linear regression under differential privacy that needs a budget and bounds only.
 
     The default solver walks: each step moves one signed feature a little, chosen by a noisy maximum
@@ -148,10 +147,6 @@ class PrivateLasso(ScalingModel):
     True
     """
 
-    _takes_sparse = True
-
-    path_: Path | None
-    selected_: Mask
     solver_: str
     quality_: Quality
     inference_: inference.Inference
@@ -197,29 +192,6 @@ class PrivateLasso(ScalingModel):
         self.rows_per_unit = rows_per_unit
         self.random_state = random_state
 
-    def noise_p_values(self) -> Array:
-        """Return for each feature a p-value of "only privacy noise ever chose it".
-
-        It tests privacy noise only: valid for the hypothesis that the feature's gradient was zero
-        at every step. Sampling noise gives a gradient too, so features without any effect can show
-        small values, and with few features there is little power. Computed from `path_`, so free;
-        `max_features` and `fit_intercept` must still be those of the fit.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            1 for features that were never chosen. Not corrected for the number of features.
-        """
-        found = self.released().noise_p_values
-        if found is None:
-            raise ValueError("noise p-values need a path, which noisy gradients do not have.")
-        return found
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.standardize is not True
-        return tags
-
     def _settings(self, unit: Unit) -> Choices:
         check.choice("solver", self.solver, ("auto", *SOLVERS))
         check.choice("inference", self.inference, (None, "split"))
@@ -230,24 +202,15 @@ class PrivateLasso(ScalingModel):
             )
         return replace(
             super()._settings(unit),
-            refit=True,
-            quality=check.flag("quality", self.quality),
             radius=check.optional(check.size, "radius", self.radius),
-            n_iter=check.optional(check.steps, "n_iter", self.n_iter),
             clip=check.optional(check.size, "clip", self.clip),
-            max_features=check.optional(check.whole, "max_features", self.max_features),
         )
 
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         self.solver_ = self.solver if self.solver != "auto" else _best_solver(task)
         refit = 1 + len(rules.newton_parts()) if task.refits else 0
         rows.announce(task.n_steps + refit)
-        kept = rules.QUALITY_SHARE if task.choices.quality else 0.0
-        solution = SOLVERS[self.solver_](
-            replace(task, spending=replace(task.spending, reserved=kept))
-        )
-        self.path_ = solution.path
-        self.selected_ = solution.chosen_weights[: task.n_features] != 0
+        solution = self._walk(task, SOLVERS[self.solver_])
         if task.choices.quality:
             self._measure(task.spending, task.design, task, solution, in_sample=True)
         return solution

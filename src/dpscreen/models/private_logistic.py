@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import plain
-from dpscreen.models import parameters as check
-from dpscreen.models.base import FitStart, ScalingModel
+from dpscreen.models.base import FitStart, PathModel, ScalingModel
 from dpscreen.models.outcomes import (
     OutcomeModel,
     as_outcomes,
@@ -20,7 +17,7 @@ from dpscreen.models.outcomes import (
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Choices, Path, Solution, Task
+from dpscreen.solvers.base import Choices, Solution, Task
 from dpscreen.solvers.logistic import OutcomeTask, place_outcomes, solve_logistic
 from dpscreen.solvers.outcome_quality import OutcomeQuality, release_outcome_quality
 
@@ -53,7 +50,7 @@ class OutcomeEstimator(OutcomeModel, ScalingModel):  # type: ignore[misc]
         return place_outcomes(start.spending, start.rows, start.bounds[0], start.choices)
 
 
-class PrivateLogistic(OutcomeEstimator):
+class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
     """Sparse logistic regression under differential privacy that needs a budget and bounds only.
 
     `PrivateLasso` with another loss: each step moves one signed feature a little, chosen by a noisy
@@ -144,11 +141,8 @@ class PrivateLogistic(OutcomeEstimator):
     True
     """
 
-    _takes_sparse = True
     row_norm = None
 
-    path_: Path | None
-    selected_: Mask
     quality_: OutcomeQuality
 
     def __init__(
@@ -182,37 +176,10 @@ class PrivateLogistic(OutcomeEstimator):
         self.rows_per_unit = rows_per_unit
         self.random_state = random_state
 
-    def noise_p_values(self) -> Array:
-        """Return for each feature a p-value of "only privacy noise ever chose it".
-
-        As :meth:`PrivateLasso.noise_p_values`: it tests privacy noise only.
-        """
-        found = self.released().noise_p_values
-        assert found is not None, "there is always a path"
-        return found
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.standardize is not True
-        return tags
-
-    def _settings(self, unit: Unit) -> Choices:
-        return replace(
-            super()._settings(unit),
-            refit=True,
-            quality=check.flag("quality", self.quality),
-            n_iter=check.optional(check.steps, "n_iter", self.n_iter),
-            max_features=check.optional(check.whole, "max_features", self.max_features),
-        )
-
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         assert isinstance(task, OutcomeTask), "as it was placed"
         rows.announce(task.n_steps + 1 + len(rules.newton_parts()))
-        kept = rules.QUALITY_SHARE if task.choices.quality else 0.0
-        spending = replace(task.spending, reserved=kept)
-        solution = solve_logistic(replace(task, spending=spending))
-        self.path_ = solution.path
-        self.selected_ = solution.chosen_weights[: task.n_features] != 0
+        solution = self._walk(task, solve_logistic)
         if task.choices.quality:
             self.quality_ = release_outcome_quality(
                 task.spending,

@@ -6,10 +6,8 @@ NaN, and a reason.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +15,12 @@ from scipy.special import fdtrc, ndtri, stdtr, stdtrit
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import listed, number, plain, some
+from dpscreen.models.printed import PrintedTable, short_name
 from dpscreen.solvers.inference import FeatureInterval, Inference
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WIDTH = 88
-LONGEST_NAME = 32
 CONSTANT = "const"
 NOTED_BIAS = 1.0
 """From which part of a standard error on the bias of clips is told."""
@@ -273,7 +270,7 @@ def _plain_errors(found: Mapping[str, Any], k: int) -> Array | None:
 
 
 @dataclass(frozen=True, repr=False)
-class RegressionSummary:
+class RegressionSummary(PrintedTable):
     """A regression table as statisticians know it. Print it, or use `frame`."""
 
     title: str
@@ -300,21 +297,6 @@ class RegressionSummary:
         """Whether any feature has an interval."""
         return bool(self.table.given[: self.table.n_features].any())
 
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        head, *body = self._cells()
-        rows = "".join(_html_row(cells, "td") for cells in body)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return (
-            f"<table><caption>{escape(self.title)}</caption><thead>{_html_row(head, 'th')}</thead>"
-            f"<tbody>{rows}</tbody></table>{notes}"
-        )
-
     def _cells(self) -> list[list[str]]:
         tails = (1 - self.level) / 2
         head = ["", "coef", "std err", "t", "P>|t|", f"[{tails:.3g}", f"{1 - tails:.3g}]"]
@@ -333,23 +315,4 @@ class RegressionSummary:
         coef, error, t, p, low, high = row[:6]
         told = [number(coef, digits=5), number(error, digits=3), f"{t:.2f}", f"{p:.3f}"]
         told += [number(low, digits=4), number(high, digits=4)]
-        text = plain(str(name))
-        text = text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
-        return [text, *(["–"] * 6 if np.isnan(coef) else told)]
-
-    def _lines(self) -> Iterator[str]:
-        cells = self._cells()
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        head, *body = ("  ".join(_aligned(row, widths)).rstrip() for row in cells)
-        across = max(sum(widths) + 2 * (len(widths) - 1), len(self.title))
-        yield from (self.title, "=" * across, head, "-" * across, *body, "=" * across)
-        yield from (textwrap.fill(note, WIDTH) for note in self.notes)
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    for place, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-        yield cell.rjust(width) if place else cell.ljust(width)
-
-
-def _html_row(cells: Sequence[str], kind: str) -> str:
-    return "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells) + "</tr>"
+        return [short_name(str(name)), *(["–"] * 6 if np.isnan(coef) else told)]

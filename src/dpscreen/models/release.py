@@ -7,10 +7,8 @@ from this, so none of them can hold anything else.
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +16,7 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import how_many, listed, nice_step, number, plain, prose, some
 from dpscreen.models.categories import FrameColumns
+from dpscreen.models.printed import PrintedTable, short_name
 from dpscreen.models.regression_table import RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
@@ -223,8 +222,6 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
 
 # --- the table that statsmodels users know --------------------------------------------------------
 
-WIDTH = 88
-LONGEST_NAME = 32
 LONGEST_ABOUT = 500
 
 REFIT = (
@@ -271,7 +268,7 @@ class SummaryRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Summary:
+class Summary(PrintedTable):
     """The selected features, largest effect first, with what may be said about them.
 
     Print it, or use `frame`, a pandas data frame. In a notebook it shows itself as a table.
@@ -301,36 +298,6 @@ class Summary:
         found.index = pd.Index([row.feature for row in self.rows], dtype="object", name="feature")
         return found
 
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        head, *body = self._cells()
-        shown = "".join(_html_row(cells, "td") for cells in body)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return (
-            f"<table><caption>{escape(self.title)}</caption><thead>{_html_row(head, 'th')}</thead>"
-            f"<tbody>{shown}</tbody></table>{notes}"
-        )
-
-    def _lines(self) -> Iterator[str]:
-        cells = self._cells()
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        across = max(sum(widths) + 2 * (len(widths) - 1), len(self.title))
-        head, *body, last = (_aligned(row, widths) for row in cells)
-        yield self.title
-        yield "=" * across
-        yield head
-        yield "-" * across
-        yield from body
-        yield last
-        yield "=" * across
-        for note in self.notes:
-            yield textwrap.fill(note, WIDTH)
-
     def _cells(self) -> list[list[str]]:
         """Return the table as text: headings, features, and the intercept last."""
         head = ["feature", "coefficient", "step", "odds ratio" if self.has_odds else "effect"]
@@ -339,7 +306,7 @@ class Summary:
         return [head, *(self._row(row) for row in self.rows), last]
 
     def _row(self, row: SummaryRow) -> list[str]:
-        cells = [_shortened(row.feature), number(row.coefficient), row.step_words]
+        cells = [short_name(row.feature), number(row.coefficient), row.step_words]
         cells.append(number(row.odds_ratio if self.has_odds else row.effect, digits=4))
         if self.has_intervals:
             cells += [_optional(value) for value in (row.refit, row.low, row.high)]
@@ -386,7 +353,7 @@ def regression_summary_of(release: Release, table: RegressionTable) -> Regressio
 
 def _of_what(release: Release) -> str:
     name = plain(release.estimator)
-    return name if release.target is None else f"{name} of {_shortened(plain(release.target))}"
+    return name if release.target is None else f"{name} of {short_name(release.target)}"
 
 
 STEP = (
@@ -476,19 +443,3 @@ def promise(release: Release) -> str:
 
 def _optional(value: float | None) -> str:
     return "" if value is None else number(value, digits=4)
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-
-
-def _aligned(cells: list[str], widths: list[int]) -> str:
-    first, *rest = (
-        cell.rjust(width) if place else cell.ljust(width)
-        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return "  ".join((first, *rest)).rstrip()
-
-
-def _html_row(cells: list[str], kind: str) -> str:
-    return "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells) + "</tr>"
