@@ -52,7 +52,7 @@ def command(
     \b
     Examples:
       dpscreen audit
-      dpscreen audit published-dp-fw dp-fw-one-hot --runs 5000
+      dpscreen audit published-dp-fw dp-fw --runs 5000
       dpscreen audit --jobs 2 --json > findings.json
       dpscreen audit --save dpscreen-study
     """

@@ -1,0 +1,255 @@
+"""Every kind of release that shipped fits make, one at a time, where one more row shows most.
+
+A fit is recorded, and replayed with one row more under the same releases. What a mechanism was
+given in the one run and in the other is what an observer must tell apart who knows everything else,
+all earlier releases included; so the budget of one release is not lost in that of the whole. The
+mechanism is the fit's own, and so is what was booked for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, softmax
+
+from dpscreen._core.arrays import Array
+from dpscreen.audit.batches import Neighbours, quietly
+from dpscreen.privacy import (
+    Budget,
+    DiscreteGaussian,
+    Noise,
+    NoisyMax,
+    SignedNoisyMax,
+)
+from dpscreen.privacy.mechanisms import Mechanism
+from dpscreen.privacy.replay import Passage, Steer, record, replay
+
+CUT = 1.5
+"""The point of a claim is chosen where noise that is so many times too small shows most."""
+
+CUTS = {"the target's scale": 3.0, "the residuals' scale": 3.0}
+"""Choices of a quantile, for which more is booked than they spend.
+
+What is booked is for two candidates of which one row favours either. Here a third lies between
+them, whose score no row lowers below theirs (docs/evidence.md).
+"""
+
+
+def cut_of(purpose: str) -> float:
+    """Return by what the noise of a release is cut where the audit must see it."""
+    return CUTS.get(purpose, CUT)
+
+
+UNSEEN = 0.005
+"""Chances that no some thousand runs tell from nothing."""
+
+EPSILONS = tuple(0.01 * 1.5**k for k in range(16))
+
+Curve = Callable[[float], float]
+"""From ε to the δ with which it holds."""
+
+
+@dataclass(frozen=True)
+class AuditedFit:
+    """A shipped estimator, and rows on which its releases are looked at.
+
+    Columns may be copied. `steer` makes transcripts that lead to where a release shows most: what
+    is claimed is claimed for all of them.
+    """
+
+    make: Callable[[], Any]
+    outcomes: bool = False
+    copies: int = 1
+    steer: Steer | None = None
+
+    def asked(self) -> Iterator[Asked]:
+        """Yield what every mechanism was given, without one more row and with it."""
+        for seed, data in enumerate(_pairs(self.outcomes, self.copies)):
+            model = self.make().set_params(random_state=seed)
+            with quietly():
+                with record(steer=self.steer) as without:
+                    model.fit(*data.rows(False))
+                coins = [np.append(tossed, seed % 2 == 0) for tossed in without.coins] or None
+                with replay(without, coins=coins) as more:
+                    model.fit(*data.rows(True))
+            for one, other in zip(without.passages, more.passages, strict=True):
+                yield Asked(one, other)
+
+    def sharpest(self) -> dict[str, Asked]:
+        """Return for every purpose the release in which one more row shows most."""
+        found: dict[str, Asked] = {}
+        for asked in self.asked():
+            purpose = asked.without.purpose
+            if purpose not in found or (asked.moves and asked.power > found[purpose].power):
+                found[purpose] = asked
+        return found
+
+
+PLACES = (0.5, 0.6, 0.68, 0.75, 0.9)
+
+
+def _pairs(outcomes: bool, copies: int) -> Iterator[Neighbours]:
+    """Yield rows, and one more, that leave to it what is released."""
+    for rows in _drawn_pairs():
+        wide = replace(rows, X=np.tile(rows.X, copies), row=np.tile(rows.row, copies))
+        yield _with_outcomes(wide) if outcomes else wide
+
+
+def _with_outcomes(rows: Neighbours) -> Neighbours:
+    return replace(rows, y=np.where(rows.y > 0, 1.0, 0.0), target=float(rows.target > 0))
+
+
+def _drawn_pairs() -> Iterator[Neighbours]:
+    ends, rng = np.array([-1.0, 1.0]), np.random.default_rng(0)
+    for d, n in ((1, 3), (1, 40), (2, 3), (2, 40)):
+        # Nothing but the one more; then corners of the bounds, which leave some choices open.
+        for target in (-4.0, 4.0):
+            yield Neighbours(np.zeros((n, d)), np.zeros(n), np.ones(d), target)
+        X, y = rng.choice((-1.0, -0.5, 1.0), (n, d)), rng.choice((-4.0, 0.0, 4.0), n)
+        yield Neighbours(X, y, rng.choice(ends, d), 4.0)
+    for d, n in ((1, 1), (1, 2), (1, 3), (1, 400), (2, 1), (2, 400)):
+        # All agree, and the one more does not.
+        X = rng.choice(ends, (n, d))
+        yield Neighbours(X, 2 * X.sum(axis=1), np.ones(d), -4.0)
+    for share in PLACES:
+        # Targets in two places, and a quantile between them.
+        y = np.where(np.arange(200) < 200 * share, 0.01, 1.0) * rng.choice(ends, 200)
+        yield Neighbours(rng.choice(ends, (200, 1)), y, np.ones(1), 4.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A mechanism of a fit, what it was given without one more row and with it, and its claim."""
+
+    without: Passage
+    more: Passage
+
+    @property
+    def mechanism(self) -> Mechanism[object]:
+        """Return the mechanism that the fit made."""
+        return self.without.mechanism
+
+    @property
+    def moves(self) -> bool:
+        """Whether one more row moves what the mechanism is given."""
+        return bool(np.any(self._moved))
+
+    @property
+    def claim(self) -> Budget:
+        """Return the point of what was booked where too little noise would show most."""
+        return self._shown[1]
+
+    @property
+    def power(self) -> float:
+        """Return how many deviations of one run lie between the claim and too little noise."""
+        return self._shown[0]
+
+    @cached_property
+    def _shown(self) -> tuple[float, Budget]:
+        booked = _booked(self.mechanism)
+        true = self._curve(cut_of(self.without.purpose))
+        points = ((_margin(booked, true, epsilon), epsilon) for epsilon in EPSILONS)
+        power, epsilon = max(points)
+        return power, Budget(epsilon, min(max(booked(epsilon), 1e-9), 1 - 1e-9))
+
+    def _curve(self, weaken: float) -> Curve:
+        """Return the privacy curve of this pair of inputs, with noise so many times too small."""
+        if isinstance(self.mechanism, DiscreteGaussian):
+            moved = np.linalg.norm(self._moved) * self.mechanism.unit / self.mechanism.scale
+            return gaussian_curve(weaken * float(moved))
+        laws = [softmax(weaken * _scores(self.mechanism, one)) for one in (self.without, self.more)]
+
+        def curve(epsilon: float) -> float:
+            one, other = laws
+            return max(_beyond(one, other, epsilon), _beyond(other, one, epsilon))
+
+        return curve
+
+    @property
+    def _moved(self) -> Array:
+        return np.asarray(self.more.given - self.without.given, dtype=np.float64).ravel()
+
+    def sample(self, with_row: bool, runs: int, noise: Noise, *, weaken: float) -> Array:
+        """Return, for every run, a number that tells the two inputs apart as well as any."""
+        mechanism: Any = replace(self.mechanism, scale=self.mechanism.scale / weaken)  # type: ignore[type-var]
+        given = (self.more if with_row else self.without).given.ravel()
+        if isinstance(mechanism, DiscreteGaussian):
+            noisy = mechanism(np.tile(given, runs), noise).reshape(runs, -1)
+            return np.asarray(noisy @ self._moved[:, None])
+        gained = _scores(mechanism, self.more) - _scores(mechanism, self.without)
+        chosen = [_place(mechanism(given, noise), given.size) for _ in range(runs)]
+        return np.asarray(gained[chosen][:, None])
+
+
+def _scores(mechanism: Any, passage: Passage) -> Array:
+    """Return all scores of a choice, in units of its noise's scale."""
+    given = passage.given.ravel() * (mechanism.unit / mechanism.scale)
+    return np.concatenate((given, -given)) if isinstance(mechanism, SignedNoisyMax) else given
+
+
+def _place(chosen: Any, n_features: int) -> int:
+    if isinstance(chosen, int | np.integer):
+        return int(chosen)
+    return int(chosen.feature) + (n_features if chosen.sign < 0 else 0)
+
+
+def _margin(booked: Curve, true: Curve, epsilon: float) -> float:
+    """Return how far the truth lies above the claim, in deviations of one run."""
+    delta, found = booked(epsilon), true(epsilon)
+    likely = max(found, delta)
+    unlikely = (1 - likely) / math.exp(epsilon)
+    spread = likely * (1 - likely) + math.exp(2 * epsilon) * unlikely * (1 - unlikely)
+    return (found - delta - UNSEEN) / math.sqrt(max(spread, UNSEEN))
+
+
+# --- what was booked, as a curve ------------------------------------------------------------------
+
+
+def gaussian_curve(apart: float) -> Curve:
+    """Return the curve of two Gaussians so many deviations apart."""
+
+    def curve(epsilon: float) -> float:
+        if apart == 0:
+            return 0.0
+        return float(
+            ndtr(apart / 2 - epsilon / apart)
+            - math.exp(epsilon) * ndtr(-apart / 2 - epsilon / apart)
+        )
+
+    return curve
+
+
+def choice_curve(span: float) -> Curve:
+    """Return the curve of choices whose log-odds move by at most `span` (docs/privacy.md, Lemma 2).
+
+    The worst is between two candidates: max σ(t + s) − e^ε σ(t), whose derivative is zero where
+    (1 + e^t)/(1 + e^(t+s)) = e^((ε−s)/2).
+    """
+
+    def curve(epsilon: float) -> float:
+        if epsilon >= span:
+            return 0.0
+        start = -math.expm1((epsilon - span) / 2) / math.expm1((epsilon + span) / 2)
+        moved = start * math.exp(span)
+        return moved / (1 + moved) - math.exp(epsilon) * start / (1 + start)
+
+    return curve
+
+
+def _booked(mechanism: Any) -> Curve:
+    """Return what the cost that was charged stands for (docs/privacy.md, Lemmas 2 and 3)."""
+    apart = math.sqrt(2 * float(mechanism.cost))
+    if isinstance(mechanism, DiscreteGaussian):
+        return gaussian_curve(apart)
+    if isinstance(mechanism, NoisyMax | SignedNoisyMax):
+        return choice_curve(2 * apart)
+    raise TypeError(f"{mechanism.name}: nothing is claimed for it.")
+
+
+def _beyond(one: Array, other: Array, epsilon: float) -> float:
+    return float(np.maximum(one - math.exp(epsilon) * other, 0).sum())
