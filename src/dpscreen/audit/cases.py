@@ -24,7 +24,7 @@ from dpscreen.audit.batches import (
     laplace_choices,
     quietly,
 )
-from dpscreen.audit.passages import Asked, AuditedFit, cut_of
+from dpscreen.audit.passages import AuditedFit, MovedRelease, cut_of
 from dpscreen.models import (
     ADPScreen,
     DPFrankWolfe,
@@ -281,7 +281,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
 
 
 @cache
-def sharpest(fit: str) -> dict[str, Asked]:
+def sharpest(fit: str) -> dict[str, MovedRelease]:
     """Return for every purpose of a fit the release in which one more row shows most."""
     return FITS[fit].sharpest()
 

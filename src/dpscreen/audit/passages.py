@@ -67,7 +67,7 @@ class AuditedFit:
     copies: int = 1
     steer: Steer | None = None
 
-    def asked(self) -> Iterator[Asked]:
+    def asked(self) -> Iterator[MovedRelease]:
         """Yield what every mechanism was given, without one more row and with it."""
         for seed, data in enumerate(_pairs(self.outcomes, self.copies)):
             model = self.make().set_params(random_state=seed)
@@ -78,11 +78,11 @@ class AuditedFit:
                 with replay(without, coins=coins) as more:
                     model.fit(*data.rows(True))
             for one, other in zip(without.passages, more.passages, strict=True):
-                yield Asked(one, other)
+                yield MovedRelease(one, other)
 
-    def sharpest(self) -> dict[str, Asked]:
+    def sharpest(self) -> dict[str, MovedRelease]:
         """Return for every purpose the release in which one more row shows most."""
-        found: dict[str, Asked] = {}
+        found: dict[str, MovedRelease] = {}
         for asked in self.asked():
             purpose = asked.without.purpose
             if purpose not in found or (asked.moves and asked.power > found[purpose].power):
@@ -123,7 +123,7 @@ def _drawn_pairs() -> Iterator[Neighbours]:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class MovedRelease:
     """A mechanism of a fit, what it was given without one more row and with it, and its claim."""
 
     without: Passage
