@@ -35,9 +35,10 @@ class TukeyEM:
                                                                      (docs/peers.md, Lemma 43)
 
     Rules       half of ε for the test; points of depth m/4 at least; m just large enough that
-                normal models pass the test. Where that leaves fewer than 3 rows for each weight
-                of a model, there are no features, only a constant. `n_rows` is public. Features and target are mapped by their declared bounds, which cost nothing;
-                no tighter ones are needed, nor paid for.
+                normal models pass the test. Where that leaves fewer than 3 rows for each weight of
+                a model, there are no features, only a constant. `n_rows` is public. Features and
+                target are mapped by their declared bounds, which cost nothing; no tighter ones are
+                needed, nor paid for.
 
     References
     ----------
@@ -49,14 +50,17 @@ class TukeyEM:
     delta: float
     feature_bounds: Any
     target_bounds: Any
-    n_rows: int
+    n_rows: int | None
     random_state: Any = None
 
     def check_parameters(self) -> None:
         """Raise a ValueError for settings that cannot be used."""
         check.positive("epsilon", self.epsilon)
         check.share("delta", self.delta)
-        check.whole("n_rows", self.n_rows)
+        self._public_rows()
+
+    def _public_rows(self) -> int:
+        return check.whole("n_rows", self.n_rows)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Release a model of the rows."""
@@ -68,7 +72,7 @@ class TukeyEM:
         spending = PureSpending(noise_source(self.random_state), self.epsilon)
         chosen = self._chosen(spending, mapped, target)
         released = solvers.release_deep_model(
-            spending, mapped[:, chosen], target, n_rows=self.n_rows, delta=self.delta
+            spending, mapped[:, chosen], target, n_rows=self._public_rows(), delta=self.delta
         )
         self.passed_ = released is not None
         weights = np.zeros(mapped.shape[1] + 1)
@@ -86,7 +90,7 @@ class TukeyEM:
     def _chosen(self, _spending: PureSpending, X: Array, _y: Array) -> Integers:
         """Return all features; none where the test would fail with them, by public numbers."""
         n_weights = X.shape[1] + 1
-        fits = solvers.affordable(self.n_rows, n_weights, self.epsilon, self.delta)
+        fits = solvers.affordable(self._public_rows(), n_weights, self.epsilon, self.delta)
         return np.arange(X.shape[1] if fits else 0)
 
     @property
@@ -121,7 +125,7 @@ class KendallTukeyEM(TukeyEM):
     """
 
     def _chosen(self, spending: PureSpending, X: Array, y: Array) -> Integers:
-        count = solvers.n_chosen(self.n_rows, X.shape[1], self.epsilon, self.delta)
+        count = solvers.n_chosen(self._public_rows(), X.shape[1], self.epsilon, self.delta)
         if count in (0, X.shape[1]):
             return np.arange(count)
         share = spending.left * solvers.KENDALL_SHARE

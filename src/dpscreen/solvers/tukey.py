@@ -1,9 +1,9 @@
 """A point deep among many small models, drawn exactly: TukeyEM; and features by Kendall's τ.
 
 Models are points of a lattice. How deep a lattice point lies among them is a whole number, so are
-the sizes of all regions, and nothing here rounds (docs/peers.md, Lemmas 43 and 44). Unlike the other
-peers these methods have a pure ε, apart from a chance δ that a test errs, so they are paid for by
-adding up ε: one share of zCDP would cost them more.
+the sizes of all regions, and nothing here rounds (docs/peers.md, Lemmas 43 and 44). Unlike the
+other peers these methods have a pure ε, apart from a chance δ that a test errs, so they are paid
+for by adding up ε: one share of zCDP would cost them more.
 """
 
 from __future__ import annotations
@@ -341,7 +341,8 @@ def release_deep_model(
     if not spending.release(test, distance, epsilon=test.epsilon, purpose=purpose):
         return None
     purpose = "a model deep among the models of the parts"
-    return spending.release(draw, regions, epsilon=draw.epsilon, purpose=purpose) * FINEST
+    point = spending.release(draw, regions, epsilon=draw.epsilon, purpose=purpose)
+    return np.asarray(point * FINEST, dtype=np.float64)
 
 
 # --- features by Kendall's τ ----------------------------------------------------------------------

@@ -1,0 +1,134 @@
+"""A contest as one HTML file: it holds its pictures, runs no script, asks for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpscreen import __version__
+from dpscreen._core.pictures import (
+    COLOURS,
+    INK,
+    canvas,
+    environment,
+    plain_axes,
+    template_text,
+    themed_svg,
+)
+from dpscreen.planning.standings import OURS, ContestRules, Defeat, MeanRank, Standings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MINE, THEIRS = COLOURS[0], COLOURS[1]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the page shows of the tables with one kind of target."""
+
+    key: str
+    heading: str
+    measure: str
+    tables: tuple[str, ...]
+    methods: tuple[str, ...]
+    lines: dict[float, tuple[MeanRank, ...]]
+    defeats: tuple[Defeat, ...]
+    ranks_picture: str
+    scores_picture: str
+
+
+def render(standings: Standings, rules: ContestRules) -> str:
+    """Return the page."""
+    from markupsafe import Markup
+
+    styles = "dpscreen.models.page"
+    css = template_text(styles, "page.css") + template_text(styles, "model.css")
+    page = environment("dpscreen.planning").get_template("standings.html")
+    return page.render(
+        css=Markup(css),
+        standings=standings,
+        rules=rules,
+        kinds=[
+            _kind(standings, outcomes) for outcomes in (False, True) if _any(standings, outcomes)
+        ],
+        ours=OURS,
+        version=__version__,
+    )
+
+
+def _any(standings: Standings, outcomes: bool) -> bool:
+    return bool(standings.methods(outcomes=outcomes))
+
+
+def _kind(standings: Standings, outcomes: bool) -> Kind:
+    from markupsafe import Markup
+
+    lines = {one: standings.lines(one, outcomes=outcomes) for one in standings.epsilons}
+    defeats = [standings.defeats(one, outcomes=outcomes) for one in standings.epsilons]
+    key = "outcomes" if outcomes else "numbers"
+    return Kind(
+        key,
+        "Yes or no" if outcomes else "Numbers",
+        "AUC" if outcomes else "R²",
+        standings.tables(outcomes=outcomes),
+        standings.methods(outcomes=outcomes),
+        lines,
+        tuple(one for group in defeats for one in group),
+        Markup(themed_svg(_ranks(lines), prefix=f"{key}-ranks")),
+        Markup(themed_svg(_scores(standings, outcomes), prefix=f"{key}-scores")),
+    )
+
+
+def _panels(
+    epsilons: Sequence[float],
+    names: Sequence[str],
+    draw: Callable[[Axes, float], None],
+    label: str,
+) -> Figure:
+    """Draw one panel for each ε above the other, with a line for each name."""
+    figure = canvas(6.4, (0.7 + 0.24 * len(names)) * len(epsilons))
+    panels = figure.subplots(len(epsilons), 1, squeeze=False)[:, 0]
+    for axes, epsilon in zip(panels, epsilons, strict=True):
+        draw(axes, epsilon)
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.set_title(f"ε = {epsilon:.3g}", fontsize=10, color=INK, loc="left")
+        axes.set_xlabel(label, fontsize=9, color=INK)
+        plain_axes(axes)
+    return figure
+
+
+def _ranks(lines: dict[float, tuple[MeanRank, ...]]) -> Figure:
+    """Draw mean ranks, methods in the order of the last ε."""
+    names = [line.method for line in list(lines.values())[-1]]
+
+    def draw(axes: Axes, epsilon: float) -> None:
+        for line in lines[epsilon]:
+            colour = MINE if line.method in OURS else THEIRS
+            place = names.index(line.method)
+            axes.plot([1, line.rank], [place] * 2, color=colour, linewidth=1)
+            axes.plot([line.rank], [place], "o", color=colour, markersize=6)
+
+    return _panels(list(lines), names, draw, "mean rank, 1 the best")
+
+
+def _scores(standings: Standings, outcomes: bool) -> Figure:
+    """Draw for each table our best score, the best of others, and the non-private one."""
+    methods = standings.methods(outcomes=outcomes)
+    tables = standings.tables(outcomes=outcomes)
+    mine = [one for one in methods if one in OURS]
+    theirs = [one for one in methods if one not in OURS]
+
+    def draw(axes: Axes, epsilon: float) -> None:
+        for place, table in enumerate(tables):
+            axes.plot([standings.best(table)], [place], "|", color=INK, markersize=11)
+            for group, colour, mark in ((theirs, THEIRS, "D"), (mine, MINE, "o")):
+                if group:
+                    best = max(standings.mean(table, one, epsilon) for one in group)
+                    axes.plot([best], [place], mark, color=colour, markersize=5)
+
+    label = "AUC on held-out rows" if outcomes else "R² on held-out rows"
+    return _panels(standings.epsilons, [one[:26] for one in tables], draw, label)
