@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from benchmarks import (
+    contest,
     exactness,
     foundation,
     growth,
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "tables": tables.main,
     "tables-quality": tables_quality.main,
     "outcomes": outcomes.main,
+    "contest": contest.main,
     "scale": scale.main,
     "sparse": sparse.main,
     "libraries": libraries.main,
@@ -44,7 +46,7 @@ BENCHMARKS = {
     "inference-speed": inference.speed,
 }
 
-BY_NAME = {"tables-quality", "outcomes", "inference"}
+BY_NAME = {"tables-quality", "outcomes", "contest", "inference"}
 """Run by name only: the tables do not come with the package, or it takes long."""
 
 

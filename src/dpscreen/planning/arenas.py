@@ -80,7 +80,7 @@ def _schema_of(path: Path, name: str) -> Path:
         if place.is_file():
             return place
     wanted = listed((place.name for place in places), "or")
-    raise NoArena(f"{path.name} has no schema: {wanted} must lie beside it.")
+    raise NoArena(f"the table {path.name} has no schema: {wanted} must lie beside it.")
 
 
 def _read(path: Path, schema_file: Path) -> PublicTable:
@@ -101,7 +101,7 @@ def _read(path: Path, schema_file: Path) -> PublicTable:
         table = PublicTable(rows.X, rows.y, *bounds, outcomes=schema.classes is not None)
         table.check()
     except (DataError, NoArena) as problem:
-        raise NoArena(f"{path.name}: {problem}") from None
+        raise NoArena(f"the table {path.name}: {problem}") from None
     return table
 
 

@@ -16,6 +16,7 @@ from dpscreen._core.pictures import (
     template_text,
     themed_svg,
 )
+from dpscreen._core.words import shortened
 from dpscreen.planning.standings import OURS, ContestRules, Defeat, MeanRank, Standings
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _panels(
 ) -> Figure:
     """Draw one panel for each ε above the other, with a line for each name."""
     figure = canvas(6.4, (0.7 + 0.24 * len(names)) * len(epsilons))
-    panels = figure.subplots(len(epsilons), 1, squeeze=False)[:, 0]
+    panels = figure.subplots(len(epsilons), 1, squeeze=False, sharex=True)[:, 0]
     for axes, epsilon in zip(panels, epsilons, strict=True):
         draw(axes, epsilon)
         axes.set_yticks(range(len(names)), names)
@@ -116,10 +117,9 @@ def _ranks(lines: dict[float, tuple[MeanRank, ...]]) -> Figure:
 
 
 def _scores(standings: Standings, outcomes: bool) -> Figure:
-    """Draw for each table our best score, the best of others, and the non-private one."""
-    methods = standings.methods(outcomes=outcomes)
-    tables = standings.tables(outcomes=outcomes)
-    mine = [one for one in methods if one in OURS]
+    """Draw for each table our first method's score, the best of others, and the non-private one."""
+    tables, methods = standings.tables(outcomes=outcomes), standings.methods(outcomes=outcomes)
+    mine = [one for one in methods if one in OURS][:1]
     theirs = [one for one in methods if one not in OURS]
 
     def draw(axes: Axes, epsilon: float) -> None:
@@ -131,4 +131,4 @@ def _scores(standings: Standings, outcomes: bool) -> Figure:
                     axes.plot([best], [place], mark, color=colour, markersize=5)
 
     label = "AUC on held-out rows" if outcomes else "R² on held-out rows"
-    return _panels(standings.epsilons, [one[:26] for one in tables], draw, label)
+    return _panels(standings.epsilons, [shortened(one, 30) for one in tables], draw, label)
