@@ -14,6 +14,7 @@ What it prints is kept in dpscreen-contest/contest.json and becomes the tables o
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -26,6 +27,7 @@ import pandas as pd
 
 from benchmarks.inference import write
 from benchmarks.tables_quality import harness
+from dpscreen.planning.standings import measure
 
 PLACE = Path("dpscreen-contest")
 LOOSENESS = 4.0
@@ -33,7 +35,6 @@ SHOWN = (1.0, 5.0)
 """Budgets of which the page has every score."""
 
 Found = dict[str, Any]
-FIELDS = {"numbers": "R²", "outcomes": "AUC"}
 
 
 # --- tables with schemas --------------------------------------------------------------------------
@@ -83,12 +84,12 @@ def run(arguments: list[str]) -> Found:
 def rank_table(found: Found, kind: str) -> str:
     """Return mean ranks and mean scores of every method, by ε."""
     lines: dict[str, dict[float, Found]] = {}
-    for one in found[kind]["ranks"]:
+    for one in found["divisions"][kind]["ranks"]:
         lines.setdefault(one["method"], {})[one["epsilon"]] = one
     epsilons = found["epsilons"]
     head = " | ".join(f"ε = {epsilon:.3g}" for epsilon in epsilons)
     text = [
-        f"| mean rank (mean {FIELDS[kind]}) | {head} | seconds |",
+        f"| mean rank (mean {measure(kind)}) | {head} | seconds |",
         "|---" * (len(epsilons) + 2) + "|",
     ]
     order = sorted(lines, key=lambda method: lines[method][max(epsilons)]["rank"])
@@ -109,8 +110,7 @@ def cell(one: Found, first: float) -> str:
 
 
 def names(found: Found, kind: str) -> list[str]:
-    wanted = kind == "outcomes"
-    return list(dict.fromkeys(one["table"] for one in found["fits"] if one["outcomes"] == wanted))
+    return list(dict.fromkeys(one["table"] for one in found["fits"] if one["division"] == kind))
 
 
 def mean(found: Found, table: str, method: str, epsilon: float | None) -> float:
@@ -122,9 +122,9 @@ def mean(found: Found, table: str, method: str, epsilon: float | None) -> float:
 
 def score_table(found: Found, kind: str, epsilon: float) -> str:
     """Return the mean score of every method on every table."""
-    ranked = [one for one in found[kind]["ranks"] if one["epsilon"] == epsilon]
+    ranked = [one for one in found["divisions"][kind]["ranks"] if one["epsilon"] == epsilon]
     methods = [one["method"] for one in sorted(ranked, key=lambda one: one["rank"])]
-    title = f"{FIELDS[kind]}, ε = {epsilon:.3g}"
+    title = f"{measure(kind)}, ε = {epsilon:.3g}"
     text = [f"| {title} | {' | '.join(methods)} | not private |", "|---" * (len(methods) + 2) + "|"]
     for table in names(found, kind):
         row = [mean(found, table, method, epsilon) for method in methods]
@@ -136,8 +136,8 @@ def score_table(found: Found, kind: str, epsilon: float) -> str:
 def lost(found: Found, kind: str) -> Iterator[str]:
     """Say where a method of other authors beats our first one, by more than chance."""
     for epsilon in found["epsilons"]:
-        here = [one for one in found[kind]["lost"] if one["epsilon"] == epsilon]
-        sure = [one for one in here if one["error"] is None or one["difference"] > 2 * one["error"]]
+        here = [one for one in found["divisions"][kind]["lost"] if one["epsilon"] == epsilon]
+        sure = [one for one in here if one["difference"] > 2 * (one["error"] or math.inf)]
         told = "; ".join(
             f"{one['table']} to {one['winner']} by {one['difference']:.3f}" for one in sure
         )
@@ -149,7 +149,7 @@ def lost(found: Found, kind: str) -> Iterator[str]:
 def page(found: Found, kind: str) -> str:
     whole = [rank_table(found, kind)]
     whole += [score_table(found, kind, e) for e in SHOWN if e in found["epsilons"]]
-    ours = {"numbers": "PrivateLasso", "outcomes": "PrivateLogistic"}[kind]
+    ours = "PrivateLogistic" if kind.endswith("outcomes") else "PrivateLasso"
     return "\n\n".join([*whole, f"Where {ours} loses:", "\n".join(lost(found, kind))])
 
 
@@ -164,7 +164,7 @@ def main() -> None:
     for epsilon in os.environ.get("DPSCREEN_EPSILONS", "").split():
         arguments += ["--epsilon", epsilon]
     found = run(arguments)
-    for kind in FIELDS:
+    for kind in found["divisions"]:
         write(f"contest of {kind}", page(found, kind))
 
 

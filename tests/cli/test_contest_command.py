@@ -22,11 +22,10 @@ TRUTH = {"name": "paid", "type": "boolean", "trueValues": ["yes"], "falseValues"
 FEATURES = [field("age", 0, 120), field("size", -10, 10)]
 
 
-def write(folder, name, frame, target, **block):
+def write(folder, name, frame, target):
     folder.mkdir(exist_ok=True)
     frame.to_csv(folder / f"{name}.csv", index=False)
-    told = {"target": target["name"], "features": ["age", "size"], **block}
-    schema = {"fields": [*FEATURES, target], "dpscreen": told}
+    schema = {"fields": [*FEATURES, target], "dpscreen": {"target": target["name"]}}
     (folder / f"{name}.json").write_text(json.dumps(schema))
 
 
@@ -77,9 +76,9 @@ def test_json_has_every_fit_and_can_be_repeated(folder):
     assert fits == expected
     assert [one["score"] for one in told["fits"]] == [one["score"] for one in again["fits"]]
     assert all(one["score"] > 0.8 for one in told["fits"] if one["epsilon"] is None)
-    ranks = {one["method"]: one["rank"] for one in told["numbers"]["ranks"]}
+    ranks = {one["method"]: one["rank"] for one in told["divisions"]["numbers"]["ranks"]}
     assert sorted(ranks.values()) == [1, 2]
-    assert [one["ours"] for one in told["numbers"]["lost"]] in ([], ["private-lasso"])
+    assert [one["ours"] for one in told["divisions"]["numbers"]["lost"]] in ([], ["private-lasso"])
 
 
 def test_the_page_in_a_browser(page):
@@ -139,8 +138,16 @@ def test_what_cannot_be_played_on_is_named(tmp_path):
     assert "costs.csv has no schema: costs.toml, costs.json or" in lost
     short = told("short", lambda at: write(at, "costs", frame[:5], target))
     assert "costs.csv: it has fewer than 20 rows" in short
-    units = {"unit": "age", "rows_per_unit": 3, "features": ["size"]}
-    assert "protect single rows" in told("u", lambda at: write(at, "costs", frame, target, **units))
+    whose = frame.rename(columns={"age": "who"}).astype({"who": "int"})
+    who = {"name": "who", "type": "integer"}
+    told_units = {"target": "cost", "features": ["size"], "unit": "who", "rows_per_unit": 3}
+    of_units = {"fields": [who, FEATURES[1], target], "dpscreen": told_units}
+
+    def with_units(at):
+        whose.to_csv(at / "costs.csv", index=False)
+        (at / "costs.json").write_text(json.dumps(of_units))
+
+    assert "protect single rows" in told("units", with_units)
     no_target = {"fields": FEATURES, "dpscreen": {}}
     aimless = told("t", lambda at: (at / "costs.json").write_text(json.dumps(no_target)))
     assert "costs.csv: " in aimless

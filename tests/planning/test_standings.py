@@ -20,7 +20,7 @@ from dpscreen.planning.standings import (
 
 def fit(table, method, scores, *, epsilon=1.0, refused=False):
     return [
-        PlayedFit(table, False, 100, 3, method, epsilon, trial, score, refused, 0.5)
+        PlayedFit(table, "numbers", 100, 3, method, epsilon, trial, score, refused, 0.5)
         for trial, score in enumerate(scores)
     ]
 
@@ -36,7 +36,7 @@ def standings():
 
 
 def test_ranks_and_gaps_are_means_over_tables():
-    lines = {line.method: line for line in standings().lines(1.0, outcomes=False)}
+    lines = {line.method: line for line in standings().lines("numbers", 1.0)}
     assert list(lines) == ["private-lasso", "adassp", "dp-gcd"]
     lasso = lines["private-lasso"]
     assert (lasso.rank, lasso.firsts, lasso.refused) == (1.5, 1, 0)
@@ -44,11 +44,11 @@ def test_ranks_and_gaps_are_means_over_tables():
     assert lasso.gap == pytest.approx(0.7 - 0.5)
     assert lines["adassp"].rank == 1.5
     assert lines["dp-gcd"].refused == 1
-    assert standings().lines(1.0, outcomes=True) == ()
+    assert standings().divisions == ("numbers",)
 
 
 def test_a_defeat_has_the_error_of_the_difference():
-    (lost,) = standings().defeats(1.0, outcomes=False)
+    (lost,) = standings().defeats("numbers", 1.0)
     assert (lost.table, lost.ours, lost.winner) == ("a", "private-lasso", "adassp")
     assert lost.difference == pytest.approx(0.15)
     assert lost.error == pytest.approx(0.05)
@@ -72,7 +72,7 @@ def test_designs_are_drawn_anew_within_their_bounds():
 
 
 def test_rows_are_drawn_and_too_few_are_refused():
-    table = simulated()["simulated: few rows"](0)
+    table = simulated()["simulated, few rows"](0)
     assert len(table.drawn(50).y) == 50
     assert table.drawn(1000) is table
     with pytest.raises(NoArena, match="fewer than 20 rows"):
@@ -83,7 +83,7 @@ def test_rows_are_drawn_and_too_few_are_refused():
 
 
 def test_a_refusal_has_the_worst_score():
-    arenas = {"few": simulated()["simulated: few rows"]}
+    arenas = {"few": simulated()["simulated, few rows"]}
     found = play(arenas, ContestRules((0.5,), 1e-6, 1, ("private-ols",)))
-    (line,) = found.lines(0.5, outcomes=False)
+    (line,) = found.lines("simulated numbers", 0.5)
     assert (line.score, line.refused) == (FLOOR, 1)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
+from dpscreen._core.words import how_many
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
@@ -149,51 +150,51 @@ def _write_page(standings: Standings, rules: ContestRules, page: Path) -> None:
 
 def _as_dict(standings: Standings, rules: ContestRules) -> dict[str, Any]:
     """Return every fit, and what they come to."""
-    kinds = {
-        kind: {
-            "ranks": [asdict(one) for e in rules.epsilons for one in standings.lines(e, **which)],
-            "lost": [asdict(one) for e in rules.epsilons for one in standings.defeats(e, **which)],
+    divisions = {
+        one: {
+            "ranks": [asdict(line) for e in rules.epsilons for line in standings.lines(one, e)],
+            "lost": [asdict(lost) for e in rules.epsilons for lost in standings.defeats(one, e)],
         }
-        for kind, which in (("numbers", {"outcomes": False}), ("outcomes", {"outcomes": True}))
+        for one in standings.divisions
     }
-    return {**asdict(rules), **kinds, "fits": [asdict(one) for one in standings.plays]}
+    fits = [asdict(one) for one in standings.plays]
+    return {**asdict(rules), "divisions": divisions, "fits": fits}
 
 
 def _show(standings: Standings) -> None:
     out = console.output()
-    for outcomes in (False, True):
-        methods = standings.methods(outcomes=outcomes)
-        if methods:
-            measure = "AUC" if outcomes else "R²"
-            out.print(_table(standings, measure, outcomes=outcomes))
-            for epsilon in standings.epsilons:
-                _show_defeats(standings, epsilon, measure, outcomes=outcomes)
+    for division in standings.divisions:
+        out.print(_table(standings, division))
+        for epsilon in standings.epsilons:
+            _show_defeats(standings, division, epsilon)
     out.print("Public tables only: nothing here was protected.", markup=False)
 
 
-def _table(standings: Standings, measure: str, *, outcomes: bool) -> Table:
+def _table(standings: Standings, division: str) -> Table:
     """Return mean ranks, with mean scores, by method and ε."""
-    tables = standings.tables(outcomes=outcomes)
+    from dpscreen.planning.standings import measure
+
+    tables = standings.tables(division)
     best = sum(standings.best(one) for one in tables) / len(tables)
-    title = f"{len(tables)} tables: mean rank (mean {measure}); not private {best:.3f}"
+    title = f"{division}, {how_many(len(tables), 'table')}: mean rank (mean {measure(division)})"
     table = Table(title=title, title_style="bold")
     table.add_column("method")
     found = {
-        e: {line.method: line for line in standings.lines(e, outcomes=outcomes)}
-        for e in standings.epsilons
+        e: {line.method: line for line in standings.lines(division, e)} for e in standings.epsilons
     }
     for epsilon in standings.epsilons:
         table.add_column(f"ε = {epsilon:.3g}", justify="right")
     table.add_column("seconds", justify="right")
-    for method in standings.methods(outcomes=outcomes):
+    for method in standings.methods(division):
         lines = [one[method] for one in found.values()]
         cells = [f"{line.rank:.2f} ({line.score:.3f})" for line in lines]
         table.add_row(method, *cells, f"{sum(line.seconds for line in lines) / len(lines):.2f}")
+    table.add_row("not private", *[f"({best:.3f})"] * len(found), "")
     return table
 
 
-def _show_defeats(standings: Standings, epsilon: float, measure: str, *, outcomes: bool) -> None:
-    lost = standings.defeats(epsilon, outcomes=outcomes)
+def _show_defeats(standings: Standings, division: str, epsilon: float) -> None:
+    lost = standings.defeats(division, epsilon)
     if not lost:
         return
     shown = "; ".join(
@@ -201,5 +202,5 @@ def _show_defeats(standings: Standings, epsilon: float, measure: str, *, outcome
         + ("" if one.error is None else f" ± {one.error:.3f}")
         for one in lost
     )
-    text = f"{measure} lost by {lost[0].ours} at ε = {epsilon:.3g}: {shown}"
+    text = f"Lost by {lost[0].ours} at ε = {epsilon:.3g}: {shown}"
     console.output().print(text, markup=False)

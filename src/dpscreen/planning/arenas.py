@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -30,14 +30,20 @@ class PublicTable:
     feature_bounds: Array
     target_bounds: tuple[float, float]
     outcomes: bool = False
+    simulated: bool = False
+
+    @property
+    def division(self) -> str:
+        """Name the tables that this one is ranked with."""
+        kind = "outcomes" if self.outcomes else "numbers"
+        return f"simulated {kind}" if self.simulated else kind
 
     def drawn(self, most_rows: int) -> PublicTable:
         """Return at most so many rows, drawn at random."""
         if len(self.y) <= most_rows:
             return self
         keep = np.sort(np.random.default_rng(0).permutation(len(self.y))[:most_rows])
-        bounds = self.feature_bounds, self.target_bounds
-        return PublicTable(self.X[keep], self.y[keep], *bounds, outcomes=self.outcomes)
+        return replace(self, X=self.X[keep], y=self.y[keep])
 
     def check(self) -> None:
         """Raise where nothing can be held out and scored."""
@@ -155,9 +161,9 @@ NUMBER_DESIGNS: dict[str, Draw] = {
     "few rows": _few_rows,
 }
 OUTCOME_DESIGNS: dict[str, Draw] = {
-    "sparse, outcomes": _sparse,
-    "correlated, outcomes": _correlated,
-    "categories, outcomes": _categories,
+    "sparse outcomes": _sparse,
+    "correlated outcomes": _correlated,
+    "categories outcomes": _categories,
 }
 
 
@@ -165,9 +171,9 @@ def simulated(seed: str = "0") -> dict[str, Arena]:
     """Return all designs by name; half of a target's variance is noise."""
     found: dict[str, Arena] = {}
     for name, draw in NUMBER_DESIGNS.items():
-        found[f"simulated: {name}"] = partial(_numbers, draw, f"{seed}/{name}")
+        found[f"simulated, {name}"] = partial(_numbers, draw, f"{seed}/{name}")
     for name, draw in OUTCOME_DESIGNS.items():
-        found[f"simulated: {name}"] = partial(_outcomes, draw, f"{seed}/{name}")
+        found[f"simulated, {name}"] = partial(_outcomes, draw, f"{seed}/{name}")
     return found
 
 
@@ -176,7 +182,8 @@ def _numbers(draw: Draw, seed: str, trial: int) -> PublicTable:
     X, expected, width = draw(rng)
     y = expected + expected.std() * rng.normal(size=len(X))
     most = 8 * float(np.sqrt(2) * expected.std())
-    return PublicTable(X, np.clip(y, -most, most), _bounds(X, width), (-most, most))
+    target = np.clip(y, -most, most)
+    return PublicTable(X, target, _bounds(X, width), (-most, most), simulated=True)
 
 
 def _outcomes(draw: Draw, seed: str, trial: int) -> PublicTable:
@@ -184,7 +191,7 @@ def _outcomes(draw: Draw, seed: str, trial: int) -> PublicTable:
     X, expected, width = draw(rng)
     log_odds = 1.5 * (expected - expected.mean()) / expected.std() - 0.5
     y = (rng.random(len(X)) < 1 / (1 + np.exp(-log_odds))).astype(np.float64)
-    return PublicTable(X, y, _bounds(X, width), (0.0, 1.0), outcomes=True)
+    return PublicTable(X, y, _bounds(X, width), (0.0, 1.0), outcomes=True, simulated=True)
 
 
 def _bounds(X: Array, width: float) -> Array:

@@ -36,12 +36,25 @@ NUMBERS = ("private-lasso", "private-ols", *list(ON_OFFER)[1:], *PEERS, *COMPARE
 OUTCOMES = ("private-logistic", *OUTCOME_PEERS)
 """Methods for a target of two outcomes, ours first."""
 
+DIVISIONS = {
+    "numbers": NUMBERS,
+    "simulated numbers": NUMBERS,
+    "outcomes": OUTCOMES,
+    "simulated outcomes": OUTCOMES,
+}
+"""Kinds of tables that are ranked apart, and who plays on them."""
+
 OURS = ("private-lasso", "private-ols", "private-logistic")
 NOT_PRIVATE = "not private"
 FLOOR = -0.5
 """R² below this counts as this: a wreck is a wreck."""
 
 HELD_OUT = 0.2
+
+
+def measure(division: str) -> str:
+    """Return what a division is scored by."""
+    return "AUC" if division.endswith("outcomes") else "R²"
 
 
 @dataclass(frozen=True)
@@ -52,7 +65,7 @@ class PlayedFit:
     """
 
     table: str
-    outcomes: bool
+    division: str
     n_rows: int
     n_features: int
     method: str
@@ -75,7 +88,7 @@ class ContestRules:
 
     def entries(self, table: PublicTable) -> tuple[tuple[str, float | None], ...]:
         """List methods with each ε, and the non-private one first."""
-        suited = OUTCOMES if table.outcomes else NUMBERS
+        suited = DIVISIONS[table.division]
         chosen = [method for method in suited if not self.methods or method in self.methods]
         return (
             (NOT_PRIVATE, None),
@@ -113,7 +126,7 @@ def _one_trial(
         score = _score(model, table, out)
         shape = len(table.y), table.X.shape[1]
         yield PlayedFit(
-            name, table.outcomes, *shape, method, epsilon, trial, score, model is None, seconds
+            name, table.division, *shape, method, epsilon, trial, score, model is None, seconds
         )
 
 
@@ -156,12 +169,17 @@ def _fitted(
 
 
 def _not_private(outcomes: bool) -> Any:
-    """Return LASSO with a penalty by cross-validation, or logistic regression with a ridge."""
+    """Return LASSO with a penalty by cross-validation, or logistic regression with a ridge.
+
+    Rows may be in the order of time, so folds are drawn.
+    """
     from sklearn.linear_model import LassoCV, LogisticRegression
+    from sklearn.model_selection import KFold
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    model = LogisticRegression(C=0.1, max_iter=500) if outcomes else LassoCV(cv=5)
+    folds = KFold(5, shuffle=True, random_state=0)
+    model = LogisticRegression(C=0.1, max_iter=500) if outcomes else LassoCV(cv=folds)
     return make_pipeline(StandardScaler(), model)
 
 
@@ -228,14 +246,20 @@ class Standings:
         """Return every ε, the smallest first."""
         return tuple(sorted({one.epsilon for one in self.plays if one.epsilon is not None}))
 
-    def tables(self, *, outcomes: bool) -> tuple[str, ...]:
-        """Name the tables of one kind."""
-        return tuple(dict.fromkeys(one.table for one in self.plays if one.outcomes == outcomes))
+    @property
+    def divisions(self) -> tuple[str, ...]:
+        """Name the kinds of tables that were played on, ranked apart, as `DIVISIONS` has them."""
+        played = {one.division for one in self.plays if one.epsilon is not None}
+        return tuple(one for one in DIVISIONS if one in played)
 
-    def methods(self, *, outcomes: bool) -> tuple[str, ...]:
-        """Name the private methods that played on tables of one kind."""
-        played = {one.method for one in self.plays if one.outcomes == outcomes}
-        return tuple(one for one in (OUTCOMES if outcomes else NUMBERS) if one in played)
+    def tables(self, division: str) -> tuple[str, ...]:
+        """Name the tables of a division."""
+        return tuple(dict.fromkeys(one.table for one in self.plays if one.division == division))
+
+    def methods(self, division: str) -> tuple[str, ...]:
+        """Name the private methods that played in a division, ours first."""
+        played = {one.method for one in self.plays if one.division == division}
+        return tuple(one for one in DIVISIONS[division] if one in played)
 
     def shape(self, table: str) -> tuple[int, int]:
         """Return the rows and the features of a table."""
@@ -259,14 +283,12 @@ class Standings:
         played = [one for one in self._scores if one[0] == table and one[2] == epsilon]
         return max(self.mean(*one) for one in played)
 
-    def lines(self, epsilon: float, *, outcomes: bool) -> tuple[MeanRank, ...]:
+    def lines(self, division: str, epsilon: float) -> tuple[MeanRank, ...]:
         """Return how every method did at an ε, the best mean rank first."""
         from scipy.stats import rankdata
 
-        tables, methods = self.tables(outcomes=outcomes), self.methods(outcomes=outcomes)
+        tables, methods = self.tables(division), self.methods(division)
         scores = np.array([[self.mean(t, m, epsilon) for m in methods] for t in tables])
-        if not scores.size:
-            return ()
         ranks, best = rankdata(-scores, axis=1), np.array([[self.best(t)] for t in tables])
         found = (
             MeanRank(
@@ -287,14 +309,14 @@ class Standings:
         times = [one.seconds for t in tables for one in self._scores[t, method, epsilon]]
         return float(np.mean(times))
 
-    def defeats(self, epsilon: float, *, outcomes: bool) -> tuple[Defeat, ...]:
+    def defeats(self, division: str, epsilon: float) -> tuple[Defeat, ...]:
         """Return where another method beats our first one, the largest difference first."""
-        methods = self.methods(outcomes=outcomes)
+        methods = self.methods(division)
         ours = next((method for method in methods if method in OURS), None)
         others = [method for method in methods if method not in OURS]
         if ours is None or not others:
             return ()
-        found = [self._defeat(t, epsilon, ours, others) for t in self.tables(outcomes=outcomes)]
+        found = [self._defeat(t, epsilon, ours, others) for t in self.tables(division)]
         return tuple(
             sorted((one for one in found if one.difference > 0), key=lambda one: -one.difference)
         )

@@ -17,7 +17,7 @@ from dpscreen._core.pictures import (
     themed_svg,
 )
 from dpscreen._core.words import shortened
-from dpscreen.planning.standings import OURS, ContestRules, Defeat, MeanRank, Standings
+from dpscreen.planning.standings import OURS, ContestRules, Defeat, MeanRank, Standings, measure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ MINE, THEIRS = COLOURS[0], COLOURS[1]
 
 @dataclass(frozen=True)
 class Kind:
-    """What the page shows of the tables with one kind of target."""
+    """What the page shows of a division."""
 
     key: str
     heading: str
@@ -52,34 +52,36 @@ def render(standings: Standings, rules: ContestRules) -> str:
         css=Markup(css),
         standings=standings,
         rules=rules,
-        kinds=[
-            _kind(standings, outcomes) for outcomes in (False, True) if _any(standings, outcomes)
-        ],
+        kinds=[_kind(standings, one) for one in standings.divisions],
         ours=OURS,
         version=__version__,
     )
 
 
-def _any(standings: Standings, outcomes: bool) -> bool:
-    return bool(standings.methods(outcomes=outcomes))
+HEADINGS = {
+    "numbers": "Numbers",
+    "simulated numbers": "Numbers, simulated",
+    "outcomes": "Yes or no",
+    "simulated outcomes": "Yes or no, simulated",
+}
 
 
-def _kind(standings: Standings, outcomes: bool) -> Kind:
+def _kind(standings: Standings, division: str) -> Kind:
     from markupsafe import Markup
 
-    lines = {one: standings.lines(one, outcomes=outcomes) for one in standings.epsilons}
-    defeats = [standings.defeats(one, outcomes=outcomes) for one in standings.epsilons]
-    key = "outcomes" if outcomes else "numbers"
+    lines = {one: standings.lines(division, one) for one in standings.epsilons}
+    defeats = [standings.defeats(division, one) for one in standings.epsilons]
+    key = division.replace(" ", "-")
     return Kind(
         key,
-        "Yes or no" if outcomes else "Numbers",
-        "AUC" if outcomes else "R²",
-        standings.tables(outcomes=outcomes),
-        standings.methods(outcomes=outcomes),
+        HEADINGS[division],
+        measure(division),
+        standings.tables(division),
+        standings.methods(division),
         lines,
         tuple(one for group in defeats for one in group),
         Markup(themed_svg(_ranks(lines), prefix=f"{key}-ranks")),
-        Markup(themed_svg(_scores(standings, outcomes), prefix=f"{key}-scores")),
+        Markup(themed_svg(_scores(standings, division), prefix=f"{key}-scores")),
     )
 
 
@@ -116,9 +118,9 @@ def _ranks(lines: dict[float, tuple[MeanRank, ...]]) -> Figure:
     return _panels(list(lines), names, draw, "mean rank, 1 the best")
 
 
-def _scores(standings: Standings, outcomes: bool) -> Figure:
+def _scores(standings: Standings, division: str) -> Figure:
     """Draw for each table our first method's score, the best of others, and the non-private one."""
-    tables, methods = standings.tables(outcomes=outcomes), standings.methods(outcomes=outcomes)
+    tables, methods = standings.tables(division), standings.methods(division)
     mine = [one for one in methods if one in OURS][:1]
     theirs = [one for one in methods if one not in OURS]
 
@@ -130,5 +132,5 @@ def _scores(standings: Standings, outcomes: bool) -> Figure:
                     best = max(standings.mean(table, one, epsilon) for one in group)
                     axes.plot([best], [place], mark, color=colour, markersize=5)
 
-    label = "AUC on held-out rows" if outcomes else "R² on held-out rows"
+    label = f"{measure(division)} on held-out rows"
     return _panels(standings.epsilons, [shortened(one, 30) for one in tables], draw, label)
