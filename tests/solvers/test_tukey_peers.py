@@ -205,6 +205,16 @@ def test_features_are_chosen_by_what_they_add():
     assert spending.left == 0
 
 
+def test_centres_are_where_features_lie():
+    rng = np.random.default_rng(9)
+    X = np.column_stack((rng.normal(0.6, 0.05, 2000), rng.random(2000) < 0.2, np.full(2000, -1.0)))
+    spending = tukey.PureSpending(SeededNoise(4), 20.0)
+    np.testing.assert_allclose(
+        tukey.release_centres(spending, X), (0.6, 0.0, -1.0), atol=2 / tukey.CELLS + 0.01
+    )
+    assert spending.left == 20 * (1 - tukey.CENTRE_SHARE)
+
+
 # --- whole fits -----------------------------------------------------------------------------------
 
 

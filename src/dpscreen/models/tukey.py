@@ -36,9 +36,9 @@ class TukeyEM:
 
     Rules       half of ε for the test; points of depth m/4 at least; m just large enough that
                 normal models pass the test. Where that leaves fewer than 3 rows for each weight of
-                a model, there are no features, only a constant. `n_rows` is public. Features and
-                target are mapped by their declared bounds, which cost nothing; no tighter ones are
-                needed, nor paid for.
+                a model, there are no features, only a constant. `n_rows` is public. A
+                twentieth of ε finds the medians of the features, around which models are fitted.
+                Apart from that the declared bounds do: no tighter ones are needed.
 
     References
     ----------
@@ -65,21 +65,24 @@ class TukeyEM:
     def fit(self, X: Any, y: Any) -> Self:
         """Release a model of the rows."""
         self.check_parameters()
+        rows = self._public_rows()
         self.feature_bounds_ = np.asarray(self.feature_bounds, dtype=np.float64)
         low, high = self.target_bounds
         mapped, half = self._mapped(X), (high - low) / 2
         target = (np.clip(y, low, high) - low) / half - 1
         spending = PureSpending(noise_source(self.random_state), self.epsilon)
         chosen = self._chosen(spending, mapped, target)
+        centres = solvers.release_centres(spending, mapped[:, chosen])
         released = solvers.release_deep_model(
-            spending, mapped[:, chosen], target, n_rows=self._public_rows(), delta=self.delta
+            spending, mapped[:, chosen] - centres, target, n_rows=rows, delta=self.delta
         )
         self.passed_ = released is not None
-        weights = np.zeros(mapped.shape[1] + 1)
+        weights, constant = np.zeros(mapped.shape[1]), 0.0
         if released is not None:
-            weights[[*chosen, -1]] = released
-        self.coef_ = weights[:-1] * half / self._half_widths
-        self.intercept_ = float(low + half * (1 + weights[-1]) - self.coef_ @ self._middles)
+            weights[chosen] = released[:-1]
+            constant = float(released[-1] - released[:-1] @ centres)
+        self.coef_ = weights * half / self._half_widths
+        self.intercept_ = float(low + half * (1 + constant) - self.coef_ @ self._middles)
         return self
 
     def predict(self, X: Any) -> Array:

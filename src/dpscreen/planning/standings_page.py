@@ -101,6 +101,7 @@ def _panels(
         axes.set_title(f"ε = {epsilon:.3g}", fontsize=10, color=INK, loc="left")
         axes.set_xlabel(label, fontsize=9, color=INK)
         plain_axes(axes)
+        axes.tick_params(labelbottom=True)
     return figure
 
 

@@ -22,6 +22,7 @@ from scipy.special import ndtri
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import BudgetExceeded, Noise, NoisyMax
+from dpscreen.privacy.accountant import cell_scores
 from dpscreen.privacy.sampling import below_exponential, exponential_enclosure
 
 Released = TypeVar("Released")
@@ -324,12 +325,35 @@ def n_models(n_rows: int, n_weights: int, epsilon: float, delta: float) -> int:
     return max(8, min(needed, math.floor(n_rows / (LEAST_ROWS * n_weights))))
 
 
+CENTRE_SHARE = Fraction(1, 20)
+"""The share of ε that places the features."""
+
+CELLS = 256
+
+
+def release_centres(spending: PureSpending, X: Array) -> Array:
+    """Release a cell of [−1, 1] where the median of each feature lies, as the cell's middle.
+
+    One row moves the scores of cells by at most 1, so each costs its ε (docs/private-lasso.md,
+    Lemma 11). Around the middle of loose bounds weights and constant would go together.
+    """
+    edges, centres = np.linspace(-1, 1, CELLS + 1), np.zeros(X.shape[1])
+    epsilon = spending.left * CENTRE_SHARE / max(1, len(centres))
+    choose = NoisyMax(1.0, 2.0, _float_above(2 / epsilon))
+    for j, column in enumerate(X.T):
+        scores = cell_scores(np.histogram(column, edges)[0])
+        cell = spending.release(choose, scores, epsilon=epsilon, purpose="where a feature lies")
+        centres[j] = edges[cell] + 1 / CELLS
+    return centres
+
+
 def release_deep_model(
     spending: PureSpending, X: Array, y: Array, *, n_rows: int, delta: float
 ) -> Array | None:
     """Release weights, the constant last, for all that is left of ε; None if the test fails.
 
-    X and y lie within [−1, 1], and n_rows is public (docs/peers.md, Lemma 43).
+    X and y lie within [−1, 1], X perhaps moved since, and n_rows is public (docs/peers.md,
+    Lemma 43).
     """
     left, n_weights = spending.left, X.shape[1] + 1
     count = n_models(n_rows, n_weights, float(left), delta)
