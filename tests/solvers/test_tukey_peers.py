@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chi2, kendalltau
 
 from dpscreen.models.tukey import KendallTukeyEM, TukeyEM
-from dpscreen.privacy import BudgetExceeded, SeededNoise
+from dpscreen.privacy import BudgetExceeded, NoisyMax, SeededNoise
 from dpscreen.solvers import tukey
 
 EDGES = {1: 2, 2: 1}
@@ -265,6 +265,62 @@ def test_one_row_changes_one_model():
     without = tukey.small_models(X[:-1], y[:-1], parts[:-1], 40)
     changed = (with_it != without).any(axis=1)
     assert np.flatnonzero(changed).tolist() == [parts[-1]]
+
+
+class Forced(SeededNoise):
+    """Noise that notes what mechanisms are given, answers what it is told, and repeats coins."""
+
+    def __init__(self, answers=None):
+        super().__init__("forced")
+        self.given, self.answers, self.released = [], answers, []
+
+    def words(self, count):
+        return SeededNoise("coins").words(count) if count > 1000 else super().words(count)
+
+    def answer(self, mechanism, values, *, purpose, account):
+        self.given.append((mechanism, values))
+        if self.answers is not None:
+            return self.answers[len(self.given) - 1]
+        self.released.append(super().answer(mechanism, values, purpose=purpose, account=account))
+        return self.released[-1]
+
+
+def moved_too_far(mechanism, here, there):
+    """Whether what a mechanism is given moved by more than it asks for."""
+    match mechanism:
+        case NoisyMax():
+            return np.abs(here - there).max() > mechanism.sensitivity / mechanism.unit
+        case tukey.SafetyTest():
+            return abs(here - there) > 1
+        case tukey.DeepPoint():
+            mine, other = here.sizes, there.sizes
+            return any(not mine[i + 1] <= other[i] <= mine[i - 1] for i in range(1, here.n_models))
+    raise AssertionError(mechanism)
+
+
+@pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
+def test_no_mechanism_of_a_fit_is_moved_further_than_it_asks_for(monkeypatch):
+    """Whole fits without one row, the same coins and releases; two rows more are seen."""
+    monkeypatch.setattr(tukey, "MOST_FEATURES", 3)
+    X, y = rows(6000)
+    X[-3:], y[-3:] = (-3.0, 2.0, -3.0, 2.0), 9.0
+    told = {"epsilon": 3.0, "n_rows": 6000, **SETTING}
+    first = Forced()
+    KendallTukeyEM(random_state=first, **told).fit(X, y)
+    assert len(first.given) == 3 + 3 + 2
+
+    def too_far(n_rows):
+        other = Forced(first.released)
+        KendallTukeyEM(random_state=other, **told).fit(X[:n_rows], y[:n_rows])
+        pairs = zip(first.given, other.given, strict=True)
+        return [
+            type(mechanism).__name__
+            for (mechanism, here), (_, there) in pairs
+            if moved_too_far(mechanism, here, there)
+        ]
+
+    assert too_far(5999) == []
+    assert "NoisyMax" in too_far(5997)
 
 
 def test_what_is_left_is_a_limit():
