@@ -1,9 +1,11 @@
 """Ranks, gaps and defeats of a contest, and where it is played."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from dpscreen.planning.arenas import NoArena, PublicTable, simulated
+from dpscreen.planning.arenas import NoArena, simulated
 from dpscreen.planning.methods import METHODS
 from dpscreen.planning.standings import (
     FLOOR,
@@ -77,9 +79,11 @@ def test_rows_are_drawn_and_too_few_are_refused():
     assert table.drawn(1000) is table
     with pytest.raises(NoArena, match="fewer than 20 rows"):
         table.drawn(10).check()
-    one_sided = PublicTable(table.X, np.zeros(400), table.feature_bounds, (0, 1), outcomes=True)
+    flat = replace(table, y=np.zeros(400))
+    with pytest.raises(NoArena, match="the same in all rows"):
+        flat.check()
     with pytest.raises(NoArena, match="fewer than 5 rows"):
-        one_sided.check()
+        replace(flat, y=np.eye(400)[0], outcomes=True).check()
 
 
 def test_a_refusal_has_the_worst_score():

@@ -49,6 +49,8 @@ class PublicTable:
         """Raise where nothing can be held out and scored."""
         if len(self.y) < LEAST_ROWS:
             raise NoArena(f"it has fewer than {LEAST_ROWS} rows.")
+        if np.ptp(self.y) == 0:
+            raise NoArena("its target is the same in all rows.")
         if self.outcomes and min(np.sum(self.y == one) for one in (0, 1)) < FEWEST_OF_ONE_OUTCOME:
             raise NoArena(f"an outcome occurs in fewer than {FEWEST_OF_ONE_OUTCOME} rows.")
 
