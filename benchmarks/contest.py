@@ -147,7 +147,10 @@ def lost(found: Found, kind: str) -> Iterator[str]:
 
 
 def page(found: Found, kind: str) -> str:
-    whole = [rank_table(found, kind)]
+    whole = [
+        f"Means of {found['trials']} trials on {len(names(found, kind))} tables.",
+        rank_table(found, kind),
+    ]
     whole += [score_table(found, kind, e) for e in SHOWN if e in found["epsilons"]]
     ours = "PrivateLogistic" if kind.endswith("outcomes") else "PrivateLasso"
     return "\n\n".join([*whole, f"Where {ours} loses:", "\n".join(lost(found, kind))])
