@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-data coverage lint docs dist study bench clean
+.PHONY: help install run test test-data coverage lint docs dist study bench contest clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,6 +55,10 @@ study: $(STAMP)  ## slow tests, properties on new examples, the full audit, the 
 
 bench: $(STAMP)  ## speed, as ratios measured side by side
 	$(BIN)/python -m benchmarks
+
+contest: $(STAMP)  ## all private methods on public tables, as a page; those in DPSCREEN_DATA with simulated ones
+	$(ONE_THREAD) $(BIN)/python -m benchmarks contest
+	@echo "Open dpscreen-contest/contest.html"
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* build dist docs/_build docs/gallery_pages

@@ -13,13 +13,13 @@ import sys
 from pathlib import Path
 
 from benchmarks import (
+    contest,
     exactness,
     foundation,
     growth,
     inference,
     libraries,
     outcomes,
-    peers,
     private_lasso,
     scale,
     sparse,
@@ -32,10 +32,10 @@ BENCHMARKS = {
     "foundation": foundation.main,
     "exactness": exactness.main,
     "private-lasso": private_lasso.main,
-    "peers": peers.main,
     "tables": tables.main,
     "tables-quality": tables_quality.main,
     "outcomes": outcomes.main,
+    "contest": contest.main,
     "scale": scale.main,
     "sparse": sparse.main,
     "libraries": libraries.main,
@@ -44,7 +44,7 @@ BENCHMARKS = {
     "inference-speed": inference.speed,
 }
 
-BY_NAME = {"tables-quality", "outcomes", "inference"}
+BY_NAME = {"tables-quality", "outcomes", "contest", "inference"}
 """Run by name only: the tables do not come with the package, or it takes long."""
 
 

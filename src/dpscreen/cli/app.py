@@ -26,6 +26,10 @@ COMMANDS = {
         "dpscreen.cli.compare",
         "Methods and budgets side by side on simulated rows; spends nothing.",
     ),
+    "contest": (
+        "dpscreen.cli.contest",
+        "All private methods on public tables, with ranks and where we lose.",
+    ),
     "plan": ("dpscreen.cli.plan", "What a private fit would find, before any budget is spent."),
     "reproduce": (
         "dpscreen.cli.reproduce",

@@ -24,7 +24,9 @@ from dpscreen.models import (
     PrivateLogistic,
     PrivateOLS,
     RNMScreen,
+    outcome_peers,
     peers,
+    tukey,
 )
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.solvers import rules
@@ -117,14 +119,22 @@ def _rnm_screen(order: FitRequest) -> RNMScreen:
     return RNMScreen(**order._ball, **order._shared)
 
 
-def _peer(kind: type[peers.Peer]) -> Maker:
-    def make(order: FitRequest) -> peers.Peer:
-        shared = order._shared
-        if shared.pop("rows_per_unit") != 1:
-            raise ValueError("this method protects single rows: it needs rows_per_unit=1.")
-        return kind(n_rows=order.n_rows, **shared)
+def _peer(kind: type[peers.Peer | tukey.TukeyEM]) -> Maker:
+    return lambda order: kind(n_rows=order.n_rows, **_of_single_rows(order._shared, order))
+
+
+def _outcome_peer(kind: type[outcome_peers.OutcomePeer]) -> Maker:
+    def make(order: FitRequest) -> outcome_peers.OutcomePeer:
+        shared = _of_single_rows(order._without_target, order)
+        return kind(classes=order.classes, n_rows=order.n_rows, **shared)
 
     return make
+
+
+def _of_single_rows(shared: dict[str, Any], order: FitRequest) -> dict[str, Any]:
+    if order.rows_per_unit != 1:
+        raise ValueError("this method protects single rows: it needs rows_per_unit=1.")
+    return {name: value for name, value in shared.items() if name != "rows_per_unit"}
 
 
 Maker = Callable[[FitRequest], Any]
@@ -146,7 +156,18 @@ PEERS: dict[str, Maker] = {
     "noisy-iht": _peer(peers.NoisyIHT),
     "dp-gcd": _peer(peers.PrivateGCD),
 }
-METHODS = ON_OFFER | OTHER_QUESTIONS | PEERS
+COMPARED_ONLY: dict[str, Maker] = {
+    "tukey-em": _peer(tukey.TukeyEM),
+    "kendall-tukey-em": _peer(tukey.KendallTukeyEM),
+}
+"""Peers with a pure ε that no release is made from (`dpscreen contest`)."""
+
+OUTCOME_PEERS: dict[str, Maker] = {
+    "class-means": _outcome_peer(outcome_peers.ClassMeans),
+    "noisy-descent": _outcome_peer(outcome_peers.NoisyDescent),
+    "outcome-fw": _outcome_peer(outcome_peers.OutcomeFrankWolfe),
+}
+METHODS = ON_OFFER | OTHER_QUESTIONS | PEERS | COMPARED_ONLY | OUTCOME_PEERS
 OPTIONS = {
     "max_features": ("private-lasso", "private-logistic"),
     "inference": ("private-lasso",),

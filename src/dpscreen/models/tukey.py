@@ -1,0 +1,135 @@
+"""TukeyEM, alone and after a choice of features by Kendall's τ: peers that are only compared with.
+
+They are no estimators to release from: no `fit` command offers them, and what they give has no
+privacy statement and no file. The depths, the test and the draw are exact; the small models are
+least squares in floats, of which the proof asks only that each depends on its own rows
+(docs/peers.md, Lemmas 43 and 44).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.models import parameters as check
+from dpscreen.models.base import noise_source
+from dpscreen.solvers import tukey as solvers
+from dpscreen.solvers.tukey import PureSpending
+
+__all__ = ["KendallTukeyEM", "TukeyEM"]
+
+
+@dataclass(kw_only=True, eq=False)
+class TukeyEM:
+    """Least squares on many small parts of the rows, and a model that lies deep among theirs.
+
+    Rows fall into m parts by secret coins. A test, with noise, asks how many of the m models would
+    have to change before a deep point gave one of them away; if it passes, a point is drawn by the
+    exponential mechanism with its depth as score. If it fails, the model is the middle of the
+    target's bounds.
+
+    Guarantees  (epsilon, delta) for adding or removing one row, by adding up pure ε
+                                                                     (docs/peers.md, Lemma 43)
+
+    Rules       half of ε for the test; points of depth m/4 at least; m just large enough that
+                normal models pass the test. Where that leaves fewer than 3 rows for each weight of
+                a model, there are no features, only a constant. `n_rows` is public. A
+                twentieth of ε finds the medians of the features, around which models are fitted.
+                Apart from that the declared bounds do: no tighter ones are needed.
+
+    References
+    ----------
+    K. Amin, M. Joseph, M. Ribero and S. Vassilvitskii (2023). Easy differentially private linear
+    regression. ICLR.
+    """
+
+    epsilon: float
+    delta: float
+    feature_bounds: Any
+    target_bounds: Any
+    n_rows: int | None
+    random_state: Any = None
+
+    def check_parameters(self) -> None:
+        """Raise a ValueError for settings that cannot be used."""
+        check.positive("epsilon", self.epsilon)
+        check.share("delta", self.delta)
+        self._public_rows()
+
+    def _public_rows(self) -> int:
+        return check.whole("n_rows", self.n_rows)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Release a model of the rows."""
+        self.check_parameters()
+        rows = self._public_rows()
+        self.feature_bounds_ = np.asarray(self.feature_bounds, dtype=np.float64)
+        low, high = self.target_bounds
+        mapped, half = self._mapped(X), (high - low) / 2
+        target = (np.clip(y, low, high) - low) / half - 1
+        spending = PureSpending(noise_source(self.random_state), self.epsilon)
+        chosen = self._chosen(spending, mapped, target)
+        centres = solvers.release_centres(spending, mapped[:, chosen])
+        released = solvers.release_deep_model(
+            spending, mapped[:, chosen] - centres, target, n_rows=rows, delta=self.delta
+        )
+        self.passed_ = released is not None
+        weights, constant = np.zeros(mapped.shape[1]), 0.0
+        if released is not None:
+            weights[chosen] = released[:-1]
+            constant = float(released[-1] - released[:-1] @ centres)
+        self.coef_ = weights * half / self._half_widths
+        self.intercept_ = float(low + half * (1 + constant) - self.coef_ @ self._middles)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return predictions for features clipped to their bounds."""
+        low, high = self.feature_bounds_.T
+        return np.asarray(np.clip(X, low, high) @ self.coef_ + self.intercept_)
+
+    def _chosen(self, _spending: PureSpending, X: Array, _y: Array) -> Integers:
+        """Return all features; none where the test would fail with them, by public numbers."""
+        n_weights = X.shape[1] + 1
+        fits = solvers.affordable(self._public_rows(), n_weights, self.epsilon, self.delta)
+        return np.arange(X.shape[1] if fits else 0)
+
+    @property
+    def _half_widths(self) -> Array:
+        return np.asarray(np.ptp(self.feature_bounds_, axis=1) / 2)
+
+    @property
+    def _middles(self) -> Array:
+        return np.asarray(self.feature_bounds_.mean(axis=1))
+
+    def _mapped(self, X: Any) -> Array:
+        inside = np.clip(np.asarray(X, dtype=np.float64), *self.feature_bounds_.T)
+        return np.asarray((inside - self._middles) / self._half_widths)
+
+
+class KendallTukeyEM(TukeyEM):
+    """Features by noisy rank correlations, then `TukeyEM` on them: DPKendall + TukeyEM.
+
+    A feature's score is its correlation with the target by Kendall's τ, less the mean of those with
+    the features chosen before; each is chosen by the exponential mechanism.
+
+    Guarantees  (epsilon, delta) for adding or removing one row, by adding up pure ε: the choices'
+                and that of the rest                            (docs/peers.md, Lemmas 43 and 44)
+
+    Rules       a quarter of ε for the choices, alike; as many features as leave rows for the
+                models, at most 10
+
+    References
+    ----------
+    T. Dick, J. Gillenwater and M. Joseph (2023). Better private linear regression through better
+    private feature selection. NeurIPS.
+    """
+
+    def _chosen(self, spending: PureSpending, X: Array, y: Array) -> Integers:
+        count = solvers.n_chosen(self._public_rows(), X.shape[1], self.epsilon, self.delta)
+        if count in (0, X.shape[1]):
+            return np.arange(count)
+        share = spending.left * solvers.KENDALL_SHARE
+        return solvers.release_features(spending, X, y, count, epsilon=share)

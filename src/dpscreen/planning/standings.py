@@ -1,0 +1,330 @@
+"""Every private method on the same public tables: scores on held-out rows, ranks, where we lose.
+
+`dpscreen.planning.contest` sets methods beside each other for a size that somebody plans; here the
+tables are given, or simulated, and all peers take part. Each method gets the same rows, the same
+declared bounds, the same public number of rows and the same (ε, δ). What is printed includes
+non-private scores and many fits of one table, so this is for public tables alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Mask
+from dpscreen.planning.arenas import Arena, PublicTable
+from dpscreen.planning.methods import (
+    COMPARED_ONLY,
+    ON_OFFER,
+    OUTCOME_PEERS,
+    PEERS,
+    FitRequest,
+    estimator,
+)
+from dpscreen.privacy import Budget, SeededNoise, named_seed
+
+NUMBERS = ("private-lasso", "private-ols", *list(ON_OFFER)[1:], *PEERS, *COMPARED_ONLY)
+"""Methods for a target of numbers, ours first."""
+
+OUTCOMES = ("private-logistic", *OUTCOME_PEERS)
+"""Methods for a target of two outcomes, ours first."""
+
+DIVISIONS = {
+    "numbers": NUMBERS,
+    "simulated numbers": NUMBERS,
+    "outcomes": OUTCOMES,
+    "simulated outcomes": OUTCOMES,
+}
+"""Kinds of tables that are ranked apart, and who plays on them."""
+
+OURS = ("private-lasso", "private-ols", "private-logistic")
+NOT_PRIVATE = "not private"
+FLOOR = -0.5
+"""R² below this counts as this: a wreck is a wreck."""
+
+HELD_OUT = 0.2
+
+
+def measure(division: str) -> str:
+    """Return what a division is scored by."""
+    return "AUC" if division.endswith("outcomes") else "R²"
+
+
+@dataclass(frozen=True)
+class PlayedFit:
+    """One fit: its score on held-out rows, R² or AUC, and its processor time.
+
+    A method may refuse, by public numbers, before anything is spent: that has the worst score.
+    """
+
+    table: str
+    division: str
+    n_rows: int
+    n_features: int
+    method: str
+    epsilon: float | None
+    trial: int
+    score: float
+    refused: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ContestRules:
+    """What all fits share. Without `methods` all of them play that suit a table."""
+
+    epsilons: tuple[float, ...]
+    delta: float
+    trials: int
+    methods: tuple[str, ...] = ()
+    seed: str = "0"
+
+    def entries(self, table: PublicTable) -> tuple[tuple[str, float | None], ...]:
+        """List methods with each ε, and the non-private one first."""
+        suited = DIVISIONS[table.division]
+        chosen = [method for method in suited if not self.methods or method in self.methods]
+        return (
+            (NOT_PRIVATE, None),
+            *((method, epsilon) for method in chosen for epsilon in self.epsilons),
+        )
+
+
+def play(
+    arenas: dict[str, Arena], rules: ContestRules, *, on_fit: Callable[[], None] = lambda: None
+) -> Standings:
+    """Fit every method at every ε to every table, as often as the rules say."""
+    plays = []
+    for name, arena in arenas.items():
+        for trial in range(rules.trials):
+            for one in _one_trial(name, arena(trial), trial, rules):
+                plays.append(one)
+                on_fit()
+    return Standings(tuple(plays))
+
+
+def n_fits(arenas: dict[str, Arena], rules: ContestRules) -> int:
+    """Return how many fits that takes."""
+    return rules.trials * sum(len(rules.entries(arena(0))) for arena in arenas.values())
+
+
+def _one_trial(
+    name: str, table: PublicTable, trial: int, rules: ContestRules
+) -> Iterator[PlayedFit]:
+    seed = f"contest/{rules.seed}/{name}/{trial}"
+    out = _held_out(table, np.random.default_rng(named_seed(seed)))
+    for method, epsilon in rules.entries(table):
+        began = time.process_time()
+        model = _fitted(method, epsilon, table, ~out, rules, seed)
+        seconds = time.process_time() - began
+        score = _score(model, table, out)
+        shape = len(table.y), table.X.shape[1]
+        yield PlayedFit(
+            name, table.division, *shape, method, epsilon, trial, score, model is None, seconds
+        )
+
+
+def _held_out(table: PublicTable, rng: np.random.Generator) -> Mask:
+    """Draw a fifth of the rows; of outcomes, a fifth of each."""
+    out = np.zeros(len(table.y), dtype=bool)
+    groups = [table.y == 0, table.y == 1] if table.outcomes else [np.ones(len(out), dtype=bool)]
+    for group in groups:
+        places = rng.permutation(np.flatnonzero(group))
+        out[places[: max(1, round(HELD_OUT * len(places)))]] = True
+    return out
+
+
+def _fitted(
+    method: str,
+    epsilon: float | None,
+    table: PublicTable,
+    rows: Mask,
+    rules: ContestRules,
+    seed: str,
+) -> Any:
+    """Return the fitted model; None where a method cannot be set up for this table."""
+    X, y = table.X[rows], table.y[rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # seeded noise, odd bounds, penalties: all on purpose here
+        if epsilon is None:
+            return _not_private(table.outcomes).fit(X, y)
+        request = FitRequest(
+            Budget(epsilon, rules.delta),
+            table.feature_bounds,
+            table.target_bounds,
+            n_rows=len(y),
+            random_state=SeededNoise(f"{seed}/{method}/{epsilon!r}"),
+            classes=(0, 1) if table.outcomes else None,
+        )
+        try:
+            return estimator(method, request).fit(X, y)
+        except ValueError:
+            return None
+
+
+def _not_private(outcomes: bool) -> Any:
+    """Return LASSO with a penalty by cross-validation, or logistic regression with a ridge.
+
+    Rows may be in the order of time, so folds are drawn.
+    """
+    from sklearn.linear_model import LassoCV, LogisticRegression
+    from sklearn.model_selection import KFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    folds = KFold(5, shuffle=True, random_state=0)
+    model = LogisticRegression(C=0.1, max_iter=500) if outcomes else LassoCV(cv=folds)
+    return make_pipeline(StandardScaler(), model)
+
+
+def _score(model: Any, table: PublicTable, out: Mask) -> float:
+    from sklearn.metrics import r2_score, roc_auc_score
+
+    X, truth = table.X[out], table.y[out]
+    if model is None:
+        return 0.5 if table.outcomes else FLOOR
+    if table.outcomes:
+        return float(roc_auc_score(truth, model.decision_function(X)))
+    return max(FLOOR, float(r2_score(truth, model.predict(X))))
+
+
+# --- what came out --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MeanRank:
+    """A method at one ε over all tables of a kind: means of rank, score, gap and seconds.
+
+    The gap is what the non-private model has more; `firsts` and `refused` count tables.
+    """
+
+    method: str
+    epsilon: float
+    rank: float
+    score: float
+    gap: float
+    seconds: float
+    firsts: int
+    refused: int
+
+
+@dataclass(frozen=True)
+class Defeat:
+    """A table where a method of other authors has the higher mean score than ours."""
+
+    table: str
+    epsilon: float
+    ours: str
+    score: float
+    winner: str
+    winners_score: float
+    difference: float
+    error: float | None
+
+
+@dataclass(frozen=True)
+class Standings:
+    """All fits, and what they come to."""
+
+    plays: tuple[PlayedFit, ...]
+
+    @cached_property
+    def _scores(self) -> dict[tuple[str, str, float | None], list[PlayedFit]]:
+        found: dict[tuple[str, str, float | None], list[PlayedFit]] = {}
+        for one in self.plays:
+            found.setdefault((one.table, one.method, one.epsilon), []).append(one)
+        return found
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """Return every ε, the smallest first."""
+        return tuple(sorted({one.epsilon for one in self.plays if one.epsilon is not None}))
+
+    @property
+    def divisions(self) -> tuple[str, ...]:
+        """Name the kinds of tables that were played on, ranked apart, as `DIVISIONS` has them."""
+        played = {one.division for one in self.plays if one.epsilon is not None}
+        return tuple(one for one in DIVISIONS if one in played)
+
+    def tables(self, division: str) -> tuple[str, ...]:
+        """Name the tables of a division."""
+        return tuple(dict.fromkeys(one.table for one in self.plays if one.division == division))
+
+    def methods(self, division: str) -> tuple[str, ...]:
+        """Name the private methods that played in a division, ours first."""
+        played = {one.method for one in self.plays if one.division == division}
+        return tuple(one for one in DIVISIONS[division] if one in played)
+
+    def shape(self, table: str) -> tuple[int, int]:
+        """Return the rows and the features of a table."""
+        one = next(one for one in self.plays if one.table == table)
+        return one.n_rows, one.n_features
+
+    def scores(self, table: str, method: str, epsilon: float | None) -> Array:
+        """Return the scores of all trials."""
+        return np.array([one.score for one in self._scores[table, method, epsilon]])
+
+    def mean(self, table: str, method: str, epsilon: float | None) -> float:
+        """Return the mean score."""
+        return float(self.scores(table, method, epsilon).mean())
+
+    def best(self, table: str) -> float:
+        """Return the mean score without privacy."""
+        return self.mean(table, NOT_PRIVATE, None)
+
+    def top(self, table: str, epsilon: float) -> float:
+        """Return the best mean score of a private method."""
+        played = [one for one in self._scores if one[0] == table and one[2] == epsilon]
+        return max(self.mean(*one) for one in played)
+
+    def lines(self, division: str, epsilon: float) -> tuple[MeanRank, ...]:
+        """Return how every method did at an ε, the best mean rank first."""
+        from scipy.stats import rankdata
+
+        tables, methods = self.tables(division), self.methods(division)
+        scores = np.array([[self.mean(t, m, epsilon) for m in methods] for t in tables])
+        ranks, best = rankdata(-scores, axis=1), np.array([[self.best(t)] for t in tables])
+        found = (
+            MeanRank(
+                method,
+                epsilon,
+                float(ranks[:, j].mean()),
+                float(scores[:, j].mean()),
+                float((best - scores)[:, j].mean()),
+                self._seconds(tables, method, epsilon),
+                int(np.sum(ranks[:, j] == 1)),
+                sum(self._scores[t, method, epsilon][0].refused for t in tables),
+            )
+            for j, method in enumerate(methods)
+        )
+        return tuple(sorted(found, key=lambda line: line.rank))
+
+    def _seconds(self, tables: Sequence[str], method: str, epsilon: float) -> float:
+        times = [one.seconds for t in tables for one in self._scores[t, method, epsilon]]
+        return float(np.mean(times))
+
+    def defeats(self, division: str, epsilon: float) -> tuple[Defeat, ...]:
+        """Return where another method beats our first one, the largest difference first."""
+        methods = self.methods(division)
+        ours = next((method for method in methods if method in OURS), None)
+        others = [method for method in methods if method not in OURS]
+        if ours is None or not others:
+            return ()
+        found = [self._defeat(t, epsilon, ours, others) for t in self.tables(division)]
+        return tuple(
+            sorted((one for one in found if one.difference > 0), key=lambda one: -one.difference)
+        )
+
+    def _defeat(self, table: str, epsilon: float, ours: str, others: Sequence[str]) -> Defeat:
+        winner = max(others, key=lambda method: self.mean(table, method, epsilon))
+        mine, theirs = (self.scores(table, one, epsilon) for one in (ours, winner))
+        apart = theirs - mine
+        error = float(apart.std(ddof=1) / math.sqrt(len(apart))) if len(apart) > 1 else None
+        means = float(mine.mean()), winner, float(theirs.mean())
+        return Defeat(table, epsilon, ours, *means, float(apart.mean()), error)
