@@ -207,10 +207,10 @@ def _experiment_a(index: RowIndex) -> Outcome:
         {method: mean(index, "adp", data, method, "screened") for method in EXPERIMENT_A}
         for data in SYNTHETIC
     )
-    shown = ", ".join(f"{count:.1f} by {spoken(name)}" for name, count in plain.items())
+    shown = "; ".join(f"{spoken(name)} {count:.1f}" for name, count in plain.items())
     text = (
-        f"Coordinates set to zero in a run, on average: {shown}. On correlated data, of which the "
-        f"paper does not speak, up to {max(other.values()):.1f}."
+        f"Coordinates set to zero in a run, each time counted: {shown}. On correlated data, of "
+        f"which the paper does not speak, up to {max(other.values()):.0f}."
     )
     return Outcome(not any(plain.values()), text)
 

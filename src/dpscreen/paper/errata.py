@@ -98,7 +98,8 @@ def _e3(index: RowIndex) -> str | None:
         return None
     return (
         "Non-private Frank-Wolfe, rejected features left out for good; rejections and nonzeros on "
-        f"uncorrelated data with λ = 5, errors on the real sets. Eq. 1 as printed {told[0]}; with the factors λ it {told[1]}."
+        f"uncorrelated data with λ = 5, errors on the real sets. Eq. 1 as printed {told[0]}; with "
+        f"the factors λ it {told[1]}."
     )
 
 

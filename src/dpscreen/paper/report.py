@@ -65,6 +65,15 @@ FEATURED = (
 )
 
 
+MANY = (
+    ("holds", "hold"),
+    ("does not hold", "do not hold"),
+    ("depends on the reading", "depend on the reading"),
+    ("not run", "were not run"),
+)
+"""What is said of several claims with this verdict."""
+
+
 class Report:
     """Everything that can be said about some rows. `skipped` are data sets that are not here.
 
@@ -84,7 +93,8 @@ class Report:
         self.summary = summarise(self.cells)
         self.grids = {grid.key: grid for grid in all_tables(index, self.cells, findings)}
         self.claims = sorted(check_claims(rows), key=_place)
-        self.verdicts = Counter(claim.verdict for claim in self.claims)
+        verdicts = Counter(claim.verdict for claim in self.claims)
+        self.tally = ", ".join(f"{verdicts[one]} {many}" for one, many in MANY if verdicts[one])
         self.errata = errata(index)
         own = (row.trial + 1 for row in rows if row.suite not in LONG.values())
         self.most_trials = max(own, default=0)
