@@ -88,7 +88,9 @@ def test_the_55_percent_claim_is_judged_by_both_rules_at_both_radii():
     values = dict(zip(RULES, (kept(0.42), kept(0.30), kept(0.57), kept(0.57)), strict=True))
     rows = on_uncorrelated("adp", values) + on_uncorrelated("synthetic", values)
     assert held(rows, "nonprivate-screening") == [False, False, True] * 2
-    assert told(rows, "nonprivate-screening").startswith("42% of the true nonzeros")
+    assert told(rows, "nonprivate-screening").startswith(
+        "42% of the true nonzeros (in single trials 42% to 42%)"
+    )
     assert "leaves out 9 of the 600" in told(rows, "nonprivate-screening", 2)
 
 

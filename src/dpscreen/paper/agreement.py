@@ -20,7 +20,7 @@ from dpscreen.paper.methods import proven_names
 from dpscreen.paper.metrics import SignTest
 from dpscreen.paper.published import PublishedCell, known_inconsistencies, published_cells
 from dpscreen.paper.results import TrialRow
-from dpscreen.paper.suites import ENDS, LONG, SYNTHETIC
+from dpscreen.paper.suites import BLOCKS, ENDS, LONG, SYNTHETIC
 
 Verdict = Literal["matches", "differs", "not run"]
 
@@ -219,7 +219,7 @@ def _verdict(cell: PublishedCell, ours: Estimate | None) -> Verdict:
     return "matches" if abs(ours.mean - cell.value) <= tolerance(cell, ours) + 1e-9 else "differs"
 
 
-CHANCE = "Chance: the mean of five times as many trials is near enough."
+CHANCE = "Chance: five times as many trials come near enough to the printed mean of twenty."
 UNEXPLAINED = "No reason is known."
 
 
@@ -227,8 +227,12 @@ def _reason(cell: PublishedCell, index: RowIndex) -> str:
     known, more = known_inconsistencies().get(cell.key), _more_trials(cell, index)
     if known:
         return known
-    near = more is not None and abs(more.mean - cell.value) <= fixed_tolerance(cell)
-    return CHANCE if near else UNEXPLAINED
+    if more is None:
+        return UNEXPLAINED
+    # The printed mean is one of a block of trials, so its variance is as many times as large.
+    error = more.standard_error * math.sqrt(1 + BLOCKS)
+    allowed = max(STANDARD_ERRORS * error, fixed_tolerance(cell))
+    return CHANCE if abs(more.mean - cell.value) <= allowed else UNEXPLAINED
 
 
 def _more_trials(cell: PublishedCell, index: RowIndex) -> Estimate | None:

@@ -140,7 +140,7 @@ def _remarks(number: int, cells: Sequence[CellCheck]) -> list[str]:
         remarks.append(f"Not run, or not completely: {', '.join(missing)}.")
     spread = sum(found.by_spread for found in cells)
     if spread:
-        remarks.append(f"≈: {how_many(spread, 'cell')} within two standard errors, but not nearer.")
+        remarks.append(f"≈: {how_many(spread, 'cell')} within two standard errors only.")
     if SUITE_OF_TABLE[number] == "ablation":
         remarks.append(OTHER_SUPPORT)
     if number in BOLD:
