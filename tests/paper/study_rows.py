@@ -14,6 +14,7 @@ from dpscreen.paper.published import published_cells, published_data
 from dpscreen.paper.results import TrialRow
 from dpscreen.paper.suites import all_experiments
 
+R2 = tuple(f"r2_{what}{which}" for what in ("unchosen", "missed") for which in ("", "_at_random"))
 TRIALS = 3
 POINTS = 40
 
@@ -58,7 +59,7 @@ def _row(experiment: Experiment, method: str, trial: int) -> TrialRow:
 
 
 def _metrics(experiment: Experiment, method: str, rng: np.random.Generator) -> dict[str, float]:
-    names = ("tpr", "fpr", "f1", "density", "mse", "r2_unchosen", "r2_missed", "screened")
+    names = ("tpr", "fpr", "f1", "density", "mse", "screened", *R2)
     guesses = dict(zip(names, rng.uniform(0.2, 0.6, len(names)).tolist(), strict=True))
     printed = printed_metrics(experiment.suite, experiment.data, method)
     near = {name: value + rng.normal(0, 0.01) for name, value in printed.items()}
@@ -93,6 +94,7 @@ def _settings(experiment: Experiment) -> dict[str, object]:
         "rho": 0.5,
         "clip": 1.0,
         "target_bound": 60.0,
+        "zero_error": 1.0,
     }
 
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from printed_rows import row, rows_as_printed
 
 from dpscreen.paper.agreement import (
+    CHANCE,
+    UNEXPLAINED,
     Estimate,
     RowIndex,
     check_cells,
@@ -89,7 +91,8 @@ def test_without_spread_the_fixed_tolerance_decides(place, off, verdict):
     rows = rows_as_printed(change=lambda c, _: off if c.key[1:] == wanted.key[1:] else 0.0)
     (found,) = (c for c in check_cells(rows, wanted.table) if c.cell == wanted)
     assert found.verdict == verdict
-    assert (found.explanation is None) == (verdict == "matches")
+    assert bool(found.reason) == bool(found.detail) == (verdict == "differs")
+    assert not found.by_spread
 
 
 @given(st.floats(0, 1), st.floats(0.001, 1))
@@ -102,16 +105,48 @@ def test_a_difference_is_explained_by_what_is_known_of_the_cell():
     rows = rows_as_printed(change=lambda c, t: 0.4 + 0.01 * t)
     for comparison in check_cells(rows):
         assert comparison.verdict == "differs"
-        assert "single trials here run from" in comparison.explanation.lower()
+        assert "Single trials here run from" in comparison.detail
         key = comparison.cell.key
-        assert comparison.explanation.startswith(known_inconsistencies().get(key, ""))
+        assert comparison.reason == known_inconsistencies().get(key, UNEXPLAINED)
     assert summarise(check_cells(rows)).share == 0
 
 
 def test_a_method_without_noise_says_so():
     rows = rows_as_printed(trials=1, change=lambda c, t: 0.4)
     (found,) = (c for c in check_cells(rows, 3) if c.cell.key == (3, "housing", "np-fw", "mse"))
-    assert "no noise: 0.722 here, 0.322 printed" in found.explanation
+    assert found.detail == "No noise: 0.722 here, 0.322 printed."
+
+
+def test_without_noise_the_ends_of_the_interval_of_the_radius_are_told():
+    rows = rows_as_printed(trials=1, change=lambda c, t: 0.4)
+    ends = [
+        row("real", "housing", name, metrics={"mse": value})
+        for name, value in (("np-fw-low", 0.3), ("np-fw-high", 0.35))
+    ]
+    place = (3, "housing", "np-fw", "mse")
+    (found,) = (c for c in check_cells([*rows, *ends], 3) if c.cell.key == place)
+    assert found.detail.endswith("λ that share K it is 0.300 and 0.350.")
+
+
+@pytest.mark.parametrize(("mean", "reason"), [(0.54, CHANCE), (0.56, UNEXPLAINED)])
+def test_more_trials_tell_what_is_chance(mean, reason):
+    wanted = cell(2, "housing", "rnm-screen", "f1")  # .497
+    rows = rows_as_printed(change=lambda c, t: 0.2 if c.key[1:] == wanted.key[1:] else 0.0)
+    more = [
+        row("real-long", "housing", "rnm-screen", trial, metrics={"f1": mean + trial % 2 / 100})
+        for trial in range(100)
+    ]
+    (found,) = (c for c in check_cells([*rows, *more], 2) if c.cell == wanted)
+    assert found.reason == reason
+    assert f"100 further ones average {mean + 0.005:.3f} ± 0.001" in found.detail
+
+
+def test_what_matches_only_by_its_spread_is_told_apart():
+    wanted = cell(2, "housing", "rnm-screen", "f1")
+    rows = rows_as_printed(change=lambda c, t: 0.6 * (t == 0) * (c.key[1:] == wanted.key[1:]))
+    (found,) = (c for c in check_cells(rows, 2) if c.cell == wanted)
+    assert (found.verdict, found.by_spread) == ("matches", True)
+    assert summarise(check_cells(rows)).by_spread == 2  # in Tables 2 and 4
 
 
 def test_without_rows_nothing_is_claimed():

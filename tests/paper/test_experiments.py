@@ -1,6 +1,7 @@
 """One row, measured: its metrics, curves and settings."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -41,6 +42,30 @@ def test_the_metrics_are_those_of_the_coefficients():
     )
     assert row.metrics["r2_missed"] == pytest.approx(
         metrics.explained_r2(moments, found, missed, intercept=True)
+    )
+
+
+def test_as_many_random_features_are_the_control_of_r2():
+    """Over all subsets of a size the control's mean is that of drawing one uniformly."""
+    source, weights = simulation(), np.array([1.0] * 3 + [0.0] * 7)
+    experiment = Regression("synthetic", source, (chosen(weights),), r2_intercept=True)
+    found = [next(experiment.run(0, [chosen(weights).row_name])) for _ in range(2)]
+    problem = source.problem(0)
+    gram, size = problem.rows.moments, problem.design.n_features
+    possible = [
+        metrics.explained_r2(gram, basis, ~basis, intercept=True)
+        for places in combinations(range(size), 3)
+        for basis in [np.isin(np.arange(size), places)]
+    ]
+    value = found[0].metrics["r2_unchosen_at_random"]
+    assert value == found[1].metrics["r2_unchosen_at_random"]
+    assert np.isclose(possible, value).any()
+
+
+def test_studies_in_a_row_have_as_many_times_the_trials():
+    (method,) = methods("rnm-screen")
+    assert Regression("real", simulation(), (method,), blocks=5).trials("rnm-screen", 4) == range(
+        20
     )
 
 

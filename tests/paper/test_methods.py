@@ -199,9 +199,28 @@ def test_what_is_screened_is_counted(problem):
 
 def test_a_longer_run_is_the_method_on_the_longer_problem(problem):
     found = fit("rnm-screen-longer", problem)
-    assert np.array_equal(found.weights, fit("rnm-screen", problem.longer(3)).weights)
+    longer = replace(problem, n_iter=180)
+    assert np.array_equal(found.weights, fit("rnm-screen", longer).weights)
     assert found.settings == {"n_iter": 180}
-    assert problem.longer(3).design is problem.design
+    assert np.array_equal(
+        fit("np-fw-200", problem).weights, fit("np-fw", replace(problem, n_iter=200)).weights
+    )
+
+
+def test_the_radius_may_be_at_either_end_of_the_norms_that_share_a_support(problem):
+    several = replace(problem, norms=(1.0, 2.0))
+    for name, radius in (("np-fw-low", 1.0), ("np-fw-high", 2.0)):
+        found = fit(name, several)
+        assert np.array_equal(found.weights, fit("np-fw", replace(problem, radius=radius)).weights)
+        assert found.settings["radius"] == radius
+
+
+def test_experiment_b_starts_at_random_as_algorithm_1_does(problem):
+    """A step from zero leaves one nonzero at most; from a dense start half survive screening."""
+    once = replace(problem, n_iter=1)
+    left = [np.count_nonzero(fit("np-fw-adp-last", once, f"{t}").weights) for t in range(20)]
+    assert np.mean(left) > 2
+    assert np.count_nonzero(fit("np-fw", once).weights) == 1
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def finished(tmp_path_factory):
 def test_every_planned_row_is_there_and_in_the_file(finished):
     store, done = finished
     jobs = jobs_for(find_items([]), 3, experiments())
-    assert len(done.rows) == sum(len(job.methods) for job in jobs) == 63
+    assert len(done.rows) == sum(len(job.methods) for job in jobs) == 81
     assert content(read_rows(store.path).rows) == content(done.rows)
     assert done.problems == done.skipped == ()
 

@@ -15,9 +15,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpscreen.audit import AuditFileProblem, Finding, load_findings
+from dpscreen.audit import (
+    AuditFileProblem,
+    Finding,
+    all_cases,
+    audit,
+    load_findings,
+    save_findings,
+)
 from dpscreen.cli import console
-from dpscreen.paper.grid import Grid, GridNumber, verdict
+from dpscreen.paper.grid import Grid, GridNumber
 from dpscreen.paper.published import label
 from dpscreen.paper.report import Report, summary_json, write_report
 from dpscreen.paper.results import ResultStore, StudyError, read_rows
@@ -25,12 +32,16 @@ from dpscreen.paper.runner import Progress, Skipped, StudyRun, run, stored_rows
 from dpscreen.paper.suites import find_items
 
 INTERRUPTED = 130
-CLAIM_OF_ITEM = {
-    "experiment-a": "experiment-a",
-    "experiment-b": "experiment-b",
-    "claim-55": "nonprivate-screening",
-    "more-iterations": "more-iterations",
+CLAIMS_OF_ITEM = {
+    "experiment-a": ("experiment-a",),
+    "experiment-b": ("experiment-b",),
+    "claim-55": ("nonprivate-screening",),
+    "claim-55-wide": ("nonprivate-screening",),
+    "more-iterations": ("more-iterations-small", "more-iterations-large"),
+    "long-real": ("rnm-f1-above-oracle-on-larger-sets",),
 }
+PUBLISHED = "published-"
+"""What the names of the audit's cases begin with that are about the paper; they take seconds."""
 SECONDS_BETWEEN_LINES = 15.0
 """How often progress is reported where there is no terminal."""
 
@@ -68,7 +79,8 @@ def command(
 
     \b
     Items: table1 ... table5, figure1 ... figure4, experiment-a, experiment-b,
-    claim-55, more-iterations, theorem2, control. Without any, all of them.
+    claim-55, claim-55-wide, more-iterations, long-real, long-ablation,
+    theorem2, control. Without any, all of them, and an audit of the paper's claims.
 
     \b
     Examples:
@@ -80,7 +92,8 @@ def command(
     _check_items(items)
     store = ResultStore(out)
     with _clear_errors(out):
-        report = _report(store, None if redraw else _compute(items, store, trials, jobs))
+        done = None if redraw else _compute(items, store, trials, jobs)
+        report = _report(store, done, audited=not (redraw or items))
         page = write_report(report, out)
     _show(report, items, as_json=as_json)
     console.say(f"Page: {page}")
@@ -166,7 +179,7 @@ def _left(now: Progress, before: str = "") -> str:
     return f"{before}about {duration(now.seconds_left)} left"
 
 
-def _report(store: ResultStore, done: StudyRun | None) -> Report:
+def _report(store: ResultStore, done: StudyRun | None, *, audited: bool = False) -> Report:
     """Return everything that the store holds, whichever run it is from."""
     most = max((row.trial + 1 for row in read_rows(store.path).rows), default=1)
     stored = stored_rows(store, trials=most)
@@ -182,16 +195,28 @@ def _report(store: ResultStore, done: StudyRun | None) -> Report:
     # Directories are nobody else's business: they stay off the page.
     texts = dict.fromkeys(one.message.replace(f"{store.directory}/", "") for one in problems)
     left_out = tuple(_for_page(one) for one in skipped if one.data not in with_rows)
-    return Report(stored.rows, left_out, tuple(texts), _findings(store.directory))
+    return Report(stored.rows, left_out, tuple(texts), _findings(store.directory, audited=audited))
 
 
-def _findings(directory: Path) -> tuple[Finding, ...]:
-    """Return what an audit left here; a damaged file is told and left out."""
+def _findings(directory: Path, *, audited: bool = False) -> tuple[Finding, ...]:
+    """Return what an audit left here; a damaged file is told and left out.
+
+    If there was none and one is wanted, what the paper claims is audited now.
+    """
     try:
-        return load_findings(directory)
+        found = load_findings(directory)
     except AuditFileProblem as problem:
         console.say(f"{problem}.")
         return ()
+    return found or (_audit_published(directory) if audited else ())
+
+
+def _audit_published(directory: Path) -> tuple[Finding, ...]:
+    console.say("Auditing what the paper claims")
+    names = [name for name in all_cases() if name.startswith(PUBLISHED)]
+    found = audit(names, seed="reproduce")
+    save_findings(found, directory)
+    return tuple(found)
 
 
 def _for_page(one: Skipped) -> Skipped:
@@ -213,11 +238,13 @@ def _show(report: Report, items: tuple[str, ...], *, as_json: bool) -> None:
     for key, grid in report.grids.items():
         if key in items:
             _show_grid(grid, out)
-    wanted = {CLAIM_OF_ITEM.get(item) for item in items}
+    wanted = {key for item in items for key in CLAIMS_OF_ITEM.get(item, ())}
     for claim in report.claims:
         if claim.key in wanted:
             out.print(Text(f"{claim.where}: {claim.description}"))
-            out.print(Text(f"  {verdict(claim)}. {claim.finding}"))
+            for one in claim.judged:
+                out.print(Text(f"  {one.reading}. {one.run}."))
+                out.print(Text(f"    {one.verdict}. {one.outcome.finding}"))
     _show_grid(report.grids["summary"], out)
     summary = report.summary
     if summary.counted:

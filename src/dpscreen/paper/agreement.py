@@ -1,8 +1,9 @@
 """Rows beside the paper: what it printed, what its method gives here, what the proven ones give.
 
 A cell matches when our mean lies within two of its standard errors or within .05 of the printed
-value (errors in Table 5, which live on another scale: within 10 %). A cell that differs is always
-explained, be it only by how far off it is.
+value (errors in Table 5, which live on another scale: within 10 %); one that owes it to its
+standard error alone is told apart. A cell that differs is always explained, be it only by how far
+off it is.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dpscreen.paper.methods import proven_names
 from dpscreen.paper.metrics import SignTest
 from dpscreen.paper.published import PublishedCell, known_inconsistencies, published_cells
 from dpscreen.paper.results import TrialRow
-from dpscreen.paper.suites import SYNTHETIC
+from dpscreen.paper.suites import BLOCKS, ENDS, LONG, SYNTHETIC
 
 Verdict = Literal["matches", "differs", "not run"]
 
@@ -140,15 +141,26 @@ def _significance(cell: PublishedCell, index: RowIndex) -> Significance | None:
 
 @dataclass(frozen=True)
 class CellCheck:
-    """One printed number beside ours. `counted` cells are those that must match in nine of ten."""
+    """One printed number beside ours. `counted` cells are those that must match in nine of ten.
+
+    A cell that differs has a `reason`, which others may share, and a `detail` of its own.
+    """
 
     cell: PublishedCell
     ours: Estimate | None
     proven: Mapping[str, Estimate]
     verdict: Verdict
-    explanation: str | None
+    reason: str
+    detail: str
     counted: bool
     significance: Significance | None
+
+    @property
+    def by_spread(self) -> bool:
+        """Whether it matches, but only as its standard error is wide."""
+        if self.ours is None or self.verdict != "matches":
+            return False
+        return abs(self.ours.mean - self.cell.value) > fixed_tolerance(self.cell) + 1e-9
 
 
 def check_cells(rows: Iterable[TrialRow], table: int | None = None) -> tuple[CellCheck, ...]:
@@ -159,9 +171,13 @@ def check_cells(rows: Iterable[TrialRow], table: int | None = None) -> tuple[Cel
 
 def tolerance(cell: PublishedCell, ours: Estimate) -> float:
     """How far our mean may be from the printed value."""
+    return max(STANDARD_ERRORS * ours.standard_error, fixed_tolerance(cell))
+
+
+def fixed_tolerance(cell: PublishedCell) -> float:
+    """How far it may be without spread."""
     on_another_scale = cell.table == 5 and cell.metric == "mse"
-    fixed = RELATIVE_TOLERANCE * abs(cell.value) if on_another_scale else TOLERANCE
-    return max(STANDARD_ERRORS * ours.standard_error, fixed)
+    return RELATIVE_TOLERANCE * abs(cell.value) if on_another_scale else TOLERANCE
 
 
 def is_counted(cell: PublishedCell) -> bool:
@@ -183,12 +199,14 @@ def _compare(cell: PublishedCell, index: RowIndex) -> CellCheck:
     ours = mean_of(values)
     proven = {name: index.estimate(suite, cell.data, name, metric) for name in proven_names()}
     verdict = _verdict(cell, ours)
+    differs = ours is not None and verdict == "differs"
     return CellCheck(
         cell=cell,
         ours=ours,
         proven={name: value for name, value in proven.items() if value is not None},
         verdict=verdict,
-        explanation=_explain(cell, values, ours) if ours and verdict == "differs" else None,
+        reason=_reason(cell, index) if differs else "",
+        detail=_detail(cell, sorted(values), index) if differs else "",
         counted=is_counted(cell),
         significance=_significance(cell, index),
     )
@@ -201,21 +219,51 @@ def _verdict(cell: PublishedCell, ours: Estimate | None) -> Verdict:
     return "matches" if abs(ours.mean - cell.value) <= tolerance(cell, ours) + 1e-9 else "differs"
 
 
-def _explain(cell: PublishedCell, values: Iterable[float], mean: Estimate) -> str:
-    known = known_inconsistencies().get(cell.key, "")
-    return f"{known} {_distance(cell, sorted(values), mean)}".lstrip()
+CHANCE = "Chance: five times as many trials come near enough to the printed mean of twenty."
+UNEXPLAINED = "No reason is known."
 
 
-def _distance(cell: PublishedCell, values: list[float], mean: Estimate) -> str:
+def _reason(cell: PublishedCell, index: RowIndex) -> str:
+    known, more = known_inconsistencies().get(cell.key), _more_trials(cell, index)
+    if known:
+        return known
+    if more is None:
+        return UNEXPLAINED
+    # The printed mean is one of a block of trials, so its variance is as many times as large.
+    error = more.standard_error * math.sqrt(1 + BLOCKS)
+    allowed = max(STANDARD_ERRORS * error, fixed_tolerance(cell))
+    return CHANCE if abs(more.mean - cell.value) <= allowed else UNEXPLAINED
+
+
+def _more_trials(cell: PublishedCell, index: RowIndex) -> Estimate | None:
+    """Return the mean of the trials that were run again to see what is chance."""
+    suite, metric = SUITE_OF_TABLE[cell.table], METRIC_IN_ROWS.get(cell.metric, cell.metric)
+    return index.estimate(LONG.get(suite, ""), cell.data, cell.method, metric)
+
+
+def _detail(cell: PublishedCell, values: list[float], index: RowIndex) -> str:
     if len(values) == 1:
-        return f"This method has no noise: {values[0]:.3f} here, {cell.value:.3f} printed."
-    # The printed mean is one of twenty trials as well, so it has about the same error.
-    apart = abs(mean.mean - cell.value) / (math.sqrt(2) * mean.standard_error or math.inf)
-    return (
+        return f"No noise: {values[0]:.3f} here, {cell.value:.3f} printed.{_ends(cell, index)}"
+    text = (
         f"Single trials here run from {values[0]:.3g} to {values[-1]:.3g} (median "
-        f"{values[len(values) // 2]:.3g}); both means being uncertain, the printed one is "
-        f"{apart:.1f} standard errors off."
+        f"{values[len(values) // 2]:.3g})"
     )
+    more = _more_trials(cell, index)
+    if more is None:
+        return f"{text}."
+    return (
+        f"{text}; {more.trials} further ones average {more.mean:.3f} ± {more.standard_error:.3f}."
+    )
+
+
+def _ends(cell: PublishedCell, index: RowIndex) -> str:
+    """Say what NP-FW gives at both ends of the interval that λ is the middle of."""
+    suite = SUITE_OF_TABLE[cell.table]
+    found = [index.estimate(suite, cell.data, name, cell.metric) for name in ENDS]
+    if cell.method != "np-fw" or None in found:
+        return ""
+    low, high = (f"{one.mean:.3f}" for one in found if one)
+    return f" At the smallest and the largest λ that share K it is {low} and {high}."
 
 
 @dataclass(frozen=True)
@@ -224,6 +272,7 @@ class CellTally:
 
     counted: int
     matching: int
+    by_spread: int
     not_run: int
 
     @property
@@ -237,7 +286,8 @@ def summarise(checks: Iterable[CellCheck]) -> CellTally:
     counted = [check for check in checks if check.counted]
     run = [check for check in counted if check.verdict != "not run"]
     matching = sum(check.verdict == "matches" for check in run)
-    return CellTally(len(run), matching, len(counted) - len(run))
+    spread = sum(check.by_spread for check in run)
+    return CellTally(len(run), matching, spread, len(counted) - len(run))
 
 
 # --- two definitions of R² ----------------------------------------------------------------------
@@ -245,13 +295,18 @@ def summarise(checks: Iterable[CellCheck]) -> CellTally:
 
 @dataclass(frozen=True)
 class R2Check:
-    """A printed R² beside both definitions: to all unchosen features, or to the missed ones."""
+    """A printed R² beside both definitions: to all unchosen features, or to the missed ones.
+
+    With both go the same of random subsets, each of as many features.
+    """
 
     table: int
     data: str
     printed: float
     unchosen: Estimate
     missed: Estimate
+    unchosen_at_random: Estimate | None = None
+    missed_at_random: Estimate | None = None
 
     @property
     def fits(self) -> Literal["unchosen", "missed"]:
@@ -266,12 +321,13 @@ def check_r2(rows: Iterable[TrialRow]) -> tuple[R2Check, ...]:
     found = []
     for cell in published_cells():
         suite = SUITE_OF_TABLE[cell.table]
-        unchosen, missed = (
-            index.estimate(suite, cell.data, cell.method, f"r2_{name}")
+        unchosen, missed, *at_random = (
+            index.estimate(suite, cell.data, cell.method, f"r2_{name}{which}")
+            for which in ("", "_at_random")
             for name in ("unchosen", "missed")
         )
         if cell.metric == "r2" and unchosen and missed:
-            found.append(R2Check(cell.table, cell.data, cell.value, unchosen, missed))
+            found.append(R2Check(cell.table, cell.data, cell.value, unchosen, missed, *at_random))
     return tuple(found)
 
 

@@ -110,6 +110,7 @@ def _simulated(source: Simulation, trial: int) -> Problem:
         radius=source.radius,
         n_iter=source.n_iter,
         budget=source.split(source.n_rows),
+        norms=(source.radius,),
         notes=("X was divided by its largest absolute value, which is not private (erratum E8).",),
     )
 
@@ -132,6 +133,7 @@ def _prepared(source: RealData) -> Problem:
             f"λ is {RULE}, from {reference.lowest_norm:.6g} to {reference.highest_norm:.6g}: "
             "not private (erratum E8).",
         ),
+        norms=(reference.lowest_norm, reference.highest_norm),
     )
 
 
@@ -140,13 +142,17 @@ def _prepared(source: RealData) -> Problem:
 
 @dataclass(frozen=True)
 class Regression:
-    """Methods on one data set. `r2_intercept` None leaves the R² among features out."""
+    """Methods on one data set. `r2_intercept` None leaves the R² among features out.
+
+    With `blocks` there are that many times the trials asked for: as many studies in a row.
+    """
 
     suite: str
     source: Simulation | RealData
     methods: tuple[Method, ...]
     series: tuple[str, ...] = ()
     r2_intercept: bool | None = None
+    blocks: int = 1
 
     @property
     def data(self) -> str:
@@ -172,7 +178,7 @@ class Regression:
     def trials(self, name: str, wanted: int) -> range:
         """Return the trials worth running: without noise and with fixed rows, one tells all."""
         varies = self.real_data is None or self._method(name).random
-        return range(wanted if varies else 1)
+        return range(self.blocks * wanted if varies else 1)
 
     def declared(self, name: str) -> dict[str, Any]:
         """Every setting that a row of this method depends on."""
@@ -203,10 +209,10 @@ class Regression:
             "calibration": method.calibration,
             "note": method.note,
         }
-        told = {"metrics": self._metrics(problem, fit), "series": recorder.series}
+        told = {"metrics": self._metrics(problem, fit, names), "series": recorder.series}
         return _row_of(self, names, **told, settings=settings, seconds=seconds)
 
-    def _metrics(self, problem: Problem, fit: Fitted) -> dict[str, float]:
+    def _metrics(self, problem: Problem, fit: Fitted, names: dict[str, Any]) -> dict[str, float]:
         chosen, truth = fit.weights != 0, problem.support
         found = {
             "tpr": metrics.true_positive_rate(chosen, truth),
@@ -217,10 +223,12 @@ class Regression:
             **fit.counts,
         }
         if self.r2_intercept is not None:
-            for name, targets in (("unchosen", ~chosen), ("missed", truth & ~chosen)):
-                found[f"r2_{name}"] = metrics.explained_r2(
-                    problem.rows.moments, chosen, targets, intercept=self.r2_intercept
-                )
+            anything = rng_for(**names, part="random subset").permutation(chosen)
+            for basis, which in ((chosen, ""), (anything, "_at_random")):
+                for name, targets in (("unchosen", ~basis), ("missed", truth & ~basis)):
+                    found[f"r2_{name}{which}"] = metrics.explained_r2(
+                        problem.rows.moments, basis, targets, intercept=self.r2_intercept
+                    )
         return found
 
     def _method(self, name: str) -> Method:

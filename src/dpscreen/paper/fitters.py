@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -175,12 +175,12 @@ class WithoutNoise:
 
 
 LONGER = 3
-"""How many times the iterations "more iterations" stands for; the paper does not say."""
+"""How many times RNM-Screen's iterations "more" stands for; the paper does not say."""
 
 
 def longer_rnm(problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
     """Run RNM-Screen for more iterations, over which its budget then spreads thinner."""
-    longer = problem.longer(LONGER)
+    longer = replace(problem, n_iter=LONGER * problem.n_iter)
     fitted = Published(rnm)(longer, noise, recorder)
     return Fitted(fitted.weights, fitted.counts, {"n_iter": longer.n_iter})
 
@@ -204,15 +204,38 @@ def keep_largest(weights: Array, count: int) -> Array:
 
 @dataclass(frozen=True)
 class Steepest:
-    """Plain Frank-Wolfe from zero, possibly with a screening step whose victims may come back."""
+    """Plain Frank-Wolfe, possibly with a screening step whose victims may come back.
+
+    It starts from zero, as a footnote to Table 3 says, or at random, as the algorithms do.
+    """
 
     screening: Screening | None = None
+    start: str = "zero"
 
     def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
         """Run once."""
         screened = Screened(self.screening, Accountant(noise, limit=None), problem)
-        weights = _walk(problem, steepest_vertex, recorder, screen=screened.step)
+        start = steps.starting_point(
+            self.start, problem.design.n_features, radius=problem.radius, noise=noise
+        )
+        weights = _walk(problem, steepest_vertex, recorder, screen=screened.step, start=start)
         return Fitted(weights, screened.counts)
+
+
+@dataclass(frozen=True)
+class OtherSettings:
+    """Plain Frank-Wolfe for so many iterations, or with λ at an end of the norms that share K."""
+
+    n_iter: int | None = None
+    end: int | None = None
+
+    def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
+        """Run once."""
+        n_iter = self.n_iter or problem.n_iter
+        radius = problem.radius if self.end is None else problem.norms[self.end]
+        changed = replace(problem, n_iter=n_iter, radius=radius)
+        fitted = Steepest()(changed, noise, recorder)
+        return replace(fitted, settings={"n_iter": n_iter, "radius": radius})
 
 
 def preselect_k(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 
 from dpscreen._core.words import NOTHING, decimals
 from dpscreen.paper.agreement import Estimate
-from dpscreen.paper.claims import ClaimCheck
 from dpscreen.paper.errata import Erratum
+from dpscreen.paper.findings import ClaimCheck
 from dpscreen.paper.published import label
 
 Kind = Literal["plain", "printed", "here", "proven"]
@@ -91,13 +91,6 @@ def metric_name(metric: str) -> str:
     return "Density" if metric == "density" else label(metric)
 
 
-def verdict(claim: ClaimCheck) -> str:
-    """Return "holds", "does not hold", "not run" or "open"."""
-    if claim.holds is None:
-        return "not run" if claim.finding.startswith("Not run") else "open"
-    return "holds" if claim.holds else "does not hold"
-
-
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
@@ -144,7 +137,10 @@ def claims_to_markdown(claims: Iterable[ClaimCheck]) -> str:
     parts = ["# Claims outside the tables", ""]
     for claim in claims:
         told = f"({escaped(claim.where)}): {escaped(claim.description)}"
-        parts += [f"* **{verdict(claim)}** {told}", f"  * Here: {escaped(claim.finding)}"]
+        parts.append(f"* **{claim.verdict}** {told}")
+        for one in claim.judged:
+            parts.append(f"  * Reading: {escaped(one.reading)}. Run: {escaped(one.run)}.")
+            parts.append(f"    **{one.verdict}** {escaped(one.outcome.finding)}")
         if claim.caveat:
             parts.append(f"  * Mind: {escaped(claim.caveat)}")
     return "\n".join(parts) + "\n"

@@ -15,6 +15,7 @@ from dpscreen.paper.fitters import (
     Adp,
     Eliminating,
     Fitter,
+    OtherSettings,
     OwnRules,
     Proven,
     Published,
@@ -71,6 +72,8 @@ def proven_names() -> tuple[str, ...]:
 
 
 EVERY, FIFTIETH, LAST = 1, 50, None
+FEW, MANY = 200, 1000
+"""The iterations of the paper's middling sets, and those of its largest."""
 E8 = "T, clip and |y| ≤ B are chosen from the data, as the paper's λ and scaling are (erratum E8)."
 OWN_RULES = "Every setting follows its own rules; only |y| ≤ B is taken from the data (erratum E8)."
 
@@ -132,13 +135,19 @@ METHODS = {
             Steepest(WithoutNoise(EVERY)),
             "Eq. 1 as printed, at every iteration; what it zeroes may be chosen again.",
         ),
+        *(
+            _noiseless(f"np-fw-{count}", f"NP-FW, {count} iterations", OtherSettings(count))
+            for count in (FEW, MANY)
+        ),
+        _noiseless("np-fw-low", "NP-FW, smallest λ", OtherSettings(end=0)),
+        _noiseless("np-fw-high", "NP-FW, largest λ", OtherSettings(end=-1)),
         # Appendix C: one of the two steps private, the other not.
         Method("dp-fw-rule", "DP-FW, Eq. 1", Published(WithoutNoise(EVERY))),
-        Method("np-fw-adp", "NP-FW, ADP every", Steepest(Adp(EVERY))),
+        Method("np-fw-adp", "NP-FW, ADP every", Steepest(Adp(EVERY), "random")),
         Method("dp-fw-rule-50th", "DP-FW, Eq. 1 every 50th", Published(WithoutNoise(FIFTIETH))),
-        Method("np-fw-adp-50th", "NP-FW, ADP every 50th", Steepest(Adp(FIFTIETH))),
+        Method("np-fw-adp-50th", "NP-FW, ADP every 50th", Steepest(Adp(FIFTIETH), "random")),
         Method("dp-fw-rule-last", "DP-FW, Eq. 1 last", Published(WithoutNoise(LAST))),
-        Method("np-fw-adp-last", "NP-FW, ADP last", Steepest(Adp(LAST))),
+        Method("np-fw-adp-last", "NP-FW, ADP last", Steepest(Adp(LAST), "random")),
         Method("proven-dp-fw", "Proven DP-FW", Proven(Fraction(0)), "proven", note=E8),
         Method(
             "proven-rnm-screen", "Proven RNM-Screen", Proven(SCREENING_SHARE), "proven", note=E8

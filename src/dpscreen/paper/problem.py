@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -80,6 +80,8 @@ class Problem:
     n_iter: int
     budget: Split
     notes: tuple[str, ...] = ()
+    norms: tuple[float, ...] = ()
+    """The smallest and the largest λ with as many nonzeros in the LASSO, where λ is from one."""
 
     @property
     def design(self) -> GramDesign:
@@ -96,10 +98,6 @@ class Problem:
         """K, how many those are."""
         return int(np.count_nonzero(self.reference))
 
-    def longer(self, times: int) -> Problem:
-        """Return the same problem with that many times the iterations."""
-        return replace(self, n_iter=times * self.n_iter)
-
     def mean_squared_error(self, weights: Array) -> float:
         """Return ‖Xw − y‖²/n."""
         return self.design.at(weights).squared_error() / self.design.n_rows
@@ -111,6 +109,7 @@ class Problem:
             "n_features": self.design.n_features,
             "n_support": self.n_support,
             "radius": self.radius,
+            "zero_error": self.mean_squared_error(np.zeros(self.design.n_features)),
             "n_iter": self.n_iter,
             "epsilon": self.budget.total.epsilon,
             "delta": self.budget.total.delta,

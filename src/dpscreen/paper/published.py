@@ -62,6 +62,13 @@ class PublishedData:
     n_support_printed: bool
 
 
+class PublishedReading(NamedTuple):
+    """One way to take the words of a claim, and what is run to judge it so."""
+
+    reading: str
+    run: str
+
+
 @dataclass(frozen=True)
 class PublishedClaim:
     """A statement outside the tables; `caveat` says where it fails or what it rests on."""
@@ -71,6 +78,7 @@ class PublishedClaim:
     description: str
     figures: Mapping[str, float]
     caveat: str | None
+    readings: tuple[PublishedReading, ...]
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,12 @@ def published_data() -> Mapping[str, PublishedData]:
 
 def published_claims() -> Mapping[str, PublishedClaim]:
     """The paper's checkable statements outside its tables, by key."""
-    return {row["key"]: PublishedClaim(**row) for row in _content()["claims"]}
+    return {row["key"]: _claim(row) for row in _content()["claims"]}
+
+
+def _claim(row: Mapping[str, Any]) -> PublishedClaim:
+    readings = tuple(PublishedReading(**reading) for reading in row["readings"])
+    return PublishedClaim(**{**row, "readings": readings})
 
 
 def published_figures() -> Mapping[int, PublishedFigure]:

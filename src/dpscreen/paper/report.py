@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,18 +21,15 @@ from dpscreen.paper.agreement import (
     check_cells,
     summarise,
 )
-from dpscreen.paper.claims import ClaimCheck, check_claims
+from dpscreen.paper.claims import check_claims
 from dpscreen.paper.errata import errata
 from dpscreen.paper.figures import DASHES, NUMBERS, figure_view, write_figure
-from dpscreen.paper.grid import (
-    claims_to_markdown,
-    errata_to_markdown,
-    grid_to_markdown,
-    verdict,
-)
+from dpscreen.paper.findings import ClaimCheck
+from dpscreen.paper.grid import claims_to_markdown, errata_to_markdown, grid_to_markdown
 from dpscreen.paper.published import label
 from dpscreen.paper.results import TrialRow
 from dpscreen.paper.runner import Skipped
+from dpscreen.paper.suites import LONG
 from dpscreen.paper.tables import FEWEST, all_tables
 
 
@@ -67,6 +65,15 @@ FEATURED = (
 )
 
 
+MANY = (
+    ("holds", "hold"),
+    ("does not hold", "do not hold"),
+    ("depends on the reading", "depend on the reading"),
+    ("not run", "were not run"),
+)
+"""What is said of several claims with this verdict."""
+
+
 class Report:
     """Everything that can be said about some rows. `skipped` are data sets that are not here.
 
@@ -86,8 +93,11 @@ class Report:
         self.summary = summarise(self.cells)
         self.grids = {grid.key: grid for grid in all_tables(index, self.cells, findings)}
         self.claims = sorted(check_claims(rows), key=_place)
+        verdicts = Counter(claim.verdict for claim in self.claims)
+        self.tally = ", ".join(f"{verdicts[one]} {many}" for one, many in MANY if verdicts[one])
         self.errata = errata(index)
-        self.most_trials = max((row.trial + 1 for row in rows), default=0)
+        own = (row.trial + 1 for row in rows if row.suite not in LONG.values())
+        self.most_trials = max(own, default=0)
 
 
 def _place(claim: ClaimCheck) -> int:
@@ -121,6 +131,7 @@ def summary_json(report: Report) -> str:
         "trials": report.most_trials,
         "counted": summary.counted,
         "matching": summary.matching,
+        "matching_by_spread": summary.by_spread,
         "not_run": summary.not_run,
         "differing": [
             {
@@ -128,12 +139,19 @@ def summary_json(report: Report) -> str:
                 "printed": found.cell.value,
                 "here": found.ours.mean if found.ours else None,
                 "counted": found.counted,
-                "explanation": found.explanation,
+                "explanation": f"{found.reason} {found.detail}",
             }
             for found in report.cells
             if found.verdict == "differs"
         ],
-        "claims": {claim.key: verdict(claim) for claim in report.claims},
+        "claims": {claim.key: claim.verdict for claim in report.claims},
+        "readings": {
+            claim.key: [
+                {"reading": one.reading, "run": one.run, "verdict": one.verdict}
+                for one in claim.judged
+            ]
+            for claim in report.claims
+        },
         "left_out": [one.data for one in report.skipped],
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
@@ -157,7 +175,6 @@ def _content(report: Report) -> dict[str, Any]:
         "css": Markup(template_text("dpscreen.models.page", "page.css")),
         "parts": [(key, report.grids.get(key), drawn.get(key)) for key in ORDER],
         "swatches": _swatches(),
-        "verdict": verdict,
         "label": label,
         "rule": {
             "errors": f"{STANDARD_ERRORS:g}",

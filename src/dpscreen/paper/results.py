@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from dpscreen._core.files import strict_json, write_text
 
 FILE_NAME = "results.jsonl"
-REVISION = 2
+REVISION = 3
 """Part of every fingerprint: raise it when a method computes something else than before."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from dpscreen._core.words import meant
@@ -16,7 +16,7 @@ from dpscreen.paper.experiments import (
     Simulation,
     UniformProcess,
 )
-from dpscreen.paper.methods import of_rows, proven_names
+from dpscreen.paper.methods import FEW, MANY, Method, of_rows, proven_names
 from dpscreen.paper.published import published_data
 from dpscreen.paper.results import StudyError
 
@@ -36,7 +36,14 @@ KEPT = ("kept_true", "kept_false")
 EXPERIMENT_A = ("dp-fw-rule", "dp-fw-rule-50th", "dp-fw-rule-last")
 EXPERIMENT_B = ("np-fw-adp", "np-fw-adp-50th", "np-fw-adp-last")
 FIGURE_3 = ("adp-screen", "adp-screen-50th", "adp-screen-last")
-CLAIM_55 = ("np-fw-safe", "np-fw-published-rule", "np-fw-rule", "np-fw")
+RULES = ("np-fw-rule", "np-fw-published-rule", "np-fw-safe", "np-fw")
+"""Eq. 1 as printed, with and without return; the rule corrected for the radius; no rule."""
+ENDS = ("np-fw-low", "np-fw-high")
+ITERATIONS = (f"np-fw-{FEW}", f"np-fw-{MANY}")
+AGAIN = ("rnm-screen", "oracle-k-fw")
+BLOCKS = 5
+LONG = {"real": "real-long", "ablation": "ablation-long"}
+"""The suites that repeat a suite's random trials, five times as many, with noise of their own."""
 
 
 # --- the suites -------------------------------------------------------------------------------
@@ -44,12 +51,13 @@ CLAIM_55 = ("np-fw-safe", "np-fw-published-rule", "np-fw-rule", "np-fw")
 
 def all_experiments() -> tuple[Experiment, ...]:
     """Every experiment of the study, the longest first, so that both cores end together."""
-    return (*real_suite(), *ablation_suite(), *synthetic_suite(), *adp_suite(), *theorem2_suite())
+    real = (*real_suite(), *ablation_suite(), *long_suite())
+    return (*real, *synthetic_suite(), *adp_suite(), *theorem2_suite())
 
 
 def synthetic_suite() -> tuple[Regression, ...]:
     """Table 1 and Figure 1: λ = 50, T = 1000, (4.9, 1/4000) and (0.1, 1/12000)."""
-    names = ("rnm-screen", "adp-screen", "uniform-zeroing", "dp-fw", "np-fw")
+    names = ("rnm-screen", "adp-screen", "uniform-zeroing", "dp-fw", *RULES)
     return tuple(
         _regression("synthetic", _simulation(data, 50.0, 0.02, 0.25), names, KEPT)
         for data in SYNTHETIC
@@ -59,22 +67,30 @@ def synthetic_suite() -> tuple[Regression, ...]:
 def real_suite() -> tuple[Regression, ...]:
     """Tables 2 and 3 and Figure 2: Yeo-Johnson, LASSO with an intercept."""
     names = (
-        "rnm-screen", "rnm-screen-longer", "dp-fw", "oracle-k-fw", "np-fw", "np-fw-safe",
-        "np-fw-published-rule",
-        "preselect-k-fw", "lasso",
+        "rnm-screen", "rnm-screen-longer", "dp-fw", "oracle-k-fw", "preselect-k-fw", "lasso",
+        *RULES, *ENDS, *ITERATIONS,
     )  # fmt: skip
     return _real("real", PAPER, names, intercept=True)
 
 
 def ablation_suite() -> tuple[Regression, ...]:
     """Tables 4 and 5: no Yeo-Johnson, LASSO without an intercept."""
-    names = ("rnm-screen", "dp-fw", "oracle-k-fw", "np-fw", "lasso")
+    names = ("rnm-screen", "dp-fw", "oracle-k-fw", "np-fw", "lasso", *ENDS)
     return _real("ablation", ABLATION, names, intercept=False)
+
+
+def long_suite() -> tuple[Regression, ...]:
+    """Five studies in a row of what bold type compares: what is chance among twenty trials?"""
+    suites = (*real_suite(), *ablation_suite())
+    return tuple(
+        replace(one, suite=LONG[one.suite], methods=_methods(AGAIN), series=(), blocks=BLOCKS)
+        for one in suites
+    )
 
 
 def adp_suite() -> tuple[Regression, ...]:
     """Appendix C: λ = 5, (2.5, 1/6000) twice. Experiment A also on correlated data."""
-    names = (*FIGURE_3, *EXPERIMENT_A, *EXPERIMENT_B, *CLAIM_55)
+    names = (*FIGURE_3, *EXPERIMENT_A, *EXPERIMENT_B, *RULES)
     curves = (*KEPT, "wolfe_gap")
     uncorrelated, correlated = (_simulation(data, 5.0, 0.5, 0.5) for data in SYNTHETIC)
     return (
@@ -137,7 +153,11 @@ def _regression(
     proven: bool = True,
 ) -> Regression:
     names = (*names, *proven_names()) if proven else names
-    return Regression(suite, source, tuple(of_rows(name) for name in names), series, r2_intercept)
+    return Regression(suite, source, _methods(names), series, r2_intercept)
+
+
+def _methods(names: Iterable[str]) -> tuple[Method, ...]:
+    return tuple(of_rows(name) for name in names)
 
 
 # --- items: what can be asked for ---------------------------------------------------------------
@@ -174,7 +194,7 @@ def all_items() -> Mapping[str, Item]:
 def _items() -> Iterable[Item]:
     proven, plain = proven_names(), ("uncorrelated",)
     baselines = ("rnm-screen", "dp-fw", "oracle-k-fw", "np-fw", "lasso", *proven)
-    also_real = ("np-fw-safe", "np-fw-published-rule", "preselect-k-fw")
+    also_real = ("preselect-k-fw", *RULES, *ENDS)
     gaps = ("dp-fw-rule", "np-fw-rule", "np-fw")
     return (
         Item("table1", "RNM-Screen on synthetic data",
@@ -185,21 +205,25 @@ def _items() -> Iterable[Item]:
         Item("figure2", "Mean squared error over the iterations",
              "real", ("rnm-screen", *proven)),
         Item("table3", "RNM-Screen against baselines on real data",
-             "real", (*baselines, *also_real)),
+             "real", tuple(dict.fromkeys((*baselines, *also_real)))),
         Item("figure3", "ADP-Screen by how often it screens", "adp", FIGURE_3, plain),
         Item("figure4", "Wolfe gap, private against non-private", "adp", gaps, plain),
         Item("table4", "RNM-Screen without the Yeo-Johnson transform",
              "ablation", ("rnm-screen", "dp-fw", *proven)),
         Item("table5", "RNM-Screen against baselines without the transform",
-             "ablation", baselines),
+             "ablation", (*baselines, *ENDS)),
         Item("experiment-a", "Non-private screening of private Frank-Wolfe",
              "adp", EXPERIMENT_A),
         Item("experiment-b", "Private screening of non-private Frank-Wolfe",
-             "adp", EXPERIMENT_B, plain),
+             "adp", (*EXPERIMENT_B, *FIGURE_3), plain),
         Item("claim-55", "Non-private screening keeps 55 % of the true nonzeros",
-             "adp", CLAIM_55, plain),
-        Item("more-iterations", "RNM-Screen for more iterations",
-             "real", ("rnm-screen", "rnm-screen-longer")),
+             "adp", RULES, plain),
+        Item("claim-55-wide", "The same at the radius of Section 5.1", "synthetic", RULES),
+        Item("more-iterations", "Frank-Wolfe and RNM-Screen for more iterations",
+             "real", ("rnm-screen", "rnm-screen-longer", *ITERATIONS)),
+        Item("long-real", "Five times the trials of Table 3's bold type", LONG["real"], AGAIN),
+        Item("long-ablation", "Five times the trials of Table 5's bold type",
+             LONG["ablation"], AGAIN),
         Item("theorem2", "Expected nonzeros under uniform updates and screenings",
              "theorem2", (PROCESS,)),
         Item("control", "RNM-Screen against zeroing at random",

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, product
 from typing import Any
 
-from dpscreen._core.words import NOTHING, decimals, span
+from dpscreen._core.words import NOTHING, decimals, how_many, span
 from dpscreen.audit import Finding
 from dpscreen.paper.agreement import (
     SUITE_OF_TABLE,
+    UNEXPLAINED,
     CellCheck,
     ControlCheck,
     R2Check,
@@ -33,11 +34,10 @@ from dpscreen.paper.grid import (
     metric_name,
 )
 from dpscreen.paper.methods import METHODS, proven_names
-from dpscreen.paper.published import known_inconsistencies, label, published_data
-from dpscreen.paper.suites import all_items
+from dpscreen.paper.published import label, published_data
+from dpscreen.paper.suites import ABLATION_SUPPORT, all_items
 
 TABLES = (1, 2, 3, 4, 5)
-UNEXPLAINED = "No reason is known."
 FEWEST = 6
 """Trials below which no sign test reaches .05, even if all of them agree."""
 BOLD = {
@@ -109,9 +109,10 @@ def _lines(
 
 def _pair(found: CellCheck, notes: Mapping[str, Note]) -> tuple[GridNumber, GridNumber]:
     better = found.significance is not None and found.significance.better
-    mark = notes[_difference(found)[0]].mark if found.verdict == "differs" else ""
+    mark = notes[found.reason].mark if found.reason else ""
     printed = GridNumber(decimals(found.cell.value), "printed", found.cell.bold)
-    return printed, GridNumber(mean_and_error(found.ours), "here", better, mark)
+    about = "≈ " if found.by_spread else ""
+    return printed, GridNumber(about + mean_and_error(found.ours), "here", better, mark)
 
 
 def _proven_label(method: str) -> str:
@@ -119,9 +120,10 @@ def _proven_label(method: str) -> str:
 
 
 def _settings(data: str, table: int, index: RowIndex) -> str:
-    facts = published_data()[data]
-    text = f"n = {facts.n_rows}, d = {facts.n_features}, T = {facts.n_iter}, K = {facts.n_support}"
-    rows = index.rows(SUITE_OF_TABLE[table], data, "rnm-screen")
+    facts, suite = published_data()[data], SUITE_OF_TABLE[table]
+    count = ABLATION_SUPPORT.get(data, facts.n_support) if suite == "ablation" else facts.n_support
+    text = f"n = {facts.n_rows}, d = {facts.n_features}, T = {facts.n_iter}, K = {count}"
+    rows = index.rows(suite, data, "rnm-screen")
     return f"{text}, λ = {rows[0].settings['radius']:.4g}" if rows else text
 
 
@@ -136,9 +138,25 @@ def _remarks(number: int, cells: Sequence[CellCheck]) -> list[str]:
     missing = dict.fromkeys(label(c.cell.data) for c in cells if c.verdict == "not run")
     if missing:
         remarks.append(f"Not run, or not completely: {', '.join(missing)}.")
+    spread = sum(found.by_spread for found in cells)
+    if spread:
+        remarks.append(f"≈: {how_many(spread, 'cell')} within two standard errors only.")
+    if SUITE_OF_TABLE[number] == "ablation":
+        remarks.append(OTHER_SUPPORT)
     if number in BOLD:
         remarks.append(_bold(BOLD[number], cells))
     return remarks
+
+
+OTHER_SUPPORT = (
+    "The paper prints no K. It is that of Table 2 but on "
+    + " and ".join(
+        f"{label(data)} ({count}, not {published_data()[data].n_support})"
+        for data, count in ABLATION_SUPPORT.items()
+    )
+    + ": there NP-FW ends at a single vertex of the support, whose F1 is 2/(1 + K), and this K "
+    "fits the F1 that Table 5 prints."
+)
 
 
 def _bold(meaning: str, cells: Sequence[CellCheck]) -> str:
@@ -168,22 +186,12 @@ def _notes(cells: Sequence[CellCheck]) -> dict[str, Note]:
     """Gather the cells that differ under the reasons they share."""
     details = defaultdict(list)
     for found in cells:
-        if found.verdict == "differs":
-            reason, detail = _difference(found)
-            details[reason].append(detail)
+        if found.reason:
+            details[found.reason].append(f"{_name(found)}: {found.detail}")
     return {
         reason: Note(letters(place), reason, tuple(found), explained=reason != UNEXPLAINED)
         for place, (reason, found) in enumerate(details.items())
     }
-
-
-def _difference(found: CellCheck) -> tuple[str, str]:
-    """Split an explanation into the reason, which cells may share, and what is the cell's own."""
-    explanation = found.explanation or UNEXPLAINED
-    known = known_inconsistencies().get(found.cell.key)
-    reason = known if known and explanation.startswith(known) else UNEXPLAINED
-    own = explanation.removeprefix(reason).strip()
-    return reason, f"{_name(found)}: {own}" if own else f"{_name(found)}."
 
 
 # --- the small ones -----------------------------------------------------------------------------
@@ -195,16 +203,18 @@ def _tally(cells: Sequence[CellCheck]) -> Grid:
     return flat_grid(
         "summary",
         "Cells of Tables 1 to 5 that come out as printed",
-        "table | cells | match | differ | not run | counted | counted that match",
+        "table | cells | match | only by spread (≈) | differ | not run | counted | "
+        "counted that match | only by spread (≈)",
         [*rows, _tally_row("all", cells)],
     )
 
 
 def _tally_row(name: str, cells: Sequence[CellCheck]) -> tuple[str, ...]:
     verdicts = [found.verdict for found in cells]
-    counts = [verdicts.count(verdict) for verdict in ("matches", "differs", "not run")]
-    summary = summarise(cells)
-    return (name, *map(str, (len(cells), *counts, summary.counted, summary.matching)))
+    match, *rest = (verdicts.count(verdict) for verdict in ("matches", "differs", "not run"))
+    spread, summary = sum(found.by_spread for found in cells), summarise(cells)
+    counted = (summary.counted, summary.matching, summary.by_spread)
+    return (name, *map(str, (len(cells), match, spread, *rest, *counted)))
 
 
 def _r2_table(found: Sequence[R2Check]) -> Grid:
@@ -214,7 +224,9 @@ def _r2_table(found: Sequence[R2Check]) -> Grid:
             f"Table {one.table}, {label(one.data)}",
             decimals(one.printed),
             mean_and_error(one.unchosen),
+            mean_and_error(one.unchosen_at_random),
             mean_and_error(one.missed),
+            mean_and_error(one.missed_at_random),
             one.fits,
         )
         for one in found
@@ -222,11 +234,12 @@ def _r2_table(found: Sequence[R2Check]) -> Grid:
     return flat_grid(
         "r2",
         "R² of Tables 2 and 4 under two definitions",
-        "data | printed | to all unchosen | to the missed | nearer",
+        "data | printed | to all unchosen | same, random subset | to the missed | "
+        "same, random subset | nearer",
         rows,
         "Regressions from the chosen features, without penalty: to every feature that was not "
         "chosen, or, as the text defines it, to those that were missed but are in the LASSO's "
-        "support.",
+        "support. Random subset: the same for as many features drawn at random, trial by trial.",
     )
 
 
@@ -250,8 +263,8 @@ def _audit_table(found: Sequence[Finding]) -> Grid:
         "case | claimed ε | δ | certified ε | runs | verdict",
         rows,
         "Runs with and without one row; the event that tells them apart was chosen on one half and "
-        f"judged on the other. A bound above the claim refutes it, each at {sure} confidence. The "
-        "last cases have their noise cut by 1.5: they show that the audit can see a fault.",
+        f"judged on the other. A bound above the claim refutes it, each at {sure} confidence. "
+        "Cases whose noise is cut by 1.5, if there are any, show that the audit can see a fault.",
     )
 
 
@@ -273,8 +286,9 @@ def _control_table(found: Sequence[ControlCheck]) -> Grid:
         "data and metric | RNM-Screen | random zeroing | difference, paired | "
         "within two standard errors",
         rows,
-        "Both screen at the same iterations of the same runs; the control zeroes a coordinate "
-        "drawn uniformly in place of the one that the noisy scores name (erratum E7).",
+        "Trial by trial on the same data, each with noise of its own. Both decide as Algorithm 2 "
+        "does whether to zero a coordinate; the control then zeroes one drawn uniformly in place "
+        "of the one that the noisy scores name (erratum E7).",
     )
 
 
