@@ -16,6 +16,7 @@ import click
 import pytest
 from rich.console import Console
 
+from dpscreen.audit import audit
 from dpscreen.cli import reproduce as command
 from dpscreen.paper.claims import check_claims
 from dpscreen.paper.grid import Note, flat_grid
@@ -182,6 +183,21 @@ def test_damaged_findings_are_told_and_left_out(tmp_path, capsys):
     (tmp_path / "audit.json").write_text("garbage")
     assert command._findings(tmp_path) == ()
     assert "not a file of findings" in capsys.readouterr().err
+
+
+def test_what_the_paper_claims_is_audited_once_and_only_for_the_whole_study(tmp_path, monkeypatch):
+    asked = []
+
+    def quick(names, **settings):
+        asked.extend(names)
+        return audit(["published-noisy-max"], runs=400, **settings)
+
+    monkeypatch.setattr(command, "audit", quick)
+    assert command._findings(tmp_path) == ()
+    first = command._findings(tmp_path, audited=True)
+    assert asked == ["published-dp-fw", "published-screening", "published-noisy-max"]
+    assert command._findings(tmp_path, audited=True) == command._findings(tmp_path) == first
+    assert len(asked) == 3
 
 
 def test_a_disk_that_refuses_is_told(tmp_path):

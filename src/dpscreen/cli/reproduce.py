@@ -80,7 +80,7 @@ def command(
     \b
     Items: table1 ... table5, figure1 ... figure4, experiment-a, experiment-b,
     claim-55, claim-55-wide, more-iterations, long-real, long-ablation,
-    theorem2, control. Without any, all of them, and an audit of the paper's claims.
+    theorem2, control. Without any, all of them and an audit of what is claimed.
 
     \b
     Examples:

@@ -264,7 +264,9 @@ def _audit_table(found: Sequence[Finding]) -> Grid:
         rows,
         "Runs with and without one row; the event that tells them apart was chosen on one half and "
         f"judged on the other. A bound above the claim refutes it, each at {sure} confidence. "
-        "Cases whose noise is cut by 1.5, if there are any, show that the audit can see a fault.",
+        "DP-FW has the paper's λ, T and budget, on 100 rows of one feature; screening is audited "
+        "for one step at λ = 1 with a budget of its own, not the paper's. Cases whose noise is cut "
+        "by 1.5, if there are any, show that the audit can see a fault.",
     )
 
 
