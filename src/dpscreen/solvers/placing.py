@@ -346,8 +346,10 @@ def _placed(
     """Return the places of numeric columns, and which of them are one point for the most."""
     seen = columns.sighting(spending, share, rich=rich)
     reaches, flat = _reaches(spending, columns, seen, share, rich=rich)
-    moved = places.moved(
-        columns.columns.chosen,
+    chosen, still = columns.columns.chosen, places.still.copy()
+    still[chosen] = flat & (seen.outside < rules.CLEAR * seen.noise)
+    moved = replace(places, still=still).moved(
+        chosen,
         centres=seen.centres,
         reaches=np.where(flat, 4.0, reaches),
         scales=np.where(flat, 0.5, seen.scales),
@@ -395,25 +397,28 @@ def _reaches(
     spending: Spending, columns: NumericColumns, seen: Sighting, share: float, *, rich: bool
 ) -> tuple[Array, Mask]:
     """Return how far bounds reach from centres, and which columns are one point for the most."""
+    d, regime = len(seen.scales), spending.regime
     if seen.as_declared:
-        return np.ones(len(seen.scales)), np.zeros(len(seen.scales), dtype=bool)
-    reaches = rules.feature_reach(spending.regime, len(seen.scales)) * seen.scales
+        return np.ones(d), ~seen.resolved
+    reaches = rules.feature_reach(regime, d) * seen.scales
     if not rich:
-        return reaches, seen.scales < rules.FLAT
-    exponents = _release_tails(spending, columns, seen.centres, share)
-    lowest = -rules.TAIL_OCTAVES + (rules.TAIL_OCTAVES + 1) / 2**rules.TAIL_LEVELS
-    return np.maximum(reaches, rules.TAIL_REACH * 2**exponents), exponents < lowest
+        return reaches, ~seen.resolved
+    noise = rules.tail_noise(regime, d, share)
+    quantile = rules.tail_quantile(regime, noise)
+    shares = seen.outside / regime.n_rows
+    shown = np.array([rules.shows_tail(outside, noise, quantile) for outside in shares])
+    exponents = _release_tails(spending, columns, seen.centres, quantile, share)
+    return np.maximum(reaches, rules.TAIL_REACH * 2**exponents), ~(seen.resolved | shown)
 
 
 def _release_tails(
-    spending: Spending, columns: NumericColumns, centres: Array, share: float
+    spending: Spending, columns: NumericColumns, centres: Array, quantile: Fraction, share: float
 ) -> Array:
     """Release log2 of a high quantile of |u − centre|, as high as the noise allows.
 
     (docs/private-lasso.md, Lemma 12)
     """
     d = len(centres)
-    quantile = rules.tail_quantile(spending.regime, d, share)
     low, high = -float(rules.TAIL_OCTAVES), 1.0
 
     def below(origin: Array, width: float, n_cells: int) -> Integers:

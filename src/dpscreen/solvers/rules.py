@@ -128,8 +128,12 @@ AT_END, NARROW = 0.02, 0.05
 """A centre so near to an end of the declared bounds and a scale so small, in their half-widths,
 speak against the bounds."""
 
-FLAT = 0.003
-"""A scale, in half-widths of the declared bounds, below which a column counts as one point."""
+POINT, POINT_SHARES = 0.4, (0.8, 1.0)
+"""The scale, in cells of a histogram, below which a column looks like one point; and which share of
+the rows lies in one cell where that is most of them."""
+
+CLEAR = 5.0
+"""How many noise deviations of rows stand out of the noise."""
 
 UNPLACED = 0.5
 """The scale of a numeric column that is not placed, in half-widths of its bounds."""
@@ -176,11 +180,24 @@ def feature_reach(regime: Regime, n_numeric: int) -> float:
     return clamp(regime.counts(n_numeric) / 12, 2.0, 7.0)
 
 
-def tail_quantile(regime: Regime, n_numeric: int, share: float) -> Fraction:
+def tail_noise(regime: Regime, n_numeric: int, share: float) -> float:
+    """Return the noise of a count in the search for tails, as a share of the rows."""
+    return math.sqrt(n_numeric * TAIL_LEVELS / (2 * share * regime.rho)) / regime.n_rows
+
+
+def tail_quantile(regime: Regime, noise: float) -> Fraction:
     """Return the quantile of |x − centre| that tells the tail: as high as the noise allows."""
-    noise = math.sqrt(n_numeric * TAIL_LEVELS / (2 * share * regime.rho)) / regime.n_rows
     part = clamp(1 - 3 * noise, 0.8, 1 - 2 / regime.n_rows)
     return Fraction(math.floor(2**20 * part), 2**20)
+
+
+def shows_tail(outside: float, noise: float, quantile: Fraction) -> bool:
+    """Whether the search finds the rows of a column that are `outside` of its fullest point.
+
+    Where about as many are there as lie beyond the quantile, it would end somewhere between the
+    point and them, where every answer is noise.
+    """
+    return outside >= 1 - quantile + CLEAR * noise
 
 
 def binary_share(regime: Regime, n_binary: int) -> float:

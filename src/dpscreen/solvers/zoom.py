@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 from scipy.special import ndtr
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen.solvers import rules
 
 Look = Callable[[Array, Array], tuple[Array, float]]
@@ -55,7 +55,15 @@ class Belief:
         """Return all columns in the middle of their bounds, with one scale: there they fit."""
         squares = np.exp(2 * self.log_scale) + self.centre_variance + self.centre**2
         scale = np.clip(_rounded(np.sqrt(np.mean(squares))), FINEST, 1)
-        return Sighting(np.zeros(len(squares)), np.full(len(squares), scale), as_declared=True)
+        nothing = np.zeros(len(squares))
+        resolved = np.ones(len(squares), dtype=bool)
+        return Sighting(nothing, nothing + scale, resolved, nothing, 0.0, as_declared=True)
+
+    def sighting(self, resolved: Mask, outside: Array, noise: float) -> Sighting:
+        """Return every column where it seems to be."""
+        scales = np.sqrt(np.exp(2 * self.log_scale) + self.centre_variance)
+        centres = _rounded(np.clip(self.centre, -1, 1))
+        return Sighting(centres, np.maximum(_rounded(scales), FINEST), resolved, outside, noise)
 
     @property
     def window(self) -> tuple[Array, Array]:
@@ -68,11 +76,16 @@ class Belief:
 class Sighting:
     """Centres and scales of columns, in units in which their bounds are −1 and 1.
 
-    `as_declared` says that all of them fit their bounds, which should stay.
+    `as_declared` says that all of them fit their bounds, which should stay. Where nearly all rows
+    of a column seem to lie in one cell of the last look, its scale was not `resolved`; so many rows
+    as `outside` seem to lie in other cells than the fullest, give or take the `noise`.
     """
 
     centres: Array
     scales: Array
+    resolved: Mask
+    outside: Array
+    noise: float
     as_declared: bool = False
 
 
@@ -101,6 +114,17 @@ def templates() -> Templates:
     return Templates(centres, scales, np.diff(below, axis=1))
 
 
+@cache
+def points() -> Array:
+    """Return the shares of the cells where most rows lie in one of them."""
+    cells = rules.HISTOGRAM_CELLS
+    found = [
+        share * np.eye(cells) + (1 - share) / cells * np.ones((cells, cells))
+        for share in rules.POINT_SHARES
+    ]
+    return np.concatenate(found)
+
+
 def sighted(look: Look, n_columns: int, *, n_rows: int, n_looks: int) -> Sighting:
     """Return where columns lie, after as many looks as it takes, `n_looks` at most.
 
@@ -109,16 +133,18 @@ def sighted(look: Look, n_columns: int, *, n_rows: int, n_looks: int) -> Sightin
     middles, half_widths = np.zeros(n_columns), np.ones(n_columns)
     belief: Belief | None = None
     for _ in range(n_looks):
-        fits = _log_fits(*look(middles, half_widths), n_rows)
+        counts, noise = look(middles, half_widths)
+        fits = _log_fits(counts, noise, n_rows, templates().shares)
         if belief is None and _habit_chances(fits)[FITTING].sum() > 0.5:
-            return _updated(fits, middles, half_widths, None).as_declared
-        belief = _updated(fits, middles, half_widths, belief)
-        middles, half_widths = belief.window
-        if belief.close:
+            return _updated(fits, middles, half_widths, None)[0].as_declared
+        belief, evidence = _updated(fits, middles, half_widths, belief)
+        resolved = evidence > _log_evidence_of_points(counts, noise, n_rows)
+        resolved &= np.exp(belief.log_scale) > 2 * rules.POINT * half_widths / rules.HISTOGRAM_CELLS
+        if belief.close and resolved.all():
             break
+        middles, half_widths = belief.window
     assert belief is not None
-    scales = np.sqrt(np.exp(2 * belief.log_scale) + belief.centre_variance)
-    return Sighting(_rounded(np.clip(belief.centre, -1, 1)), np.maximum(_rounded(scales), FINEST))
+    return belief.sighting(resolved, n_rows - counts.max(axis=1), noise)
 
 
 def _rounded(values: Array) -> Array:
@@ -126,30 +152,50 @@ def _rounded(values: Array) -> Array:
     return np.rint(values / FINEST) * FINEST
 
 
-def _log_fits(counts: Array, noise: float, n_rows: int) -> Array:
-    """Return the log-likelihood of every template for every column, up to a constant."""
-    shares = templates().shares
+def _log_fits(counts: Array, noise: float, n_rows: int, shares: Array) -> Array:
+    """Return the log-likelihood of shares of the cells for every column, up to a constant."""
     squares = 0.5 * (shares**2).sum(axis=1)
     error = noise**2 + (MISFIT * n_rows) ** 2
     return np.asarray((n_rows * (counts @ shares.T) - n_rows**2 * squares) / error)
 
 
-def _updated(fits: Array, middles: Array, half_widths: Array, before: Belief | None) -> Belief:
-    """Return the posterior of a look at windows; the first look finds its own prior."""
+def _log_sum(logs: Array) -> Array:
+    """Return log Σ e^x of every row, as a column."""
+    top = logs.max(axis=1, keepdims=True)
+    return np.asarray(top + np.log(np.exp(logs - top).sum(axis=1, keepdims=True)))
+
+
+def _updated(
+    fits: Array, middles: Array, half_widths: Array, before: Belief | None
+) -> tuple[Belief, Array]:
+    """Return the posterior of a look at windows, and how likely that look was, as a logarithm.
+
+    The first look finds its own prior. What is likely leaves out templates as narrow as a point.
+    """
     known = templates()
     centres = middles[:, None] + half_widths[:, None] * known.centres
     log_scales = np.log(half_widths)[:, None] + np.log(known.scales)
     if before is None:
-        fits = fits + np.log(np.exp(_priors()) @ _habit_chances(fits) + 1e-300)
+        prior = np.log(np.exp(_priors()) @ _habit_chances(fits) + 1e-300)[None, :]
     else:
-        fits = fits + before.log_density(centres, log_scales)
-    chances = np.exp(fits - fits.max(axis=1, keepdims=True))
-    chances /= chances.sum(axis=1, keepdims=True)
+        prior = before.log_density(centres, log_scales)
+    prior = prior - _log_sum(prior)
+    fits = fits + prior
+    wide = known.scales > 2 * rules.POINT / rules.HISTOGRAM_CELLS
+    evidence = _log_sum(fits[:, wide]) - _log_sum(prior[:, wide])
+    chances = np.exp(fits - _log_sum(fits))
     centre, log_scale = (chances * centres).sum(axis=1), (chances * log_scales).sum(axis=1)
     off = (chances * (centres - centre[:, None]) ** 2).sum(axis=1)
-    wide = (chances * (log_scales - log_scale[:, None]) ** 2).sum(axis=1)
+    unsure = (chances * (log_scales - log_scale[:, None]) ** 2).sum(axis=1)
     rounding = (half_widths / rules.HISTOGRAM_CELLS) ** 2 / 12
-    return Belief(centre, off + rounding, log_scale, wide + LOG_SCALE_ERROR**2)
+    belief = Belief(centre, off + rounding, log_scale, unsure + LOG_SCALE_ERROR**2)
+    return belief, evidence[:, 0]
+
+
+def _log_evidence_of_points(counts: Array, noise: float, n_rows: int) -> Array:
+    """Return how likely a look was where most rows lie in one cell, as likely one as another."""
+    fits = _log_fits(counts, noise, n_rows, points())
+    return np.asarray((_log_sum(fits) - math.log(len(points())))[:, 0])
 
 
 HABITS = tuple(product((0.02, 0.05, 0.1, 0.2, 0.35), (0.2, 0.5, 1.2), (0.03, 0.15, 0.5)))
