@@ -50,6 +50,9 @@ Below = Callable[[Array, float, int], Integers]
 
 _LARGEST = np.finfo(np.float64).max / 4
 
+BEYOND = 4.0
+"""A reach from any centre that is beyond the declared bounds, in their half-widths."""
+
 
 def place_rows(
     spending: Spending,
@@ -78,6 +81,7 @@ def place_rows(
     if places is None:
         return replace(task, spread=_release_spread(spending, task.design)), units
     task = replace(task, moving=places.moving, at_ends=tuple(places.at_ends))
+    task = replace(task, doubtful=places.doubtful)
     return replace(task, spread=1 / places.ratio), units
 
 
@@ -221,7 +225,8 @@ class FeatureKinds:
 class Places:
     """Where features lie: clip bounds inside the declared ones, centres and scales.
 
-    A feature that is not seen to vary (`still`) is not offered to the choice.
+    A feature that is not seen to vary (`still`) is not offered to the choice. Of one that looks like
+    a point it is `doubtful`.
     """
 
     declared: Array
@@ -229,13 +234,14 @@ class Places:
     centres: Array
     scales: Array
     still: Mask
+    doubtful: Mask
 
     @classmethod
     def unplaced(cls, declared: Array) -> Places:
         """Return what is public: the middles, and half of the half-widths."""
         places = ColumnMap.of_bounds(declared)
-        scales = rules.UNPLACED * places.half_widths
-        return cls(declared, declared, places.centres, scales, np.zeros(len(declared), dtype=bool))
+        scales, none = rules.UNPLACED * places.half_widths, np.zeros(len(declared), dtype=bool)
+        return cls(declared, declared, places.centres, scales, still=none, doubtful=none)
 
     def moved(self, chosen: Integers, *, centres: Array, reaches: Array, scales: Array) -> Places:
         """Return chosen features elsewhere: clipped to centre ± reach, inside the declared bounds.
@@ -335,6 +341,7 @@ def place_features(
         places, flat[kinds.numeric] = _placed(spending, columns, places, part, rich=rich)
         share = part if rich else share
     measured = kinds if rich else replace(kinds, numeric=nothing)
+    places = replace(places, doubtful=flat)
     if not measured.both.size:
         return places
     return _with_moments(spending, rows, places, measured, flat, spending.share(share))
@@ -343,18 +350,19 @@ def place_features(
 def _placed(
     spending: Spending, columns: NumericColumns, places: Places, share: float, *, rich: bool
 ) -> tuple[Places, Mask]:
-    """Return the places of numeric columns, and which of them are one point for the most."""
-    seen = columns.sighting(spending, share, rich=rich)
-    reaches, flat = _reaches(spending, columns, seen, share, rich=rich)
-    chosen, still = columns.columns.chosen, places.still.copy()
-    still[chosen] = flat & (seen.outside < rules.CLEAR * seen.noise)
-    moved = replace(places, still=still).moved(
-        chosen,
-        centres=seen.centres,
-        reaches=np.where(flat, 4.0, reaches),
-        scales=np.where(flat, 0.5, seen.scales),
-    )
-    return moved, flat
+    """Return the places of numeric columns, and which are one point for the most.
+
+    Points keep their declared bounds.
+    """
+    seen, chosen = columns.sighting(spending, share, rich=rich), columns.columns.chosen
+    centres, reaches = np.zeros(len(chosen)), np.full(len(chosen), BEYOND)
+    scales, flat, found = centres + seen.common_scale, seen.points.copy(), seen.found
+    if found.size:
+        reaches[found], flat[found] = _reaches(spending, columns, seen, share, rich=rich)
+        centres[found], scales[found] = seen.centres, seen.scales
+        kept = found[flat[found]]
+        reaches[kept], scales[kept] = BEYOND, rules.UNPLACED
+    return places.moved(chosen, centres=centres, reaches=reaches, scales=scales), flat
 
 
 @dataclass(frozen=True)
@@ -364,21 +372,29 @@ class NumericColumns:
     rows: RowSource
     columns: ColumnMap
 
-    def sighting(self, spending: Spending, share: float, *, rich: bool) -> Sighting:
-        """Release histograms in narrowing windows, and what they tell of centres and scales."""
-        regime = spending.regime
-        costs = [spending.share(part) for part in rules.look_shares(regime, share, rich=rich)]
+    def part(self, found: Integers) -> NumericColumns:
+        """Return some of the columns."""
+        bounds, chosen = self.columns.bounds[found], self.columns.chosen[found]
+        return replace(self, columns=replace(ColumnMap.of_bounds(bounds), chosen=chosen))
 
-        def look(middles: Array, half_widths: Array) -> tuple[Array, float]:
+    def sighting(self, spending: Spending, share: float, *, rich: bool) -> Sighting:
+        """Release histograms in narrowing windows, and what they tell of centres and scales.
+
+        The noise being the same, a look at fewer columns costs less.
+        """
+        regime, n_columns = spending.regime, len(self.columns.chosen)
+        shares = list(rules.look_shares(regime, share, rich=rich))
+
+        def look(found: Integers, middles: Array, half_widths: Array) -> tuple[Array, float]:
             return release_histograms(
                 spending.accountant,
-                self.histograms(middles, half_widths),
-                cost=costs.pop(0),
+                self.part(found).histograms(middles, half_widths),
+                cost=spending.share(shares.pop(0) * len(found) / n_columns),
                 purpose="the features' histograms",
             )
 
-        n_columns = len(self.columns.chosen)
-        return sighted(look, n_columns, n_rows=regime.n_rows, n_looks=len(costs))
+        n_looks = len(shares)
+        return sighted(look, n_columns, n_rows=regime.n_rows, n_looks=n_looks, patient=rich)
 
     def histograms(self, middles: Array, half_widths: Array) -> Integers:
         """Return counts in equal cells of middle ± half; what lies beyond is in the end cells."""
@@ -397,18 +413,17 @@ def _reaches(
     spending: Spending, columns: NumericColumns, seen: Sighting, share: float, *, rich: bool
 ) -> tuple[Array, Mask]:
     """Return how far bounds reach from centres, and which columns are one point for the most."""
-    d, regime = len(seen.scales), spending.regime
-    if seen.as_declared:
-        return np.ones(d), ~seen.resolved
+    d, regime = len(columns.columns.chosen), spending.regime
     reaches = rules.feature_reach(regime, d) * seen.scales
     if not rich:
-        return reaches, ~seen.resolved
+        return reaches, ~seen.view.resolved
     noise = rules.tail_noise(regime, d, share)
     quantile = rules.tail_quantile(regime, noise)
-    shares = seen.outside / regime.n_rows
-    shown = np.array([rules.shows_tail(outside, noise, quantile) for outside in shares])
-    exponents = _release_tails(spending, columns, seen.centres, quantile, share)
-    return np.maximum(reaches, rules.TAIL_REACH * 2**exponents), ~(seen.resolved | shown)
+    outside = seen.view.outside / regime.n_rows
+    shown = outside >= float(1 - quantile) + rules.CLEAR * noise
+    part = share * len(outside) / d
+    exponents = _release_tails(spending, columns.part(seen.found), seen.centres, quantile, part)
+    return np.maximum(reaches, rules.TAIL_REACH * 2**exponents), ~(seen.view.resolved | shown)
 
 
 def _release_tails(

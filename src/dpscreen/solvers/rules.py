@@ -128,12 +128,10 @@ AT_END, NARROW = 0.02, 0.05
 """A centre so near to an end of the declared bounds and a scale so small, in their half-widths,
 speak against the bounds."""
 
-POINT, POINT_SHARES = 0.4, (0.8, 1.0)
-"""The scale, in cells of a histogram, below which a column looks like one point; and which share of
-the rows lies in one cell where that is most of them."""
-
 CLEAR = 5.0
-"""How many noise deviations of rows stand out of the noise."""
+"""So many noise deviations of rows stand out of the noise: off a point, or, if the search for tails
+is to find them, beyond its quantile. With fewer it would end between the point and them, where
+every answer is noise."""
 
 UNPLACED = 0.5
 """The scale of a numeric column that is not placed, in half-widths of its bounds."""
@@ -189,15 +187,6 @@ def tail_quantile(regime: Regime, noise: float) -> Fraction:
     """Return the quantile of |x − centre| that tells the tail: as high as the noise allows."""
     part = clamp(1 - 3 * noise, 0.8, 1 - 2 / regime.n_rows)
     return Fraction(math.floor(2**20 * part), 2**20)
-
-
-def shows_tail(outside: float, noise: float, quantile: Fraction) -> bool:
-    """Whether the search finds the rows of a column that are `outside` of its fullest point.
-
-    Where about as many are there as lie beyond the quantile, it would end somewhere between the
-    point and them, where every answer is noise.
-    """
-    return outside >= 1 - quantile + CLEAR * noise
 
 
 def binary_share(regime: Regime, n_binary: int) -> float:
@@ -300,6 +289,9 @@ PRIVATE_PART = 0.25
 """The variance of privacy noise over that of sampling, up to which clips are loosened."""
 
 RIDGE = 0.3
+SEEN = 3.0
+"""By how many noise deviations the variance of a column that may be one point must stand out."""
+
 ALL_NOISE, ALL_ROWS = 100.0, 20.0
 """How large n√(2ρ) and n must be for each feature, for all of them to be refitted."""
 

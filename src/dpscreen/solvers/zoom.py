@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from itertools import product
 
 import numpy as np
 from scipy.special import ndtr
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.solvers import rules
 
-Look = Callable[[Array, Array], tuple[Array, float]]
-"""Middles and half-widths of windows to noisy histograms, a row each, and their noise."""
+Look = Callable[[Integers, Array, Array], tuple[Array, float]]
+"""Columns, middles and half-widths of windows to noisy histograms, a row each, and their noise."""
+
+LogPrior = Callable[[Array, Array], Array]
+"""Centres and log-scales to the logarithm of how likely they are, up to a constant."""
 
 MISFIT = 0.01
 """By how much columns differ from templates, as a share of the rows."""
@@ -28,15 +31,28 @@ LOG_SCALE_ERROR = 0.15
 
 FINEST = 2.0**-20
 
+POINT = 0.8 / rules.HISTOGRAM_CELLS
+"""The scale, in half-widths of a window, up to which a column looks like a point: 0.4 cells."""
+
+POINT_SHARES = (0.8, 1.0)
+"""Which share of the rows lies in one cell, where a column is a point for the most."""
+
+POINT_CHANCE = 0.5
+"""That a column is one, before anything is seen of it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """What is known of every column: mean and variance of its centre and of its log-scale."""
+    """What is known of columns: mean and variance of their centres and of their log-scales."""
 
     centre: Array
     centre_variance: Array
     log_scale: Array
     log_scale_variance: Array
+
+    def part(self, chosen: Integers) -> Belief:
+        """Return what is known of some columns."""
+        return Belief(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     def log_density(self, centres: Array, log_scales: Array) -> Array:
         """Return the logarithm of a normal density, up to a constant."""
@@ -51,19 +67,10 @@ class Belief:
         return float(np.mean(shares)) < rules.CLOSE
 
     @property
-    def as_declared(self) -> Sighting:
-        """Return all columns in the middle of their bounds, with one scale: there they fit."""
+    def common_scale(self) -> float:
+        """Return one scale for all, from the middle of their bounds."""
         squares = np.exp(2 * self.log_scale) + self.centre_variance + self.centre**2
-        scale = np.clip(_rounded(np.sqrt(np.mean(squares))), FINEST, 1)
-        nothing = np.zeros(len(squares))
-        resolved = np.ones(len(squares), dtype=bool)
-        return Sighting(nothing, nothing + scale, resolved, nothing, 0.0, as_declared=True)
-
-    def sighting(self, resolved: Mask, outside: Array, noise: float) -> Sighting:
-        """Return every column where it seems to be."""
-        scales = np.sqrt(np.exp(2 * self.log_scale) + self.centre_variance)
-        centres = _rounded(np.clip(self.centre, -1, 1))
-        return Sighting(centres, np.maximum(_rounded(scales), FINEST), resolved, outside, noise)
+        return float(np.clip(_rounded(np.sqrt(np.mean(squares))), FINEST, 1))
 
     @property
     def window(self) -> tuple[Array, Array]:
@@ -73,20 +80,54 @@ class Belief:
 
 
 @dataclass(frozen=True, eq=False)
-class Sighting:
-    """Centres and scales of columns, in units in which their bounds are −1 and 1.
+class View:
+    """What the last look told of columns.
 
-    `as_declared` says that all of them fit their bounds, which should stay. Where nearly all rows
-    of a column seem to lie in one cell of the last look, its scale was not `resolved`; so many rows
-    as `outside` seem to lie in other cells than the fullest, give or take the `noise`.
+    A column is `resolved` unless most of its rows seem to lie in one cell; so many rows as
+    `outside` seem to lie in other cells than the fullest, give or take the `noise`.
     """
 
-    centres: Array
-    scales: Array
+    belief: Belief
     resolved: Mask
     outside: Array
     noise: float
-    as_declared: bool = False
+
+    def part(self, chosen: Integers) -> View:
+        """Return what is known of some columns."""
+        belief = self.belief.part(chosen)
+        return View(belief, self.resolved[chosen], self.outside[chosen], self.noise)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more can be found."""
+        return self.resolved.size == 0 or (self.belief.close and bool(self.resolved.all()))
+
+
+@dataclass(frozen=True, eq=False)
+class Sighting:
+    """Where columns seem to lie, in units in which their bounds are −1 and 1.
+
+    Those `found` have a centre and a scale of their own, in the order of the `view`; all others fit
+    their bounds, which should stay, and have one `common_scale`. `points` tells for every column
+    whether it looked like one at the last look.
+    """
+
+    found: Integers
+    view: View
+    common_scale: float
+    points: Mask
+
+    @property
+    def centres(self) -> Array:
+        """Return the centres of those found."""
+        return _rounded(np.clip(self.view.belief.centre, -1, 1))
+
+    @property
+    def scales(self) -> Array:
+        """Return the scales of those found."""
+        belief = self.view.belief
+        scales = np.sqrt(np.exp(2 * belief.log_scale) + belief.centre_variance)
+        return np.maximum(_rounded(scales), FINEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,41 +156,61 @@ def templates() -> Templates:
 
 
 @cache
-def points() -> Array:
+def point_shares() -> Array:
     """Return the shares of the cells where most rows lie in one of them."""
     cells = rules.HISTOGRAM_CELLS
-    found = [
-        share * np.eye(cells) + (1 - share) / cells * np.ones((cells, cells))
-        for share in rules.POINT_SHARES
-    ]
+    found = [share * np.eye(cells) + (1 - share) / cells for share in POINT_SHARES]
     return np.concatenate(found)
 
 
-def sighted(look: Look, n_columns: int, *, n_rows: int, n_looks: int) -> Sighting:
+def sighted(look: Look, n_columns: int, *, n_rows: int, n_looks: int, patient: bool) -> Sighting:
     """Return where columns lie, after as many looks as it takes, `n_looks` at most.
 
-    If it is likelier than not after the first that they fit their bounds, there is nothing to find.
+    If it is likelier than not after the first that they fit their bounds, there is nothing to find,
+    or, with patience, only where those lie that look like points.
     """
-    middles, half_widths = np.zeros(n_columns), np.ones(n_columns)
-    belief: Belief | None = None
-    for _ in range(n_looks):
-        counts, noise = look(middles, half_widths)
-        fits = _log_fits(counts, noise, n_rows, templates().shares)
-        if belief is None and _habit_chances(fits)[FITTING].sum() > 0.5:
-            return _updated(fits, middles, half_widths, None)[0].as_declared
-        belief, evidence = _updated(fits, middles, half_widths, belief)
-        resolved = evidence > _log_evidence_of_points(counts, noise, n_rows)
-        resolved &= np.exp(belief.log_scale) > 2 * rules.POINT * half_widths / rules.HISTOGRAM_CELLS
-        if belief.close and resolved.all():
+    found, windows = np.arange(n_columns), (np.zeros(n_columns), np.ones(n_columns))
+    fits = _fits(*look(found, *windows), n_rows)
+    habits = _habit_chances(fits)
+    view = _viewed(fits, windows, lambda *_: np.log(np.exp(_priors()) @ habits + 1e-300)[None, :])
+    scale, points = view.belief.common_scale, ~view.resolved
+    if habits[FITTING].sum() > 0.5:
+        found = np.flatnonzero(points) if patient else found[:0]
+        view = view.part(found)
+    for _ in range(n_looks - 1):
+        if view.done:
             break
-        middles, half_widths = belief.window
-    assert belief is not None
-    return belief.sighting(resolved, n_rows - counts.max(axis=1), noise)
+        windows = view.belief.window
+        fits = _fits(*look(found, *windows), n_rows)
+        view = _viewed(fits, windows, view.belief.log_density)
+    points[found] = ~view.resolved
+    return Sighting(found, view, scale, points)
 
 
 def _rounded(values: Array) -> Array:
     """Return multiples of 2^−20: exponentials differ in their last bits between machines."""
     return np.rint(values / FINEST) * FINEST
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """What a look says of every template, and of points: log-likelihoods up to a constant.
+
+    A point is as likely in one cell as in another.
+    """
+
+    templates: Array
+    point: Array
+    outside: Array
+    noise: float
+
+
+def _fits(counts: Array, noise: float, n_rows: int) -> Fits:
+    point = _log_sum(_log_fits(counts, noise, n_rows, point_shares())) - math.log(
+        len(point_shares())
+    )
+    outside = n_rows - counts.max(axis=1)
+    return Fits(_log_fits(counts, noise, n_rows, templates().shares), point, outside, noise)
 
 
 def _log_fits(counts: Array, noise: float, n_rows: int, shares: Array) -> Array:
@@ -165,37 +226,30 @@ def _log_sum(logs: Array) -> Array:
     return np.asarray(top + np.log(np.exp(logs - top).sum(axis=1, keepdims=True)))
 
 
-def _updated(
-    fits: Array, middles: Array, half_widths: Array, before: Belief | None
-) -> tuple[Belief, Array]:
-    """Return the posterior of a look at windows, and how likely that look was, as a logarithm.
+def _viewed(fits: Fits, windows: tuple[Array, Array], log_prior: LogPrior) -> View:
+    """Return the posterior of a look at windows.
 
-    The first look finds its own prior. What is likely leaves out templates as narrow as a point.
+    A column is one point if that is likelier than all templates that are wider, or if the posterior
+    is not wider than a point itself.
     """
-    known = templates()
+    known, (middles, half_widths) = templates(), windows
     centres = middles[:, None] + half_widths[:, None] * known.centres
     log_scales = np.log(half_widths)[:, None] + np.log(known.scales)
-    if before is None:
-        prior = np.log(np.exp(_priors()) @ _habit_chances(fits) + 1e-300)[None, :]
-    else:
-        prior = before.log_density(centres, log_scales)
-    prior = prior - _log_sum(prior)
-    fits = fits + prior
-    wide = known.scales > 2 * rules.POINT / rules.HISTOGRAM_CELLS
-    evidence = _log_sum(fits[:, wide]) - _log_sum(prior[:, wide])
-    chances = np.exp(fits - _log_sum(fits))
+    prior = log_prior(centres, log_scales)
+    logs = fits.templates + prior
+    wide = known.scales > POINT
+    evidence = _log_sum(logs[:, wide]) - _log_sum(prior[:, wide])
+    belief = _posterior(np.exp(logs - _log_sum(logs)), centres, log_scales, half_widths)
+    resolved = (evidence > fits.point)[:, 0] & (belief.log_scale > np.log(POINT * half_widths))
+    return View(belief, resolved, fits.outside, fits.noise)
+
+
+def _posterior(chances: Array, centres: Array, log_scales: Array, half_widths: Array) -> Belief:
     centre, log_scale = (chances * centres).sum(axis=1), (chances * log_scales).sum(axis=1)
     off = (chances * (centres - centre[:, None]) ** 2).sum(axis=1)
-    unsure = (chances * (log_scales - log_scale[:, None]) ** 2).sum(axis=1)
+    wide = (chances * (log_scales - log_scale[:, None]) ** 2).sum(axis=1)
     rounding = (half_widths / rules.HISTOGRAM_CELLS) ** 2 / 12
-    belief = Belief(centre, off + rounding, log_scale, unsure + LOG_SCALE_ERROR**2)
-    return belief, evidence[:, 0]
-
-
-def _log_evidence_of_points(counts: Array, noise: float, n_rows: int) -> Array:
-    """Return how likely a look was where most rows lie in one cell, as likely one as another."""
-    fits = _log_fits(counts, noise, n_rows, points())
-    return np.asarray((_log_sum(fits) - math.log(len(points())))[:, 0])
+    return Belief(centre, off + rounding, log_scale, wide + LOG_SCALE_ERROR**2)
 
 
 HABITS = tuple(product((0.02, 0.05, 0.1, 0.2, 0.35), (0.2, 0.5, 1.2), (0.03, 0.15, 0.5)))
@@ -205,10 +259,14 @@ FITTING = np.array([width >= 0.2 and centred <= 0.15 for width, _, centred in HA
 """Habits for which bounds are as wide as they should be, and columns in their middle."""
 
 
-def _habit_chances(fits: Array) -> Array:
-    """Return how likely every habit is, which all columns share, after their fits."""
-    top = fits.max(axis=1, keepdims=True)
-    evidence = np.log(np.exp(fits - top) @ np.exp(_priors()) + 1e-300).sum(axis=0)
+def _habit_chances(fits: Fits) -> Array:
+    """Return how likely every habit is, which all columns share; points have none."""
+    top = np.maximum(fits.templates.max(axis=1, keepdims=True), fits.point)
+    wide = templates().scales > POINT
+    priors = np.exp(_priors()[wide])
+    spread = np.exp(fits.templates[:, wide] - top) @ (priors / priors.sum(axis=0))
+    likely = (1 - POINT_CHANCE) * spread + POINT_CHANCE * np.exp(fits.point - top)
+    evidence = np.log(likely + 1e-300).sum(axis=0)
     chances = np.exp(evidence - evidence.max())
     return np.asarray(chances / chances.sum())
 
