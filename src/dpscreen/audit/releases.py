@@ -20,7 +20,7 @@ from dpscreen.rows.source import ArrayRows
 from dpscreen.rows.sums import LEVELS, ColumnMap, ShortRows
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Spending
-from dpscreen.solvers.placing import FeatureKinds, NumericColumns, centred_moments, moments_change
+from dpscreen.solvers.placing import NumericColumns, centred_moments, moments_change
 
 Values = Callable[[Array, Array], Integers]
 Release = Callable[[Accountant, Integers, ZCDP], Array]
@@ -28,7 +28,7 @@ Release = Callable[[Accountant, Integers, ZCDP], Array]
 WIDTH = 4
 BOUNDS = np.tile((-1.0, 1.0), (WIDTH, 1))
 SHORT = ShortRows(np.arange(WIDTH), 2.0)
-NUMERIC = FeatureKinds(np.arange(WIDTH), np.zeros(0, dtype=np.int64))
+ALL = np.arange(WIDTH)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def histograms(X: Array, y: Array) -> Integers:
 
 def moments(X: Array, y: Array) -> Integers:
     """Return sums and centred sums of squares."""
-    return centred_moments(ArrayRows(X, y), BOUNDS, NUMERIC)
+    return centred_moments(ArrayRows(X, y), BOUNDS, ALL)
 
 
 def gram(X: Array, y: Array) -> Integers:
@@ -122,7 +122,7 @@ def releases(claim: Budget, weaken: Fraction = Fraction(1)) -> dict[str, OneRele
     pairs: dict[str, tuple[Values, Release]] = {
         "count": (count, _number(1)),
         "histograms": (histograms, _histograms),
-        "moments": (moments, _sums(2 * LEVELS, moments_change(WIDTH, 0))),
+        "moments": (moments, _sums(2 * LEVELS, moments_change(WIDTH))),
         "gram": (gram, _triangle),
         "gradient": (gradient, _sums(UNITS, SHORT.row_norm)),
         "squares": (squares, _number(UNITS)),

@@ -225,8 +225,8 @@ class FeatureKinds:
 class Places:
     """Where features lie: clip bounds inside the declared ones, centres and scales.
 
-    A feature that is not seen to vary (`still`) is not offered to the choice. Of one that looks like
-    a point it is `doubtful`.
+    A feature that is not seen to vary (`still`) is not offered to the choice. Whether it varies is
+    `doubtful` where it looks like a point.
     """
 
     declared: Array
@@ -332,7 +332,7 @@ def place_features(
 ) -> Places:
     """Release where numeric columns lie if `seen`, and the means of 0/1 columns."""
     places, n_numeric = Places.unplaced(declared), len(kinds.numeric)
-    flat, nothing = np.zeros(len(declared), dtype=bool), np.zeros(0, dtype=np.int64)
+    flat = np.zeros(len(declared), dtype=bool)
     rich = seen and rules.is_rich(spending.regime, n_numeric)
     share = rules.binary_share(spending.regime, len(kinds.binary))
     if seen:
@@ -340,11 +340,11 @@ def place_features(
         columns = NumericColumns(rows, ColumnMap.of_bounds(declared, kinds.numeric))
         places, flat[kinds.numeric] = _placed(spending, columns, places, part, rich=rich)
         share = part if rich else share
-    measured = kinds if rich else replace(kinds, numeric=nothing)
     places = replace(places, doubtful=flat)
-    if not measured.both.size:
+    measured = kinds.both if rich else kinds.binary
+    if not measured.size:
         return places
-    return _with_moments(spending, rows, places, measured, flat, spending.share(share))
+    return _with_moments(spending, rows, places, measured, spending.share(share))
 
 
 def _placed(
@@ -389,7 +389,7 @@ class NumericColumns:
             return release_histograms(
                 spending.accountant,
                 self.part(found).histograms(middles, half_widths),
-                cost=spending.share(shares.pop(0) * len(found) / n_columns),
+                cost=spending.share(shares.pop(0) * (len(found) / n_columns)),
                 purpose="the features' histograms",
             )
 
@@ -421,7 +421,7 @@ def _reaches(
     quantile = rules.tail_quantile(regime, noise)
     outside = seen.view.outside / regime.n_rows
     shown = outside >= float(1 - quantile) + rules.CLEAR * noise
-    part = share * len(outside) / d
+    part = share * (len(outside) / d)
     exponents = _release_tails(spending, columns.part(seen.found), seen.centres, quantile, part)
     return np.maximum(reaches, rules.TAIL_REACH * 2**exponents), ~(seen.view.resolved | shown)
 
@@ -481,66 +481,58 @@ class TabledSearch:
 # --- means and mean squares inside the clip bounds ------------------------------------------------
 
 
-def moments_change(n_numeric: int, n_binary: int) -> float:
+def moments_change(n_columns: int) -> float:
     """Return how far one row moves `centred_moments` in L2 (Lemma 22)."""
-    return math.sqrt(1.25 * n_numeric + 0.25 * n_binary)
+    return math.sqrt(1.25 * n_columns)
 
 
-def centred_moments(rows: RowSource, bounds: Array, kinds: FeatureKinds) -> Integers:
-    """Return Σv and Σ(v² − ½) of numeric columns and Σv/2 of 0/1 columns, in 1/2^15.
+def centred_moments(rows: RowSource, bounds: Array, chosen: Integers) -> Integers:
+    """Return Σv and Σ(v² − ½) of the chosen columns, in 1/2^15.
 
     v is the cell in units in which its clip bounds are −1 and 1.
     """
-    first, second = rows.feature_total(level_moments, ColumnMap.of_bounds(bounds, kinds.both))
-    n_numeric = len(kinds.numeric)
-    squares = 2 * second[:n_numeric] - LEVELS * rows.n_rows
-    return np.concatenate((2 * first[:n_numeric], squares, first[n_numeric:]))
+    first, second = rows.feature_total(level_moments, ColumnMap.of_bounds(bounds, chosen))
+    return np.concatenate((2 * first, 2 * second - LEVELS * rows.n_rows))
 
 
 def _with_moments(
-    spending: Spending,
-    rows: RowSource,
-    places: Places,
-    kinds: FeatureKinds,
-    flat: Mask,
-    cost: ZCDP,
+    spending: Spending, rows: RowSource, places: Places, chosen: Integers, cost: ZCDP
 ) -> Places:
-    """Release means, and mean squares of numeric columns, inside the clip bounds."""
-    n_numeric, n_binary = len(kinds.numeric), len(kinds.binary)
+    """Release means and mean squares inside the clip bounds, and tell what is still.
+
+    A column that looks like a point is, if its variance does not stand out of the noise; one with
+    bounds (0, 1), if that of a column of 0 and 1 with its mean does not. So a share between 0 and 1
+    competes in its own scale, and is still only where nearly all of it is at one end.
+    """
     noisy, noise = release_sums(
         spending.accountant,
-        centred_moments(rows, places.bounds, kinds),
+        centred_moments(rows, places.bounds, chosen),
         units_per_one=2 * LEVELS,
-        change=moments_change(n_numeric, n_binary),
+        change=moments_change(len(chosen)),
         cost=cost,
         purpose="the features' means and mean squares",
     )
-    moments = NoisyMoments.of(noisy, noise, spending.regime.n_rows, n_numeric, n_binary)
-    still = places.still.copy()
-    pointlike = flat[kinds.both] | (np.arange(len(kinds.both)) >= n_numeric)
-    still[kinds.both] = pointlike & moments.still
-    return replace(places.rescaled(kinds.both, moments.means, moments.variances), still=still)
+    moments = NoisyMoments.of(noisy, noise, spending.regime.n_rows)
+    still, binary = places.still.copy(), is_binary(places.declared)[chosen]
+    varies = np.where(binary, moments.most_variances, moments.raw_variances)
+    pointlike = binary | places.doubtful[chosen]
+    still[chosen] = pointlike & (varies < rules.still_below(2 * moments.noise))
+    return replace(places.rescaled(chosen, moments.means, moments.variances), still=still)
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyMoments:
-    """Noisy mean and mean square of columns in [−1, 1], and the noise of the mean."""
+    """Noisy mean and mean square of columns in [−1, 1], and the noise of each."""
 
     raw_means: Array
     squares: Array
-    noise: Array
+    noise: float
 
     @classmethod
-    def of(
-        cls, sums: Array, noise: float, n_rows: int, n_numeric: int, n_binary: int
-    ) -> NoisyMoments:
-        """Return them from released `centred_moments`; the square of ±1 is 1."""
-        means, squares, halved = np.split(sums / n_rows, (n_numeric, 2 * n_numeric))
-        return cls(
-            np.concatenate((means, 2 * halved)),
-            np.concatenate((squares + 0.5, np.ones(n_binary))),
-            noise / n_rows * np.repeat((1.0, 2.0), (n_numeric, n_binary)),
-        )
+    def of(cls, sums: Array, noise: float, n_rows: int) -> NoisyMoments:
+        """Return them from released `centred_moments`."""
+        means, squares = np.split(sums / n_rows, 2)
+        return cls(means, squares + 0.5, noise / n_rows)
 
     @property
     def means(self) -> Array:
@@ -549,13 +541,17 @@ class NoisyMoments:
         return np.clip(self.raw_means * (1 - (self.noise / sizes) ** 2), -1, 1)
 
     @property
-    def variances(self) -> Array:
-        """Return the variances, no less than the noise of a variance at an end of the bounds."""
-        least = np.clip(2 * self.noise, rules.LEAST_VARIANCE, 1)
-        return np.clip(self.squares - self.means**2, least, 1)
+    def raw_variances(self) -> Array:
+        """Return the variances as they come."""
+        return np.asarray(self.squares - self.means**2)
 
     @property
-    def still(self) -> Mask:
-        """Return which columns show no variance."""
-        below = np.array([rules.still_below(2 * noise) for noise in self.noise])
-        return np.asarray(self.squares - self.means**2 < below)
+    def most_variances(self) -> Array:
+        """Return the variances that columns of −1 and 1 have, with these means."""
+        return np.asarray(1 - self.means**2)
+
+    @property
+    def variances(self) -> Array:
+        """Return the variances, no less than the noise of a variance at an end of the bounds."""
+        least = rules.clamp(2 * self.noise, rules.LEAST_VARIANCE, 1)
+        return np.clip(self.raw_variances, least, 1)
