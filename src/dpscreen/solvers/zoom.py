@@ -80,7 +80,7 @@ class Belief:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class Glimpse:
     """What the last look told of columns.
 
     A column is `resolved` unless most of its rows seem to lie in one cell; so many rows as
@@ -92,10 +92,10 @@ class View:
     outside: Array
     noise: float
 
-    def part(self, chosen: Integers) -> View:
+    def part(self, chosen: Integers) -> Glimpse:
         """Return what is known of some columns."""
         belief = self.belief.part(chosen)
-        return View(belief, self.resolved[chosen], self.outside[chosen], self.noise)
+        return Glimpse(belief, self.resolved[chosen], self.outside[chosen], self.noise)
 
     @property
     def done(self) -> bool:
@@ -113,7 +113,7 @@ class Sighting:
     """
 
     found: Integers
-    view: View
+    view: Glimpse
     common_scale: float
     points: Mask
 
@@ -226,7 +226,7 @@ def _log_sum(logs: Array) -> Array:
     return np.asarray(top + np.log(np.exp(logs - top).sum(axis=1, keepdims=True)))
 
 
-def _viewed(fits: Fits, windows: tuple[Array, Array], log_prior: LogPrior) -> View:
+def _viewed(fits: Fits, windows: tuple[Array, Array], log_prior: LogPrior) -> Glimpse:
     """Return the posterior of a look at windows.
 
     A column is one point if that is likelier than all templates that are wider, or if the posterior
@@ -241,7 +241,7 @@ def _viewed(fits: Fits, windows: tuple[Array, Array], log_prior: LogPrior) -> Vi
     evidence = _log_sum(logs[:, wide]) - _log_sum(prior[:, wide])
     belief = _posterior(np.exp(logs - _log_sum(logs)), centres, log_scales, half_widths)
     resolved = (evidence > fits.point)[:, 0] & (belief.log_scale > np.log(POINT * half_widths))
-    return View(belief, resolved, fits.outside, fits.noise)
+    return Glimpse(belief, resolved, fits.outside, fits.noise)
 
 
 def _posterior(chances: Array, centres: Array, log_scales: Array, half_widths: Array) -> Belief:
