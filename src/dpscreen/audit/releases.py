@@ -75,7 +75,7 @@ def histograms(X: Array, y: Array) -> Integers:
 
 def moments(X: Array, y: Array) -> Integers:
     """Return sums and centred sums of squares."""
-    return centred_moments(ArrayRows(X, y), BOUNDS, ALL)
+    return centred_moments(ArrayRows(X, y), BOUNDS, ALL, np.full(WIDTH, 2))
 
 
 def gram(X: Array, y: Array) -> Integers:
@@ -122,7 +122,7 @@ def releases(claim: Budget, weaken: Fraction = Fraction(1)) -> dict[str, OneRele
     pairs: dict[str, tuple[Values, Release]] = {
         "count": (count, _number(1)),
         "histograms": (histograms, _histograms),
-        "moments": (moments, _sums(2 * LEVELS, moments_change(WIDTH))),
+        "moments": (moments, _sums(2 * LEVELS, moments_change(WIDTH, 0))),
         "gram": (gram, _triangle),
         "gradient": (gradient, _sums(UNITS, SHORT.row_norm)),
         "squares": (squares, _number(UNITS)),

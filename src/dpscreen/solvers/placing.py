@@ -481,18 +481,20 @@ class TabledSearch:
 # --- means and mean squares inside the clip bounds ------------------------------------------------
 
 
-def moments_change(n_columns: int) -> float:
+def moments_change(n_whole: int, n_halved: int) -> float:
     """Return how far one row moves `centred_moments` in L2 (Lemma 22)."""
-    return math.sqrt(1.25 * n_columns)
+    return math.sqrt(1.25 * n_whole + 0.3125 * n_halved)
 
 
-def centred_moments(rows: RowSource, bounds: Array, chosen: Integers) -> Integers:
-    """Return Σv and Σ(v² − ½) of the chosen columns, in 1/2^15.
+def centred_moments(
+    rows: RowSource, bounds: Array, chosen: Integers, weights: Integers
+) -> Integers:
+    """Return Σv and Σ(v² − ½) of the chosen columns, in 1/2^15; half of both if the weight is 1.
 
-    v is the cell in units in which its clip bounds are −1 and 1.
+    v is the cell in units in which its clip bounds are −1 and 1. The other weight is 2.
     """
     first, second = rows.feature_total(level_moments, ColumnMap.of_bounds(bounds, chosen))
-    return np.concatenate((2 * first, 2 * second - LEVELS * rows.n_rows))
+    return np.concatenate((weights * first, weights * (second - LEVELS // 2 * rows.n_rows)))
 
 
 def _with_moments(
@@ -504,19 +506,21 @@ def _with_moments(
     bounds (0, 1), if that of a column of 0 and 1 with its mean does not. So a share between 0 and 1
     competes in its own scale, and is still only where nearly all of it is at one end.
     """
+    binary = is_binary(places.declared)[chosen]
+    weights = np.where(binary, 1, 2)
     noisy, noise = release_sums(
         spending.accountant,
-        centred_moments(rows, places.bounds, chosen),
+        centred_moments(rows, places.bounds, chosen, weights),
         units_per_one=2 * LEVELS,
-        change=moments_change(len(chosen)),
+        change=moments_change(int((~binary).sum()), int(binary.sum())),
         cost=cost,
         purpose="the features' means and mean squares",
     )
-    moments = NoisyMoments.of(noisy, noise, spending.regime.n_rows)
-    still, binary = places.still.copy(), is_binary(places.declared)[chosen]
+    moments = NoisyMoments.of(noisy, noise, spending.regime.n_rows, weights)
+    still, below = places.still.copy(), np.minimum(6 * moments.noise, rules.STILL)
     varies = np.where(binary, moments.most_variances, moments.raw_variances)
     pointlike = binary | places.doubtful[chosen]
-    still[chosen] = pointlike & (varies < rules.still_below(2 * moments.noise))
+    still[chosen] = pointlike & (varies < below)
     return replace(places.rescaled(chosen, moments.means, moments.variances), still=still)
 
 
@@ -526,13 +530,13 @@ class NoisyMoments:
 
     raw_means: Array
     squares: Array
-    noise: float
+    noise: Array
 
     @classmethod
-    def of(cls, sums: Array, noise: float, n_rows: int) -> NoisyMoments:
+    def of(cls, sums: Array, noise: float, n_rows: int, weights: Integers) -> NoisyMoments:
         """Return them from released `centred_moments`."""
         means, squares = np.split(sums / n_rows, 2)
-        return cls(means, squares + 0.5, noise / n_rows)
+        return cls(2 * means / weights, 2 * squares / weights + 0.5, 2 * noise / n_rows / weights)
 
     @property
     def means(self) -> Array:
@@ -553,5 +557,5 @@ class NoisyMoments:
     @property
     def variances(self) -> Array:
         """Return the variances, no less than the noise of a variance at an end of the bounds."""
-        least = rules.clamp(2 * self.noise, rules.LEAST_VARIANCE, 1)
+        least = np.clip(2 * self.noise, rules.LEAST_VARIANCE, 1)
         return np.clip(self.raw_variances, least, 1)

@@ -140,6 +140,9 @@ TAIL_OCTAVES, TAIL_LEVELS = 12, 6
 TAIL_REACH = 2.0
 """How far bounds reach beyond the tail's quantile."""
 
+STILL = 0.1
+"""The variance, bounds being −1 and 1, from which on a column varies whatever the noise."""
+
 LEAST_VARIANCE = 1e-3
 """The least variance of a column, its bounds being −1 and 1."""
 
@@ -192,11 +195,6 @@ def tail_quantile(regime: Regime, noise: float) -> Fraction:
 def binary_share(regime: Regime, n_binary: int) -> float:
     """Return the share of ρ for the means of 0/1 columns, where they are released alone."""
     return clamp(10 * n_binary / (regime.n_rows**2 * regime.rho), 0.01, 0.1)
-
-
-def still_below(noise: float) -> float:
-    """Return the variance below which a column is taken not to vary; its bounds are −1 and 1."""
-    return min(3 * noise, 0.1)
 
 
 # --- the residuals' scale and the features' spread ------------------------------------------------
