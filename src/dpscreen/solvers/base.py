@@ -133,7 +133,8 @@ class Task:
 
     `deviation` is the target's, `spread` the features' on the lattice. The last column of the
     design is the constant, if there is an intercept. `moving` are the features that may be chosen;
-    `at_ends` those whose released centre is at an end of the declared bounds, and at which.
+    `doubtful` those of them that may be one point; `at_ends` those whose released centre is at an
+    end of the declared bounds, and at which.
     """
 
     spending: Spending
@@ -142,6 +143,7 @@ class Task:
     spread: float
     choices: Choices
     moving: Integers | None = None
+    doubtful: Mask | None = None
     at_ends: tuple[tuple[int, str], ...] = ()
 
     @property

@@ -21,7 +21,7 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
-from dpscreen.solvers.placing import PlacedTarget, place_rows
+from dpscreen.solvers.placing import PlacedTarget, is_binary, place_rows
 from dpscreen.solvers.refit import Refit
 from dpscreen.solvers.stagewise import Schedule, StagewiseRun, solve_stagewise
 
@@ -103,8 +103,8 @@ def place_outcomes(
 ) -> tuple[OutcomeTask, PublicUnits]:
     """Release the share of outcomes and where features lie, and put the rows on the lattice.
 
-    Features that are not seen to vary are offered too: a level that one row in fifty has may tell
-    most of all about a rare outcome, and one that no row has has no gradient.
+    Columns of 0 and 1 that are not seen to vary are offered too: a level that one row in fifty has
+    may tell most of all about a rare outcome, and one that no row has has no gradient.
     """
     share = release_share(spending, rows)
     task, units = place_rows(
@@ -115,7 +115,8 @@ def place_outcomes(
         target=PlacedTarget(0.0, LOG_ODDS),
         loss=LOGISTIC,
     )
-    return OutcomeTask(**{**vars(task), "moving": None}, share=share), units
+    offered = np.union1d(task.candidates, np.flatnonzero(is_binary(feature_bounds)))
+    return OutcomeTask(**{**vars(task), "moving": offered}, share=share), units
 
 
 class OutcomeRun(StagewiseRun):

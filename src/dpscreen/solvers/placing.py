@@ -50,6 +50,9 @@ Below = Callable[[Array, float, int], Integers]
 
 _LARGEST = np.finfo(np.float64).max / 4
 
+BEYOND = 4.0
+"""A reach from any centre that is beyond the declared bounds, in their half-widths."""
+
 
 def place_rows(
     spending: Spending,
@@ -78,6 +81,7 @@ def place_rows(
     if places is None:
         return replace(task, spread=_release_spread(spending, task.design)), units
     task = replace(task, moving=places.moving, at_ends=tuple(places.at_ends))
+    task = replace(task, doubtful=places.doubtful)
     return replace(task, spread=1 / places.ratio), units
 
 
@@ -221,7 +225,8 @@ class FeatureKinds:
 class Places:
     """Where features lie: clip bounds inside the declared ones, centres and scales.
 
-    A feature that is not seen to vary (`still`) is not offered to the choice.
+    A feature that is not seen to vary (`still`) is not offered to the choice. Whether it varies is
+    `doubtful` where it looks like a point.
     """
 
     declared: Array
@@ -229,13 +234,14 @@ class Places:
     centres: Array
     scales: Array
     still: Mask
+    doubtful: Mask
 
     @classmethod
     def unplaced(cls, declared: Array) -> Places:
         """Return what is public: the middles, and half of the half-widths."""
         places = ColumnMap.of_bounds(declared)
-        scales = rules.UNPLACED * places.half_widths
-        return cls(declared, declared, places.centres, scales, np.zeros(len(declared), dtype=bool))
+        scales, none = rules.UNPLACED * places.half_widths, np.zeros(len(declared), dtype=bool)
+        return cls(declared, declared, places.centres, scales, still=none, doubtful=none)
 
     def moved(self, chosen: Integers, *, centres: Array, reaches: Array, scales: Array) -> Places:
         """Return chosen features elsewhere: clipped to centre ± reach, inside the declared bounds.
@@ -326,7 +332,7 @@ def place_features(
 ) -> Places:
     """Release where numeric columns lie if `seen`, and the means of 0/1 columns."""
     places, n_numeric = Places.unplaced(declared), len(kinds.numeric)
-    flat, nothing = np.zeros(len(declared), dtype=bool), np.zeros(0, dtype=np.int64)
+    flat = np.zeros(len(declared), dtype=bool)
     rich = seen and rules.is_rich(spending.regime, n_numeric)
     share = rules.binary_share(spending.regime, len(kinds.binary))
     if seen:
@@ -334,25 +340,29 @@ def place_features(
         columns = NumericColumns(rows, ColumnMap.of_bounds(declared, kinds.numeric))
         places, flat[kinds.numeric] = _placed(spending, columns, places, part, rich=rich)
         share = part if rich else share
-    measured = kinds if rich else replace(kinds, numeric=nothing)
-    if not measured.both.size:
+    places = replace(places, doubtful=flat)
+    measured = kinds.both if rich else kinds.binary
+    if not measured.size:
         return places
-    return _with_moments(spending, rows, places, measured, flat, spending.share(share))
+    return _with_moments(spending, rows, places, measured, spending.share(share))
 
 
 def _placed(
     spending: Spending, columns: NumericColumns, places: Places, share: float, *, rich: bool
 ) -> tuple[Places, Mask]:
-    """Return the places of numeric columns, and which of them are one point for the most."""
-    seen = columns.sighting(spending, share, rich=rich)
-    reaches, flat = _reaches(spending, columns, seen, share, rich=rich)
-    moved = places.moved(
-        columns.columns.chosen,
-        centres=seen.centres,
-        reaches=np.where(flat, 4.0, reaches),
-        scales=np.where(flat, 0.5, seen.scales),
-    )
-    return moved, flat
+    """Return the places of numeric columns, and which are one point for the most.
+
+    Points keep their declared bounds.
+    """
+    seen, chosen = columns.sighting(spending, share, rich=rich), columns.columns.chosen
+    centres, reaches = np.zeros(len(chosen)), np.full(len(chosen), BEYOND)
+    scales, flat, found = centres + seen.common_scale, seen.points.copy(), seen.found
+    if found.size:
+        reaches[found], flat[found] = _reaches(spending, columns, seen, share, rich=rich)
+        centres[found], scales[found] = seen.centres, seen.scales
+        kept = found[flat[found]]
+        reaches[kept], scales[kept] = BEYOND, rules.UNPLACED
+    return places.moved(chosen, centres=centres, reaches=reaches, scales=scales), flat
 
 
 @dataclass(frozen=True)
@@ -362,21 +372,29 @@ class NumericColumns:
     rows: RowSource
     columns: ColumnMap
 
-    def sighting(self, spending: Spending, share: float, *, rich: bool) -> Sighting:
-        """Release histograms in narrowing windows, and what they tell of centres and scales."""
-        regime = spending.regime
-        costs = [spending.share(part) for part in rules.look_shares(regime, share, rich=rich)]
+    def part(self, found: Integers) -> NumericColumns:
+        """Return some of the columns."""
+        bounds, chosen = self.columns.bounds[found], self.columns.chosen[found]
+        return replace(self, columns=replace(ColumnMap.of_bounds(bounds), chosen=chosen))
 
-        def look(middles: Array, half_widths: Array) -> tuple[Array, float]:
+    def sighting(self, spending: Spending, share: float, *, rich: bool) -> Sighting:
+        """Release histograms in narrowing windows, and what they tell of centres and scales.
+
+        The noise being the same, a look at fewer columns costs less.
+        """
+        regime, n_columns = spending.regime, len(self.columns.chosen)
+        shares = list(rules.look_shares(regime, share, rich=rich))
+
+        def look(found: Integers, middles: Array, half_widths: Array) -> tuple[Array, float]:
             return release_histograms(
                 spending.accountant,
-                self.histograms(middles, half_widths),
-                cost=costs.pop(0),
+                self.part(found).histograms(middles, half_widths),
+                cost=spending.share(shares.pop(0) * (len(found) / n_columns)),
                 purpose="the features' histograms",
             )
 
-        n_columns = len(self.columns.chosen)
-        return sighted(look, n_columns, n_rows=regime.n_rows, n_looks=len(costs))
+        n_looks = len(shares)
+        return sighted(look, n_columns, n_rows=regime.n_rows, n_looks=n_looks, patient=rich)
 
     def histograms(self, middles: Array, half_widths: Array) -> Integers:
         """Return counts in equal cells of middle ± half; what lies beyond is in the end cells."""
@@ -395,25 +413,27 @@ def _reaches(
     spending: Spending, columns: NumericColumns, seen: Sighting, share: float, *, rich: bool
 ) -> tuple[Array, Mask]:
     """Return how far bounds reach from centres, and which columns are one point for the most."""
-    if seen.as_declared:
-        return np.ones(len(seen.scales)), np.zeros(len(seen.scales), dtype=bool)
-    reaches = rules.feature_reach(spending.regime, len(seen.scales)) * seen.scales
+    d, regime = len(columns.columns.chosen), spending.regime
+    reaches = rules.feature_reach(regime, d) * seen.scales
     if not rich:
-        return reaches, seen.scales < rules.FLAT
-    exponents = _release_tails(spending, columns, seen.centres, share)
-    lowest = -rules.TAIL_OCTAVES + (rules.TAIL_OCTAVES + 1) / 2**rules.TAIL_LEVELS
-    return np.maximum(reaches, rules.TAIL_REACH * 2**exponents), exponents < lowest
+        return reaches, ~seen.view.resolved
+    noise = rules.tail_noise(regime, d, share)
+    quantile = rules.tail_quantile(regime, noise)
+    outside = seen.view.outside / regime.n_rows
+    shown = outside >= float(1 - quantile) + rules.CLEAR * noise
+    part = share * (len(outside) / d)
+    exponents = _release_tails(spending, columns.part(seen.found), seen.centres, quantile, part)
+    return np.maximum(reaches, rules.TAIL_REACH * 2**exponents), ~(seen.view.resolved | shown)
 
 
 def _release_tails(
-    spending: Spending, columns: NumericColumns, centres: Array, share: float
+    spending: Spending, columns: NumericColumns, centres: Array, quantile: Fraction, share: float
 ) -> Array:
     """Release log2 of a high quantile of |u − centre|, as high as the noise allows.
 
     (docs/private-lasso.md, Lemma 12)
     """
     d = len(centres)
-    quantile = rules.tail_quantile(spending.regime, d, share)
     low, high = -float(rules.TAIL_OCTAVES), 1.0
 
     def below(origin: Array, width: float, n_cells: int) -> Integers:
@@ -461,66 +481,62 @@ class TabledSearch:
 # --- means and mean squares inside the clip bounds ------------------------------------------------
 
 
-def moments_change(n_numeric: int, n_binary: int) -> float:
+def moments_change(n_whole: int, n_halved: int) -> float:
     """Return how far one row moves `centred_moments` in L2 (Lemma 22)."""
-    return math.sqrt(1.25 * n_numeric + 0.25 * n_binary)
+    return math.sqrt(1.25 * n_whole + 0.3125 * n_halved)
 
 
-def centred_moments(rows: RowSource, bounds: Array, kinds: FeatureKinds) -> Integers:
-    """Return Σv and Σ(v² − ½) of numeric columns and Σv/2 of 0/1 columns, in 1/2^15.
+def centred_moments(
+    rows: RowSource, bounds: Array, chosen: Integers, weights: Integers
+) -> Integers:
+    """Return Σv and Σ(v² − ½) of the chosen columns, in 1/2^15; half of both if the weight is 1.
 
-    v is the cell in units in which its clip bounds are −1 and 1.
+    v is the cell in units in which its clip bounds are −1 and 1. The other weight is 2.
     """
-    first, second = rows.feature_total(level_moments, ColumnMap.of_bounds(bounds, kinds.both))
-    n_numeric = len(kinds.numeric)
-    squares = 2 * second[:n_numeric] - LEVELS * rows.n_rows
-    return np.concatenate((2 * first[:n_numeric], squares, first[n_numeric:]))
+    first, second = rows.feature_total(level_moments, ColumnMap.of_bounds(bounds, chosen))
+    return np.concatenate((weights * first, weights * (second - LEVELS // 2 * rows.n_rows)))
 
 
 def _with_moments(
-    spending: Spending,
-    rows: RowSource,
-    places: Places,
-    kinds: FeatureKinds,
-    flat: Mask,
-    cost: ZCDP,
+    spending: Spending, rows: RowSource, places: Places, chosen: Integers, cost: ZCDP
 ) -> Places:
-    """Release means, and mean squares of numeric columns, inside the clip bounds."""
-    n_numeric, n_binary = len(kinds.numeric), len(kinds.binary)
+    """Release means and mean squares inside the clip bounds, and tell what is still.
+
+    A column that looks like a point is, if its variance does not stand out of the noise; one with
+    bounds (0, 1), if that of a column of 0 and 1 with its mean does not. So a share between 0 and 1
+    competes in its own scale, and is still only where nearly all of it is at one end.
+    """
+    binary = is_binary(places.declared)[chosen]
+    weights = np.where(binary, 1, 2)
     noisy, noise = release_sums(
         spending.accountant,
-        centred_moments(rows, places.bounds, kinds),
+        centred_moments(rows, places.bounds, chosen, weights),
         units_per_one=2 * LEVELS,
-        change=moments_change(n_numeric, n_binary),
+        change=moments_change(int((~binary).sum()), int(binary.sum())),
         cost=cost,
         purpose="the features' means and mean squares",
     )
-    moments = NoisyMoments.of(noisy, noise, spending.regime.n_rows, n_numeric, n_binary)
-    still = places.still.copy()
-    pointlike = flat[kinds.both] | (np.arange(len(kinds.both)) >= n_numeric)
-    still[kinds.both] = pointlike & moments.still
-    return replace(places.rescaled(kinds.both, moments.means, moments.variances), still=still)
+    moments = NoisyMoments.of(noisy, noise, spending.regime.n_rows, weights)
+    still, below = places.still.copy(), np.minimum(6 * moments.noise, rules.STILL)
+    varies = np.where(binary, moments.most_variances, moments.raw_variances)
+    pointlike = binary | places.doubtful[chosen]
+    still[chosen] = pointlike & (varies < below)
+    return replace(places.rescaled(chosen, moments.means, moments.variances), still=still)
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyMoments:
-    """Noisy mean and mean square of columns in [−1, 1], and the noise of the mean."""
+    """Noisy mean and mean square of columns in [−1, 1], and the noise of each."""
 
     raw_means: Array
     squares: Array
     noise: Array
 
     @classmethod
-    def of(
-        cls, sums: Array, noise: float, n_rows: int, n_numeric: int, n_binary: int
-    ) -> NoisyMoments:
-        """Return them from released `centred_moments`; the square of ±1 is 1."""
-        means, squares, halved = np.split(sums / n_rows, (n_numeric, 2 * n_numeric))
-        return cls(
-            np.concatenate((means, 2 * halved)),
-            np.concatenate((squares + 0.5, np.ones(n_binary))),
-            noise / n_rows * np.repeat((1.0, 2.0), (n_numeric, n_binary)),
-        )
+    def of(cls, sums: Array, noise: float, n_rows: int, weights: Integers) -> NoisyMoments:
+        """Return them from released `centred_moments`."""
+        means, squares = np.split(sums / n_rows, 2)
+        return cls(2 * means / weights, 2 * squares / weights + 0.5, 2 * noise / n_rows / weights)
 
     @property
     def means(self) -> Array:
@@ -529,13 +545,17 @@ class NoisyMoments:
         return np.clip(self.raw_means * (1 - (self.noise / sizes) ** 2), -1, 1)
 
     @property
+    def raw_variances(self) -> Array:
+        """Return the variances as they come."""
+        return np.asarray(self.squares - self.means**2)
+
+    @property
+    def most_variances(self) -> Array:
+        """Return the variances that columns of −1 and 1 have, with these means."""
+        return np.asarray(1 - self.means**2)
+
+    @property
     def variances(self) -> Array:
         """Return the variances, no less than the noise of a variance at an end of the bounds."""
         least = np.clip(2 * self.noise, rules.LEAST_VARIANCE, 1)
-        return np.clip(self.squares - self.means**2, least, 1)
-
-    @property
-    def still(self) -> Mask:
-        """Return which columns show no variance."""
-        below = np.array([rules.still_below(2 * noise) for noise in self.noise])
-        return np.asarray(self.squares - self.means**2 < below)
+        return np.clip(self.raw_variances, least, 1)

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_sums, release_triangle
 from dpscreen.rows.lattice import UNITS, ExactPoint
@@ -76,6 +76,10 @@ def refit(
     units = short.in_weights()
     clip = min(task.choices.clip or factor * deviation, task.design.loss.bound)
     solve = release_solver(task, point, short, costs.gram)
+    if task.doubtful is not None:
+        solve = solve.without(_still(task.doubtful[features], solve))
+        for feature in columns[solve.still]:
+            point.zero(int(feature))
     start = point.weights[columns] / units
     for cost in costs.steps:
         moment = release_moment(task.spending, point, clip, short, cost)
@@ -87,20 +91,42 @@ def refit(
 class NoisySolver:
     """Solves with a noisy Gram matrix, lifted so that no direction is noise."""
 
-    def __init__(self, gram: Array, noise: float) -> None:
+    def __init__(self, gram: Array, noise: float, still: Integers | None = None) -> None:
         blur = noise * math.sqrt(len(gram))
-        self.gram = gram
+        self.gram, self.noise = gram, noise
+        self.still = np.zeros(0, dtype=np.int64) if still is None else still
         self.lift = max(0.0, blur - float(np.linalg.eigvalsh(gram)[0])) + rules.RIDGE * blur
         self._lifted = gram + self.lift * np.eye(len(gram))
 
+    def without(self, still: Integers) -> NoisySolver:
+        """Return what solves for the other columns only."""
+        return NoisySolver(self.gram, self.noise, still)
+
     def __call__(self, moment: Array) -> Array:
-        """Return the solution."""
-        return np.asarray(np.linalg.solve(self._lifted, moment))
+        """Return the solution; zero for columns that are still."""
+        found, moving = np.zeros(len(moment)), np.delete(np.arange(len(moment)), self.still)
+        found[moving] = np.linalg.solve(self._lifted[np.ix_(moving, moving)], moment[moving])
+        return found
 
     def deviations(self, noise: float) -> Array:
         """Return those of a solution for a moment with that noise, beside one of sampling."""
         inverse = np.linalg.inv(self._lifted)
         return np.asarray(np.sqrt(np.diag(inverse) + noise**2 * np.sum(inverse**2, axis=0)))
+
+
+def _still(doubtful: Mask, solver: NoisySolver) -> Integers:
+    """Return the doubtful features whose variance does not stand out of the matrix's noise.
+
+    The variance is what the constant leaves, if there is one, of the mean square; for a quotient a
+    of mean and constant its noise is √(1 + 4a² + a⁴) times that of the matrix.
+    """
+    squares, off = np.diag(solver.gram), np.zeros(len(solver.gram))
+    if len(squares) > len(doubtful):
+        off = solver.gram[:, -1] / max(squares[-1], solver.noise)
+    variances = squares - off**2 * squares[-1]
+    noises = solver.noise * np.sqrt(1 + 4 * off**2 + off**4)
+    unseen = variances < rules.SEEN * noises
+    return np.flatnonzero(doubtful & unseen[: len(doubtful)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,8 +128,10 @@ AT_END, NARROW = 0.02, 0.05
 """A centre so near to an end of the declared bounds and a scale so small, in their half-widths,
 speak against the bounds."""
 
-FLAT = 0.003
-"""A scale, in half-widths of the declared bounds, below which a column counts as one point."""
+CLEAR = 5.0
+"""So many noise deviations of rows stand out of the noise: off a point, or, if the search for tails
+is to find them, beyond its quantile. With fewer it would end between the point and them, where
+every answer is noise."""
 
 UNPLACED = 0.5
 """The scale of a numeric column that is not placed, in half-widths of its bounds."""
@@ -137,6 +139,9 @@ UNPLACED = 0.5
 TAIL_OCTAVES, TAIL_LEVELS = 12, 6
 TAIL_REACH = 2.0
 """How far bounds reach beyond the tail's quantile."""
+
+STILL = 0.1
+"""The variance, bounds being −1 and 1, from which on a column varies whatever the noise."""
 
 LEAST_VARIANCE = 1e-3
 """The least variance of a column, its bounds being −1 and 1."""
@@ -176,9 +181,13 @@ def feature_reach(regime: Regime, n_numeric: int) -> float:
     return clamp(regime.counts(n_numeric) / 12, 2.0, 7.0)
 
 
-def tail_quantile(regime: Regime, n_numeric: int, share: float) -> Fraction:
+def tail_noise(regime: Regime, n_numeric: int, share: float) -> float:
+    """Return the noise of a count in the search for tails, as a share of the rows."""
+    return math.sqrt(n_numeric * TAIL_LEVELS / (2 * share * regime.rho)) / regime.n_rows
+
+
+def tail_quantile(regime: Regime, noise: float) -> Fraction:
     """Return the quantile of |x − centre| that tells the tail: as high as the noise allows."""
-    noise = math.sqrt(n_numeric * TAIL_LEVELS / (2 * share * regime.rho)) / regime.n_rows
     part = clamp(1 - 3 * noise, 0.8, 1 - 2 / regime.n_rows)
     return Fraction(math.floor(2**20 * part), 2**20)
 
@@ -186,11 +195,6 @@ def tail_quantile(regime: Regime, n_numeric: int, share: float) -> Fraction:
 def binary_share(regime: Regime, n_binary: int) -> float:
     """Return the share of ρ for the means of 0/1 columns, where they are released alone."""
     return clamp(10 * n_binary / (regime.n_rows**2 * regime.rho), 0.01, 0.1)
-
-
-def still_below(noise: float) -> float:
-    """Return the variance below which a column is taken not to vary; its bounds are −1 and 1."""
-    return min(3 * noise, 0.1)
 
 
 # --- the residuals' scale and the features' spread ------------------------------------------------
@@ -283,6 +287,9 @@ PRIVATE_PART = 0.25
 """The variance of privacy noise over that of sampling, up to which clips are loosened."""
 
 RIDGE = 0.3
+SEEN = 3.0
+"""By how many noise deviations the variance of a column that may be one point must stand out."""
+
 ALL_NOISE, ALL_ROWS = 100.0, 20.0
 """How large n√(2ρ) and n must be for each feature, for all of them to be refitted."""
 

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from itertools import product
 
 import numpy as np
 from scipy.special import ndtr
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.solvers import rules
 
-Look = Callable[[Array, Array], tuple[Array, float]]
-"""Middles and half-widths of windows to noisy histograms, a row each, and their noise."""
+Look = Callable[[Integers, Array, Array], tuple[Array, float]]
+"""Columns, middles and half-widths of windows to noisy histograms, a row each, and their noise."""
+
+LogPrior = Callable[[Array, Array], Array]
+"""Centres and log-scales to the logarithm of how likely they are, up to a constant."""
 
 MISFIT = 0.01
 """By how much columns differ from templates, as a share of the rows."""
@@ -28,15 +31,28 @@ LOG_SCALE_ERROR = 0.15
 
 FINEST = 2.0**-20
 
+POINT = 0.8 / rules.HISTOGRAM_CELLS
+"""The scale, in half-widths of a window, up to which a column looks like a point: 0.4 cells."""
+
+POINT_SHARES = (0.8, 1.0)
+"""Which share of the rows lies in one cell, where a column is a point for the most."""
+
+POINT_CHANCE = 0.5
+"""That a column is one, before anything is seen of it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """What is known of every column: mean and variance of its centre and of its log-scale."""
+    """What is known of columns: mean and variance of their centres and of their log-scales."""
 
     centre: Array
     centre_variance: Array
     log_scale: Array
     log_scale_variance: Array
+
+    def part(self, chosen: Integers) -> Belief:
+        """Return what is known of some columns."""
+        return Belief(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     def log_density(self, centres: Array, log_scales: Array) -> Array:
         """Return the logarithm of a normal density, up to a constant."""
@@ -51,11 +67,10 @@ class Belief:
         return float(np.mean(shares)) < rules.CLOSE
 
     @property
-    def as_declared(self) -> Sighting:
-        """Return all columns in the middle of their bounds, with one scale: there they fit."""
+    def common_scale(self) -> float:
+        """Return one scale for all, from the middle of their bounds."""
         squares = np.exp(2 * self.log_scale) + self.centre_variance + self.centre**2
-        scale = np.clip(_rounded(np.sqrt(np.mean(squares))), FINEST, 1)
-        return Sighting(np.zeros(len(squares)), np.full(len(squares), scale), as_declared=True)
+        return float(np.clip(_rounded(np.sqrt(np.mean(squares))), FINEST, 1))
 
     @property
     def window(self) -> tuple[Array, Array]:
@@ -65,15 +80,54 @@ class Belief:
 
 
 @dataclass(frozen=True, eq=False)
-class Sighting:
-    """Centres and scales of columns, in units in which their bounds are −1 and 1.
+class Glimpse:
+    """What the last look told of columns.
 
-    `as_declared` says that all of them fit their bounds, which should stay.
+    A column is `resolved` unless most of its rows seem to lie in one cell; so many rows as
+    `outside` seem to lie in other cells than the fullest, give or take the `noise`.
     """
 
-    centres: Array
-    scales: Array
-    as_declared: bool = False
+    belief: Belief
+    resolved: Mask
+    outside: Array
+    noise: float
+
+    def part(self, chosen: Integers) -> Glimpse:
+        """Return what is known of some columns."""
+        belief = self.belief.part(chosen)
+        return Glimpse(belief, self.resolved[chosen], self.outside[chosen], self.noise)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more can be found."""
+        return self.resolved.size == 0 or (self.belief.close and bool(self.resolved.all()))
+
+
+@dataclass(frozen=True, eq=False)
+class Sighting:
+    """Where columns seem to lie, in units in which their bounds are −1 and 1.
+
+    Those `found` have a centre and a scale of their own, in the order of the `view`; all others fit
+    their bounds, which should stay, and have one `common_scale`. `points` tells for every column
+    whether it looked like one at the last look.
+    """
+
+    found: Integers
+    view: Glimpse
+    common_scale: float
+    points: Mask
+
+    @property
+    def centres(self) -> Array:
+        """Return the centres of those found."""
+        return _rounded(np.clip(self.view.belief.centre, -1, 1))
+
+    @property
+    def scales(self) -> Array:
+        """Return the scales of those found."""
+        belief = self.view.belief
+        scales = np.sqrt(np.exp(2 * belief.log_scale) + belief.centre_variance)
+        return np.maximum(_rounded(scales), FINEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,24 +155,36 @@ def templates() -> Templates:
     return Templates(centres, scales, np.diff(below, axis=1))
 
 
-def sighted(look: Look, n_columns: int, *, n_rows: int, n_looks: int) -> Sighting:
+@cache
+def point_shares() -> Array:
+    """Return the shares of the cells where most rows lie in one of them."""
+    cells = rules.HISTOGRAM_CELLS
+    found = [share * np.eye(cells) + (1 - share) / cells for share in POINT_SHARES]
+    return np.concatenate(found)
+
+
+def sighted(look: Look, n_columns: int, *, n_rows: int, n_looks: int, patient: bool) -> Sighting:
     """Return where columns lie, after as many looks as it takes, `n_looks` at most.
 
-    If it is likelier than not after the first that they fit their bounds, there is nothing to find.
+    If it is likelier than not after the first that they fit their bounds, there is nothing to find,
+    or, with patience, only where those lie that look like points.
     """
-    middles, half_widths = np.zeros(n_columns), np.ones(n_columns)
-    belief: Belief | None = None
-    for _ in range(n_looks):
-        fits = _log_fits(*look(middles, half_widths), n_rows)
-        if belief is None and _habit_chances(fits)[FITTING].sum() > 0.5:
-            return _updated(fits, middles, half_widths, None).as_declared
-        belief = _updated(fits, middles, half_widths, belief)
-        middles, half_widths = belief.window
-        if belief.close:
+    found, windows = np.arange(n_columns), (np.zeros(n_columns), np.ones(n_columns))
+    fits = _fits(*look(found, *windows), n_rows)
+    habits = _habit_chances(fits)
+    view = _viewed(fits, windows, lambda *_: np.log(np.exp(_priors()) @ habits + 1e-300)[None, :])
+    scale, points = view.belief.common_scale, ~view.resolved
+    if habits[FITTING].sum() > 0.5:
+        found = np.flatnonzero(points) if patient else found[:0]
+        view = view.part(found)
+    for _ in range(n_looks - 1):
+        if view.done:
             break
-    assert belief is not None
-    scales = np.sqrt(np.exp(2 * belief.log_scale) + belief.centre_variance)
-    return Sighting(_rounded(np.clip(belief.centre, -1, 1)), np.maximum(_rounded(scales), FINEST))
+        windows = view.belief.window
+        fits = _fits(*look(found, *windows), n_rows)
+        view = _viewed(fits, windows, view.belief.log_density)
+    points[found] = ~view.resolved
+    return Sighting(found, view, scale, points)
 
 
 def _rounded(values: Array) -> Array:
@@ -126,25 +192,59 @@ def _rounded(values: Array) -> Array:
     return np.rint(values / FINEST) * FINEST
 
 
-def _log_fits(counts: Array, noise: float, n_rows: int) -> Array:
-    """Return the log-likelihood of every template for every column, up to a constant."""
-    shares = templates().shares
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """What a look says of every template, and of points: log-likelihoods up to a constant.
+
+    A point is as likely in one cell as in another.
+    """
+
+    templates: Array
+    point: Array
+    outside: Array
+    noise: float
+
+
+def _fits(counts: Array, noise: float, n_rows: int) -> Fits:
+    point = _log_sum(_log_fits(counts, noise, n_rows, point_shares())) - math.log(
+        len(point_shares())
+    )
+    outside = n_rows - counts.max(axis=1)
+    return Fits(_log_fits(counts, noise, n_rows, templates().shares), point, outside, noise)
+
+
+def _log_fits(counts: Array, noise: float, n_rows: int, shares: Array) -> Array:
+    """Return the log-likelihood of shares of the cells for every column, up to a constant."""
     squares = 0.5 * (shares**2).sum(axis=1)
     error = noise**2 + (MISFIT * n_rows) ** 2
     return np.asarray((n_rows * (counts @ shares.T) - n_rows**2 * squares) / error)
 
 
-def _updated(fits: Array, middles: Array, half_widths: Array, before: Belief | None) -> Belief:
-    """Return the posterior of a look at windows; the first look finds its own prior."""
-    known = templates()
+def _log_sum(logs: Array) -> Array:
+    """Return log Σ e^x of every row, as a column."""
+    top = logs.max(axis=1, keepdims=True)
+    return np.asarray(top + np.log(np.exp(logs - top).sum(axis=1, keepdims=True)))
+
+
+def _viewed(fits: Fits, windows: tuple[Array, Array], log_prior: LogPrior) -> Glimpse:
+    """Return the posterior of a look at windows.
+
+    A column is one point if that is likelier than all templates that are wider, or if the posterior
+    is not wider than a point itself.
+    """
+    known, (middles, half_widths) = templates(), windows
     centres = middles[:, None] + half_widths[:, None] * known.centres
     log_scales = np.log(half_widths)[:, None] + np.log(known.scales)
-    if before is None:
-        fits = fits + np.log(np.exp(_priors()) @ _habit_chances(fits) + 1e-300)
-    else:
-        fits = fits + before.log_density(centres, log_scales)
-    chances = np.exp(fits - fits.max(axis=1, keepdims=True))
-    chances /= chances.sum(axis=1, keepdims=True)
+    prior = log_prior(centres, log_scales)
+    logs = fits.templates + prior
+    wide = known.scales > POINT
+    evidence = _log_sum(logs[:, wide]) - _log_sum(prior[:, wide])
+    belief = _posterior(np.exp(logs - _log_sum(logs)), centres, log_scales, half_widths)
+    resolved = (evidence > fits.point)[:, 0] & (belief.log_scale > np.log(POINT * half_widths))
+    return Glimpse(belief, resolved, fits.outside, fits.noise)
+
+
+def _posterior(chances: Array, centres: Array, log_scales: Array, half_widths: Array) -> Belief:
     centre, log_scale = (chances * centres).sum(axis=1), (chances * log_scales).sum(axis=1)
     off = (chances * (centres - centre[:, None]) ** 2).sum(axis=1)
     wide = (chances * (log_scales - log_scale[:, None]) ** 2).sum(axis=1)
@@ -159,10 +259,14 @@ FITTING = np.array([width >= 0.2 and centred <= 0.15 for width, _, centred in HA
 """Habits for which bounds are as wide as they should be, and columns in their middle."""
 
 
-def _habit_chances(fits: Array) -> Array:
-    """Return how likely every habit is, which all columns share, after their fits."""
-    top = fits.max(axis=1, keepdims=True)
-    evidence = np.log(np.exp(fits - top) @ np.exp(_priors()) + 1e-300).sum(axis=0)
+def _habit_chances(fits: Fits) -> Array:
+    """Return how likely every habit is, which all columns share; points have none."""
+    top = np.maximum(fits.templates.max(axis=1, keepdims=True), fits.point)
+    wide = templates().scales > POINT
+    priors = np.exp(_priors()[wide])
+    spread = np.exp(fits.templates[:, wide] - top) @ (priors / priors.sum(axis=0))
+    likely = (1 - POINT_CHANCE) * spread + POINT_CHANCE * np.exp(fits.point - top)
+    evidence = np.log(likely + 1e-300).sum(axis=0)
     chances = np.exp(evidence - evidence.max())
     return np.asarray(chances / chances.sum())
 

@@ -1,0 +1,138 @@
+"""Columns that are one point for the most: no coefficient that declared bounds could not use."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dpscreen import PrivateLasso, PrivateLogistic
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning"),
+]
+
+
+def _mostly(share, point, others):
+    return lambda rng, n: np.where(rng.random(n) < share, point, others(rng, n))
+
+
+def _spikes(rng, n):
+    return np.exp(rng.normal(7, 1.5, n))
+
+
+POINTS = {
+    "constant": (lambda _, n: np.full(n, 7.0), (0, 100)),
+    "constant at an end": (lambda _, n: np.zeros(n), (0, 50)),
+    "two points": (_mostly(0.95, 0.0, lambda _, n: np.ones(n)), (0, 50)),
+    "a rare one": (_mostly(0.99, 0.0, lambda _, n: np.ones(n)), (0, 50)),
+    "rare counts": (lambda rng, n: rng.poisson(0.03, n).astype(float), (0, 50)),
+    "rare spikes": (_mostly(0.95, 0.0, _spikes), (0, 1e5)),
+    "spikes": (_mostly(0.8, 0.0, _spikes), (0, 1e5)),
+    "in the middle": (_mostly(0.9, 40.0, lambda rng, n: rng.normal(50, 10, n)), (0, 100)),
+    "few values": (lambda rng, n: rng.integers(0, 4, n).astype(float), (0, 50)),
+    "heavy tails": (lambda rng, n: 2 * rng.standard_cauchy(n), (-1000, 1000)),
+}
+TARGET = (-60.0, 60.0)
+
+
+def rows_with(columns, n_rows, seed, *, category):
+    """Return rows with some columns, two normal ones, and a 0/1 one if asked, and a target."""
+    rng = np.random.default_rng(seed)
+    given_columns = [make(rng, n_rows) for make, _ in columns]
+    normal = rng.normal(size=(n_rows, 2))
+    level = (rng.random((n_rows, 1)) < 0.3).astype(float)
+    X = np.column_stack((*given_columns, normal, level)[: None if category else -1])
+    y = 2 * normal[:, 0] - normal[:, 1] + level[:, 0] + rng.normal(0, 3, n_rows)
+    public = [pair for _, pair in columns] + [(-20, 20)] * 2 + [(0, 1)] * category
+    return X, y, public
+
+
+@settings(max_examples=30)
+@given(
+    names=st.lists(st.sampled_from(sorted(POINTS)), min_size=1, max_size=5),
+    n_rows=st.sampled_from([200, 400, 2000, 20_000]),
+    epsilon=st.sampled_from([0.5, 1.0, 5.0, 10.0]),
+    seed=st.integers(0, 10**6),
+    category=st.booleans(),
+)
+@example(["rare counts", "two points", "rare spikes"], 2000, 5.0, 2, False)
+@example(["rare counts", "two points", "rare spikes"], 20_000, 1.0, 1, True)
+@example(["a rare one", "constant", "in the middle"], 20_000, 5.0, 1, True)
+@example(["constant at an end", "rare counts", "two points"], 400, 1.0, 0, False)
+def test_no_coefficient_is_larger_than_declared_bounds_can_use(
+    names, n_rows, epsilon, seed, category
+):
+    """Slivers of bounds gave up to sixty times the target's declared width."""
+    columns = [POINTS[name] for name in names]
+    X, y, public = rows_with(columns, n_rows, seed, category=category)
+    model = PrivateLasso(
+        epsilon=epsilon,
+        delta=1e-6,
+        feature_bounds=public,
+        target_bounds=TARGET,
+        random_state=seed,
+    ).fit(X, y)
+    low, high = np.array(public, dtype=float).T
+    assert (low <= model.feature_bounds_[:, 0]).all()
+    assert (model.feature_bounds_[:, 1] <= high).all()
+    assert np.isfinite(model.coef_).all()
+    reach = np.abs(model.coef_) * (high - low)
+    assert (reach[: len(names)] <= 3 * (TARGET[1] - TARGET[0])).all()
+
+
+@pytest.mark.parametrize("n_rows", [400, 2000, 12_000])
+@pytest.mark.parametrize("epsilon", [1.0, 5.0])
+@pytest.mark.parametrize("others", [(-3, 3), (-50, 50)])
+def test_a_column_not_seen_to_vary_gets_nothing(n_rows, epsilon, others):
+    rng = np.random.default_rng(n_rows)
+    normal = rng.normal(size=(n_rows, 3))
+    X = np.column_stack((np.full(n_rows, 50.0), normal, np.full(n_rows, 7.0)))
+    signal = 2 * normal[:, 0] - normal[:, 1]
+    setting = {"epsilon": epsilon, "delta": 1e-6, "random_state": 3}
+    public = [(0, 100), *[others] * 3, (0, 100)]
+    y = signal + rng.normal(0, 3, n_rows)
+    linear = PrivateLasso(feature_bounds=public, target_bounds=TARGET, **setting).fit(X, y)
+    yes = (rng.random(n_rows) < 1 / (1 + np.exp(-signal))).astype(int)
+    odds = PrivateLogistic(feature_bounds=public, **setting).fit(X, yes)
+    for model in (linear, odds):
+        assert np.ravel(model.coef_)[[0, 4]] == pytest.approx(0, abs=0.002)
+
+
+@pytest.mark.parametrize("looseness", [16, 100, 1000])
+@pytest.mark.parametrize("others", [(-3, 3), (-50, 50)])
+def test_a_narrow_column_is_still_placed(looseness, others):
+    """Whatever the bounds of the columns beside it."""
+    rng = np.random.default_rng(looseness)
+    normal, deviation = rng.normal(size=(20_000, 3)), 30 / looseness
+    X = np.column_stack((rng.normal(30, deviation, 20_000), normal))
+    y = 2 * X[:, 0] / deviation + 2 * normal[:, 0] + rng.normal(0, 3, 20_000)
+    y = y - 60 / deviation
+    model = PrivateLasso(
+        epsilon=1.0,
+        delta=1e-6,
+        feature_bounds=[(-50, 150), *[others] * 3],
+        target_bounds=TARGET,
+        random_state=4,
+    ).fit(X, y)
+    assert model.coef_[0] * deviation == pytest.approx(2, rel=0.15)
+
+
+def test_a_share_between_0_and_1_competes_in_its_own_scale():
+    """As a column of 0 and 1 it would have a deviation of .3, and get a quarter of its effect."""
+    rng = np.random.default_rng(5)
+    narrow, level = rng.normal(0.1, 0.014, 12_000), rng.random(12_000) < 0.05
+    X = np.column_stack((narrow, rng.beta(2, 5, 12_000), level, rng.normal(size=12_000)))
+    y = X @ [100, 5, 4, 1] + rng.normal(0, 1.5, 12_000)
+    model = PrivateLasso(
+        epsilon=1.0,
+        delta=1e-6,
+        feature_bounds=[(0, 1)] * 3 + [(-10, 10)],
+        target_bounds=(-50, 100),
+        random_state=6,
+    ).fit(X, y)
+    assert model.coef_ == pytest.approx([100, 5, 4, 1], rel=0.15)
+    np.testing.assert_array_equal(model.feature_bounds_[:3], [[0, 1]] * 3)
