@@ -136,7 +136,7 @@ class OutcomeRun(StagewiseRun):
         few = found.sizes < sparse_threshold(found.sizes, offered)
         for feature in found.features[few]:
             point.zero(int(feature))
-        sure = ~few & (found.sure_sizes >= math.sqrt(2 * math.log(offered)))
+        sure = ~few & (found.sure_sizes >= sure_threshold(offered))
         self.chosen = np.isin(np.arange(point.weights.size), found.features[sure])
 
     def constant_move(self, point: ExactPoint, cost: ZCDP) -> float:
@@ -154,6 +154,11 @@ def release_intercept_move(task: Task, point: ExactPoint, share: OutcomeShare, c
     )
     move = -rules.shrunk(noisy, noise) / (task.regime.n_rows * share.variance)
     return rules.clamp(move, -LONGEST_MOVE, LONGEST_MOVE)
+
+
+def sure_threshold(n_offered: int) -> float:
+    """Return √(2 ln d): what the largest of d sizes without an effect hardly exceeds."""
+    return math.sqrt(2 * math.log(n_offered))
 
 
 def sparse_threshold(sizes: Array, n_offered: int) -> float:
