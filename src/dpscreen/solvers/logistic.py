@@ -72,15 +72,6 @@ class OutcomeTask(Task):
         noise = math.sqrt(2 * self.regime.rho)
         return for_each * noise >= ALL_NOISE and for_each >= rules.ALL_ROWS
 
-    def smallest_weight(self, deviation: float) -> float:
-        """Return the size below which a weight of the path is dropped: none, with few features.
-
-        What a step takes up by chance is one of many. Where steps outnumber the features, what they
-        left tells nothing that the refit does not tell better.
-        """
-        many = self.n_features > self.n_steps
-        return super().smallest_weight(deviation) if many else 0.0
-
 
 def release_share(spending: Spending, rows: RowSource) -> OutcomeShare:
     """Release the share of rows with outcome 1; no rarer, either way, than the noise can tell.
