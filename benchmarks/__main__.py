@@ -18,6 +18,7 @@ from benchmarks import (
     growth,
     inference,
     libraries,
+    logit,
     outcomes,
     peers,
     private_lasso,
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "tables": tables.main,
     "tables-quality": tables_quality.main,
     "outcomes": outcomes.main,
+    "logit": logit.main,
     "scale": scale.main,
     "sparse": sparse.main,
     "libraries": libraries.main,
@@ -44,7 +46,7 @@ BENCHMARKS = {
     "inference-speed": inference.speed,
 }
 
-BY_NAME = {"tables-quality", "outcomes", "inference"}
+BY_NAME = {"tables-quality", "outcomes", "logit", "inference"}
 """Run by name only: the tables do not come with the package, or it takes long."""
 
 

@@ -88,19 +88,13 @@ def command(
       dpscreen plan --rows 5000 --features 8 --epsilon 1 --model ols
       dpscreen plan --rows 5000 --features 20 --epsilon 1 --model logistic --rate 0.2
     """
-    if rate is not None and model != "logistic":
-        raise click.BadParameter("needs --model logistic.", param_hint="--rate")
+    _check_rate(model, rate)
     if model == "ols":
-        _show_widths(rows, features, epsilon, delta, as_json=as_json)
-        return
+        return _show_widths(rows, features, epsilon, delta, as_json=as_json)
     if model == "logistic":
-        if rows is None or epsilon is None:
-            raise click.UsageError("--model logistic needs --rows and --epsilon.")
-        if plot is not None or correlation:
-            raise click.UsageError("--model logistic has neither --plot nor --correlation.")
+        _check_outcomes(rows, epsilon, correlation, plot)
         numbers = (rows, features, epsilon, delta, n_effects, 0.0, looseness)
-        _show_outcomes(numbers, 0.5 if rate is None else rate, effect, seed, as_json=as_json)
-        return
+        return _show_outcomes(numbers, rate, effect, seed, as_json=as_json)
     _check(rows, epsilon, effect, plot)
     # Slow to import: wrong usage is told first.
     from dpscreen.planning.plan import plan, plan_for
@@ -139,6 +133,20 @@ def _check(
     console.check_plot(plot)
 
 
+def _check_rate(model: str, rate: float | None) -> None:
+    if rate is not None and model != "logistic":
+        raise click.BadParameter("needs --model logistic.", param_hint="--rate")
+
+
+def _check_outcomes(
+    rows: int | None, epsilon: float | None, correlation: float, plot: Path | None
+) -> None:
+    if rows is None or epsilon is None:
+        raise click.UsageError("--model logistic needs --rows and --epsilon.")
+    if plot is not None or correlation:
+        raise click.UsageError("--model logistic has neither --plot nor --correlation.")
+
+
 def _show_widths(
     rows: int | None, features: int, epsilon: float | None, delta: float, *, as_json: bool
 ) -> None:
@@ -163,7 +171,7 @@ def _show_widths(
 
 
 def _show_outcomes(
-    numbers: tuple[Any, ...], rate: float, effect: float | None, seed: str, *, as_json: bool
+    numbers: tuple[Any, ...], rate: float | None, effect: float | None, seed: str, *, as_json: bool
 ) -> None:
     """Say which features of a yes or no will be found, and with which AUC."""
     from dpscreen.planning.outcome_plan import EFFECTS, OutcomeContest, expected_outcomes, finding
@@ -171,7 +179,7 @@ def _show_outcomes(
 
     sizes = EFFECTS if effect is None else (effect,)
     try:
-        contest = OutcomeContest(setting_of(*numbers), rate, effects=sizes)
+        contest = OutcomeContest(setting_of(*numbers), rate or 0.5, effects=sizes)
         with console.simulating("simulating") as progress:
             expected = expected_outcomes(contest, seed=seed, progress=progress)
     except ValueError as error:
