@@ -58,8 +58,10 @@ LESSON = (
     "--method",
     "methods",
     type=click.Choice((*NAMES, *OUTCOME_NAMES)),
+    metavar="METHOD",
     multiple=True,
-    help="A method to try; may be repeated.  [default: all]",
+    help=f"A method to try; may be repeated: {listed(NAMES)}; of a yes or no, "
+    f"{listed(OUTCOME_NAMES)}.  [default: all]",
 )
 @click.option(
     "--effect",

@@ -86,7 +86,7 @@ def command(
       dpscreen plan --rows 5000 --features 40 --effect 0.1
       dpscreen plan --epsilon 1 --features 40 --effect 0.1
       dpscreen plan --rows 5000 --features 8 --epsilon 1 --model ols
-      dpscreen plan --rows 5000 --features 20 --epsilon 1 --model logistic --rate 0.2
+      dpscreen plan --rows 5000 --features 20 --epsilon 1 --model logistic
     """
     _check_rate(model, rate)
     if model == "ols":
