@@ -482,6 +482,16 @@ def test_no_feature_is_chosen_where_all_are_refitted_through_much_noise(more):
     assert model(**more).fit(X, y).path_ is not None
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 5.0])  # all features at once, and a path
+def test_a_constant_column_has_no_coefficient(epsilon):
+    X, y = some_rows(2000)
+    X[:, 2] = 7.0
+    fitted = model(epsilon=epsilon, feature_bounds=(-20, 100)).fit(X, y)
+    assert (fitted.path_ is None) == (epsilon == 1)
+    assert fitted.coef_[0, 2] == 0
+    assert fitted.coef_[0, 0] > 0
+
+
 def test_seeded_noise_is_warned_about_and_secure_noise_holds():
     X, y = some_rows(300)
     assert model(random_state=None).fit(X, y).privacy_.holds

@@ -94,8 +94,8 @@ def place_outcomes(
 ) -> tuple[OutcomeTask, PublicUnits]:
     """Release the share of outcomes and where features lie, and put the rows on the lattice.
 
-    Features that are not seen to vary are offered too: a level that one row in fifty has may tell
-    most of all about a rare outcome, and one that no row has has no gradient.
+    Of features that are not seen to vary those of 0 and 1 are offered too: a level that one row in
+    fifty has may tell most of all about a rare outcome, and one that no row has has no gradient.
     """
     share = release_share(spending, rows)
     task, units = place_rows(
@@ -106,7 +106,11 @@ def place_outcomes(
         target=PlacedTarget(0.0, LOG_ODDS),
         loss=LOGISTIC,
     )
-    return OutcomeTask(**{**vars(task), "moving": None}, share=share), units
+    moving = task.moving
+    if moving is not None:
+        zero_one = np.flatnonzero((feature_bounds == OUTCOME_BOUNDS).all(axis=1))
+        moving = np.union1d(moving, zero_one)
+    return OutcomeTask(**{**vars(task), "moving": moving}, share=share), units
 
 
 class OutcomeRun(StagewiseRun):

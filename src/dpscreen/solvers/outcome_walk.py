@@ -66,7 +66,8 @@ def solve_walk(task: OutcomeTask) -> Solution:
         by = directions.vectors @ walk.step(seen)
         move(point, short.chosen, by * short.in_weights())
     assert walk is not None, "there is at least one step"
-    stands_out = directions.sizes(walk.weights, walk.variances) >= sure_threshold(task.n_features)
+    sure = directions.sizes(walk.weights, walk.variances) >= sure_threshold(task.n_features)
+    stands_out = np.isin(np.arange(point.weights.size), short.chosen[sure])
     return Solution(point.weights, n_iter, None, task.deviation, stands_out)
 
 
@@ -80,7 +81,8 @@ def started(task: OutcomeTask) -> ExactPoint:
 
 def _all_short(task: OutcomeTask, steps_rho: float) -> ShortRows:
     """Return rows of all features and the constant, as short as noise demands."""
-    columns = np.arange(task.design.n_features)
+    constants = np.arange(task.n_features, task.design.n_features)
+    columns = np.append(task.candidates, constants)
     _, length = rules.refit_clips(task.regime, len(columns), steps_rho)
     norm = min(length * task.spread, 1.0) * math.sqrt(len(columns))
     return rows_of_features(task, columns, norm)
