@@ -19,6 +19,7 @@ from benchmarks import (
     growth,
     inference,
     libraries,
+    logit,
     outcomes,
     private_lasso,
     scale,
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "tables-quality": tables_quality.main,
     "outcomes": outcomes.main,
     "contest": contest.main,
+    "logit": logit.main,
     "scale": scale.main,
     "sparse": sparse.main,
     "libraries": libraries.main,
@@ -44,7 +46,7 @@ BENCHMARKS = {
     "inference-speed": inference.speed,
 }
 
-BY_NAME = {"tables-quality", "outcomes", "contest", "inference"}
+BY_NAME = {"tables-quality", "outcomes", "contest", "logit", "inference"}
 """Run by name only: the tables do not come with the package, or it takes long."""
 
 

@@ -51,6 +51,21 @@ def test_json_of_a_schema_and_its_unit(tmp_path):
     assert found == [("dp-fw", 1), ("dp-fw", 2), ("lasso", None)]
 
 
+def test_a_target_of_two_levels_leads_to_models_of_outcomes(tmp_path):
+    fields = [SCHEMA["fields"][0], {"name": "ill", "type": "boolean"}]
+    schema = {"fields": fields, "dpscreen": {"target": "ill", "features": ["age"]}}
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    asked = ("--rows", 300, "--repetitions", 2, "--epsilon", 5)
+    done = dpscreen_compare(*asked, "--schema", "schema.json", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)["outcomes"]
+    names = ["private-logistic", "noisy-descent", "outcome-frank-wolfe", "class-means", "logistic"]
+    assert [one["method"] for one in told] == names
+    done = dpscreen_compare(*asked, "--features", 2, "--rate", 0.2, cwd=tmp_path)
+    assert "20% yes" in " ".join(done.stdout.split())
+    assert "held-out AUC" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -58,6 +73,9 @@ def test_json_of_a_schema_and_its_unit(tmp_path):
         (("--rows", 500, "--features", 5, "--schema", "s.json"), "one of them"),
         ((*SMALL, "--epsilon", 0), "--epsilon"),
         ((*SMALL, "--method", "ridge"), "--method"),
+        ((*SMALL, "--method", "lasso", "--rate", 0.5), "another kind of target"),
+        ((*SMALL, "--method", "class-means"), "another kind of target"),
+        ((*SMALL, "--rate", 0.5, "--plot", "p.png"), "targets that are numbers"),
         ((*SMALL, "--n-effects", 9), "n_effects must be at most 8"),
         ((*SMALL, "--effect", 0.9, "--n-effects", 2), "would explain more than"),
         ((*SMALL, "--plot", "a.docx"), "must end in .png"),

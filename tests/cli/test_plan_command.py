@@ -103,5 +103,19 @@ def test_how_wide_a_regression_table_will_be():
     assert invoke("plan", "--features", 3, "--epsilon", 1, "--model", "ols").exit_code == 2
 
 
+def test_what_will_be_found_of_a_yes_or_no():
+    asked = ("--rows", 900, "--features", 4, "--epsilon", 3, "--model", "logistic")
+    told = invoke("plan", *asked, "--rate", 0.2, "--effect", 0.9)
+    assert told.exit_code == 0
+    assert "900 rows, 20% yes, 4 features" in " ".join(told.output.split())
+    assert "held-out AUC" in told.output
+    found = json.loads(invoke("plan", *asked, "--effect", 0.9, "--json").output)
+    assert (found["rate"], found["rows"][0]["effect"]) == (0.5, 0.9)
+    assert invoke("plan", *asked, "--rate", 2).exit_code == 2
+    assert invoke("plan", *asked, "--plot", "p.png").exit_code == 2
+    assert invoke("plan", *asked[:6], "--rate", 0.5).exit_code == 2
+    assert invoke("plan", *asked[2:], "--effect", 0.9).exit_code == 2
+
+
 def test_help_teaches_by_example():
     assert "dpscreen plan --rows 5000 --features 40 --epsilon 1" in dpscreen_plan("-h").stdout

@@ -113,6 +113,7 @@ OLS = {
 }
 OUTCOMES = {
     "defaults": {},
+    "all features at once": {"n_rows": 500},
     "many rows": MANY_ROWS,
     "loose bounds": {"feature_bounds": (-1e4, 3e4)},
     "max_features, no intercept": {"max_features": 1, "fit_intercept": False, "epsilon": 40.0},

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import dpscreen
-from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, RNMScreen
+from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, PrivateLogistic, RNMScreen
 from dpscreen.models import peers
 from dpscreen.models.categories import FrameColumns, LearntLevelsWarning, frame_columns
 from dpscreen.models.file import ModelFileProblem, decoded, encoded, to_dict
@@ -321,6 +321,16 @@ def test_a_type_that_lists_its_levels_declares_them():
     enum = PrivateLasso(**SETTING).fit(as_polars(frame, pl.Enum(WARDS)), y)  # without a warning
     assert released(model) == released(enum) == released(expected)
     assert "the levels of ward: B, the reference, and A, C and D" in model.privacy_.public
+
+
+@pytest.mark.parametrize("kind", [PrivateLogistic, DPFrankWolfe])
+def test_a_warning_of_learnt_levels_names_the_line_that_fits(kind):
+    frame, y = table()
+    more = {"radius": 1.0, "n_iter": 2} if kind is DPFrankWolfe else {}
+    taken = {name: one for name, one in SETTING.items() if name in kind().get_params()}
+    with pytest.warns(LearntLevelsWarning) as caught:
+        kind(**taken, **more).fit(closed(frame), (y > 0).astype(float))
+    assert [one.filename for one in caught if one.category is LearntLevelsWarning] == [__file__]
 
 
 def test_names_of_levels_are_told_everywhere():

@@ -196,7 +196,9 @@ def in_every_form(X, y, monkeypatch, tmp_path):
     yield frame[names], frame["y"]
 
 
-@pytest.mark.parametrize("more", [{}, {"standardize": False}, {"max_features": 2, "n_rows": 900}])
+@pytest.mark.parametrize(
+    "more", [{"n_rows": 900}, {"standardize": False}, {"max_features": 2, "n_rows": 900}]
+)
 def test_a_fit_has_the_same_bits_wherever_the_rows_lie(more, monkeypatch, tmp_path):
     X, y = some_rows()
     expected = None
@@ -466,7 +468,28 @@ def test_noise_alone_chooses_nothing_that_stands_out():
     X, y = rng.normal(size=(4000, 50)), rng.random(4000) < 0.3
     found = [model(random_state=seed).fit(X, y).selected_.sum() for seed in range(10)]
     assert np.mean(found) < 2.5  # one feature in twenty
-    assert (model().fit(X, y).noise_p_values() > 0).all()
+    assert (model(n_iter=20).fit(X, y).noise_p_values() > 0).all()
+
+
+@pytest.mark.parametrize("more", [{"n_iter": 20}, {"max_features": 3}, {"n_rows": 10**5}])
+def test_no_feature_is_chosen_where_all_are_refitted_through_much_noise(more):
+    X, y = some_rows(900)
+    fitted = model().fit(X, y)
+    assert fitted.path_ is None
+    assert fitted.n_iter_ == 3
+    with pytest.raises(ValueError, match="need a path"):
+        fitted.noise_p_values()
+    assert model(**more).fit(X, y).path_ is not None
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 5.0])  # all features at once, and a path
+def test_a_constant_column_has_no_coefficient(epsilon):
+    X, y = some_rows(2000)
+    X[:, 2] = 7.0
+    fitted = model(epsilon=epsilon, feature_bounds=(-20, 100)).fit(X, y)
+    assert (fitted.path_ is None) == (epsilon == 1)
+    assert fitted.coef_[0, 2] == 0
+    assert fitted.coef_[0, 0] > 0
 
 
 def test_seeded_noise_is_warned_about_and_secure_noise_holds():

@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
+from dpscreen._core.words import listed
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
     from dpscreen.planning.contest import Contest, ContestOutcome
+    from dpscreen.planning.outcome_plan import OutcomeContest, OutcomeRow
 
 NAMES = ("private-lasso", "dp-fw", "rnm-screen", "lasso")
+OUTCOME_NAMES = (
+    *("private-logistic", "noisy-descent", "outcome-frank-wolfe", "class-means", "logistic"),
+)
 MOST_FITS = 60
 LESSON = (
     "Simulated rows: nothing was read and nothing is spent. Real rows are less tidy, so read it as "
@@ -31,7 +36,13 @@ LESSON = (
     "--schema",
     "schema_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Take the number of features, and the rows of a unit, from this schema.",
+    help="Take the number of features, and the rows of a unit, from this schema. If its target has "
+    "two levels, models of a yes or no are compared.",
+)
+@click.option(
+    "--rate",
+    type=console.SHARE,
+    help="The supposed share of rows with a yes: compare models of a yes or no.",
 )
 @click.option(
     "--epsilon",
@@ -46,14 +57,17 @@ LESSON = (
 @click.option(
     "--method",
     "methods",
-    type=click.Choice(NAMES),
+    type=click.Choice((*NAMES, *OUTCOME_NAMES)),
+    metavar="METHOD",
     multiple=True,
-    help="A method to try; may be repeated.  [default: all]",
+    help=f"A method to try; may be repeated: {listed(NAMES)}; of a yes or no, "
+    f"{listed(OUTCOME_NAMES)}.  [default: all]",
 )
 @click.option(
     "--effect",
     type=console.SHARE,
-    help="Standardised coefficient of the features that matter.  [default: half of the variance]",
+    help="Standardised coefficient of the features that matter; of a yes or no, in log-odds.  "
+    "[default: half of the variance; 0.5]",
 )
 @click.option("--n-effects", type=console.WholeWithin(min=1), help="How many features matter.")
 @click.option(
@@ -68,6 +82,7 @@ def command(
     rows: int,
     features: int | None,
     schema_file: Path | None,
+    rate: float | None,
     epsilons: tuple[float, ...],
     delta: float,
     methods: tuple[str, ...],
@@ -81,7 +96,8 @@ def command(
     """Compare methods and budgets on simulated rows: no data is read, nothing is spent.
 
     Every method fits the same rows: some features matter, and explain half of the target's variance
-    together unless --effect says otherwise. "lasso" is not private: the standard to measure by.
+    together unless --effect says otherwise. "lasso", or "logistic" of a yes or no, is not private:
+    the standard to measure by.
 
     \b
     Examples:
@@ -89,9 +105,16 @@ def command(
       dpscreen compare --rows 5000 --schema schema.json --epsilon 0.5 --epsilon 1
       dpscreen compare --rows 5000 --features 40 --method private-lasso --json
       dpscreen compare --rows 5000 --features 40 --plot compare.png
+      dpscreen compare --rows 5000 --features 20 --rate 0.2
     """
     console.check_plot(plot)
-    shape = _shape(features, schema_file)
+    shape, outcomes_of = _shape(features, schema_file)
+    if outcomes_of or rate is not None:
+        if plot is not None:
+            raise click.UsageError("--plot is for targets that are numbers.")
+        public = _outcome_contest(rows, shape, epsilons, delta, methods, effect, n_effects, rate)
+        _show_outcomes(public, repetitions, seed, as_json=as_json)
+        return
     contest = _contest(rows, shape, epsilons, delta, methods, effect, n_effects)
     outcomes = _run(contest, repetitions, seed)
     title = _title(contest)
@@ -103,15 +126,15 @@ def command(
         _show(outcomes, title)
 
 
-def _shape(features: int | None, schema_file: Path | None) -> tuple[int, int]:
-    """Return the number of features and the most rows of a unit."""
+def _shape(features: int | None, schema_file: Path | None) -> tuple[tuple[int, int], bool]:
+    """Return the number of features and the most rows of a unit, and if the target is yes or no."""
     if (features is None) == (schema_file is None):
         raise click.UsageError("Give --features or --schema: one of them.")
     if schema_file is None:
         assert features is not None
-        return features, 1
+        return (features, 1), False
     schema = console.checked_schema(schema_file)
-    return len(schema.feature_names), schema.rows_per_unit
+    return (len(schema.feature_names), schema.rows_per_unit), schema.classes is not None
 
 
 def _contest(
@@ -123,21 +146,75 @@ def _contest(
     effect: float | None,
     n_effects: int | None,
 ) -> Contest:
-    chosen = tuple(sorted(set(epsilons)))
-    if len(chosen) * len(NAMES) > MOST_FITS:
-        raise click.UsageError(f"Give at most {MOST_FITS // len(NAMES)} values of --epsilon.")
+    chosen = _in_order(epsilons)
+    asked = _asked(methods, NAMES)
     from dpscreen.planning.contest import Contest
     from dpscreen.planning.plan import checked_sizes, setting_of
 
     try:
         setting = setting_of(rows, shape[0], chosen[0], delta, n_effects=n_effects)
         size = None if effect is None else checked_sizes(setting, [effect])[0]
-        asked = tuple(name for name in NAMES if name in methods) or NAMES
         contest = Contest(setting, chosen, asked, size, rows_per_unit=shape[1])
         contest.check()
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     return contest
+
+
+def _in_order(epsilons: Sequence[float]) -> tuple[float, ...]:
+    chosen = tuple(sorted(set(epsilons)))
+    if len(chosen) * len(NAMES) > MOST_FITS:
+        raise click.UsageError(f"Give at most {MOST_FITS // len(NAMES)} values of --epsilon.")
+    return chosen
+
+
+def _asked(methods: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the methods that were asked for, or all; refuse those for other targets."""
+    others = [name for name in methods if name not in names]
+    if others:
+        raise click.UsageError(f"{listed(others)}: for another kind of target.")
+    return tuple(name for name in names if name in methods) or tuple(names)
+
+
+def _outcome_contest(
+    rows: int,
+    shape: tuple[int, int],
+    epsilons: Sequence[float],
+    delta: float,
+    methods: Sequence[str],
+    effect: float | None,
+    n_effects: int | None,
+    rate: float | None,
+) -> OutcomeContest:
+    chosen, asked = _in_order(epsilons), _asked(methods, OUTCOME_NAMES)
+    from dpscreen.planning.outcome_plan import USUAL_EFFECT, OutcomeContest
+    from dpscreen.planning.plan import setting_of
+
+    try:
+        setting = setting_of(rows, shape[0], chosen[0], delta, n_effects=n_effects)
+        share, sizes = 0.5 if rate is None else rate, (effect or USUAL_EFFECT,)
+        contest = OutcomeContest(setting, share, asked, chosen, sizes, rows_per_unit=shape[1])
+        contest.check()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    return contest
+
+
+def _show_outcomes(
+    contest: OutcomeContest, repetitions: int | None, seed: str, *, as_json: bool
+) -> None:
+    from dpscreen.planning.outcome_plan import TABLES, expected_outcomes
+
+    with console.simulating("simulating") as progress:
+        found = expected_outcomes(
+            contest, tables=repetitions or TABLES, seed=seed, progress=progress
+        )
+    if as_json:
+        rows = [asdict(one) for one in found]
+        click.echo(json.dumps(asdict(contest) | {"outcomes": rows}, indent=2))
+        return
+    title = f"{contest.title}, effects of {contest.effects[0]:g}"
+    _print(title, console.OUTCOME_QUALITIES, [(o, console.outcome_qualities(o)) for o in found])
 
 
 def _run(contest: Contest, repetitions: int | None, seed: str) -> tuple[ContestOutcome, ...]:
@@ -183,13 +260,21 @@ def _as_dict(contest: Contest, outcomes: Sequence[ContestOutcome]) -> dict[str, 
 
 
 def _show(outcomes: Sequence[ContestOutcome], title: str) -> None:
+    _print(title, console.QUALITIES, [(one, console.qualities(one)) for one in outcomes])
+
+
+def _print(
+    title: str,
+    names: Sequence[str],
+    rows: Sequence[tuple[ContestOutcome | OutcomeRow, tuple[str, ...]]],
+) -> None:
     table = Table(title=title, title_style="bold")
     table.add_column("method")
-    for name in ("epsilon", *console.QUALITIES):
+    for name in ("epsilon", *names):
         table.add_column(name, justify="right")
-    for one in outcomes:
+    for one, told in rows:
         epsilon = "not private" if one.epsilon is None else f"{one.epsilon:g}"
-        table.add_row(one.method, epsilon, *console.qualities(one))
+        table.add_row(one.method, epsilon, *told)
     out = console.output()
     out.print(table)
     out.print(LESSON, markup=False)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
     from dpscreen.models.page.charts import PowerRow
     from dpscreen.planning.contest import ContestOutcome
+    from dpscreen.planning.outcome_plan import OutcomeRow
     from dpscreen.tables.schema import TableSchema
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -228,6 +229,19 @@ def qualities(one: ContestOutcome | PowerRow) -> tuple[str, ...]:
         f"{one.false_positives:.1f} ± {one.false_positives_se:.1f}",
         f"{one.r2:.3f} ± {one.r2_se:.3f}",
         f"{one.best_r2:.3f}",
+    )
+
+
+OUTCOME_QUALITIES = ("power", "false features", "held-out AUC", "best AUC")
+
+
+def outcome_qualities(one: OutcomeRow) -> tuple[str, ...]:
+    """Return what simulated fits found, as `OUTCOME_QUALITIES` names it."""
+    return (
+        f"{one.power:.2f} ± {one.power_se:.2f}",
+        f"{one.false_positives:.1f} ± {one.false_positives_se:.1f}",
+        f"{one.auc:.3f} ± {one.auc_se:.3f}",
+        f"{one.best_auc:.3f}",
     )
 
 

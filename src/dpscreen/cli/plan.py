@@ -43,10 +43,16 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--model",
-    type=click.Choice(["lasso", "ols"]),
+    type=click.Choice(["lasso", "ols", "logistic"]),
     default="lasso",
     show_default=True,
-    help="lasso: which features are found. ols: how wide a regression table's intervals are.",
+    help="lasso: which features are found. ols: how wide a regression table's intervals are. "
+    "logistic: which features of a yes or no are found.",
+)
+@click.option(
+    "--rate",
+    type=console.SHARE,
+    help="With --model logistic: the supposed share of rows with a yes.  [default: 0.5]",
 )
 @console.SEED
 @console.plot_option("Draw power and R² into this file")
@@ -61,6 +67,7 @@ def command(
     correlation: float,
     looseness: float,
     model: str,
+    rate: float | None,
     seed: str,
     plot: Path | None,
     as_json: bool,
@@ -69,7 +76,8 @@ def command(
 
     With --rows and --epsilon: for each size of effect, the share of true features found, and the
     error. With --effect and one of the two: the least of the other that finds it in 80 of 100
-    cases. An effect is a coefficient when features and target have variance 1.
+    cases. An effect is a coefficient when features and target have variance 1; of a yes or no, what
+    one deviation of a feature adds to the log-odds.
 
     \b
     Examples:
@@ -78,10 +86,15 @@ def command(
       dpscreen plan --rows 5000 --features 40 --effect 0.1
       dpscreen plan --epsilon 1 --features 40 --effect 0.1
       dpscreen plan --rows 5000 --features 8 --epsilon 1 --model ols
+      dpscreen plan --rows 5000 --features 20 --epsilon 1 --model logistic
     """
+    _check_rate(model, rate)
     if model == "ols":
-        _show_widths(rows, features, epsilon, delta, as_json=as_json)
-        return
+        return _show_widths(rows, features, epsilon, delta, as_json=as_json)
+    if model == "logistic":
+        _check_outcomes(rows, epsilon, correlation, plot)
+        numbers = (rows, features, epsilon, delta, n_effects, 0.0, looseness)
+        return _show_outcomes(numbers, rate, effect, seed, as_json=as_json)
     _check(rows, epsilon, effect, plot)
     # Slow to import: wrong usage is told first.
     from dpscreen.planning.plan import plan, plan_for
@@ -120,6 +133,20 @@ def _check(
     console.check_plot(plot)
 
 
+def _check_rate(model: str, rate: float | None) -> None:
+    if rate is not None and model != "logistic":
+        raise click.BadParameter("needs --model logistic.", param_hint="--rate")
+
+
+def _check_outcomes(
+    rows: int | None, epsilon: float | None, correlation: float, plot: Path | None
+) -> None:
+    if rows is None or epsilon is None:
+        raise click.UsageError("--model logistic needs --rows and --epsilon.")
+    if plot is not None or correlation:
+        raise click.UsageError("--model logistic has neither --plot nor --correlation.")
+
+
 def _show_widths(
     rows: int | None, features: int, epsilon: float | None, delta: float, *, as_json: bool
 ) -> None:
@@ -141,6 +168,34 @@ def _show_widths(
         table.add_row(f"{one.epsilon:g}", "none" if one.ratio is None else f"{one.ratio:.2g}")
     console.output().print(table)
     console.output().print(expected.finding, markup=False)
+
+
+def _show_outcomes(
+    numbers: tuple[Any, ...], rate: float | None, effect: float | None, seed: str, *, as_json: bool
+) -> None:
+    """Say which features of a yes or no will be found, and with which AUC."""
+    from dpscreen.planning.outcome_plan import EFFECTS, OutcomeContest, expected_outcomes, finding
+    from dpscreen.planning.plan import setting_of
+
+    sizes = EFFECTS if effect is None else (effect,)
+    try:
+        contest = OutcomeContest(setting_of(*numbers), rate or 0.5, effects=sizes)
+        with console.simulating("simulating") as progress:
+            expected = expected_outcomes(contest, seed=seed, progress=progress)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if as_json:
+        rows = [asdict(one) for one in expected]
+        click.echo(json.dumps(asdict(contest) | {"rows": rows}, indent=2))
+        return
+    title = f"{contest.title}, epsilon {contest.setting.epsilon:g}"
+    table = Table(title=title, title_style="bold")
+    for name in ("effect", *console.OUTCOME_QUALITIES):
+        table.add_column(name, justify="right")
+    for one in expected:
+        table.add_row(f"{one.effect:g}", *console.outcome_qualities(one))
+    console.output().print(table)
+    console.output().print(finding(expected), markup=False)
 
 
 def _show_plan(expected: Plan, plot: Path | None, *, as_json: bool) -> None:

@@ -343,7 +343,7 @@ class PathModel(ScalingModel):
         """
         found = self.released().noise_p_values
         if found is None:
-            raise ValueError("noise p-values need a path, which noisy gradients do not have.")
+            raise ValueError("noise p-values need a path: here no feature had to be chosen.")
         return found
 
     def __sklearn_tags__(self) -> Any:

@@ -7,9 +7,11 @@ cell alone, by the rules of tables (docs/howto/categories.md).
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -200,8 +202,20 @@ def _warn_of(names: list[str]) -> None:
             "If that was made from the rows, as astype('category') does, the levels disclose what "
             "rows hold: then this fit is not private. Declare them in categories.",
             LearntLevelsWarning,
-            stacklevel=8,
+            stacklevel=_calls_within() + 1,
         )
+
+
+def _calls_within() -> int:
+    """Return how many calls up the first line outside the package is, from the caller's place.
+
+    A warning is for whoever called `fit`; how many of our own calls lie between differs by model.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    depth = 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("dpscreen."):
+        frame, depth = frame.f_back, depth + 1
+    return depth
 
 
 def declared_levels(categories: Any) -> dict[str, tuple[str, ...]]:

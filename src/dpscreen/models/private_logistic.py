@@ -18,8 +18,9 @@ from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Task
-from dpscreen.solvers.logistic import OutcomeTask, place_outcomes, solve_logistic
+from dpscreen.solvers.logistic import OutcomeTask, place_outcomes
 from dpscreen.solvers.outcome_quality import OutcomeQuality, release_outcome_quality
+from dpscreen.solvers.outcome_walk import STEPS, solve_outcomes, walks
 
 
 class OutcomeEstimator(OutcomeModel, ScalingModel):  # type: ignore[misc]
@@ -55,9 +56,10 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
 
     `PrivateLasso` with another loss: each step moves one signed feature a little, chosen by a noisy
     maximum of the sums of residuals, which are chances less outcomes and lie in [−1, 1] whatever
-    the weights. What was chosen is refitted by Newton steps. Every estimate is paid for out of the
-    one budget, and every choice left None follows a rule in public and released numbers
-    (docs/yes-no.md).
+    the weights. What was chosen is refitted by Newton steps. Where features are few and the noise
+    is large, none is chosen: all budget goes into steps along all of them at once. Every estimate
+    is paid for out of the one budget, and every choice left None follows a rule in public and
+    released numbers (docs/yes-no.md).
 
     Parameters
     ----------
@@ -73,8 +75,8 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
         The levels that may occur in columns of a data frame, the reference first, as in
         `PrivateLasso`.
     n_iter : int, default=None
-        Number of steps T. None: a quarter of the signal M between 6 and 200, or 2.5√M where that is
-        more.
+        Number of steps T of a path. None: a quarter of the signal M between 6 and 200, or 2.5√M
+        where that is more; 3 along all features where none is chosen.
     max_features : int, default=None
         At most so many distinct features ever enter the model. Costs nothing.
     standardize : {"auto", True, False}, default="auto"
@@ -103,9 +105,10 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
         features clipped to `feature_bounds_`, as `predict` does.
     feature_bounds_ : ndarray of shape (n_features, 2)
         The bounds that rows were clipped to: public, or released and inside the public ones.
-    path_ : Path
+    path_ : Path or None
         The released path: feature, sign and length of every step, with features mapped onto
-        [−1, 1], before weights were dropped and the rest refitted.
+        [−1, 1], before weights were dropped and the rest refitted. None where no feature was
+        chosen; setting `n_iter` or `max_features` asks for a path.
     selected_ : ndarray of shape (n_features,), bool
         The features that stand out of sampling and privacy noise among all that were offered;
         others may have a coefficient, for the predictions' sake.
@@ -178,8 +181,9 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
 
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         assert isinstance(task, OutcomeTask), "as it was placed"
-        rows.announce(task.n_steps + 1 + len(rules.newton_parts()))
-        solution = self._walk(task, solve_logistic)
+        steps = STEPS if walks(task) else task.n_steps + len(rules.newton_parts())
+        rows.announce(1 + steps)
+        solution = self._walk(task, solve_outcomes)
         if task.choices.quality:
             self.quality_ = release_outcome_quality(
                 task.spending,

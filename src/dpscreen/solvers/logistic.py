@@ -72,15 +72,6 @@ class OutcomeTask(Task):
         noise = math.sqrt(2 * self.regime.rho)
         return for_each * noise >= ALL_NOISE and for_each >= rules.ALL_ROWS
 
-    def smallest_weight(self, deviation: float) -> float:
-        """Return the size below which a weight of the path is dropped: none, with few features.
-
-        What a step takes up by chance is one of many. Where steps outnumber the features, what they
-        left tells nothing that the refit does not tell better.
-        """
-        many = self.n_features > self.n_steps
-        return super().smallest_weight(deviation) if many else 0.0
-
 
 def release_share(spending: Spending, rows: RowSource) -> OutcomeShare:
     """Release the share of rows with outcome 1; no rarer, either way, than the noise can tell.
@@ -137,7 +128,7 @@ class OutcomeRun(StagewiseRun):
         few = found.sizes < sparse_threshold(found.sizes, offered)
         for feature in found.features[few]:
             point.zero(int(feature))
-        sure = ~few & (found.sure_sizes >= math.sqrt(2 * math.log(offered)))
+        sure = ~few & (found.sure_sizes >= sure_threshold(offered))
         self.chosen = np.isin(np.arange(point.weights.size), found.features[sure])
 
     def constant_move(self, point: ExactPoint, cost: ZCDP) -> float:
@@ -155,6 +146,11 @@ def release_intercept_move(task: Task, point: ExactPoint, share: OutcomeShare, c
     )
     move = -rules.shrunk(noisy, noise) / (task.regime.n_rows * share.variance)
     return rules.clamp(move, -LONGEST_MOVE, LONGEST_MOVE)
+
+
+def sure_threshold(n_offered: int) -> float:
+    """Return √(2 ln d): what the largest of d sizes without an effect hardly exceeds."""
+    return math.sqrt(2 * math.log(n_offered))
 
 
 def sparse_threshold(sizes: Array, n_offered: int) -> float:

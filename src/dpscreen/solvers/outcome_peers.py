@@ -18,6 +18,7 @@ from dpscreen.rows.sums import ShortRows
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution
 from dpscreen.solvers.logistic import OutcomeTask, release_intercept_move
+from dpscreen.solvers.outcome_walk import started
 from dpscreen.solvers.peers import FINEST, fading, first_length, row_norm, turned_back
 from dpscreen.solvers.refit import release_moment, rows_of_features
 from dpscreen.solvers.stagewise import solve_frank_wolfe
@@ -70,14 +71,6 @@ def solve_outcome_frank_wolfe(task: OutcomeTask) -> Solution:
     """Run clipped DP-FW on the logistic loss; the constant is one more candidate."""
     choices = replace(task.choices, radius=task.choices.radius or BALL / task.spread)
     return solve_frank_wolfe(replace(task, choices=choices))
-
-
-def started(task: OutcomeTask) -> ExactPoint:
-    """Return the point whose intercept is where the released share says."""
-    point = task.design.start(task.deviation * FINEST)
-    if task.choices.intercept:
-        point.add(task.n_features, round(task.share.log_odds / point.scale))
-    return point
 
 
 def moved(point: ExactPoint, moves: Array) -> None:

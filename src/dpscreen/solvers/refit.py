@@ -83,7 +83,7 @@ def refit(
     start = point.weights[columns] / units
     for cost in costs.steps:
         moment = release_moment(task.spending, point, clip, short, cost)
-        _move(point, columns, -clip * solve(moment) * units)
+        move(point, columns, -clip * solve(moment) * units)
     noises = tuple(clip * norm / math.sqrt(2 * float(cost)) for cost in costs.steps)
     return Refit(features, start, point.weights[columns] / units, noises, solve)
 
@@ -206,7 +206,7 @@ def release_moment(
     return noisy
 
 
-def _move(point: ExactPoint, columns: Integers, moves: Array) -> None:
+def move(point: ExactPoint, columns: Integers, moves: Array) -> None:
     """Move weights by whole numbers of grains: residuals stay exact functions of their rows."""
     for column, grains in _in_grains(point.scale, columns, moves):
         point.add(column, grains)

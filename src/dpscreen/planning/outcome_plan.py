@@ -1,0 +1,271 @@
+"""What to expect of private models of outcomes, before any budget is spent: AUC and features found.
+
+Simulated: standard normal features, of which some move the log-odds by ±effect for one deviation,
+and as many outcomes of the second class as are supposed. More rows than a simulation of seconds can
+hold are fewer at a larger ρ, so that n²ρ, which the noise rests on, stays as it is; more features
+are fewer at the ρ that leaves M as it is. Sampling error is then that of fewer rows, so things look
+a little worse than they are (docs/planning.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+from scipy.stats import rankdata
+
+from dpscreen._core.arrays import Array
+from dpscreen.models import PrivateLogistic, outcome_peers
+from dpscreen.planning.power import (
+    FEATURE_BOUND,
+    MOST_FEATURES,
+    Progress,
+    Setting,
+    fit_quietly,
+    share_error,
+    support,
+    ticks,
+)
+from dpscreen.planning.what_if import epsilon_of_one_row
+from dpscreen.privacy import ZCDP, SeededNoise, named_seed
+
+NOT_PRIVATE = "logistic"
+"""Logistic regression with a light ridge, to measure by."""
+
+PRIVATE: dict[str, Any] = {
+    "private-logistic": PrivateLogistic,
+    "noisy-descent": outcome_peers.NoisyDescent,
+    "outcome-frank-wolfe": outcome_peers.OutcomeFrankWolfe,
+    "class-means": outcome_peers.ClassMeans,
+}
+METHODS = (*PRIVATE, NOT_PRIVATE)
+EFFECTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
+USUAL_EFFECT = 0.5
+MOST_CELLS, TEST_ROWS, TABLES = 400_000, 4000, 4
+
+
+@dataclass(frozen=True)
+class OutcomeRow:
+    """What to expect of a method for one size of effect; ε is None where there is no privacy."""
+
+    method: str
+    epsilon: float | None
+    effect: float
+    power: float
+    power_se: float
+    false_positives: float
+    false_positives_se: float
+    auc: float
+    auc_se: float
+    best_auc: float
+    repetitions: int
+
+
+@dataclass(frozen=True)
+class OutcomeContest:
+    """Which methods are tried at which ε for which effects, and the supposed share of outcomes.
+
+    An effect is what one deviation of a feature adds to the log-odds, or takes off.
+    """
+
+    setting: Setting
+    rate: float
+    methods: tuple[str, ...] = ("private-logistic",)
+    epsilons: tuple[float, ...] = ()
+    effects: tuple[float, ...] = EFFECTS
+    rows_per_unit: int = 1
+
+    @property
+    def title(self) -> str:
+        """Say what is simulated."""
+        setting = self.setting
+        unit = "" if self.rows_per_unit == 1 else f", {self.rows_per_unit} rows a unit"
+        return (
+            f"{setting.n_rows} rows, {self.rate:.0%} yes, {setting.n_features} features of which "
+            f"{setting.n_effects} matter, delta {setting.delta:g}{unit}"
+        )
+
+    @property
+    def entries(self) -> Iterator[tuple[str, float | None, float]]:
+        """Yield methods with each ε and effect; the non-private one without an ε."""
+        for method in self.methods:
+            private = self.epsilons or (self.setting.epsilon,)
+            for epsilon in private if method in PRIVATE else (None,):
+                yield from ((method, epsilon, effect) for effect in self.effects)
+
+    def check(self) -> None:
+        """Raise a ValueError where an ε is too small to be divided up."""
+        for epsilon in self.epsilons:
+            _ = self.for_one_row(epsilon).rho
+
+    def for_one_row(self, epsilon: float) -> Setting:
+        """Return the setting at another ε for a unit, in terms of one row."""
+        one_row = epsilon_of_one_row(epsilon, self.setting.delta, self.rows_per_unit)
+        return replace(self.setting, epsilon=one_row)
+
+    @property
+    def n_rows(self) -> int:
+        """Return how many rows are simulated."""
+        return min(self.setting.n_rows, max(2000, MOST_CELLS // self.n_features))
+
+    @property
+    def n_features(self) -> int:
+        """Return how many features are simulated."""
+        return min(self.setting.n_features, MOST_FEATURES)
+
+
+Score = tuple[float, float, float, float]
+
+
+def expected_outcomes(
+    contest: OutcomeContest,
+    *,
+    tables: int = TABLES,
+    seed: int | str = 0,
+    progress: Progress | None = None,
+) -> tuple[OutcomeRow, ...]:
+    """Fit every method to the same simulated tables: nothing is read, nothing is spent."""
+    entries = list(contest.entries)
+    scores: dict[tuple[str, float | None, float], list[Score]] = {one: [] for one in entries}
+    tick = ticks(progress, tables * len(entries))
+    for number in range(tables):
+        for effect in contest.effects:
+            table = SimulatedOutcomes.of(contest, effect, f"outcomes/{seed}/{number}")
+            for entry in entries:
+                if entry[2] == effect:
+                    scores[entry].append(table.score(*entry[:2]))
+                    tick()
+    return tuple(_row(contest, entry, np.array(found)) for entry, found in scores.items())
+
+
+def _row(
+    contest: OutcomeContest, entry: tuple[str, float | None, float], scores: Array
+) -> OutcomeRow:
+    power, false, auc, best = scores.mean(axis=0)
+    errors = scores.std(axis=0, ddof=1) / math.sqrt(len(scores))
+    least = share_error(power, len(scores) * contest.setting.n_effects)
+    return OutcomeRow(
+        *entry,
+        power=float(power),
+        power_se=max(float(errors[0]), least),
+        false_positives=float(false),
+        false_positives_se=float(errors[1]),
+        auc=float(auc),
+        auc_se=float(errors[2]),
+        best_auc=float(best),
+        repetitions=len(scores),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedOutcomes:
+    """Simulated rows to fit and to test on, and the coefficients behind their outcomes."""
+
+    contest: OutcomeContest
+    name: str
+    X: Array
+    y: Array
+    test: Array
+    truth: Array
+    test_y: Array
+
+    @classmethod
+    def of(cls, contest: OutcomeContest, effect: float, name: str) -> SimulatedOutcomes:
+        """Draw them; the name is the seed."""
+        setting, rng = contest.setting, np.random.default_rng(named_seed(name))
+        d, truth = contest.n_features, np.zeros(contest.n_features)
+        signs = (-1.0) ** np.arange(setting.n_effects)
+        truth[support(d, setting.n_effects)] = effect * signs
+        X = rng.standard_normal((contest.n_rows, d))
+        test = rng.standard_normal((TEST_ROWS, d))
+        constant = constant_for(contest.rate, float(np.linalg.norm(truth)))
+        y, test_y = (
+            (rng.random(len(rows)) < expit(rows @ truth + constant)).astype(np.float64)
+            for rows in (X, test)
+        )
+        return cls(contest, name, X, y, test, truth, test_y)
+
+    def score(self, method: str, epsilon: float | None) -> Score:
+        """Return the share of true features found, how many false ones, AUC and the best AUC."""
+        coef, found = self._not_private() if epsilon is None else self._private(method, epsilon)
+        matter = self.truth != 0
+        return (
+            float(found[matter].mean()),
+            float(np.count_nonzero(found & ~matter)),
+            auc(self.test @ coef, self.test_y),
+            auc(self.test @ self.truth, self.test_y),
+        )
+
+    def _private(self, method: str, epsilon: float) -> tuple[Array, Any]:
+        bound = FEATURE_BOUND * self.contest.setting.looseness
+        model = PRIVATE[method](
+            epsilon=self._thinned(epsilon),
+            delta=self.contest.setting.delta,
+            feature_bounds=(-bound, bound),
+            n_rows=len(self.X),
+            random_state=SeededNoise(f"{self.name}/{method}/{epsilon!r}"),
+        )
+        fit_quietly(model, self.X, self.y)
+        return model.coef_[0], getattr(model, "selected_", model.coef_[0] != 0)
+
+    def _thinned(self, epsilon: float) -> float:
+        """Return the ε at which so many rows have the noise of all."""
+        setting = self.contest.for_one_row(epsilon)
+        if self.X.shape == (setting.n_rows, setting.n_features):
+            return setting.epsilon
+        fewer = math.log(2 * self.X.shape[1]) / math.log(2 * setting.n_features)
+        more = (setting.n_rows / len(self.X) * fewer) ** 2
+        return ZCDP(Fraction(setting.rho * more)).epsilon(setting.delta)
+
+    def _not_private(self) -> tuple[Array, Any]:
+        from sklearn.linear_model import LogisticRegression
+
+        coef = (
+            LogisticRegression(C=0.1).fit(self.X, self.y).coef_[0] if self._both else 0 * self.truth
+        )
+        return coef, coef != 0
+
+    @property
+    def _both(self) -> bool:
+        return bool(0 < self.y.sum() < len(self.y))
+
+
+def constant_for(rate: float, deviation: float) -> float:
+    """Return the intercept with which that share of outcomes is of the second class."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(31)
+    weights = weights / weights.sum()
+
+    def off(constant: float) -> float:
+        return float(weights @ expit(constant + deviation * nodes)) - rate
+
+    return float(brentq(off, -60 - 10 * deviation, 60 + 10 * deviation))
+
+
+def auc(line: Array, y: Array) -> float:
+    """Return how often a row of the second class has more than one of the first; ½: no telling."""
+    yes = float(y.sum())
+    if not 0 < yes < len(y):
+        return 0.5
+    return float((rankdata(line)[y == 1].sum() - yes * (yes + 1) / 2) / (yes * (len(y) - yes)))
+
+
+def finding(rows: Sequence[OutcomeRow], *, power: float = 0.8) -> str:
+    """Say in words from which effect on features are found, and what AUC costs."""
+    found = [one for one in rows if one.power >= power]
+    told = (
+        f"Effects of {found[0].effect:g} log-odds for one deviation, and more, are found in at "
+        f"least {power:.0%} of cases."
+        if found
+        else f"None of these effects is found in {power:.0%} of cases."
+    )
+    last = rows[-1]
+    return (
+        f"{told} With effects of {last.effect:g}, AUC is {last.auc:.3f} of {last.best_auc:.3f} "
+        "that can be had."
+    )
