@@ -34,6 +34,17 @@ PARTNER = 0.3
 """A feature is told to be alike from this part of the other one's size on."""
 
 
+def seen_scales(edges: Array, counts: Array, noise: float) -> Array:
+    """Return root mean squares of distances in noisy counts below, between and beyond edges.
+
+    Only cells that stand out of the noise count, as uniform inside; what is below the first edge
+    is at the centre. Zero where nothing else is seen.
+    """
+    seen = np.where(counts >= STANDS_OUT * noise, counts, 0.0)
+    squares = np.concatenate(([0.0], (edges[1:] ** 3 - edges[:-1] ** 3) / np.diff(edges) / 3, [0.0]))
+    return np.sqrt(seen @ squares / np.maximum(seen.sum(axis=1), 1.0))
+
+
 @dataclass(frozen=True, eq=False)
 class EvenFrame:
     """Combinations u = ν·x of columns, their noisy Gram matrix, and the noise of its diagonal."""
@@ -135,11 +146,15 @@ def _left_out(frame: EvenFrame, gone: Sequence[int], n_features: int) -> tuple[L
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """A noisy histogram of influences ‖u‖·|r|: edges, counts below, between and beyond them."""
+    """A noisy histogram of influences ‖u‖·|r|: edges, counts below, between and beyond them.
+
+    `n_rows` are about all that there are.
+    """
 
     edges: Array
     counts: Array
     noise: float
+    n_rows: int
 
     @property
     def median(self) -> float:
@@ -154,9 +169,10 @@ class Sizes:
     def _clear_counts(self) -> Array:
         return np.where(self.counts >= STANDS_OUT * self.noise, self.counts, 0.0)
 
-    def shows(self, n_rows: int) -> bool:
+    @property
+    def shown(self) -> bool:
         """Whether most rows are in cells that stand out of the noise."""
-        seen = float(self._clear_counts.sum()) >= 0.6 * n_rows
+        seen = float(self._clear_counts.sum()) >= 0.6 * self.n_rows
         return seen and bool((self.counts[1:] >= CLEAR * self.noise).any())
 
     @property
@@ -190,6 +206,22 @@ class Sizes:
         return Tail(float(self.edges[last]), outside, clamp(slope, *ols_rules.TAIL_INDICES), part)
 
 
+    def cut_off(self, clip: float) -> float:
+        """Return Σ(q − C)₊ about: what cells hold, and beyond the last clear edge the tail.
+
+        Where most rows are hidden the clip is so wide that nothing is.
+        """
+        if not self.shown:
+            return 0.0
+        tail = self.tail()
+        if clip >= tail.edge:
+            return float(tail.cut_off(np.array(clip)))
+        inside = (self.edges[1:] <= tail.edge) & (self.edges[:-1] >= clip)
+        sizes = np.sqrt(self.edges[1:] * self.edges[:-1])
+        held = float(np.maximum(self.counts[1:-1], 0)[inside] @ (sizes[inside] - clip))
+        return held + tail.outside * (tail.edge * tail.index / (tail.index - 1) - clip)
+
+
 def normal_index(share: float) -> float:
     """Return how fast |z| of a normal falls over the half octave before that share is outside."""
     edge = float(ndtri(1 - share / 2))
@@ -205,18 +237,25 @@ class Tail:
     index: float
     one_sided: float
 
+    def cut_off(self, clips: Array) -> Array:
+        """Return Σ(q − C)₊ of clips C beyond the edge (docs/inference.md, Lemma 28)."""
+        falling = (clips / self.edge) ** -self.index
+        return np.asarray(self.outside * falling * clips / (self.index - 1))
+
 
 @dataclass(frozen=True)
 class InfluenceClip:
-    """Where influences are clipped, the bias that may cause, and the residuals' deviation.
+    """Where influences are clipped, about the bias that may cause, and the residuals' deviation.
 
-    `tight` is the clip without the room that privacy noise leaves where sampling's is larger.
+    `tight` is the clip without the room that privacy noise leaves where sampling's is larger, and
+    `lower` one that cuts off much more: where a tail can still be seen.
     """
 
     clip: float
     bias: float
     deviation: float
     tight: float
+    lower: float
 
 
 @dataclass(frozen=True)
@@ -244,18 +283,18 @@ def influence_clip(
     pull one way, or a part of it where tails are light (docs/inference.md, Lemma 28). It is no
     less than what keeps the longest rows whole; that of the `target` where noise hides the sizes.
     """
-    if not sizes.shows(size.n_rows):
+    if not sizes.shown:
         clip = longest.clip(target)
-        return InfluenceClip(clip, 0.0, target, clip)
+        return InfluenceClip(clip, 0.0, target, clip, clip / 2)
     tail = sizes.tail()
     deviation = GAUSSIAN * sizes.median / math.sqrt(size.n_columns)
     clips = np.maximum(tail.edge * FINER, longest.clip(deviation))
-    ratios = clips / tail.edge
-    biases = tail.one_sided * tail.outside * ratios**-tail.index * clips / (tail.index - 1)
+    biases = tail.one_sided * tail.cut_off(clips)
     best = int(np.argmin(clips**2 / (2 * rho) + biases**2))
     room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * size.n_rows) * deviation
     tight = float(clips[best])
-    return InfluenceClip(max(tight, room), float(biases[best]), deviation, tight)
+    lower = min(tail.edge, tight / 2)
+    return InfluenceClip(max(tight, room), float(biases[best]), deviation, tight, lower)
 
 
 # --- covariance -----------------------------------------------------------------------------------
@@ -263,59 +302,88 @@ def influence_clip(
 
 @dataclass(frozen=True, eq=False)
 class NewtonStep:
-    """Where a step began, the noisy Σψu there, its noise and the bias of its clip."""
+    """Where a step began, the noisy Σψu there, its noise, and its clip."""
 
     start: Array
     moment: Array
     noise: float
-    bias: float
+    clip: float
 
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """The estimate θ from several steps: noise, bias, and how far it went.
+    """The estimate θ from two steps: its noise, what clips cut off, and how far it went.
 
-    `last` is how far the last answer is from the one before, and `last_noise` the noise in that.
+    `last` is how far the last answer is from the one before.
     """
 
     theta: Array
     variance: float
-    bias: float
+    cut_off: float
     way: Array
     last: Array
-    last_noise: float
 
 
-def pooled(steps: Sequence[NewtonStep], inverse: Inverse, gram_noise: float) -> Pooled:
-    """Return the mean of the steps' answers, by how little noise each has (Lemma 27)."""
-    answers = [step.start + inverse.matrix @ step.moment for step in steps]
-    last = answers[-1]
-    variances = np.array(
-        [
-            step.noise**2
-            + gram_noise**2 * float((step.start - last) @ (step.start - last)) / 2
-            + step.bias**2
-            for step in steps
-        ]
-    )
-    between = last - answers[-2]
-    noise_between = math.hypot(steps[-1].noise, steps[-2].noise)
-    if (_unexplained(between, inverse.matrix, noise_between) > 0).any():
-        variances[:-1] = np.inf  # the walk is still on its way: only its end counts
+def pooled(
+    steps: Sequence[NewtonStep], inverse: Inverse, frame: EvenFrame, sizes: Sizes
+) -> Pooled:
+    """Return the mean of two steps' answers, by how little noise each has (Lemma 27).
+
+    The first of them counts for less by as much as the two are further apart than by noise: then
+    it was not there yet.
+    """
+    first, second = (step.start + inverse.matrix @ step.moment for step in steps)
+    noises = np.array([step.noise for step in steps])
+    cuts = np.array([sizes.cut_off(step.clip) for step in steps])
+    ways = np.array([float((step.start - second) @ (step.start - second)) for step in steps])
+    variances = noises**2 + frame.noise**2 * ways / 2 + (ols_rules.ONE_SIDED * cuts) ** 2
+    apart = frame.gram @ (second - first)
+    variances[0] += max(0.0, float(apart @ apart) / len(apart) - float(variances.sum()))
     weights = (1 / variances) / (1 / variances).sum()
-    theta = sum(weight * answer for weight, answer in zip(weights, answers, strict=True))
-    start = sum(weight * step.start for weight, step in zip(weights, steps, strict=True))
-    noise = sum(float(w * step.noise) ** 2 for w, step in zip(weights, steps, strict=True))
-    bias = sum(float(w * step.bias) for w, step in zip(weights, steps, strict=True))
-    way = np.asarray(theta - start)
-    return Pooled(np.asarray(theta), noise, bias, way, between, noise_between)
+    theta = weights[0] * first + weights[1] * second
+    start = weights[0] * steps[0].start + weights[1] * steps[1].start
+    noise, cut = float(weights**2 @ noises**2), float(weights @ cuts)
+    return Pooled(theta, noise, cut, theta - start, second - first)
 
 
-def _unexplained(way: Array, directions: Array, noise: float) -> Array:
-    """Return the squares of a way that noise does not explain, in each direction."""
-    explained = ols_rules.STILL_MOVING**2 * noise**2 * (directions**2).sum(axis=1)
-    squares = way**2
-    return np.where(squares > explained, squares, 0.0)
+@dataclass(frozen=True, eq=False)
+class OneSided:
+    """Noisy Σψu at the estimate with a lower clip, its noise, and what is cut off at both clips.
+
+    At the estimate that sum is about zero with the clip of the steps, so it is what influences
+    between the two pull one way. Those beyond the upper clip are taken to pull like them.
+    """
+
+    moment: Array
+    noise: float
+    lower: float
+    upper: float
+
+    def along(self, directions: Array) -> Array:
+        """Return how far the upper clip moves parameters, about, in each direction (Lemma 38)."""
+        sizes = np.sqrt((directions**2).sum(axis=1))
+        part = self.upper / max(self.lower - self.upper, 1e-300)
+        pulled = np.hypot(directions @ self.moment, self.noise * sizes)
+        return np.asarray(np.minimum(part * pulled, self.upper * sizes))
+
+
+def kept_slopes(sizes: Array) -> Array:
+    """Return which part of normal residuals is not clipped, from their size once clipped.
+
+    Sizes are roots of mean squares in units of the clip (docs/inference.md, Lemma 39).
+    """
+    return np.interp(sizes, *_SIZES_AND_SLOPES)
+
+
+def _sizes_and_slopes() -> tuple[Array, Array]:
+    clips = np.geomspace(12.0, 0.1, 200)  # in deviations
+    density = np.exp(-(clips**2) / 2) / math.sqrt(2 * math.pi)
+    inside = 1 - 2 * ndtr(-clips)
+    squares = inside - 2 * clips * density + clips**2 * (1 - inside)
+    return np.sqrt(squares) / clips, inside
+
+
+_SIZES_AND_SLOPES = _sizes_and_slopes()
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,31 +433,56 @@ class Middle:
         return np.maximum(self.mean + kept * off, least), error
 
 
-def uncertainty(
-    estimate: Pooled, inverse: Inverse, middle: Middle, gram_noise: float, to_parameters: Array
-) -> Uncertainty:
+@dataclass(frozen=True, eq=False)
+class Walked:
+    """What a walk released: its frame, the estimate, the middle, and what clips cut off.
+
+    `residual_clip` is where residuals of the longest rows are clipped.
+    """
+
+    frame: EvenFrame
+    inverse: Inverse
+    estimate: Pooled
+    middle: Middle
+    one_sided: OneSided
+    residual_clip: float
+
+    def slopes(self, directions: Array, sampling: Array) -> Array:
+        """Return how much of a parameter's rows is not clipped: what a step really goes by.
+
+        (docs/inference.md, Lemma 39)
+        """
+        squares = np.maximum((directions**2).sum(axis=1), 1e-300)
+        gram = ((directions @ self.frame.gram) * directions).sum(axis=1) / squares
+        residuals = np.sqrt(sampling / np.maximum(gram, self.frame.noise))
+        return kept_slopes(residuals / self.residual_clip)
+
+
+def uncertainty(walked: Walked, to_parameters: Array) -> Uncertainty:
     """Return what is known of parameters Jθ: G⁻¹(M + P)G⁻¹ (docs/inference.md, Lemma 27).
 
-    P counts the noise of Σψu, that of the Gram matrix along the way that was gone, and the bias of
-    clips as if it were a deviation. So does a last move that noise does not explain: what is left
-    of the way is about as long, where clips slow the walk down.
+    P counts the noise of Σψu and that of the Gram matrix along the way that was gone. Where rows
+    are clipped the walk is slower than G says: errors are larger by as much, and what is left of
+    the way is a part of the last move. The bias of clips counts as a deviation.
     """
-    directions = to_parameters @ inverse.matrix
+    directions = to_parameters @ walked.inverse.matrix
+    estimate, middle = walked.estimate, walked.middle
     way, k = estimate.way, len(estimate.way)
     crossed = float(way @ way) * np.eye(k) + np.outer(way, way)
-    private = (estimate.variance + estimate.bias**2) * np.eye(k)
-    private += gram_noise**2 / 2 * crossed
+    private = estimate.variance * np.eye(k) + walked.frame.noise**2 / 2 * crossed
     common = directions @ (middle.shrunk + private) @ directions.T
     sampling, error = middle.along(directions)
     squares = (directions**2).sum(axis=1)
     variances = squares * sampling + ((directions @ private) * directions).sum(axis=1)
-    variances += _unexplained(to_parameters @ estimate.last, directions, estimate.last_noise)
-    rescaled = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
     freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
+    slopes, bias = walked.slopes(directions, sampling), walked.one_sided.along(directions)
+    left = (1 - slopes) * (to_parameters @ estimate.last)
+    variances = (variances + left**2) / slopes**2 + bias**2
+    rescaled = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
     covariance = common * np.outer(rescaled, rescaled)
     return Uncertainty(
         (covariance + covariance.T) / 2,
         np.clip(freedom, ols_rules.LEAST_FREEDOM, 1e6),
-        estimate.bias * np.sqrt(squares),
+        bias,
         np.zeros(len(squares)),
     )
