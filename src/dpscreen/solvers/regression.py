@@ -191,6 +191,7 @@ class Sizes:
         clear = np.flatnonzero(cells >= CLEAR * self.noise)
         last = max(int(clear.max(initial=WINDOW)), WINDOW)
         outside = max(float(cells[last : last + 2].sum()), self.noise)
+        ahead = max(float(cells[last + 1 : last + 3].sum()), math.sqrt(2) * self.noise)
 
         def index(first: int) -> float:
             before = max(float(cells[first:last].sum()) + outside, 1.2 * outside)
@@ -199,8 +200,9 @@ class Sizes:
         near, far = index(last - 1), index(last - WINDOW)
         share = outside / max(float(self.counts.sum()), 2 * outside)
         light = near >= ols_rules.LIGHT_TAIL * normal_index(share)
-        if light or far >= ols_rules.HEAVY_TAIL:
-            slope, part = near, ols_rules.ONE_SIDED
+        beyond = math.log(max((float(cells[last - 1]) + outside) / ahead, 1.0)) / math.log(2)
+        if light or max(far, beyond) >= ols_rules.HEAVY_TAIL:
+            slope, part = max(near, min(beyond, ols_rules.HEAVY_TAIL)), ols_rules.ONE_SIDED
         else:
             slope, part = min(near, far), 1.0
         return Tail(float(self.edges[last]), outside, clamp(slope, *ols_rules.TAIL_INDICES), part)
