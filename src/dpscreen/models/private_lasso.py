@@ -291,7 +291,9 @@ class PrivateLasso(ScalingModel):
         selected = inference.Selected(solution.chosen_weights, units, task.deviation, task.spread)
         names = list(self.feature_names_out_)
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
-        self.inference_ = inference.infer(second.reserving(kept), selected, names)
+        self.inference_ = inference.infer(
+            second.reserving(kept), selected, start.bounds[0], choices, names
+        )
         if start.choices.quality:
             design = second.rows.lattice(units)
             self._measure(second.spending, design, task, solution, in_sample=False)

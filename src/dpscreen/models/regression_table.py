@@ -17,7 +17,7 @@ from scipy.special import fdtrc, ndtri, stdtr, stdtrit
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import listed, number, plain, some
-from dpscreen.solvers.inference import FeatureInterval, Inference
+from dpscreen.solvers.inference import MEANING, FeatureInterval, Inference, differences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 WIDTH = 88
 LONGEST_NAME = 32
 CONSTANT = "const"
-NOTED_BIAS = 1.0
-"""From which part of a standard error on the bias of clips is told."""
 
 
 @dataclass(frozen=True)
@@ -198,27 +196,10 @@ class RegressionTable:
             return
         without = [self.names[j] for j in self.reasons]
         model = f"without {some(without)}" if without else "of all listed features"
-        yield (
-            f"95 % per coefficient, not simultaneous, for the linear model {model} on rows clipped "
-            "to feature_bounds_ and target_bounds_; counting sampling with unequal variances, and "
-            "every privacy noise; not a causal effect."
-        )
-        yield from self._warnings()
-
-    def _warnings(self) -> Iterator[str]:
-        if self.shortened >= 1:
-            yield (
-                f"About {self.shortened:.0f} rows lie far out and count for less; where the truth "
-                "is no line, plain least squares, which follows them, may differ."
-            )
-        errors = np.sqrt(np.diag(self.covariance))
+        yield MEANING.format(model=model, bounds="to feature_bounds_ and target_bounds_")
         there = self.given
-        if (self.clip_bias[there] > NOTED_BIAS * errors[there]).any():
-            yield (
-                "The residuals' tail is so heavy that clips may have moved coefficients by a good "
-                "part of their standard errors, which count that; a logarithm of the target may "
-                "help."
-            )
+        errors = np.sqrt(np.diag(self.covariance))[there]
+        yield from differences(self.shortened, self.clip_bias[there], errors)
 
 
 # --- in a model file ------------------------------------------------------------------------------

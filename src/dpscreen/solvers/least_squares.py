@@ -9,7 +9,6 @@ the sandwich (docs/inference.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -31,7 +30,7 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import ColumnMap, counts_by_distance
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending, Task
-from dpscreen.solvers.placing import Places, is_binary, place_target, release_places
+from dpscreen.solvers.placing import PlacedTarget, Places, is_binary, place_target, release_places
 from dpscreen.solvers.regression import (
     EvenFrame,
     InfluenceClip,
@@ -41,7 +40,6 @@ from dpscreen.solvers.regression import (
     Middle,
     NewtonStep,
     OneSided,
-    Pooled,
     Sizes,
     Uncertainty,
     Walked,
@@ -56,7 +54,7 @@ from dpscreen.solvers.rules import clamp
 _LARGEST = np.finfo(np.float64).max / 4
 MOST_GRAINS = 2.0**36
 GRAINS_PER_DEVIATION = 2.0**20
-OCTAVES = 2.0 ** np.arange(-20, 2)
+OCTAVES: Array = np.exp2(np.arange(-20.0, 2.0))
 """Distances from a centre that are told apart, in half-widths of the declared bounds."""
 
 N_CELLS = 28
@@ -85,12 +83,28 @@ def place_widely(
     target = place_target(spending, rows, bounds[1])
     places = release_places(spending, rows, bounds[0], choices)
     placed = Places.unplaced(bounds[0]) if places is None else places
-    placed = _rescaled(spending, rows, placed)
-    clips = _far_out(placed)
+    every = np.arange(len(bounds[0]))
+    return widened(spending, rows, (placed, target, bounds[1]), choices, every)
+
+
+def widened(
+    spending: Spending,
+    rows: RowSource,
+    where: tuple[Places, PlacedTarget, Array],
+    choices: Choices,
+    chosen: Integers,
+) -> WideTask:
+    """Put the scales of chosen features right, and rows on the lattice, clipped far out only.
+
+    `where` has the places of features and target, and the target's bounds.
+    """
+    places, target, target_bounds = where
+    placed = places if rows.keeps_zero else _rescaled(spending, rows, places, chosen)
+    clips = placed.declared if rows.keeps_zero else _far_out(placed)
     reach = np.maximum(clips[:, 1] - placed.centres, placed.centres - clips[:, 0])
     units = PublicUnits(
         clips,
-        np.clip(bounds[1], -_LARGEST, _LARGEST),
+        np.clip(target_bounds, -_LARGEST, _LARGEST),
         constant=choices.intercept,
         features_at=np.stack((placed.centres, reach), axis=1),
         target_at=target.centre,
@@ -100,18 +114,19 @@ def place_widely(
     return WideTask(replace(task, at_ends=tuple(placed.at_ends)), units, placed.scales)
 
 
-def _rescaled(spending: Spending, rows: RowSource, places: Places) -> Places:
+def _rescaled(spending: Spending, rows: RowSource, places: Places, chosen: Integers) -> Places:
     """Release how far from their centres rows of numeric columns are, and put scales right.
 
     A column that is mostly one point, in wide bounds, has a scale that is noise; and one that is
     too small makes the few rows that differ so long that hardly anything is left of them.
     """
-    numeric = np.flatnonzero(~is_binary(places.declared))
+    columns = chosen[chosen < len(places.declared)]
+    numeric = columns[~is_binary(places.declared[columns])]
     if not numeric.size:
         return places
-    columns = ColumnMap.of_bounds(places.declared, numeric)
-    centres = (places.centres[numeric] - columns.centres) / columns.half_widths
-    below = rows.feature_total(counts_by_distance, columns, centres, OCTAVES)
+    seen_in = ColumnMap.of_bounds(places.declared, numeric)
+    centres = (places.centres[numeric] - seen_in.centres) / seen_in.half_widths
+    below = rows.feature_total(counts_by_distance, seen_in, centres, OCTAVES)
     noisy, noise = release_histograms(
         spending.accountant,
         np.diff(below, axis=1, prepend=0),
@@ -119,7 +134,7 @@ def _rescaled(spending: Spending, rows: RowSource, places: Places) -> Places:
         purpose="the features' distances from their centres",
     )
     scales = places.scales.copy()
-    seen = columns.half_widths * seen_scales(OCTAVES, noisy, noise)
+    seen = seen_in.half_widths * seen_scales(OCTAVES, noisy, noise)
     off = (seen > 2 * scales[numeric]) | ((seen > 0) & (seen < scales[numeric] / 2))
     scales[numeric[off]] = seen[off]
     return replace(places, scales=scales)
@@ -157,6 +172,16 @@ def regress(wide: WideTask) -> TableRelease:
     if design.hopeless and task.choices.intercept:
         columns = columns[task.n_features :]
         design = replace(design, n_columns=1)
+    return Releases(wide, columns, design, budget).regression()
+
+
+def regress_on(wide: WideTask, columns: Integers) -> TableRelease:
+    """Release a regression on some columns, the constant last if it is one, for what is left.
+
+    What is left out is told by its place among the columns.
+    """
+    budget = wide.task.spending.remaining
+    design = ols_rules.TableSize(wide.task.regime.n_rows, len(columns), float(budget))
     return Releases(wide, columns, design, budget).regression()
 
 
@@ -261,7 +286,11 @@ class Releases:
         )
         edges = most * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
         least = math.sqrt(ols_rules.SHORTEST * len(even))
-        return clamp(ols_rules.ROOM * Sizes(edges, noisy[0], noise, self.design.n_rows).last_edge, least, most)
+        return clamp(
+            ols_rules.ROOM * Sizes(edges, noisy[0], noise, self.design.n_rows).last_edge,
+            least,
+            most,
+        )
 
     def _cells_in_scales(self) -> Array:
         """Return how many scales of its column a whole cell is; of a constant, one."""

@@ -41,8 +41,10 @@ def seen_scales(edges: Array, counts: Array, noise: float) -> Array:
     is at the centre. Zero where nothing else is seen.
     """
     seen = np.where(counts >= STANDS_OUT * noise, counts, 0.0)
-    squares = np.concatenate(([0.0], (edges[1:] ** 3 - edges[:-1] ** 3) / np.diff(edges) / 3, [0.0]))
-    return np.sqrt(seen @ squares / np.maximum(seen.sum(axis=1), 1.0))
+    squares = np.concatenate(
+        ([0.0], (edges[1:] ** 3 - edges[:-1] ** 3) / np.diff(edges) / 3, [0.0])
+    )
+    return np.asarray(np.sqrt(seen @ squares / np.maximum(seen.sum(axis=1), 1.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +209,6 @@ class Sizes:
             slope, part = min(near, far), 1.0
         return Tail(float(self.edges[last]), outside, clamp(slope, *ols_rules.TAIL_INDICES), part)
 
-
     def cut_off(self, clip: float) -> float:
         """Return Σ(q − C)₊ about: what cells hold, and beyond the last clear edge the tail.
 
@@ -326,9 +327,7 @@ class Pooled:
     last: Array
 
 
-def pooled(
-    steps: Sequence[NewtonStep], inverse: Inverse, frame: EvenFrame, sizes: Sizes
-) -> Pooled:
+def pooled(steps: Sequence[NewtonStep], inverse: Inverse, frame: EvenFrame, sizes: Sizes) -> Pooled:
     """Return the mean of two steps' answers, by how little noise each has (Lemma 27).
 
     The first of them counts for less by as much as the two are further apart than by noise: then
