@@ -31,7 +31,7 @@ LENGTH_SHARE = 0.01
 ROOM = 1.2
 """How much longer rows may be than the longest that are seen, as the frame still changes."""
 
-RESIDUALS_KEPT = (12.0, 6.0, 3.0, 3.0)
+RESIDUALS_KEPT = (12.0, 6.0, 3.0, 2.0)
 """Up to how many deviations residuals of the longest rows stay whole, in each step."""
 
 MIDDLE_SHARE = 0.08
