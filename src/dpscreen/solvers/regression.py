@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen.rows.mixed import MixedRows
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.rules import GAUSSIAN, clamp
@@ -30,6 +30,9 @@ CLEAR = 4.5
 STANDS_OUT = 3.0
 """How many noises it needs to count towards a median, or for rows to be as long."""
 
+NEIGHBOURS = 4
+"""How many cells may stand out of the noise together."""
+
 PARTNER = 0.3
 """A feature is told to be alike from this part of the other one's size on."""
 
@@ -37,14 +40,24 @@ PARTNER = 0.3
 def seen_scales(edges: Array, counts: Array, noise: float) -> Array:
     """Return root mean squares of distances in noisy counts below, between and beyond edges.
 
-    Only cells that stand out of the noise count, as uniform inside; what is below the first edge
-    is at the centre. Zero where nothing else is seen.
+    Cells count that stand out of the noise, alone or with their neighbours, as uniform inside; what
+    is below the first edge is at the centre. Zero where nothing else is seen.
     """
-    seen = np.where(counts >= STANDS_OUT * noise, counts, 0.0)
-    squares = np.concatenate(
-        ([0.0], (edges[1:] ** 3 - edges[:-1] ** 3) / np.diff(edges) / 3, [0.0])
-    )
+    seen = np.where(_stand_out(counts, noise), np.maximum(counts, 0.0), 0.0)
+    cubes = np.diff(edges**3) / np.diff(edges) / 3
+    squares = np.concatenate(([0.0], cubes, [0.0]))
     return np.asarray(np.sqrt(seen @ squares / np.maximum(seen.sum(axis=1), 1.0)))
+
+
+def _stand_out(counts: Array, noise: float) -> Mask:
+    """Return which cells are among a few neighbours whose sum stands out of its noise."""
+    found = np.zeros(counts.shape, dtype=bool)
+    for size in range(1, NEIGHBOURS + 1):
+        sums = np.lib.stride_tricks.sliding_window_view(counts, size, axis=1).sum(axis=2)
+        clear = sums >= STANDS_OUT * math.sqrt(size) * noise
+        for place in range(size):
+            found[:, place : place + clear.shape[1]] |= clear
+    return found
 
 
 @dataclass(frozen=True, eq=False)
