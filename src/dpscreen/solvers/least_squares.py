@@ -209,6 +209,8 @@ class Releases:
         estimate = pooled(steps[-2:], inverse, frame, sizes)
         walk.move_to(estimate.theta)
         one_sided = walk.release_one_sided(clips[-1].lower, sizes, estimate.cut_off)
+        lost = one_sided.lost(estimate.variance)
+        walk.move_to(estimate.theta + inverse.matrix @ lost)
         middle = walk.release_middle(clips[-1].tight)
         residual = clips[-1].tight * ols_rules.ROOM / frame.row_norm
         walked = Walked(frame, inverse, estimate, middle, one_sided, residual)
@@ -349,7 +351,7 @@ class NewtonWalk:
             sizes = self.release_sizes(top, residual, self.releases.share(share))
             longest = LongestRows(self.frame.row_norm / ols_rules.ROOM, kept)
             clip = influence_clip(sizes, design, float(cost), longest, task.deviation)
-            used = clip.clip if cost is costs[-1] else clip.tight
+            used = clip.clip if len(taken) >= len(costs) - 2 else clip.tight
             moment, noise = self.release_moment(used, cost)
             taken.append(NewtonStep(theta, moment, noise, used))
             clips.append(clip)

@@ -301,7 +301,7 @@ def influence_clip(
     """
     if not sizes.shown:
         clip = longest.clip(target)
-        return InfluenceClip(clip, 0.0, target, clip, clip / 2)
+        return InfluenceClip(clip, 0.0, target, clip, clip / 4)
     tail = sizes.tail()
     deviation = GAUSSIAN * sizes.median / math.sqrt(size.n_columns)
     clips = np.maximum(tail.edge * FINER, longest.clip(deviation))
@@ -309,7 +309,7 @@ def influence_clip(
     best = int(np.argmin(clips**2 / (2 * rho) + biases**2))
     room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * size.n_rows) * deviation
     tight = float(clips[best])
-    lower = min(tail.edge, tight / 2)
+    lower = min(tail.edge, tight / 4)
     return InfluenceClip(max(tight, room), float(biases[best]), deviation, tight, lower)
 
 
@@ -373,12 +373,26 @@ class OneSided:
     lower: float
     upper: float
 
+    @property
+    def _part(self) -> float:
+        """Return what is cut off beyond the upper clip over what is between the two."""
+        return self.upper / max(self.lower - self.upper, self.upper / 4, 1e-300)
+
     def along(self, directions: Array) -> Array:
         """Return how far the upper clip moves parameters, about, in each direction (Lemma 38)."""
         sizes = np.sqrt((directions**2).sum(axis=1))
-        part = self.upper / max(self.lower - self.upper, 1e-300)
         pulled = np.hypot(directions @ self.moment, self.noise * sizes)
-        return np.asarray(np.minimum(part * pulled, self.upper * sizes))
+        return np.asarray(np.minimum(self._part * pulled, self.upper * sizes))
+
+    def lost(self, variance: float) -> Array:
+        """Return Σ(r − ψ)u about, drawn to zero by as much as noise explains.
+
+        The estimate has noise of that `variance`, which moves the sum too.
+        """
+        size = float(self.moment @ self.moment)
+        noise = len(self.moment) * (self.noise**2 + variance)
+        found = max(0.0, 1 - noise / max(size, 1e-300)) * self._part
+        return -min(found, self.upper / max(math.sqrt(size), 1e-300)) * self.moment
 
 
 def kept_slopes(sizes: Array) -> Array:
