@@ -18,7 +18,7 @@ from dpscreen.rows.mixed import MixedRows
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.rules import GAUSSIAN, clamp
 
-FINER = 2.0 ** (np.arange(41) / 8)
+FINER = 2.0 ** (np.arange(-16, 41) / 8)
 """Clips that are looked at, in units of the last clear edge."""
 
 WINDOW = 3
@@ -305,7 +305,7 @@ def influence_clip(
     tail = sizes.tail()
     deviation = GAUSSIAN * sizes.median / math.sqrt(size.n_columns)
     clips = np.maximum(tail.edge * FINER, longest.clip(deviation))
-    biases = tail.one_sided * tail.cut_off(clips)
+    biases = ols_rules.ONE_SIDED * np.array([sizes.cut_off(clip) for clip in clips.tolist()])
     best = int(np.argmin(clips**2 / (2 * rho) + biases**2))
     room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * size.n_rows) * deviation
     tight = float(clips[best])
