@@ -18,9 +18,10 @@ from dpscreen.rows.source import RowSource
 from dpscreen.solvers import ols_rules, rules
 from dpscreen.solvers.base import Choices
 from dpscreen.solvers.inference import Inference, why_left_out
-from dpscreen.solvers.least_squares import TableRelease, WideTask, place_widely, regress
+from dpscreen.solvers.least_squares import TableRelease, regress
 from dpscreen.solvers.quality import Deviations, Quality, release_quality
 from dpscreen.solvers.regression import LeftOut
+from dpscreen.solvers.wide import WideTask, place_widely
 
 if TYPE_CHECKING:
     import pandas as pd

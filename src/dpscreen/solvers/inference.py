@@ -20,10 +20,11 @@ from dpscreen.privacy import ZCDP, Accountant, MechanismRecord, PrivacyStatement
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Spending
-from dpscreen.solvers.least_squares import TableRelease, WideTask, regress_on, widened
+from dpscreen.solvers.least_squares import TableRelease, regress_on
 from dpscreen.solvers.ols_rules import TableSize
 from dpscreen.solvers.placing import PlacedTarget, Places
 from dpscreen.solvers.regression import LeftOut
+from dpscreen.solvers.wide import WideTask, widened
 
 LEAST_SIGNAL = 80
 """The M below which no intervals are given."""
