@@ -276,7 +276,8 @@ class PrivateOLS(ScalingModel):
         Returns
         -------
         WaldTest
-            With `statistic` (F), `df_num`, `df_denom` and `pvalue`. Print it.
+            With `statistic` (F), `df_num`, `df_denom`, `pvalue`, and the names that were
+            `left_out` of the model, of which nothing is tested. Print it.
         """
         return self._table.wald_test(names)
 

@@ -29,19 +29,25 @@ CONSTANT = "const"
 
 @dataclass(frozen=True)
 class WaldTest:
-    """Whether several coefficients are zero together: F with its degrees of freedom, and p."""
+    """Whether several coefficients are zero together: F with its degrees of freedom, and p.
+
+    `left_out` were asked for too, but are not in the model, so the test says nothing of them.
+    """
 
     names: tuple[str, ...]
     statistic: float
     df_num: int
     df_denom: float
     pvalue: float
+    left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return (
+        told = (
             f"{listed(self.names)} together zero: F({self.df_num}, {self.df_denom:.0f}) = "
             f"{self.statistic:.4g}, p = {self.pvalue:.4g}"
         )
+        gone = f"; nothing is tested of {listed(self.left_out)}, left out of the model"
+        return told + (gone if self.left_out else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +55,7 @@ class RegressionTable:
     """Released coefficients with their covariance, the constant last if there is one.
 
     `reasons` say of which features there is nothing to tell, and why. `clip_bias` is how far
-    clipped influences may have moved a coefficient; half of them are taken to pull one way.
+    clipped influences may have moved a coefficient, by what a lower clip would change.
     `scales` and `target_scale` are released deviations, in which effects are compared.
     `shortened` is the noisy number of rows that count for less because they lie far out.
     `plain_errors` are what standard errors would be about without privacy; None in old files.
@@ -161,7 +167,8 @@ class RegressionTable:
         freedom = float(self.freedom[there].min())
         pvalue = float(fdtrc(len(there), freedom, statistic))
         kept = tuple(self.names[place] for place in there)
-        return WaldTest(kept, statistic, len(there), freedom, pvalue)
+        gone = tuple(name for name in told if name not in kept)
+        return WaldTest(kept, statistic, len(there), freedom, pvalue, gone)
 
     def _places(self, names: Sequence[str]) -> list[int]:
         found: list[int] = []

@@ -194,8 +194,8 @@ def influence_clip(
     """Return the clip C with the least noise and bias: C²/2ρ + B(C)², tails falling as seen.
 
     Beyond an edge e with N rows outside, N(C/e)^−α·C/(α − 1) is cut off at C. A part of it is taken
-    to pull one way (docs/inference.md, Lemma 28). It is no less than what keeps the longest rows
-    whole; that of the `target` where noise hides the sizes.
+    to pull one way; all of it where there is room for more noise (docs/inference.md, Lemma 28). It
+    is no less than what keeps the longest rows whole; that of the `target` where noise hides sizes.
     """
     if not sizes.shown:
         clip = longest.clip(target)
@@ -203,12 +203,13 @@ def influence_clip(
     tail = sizes.tail()
     deviation = GAUSSIAN * sizes.median / math.sqrt(size.n_columns)
     clips = np.maximum(tail.edge * FINER, longest.clip(deviation))
-    biases = ols_rules.ONE_SIDED * np.array([sizes.cut_off(clip) for clip in clips.tolist()])
-    best = int(np.argmin(clips**2 / (2 * rho) + biases**2))
+    cuts = np.array([sizes.cut_off(clip) for clip in clips.tolist()])
+    tight, whole = (
+        float(clips[np.argmin(clips**2 / (2 * rho) + (part * cuts) ** 2)])
+        for part in (ols_rules.ONE_SIDED, 1.0)
+    )
     room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * size.n_rows) * deviation
-    tight = float(clips[best])
-    lower = min(tail.edge, tight / 4)
-    return InfluenceClip(max(tight, room), deviation, tight, lower)
+    return InfluenceClip(max(tight, min(room, whole)), deviation, tight, min(tail.edge, tight / 4))
 
 
 # --- what clips cut off ---------------------------------------------------------------------------
