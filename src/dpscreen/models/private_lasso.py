@@ -69,8 +69,8 @@ class PrivateLasso(ScalingModel):
         (0, 1) keeps them. Sparse rows keep the public bounds: "auto" is False, and True is refused.
     inference : {None, "split"}, default=None
         "split": secret coins send each row to one of two halves. One selects and gives the model,
-        the other gives 95 % intervals for at most 20 of the selected features, each half at the
-        whole budget. Where intervals would not be valid, `inference_` says why.
+        the other gives 95 % intervals for at most 20 of the selected features by the table of
+        `PrivateOLS`, each half at the whole budget. What has no interval is told in `inference_`.
     solver : {"auto", "stagewise", "frank-wolfe", "noisy-gradient"}, default="auto"
         "auto": stagewise, unless `row_norm` is given and a paid check speaks for noisy gradients.
     fit_intercept : bool, default=True
