@@ -53,11 +53,13 @@ def widened(
 ) -> WideTask:
     """Put the scales of chosen features right, and rows on the lattice, clipped far out only.
 
-    `where` has the places of features and target, and the target's bounds.
+    `where` has the places of features and target, and the target's bounds. Where features are not
+    placed, as in sparse rows, they stay as declared.
     """
     places, target, target_bounds = where
-    placed = places if rows.keeps_zero else _rescaled(spending, rows, places, chosen)
-    clips = placed.declared if rows.keeps_zero else _far_out(placed)
+    placing = choices.standardize and not rows.keeps_zero
+    placed = _rescaled(spending, rows, places, chosen) if placing else places
+    clips = _far_out(placed) if placing else placed.declared
     reach = np.maximum(clips[:, 1] - placed.centres, placed.centres - clips[:, 0])
     units = PublicUnits(
         clips,
@@ -65,7 +67,7 @@ def widened(
         constant=choices.intercept,
         features_at=np.stack((placed.centres, reach), axis=1),
         target_at=target.centre,
-        nearest=True,
+        nearest=bool(placing),
     )
     task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
     return WideTask(replace(task, at_ends=tuple(placed.at_ends)), units, placed.scales)
