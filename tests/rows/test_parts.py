@@ -70,7 +70,6 @@ QUESTIONS = [
     lambda point, d: point.relaxed_sums(RelaxedRule(2.0, 3.0)),
     lambda point, d: point.short_gradient(0.7, n_features=d, row_norm=0.9),
     lambda point, d: point.short_products(0.7, ShortRows(np.arange(0, d + 1, 2), 1.1)),
-    lambda point, d: point.short_middle(0.7, ShortRows(np.arange(0, d + 1), 0.6, constant=900)),
     lambda point, d: point.design.short_gram(ShortRows(np.arange(0, d + 1), 0.6, constant=900)),
     lambda point, d: point.level_counts(1.0),
     lambda point, d: point.curved_gram(ShortRows(np.arange(0, d + 1), 0.6, constant=900)),

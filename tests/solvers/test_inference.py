@@ -6,6 +6,7 @@ import itertools
 import math
 import pickle
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -14,14 +15,14 @@ from scipy import stats
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpscreen import PrivateLasso
-from dpscreen.privacy import ZCDP, Accountant, Budget, NoisyMax, SecureNoise, SeededNoise
+from dpscreen.privacy import ZCDP, Accountant, Budget, SecureNoise, SeededNoise
 from dpscreen.privacy.accountant import release_sums, triangle_change
 from dpscreen.rows import sums
 from dpscreen.rows.lattice import UNITS, LatticeDesign
 from dpscreen.rows.source import ArrayRows, PublicUnits
 from dpscreen.rows.sums import LEVELS, ShortRows, exact_gram, short_residuals
 from dpscreen.solvers import inference
-from dpscreen.solvers.base import Spending
+from dpscreen.solvers.base import Choices, Spending
 from dpscreen.solvers.rules import Regime
 
 pytestmark = [
@@ -190,13 +191,8 @@ def test_short_rows_are_short_and_exact():
         design = LatticeDesign(columns, residuals / LEVELS)
         point = design.start(1.0)  # at zero, residuals are minus the target
         gram, moment = design.short_gram(short), -point.short_products(1.0, short)
-        middle = point.short_middle(1.0, short)
         assert (gram == x @ x.T).all()
         assert (moment == x @ psi).all()
-        z = np.vectorize(lambda v: int(math.copysign(abs(v) // LEVELS, v)), otypes=[object])(
-            x * psi
-        )
-        assert (middle == z @ z.T).all()
 
 
 def test_blocks_are_added_up(monkeypatch):
@@ -206,59 +202,48 @@ def test_blocks_are_added_up(monkeypatch):
     np.testing.assert_array_equal(exact_gram(columns), whole)
 
 
-class Scripted(Accountant):
-    """Books nothing, releases what a script says, and keeps what each mechanism was given."""
-
-    def __init__(self, cell):
-        super().__init__(SeededNoise(0), limit=None)
-        self.cell, self.given = cell, []
-
-    def release(self, mechanism, values, *, purpose):
-        self.given.append((mechanism, values.copy(), purpose))
-        return self.cell if isinstance(mechanism, NoisyMax) else np.ones(values.size)
-
-
-def given_to_mechanisms(X, y, cell, *, constant=True):
+def second_half(X, y, *, noise, forced=None, constant=True):
+    """Infer from these rows; return what was found, and each mechanism's input and release."""
     units = PublicUnits(np.array([[-1.0, 1.0]] * 3), np.array([-2.0, 2.0]), constant=constant)
     weights = np.array([0.5, -0.25, 0.125, 0.3][: 3 + constant])
     selected = inference.Selected(weights, units, deviation=0.7, spread=0.4)
-    limit = ZCDP(1)
-    spending = Spending(Scripted(cell), limit, Regime(500, 3, 1.0))
-    inference.infer(inference.SplitHalf(spending, ArrayRows(X, y)), selected, list("abc"))
-    return spending.accountant.given
+    release, kept = Accountant.release, []
+
+    def listened(self, mechanism, values, *, purpose):
+        out = release(self, mechanism, values, purpose=purpose)
+        out = out if forced is None else forced[len(kept)][2]
+        kept.append((mechanism, np.array(values), out, purpose))
+        return out
+
+    spending = Spending(Accountant(noise, limit=ZCDP(1)), ZCDP(1), Regime(500, 3, 1.0))
+    half = inference.SplitHalf(spending, ArrayRows(X, y))
+    with mock.patch.object(Accountant, "release", listened):
+        found = inference.infer(
+            half, selected, units.feature_bounds, Choices(intercept=constant), list("abc")
+        )
+    return found, kept
 
 
 @pytest.mark.parametrize("constant", [True, False])
 def test_no_release_moves_further_than_is_booked(constant):
     """Neighbouring second halves under one transcript; extreme rows come close to the bounds."""
     rng = np.random.default_rng(33)
-    corners = list(itertools.product((-1.0, 0.0, 1.0), repeat=3))
+    X = rng.uniform(-1, 1, size=(500, 3))
+    y = np.clip(X @ [0.5, -0.3, 0.2] + rng.normal(0, 0.4, 500), -2, 2)
+    found, kept = second_half(X, y, noise=SeededNoise(4), constant=constant)
+    assert found.available
     closest: dict[str, float] = {}
-    for trial, corner in enumerate(itertools.chain(corners, corners, corners)):
-        n = trial % 5
-        X, y = rng.uniform(-1, 1, size=(n, 3)), rng.uniform(-2, 2, size=n)
-        cell = int(rng.integers(49))
-        place = int(rng.integers(n + 1))
-        more = np.insert(X, place, corner, axis=0), np.insert(y, place, (-2.0, 2.0)[trial % 2])
-        pairs = zip(
-            given_to_mechanisms(X, y, cell, constant=constant),
-            given_to_mechanisms(*more, cell, constant=constant),
-            strict=True,
-        )
-        for (mechanism, before, purpose), (same, after, _) in pairs:
-            assert mechanism == same
-            assert before.dtype == np.int64
-            move = after - before
-            size = (
-                np.abs(move).max()
-                if isinstance(mechanism, NoisyMax)
-                else np.linalg.norm(move.astype(float))
-            )
-            share = size * getattr(mechanism, "unit", 1.0) / mechanism.sensitivity
+    for trial, corner in enumerate(itertools.product((-1.0, 0.0, 1.0), repeat=3)):
+        more = np.vstack((X, corner)), np.append(y, (-2.0, 2.0)[trial % 2])
+        same, moved = second_half(*more, noise=SeededNoise(4), forced=kept, constant=constant)
+        assert same == found
+        for (mechanism, before, _, purpose), (again, after, *_) in zip(kept, moved, strict=True):
+            assert mechanism == again
+            move = (after - before).astype(float) * mechanism.unit
+            share = float(np.linalg.norm(move)) / mechanism.sensitivity
             closest[purpose] = max(closest.get(purpose, 0.0), share)
-    assert len(closest) == 4
     assert max(closest.values()) <= 1
-    assert min(closest.values()) > 0.6
+    assert closest["residuals times features, with a lower clip"] > 0.9
 
 
 def test_a_release_adds_the_noise_that_it_says():
@@ -288,7 +273,7 @@ def test_intervals_are_in_the_users_units_and_hold_released_values_only(table, m
         row = by_feature[feature]
         assert row.name == f"x{feature}"
         assert row.low < row.coefficient < row.high
-        assert row.high - row.low == pytest.approx(2 * 1.96 * row.standard_error, rel=1e-3)
+        assert 3.9 < (row.high - row.low) / row.standard_error < 5.6  # of a t law
         assert row.coefficient == pytest.approx(effect, abs=5.5 * row.standard_error + 0.02)
         assert row.standard_error < 0.15
     assert "x0: " in str(found)
@@ -309,22 +294,6 @@ def test_units_and_names_are_the_users(table):
         assert after.name == names[before.feature]
         assert after.coefficient == pytest.approx(before.coefficient / 5, rel=1e-6)
         assert after.standard_error == pytest.approx(before.standard_error / 5, rel=1e-6)
-
-
-def test_noise_covariance_is_that_of_the_noise():
-    """The covariance of b + Gθ under noise, by simulation; 5 % off would be seen."""
-    rng = np.random.default_rng(34)
-    theta = np.array([1.0, -2.0, 0.5])
-    gram = 1000 * np.eye(3)
-    moments = inference.Moments(gram, -gram @ theta, np.zeros((3, 3)), 2.0, 3.0, 1.0)
-    np.testing.assert_allclose(moments.correction, theta)
-    upper, runs = np.triu_indices(3), 200_000
-    errors = np.zeros((runs, 3, 3))
-    errors[:, upper[0], upper[1]] = rng.normal(0, 2.0, size=(runs, 6))
-    errors = errors + np.triu(errors, 1).transpose(0, 2, 1)
-    noise = rng.normal(0, 3.0, size=(runs, 3)) + errors @ theta
-    expected = np.cov(noise.T) / 1000**2
-    np.testing.assert_allclose(moments.covariance, expected, atol=0.03 * expected.max())
 
 
 # --- refusals -------------------------------------------------------------------------------------
@@ -349,15 +318,38 @@ def test_too_few_rows_for_one_coefficient_are_refused():
     assert inference.refusal(replace(regime, n_rows=40)) is None
 
 
-def test_collinear_features_are_refused():
+def test_of_features_that_are_alike_one_gets_an_interval():
     rng = np.random.default_rng(35)
     x = rng.normal(size=(3000, 1))
     X = np.repeat(x, 6, axis=1)
     model = PrivateLasso(**SETTING, random_state=0).fit(X, x[:, 0] + rng.normal(size=3000))
     assert len(set(model.path_.features)) > 1
-    assert not model.inference_.available
-    assert "collinear" in model.inference_.wording
+    (only,) = model.inference_.intervals
+    assert only.low < 1 < only.high
+    assert "not told apart from" in model.inference_.wording
     assert model.privacy_.rho <= float(ZCDP.within(Budget(3.0, 1e-5)))
+
+
+def test_with_a_category_the_slope_is_held_and_not_that_of_clipped_rows():
+    """Features clipped at two deviations had four misses of four: (2.018, 2.031) for 2."""
+    rng = np.random.default_rng(36)
+    n = 60_000
+    ward = rng.choice(["A", "B", "C"], n, p=[0.6, 0.3, 0.1])
+    table = pd.DataFrame({"dose": rng.normal(10, 3, n), "ward": ward})
+    y = 2 * table["dose"] + 3 * (ward == "B") + rng.normal(0, 1, n)
+    model = PrivateLasso(
+        epsilon=3,
+        delta=1e-6,
+        feature_bounds={"dose": (0, 100)},
+        target_bounds=(-100, 300),
+        categories={"ward": ["A", "B", "C"]},
+        inference="split",
+        random_state=1,
+    ).fit(table, y)
+    found = {row.name: row for row in model.inference_.intervals}
+    assert found["dose"].standard_error < 0.01
+    assert found["dose"].coefficient == pytest.approx(2, abs=4 * found["dose"].standard_error)
+    assert found["ward=B"].coefficient == pytest.approx(3, abs=4 * found["ward=B"].standard_error)
 
 
 def test_nothing_selected_is_said():
@@ -365,7 +357,11 @@ def test_nothing_selected_is_said():
     selected = inference.Selected(np.array([0.0, 0.0, 1.0]), units, deviation=1.0, spread=0.4)
     spending = Spending(Accountant(SecureNoise(), limit=ZCDP(1)), ZCDP(1), Regime(500, 2, 1.0))
     found = inference.infer(
-        inference.SplitHalf(spending, ArrayRows(np.zeros((3, 2)), np.zeros(3))), selected, "ab"
+        inference.SplitHalf(spending, ArrayRows(np.zeros((3, 2)), np.zeros(3))),
+        selected,
+        units.feature_bounds,
+        Choices(),
+        "ab",
     )
     assert "selected no feature" in found.wording
     assert spending.accountant.spent == ZCDP.free()
@@ -406,7 +402,7 @@ def test_scikit_learn_check_of_a_split(estimator, check):
 
 
 class Population:
-    """Best linear predictors on clipped features, from 50 times as many rows as a fit has."""
+    """Best linear predictors in the declared bounds, from 50 times as many rows as a fit has."""
 
     def __init__(self, kind, n_rows, n_features):
         few = n_features if kind == "correlated" else 4
@@ -416,8 +412,8 @@ class Population:
         """Return the truth for every interval: zero for features that are independent of all."""
         features = np.array([row.feature for row in model.inference_.intervals])
         known = features[features < self.X.shape[1]]
-        low, high = model.feature_bounds_[known].T
-        rows = np.column_stack((np.clip(self.X[:, known], low, high), np.ones(len(self.y))))
+        inside = np.clip(self.X[:, known], *SETTING["feature_bounds"])
+        rows = np.column_stack((inside, np.ones(len(self.y))))
         target = np.clip(self.y, *model.target_bounds_)
         solved = np.linalg.solve(rows.T @ rows, rows.T @ target)[:-1]
         truth = np.zeros(len(features))

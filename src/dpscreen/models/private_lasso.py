@@ -68,8 +68,8 @@ class PrivateLasso(PathModel):
         (0, 1) keeps them. Sparse rows keep the public bounds: "auto" is False, and True is refused.
     inference : {None, "split"}, default=None
         "split": secret coins send each row to one of two halves. One selects and gives the model,
-        the other gives 95 % intervals for at most 20 of the selected features, each half at the
-        whole budget. Where intervals would not be valid, `inference_` says why.
+        the other gives 95 % intervals for at most 20 of the selected features by the table of
+        `PrivateOLS`, each half at the whole budget. What has no interval is told in `inference_`.
     solver : {"auto", "stagewise", "frank-wolfe", "noisy-gradient"}, default="auto"
         "auto": stagewise, unless `row_norm` is given and a paid check speaks for noisy gradients.
     fit_intercept : bool, default=True
@@ -254,7 +254,9 @@ class PrivateLasso(PathModel):
         selected = inference.Selected(solution.chosen_weights, units, task.deviation, task.spread)
         names = list(self.feature_names_out_)
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
-        self.inference_ = inference.infer(second.reserving(kept), selected, names)
+        self.inference_ = inference.infer(
+            second.reserving(kept), selected, start.bounds[0], choices, names
+        )
         if start.choices.quality:
             design = second.rows.lattice(units)
             self._measure(second.spending, design, task, solution, in_sample=False)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpscreen._core.words import some
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, Promise, ScalingModel
 from dpscreen.models.regression_table import CONSTANT, RegressionTable, WaldTest
@@ -18,10 +17,11 @@ from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers import ols_rules, rules
 from dpscreen.solvers.base import Choices
-from dpscreen.solvers.inference import Inference
-from dpscreen.solvers.least_squares import TableRelease, WideTask, place_widely, regress
+from dpscreen.solvers.inference import Inference, why_left_out
+from dpscreen.solvers.least_squares import TableRelease, regress
 from dpscreen.solvers.quality import Deviations, Quality, release_quality
 from dpscreen.solvers.regression import LeftOut
+from dpscreen.solvers.wide import WideTask, place_widely
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,7 +220,7 @@ class PrivateOLS(ScalingModel):
         if left_out and len(left_out) == len(names):
             rho = PLACED * wide.task.regime.rho
             return dict.fromkeys(range(len(names)), self._too_few(len(names) + 1, rho))
-        return {one.feature: _why(one, names) for one in left_out}
+        return {one.feature: why_left_out(one, names) for one in left_out}
 
     # --- the table --------------------------------------------------------------------------------
 
@@ -276,7 +276,8 @@ class PrivateOLS(ScalingModel):
         Returns
         -------
         WaldTest
-            With `statistic` (F), `df_num`, `df_denom` and `pvalue`. Print it.
+            With `statistic` (F), `df_num`, `df_denom`, `pvalue`, and the names that were
+            `left_out` of the model, of which nothing is tested. Print it.
         """
         return self._table.wald_test(names)
 
@@ -292,10 +293,3 @@ class PrivateOLS(ScalingModel):
     def _table(self) -> RegressionTable:
         check_is_fitted(self)
         return self.table_
-
-
-def _why(one: LeftOut, names: tuple[str, ...]) -> str:
-    partners = [names[j] for j in one.partners if j < len(names)]
-    if not partners:
-        return "it does not vary enough to be seen through the privacy noise; left out."
-    return f"not told apart from {some(partners)} at this budget; left out."

@@ -16,31 +16,35 @@ from scipy.special import fdtrc, ndtri, stdtr, stdtrit
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import listed, number, plain, some
 from dpscreen.models.printed import PrintedTable, short_name
-from dpscreen.solvers.inference import FeatureInterval, Inference
+from dpscreen.solvers.inference import MEANING, FeatureInterval, Inference, differences
 
 if TYPE_CHECKING:
     import pandas as pd
 
 CONSTANT = "const"
-NOTED_BIAS = 1.0
-"""From which part of a standard error on the bias of clips is told."""
 
 
 @dataclass(frozen=True)
 class WaldTest:
-    """Whether several coefficients are zero together: F with its degrees of freedom, and p."""
+    """Whether several coefficients are zero together: F with its degrees of freedom, and p.
+
+    `left_out` were asked for too, but are not in the model, so the test says nothing of them.
+    """
 
     names: tuple[str, ...]
     statistic: float
     df_num: int
     df_denom: float
     pvalue: float
+    left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return (
+        told = (
             f"{listed(self.names)} together zero: F({self.df_num}, {self.df_denom:.0f}) = "
             f"{self.statistic:.4g}, p = {self.pvalue:.4g}"
         )
+        gone = f"; nothing is tested of {listed(self.left_out)}, left out of the model"
+        return told + (gone if self.left_out else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +52,7 @@ class RegressionTable:
     """Released coefficients with their covariance, the constant last if there is one.
 
     `reasons` say of which features there is nothing to tell, and why. `clip_bias` is how far
-    clipped influences may have moved a coefficient; half of them are taken to pull one way.
+    clipped influences may have moved a coefficient, by what a lower clip would change.
     `scales` and `target_scale` are released deviations, in which effects are compared.
     `shortened` is the noisy number of rows that count for less because they lie far out.
     `plain_errors` are what standard errors would be about without privacy; None in old files.
@@ -160,7 +164,8 @@ class RegressionTable:
         freedom = float(self.freedom[there].min())
         pvalue = float(fdtrc(len(there), freedom, statistic))
         kept = tuple(self.names[place] for place in there)
-        return WaldTest(kept, statistic, len(there), freedom, pvalue)
+        gone = tuple(name for name in told if name not in kept)
+        return WaldTest(kept, statistic, len(there), freedom, pvalue, gone)
 
     def _places(self, names: Sequence[str]) -> list[int]:
         found: list[int] = []
@@ -195,27 +200,10 @@ class RegressionTable:
             return
         without = [self.names[j] for j in self.reasons]
         model = f"without {some(without)}" if without else "of all listed features"
-        yield (
-            f"95 % per coefficient, not simultaneous, for the linear model {model} on rows clipped "
-            "to feature_bounds_ and target_bounds_; counting sampling with unequal variances, and "
-            "every privacy noise; not a causal effect."
-        )
-        yield from self._warnings()
-
-    def _warnings(self) -> Iterator[str]:
-        if self.shortened >= 1:
-            yield (
-                f"About {self.shortened:.0f} rows lie far out and count for less; where the truth "
-                "is no line, plain least squares, which follows them, may differ."
-            )
-        errors = np.sqrt(np.diag(self.covariance))
+        yield MEANING.format(model=model, bounds="to feature_bounds_ and target_bounds_")
         there = self.given
-        if (self.clip_bias[there] > NOTED_BIAS * errors[there]).any():
-            yield (
-                "The residuals' tail is so heavy that clips may have moved coefficients by a good "
-                "part of their standard errors, which count that; a logarithm of the target may "
-                "help."
-            )
+        errors = np.sqrt(np.diag(self.covariance))[there]
+        yield from differences(self.shortened, self.clip_bias[there], errors)
 
 
 # --- in a model file ------------------------------------------------------------------------------

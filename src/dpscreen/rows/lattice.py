@@ -34,7 +34,6 @@ from dpscreen.rows.sums import (
     short_residuals,
     short_rows,
     squared_lengths,
-    truncated_products,
 )
 
 UNITS = LEVELS**2
@@ -136,10 +135,6 @@ class ExactPoint(ABC):
     @abstractmethod
     def short_products(self, clip: float, short: ShortRows) -> Integers:
         """Return Σψx over short rows, each with its residual ψ shrunk alike, in 1/2^28."""
-
-    @abstractmethod
-    def short_middle(self, clip: float, short: ShortRows) -> Integers:
-        """Return Σzzᵀ over short rows, z = ψx truncated to 1/2^14, in whole numbers of 1/2^28."""
 
     @abstractmethod
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
@@ -394,12 +389,6 @@ class LatticePoint(ExactPoint):
         """Return Σψx over short rows, each with its residual ψ shrunk alike, in 1/2^28."""
         rows, factors = self.design.made_short(short)
         return _sums(rows, short_residuals(self.residual_levels(clip), factors))
-
-    def short_middle(self, clip: float, short: ShortRows) -> Integers:
-        """Return Σzzᵀ over short rows, z = ψx truncated to 1/2^14, in whole numbers of 1/2^28."""
-        rows, factors = self.design.made_short(short)
-        residuals = short_residuals(self.residual_levels(clip), factors)
-        return exact_gram(truncated_products(rows, residuals))
 
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
         """Return count(rows, ‖x‖², residuals, *args)."""

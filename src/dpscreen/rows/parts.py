@@ -56,7 +56,6 @@ class Question:
             "row_total",
             "short_gradient",
             "short_gram",
-            "short_middle",
             "short_products",
             "column_squares",
             "curved_gram",
@@ -169,10 +168,6 @@ class PartedPoint(ExactPoint):
     def short_products(self, clip: float, short: ShortRows) -> Integers:
         """Return Σψx over short rows, each with its residual ψ shrunk alike, in 1/2^28."""
         return self._total("short_products", clip, short)
-
-    def short_middle(self, clip: float, short: ShortRows) -> Integers:
-        """Return Σzzᵀ over short rows, z = ψx truncated to 1/2^14, in whole numbers of 1/2^28."""
-        return self._total("short_middle", clip, short)
 
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
         """Return Σ count(rows, ‖x‖², residuals, *args) over parts, residuals shrunk alike."""

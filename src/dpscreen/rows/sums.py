@@ -198,12 +198,6 @@ def short_residuals(residuals: Narrow, factors: Array) -> Narrow:
     return shrunk
 
 
-def truncated_products(rows: Narrow, residuals: Narrow) -> Narrow:
-    """Return z = ψx of every row, truncated to 1/2^14."""
-    products = rows.astype(np.int64) * residuals
-    return np.asarray(np.sign(products) * (np.abs(products) // LEVELS), dtype=np.int16)
-
-
 def curved_rows(rows: Narrow, residuals: Narrow) -> Narrow:
     """Return rows times 2√(p(1 − p)), at most 1, truncated; residuals are ± p or ± (1 − p)."""
     sizes = np.abs(residuals.astype(np.float64))

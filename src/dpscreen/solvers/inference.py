@@ -1,29 +1,30 @@
-"""Intervals for PrivateLasso: one half of the rows selects, the other estimates.
+"""Intervals: what they are, and those of PrivateLasso, for which one half of the rows selects.
 
 A secret coin sends each row to one half, so one row touches one half only and each half may spend
-the whole budget (docs/private-lasso.md, Lemma 16). The second half takes one step of least squares
-from the first half's weights, on sums with Gaussian noise (Lemma 17), and counts that noise in its
-standard errors.
+the whole budget (docs/private-lasso.md, Lemma 16). The second half is the regression table of
+PrivateOLS on the features that the first half chose (docs/inference.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
+from scipy.special import stdtrit
 
 from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.words import some
 from dpscreen.privacy import ZCDP, Accountant, MechanismRecord, PrivacyStatement
-from dpscreen.privacy.accountant import release_sums, release_triangle
-from dpscreen.rows.lattice import UNITS, ExactDesign
 from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.rows.sums import ShortRows
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Spending, release_residual_deviation
-from dpscreen.solvers.refit import constant_level
+from dpscreen.solvers.base import Choices, Spending
+from dpscreen.solvers.least_squares import TableRelease, regress_on
+from dpscreen.solvers.ols_rules import TableSize
+from dpscreen.solvers.placing import PlacedTarget, Places
+from dpscreen.solvers.regression import LeftOut
+from dpscreen.solvers.wide import WideTask, widened
 
 LEAST_SIGNAL = 80
 """The M below which no intervals are given."""
@@ -33,21 +34,16 @@ ROWS_PER_FEATURE = 20
 NOISE_PER_FEATURE = 50
 """How large (n/2)√(2ρ) has to be for each feature."""
 
-SCALE_SHARE, GRAM_SHARE, MIDDLE_SHARE = Fraction(4, 100), Fraction(28, 100), Fraction(15, 100)
-MOMENT_SHARE = 1 - SCALE_SHARE - GRAM_SHARE - MIDDLE_SHARE
+REGRESSION_PART = 0.9
+"""The part of a half's budget that is left for the regression, at least."""
 
-CLIPS = (3.0, 10.0)
-"""Where residuals are clipped, in deviations: at least, at most."""
-
-PRIVATE_PART = 0.25
-"""Between the two, the variance of privacy noise in Σψx over that of sampling."""
-
-NORMAL_975 = 1.959963984540054
+NOTED_BIAS = 0.5
+"""From which part of a standard error on the bias of clips is told."""
 
 MEANING = (
-    "95 % per coefficient, not simultaneous, for the best linear predictor on the listed features "
-    "{constant}, each clipped to its feature_bounds_ and the target to target_bounds_; counting "
-    "sampling, privacy noise and selection; not a causal effect."
+    "95 % per coefficient, not simultaneous, for the linear model {model}, on rows clipped "
+    "{bounds}; counting sampling with unequal variances, and every privacy noise; not a causal "
+    "effect."
 )
 
 PARALLEL = (
@@ -91,6 +87,29 @@ def not_available(reason: str) -> Inference:
     return Inference(False, f"Intervals are not available: {reason}")
 
 
+def why_left_out(one: LeftOut, names: Sequence[str]) -> str:
+    """Say why there is no interval of a feature."""
+    partners = [names[j] for j in one.partners if j < len(names)]
+    if not partners:
+        return "it does not vary enough to be seen through the privacy noise; left out."
+    return f"not told apart from {some(partners)} at this budget; left out."
+
+
+def differences(shortened: float, clip_bias: Array, errors: Array) -> Iterator[str]:
+    """Yield in which ways plain least squares on the same rows may differ."""
+    if shortened >= 1:
+        yield (
+            f"About {shortened:.0f} rows lie far out and count for less; where the truth "
+            "is no line, plain least squares, which follows them, may differ."
+        )
+    if (clip_bias > NOTED_BIAS * errors).any():
+        yield (
+            "Large residuals are clipped, and pull one way: plain least squares may differ by as "
+            "much as half a standard error or more. Standard errors count that; a logarithm of "
+            "the target may help."
+        )
+
+
 # --- the split ------------------------------------------------------------------------------------
 
 
@@ -103,25 +122,17 @@ class SplitHalf:
 
     def reserving(self, share: float) -> SplitHalf:
         """Return the same half with a share of its limit kept for later."""
-        limit = self.spending.limit * (1 - Fraction(share))
-        return replace(self, spending=replace(self.spending, limit=limit))
+        return replace(self, spending=replace(self.spending, reserved=share))
 
 
 def n_listed(regime: rules.Regime) -> int:
     """Return q, how many features get intervals at most, from the regime of all rows."""
     half = regime.n_rows // 2
     by_noise = half * math.sqrt(2 * regime.rho) / NOISE_PER_FEATURE
-    return int(min(MOST_FEATURES, by_noise, half / ROWS_PER_FEATURE))
-
-
-def clip_factor(regime: rules.Regime, *, spread: float, row_norm: float) -> float:
-    """Return the clip in deviations, from the regime of one half.
-
-    Clipping biases where residuals are skewed and their spread follows the features, so it is as
-    loose as can be while privacy noise is a small part of all: c²ν²/(2ρ_b) against nσ_x².
-    """
-    room = 2 * float(MOMENT_SHARE) * regime.rho * regime.n_rows * (spread / row_norm) ** 2
-    return rules.clamp(math.sqrt(PRIVATE_PART * room), *CLIPS)
+    listed = int(min(MOST_FEATURES, by_noise, half / ROWS_PER_FEATURE))
+    while listed and TableSize(half, listed + 1, REGRESSION_PART * regime.rho).hopeless:
+        listed -= 1
+    return listed
 
 
 def refusal(regime: rules.Regime) -> str | None:
@@ -180,7 +191,7 @@ def _named(half: str, statement: PrivacyStatement) -> list[MechanismRecord]:
 
 @dataclass(frozen=True)
 class Selected:
-    """What the first half released: the model, and the numbers that scale the second half."""
+    """What the first half released: the model, and where target and features lie."""
 
     weights: Array
     units: PublicUnits
@@ -194,134 +205,64 @@ class Selected:
         chosen = np.sort(order[self.weights[order] != 0])
         return np.append(chosen, d) if self.units.constant and chosen.size else chosen
 
-    def row_norm(self, n_columns: int) -> float:
-        """Return ν: few rows of normal features of that spread are longer."""
-        q = n_columns - self.units.constant
-        square = self.spread**2 * (self.units.constant + q + 3 * math.sqrt(2 * q))
-        return math.sqrt(min(square, n_columns))
-
-    def short_rows(self, chosen: Integers) -> ShortRows:
-        """Return the rows of these columns; a constant among them is as large as features are."""
-        level = constant_level(self.spread) if self.units.constant else 0
-        return ShortRows(chosen, self.row_norm(len(chosen)), level)
+    def places(self, declared: Array) -> Places:
+        """Return where the first half found the features, in bounds as wide as declared."""
+        scales = self.spread * self.units.feature_half_widths
+        return replace(Places.unplaced(declared), centres=self.units.feature_centres, scales=scales)
 
 
-def infer(half: SplitHalf, selected: Selected, names: Sequence[str]) -> Inference:
-    """Release intervals for the features that the first half weighs most."""
-    spending, units = half.spending, selected.units
-    everything = replace(spending.regime, n_rows=2 * spending.regime.n_rows)
-    chosen = selected.columns(n_listed(everything))
+def infer(
+    half: SplitHalf, selected: Selected, declared: Array, choices: Choices, names: Sequence[str]
+) -> Inference:
+    """Release intervals for the features that the first half weighs most.
+
+    `declared` are the public bounds of the features: they are clipped to nothing narrower.
+    """
+    regime = half.spending.regime
+    chosen = selected.columns(n_listed(replace(regime, n_rows=2 * regime.n_rows)))
     if not chosen.size:
         return not_available("the first half selected no feature.")
-    start = np.zeros_like(selected.weights)
-    start[chosen] = selected.weights[chosen]
-    design = half.rows.lattice(units)
-    moments = _release_moments(spending, design, selected, start, chosen)
-    if not moments.clear:
-        return not_available(
-            "the listed features are too collinear, or vary too little, for the privacy noise."
-        )
-    return _intervals(moments, start[chosen], units, chosen, names)
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Noisy sums of the second half, and the deviations of the noise.
-
-    Residuals are fit − y, in units of the clip; so are the correction and its covariance.
-    """
-
-    gram: Array
-    moment: Array
-    middle: Array
-    gram_noise: float
-    moment_noise: float
-    clip: float
-
-    @property
-    def clear(self) -> bool:
-        """Whether the Gram matrix stands out of its noise in every direction."""
-        least = float(np.linalg.eigvalsh(self.gram)[0])
-        return least >= self.gram_noise * math.sqrt(len(self.moment))
-
-    @property
-    def correction(self) -> Array:
-        """Return θ, the step of least squares away from the first half's weights."""
-        return np.asarray(-np.linalg.solve(self.gram, self.moment))
-
-    @property
-    def covariance(self) -> Array:
-        """Return G⁻¹(M₊ + P)G⁻¹, P the covariance of the privacy noise in b + Gθ."""
-        theta = self.correction
-        size = float(theta @ theta)
-        crossed = np.outer(theta, theta)
-        np.fill_diagonal(crossed, size)
-        private = self.moment_noise**2 * np.eye(theta.size) + self.gram_noise**2 * crossed
-        values, vectors = np.linalg.eigh(self.middle)
-        sampling = (vectors * np.maximum(values, 0)) @ vectors.T
-        inverse = np.linalg.inv(self.gram)
-        return np.asarray(inverse @ (sampling + private) @ inverse)
-
-
-def _release_moments(
-    spending: Spending, design: ExactDesign, selected: Selected, start: Array, chosen: Integers
-) -> Moments:
-    """Release the residuals' scale, then the three sums; together the whole limit.
-
-    (docs/private-lasso.md, Lemmas 11, 13 and 17)
-    """
-    point = design.at(start, scale=max(selected.deviation, float(np.abs(start).max())))
-    short = selected.short_rows(chosen)
-    norm = short.row_norm
-    clip = clip_factor(spending.regime, spread=selected.spread, row_norm=norm)
-    clip *= release_residual_deviation(
-        spending, point, top=2 * selected.deviation, cost=spending.limit * SCALE_SHARE
+    target = PlacedTarget(selected.units.target_centre, selected.deviation)
+    wide = widened(
+        half.spending,
+        half.rows,
+        (selected.places(declared), target, selected.units.target_bounds),
+        choices,
+        chosen,
     )
-
-    def release(matrix: Integers, share: Fraction, purpose: str) -> tuple[Array, float]:
-        cost = spending.limit * share
-        return release_triangle(
-            spending.accountant,
-            matrix,
-            units_per_one=UNITS,
-            row_norm=norm,
-            cost=cost,
-            purpose=purpose,
-        )
-
-    gram, gram_noise = release(design.short_gram(short), GRAM_SHARE, "features squared")
-    moment, moment_noise = release_sums(
-        spending.accountant,
-        point.short_products(clip, short),
-        units_per_one=UNITS,
-        change=norm,
-        cost=spending.limit * MOMENT_SHARE,
-        purpose="residuals times features, in units of the clip",
-    )
-    middle, _ = release(point.short_middle(clip, short), MIDDLE_SHARE, "the same squared")
-    return Moments(gram, moment, middle, gram_noise, moment_noise, clip)
+    return _intervals(wide, regress_on(wide, chosen), chosen, names)
 
 
 def _intervals(
-    moments: Moments, start: Array, units: PublicUnits, chosen: Integers, names: Sequence[str]
+    wide: WideTask, found: TableRelease, chosen: Integers, names: Sequence[str]
 ) -> Inference:
-    estimates = start + moments.clip * moments.correction
-    errors = moments.clip * np.sqrt(np.diag(moments.covariance))
-    half_widths = units.feature_half_widths
-    features = chosen[: len(chosen) - units.constant]
-    constant = "and a constant" if units.constant else "without a constant"
+    features = chosen[chosen < wide.task.n_features]
+    known, called = found.uncertainty, [names[j] for j in features]
+    gone = {int(features[one.feature]): why_left_out(one, called) for one in found.left_out}
+    coefficients, _ = wide.units.in_users_units(found.weights)
+    errors = np.sqrt(np.diag(known.covariance))
+    reaches = stdtrit(known.freedom, 0.975) * errors
+    given = [j for j in features.tolist() if j not in gone]
+    reasons = [f"{names[j]}: {why}" for j, why in gone.items()]
+    if not given:
+        return not_available(" ".join(reasons))
+    constant = "and a constant" if wide.units.constant else "without a constant"
+    told = MEANING.format(
+        model=f"of the listed features {constant}", bounds="to the declared bounds"
+    )
+    differing = differences(found.long_rows, known.bias[given], errors[given])
     return Inference(
         True,
-        MEANING.format(constant=constant),
+        " ".join((told, *reasons, *differing)),
         tuple(
-            _interval(j, names[j], float(estimate / half_widths[j]), float(error / half_widths[j]))
-            for j, estimate, error in zip(features.tolist(), estimates, errors, strict=False)
+            _interval(j, names[j], float(coefficients[j]), float(errors[j]), float(reaches[j]))
+            for j in given
         ),
     )
 
 
-def _interval(feature: int, name: str, coefficient: float, error: float) -> FeatureInterval:
-    half_width = NORMAL_975 * error
-    return FeatureInterval(
-        feature, name, coefficient, error, coefficient - half_width, coefficient + half_width
-    )
+def _interval(
+    feature: int, name: str, coefficient: float, error: float, reach: float
+) -> FeatureInterval:
+    low, high = coefficient - reach, coefficient + reach
+    return FeatureInterval(feature, name, coefficient, error, low, high)

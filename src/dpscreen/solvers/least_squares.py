@@ -9,7 +9,6 @@ the sandwich (docs/inference.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -27,29 +26,30 @@ from dpscreen.rows.mixed import (
     long_count,
     size_counts,
 )
-from dpscreen.rows.source import PublicUnits, RowSource
+from dpscreen.rows.source import PublicUnits
 from dpscreen.solvers import ols_rules
-from dpscreen.solvers.base import Choices, Spending, Task
-from dpscreen.solvers.placing import Places, place_target, release_places
+from dpscreen.solvers.influences import (
+    InfluenceClip,
+    LongestRows,
+    OneSided,
+    Sizes,
+    influence_clip,
+)
 from dpscreen.solvers.regression import (
     EvenFrame,
-    InfluenceClip,
     Inverse,
     LeftOut,
-    LongestRows,
     Middle,
     NewtonStep,
-    Pooled,
-    Sizes,
     Uncertainty,
-    influence_clip,
+    Walked,
     pooled,
     told_apart,
     uncertainty,
 )
 from dpscreen.solvers.rules import clamp
+from dpscreen.solvers.wide import WideTask
 
-_LARGEST = np.finfo(np.float64).max / 4
 MOST_GRAINS = 2.0**36
 GRAINS_PER_DEVIATION = 2.0**20
 N_CELLS = 28
@@ -60,44 +60,6 @@ BEYOND = 8.0
 
 SHORT_ROWS = 0.5
 """Rows of this part of the mean length and less have their residuals clipped alike."""
-
-
-@dataclass(frozen=True, eq=False)
-class WideTask:
-    """Rows on the lattice, clipped nowhere near where they lie, and the scales of the features."""
-
-    task: Task
-    units: PublicUnits
-    scales: Array
-
-
-def place_widely(
-    spending: Spending, rows: RowSource, bounds: tuple[Array, Array], choices: Choices
-) -> WideTask:
-    """Release where target and features lie, and put rows on the lattice, clipped far out only."""
-    target = place_target(spending, rows, bounds[1])
-    places = release_places(spending, rows, bounds[0], choices)
-    placed = Places.unplaced(bounds[0]) if places is None else places
-    clips = _far_out(placed)
-    reach = np.maximum(clips[:, 1] - placed.centres, placed.centres - clips[:, 0])
-    units = PublicUnits(
-        clips,
-        np.clip(bounds[1], -_LARGEST, _LARGEST),
-        constant=choices.intercept,
-        features_at=np.stack((placed.centres, reach), axis=1),
-        target_at=target.centre,
-        nearest=True,
-    )
-    task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
-    return WideTask(replace(task, at_ends=tuple(placed.at_ends)), units, placed.scales)
-
-
-def _far_out(places: Places) -> Array:
-    """Return the declared bounds, but where they are very many scales away."""
-    low, high = places.declared.T
-    reach = ols_rules.MOST_SCALES * places.scales
-    nearer = np.maximum(low, places.centres - reach), np.minimum(high, places.centres + reach)
-    return np.where((nearer[0] < nearer[1])[:, None], np.stack(nearer, axis=1), places.declared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +89,16 @@ def regress(wide: WideTask) -> TableRelease:
     return Releases(wide, columns, design, budget).regression()
 
 
+def regress_on(wide: WideTask, columns: Integers) -> TableRelease:
+    """Release a regression on some columns, the constant last if it is one, for what is left.
+
+    What is left out is told by its place among the columns.
+    """
+    budget = wide.task.spending.remaining
+    design = ols_rules.TableSize(wide.task.regime.n_rows, len(columns), float(budget))
+    return Releases(wide, columns, design, budget).regression()
+
+
 def _all_left_out(n_features: int) -> tuple[LeftOut, ...]:
     return tuple(LeftOut(j, ()) for j in range(n_features))
 
@@ -147,15 +119,20 @@ class Releases:
         inverse = told_apart(frame, self._n_features, n_rows, per_scale)
         point = self.wide.task.design.start(self._grain)
         walk = NewtonWalk(self, frame, inverse, point)
-        steps, clips = walk.steps()
-        estimate = pooled(steps[-2:], inverse, frame.noise)
+        steps, clips, sizes = walk.steps()
+        estimate = pooled(steps[-2:], inverse, frame, sizes)
         walk.move_to(estimate.theta)
+        one_sided = walk.release_one_sided(clips[-1].lower, sizes, estimate.cut_off)
+        lost = one_sided.lost(estimate.variance)
+        walk.move_to(estimate.theta + inverse.matrix @ lost)
         middle = walk.release_middle(clips[-1].tight)
+        residual = clips[-1].tight * ols_rules.ROOM / frame.row_norm
+        walked = Walked(frame, inverse, estimate, middle, one_sided, residual)
         return TableRelease(
             point.weights,
-            self._known(estimate, inverse, middle, frame, clips[-1].deviation),
+            self._known(walked, clips[-1].deviation),
             inverse.left_out if self._n_features else _all_left_out(self.wide.task.n_features),
-            *self._deviations(clips),
+            *self._deviations(walked, clips[-1].deviation),
             walk.release_long(),
         )
 
@@ -166,8 +143,8 @@ class Releases:
     @property
     def step_costs(self) -> list[ZCDP]:
         """Return what each step may cost, once the frame is there."""
-        later = Fraction(ols_rules.MIDDLE_SHARE) + Fraction(ols_rules.LONG_SHARE)
-        later += sum(map(Fraction, self.design.size_shares))
+        after = (ols_rules.MIDDLE_SHARE, ols_rules.LONG_SHARE, ols_rules.ONE_SIDED_SHARE)
+        later = sum(map(Fraction, after)) + sum(map(Fraction, self.design.size_shares))
         left = ZCDP(self.wide.task.spending.remaining.rho - (self.budget * later).rho)
         return [left * part for part in ols_rules.NEWTON_PARTS]
 
@@ -176,12 +153,13 @@ class Releases:
         """Return how many of the columns are features: the constant is the last, if any."""
         return int(np.count_nonzero(self.columns < self.wide.task.n_features))
 
-    def _deviations(self, clips: Sequence[InfluenceClip]) -> tuple[float, float]:
-        """Return those of residuals and target; without features, both are the target's."""
-        placed = self.wide.task.deviation
+    def _deviations(self, walked: Walked, residuals: float) -> tuple[float, float]:
+        """Return those of residuals and target: what the line explains, and what it leaves."""
         if not self._n_features:
-            return placed, placed
-        return clips[-1].deviation, min(clips[0].deviation, placed)
+            return self.wide.task.deviation, self.wide.task.deviation
+        theta = walked.estimate.theta
+        explained = max(float(theta @ walked.frame.gram @ theta), 0.0) / self.design.n_rows
+        return residuals, math.hypot(residuals, math.sqrt(explained))
 
     @property
     def _grain(self) -> float:
@@ -224,7 +202,11 @@ class Releases:
         )
         edges = most * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
         least = math.sqrt(ols_rules.SHORTEST * len(even))
-        return clamp(ols_rules.ROOM * Sizes(edges, noisy[0], noise).last_edge, least, most)
+        return clamp(
+            ols_rules.ROOM * Sizes(edges, noisy[0], noise, self.design.n_rows).last_edge,
+            least,
+            most,
+        )
 
     def _cells_in_scales(self) -> Array:
         """Return how many scales of its column a whole cell is; of a constant, one."""
@@ -243,19 +225,11 @@ class Releases:
         )
         return EvenFrame(rows, norm, norm**2 * gram, norm**2 * noise)
 
-    def _known(
-        self,
-        estimate: Pooled,
-        inverse: Inverse,
-        middle: Middle,
-        frame: EvenFrame,
-        deviation: float,
-    ) -> Uncertainty:
+    def _known(self, walked: Walked, deviation: float) -> Uncertainty:
         """Return what is known of all coefficients in the user's units."""
-        users = users_units(self.wide.units)[:, self.columns] @ frame.matrix.T
-        known = uncertainty(estimate, inverse, middle, frame.noise, users)
-        squares = np.maximum(((users @ inverse.matrix) * users).sum(axis=1), 0.0)
-        return replace(known, plain=deviation * np.sqrt(squares))
+        users = users_units(self.wide.units)[:, self.columns] @ walked.frame.matrix.T
+        squares = np.maximum(((users @ walked.inverse.matrix) * users).sum(axis=1), 0.0)
+        return replace(uncertainty(walked, users), plain=deviation * np.sqrt(squares))
 
 
 def users_units(units: PublicUnits) -> Array:
@@ -276,8 +250,11 @@ class NewtonWalk:
     inverse: Inverse
     point: ExactPoint
 
-    def steps(self) -> tuple[list[NewtonStep], list[InfluenceClip]]:
-        """Take all steps; before each, a histogram tells where influences are clipped."""
+    def steps(self) -> tuple[list[NewtonStep], list[InfluenceClip], Sizes]:
+        """Take all steps; before each, a histogram tells where influences are clipped.
+
+        The last histogram is returned too.
+        """
         design, task = self.releases.design, self.releases.wide.task
         reach = self.releases.wide.units.target_bound
         residual = min(reach, ols_rules.LONGEST_RESIDUAL * task.deviation)
@@ -288,15 +265,15 @@ class NewtonWalk:
             sizes = self.release_sizes(top, residual, self.releases.share(share))
             longest = LongestRows(self.frame.row_norm / ols_rules.ROOM, kept)
             clip = influence_clip(sizes, design, float(cost), longest, task.deviation)
-            used = clip.clip if cost is costs[-1] else clip.tight
+            used = clip.clip if len(taken) >= len(costs) - 2 else clip.tight
             moment, noise = self.release_moment(used, cost)
-            taken.append(NewtonStep(theta, moment, noise, clip.bias))
+            taken.append(NewtonStep(theta, moment, noise, used))
             clips.append(clip)
             theta = theta + self.inverse.matrix @ moment
             self.move_to(theta)
             top = BEYOND * clip.tight
             residual = self._residual_clip(top)
-        return taken, clips
+        return taken, clips, sizes
 
     def _residual_clip(self, influence: float) -> float:
         """Return where residuals are clipped whatever their row, so that short rows stay whole."""
@@ -316,9 +293,12 @@ class NewtonWalk:
         noisy, noise = release_histograms(
             self._accountant, counts[None, :], cost=cost, purpose="sizes of influences"
         )
-        return Sizes(top * 2.0 ** (np.arange(-N_CELLS, 1) / 2), noisy[0], noise)
+        edges = top * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
+        return Sizes(edges, noisy[0], noise, self.releases.design.n_rows)
 
-    def release_moment(self, influence: float, cost: ZCDP) -> tuple[Array, float]:
+    def release_moment(
+        self, influence: float, cost: ZCDP, what: str = "in units of the clips"
+    ) -> tuple[Array, float]:
         """Release −Σψu, which one row moves by at most the clip of its influence.
 
         (docs/inference.md, Lemma 25)
@@ -332,10 +312,19 @@ class NewtonWalk:
             units_per_one=UNITS,
             change=cap,
             cost=cost,
-            purpose="residuals times features, in units of the clips",
+            purpose=f"residuals times features, {what}",
         )
         size = residual * self.frame.row_norm
         return -size * noisy, size * noise
+
+    def release_one_sided(self, lower: float, sizes: Sizes, cut_off: float) -> OneSided:
+        """Release Σψu with a lower clip, which tells whether influences pull one way.
+
+        (docs/inference.md, Lemmas 25 and 38)
+        """
+        cost = self.releases.share(ols_rules.ONE_SIDED_SHARE)
+        moment, noise = self.release_moment(lower, cost, "with a lower clip")
+        return OneSided(moment, noise, sizes.cut_off(lower), cut_off)
 
     def release_middle(self, influence: float) -> Middle:
         """Release ΣΨΨᵀ of influences Ψ = ψu (docs/inference.md, Lemmas 25 and 26)."""

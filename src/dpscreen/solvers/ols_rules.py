@@ -22,16 +22,20 @@ SIZE_SHARES = (0.005, 0.005, 0.01, 0.05)
 MOST_SIZE_SHARE = 0.04
 """What it costs at most where rows are few, so that its cells stand out of their noise."""
 
+DISTANCE_SHARE = 0.02
+"""What histograms of the distances from centres cost, as a share of the whole budget."""
+
 LENGTH_SHARE = 0.01
 """What a histogram of the rows' lengths costs."""
 
 ROOM = 1.2
 """How much longer rows may be than the longest that are seen, as the frame still changes."""
 
-RESIDUALS_KEPT = (12.0, 6.0, 3.0, 3.0)
+RESIDUALS_KEPT = (12.0, 6.0, 3.0, 2.0)
 """Up to how many deviations residuals of the longest rows stay whole, in each step."""
 
 MIDDLE_SHARE = 0.08
+ONE_SIDED_SHARE = 0.03
 LONG_SHARE = 0.005
 
 LOOKS = 3
@@ -82,9 +86,6 @@ LONGEST_RESIDUAL = 256.0
 
 LEAST_SPREAD = 0.1
 """The least part of its mean that a variance of sampling is taken for."""
-
-STILL_MOVING = 3.0
-"""How many noises the last move must have for the walk not to have arrived."""
 
 LEAST_FREEDOM = 4.0
 

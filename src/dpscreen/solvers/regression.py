@@ -1,7 +1,7 @@
 """What released sums tell of a regression: coefficients, covariance, and what cannot be told apart.
 
 Everything here is made from released numbers (docs/privacy.md, Lemma 7); no function sees a row.
-The proofs of what the covariance counts are in docs/inference.md, Lemmas 27 to 29.
+The proofs of what the covariance counts are in docs/inference.md, Lemmas 27, 29 and 39.
 """
 
 from __future__ import annotations
@@ -11,24 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from dpscreen._core.arrays import Array
 from dpscreen.rows.mixed import MixedRows
 from dpscreen.solvers import ols_rules
-from dpscreen.solvers.rules import GAUSSIAN, clamp
-
-FINER = 2.0 ** (np.arange(41) / 8)
-"""Clips that are looked at, in units of the last clear edge."""
-
-WINDOW = 3
-"""Over how many cells the fall of a tail is seen."""
-
-CLEAR = 4.5
-"""How many noises the count of a cell needs to be seen."""
-
-STANDS_OUT = 3.0
-"""How many noises it needs to count towards a median, or for rows to be as long."""
+from dpscreen.solvers.influences import OneSided, Sizes, kept_slopes
 
 PARTNER = 0.3
 """A feature is told to be alike from this part of the other one's size on."""
@@ -130,192 +117,51 @@ def _left_out(frame: EvenFrame, gone: Sequence[int], n_features: int) -> tuple[L
     return tuple(told)
 
 
-# --- where influences are clipped -----------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Sizes:
-    """A noisy histogram of influences ‖u‖·|r|: edges, counts below, between and beyond them."""
-
-    edges: Array
-    counts: Array
-    noise: float
-
-    @property
-    def median(self) -> float:
-        """Return the median, interpolated."""
-        whole = np.cumsum(self._clear_counts)
-        middle = max(float(whole[-1]), 1.0) / 2
-        edges = np.concatenate(([0.0], self.edges))
-        found = float(np.interp(middle, np.concatenate(([0.0], whole[:-1])), edges))
-        return max(found, float(self.edges[0]) / 2)
-
-    @property
-    def _clear_counts(self) -> Array:
-        return np.where(self.counts >= STANDS_OUT * self.noise, self.counts, 0.0)
-
-    def shows(self, n_rows: int) -> bool:
-        """Whether most rows are in cells that stand out of the noise."""
-        seen = float(self._clear_counts.sum()) >= 0.6 * n_rows
-        return seen and bool((self.counts[1:] >= CLEAR * self.noise).any())
-
-    @property
-    def last_edge(self) -> float:
-        """Return the edge beyond which no cell stands out of the noise."""
-        last = int(np.flatnonzero(self.counts >= STANDS_OUT * self.noise).max(initial=0))
-        return float(self.edges[min(last, len(self.edges) - 1)])
-
-    def tail(self) -> Tail:
-        """Return where the tail begins and how fast it falls.
-
-        Cells further out hold noise, and few rows: the index stands for those. A tail is light if
-        it falls about as fast as a normal's does there, and heavy if influences have no variance.
-        """
-        cells = self.counts[1:]
-        clear = np.flatnonzero(cells >= CLEAR * self.noise)
-        last = max(int(clear.max(initial=WINDOW)), WINDOW)
-        outside = max(float(cells[last : last + 2].sum()), self.noise)
-
-        def index(first: int) -> float:
-            before = max(float(cells[first:last].sum()) + outside, 1.2 * outside)
-            return math.log(before / outside) / math.log(self.edges[last] / self.edges[first])
-
-        near, far = index(last - 1), index(last - WINDOW)
-        share = outside / max(float(self.counts.sum()), 2 * outside)
-        light = near >= ols_rules.LIGHT_TAIL * normal_index(share)
-        if light or far >= ols_rules.HEAVY_TAIL:
-            slope, part = near, ols_rules.ONE_SIDED
-        else:
-            slope, part = min(near, far), 1.0
-        return Tail(float(self.edges[last]), outside, clamp(slope, *ols_rules.TAIL_INDICES), part)
-
-
-def normal_index(share: float) -> float:
-    """Return how fast |z| of a normal falls over the half octave before that share is outside."""
-    edge = float(ndtri(1 - share / 2))
-    return math.log(2 * float(ndtr(-edge / math.sqrt(2))) / share) / math.log(math.sqrt(2))
-
-
-@dataclass(frozen=True)
-class Tail:
-    """An edge, the rows outside it, the index of the fall, and which part pulls one way."""
-
-    edge: float
-    outside: float
-    index: float
-    one_sided: float
-
-
-@dataclass(frozen=True)
-class InfluenceClip:
-    """Where influences are clipped, the bias that may cause, and the residuals' deviation.
-
-    `tight` is the clip without the room that privacy noise leaves where sampling's is larger.
-    """
-
-    clip: float
-    bias: float
-    deviation: float
-    tight: float
-
-
-@dataclass(frozen=True)
-class LongestRows:
-    """How long rows are, and up to how many deviations their residuals stay whole."""
-
-    length: float
-    kept: float
-
-    def clip(self, deviation: float) -> float:
-        """Return the least influence that may be clipped.
-
-        Few rows may be all that tells a coefficient, those of a rare level for example. They are
-        long, so a clip that suits most rows would cut nearly all of theirs.
-        """
-        return self.length * self.kept * deviation
-
-
-def influence_clip(
-    sizes: Sizes, size: ols_rules.TableSize, rho: float, longest: LongestRows, target: float
-) -> InfluenceClip:
-    """Return the clip C with the least noise and bias: C²/2ρ + B(C)², tails falling as seen.
-
-    Beyond an edge e with N rows outside, N(C/e)^−α·C/(α − 1) is cut off at C. All of it is taken to
-    pull one way, or a part of it where tails are light (docs/inference.md, Lemma 28). It is no
-    less than what keeps the longest rows whole; that of the `target` where noise hides the sizes.
-    """
-    if not sizes.shows(size.n_rows):
-        clip = longest.clip(target)
-        return InfluenceClip(clip, 0.0, target, clip)
-    tail = sizes.tail()
-    deviation = GAUSSIAN * sizes.median / math.sqrt(size.n_columns)
-    clips = np.maximum(tail.edge * FINER, longest.clip(deviation))
-    ratios = clips / tail.edge
-    biases = tail.one_sided * tail.outside * ratios**-tail.index * clips / (tail.index - 1)
-    best = int(np.argmin(clips**2 / (2 * rho) + biases**2))
-    room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * size.n_rows) * deviation
-    tight = float(clips[best])
-    return InfluenceClip(max(tight, room), float(biases[best]), deviation, tight)
-
-
 # --- covariance -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class NewtonStep:
-    """Where a step began, the noisy Σψu there, its noise and the bias of its clip."""
+    """Where a step began, the noisy Σψu there, its noise, and its clip."""
 
     start: Array
     moment: Array
     noise: float
-    bias: float
+    clip: float
 
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """The estimate θ from several steps: noise, bias, and how far it went.
+    """The estimate θ from two steps: its noise, what clips cut off, and how far it went.
 
-    `last` is how far the last answer is from the one before, and `last_noise` the noise in that.
+    `last` is how far the last answer is from the one before.
     """
 
     theta: Array
     variance: float
-    bias: float
+    cut_off: float
     way: Array
     last: Array
-    last_noise: float
 
 
-def pooled(steps: Sequence[NewtonStep], inverse: Inverse, gram_noise: float) -> Pooled:
-    """Return the mean of the steps' answers, by how little noise each has (Lemma 27)."""
-    answers = [step.start + inverse.matrix @ step.moment for step in steps]
-    last = answers[-1]
-    variances = np.array(
-        [
-            step.noise**2
-            + gram_noise**2 * float((step.start - last) @ (step.start - last)) / 2
-            + step.bias**2
-            for step in steps
-        ]
-    )
-    between = last - answers[-2]
-    noise_between = math.hypot(steps[-1].noise, steps[-2].noise)
-    if (_unexplained(between, inverse.matrix, noise_between) > 0).any():
-        variances[:-1] = np.inf  # the walk is still on its way: only its end counts
+def pooled(steps: Sequence[NewtonStep], inverse: Inverse, frame: EvenFrame, sizes: Sizes) -> Pooled:
+    """Return the mean of two steps' answers, by how little noise each has (Lemma 27).
+
+    The first of them counts for less by as much as the two are further apart than by noise: then
+    it was not there yet.
+    """
+    first, second = (step.start + inverse.matrix @ step.moment for step in steps)
+    noises = np.array([step.noise for step in steps])
+    cuts = np.array([sizes.cut_off(step.clip) for step in steps])
+    ways = np.array([float((step.start - second) @ (step.start - second)) for step in steps])
+    variances = noises**2 + frame.noise**2 * ways / 2 + (ols_rules.ONE_SIDED * cuts) ** 2
+    apart = frame.gram @ (second - first)
+    variances[0] += max(0.0, float(apart @ apart) / len(apart) - float(variances.sum()))
     weights = (1 / variances) / (1 / variances).sum()
-    theta = sum(weight * answer for weight, answer in zip(weights, answers, strict=True))
-    start = sum(weight * step.start for weight, step in zip(weights, steps, strict=True))
-    noise = sum(float(w * step.noise) ** 2 for w, step in zip(weights, steps, strict=True))
-    bias = sum(float(w * step.bias) for w, step in zip(weights, steps, strict=True))
-    way = np.asarray(theta - start)
-    return Pooled(np.asarray(theta), noise, bias, way, between, noise_between)
-
-
-def _unexplained(way: Array, directions: Array, noise: float) -> Array:
-    """Return the squares of a way that noise does not explain, in each direction."""
-    explained = ols_rules.STILL_MOVING**2 * noise**2 * (directions**2).sum(axis=1)
-    squares = way**2
-    return np.where(squares > explained, squares, 0.0)
+    theta = weights[0] * first + weights[1] * second
+    start = weights[0] * steps[0].start + weights[1] * steps[1].start
+    noise, cut = float(weights**2 @ noises**2), float(weights @ cuts)
+    return Pooled(theta, noise, cut, theta - start, second - first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,31 +211,56 @@ class Middle:
         return np.maximum(self.mean + kept * off, least), error
 
 
-def uncertainty(
-    estimate: Pooled, inverse: Inverse, middle: Middle, gram_noise: float, to_parameters: Array
-) -> Uncertainty:
+@dataclass(frozen=True, eq=False)
+class Walked:
+    """What a walk released: its frame, the estimate, the middle, and what clips cut off.
+
+    `residual_clip` is where residuals of the longest rows are clipped.
+    """
+
+    frame: EvenFrame
+    inverse: Inverse
+    estimate: Pooled
+    middle: Middle
+    one_sided: OneSided
+    residual_clip: float
+
+    def slopes(self, directions: Array, sampling: Array) -> Array:
+        """Return how much of a parameter's rows is not clipped: what a step really goes by.
+
+        (docs/inference.md, Lemma 39)
+        """
+        squares = np.maximum((directions**2).sum(axis=1), 1e-300)
+        gram = ((directions @ self.frame.gram) * directions).sum(axis=1) / squares
+        residuals = np.sqrt(sampling / np.maximum(gram, self.frame.noise))
+        return kept_slopes(residuals / self.residual_clip)
+
+
+def uncertainty(walked: Walked, to_parameters: Array) -> Uncertainty:
     """Return what is known of parameters Jθ: G⁻¹(M + P)G⁻¹ (docs/inference.md, Lemma 27).
 
-    P counts the noise of Σψu, that of the Gram matrix along the way that was gone, and the bias of
-    clips as if it were a deviation. So does a last move that noise does not explain: what is left
-    of the way is about as long, where clips slow the walk down.
+    P counts the noise of Σψu and that of the Gram matrix along the way that was gone. Where rows
+    are clipped the walk is slower than G says: errors are larger by as much, and what is left of
+    the way is a part of the last move. The bias of clips counts as a deviation.
     """
-    directions = to_parameters @ inverse.matrix
+    directions = to_parameters @ walked.inverse.matrix
+    estimate, middle = walked.estimate, walked.middle
     way, k = estimate.way, len(estimate.way)
     crossed = float(way @ way) * np.eye(k) + np.outer(way, way)
-    private = (estimate.variance + estimate.bias**2) * np.eye(k)
-    private += gram_noise**2 / 2 * crossed
+    private = estimate.variance * np.eye(k) + walked.frame.noise**2 / 2 * crossed
     common = directions @ (middle.shrunk + private) @ directions.T
     sampling, error = middle.along(directions)
     squares = (directions**2).sum(axis=1)
     variances = squares * sampling + ((directions @ private) * directions).sum(axis=1)
-    variances += _unexplained(to_parameters @ estimate.last, directions, estimate.last_noise)
-    rescaled = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
     freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
+    slopes, bias = walked.slopes(directions, sampling), walked.one_sided.along(directions)
+    left = (1 - slopes) * (to_parameters @ estimate.last)
+    variances = (variances + left**2) / slopes**2 + bias**2
+    rescaled = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
     covariance = common * np.outer(rescaled, rescaled)
     return Uncertainty(
         (covariance + covariance.T) / 2,
         np.clip(freedom, ols_rules.LEAST_FREEDOM, 1e6),
-        estimate.bias * np.sqrt(squares),
+        bias,
         np.zeros(len(squares)),
     )

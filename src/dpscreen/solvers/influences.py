@@ -1,0 +1,269 @@
+"""What noisy histograms tell: scales, how heavy tails are, where to clip, and what that cuts off.
+
+Everything here is made from released numbers (docs/privacy.md, Lemma 7); no function sees a row.
+The reasons are in docs/inference.md, Lemmas 28, 38 and 39.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from dpscreen._core.arrays import Array, Mask
+from dpscreen.solvers import ols_rules
+from dpscreen.solvers.rules import GAUSSIAN, clamp
+
+FINER = 2.0 ** (np.arange(-16, 41) / 8)
+"""Clips that are looked at, in units of the last clear edge."""
+
+WINDOW = 3
+"""Over how many cells the fall of a tail is seen."""
+
+CLEAR = 4.5
+"""How many noises the count of a cell needs to be seen."""
+
+STANDS_OUT = 3.0
+"""How many noises it needs to count towards a median, or for rows to be as long."""
+
+NEIGHBOURS = 4
+"""How many cells may stand out of the noise together."""
+
+
+def seen_scales(edges: Array, counts: Array, noise: float) -> Array:
+    """Return root mean squares of distances in noisy counts below, between and beyond edges.
+
+    Cells count that stand out of the noise, alone or with their neighbours, as uniform inside; what
+    is below the first edge is at the centre. Zero where nothing else is seen.
+    """
+    seen = np.where(_stand_out(counts, noise), np.maximum(counts, 0.0), 0.0)
+    cubes = np.diff(edges**3) / np.diff(edges) / 3
+    squares = np.concatenate(([0.0], cubes, [0.0]))
+    return np.asarray(np.sqrt(seen @ squares / np.maximum(seen.sum(axis=1), 1.0)))
+
+
+def _stand_out(counts: Array, noise: float) -> Mask:
+    """Return which cells are among a few neighbours whose sum stands out of its noise."""
+    found = np.zeros(counts.shape, dtype=bool)
+    for size in range(1, NEIGHBOURS + 1):
+        sums = np.lib.stride_tricks.sliding_window_view(counts, size, axis=1).sum(axis=2)
+        clear = sums >= STANDS_OUT * math.sqrt(size) * noise
+        for place in range(size):
+            found[:, place : place + clear.shape[1]] |= clear
+    return found
+
+
+# --- where influences are clipped -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """A noisy histogram of influences ‖u‖·|r|: edges, counts below, between and beyond them.
+
+    `n_rows` are about all that there are.
+    """
+
+    edges: Array
+    counts: Array
+    noise: float
+    n_rows: int
+
+    @property
+    def median(self) -> float:
+        """Return the median, interpolated."""
+        whole = np.cumsum(self._clear_counts)
+        middle = max(float(whole[-1]), 1.0) / 2
+        edges = np.concatenate(([0.0], self.edges))
+        found = float(np.interp(middle, np.concatenate(([0.0], whole[:-1])), edges))
+        return max(found, float(self.edges[0]) / 2)
+
+    @property
+    def _clear_counts(self) -> Array:
+        return np.where(self.counts >= STANDS_OUT * self.noise, self.counts, 0.0)
+
+    @property
+    def shown(self) -> bool:
+        """Whether most rows are in cells that stand out of the noise."""
+        seen = float(self._clear_counts.sum()) >= 0.6 * self.n_rows
+        return seen and bool((self.counts[1:] >= CLEAR * self.noise).any())
+
+    @property
+    def last_edge(self) -> float:
+        """Return the edge beyond which no cell stands out of the noise."""
+        last = int(np.flatnonzero(self.counts >= STANDS_OUT * self.noise).max(initial=0))
+        return float(self.edges[min(last, len(self.edges) - 1)])
+
+    def tail(self) -> Tail:
+        """Return where the tail begins and how fast it falls.
+
+        Cells further out hold noise, and few rows: the index stands for those. The fall over the
+        last cells tells it if it is about a normal's there, or if influences seem to have a
+        variance: by a longer fall, or by how empty cells ahead are. Else the slower one does.
+        """
+        cells = self.counts[1:]
+        clear = np.flatnonzero(cells >= CLEAR * self.noise)
+        last = max(int(clear.max(initial=WINDOW)), WINDOW)
+        outside = max(float(cells[last : last + 2].sum()), self.noise)
+        ahead = max(float(cells[last + 1 : last + 3].sum()), math.sqrt(2) * self.noise)
+
+        def index(first: int) -> float:
+            before = max(float(cells[first:last].sum()) + outside, 1.2 * outside)
+            return math.log(before / outside) / math.log(self.edges[last] / self.edges[first])
+
+        near, far = index(last - 1), index(last - WINDOW)
+        share = outside / max(float(self.counts.sum()), 2 * outside)
+        light = near >= ols_rules.LIGHT_TAIL * normal_index(share)
+        beyond = math.log(max((float(cells[last - 1]) + outside) / ahead, 1.0)) / math.log(2)
+        if light or max(far, beyond) >= ols_rules.HEAVY_TAIL:
+            slope = max(near, min(beyond, ols_rules.HEAVY_TAIL))
+        else:
+            slope = min(near, far)
+        return Tail(float(self.edges[last]), outside, clamp(slope, *ols_rules.TAIL_INDICES))
+
+    def cut_off(self, clip: float) -> float:
+        """Return Σ(q − C)₊ about: what cells hold, and beyond the last clear edge the tail.
+
+        Where most rows are hidden the clip is so wide that nothing is.
+        """
+        if not self.shown:
+            return 0.0
+        tail = self.tail()
+        if clip >= tail.edge:
+            return float(tail.cut_off(np.array(clip)))
+        inside = (self.edges[1:] <= tail.edge) & (self.edges[:-1] >= clip)
+        sizes = np.sqrt(self.edges[1:] * self.edges[:-1])
+        held = float(np.maximum(self.counts[1:-1], 0)[inside] @ (sizes[inside] - clip))
+        return held + tail.outside * (tail.edge * tail.index / (tail.index - 1) - clip)
+
+
+def normal_index(share: float) -> float:
+    """Return how fast |z| of a normal falls over the half octave before that share is outside."""
+    edge = float(ndtri(1 - share / 2))
+    return math.log(2 * float(ndtr(-edge / math.sqrt(2))) / share) / math.log(math.sqrt(2))
+
+
+@dataclass(frozen=True)
+class Tail:
+    """An edge, the rows outside it, and the index of the fall."""
+
+    edge: float
+    outside: float
+    index: float
+
+    def cut_off(self, clips: Array) -> Array:
+        """Return Σ(q − C)₊ of clips C beyond the edge (docs/inference.md, Lemma 28)."""
+        falling = (clips / self.edge) ** -self.index
+        return np.asarray(self.outside * falling * clips / (self.index - 1))
+
+
+@dataclass(frozen=True)
+class InfluenceClip:
+    """Where influences are clipped, and the residuals' deviation.
+
+    `tight` is the clip without the room that privacy noise leaves where sampling's is larger, and
+    `lower` one that cuts off much more: where a tail can still be seen.
+    """
+
+    clip: float
+    deviation: float
+    tight: float
+    lower: float
+
+
+@dataclass(frozen=True)
+class LongestRows:
+    """How long rows are, and up to how many deviations their residuals stay whole."""
+
+    length: float
+    kept: float
+
+    def clip(self, deviation: float) -> float:
+        """Return the least influence that may be clipped.
+
+        Few rows may be all that tells a coefficient, those of a rare level for example. They are
+        long, so a clip that suits most rows would cut nearly all of theirs.
+        """
+        return self.length * self.kept * deviation
+
+
+def influence_clip(
+    sizes: Sizes, size: ols_rules.TableSize, rho: float, longest: LongestRows, target: float
+) -> InfluenceClip:
+    """Return the clip C with the least noise and bias: C²/2ρ + B(C)², tails falling as seen.
+
+    Beyond an edge e with N rows outside, N(C/e)^−α·C/(α − 1) is cut off at C. A part of it is taken
+    to pull one way; all of it where there is room for more noise (docs/inference.md, Lemma 28). It
+    is no less than what keeps the longest rows whole; that of the `target` where noise hides sizes.
+    """
+    if not sizes.shown:
+        clip = longest.clip(target)
+        return InfluenceClip(clip, target, clip, clip / 4)
+    tail = sizes.tail()
+    deviation = GAUSSIAN * sizes.median / math.sqrt(size.n_columns)
+    clips = np.maximum(tail.edge * FINER, longest.clip(deviation))
+    cuts = np.array([sizes.cut_off(clip) for clip in clips.tolist()])
+    tight, whole = (
+        float(clips[np.argmin(clips**2 / (2 * rho) + (part * cuts) ** 2)])
+        for part in (ols_rules.ONE_SIDED, 1.0)
+    )
+    room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * size.n_rows) * deviation
+    return InfluenceClip(max(tight, min(room, whole)), deviation, tight, min(tail.edge, tight / 4))
+
+
+# --- what clips cut off ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class OneSided:
+    """Noisy Σψu at the estimate with a lower clip, its noise, and what is cut off at both clips.
+
+    At the estimate that sum is about zero with the clip of the steps, so it is what influences
+    between the two pull one way. Those beyond the upper clip are taken to pull like them.
+    """
+
+    moment: Array
+    noise: float
+    lower: float
+    upper: float
+
+    @property
+    def _part(self) -> float:
+        """Return what is cut off beyond the upper clip over what is between the two."""
+        return self.upper / max(self.lower - self.upper, self.upper / 4, 1e-300)
+
+    def along(self, directions: Array) -> Array:
+        """Return how far the upper clip moves parameters, about, in each direction (Lemma 38)."""
+        sizes = np.sqrt((directions**2).sum(axis=1))
+        pulled = np.hypot(directions @ self.moment, self.noise * sizes)
+        return np.asarray(np.minimum(self._part * pulled, self.upper * sizes))
+
+    def lost(self, variance: float) -> Array:
+        """Return Σ(r − ψ)u about, drawn to zero by as much as noise explains.
+
+        The estimate has noise of that `variance`, which moves the sum too.
+        """
+        size = float(self.moment @ self.moment)
+        noise = len(self.moment) * (self.noise**2 + variance)
+        found = max(0.0, 1 - noise / max(size, 1e-300)) * self._part
+        return -min(found, self.upper / max(math.sqrt(size), 1e-300)) * self.moment
+
+
+def kept_slopes(sizes: Array) -> Array:
+    """Return which part of normal residuals is not clipped, from their size once clipped.
+
+    Sizes are roots of mean squares in units of the clip (docs/inference.md, Lemma 39).
+    """
+    return np.interp(sizes, *_SIZES_AND_SLOPES)
+
+
+def _sizes_and_slopes() -> tuple[Array, Array]:
+    clips = np.geomspace(12.0, 0.1, 200)  # in deviations
+    density = np.exp(-(clips**2) / 2) / math.sqrt(2 * math.pi)
+    inside = 1 - 2 * ndtr(-clips)
+    squares = inside - 2 * clips * density + clips**2 * (1 - inside)
+    return np.sqrt(squares) / clips, inside
+
+
+_SIZES_AND_SLOPES = _sizes_and_slopes()

@@ -1,0 +1,107 @@
+"""Rows for a regression table: clipped nowhere near where they lie, in scales that can be trusted.
+
+PrivateLasso narrows bounds, which biases slopes a little; a table must not. A scale that is wrong
+costs precision only, but much of it where few rows are all that tells a column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.privacy.accountant import release_histograms
+from dpscreen.rows.source import PublicUnits, RowSource
+from dpscreen.rows.sums import ColumnMap, counts_by_distance
+from dpscreen.solvers import ols_rules
+from dpscreen.solvers.base import Choices, Spending, Task
+from dpscreen.solvers.influences import seen_scales
+from dpscreen.solvers.placing import PlacedTarget, Places, is_binary, place_target, release_places
+
+_LARGEST = np.finfo(np.float64).max / 4
+OCTAVES: Array = np.exp2(np.arange(-20.0, 2.0))
+"""Distances from a centre that are told apart, in half-widths of the declared bounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class WideTask:
+    """Rows on the lattice, clipped nowhere near where they lie, and the scales of the features."""
+
+    task: Task
+    units: PublicUnits
+    scales: Array
+
+
+def place_widely(
+    spending: Spending, rows: RowSource, bounds: tuple[Array, Array], choices: Choices
+) -> WideTask:
+    """Release where target and features lie, and put rows on the lattice, clipped far out only."""
+    target = place_target(spending, rows, bounds[1])
+    places = release_places(spending, rows, bounds[0], choices)
+    placed = Places.unplaced(bounds[0]) if places is None else places
+    every = np.arange(len(bounds[0]))
+    return widened(spending, rows, (placed, target, bounds[1]), choices, every)
+
+
+def widened(
+    spending: Spending,
+    rows: RowSource,
+    where: tuple[Places, PlacedTarget, Array],
+    choices: Choices,
+    chosen: Integers,
+) -> WideTask:
+    """Put the scales of chosen features right, and rows on the lattice, clipped far out only.
+
+    `where` has the places of features and target, and the target's bounds. Where features are not
+    placed, as in sparse rows, they stay as declared.
+    """
+    places, target, target_bounds = where
+    placing = choices.standardize and not rows.keeps_zero
+    placed = _rescaled(spending, rows, places, chosen) if placing else places
+    clips = _far_out(placed) if placing else placed.declared
+    reach = np.maximum(clips[:, 1] - placed.centres, placed.centres - clips[:, 0])
+    units = PublicUnits(
+        clips,
+        np.clip(target_bounds, -_LARGEST, _LARGEST),
+        constant=choices.intercept,
+        features_at=np.stack((placed.centres, reach), axis=1),
+        target_at=target.centre,
+        nearest=bool(placing),
+    )
+    task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
+    return WideTask(replace(task, at_ends=tuple(placed.at_ends)), units, placed.scales)
+
+
+def _rescaled(spending: Spending, rows: RowSource, places: Places, chosen: Integers) -> Places:
+    """Release how far from their centres rows of numeric columns are, and put scales right.
+
+    A column that is mostly one point, in wide bounds, has a scale that is noise; and one that is
+    too small makes the few rows that differ so long that hardly anything is left of them.
+    """
+    columns = chosen[chosen < len(places.declared)]
+    numeric = columns[~is_binary(places.declared[columns])]
+    if not numeric.size:
+        return places
+    seen_in = ColumnMap.of_bounds(places.declared, numeric)
+    centres = (places.centres[numeric] - seen_in.centres) / seen_in.half_widths
+    below = rows.feature_total(counts_by_distance, seen_in, centres, OCTAVES)
+    noisy, noise = release_histograms(
+        spending.accountant,
+        np.diff(below, axis=1, prepend=0),
+        cost=spending.share(ols_rules.DISTANCE_SHARE),
+        purpose="the features' distances from their centres",
+    )
+    scales = places.scales.copy()
+    seen = seen_in.half_widths * seen_scales(OCTAVES, noisy, noise)
+    off = (seen > 2 * scales[numeric]) | ((seen > 0) & (seen < scales[numeric] / 2))
+    scales[numeric[off]] = seen[off]
+    return replace(places, scales=scales)
+
+
+def _far_out(places: Places) -> Array:
+    """Return the declared bounds, but where they are very many scales away."""
+    low, high = places.declared.T
+    reach = ols_rules.MOST_SCALES * places.scales
+    nearer = np.maximum(low, places.centres - reach), np.minimum(high, places.centres + reach)
+    return np.where((nearer[0] < nearer[1])[:, None], np.stack(nearer, axis=1), places.declared)
