@@ -226,6 +226,7 @@ FITS: dict[str, AuditedFit] = {
     "split": _ample(PrivateLasso, inference="split", n_rows=4_000, epsilon=20.0),
     "ols": _ample(PrivateOLS, epsilon=70.0),
     "logistic": _ample(PrivateLogistic),
+    "logistic-walk": _ample(PrivateLogistic, epsilon=20.0, n_rows=20, n_iter=None),
     **{name: _ample(one, **STEPS, screening_share=0.05) for name, one in WALKS.items()},
     **{
         name.lower(): _ample(getattr(peers, name), epsilon=_share_of(name))
@@ -254,20 +255,20 @@ RELEASES: dict[str, tuple[str, ...]] = {
     "lasso-gradient": ("the rows' norm", "noisy gradient"),
     "lasso-lengths": ("step length",),
     "lasso-short-rows": ("how many rows are long",),
-    "split": (
-        "features squared",
-        "residuals times features, in units of the clip",
-        "the same squared",
-    ),
+    "split": ("residuals times features, in units of the clips", "the same squared"),
     "ols": (
+        "the features' distances from their centres",
         "features squared: a look at short rows",
         "features squared: a look at long rows",
         "lengths of rows",
         "features squared: the whole",
         "sizes of influences",
         "residuals times features, in units of the clips",
+        "residuals times features, with a lower clip",
+        "the same squared",
         "the number of rows that were shortened",
     ),
+    "logistic-walk": ("all features squared",),
     "logistic": ("the number of rows of the second class", "chances by outcome"),
     "dp-fw": ("Frank-Wolfe step",),
     "rnm-screen": ("screening",),
