@@ -61,6 +61,7 @@ LASSO = {
         **{"solver": "frank-wolfe", "max_features": 1, "fit_intercept": False}
     },
     "noisy-gradient": {"solver": "noisy-gradient"},
+    "noisy-gradient, large budget": {"solver": "noisy-gradient", "epsilon": 300.0},
     "noisy-gradient, row_norm, max_features": {
         **{"solver": "noisy-gradient", "row_norm": 0.9, "max_features": 2, "n_iter": 3}
     },

@@ -29,7 +29,7 @@ from rich.table import Table
 from mutants import HERE, KINDS, PACKAGE, ROOT, SOURCE, Mutant, Stale, read_mutants
 
 PYTEST = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "verdict", "--no-header")
-MOST_SECONDS = 600
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 KILLED, EQUIVALENT = "killed", "equivalent"
 
 
@@ -61,6 +61,11 @@ class Slot:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(SOURCE, self._source, ignore=ignored)
         self._compiled.mkdir(parents=True)
+        self._nursery = subprocess.Popen(
+            (sys.executable, str(HERE / "nursery.py")),
+            **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True},
+            **{"cwd": ROOT, "env": os.environ | ONE_THREAD},
+        )
 
     def tried(self, mutant: Mutant) -> Result:
         """Put a mutant in place, run its tests, and put the file back."""
@@ -104,29 +109,23 @@ class Slot:
     def run(self, tests: Iterable[str], compiled: Path | None = None) -> tuple[int, dict]:
         """Run tests against the copy; return pytest's status and the first failure."""
         self._verdict.unlink(missing_ok=True)
-        given = {
+        environment = {
             "PYTHONPATH": os.pathsep.join((str(self._source), str(HERE))),
             "NUMBA_CACHE_DIR": str(compiled or self._compiled),
             "MUTANT_VERDICT": str(self._verdict),
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
+            "HYPOTHESIS_PROFILE": "mutants",
         }
-        command = (sys.executable, "-m", "pytest", *PYTEST, *tests)
-        try:
-            done = subprocess.run(
-                command,
-                cwd=ROOT,
-                env=os.environ | given,
-                timeout=MOST_SECONDS,
-                capture_output=True,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return -1, {}
+        asked = {"command": [*PYTEST, *tests], "environment": environment}
+        self._nursery.stdin.write(json.dumps(asked) + "\n")
+        self._nursery.stdin.flush()
+        status = int(self._nursery.stdout.readline())
         found = json.loads(self._verdict.read_text()) if self._verdict.exists() else {}
-        if done.returncode not in (0, 1):
-            sys.stderr.write(done.stdout.decode(errors="replace")[-2000:])
-        return done.returncode, found
+        return status, found
+
+    def close(self) -> None:
+        """Let the process go."""
+        self._nursery.stdin.close()
+        self._nursery.wait()
 
 
 def healthy(slots: list[Slot], mutants: list[Mutant]) -> bool:
@@ -209,7 +208,7 @@ def kept(folder: Path, results: list[Result], breaks: dict[str, str]) -> None:
 def parsed() -> argparse.Namespace:
     """Return what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", metavar="PATTERN", help="mutants whose name or file fits")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="PATTERN", help="those that fit")
     parser.add_argument("--list", action="store_true", help="list the mutants, and run nothing")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
     parser.add_argument("--out", type=Path, default=Path("dpscreen-mutants"), help="for results")
@@ -217,11 +216,16 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def fits(mutant: Mutant, patterns: Iterable[str]) -> bool:
+    """Whether its name, kind or file holds one of the patterns."""
+    words = (mutant.name, mutant.kind, mutant.file)
+    return any(fnmatch(word, f"*{pattern}*") for pattern in patterns for word in words)
+
+
 def main() -> int:
     """Run the mutants that are asked for, and return 1 if one lives."""
     asked, console = parsed(), Console()
-    pattern = f"*{asked.only or ''}*"
-    mutants = [one for one in read_mutants() if fnmatch(f"{one.name} {one.file}", pattern)]
+    mutants = [one for one in read_mutants() if fits(one, asked.only)]
     if asked.list:
         for one in mutants:
             print(f"{one.name} [{one.kind}] {one.file}: {one.breaks}")
@@ -233,6 +237,8 @@ def main() -> int:
         if not asked.skip_health and not healthy(slots, mutants):
             return 1
         results = tried(slots, mutants, lambda one: _tell(console, one))
+        for slot in slots:
+            slot.close()
     shown(console, results, breaks)
     kept(asked.out, results, breaks)
     console.print(f"{(time.monotonic() - began) / 60:.1f} minutes; results in {asked.out}.")

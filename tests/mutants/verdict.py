@@ -11,9 +11,17 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import Phase, settings
 
 from dpscreen.privacy import BudgetExceeded
 
+settings.register_profile(  # as in make test; a failure need not be made small
+    "mutants",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=(Phase.explicit, Phase.generate),
+)
 ATTACKS = (AssertionError, pytest.fail.Exception, BudgetExceeded)
 
 

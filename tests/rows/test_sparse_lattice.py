@@ -269,6 +269,7 @@ def test_a_matrix_that_wrongly_says_it_has_no_duplicates():
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     design = SparseLatticeDesign.from_rows(matrix, np.zeros(2))
     assert design.dense_columns(np.arange(2)).T.tolist() == [[0, LEVELS], [LEVELS, LEVELS]]
+    assert design.sums(np.full(2, LEVELS, dtype=np.int16)).tolist() == [LEVELS**2, 2 * LEVELS**2]
     assert matrix.nnz == 4
 
 
