@@ -83,6 +83,7 @@ LASSO = {
     },
     "split, frank-wolfe": {"inference": "split", "solver": "frank-wolfe", **MANY_ROWS},
     "split, noisy-gradient": {"inference": "split", "solver": "noisy-gradient", **MANY_ROWS},
+    "split, large budget": {"inference": "split", "epsilon": 300.0},
     "split, refused": {"inference": "split", "epsilon": 0.05},
     "rows_per_unit": {"rows_per_unit": 3},
     "small budget": {"epsilon": 0.05},

@@ -60,6 +60,7 @@ REACHED = {
     "PrivateLogistic: defaults": 0.6,
     "PrivateLogistic: large budget": 0.55,
     "DPFrankWolfe: no intercept, tiny radius": 0.99,
+    "DPFrankWolfe: clip": 0.99,
     "DPFrankWolfe: clip, rows_per_unit": 0.9,
     "RNMScreen: no intercept, tiny radius": 0.9,
     "ADPScreen: no intercept, tiny radius": 0.8,

@@ -119,6 +119,15 @@ def test_the_row_of_the_lemma_attains_both_sensitivities_at_once(at):
     assert used == pytest.approx([1] * (2 * STEPS), rel=1e-6)
 
 
+@pytest.mark.parametrize("at", [None, ALL], ids=["RNM", "ADP"])
+@pytest.mark.parametrize("screened", [True, False])
+def test_what_was_released_decides_what_is_screened(at, screened):
+    X, y = np.eye(2), np.array([0.3, -BOUND])
+    released = np.array([1.0, -1.0 if screened else 1.0]) if at else 2 - screened
+    _, weights = follow(X, y, [(1, -1), released] * STEPS, at)
+    assert (weights[1] == 0) == screened
+
+
 def test_the_bound_of_screening_counts_two_roundings():
     """Equal rows as far as can be: where fractions of a unit add up, the bound is all but passed.
 
