@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-data coverage lint docs dist study bench contest clean
+.PHONY: help install run test test-data coverage lint docs dist study mutants bench contest clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -52,6 +52,9 @@ study: $(STAMP)  ## slow tests, properties on new examples, the full audit, the 
 	HYPOTHESIS_PROFILE=free $(BIN)/pytest -m "slow or hypothesis" -q
 	$(BIN)/dpscreen audit --jobs 2 --save dpscreen-study
 	$(BIN)/dpscreen reproduce --out dpscreen-study
+
+mutants: $(STAMP)  ## break the privacy in some 200 ways, one at a time: every way must fail a test
+	$(BIN)/python tests/mutants/run.py
 
 bench: $(STAMP)  ## speed, as ratios measured side by side
 	$(BIN)/python -m benchmarks

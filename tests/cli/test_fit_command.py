@@ -147,8 +147,10 @@ def test_other_methods_need_a_public_number_of_rows(place, method, fitted_by):
 
 def test_a_unit_is_named_in_the_statement(place):
     write_schema(place, unit="patient", rows_per_unit=2)
-    done = fit("-o", "model.json", "--rows-public", 500)
+    done = fit("-o", "model.json", "--rows-public", 500, "--ledger", "budget.db")
     assert done.exit_code == 0, done.stderr
+    (booked,) = PrivacyLedger(place / "budget.db").entries()
+    assert booked.unit == "one value of the column 'patient' (at most 2 rows)"
     statement = dpscreen.load("model.json").privacy_
     assert statement.rows_per_unit == 2
     assert "'patient' (at most 2 rows)" in statement.neighbours

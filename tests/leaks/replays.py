@@ -61,6 +61,7 @@ LASSO = {
         **{"solver": "frank-wolfe", "max_features": 1, "fit_intercept": False}
     },
     "noisy-gradient": {"solver": "noisy-gradient"},
+    "noisy-gradient, large budget": {"solver": "noisy-gradient", "epsilon": 300.0},
     "noisy-gradient, row_norm, max_features": {
         **{"solver": "noisy-gradient", "row_norm": 0.9, "max_features": 2, "n_iter": 3}
     },
@@ -82,6 +83,7 @@ LASSO = {
     },
     "split, frank-wolfe": {"inference": "split", "solver": "frank-wolfe", **MANY_ROWS},
     "split, noisy-gradient": {"inference": "split", "solver": "noisy-gradient", **MANY_ROWS},
+    "split, large budget": {"inference": "split", "epsilon": 300.0},
     "split, refused": {"inference": "split", "epsilon": 0.05},
     "rows_per_unit": {"rows_per_unit": 3},
     "small budget": {"epsilon": 0.05},

@@ -93,6 +93,29 @@ def test_other_rows_change_nothing_but_releases(case, share):
     assert differences(case, case.rows, first, second, share=share) == []
 
 
+UNLIKE = [
+    case
+    for case in CASES
+    if case.name.endswith((": defaults", "large budget", "all choices", ": split", "gradient"))
+    or case.name.endswith(("many rows", "row norm, 60 features", "larger share"))
+]
+
+
+@pytest.mark.parametrize("case", UNLIKE, ids=str)
+def test_rows_that_have_nothing_in_common_change_nothing_but_releases(case):
+    """Rows about a line, far rows that all lie beyond the upper bounds, and rows of nothing."""
+    d, rng = case.rows("normal", 1, 1)[0].shape[1], np.random.default_rng(8)
+    X = rng.normal(size=(200, d))
+    line = X, 3 * X[:, 0] + rng.normal(size=200)
+    far = rng.choice([2.0, 9.0], size=(321, d)), np.full(321, 9.0)
+    nothing = np.zeros((41, d)), np.zeros(41)
+    with record() as transcript:
+        shown = shown_by_fit(case.model(), *line, words=False)
+    for other in (far, nothing):
+        with replay(transcript):
+            assert differing(shown, shown_by_fit(case.model(), *other, words=False)) == []
+
+
 @pytest.mark.slow
 @each_case
 @given(first=ROWS, second=ROWS, share=SHARES)

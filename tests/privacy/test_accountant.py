@@ -1,5 +1,6 @@
 """A release is booked before its noise exists, and refused when the limit does not cover it."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,6 +21,7 @@ from dpscreen.privacy import (
     ThresholdedNoisyMin,
     Use,
 )
+from dpscreen.privacy.accountant import release_sums
 
 SCORES = np.zeros(3, dtype=np.int64)
 
@@ -184,3 +186,28 @@ def test_the_noise_is_the_accountants_own():
         GaussianVector(1.0, 2.0), values, purpose="test"
     )
     np.testing.assert_array_equal(released, values + 2.0 * SeededNoise("a").normal(4))
+
+
+class Given(Accountant):
+    """Keeps what the last mechanism was given, and releases it."""
+
+    def release(self, mechanism, values, *, purpose):
+        self.seen = mechanism, values
+        return values * mechanism.unit
+
+
+def test_a_row_moves_floored_sums_by_no_more_than_is_booked():
+    """Of 64 sums each just below the next whole number of the coarser unit (Lemma 13)."""
+    d, units, change = 64, 2**28, 0.9999
+    accountant = Given(SeededNoise(0), limit=None)
+    move = np.full(d, math.floor(change * units / math.sqrt(d)))
+    coarse = math.floor(change * units / 2**13)
+    inputs = []
+    for sums in (np.full(d, 5 * coarse - 1), np.full(d, 5 * coarse - 1) + move):
+        release_sums(
+            *(accountant, sums), units_per_one=units, change=change, cost=ZCDP(1), purpose="sums"
+        )
+        mechanism, values = accountant.seen
+        inputs.append(values.astype(np.float64))
+    moved = np.linalg.norm(inputs[1] - inputs[0]) * mechanism.unit
+    assert np.linalg.norm(move) / units <= change < moved <= mechanism.sensitivity

@@ -150,6 +150,8 @@ def test_short_sums_are_exact_and_long_ones_round_up():
     assert bookable(ZCDP(Fraction(1, 3)), ZCDP(Fraction(1, 7))) == ZCDP(Fraction(1, 7))
     long = ZCDP(Fraction(1, 3**3000))
     assert long < bookable(ZCDP.free(), long) == ZCDP(Fraction(1, FINEST_UNIT))
+    third = ZCDP(Fraction(1, 3) + Fraction(1, 3**3000))
+    assert third < bookable(ZCDP.free(), third) < third + ZCDP(Fraction(1, FINEST_UNIT))
 
 
 def test_a_cost_of_a_million_digits_is_booked_too(ledger):

@@ -57,6 +57,25 @@ def test_draws_follow_their_law_and_the_test_would_see_10_percent(source, name):
         assert stats.ks_1samp(draws, law(scale=wrong).cdf).pvalue < ALARM
 
 
+def farthest_off(coins, lags=256):
+    """Return the farthest of their mean and their agreements at all lags, in deviations."""
+    signs = 2.0 * coins - 1
+    sums = [signs.sum(), *(signs[lag:] @ signs[:-lag] for lag in range(1, lags))]
+    return np.abs(sums).max() / np.sqrt(len(coins) - lags)
+
+
+@sources
+def test_coins_are_fair_and_independent_of_each_other(source):
+    """So that a row's half is its own secret, whatever is known of the others."""
+    most = stats.norm.isf(ALARM / 2 / 256)
+    noise = source()
+    coins = noise.coins(2**16)
+    assert coins.dtype == np.bool_
+    assert farthest_off(coins) < most
+    assert farthest_off(np.resize(coins[:64], 2**16)) > most
+    assert farthest_off(np.where(noise.uniform(2**16) < 0.05, True, coins)) > most
+
+
 @sources
 def test_signs_are_fair_and_the_test_would_see_1_percent(source):
     signs = source().signs(COUNT)

@@ -56,6 +56,25 @@ def released(model):
     return np.append(model.coef_, model.intercept_)
 
 
+def test_halves_have_every_row_once():
+    """Each row knows its number, by its cell and by its target."""
+    numbers = np.arange(100.0)
+    X, y = da.from_array(numbers[:, None], chunks=(16, 1)), da.from_array(numbers, chunks=16)
+    rows, _ = cluster.cluster_rows(X, y)
+    coins = numbers**2 % 7 < 3
+
+    def seen(part):
+        return np.bincount(part.ravel().astype(int), minlength=100)
+
+    for side in (coins, ~coins):
+        assert (rows.feature_total(seen) == 1).all()  # and so the workers keep all rows
+        half = rows.where(side)
+        assert half.n_rows == side.sum()
+        np.testing.assert_array_equal(half.feature_total(seen), side)
+        np.testing.assert_array_equal(half.target_total(seen), side)
+    rows.close()
+
+
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model)[:16])
 def test_arrays_give_the_same_model_to_the_last_bit(model):
     X, y = some_rows()

@@ -268,6 +268,7 @@ def test_a_matrix_that_wrongly_says_it_has_no_duplicates():
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     design = SparseLatticeDesign.from_rows(matrix, np.zeros(2))
     assert design.dense_columns(np.arange(2)).T.tolist() == [[0, LEVELS], [LEVELS, LEVELS]]
+    assert design.sums(np.full(2, LEVELS, dtype=np.int16)).tolist() == [LEVELS**2, 2 * LEVELS**2]
     assert matrix.nnz == 4
 
 
@@ -389,3 +390,14 @@ def test_cells_are_capped_as_dense_ones_are_the_constant_among_them(shape, seed,
         sums = there.clipped_sums(clip, cell_clip)
         np.testing.assert_array_equal(here.clipped_sums(clip, cell_clip), sums)
         np.testing.assert_array_equal(here.signed_scores(clip, every, cell_clip), sums)
+
+
+def test_halves_have_every_row_once():
+    """Each row knows its number, by its cell and by its target."""
+    numbers = np.arange(1.0, 101.0)
+    rows, coins = SparseRows(sp.csr_array(numbers[:, None]), numbers), numbers**2 % 7 < 3
+    for side in (coins, ~coins):
+        half = rows.where(side)
+        assert half.n_rows == side.sum()
+        np.testing.assert_array_equal(half.X.toarray()[:, 0], numbers[side])
+        np.testing.assert_array_equal(half.y, numbers[side])

@@ -101,6 +101,22 @@ def test_a_choice_of_rows_keeps_their_names_and_notices_new_ones():
         list(ChosenRows(MappedArrays(X, y), chosen).chunks(None))
 
 
+def test_halves_of_rows_in_chunks_have_every_row_once(monkeypatch):
+    """Each row knows its number, by its cell and by its target."""
+    monkeypatch.setattr(streamed, "ROWS_PER_CHUNK", 16)
+    numbers = np.arange(100.0)
+    rows, coins = StreamedRows(MappedArrays(numbers[:, None], numbers)), numbers**2 % 7 < 3
+
+    def seen(part):
+        return np.bincount(part.ravel().astype(int), minlength=100)
+
+    for side in (coins, ~coins):
+        half = rows.where(side)
+        assert half.n_rows == side.sum()
+        np.testing.assert_array_equal(half.feature_total(seen), side)
+        np.testing.assert_array_equal(half.target_total(seen), side)
+
+
 def test_rows_from_a_file_take_no_second_target_and_no_published_calibration():
     X, y = some_rows(50, 3)
     rows = StreamedRows(MappedArrays(X, y))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,9 +17,9 @@ from scipy import stats
 
 from dpscreen import ADPScreen, RNMScreen
 from dpscreen.privacy import ZCDP, Budget, NoisyMax, SeededNoise
-from dpscreen.rows.lattice import LatticeDesign
+from dpscreen.rows.lattice import LatticeDesign, RelaxedRule
 from dpscreen.solvers.frank_wolfe import frank_wolfe
-from dpscreen.solvers.screening import FrankWolfeSettings, Screening, proven_steps
+from dpscreen.solvers.screening import FrankWolfeSettings, Screening, proven_rnm, proven_steps
 
 COST = ZCDP.within(Budget(1.0, 0.01))
 BOUND, CLIP, STEPS = 1.0, 0.5, 2
@@ -116,6 +117,35 @@ def test_the_row_of_the_lemma_attains_both_sensitivities_at_once(at):
     used = [excess(m, a - b) for (m, a), (_, b) in zip(more, less, strict=True)]
     assert weights[0] == pytest.approx(1)
     assert used == pytest.approx([1] * (2 * STEPS), rel=1e-6)
+
+
+@pytest.mark.parametrize("at", [None, ALL], ids=["RNM", "ADP"])
+@pytest.mark.parametrize("screened", [True, False])
+def test_what_was_released_decides_what_is_screened(at, screened):
+    X, y = np.eye(2), np.array([0.3, -BOUND])
+    released = np.array([1.0, -1.0 if screened else 1.0]) if at else 2 - screened
+    _, weights = follow(X, y, [(1, -1), released] * STEPS, at)
+    assert (weights[1] == 0) == screened
+
+
+def test_the_bound_of_screening_counts_two_roundings():
+    """Equal rows as far as can be: where fractions of a unit add up, the bound is all but passed.
+
+    Without the roundings it would be passed, by less than one unit in 2^30.
+    """
+    rule = RelaxedRule(0.7, 1.3)
+    inputs, told = [], Told(itertools.repeat(2))
+    for n in range(30):
+        design = LatticeDesign.from_rows(np.ones((n, 2)), np.full(n, -1.3))
+        screen = proven_rnm(told, design, COST, rule=rule)
+        screen(design.at(np.array([0.7, 0.0]), scale=0.7), 1)
+        mechanism, values = told.seen[-1]
+        inputs.append(values)
+    moved = int(np.abs(np.diff(inputs, axis=0)).max())
+    unit = Fraction(mechanism.unit)
+    kappa, bound = rule.kappa, Fraction(rule.residual_bound)
+    exactly = 2 * bound + 2 * Fraction(rule.radius) / kappa + kappa * bound
+    assert exactly * (1 + Fraction(1, 10**12)) < moved * unit <= Fraction(mechanism.sensitivity)
 
 
 def test_the_rule_sees_residuals_as_they_are():

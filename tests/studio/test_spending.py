@@ -10,6 +10,7 @@ import time
 import pytest
 
 from dpscreen import PrivacyLedger
+from dpscreen.privacy import ZCDP, Budget
 from dpscreen.studio import session as module
 from dpscreen.studio import work
 from dpscreen.studio.session import Problems, Session
@@ -249,17 +250,35 @@ def test_a_damaged_ledger_stops_everything_in_words(table, tmp_path):
     session.close()
 
 
+def order_of(session, ticket):
+    """Return what the process of a release would be told."""
+    return ReleaseOrder(
+        session.order(session.ledger), session.table, session.state, session.shelf.folder,
+        session.shelf.ledger_file, ticket,
+    )  # fmt: skip
+
+
+def test_a_release_is_booked_at_its_whole_cost_with_its_ticket(table, tmp_path):
+    session = ready(table, tmp_path / "place")
+    ticket = session.ticket()
+    outcome, _ = work._outcome(order_of(session, ticket), lambda told: None)
+    booked = session.ledger.entries()
+    assert outcome == "done"
+    assert [ticket in one.detail for one in booked] == [True]
+    budget = Budget(session.draft.epsilon, session.delta(session.ledger))
+    assert booked[0].cost == ZCDP.within(budget)
+    session.close()
+
+
 def test_a_table_that_changes_between_steps_is_noticed(table, tmp_path):
     session = ready(table, tmp_path / "place")
     ticket = session.ticket()
     write_table(table, 401)
     with pytest.raises(Problems, match="it changed since"):
         session.release(ticket)
-    order = ReleaseOrder(
-        session.order(session.ledger), table, session.state, session.shelf.folder,
-        session.shelf.ledger_file, ticket,
-    )  # fmt: skip
+    order = order_of(session, ticket)
     outcome, words = work._outcome(order, lambda told: None)  # the process looks once more
-    assert (outcome, "it changed since" in words) == ("failed", True)
     assert not session.ledger.entries()
+    assert outcome == "failed"
+    assert "it changed since" in words
     session.close()

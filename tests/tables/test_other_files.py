@@ -167,6 +167,12 @@ def test_a_missing_day_is_filled_by_the_declared_one():
     assert declared.encode(frame).X[:, 3].tolist() == [60, 59, 60]
 
 
+def test_days_beyond_their_bounds_count_as_the_bounds():
+    rows = [("1", "Süd", day, "1") for day in ("31.12.1066", "01.06.2020", "01.01.9999")]
+    frame = pd.DataFrame(dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)))
+    assert schema().encode(frame).X[:, 3].tolist() == [0, 152, 365]
+
+
 # --- Excel ----------------------------------------------------------------------------------------
 
 

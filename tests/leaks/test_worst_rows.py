@@ -1,0 +1,120 @@
+"""The rows that move most: every release of a whole fit is attacked, and its bound nearly reached.
+
+One row or unit as large as can be, added to few rows or many, under one transcript. No input of a
+mechanism moves by more than what was booked; and each moves by nearly as much, so that a
+sensitivity which is too small by the part that is missing would be found (docs/evidence.md).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+import scipy.sparse
+from replays import CASES, Case, Neighbours, moves_between, wild
+
+from dpscreen import PrivateLasso
+from dpscreen.models import outcome_peers
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning"),
+]
+FAR = 1e9
+OUTCOMES = (
+    outcome_peers.ClassMeans,
+    outcome_peers.NoisyDescent,
+    outcome_peers.OutcomeFrankWolfe,
+)
+KNOWN = {case.name: case for case in CASES} | {
+    f"{kind.__name__}: large budget": Case(kind, {"epsilon": 40.0}, f"{kind.__name__}: peer")
+    for kind in OUTCOMES
+}
+ZERO_ONE = [(0, 1), (-3, 2), (0, 1)]
+KNOWN |= {
+    f"PrivateLasso: {name}": Case(PrivateLasso, options, f"PrivateLasso: {name}")
+    for name, options in {
+        "0/1 columns": {"feature_bounds": ZERO_ONE, "n_rows": 6_000},
+        "sparse rows": {"n_rows": 6_000, "quality": False},
+        "sparse rows, noisy-gradient": {"solver": "noisy-gradient", "row_norm": 0.9},
+    }.items()
+}
+REACHED = {
+    # The part of what is booked that the worst rows reach at least, in every release of the fit.
+    "PrivateLasso: large budget": 0.9,
+    "PrivateLasso: rows_per_unit": 0.7,
+    "PrivateLasso: frank-wolfe": 0.99,
+    "PrivateLasso: noisy-gradient": 0.99,
+    "PrivateLasso: noisy-gradient, row_norm, max_features": 0.99,
+    "PrivateLasso: auto with a row norm, 60 features": 0.9,
+    "PrivateLasso: not standardized, no intercept": 0.55,
+    "PrivateLasso: auto with a row norm": 0.45,
+    "PrivateLasso: 0/1 columns": 0.6,
+    "PrivateLasso: sparse rows": 0.4,
+    "PrivateLasso: sparse rows, noisy-gradient": 0.9,
+    "PrivateLasso: split": 0.7,
+    "PrivateOLS: loose bounds, large budget": 0.9,
+    "PrivateOLS: no intercept, without quality": 0.9,
+    "PrivateLogistic: defaults": 0.6,
+    "PrivateLogistic: large budget": 0.55,
+    "DPFrankWolfe: no intercept, tiny radius": 0.99,
+    "DPFrankWolfe: clip": 0.99,
+    "DPFrankWolfe: clip, rows_per_unit": 0.9,
+    "RNMScreen: no intercept, tiny radius": 0.9,
+    "ADPScreen: no intercept, tiny radius": 0.8,
+    "AdaSSP: n_rows": 0.97,
+    "BoostedAdaSSP: defaults": 0.97,
+    "NoisyIHT: standardized, loose bounds": 0.99,
+    "PrivateGCD: defaults": 0.99,
+    "PrivateSIS: standardized, loose bounds": 0.99,
+    "ClassMeans: large budget": 0.7,
+    "NoisyDescent: large budget": 0.7,
+    "OutcomeFrankWolfe: large budget": 0.9,
+}
+N_ROWS, WIDTHS, HEIGHTS = (1, 1, 2, 9, 40), (0.0, 1.0, 1.0, 3.0), (0.0, 1.0, 3.0)
+
+
+def worst_neighbours(case, trials):
+    """Yield rows of several shapes, and the same with one unit at the ends of all bounds."""
+    rng, d, k = np.random.default_rng(0), case.rows("normal", 1, 1)[0].shape[1], case.rows_per_unit
+    for trial in range(trials):
+        n = N_ROWS[trial % len(N_ROWS)]
+        X = rng.normal(size=(n, d)) * WIDTHS[trial % len(WIDTHS)]
+        y = rng.normal(size=n) * HEIGHTS[trial % len(HEIGHTS)]
+        far = rng.choice([-FAR, FAR, 0.0], p=[0.45, 0.45, 0.1], size=d)
+        row = far if trial % 4 != 3 else np.where(np.arange(d) == trial % d, FAR, -0.5)
+        at, target = [int(rng.integers(n + 1))] * k, rng.choice([-FAR, FAR])
+        more = np.insert(X, at, row, axis=0), np.insert(y, at, target)
+        coins = rng.random(n) < 0.5
+        yield Neighbours((X, y), more, coins, np.insert(coins, at, rng.random() < 0.5))
+
+
+def tables_of(case, pair):
+    rows = scipy.sparse.csr_array if "sparse" in case.name else np.asarray
+    target = (lambda y: np.where(y > 0, 1, 0)) if case.estimator in OUTCOMES else np.asarray
+    return [(rows(X), target(y)) for X, y in (pair.fewer, pair.more)]
+
+
+def largest_moves(case, trials=24):
+    """Return for every purpose the largest part of what was booked that its input moved by."""
+    found = defaultdict(float)
+    for trial, pair in enumerate(worst_neighbours(case, trials)):
+        moved = moves_between(
+            case.model(),
+            tables_of(case, pair),
+            coins=([pair.coins_of_fewer], [pair.coins_of_more]),
+            steer=wild(trial, 0.3 * (trial % 2)),
+        )
+        for move in moved:
+            assert move.within, f"{move.purpose}: {move.part} of what is booked"
+            found[move.purpose] = max(found[move.purpose], move.part)
+    return found
+
+
+@pytest.mark.parametrize("name", REACHED)
+def test_the_worst_row_stays_within_what_was_booked(name):
+    found = largest_moves(KNOWN[name])
+    assert found
+    assert {purpose: part for purpose, part in found.items() if part < REACHED[name]} == {}
