@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from dpscreen import BoundsWarning
+
 each_class = pytest.mark.parametrize("kind", EVERY_CLASS, ids=lambda kind: kind.__name__)
 many = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
@@ -25,7 +27,8 @@ def events(kind, params, X, y):
             model.predict(np.zeros((1, X.shape[1])))
         except Exception as problem:
             raised = [type(problem)]
-    return [one.category for one in caught] + raised
+    # Of bounds released numbers tell, which neighbours move (test_other_rows.py).
+    return [one.category for one in caught if one.category is not BoundsWarning] + raised
 
 
 @st.composite

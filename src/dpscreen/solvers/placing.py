@@ -293,14 +293,17 @@ class Places:
     def at_ends(self) -> Iterator[tuple[int, str]]:
         """Yield features that seem to lie at an end of their declared bounds, and at which.
 
-        A rare 0/1 level is no sign of careless bounds; one that all rows have is.
+        A rare 0/1 level is no sign of careless bounds, nor is a number that is mostly 0 where its
+        bounds begin; a level that all rows have is.
         """
         inside, binary = ColumnMap.of_bounds(self.declared), is_binary(self.declared)
         places = (self.centres - inside.centres) / inside.half_widths
         narrow = self.scales / inside.half_widths < rules.NARROW
-        for j in np.flatnonzero(np.abs(places) > 1 - rules.AT_END):
-            if (self.still[j] and places[j] > 0) if binary[j] else self.still[j] or narrow[j]:
-                yield int(j), "upper" if places[j] > 0 else "lower"
+        point = self.still | self.doubtful
+        mostly_zero = point & (places < 0) & (self.declared[:, 0] == 0)
+        told = np.where(binary, self.still & (places > 0), (point | narrow) & ~mostly_zero)
+        for j in np.flatnonzero(told & (np.abs(places) > 1 - rules.AT_END)):
+            yield int(j), "upper" if places[j] > 0 else "lower"
 
     @property
     def _reach(self) -> Array:
@@ -521,7 +524,7 @@ def _with_moments(
     varies = np.where(binary, moments.most_variances, moments.raw_variances)
     pointlike = binary | places.doubtful[chosen]
     still[chosen] = pointlike & (varies < below)
-    return replace(places.rescaled(chosen, moments.means, moments.variances), still=still)
+    return replace(places.rescaled(chosen, moments.means, moments.variances(binary)), still=still)
 
 
 @dataclass(frozen=True, eq=False)
@@ -554,8 +557,13 @@ class NoisyMoments:
         """Return the variances that columns of −1 and 1 have, with these means."""
         return np.asarray(1 - self.means**2)
 
-    @property
-    def variances(self) -> Array:
-        """Return the variances, no less than the noise of a variance at an end of the bounds."""
+    def variances(self, binary: Mask) -> Array:
+        """Return the variances, no less than the noise of a variance at an end of the bounds.
+
+        Those of columns with bounds (0, 1) are as of 0 and 1, unless the mean square says that they
+        are not: of 0 and 1 the mean tells it better.
+        """
         least = np.clip(2 * self.noise, rules.LEAST_VARIANCE, 1)
-        return np.clip(self.raw_variances, least, 1)
+        noise = self.noise * np.sqrt(1 + 4 * self.means**2)
+        two = binary & (self.most_variances - self.raw_variances < rules.SEEN * noise)
+        return np.clip(np.where(two, self.most_variances, self.raw_variances), least, 1)

@@ -130,6 +130,33 @@ class NewtonStep:
     clip: float
 
 
+class Belief:
+    """Where the least squares are believed to lie, by all steps so far (Lemma 27).
+
+    No line explains more than there is: θᵀGθ is at most the target's sum of squares, shared by all
+    directions. Steps that begin where noise threw the one before would find all rows of a rare
+    level beyond their clip. Only where steps begin follows from it, not what they answer.
+    """
+
+    def __init__(self, values: Array, vectors: Array, squares: float) -> None:
+        self._values, self._vectors = values, vectors
+        self._mean, self._variances = np.zeros(len(values)), squares * values
+
+    @classmethod
+    def before(cls, inverse: Inverse, squares: float) -> Belief:
+        """Return what is believed before any step."""
+        values, vectors = np.linalg.eigh(inverse.matrix)
+        return cls(np.maximum(values, 0.0), vectors, squares / len(values))
+
+    def after(self, answer: Array, noise: float) -> Array:
+        """Return where it lies, now that a step has answered with such a noise in Σψu."""
+        noises = np.maximum((noise * self._values) ** 2, 1e-300)
+        part = self._variances / (self._variances + noises)
+        self._mean = self._mean + part * (self._vectors.T @ answer - self._mean)
+        self._variances = (1 - part) * self._variances
+        return np.asarray(self._vectors @ self._mean)
+
+
 @dataclass(frozen=True, eq=False)
 class Pooled:
     """The estimate θ from two steps: its noise, what clips cut off, and how far it went.

@@ -6,6 +6,7 @@ costs precision only, but much of it where few rows are all that tells a column.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import ColumnMap, counts_by_distance
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending, Task
-from dpscreen.solvers.influences import seen_scales
+from dpscreen.solvers.influences import STANDS_OUT, seen_scales
 from dpscreen.solvers.placing import PlacedTarget, Places, is_binary, place_target, release_places
 
 _LARGEST = np.finfo(np.float64).max / 4
@@ -77,7 +78,9 @@ def _rescaled(spending: Spending, rows: RowSource, places: Places, chosen: Integ
     """Release how far from their centres rows of numeric columns are, and put scales right.
 
     A column that is mostly one point, in wide bounds, has a scale that is noise; and one that is
-    too small makes the few rows that differ so long that hardly anything is left of them.
+    too small makes the few rows that differ so long that hardly anything is left of them. Rows that
+    do not stand out of the noise may be anywhere: such a column stays in its declared bounds, with
+    the scale that as many rows at their ends would give it.
     """
     columns = chosen[chosen < len(places.declared)]
     numeric = columns[~is_binary(places.declared[columns])]
@@ -95,13 +98,19 @@ def _rescaled(spending: Spending, rows: RowSource, places: Places, chosen: Integ
     scales = places.scales.copy()
     seen = seen_in.half_widths * seen_scales(OCTAVES, noisy, noise)
     off = (seen > 2 * scales[numeric]) | ((seen > 0) & (seen < scales[numeric] / 2))
-    scales[numeric[off]] = seen[off]
-    return replace(places, scales=scales)
+    point = noisy.max(axis=1) > ols_rules.POINT * spending.regime.n_rows
+    hidden = min(1.0, STANDS_OUT * noise / spending.regime.n_rows)
+    seen = np.where(point, np.maximum(seen, math.sqrt(hidden) * seen_in.half_widths), seen)
+    scales[numeric[off | point]] = seen[off | point]
+    doubtful = np.zeros(len(scales), dtype=bool)
+    doubtful[numeric] = point
+    return replace(places, scales=scales, doubtful=doubtful)
 
 
 def _far_out(places: Places) -> Array:
-    """Return the declared bounds, but where they are very many scales away."""
+    """Return the declared bounds, but where they are very many scales away, and it is no point."""
     low, high = places.declared.T
     reach = ols_rules.MOST_SCALES * places.scales
     nearer = np.maximum(low, places.centres - reach), np.minimum(high, places.centres + reach)
-    return np.where((nearer[0] < nearer[1])[:, None], np.stack(nearer, axis=1), places.declared)
+    narrow = (nearer[0] < nearer[1]) & ~places.doubtful
+    return np.where(narrow[:, None], np.stack(nearer, axis=1), places.declared)
