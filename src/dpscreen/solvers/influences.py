@@ -38,13 +38,13 @@ def seen_scales(edges: Array, counts: Array, noise: float) -> Array:
     Cells count that stand out of the noise, alone or with their neighbours, as uniform inside; what
     is below the first edge is at the centre. Zero where nothing else is seen.
     """
-    seen = np.where(_stand_out(counts, noise), np.maximum(counts, 0.0), 0.0)
+    seen = np.where(stand_out(counts, noise), np.maximum(counts, 0.0), 0.0)
     cubes = np.diff(edges**3) / np.diff(edges) / 3
     squares = np.concatenate(([0.0], cubes, [0.0]))
     return np.asarray(np.sqrt(seen @ squares / np.maximum(seen.sum(axis=1), 1.0)))
 
 
-def _stand_out(counts: Array, noise: float) -> Mask:
+def stand_out(counts: Array, noise: float) -> Mask:
     """Return which cells are among a few neighbours whose sum stands out of its noise."""
     found = np.zeros(counts.shape, dtype=bool)
     for size in range(1, NEIGHBOURS + 1):

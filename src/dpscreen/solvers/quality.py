@@ -18,9 +18,10 @@ from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint
 from dpscreen.rows.sums import LEVELS, whole_sum
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Spending
+from dpscreen.solvers.influences import stand_out
 
 SIZES_CLIP = 16.0
-"""Up to where sizes of residuals are told apart, in deviations."""
+"""Up to where sizes of residuals are told apart, in deviations of the target."""
 
 WIDEST = 0.8
 """A wider interval tells nothing about R²."""
@@ -31,7 +32,7 @@ MOST_BEYOND = 0.5
 MOST_UNEXPLAINED = 100.0
 """What is put for a share that has no upper end."""
 
-CELLS_PER_OCTAVE, OCTAVES = 4, 8
+CELLS_PER_OCTAVE, OCTAVES = 4, 11
 NORMAL_95, NORMAL_975 = 1.6448536269514722, 1.959963984540054
 
 
@@ -39,8 +40,9 @@ NORMAL_95, NORMAL_975 = 1.6448536269514722, 1.959963984540054
 class Quality:
     """R² and the typical error of a model, each with the interval of its privacy noise.
 
-    The typical error is the root mean square of residuals, clipped at 2.5 of their deviations; so
-    is the target for R². `sizes` and `shares` tell which share of residuals is at most that size.
+    The typical error is the root mean square of residuals, clipped at 2.5 deviations of the target
+    or where sizes of residuals are still seen; so is the target for R². `sizes` and `shares` tell
+    which share of residuals is at most that size.
     """
 
     r2: float
@@ -76,7 +78,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Deviations:
-    """Of the residuals and of the target: where both are clipped follows from them."""
+    """Of the residuals and of the target: where both are clipped alike follows from them."""
 
     residuals: float
     target: float
@@ -98,11 +100,11 @@ def release_quality(
     part = cost * Fraction(1, 3)
     largest = float(np.abs(weights).max(initial=0.0))
     point = design.at(weights, scale=max(deviations.target, largest))
-    left = _release_square(spending, point, deviations.residuals, part, "squared residuals")
-    whole = _release_square(spending, design.start(1.0), deviations.target, part, "squared target")
+    sizes, noisy, noise = _release_sizes(spending, point, deviations, part)
+    clip = _clip(sizes, noisy, noise, deviations)
+    left = _release_square(spending, point, clip, part, "squared residuals")
     rest = ZCDP(cost.rho - 2 * part.rho)
-    sizes, noisy, noise = _release_sizes(spending, point, deviations.residuals, rest)
-    clip = rules.QUALITY_CLIP * deviations.residuals
+    whole = _release_square(spending, design.start(1.0), clip, rest, "squared target")
     outer = noisy[1:][sizes[:-1] >= clip]  # cells that lie beyond the clip as a whole
     beyond = float(outer.sum()) + NORMAL_95 * noise * math.sqrt(outer.size)
     n_rows = spending.regime.n_rows
@@ -112,27 +114,36 @@ def release_quality(
     return _quality(left, whole, n_rows, in_sample, sizes, shares)
 
 
+def _clip(sizes: Array, noisy: Array, noise: float, deviations: Deviations) -> float:
+    """Return where residuals and target are clipped: alike, so that R² compares like with like.
+
+    At so many deviations of whichever is larger; further out where sizes of residuals still stand
+    out of their noise, as a deviation is a median's and says nothing of few large ones.
+    """
+    usual = rules.QUALITY_CLIP * max(deviations.residuals, deviations.target)
+    return float(max(usual, sizes[stand_out(noisy[None, :], noise)[0]].max(initial=0.0)))
+
+
 def _release_square(
-    spending: Spending, point: ExactPoint, deviation: float, cost: ZCDP, purpose: str
+    spending: Spending, point: ExactPoint, clip: float, cost: ZCDP, purpose: str
 ) -> tuple[float, float]:
     """Release Σψ_c(r)², which one row moves by at most c², and the noise's deviation.
 
     (docs/private-lasso.md, Lemmas 13 and 24)
     """
-    clip = rules.QUALITY_CLIP * deviation
     counts = point.residual_counts(clip)
     total = whole_sum(counts * np.arange(len(counts), dtype=np.int64) ** 2)
     return spending.release_sum(total, most=UNITS, bound=clip**2, cost=cost, purpose=purpose)
 
 
 def _release_sizes(
-    spending: Spending, point: ExactPoint, deviation: float, cost: ZCDP
+    spending: Spending, point: ExactPoint, deviations: Deviations, cost: ZCDP
 ) -> tuple[Array, Array, float]:
     """Release how many residuals are of which size: one row is in one cell. Return the noise too.
 
     (docs/private-lasso.md, Lemmas 22 and 24)
     """
-    top = SIZES_CLIP * deviation
+    top = SIZES_CLIP * max(deviations.residuals, deviations.target)
     steps = np.arange(OCTAVES * CELLS_PER_OCTAVE, -1, -1) / CELLS_PER_OCTAVE
     levels = np.floor(LEVELS * 2.0**-steps).astype(np.int64)
     below = np.cumsum(point.residual_counts(top))
