@@ -248,6 +248,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "residuals times chosen features, in units of the clip",
         "squared residuals",
         "squared target",
+        "the target's sum",
         "sizes of residuals",
     ),
     "lasso-counted": ("the number of rows",),

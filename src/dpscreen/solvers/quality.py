@@ -104,7 +104,7 @@ def release_quality(
     clip = _clip(sizes, noisy, noise, deviations)
     left = _release_square(spending, point, clip, part, "squared residuals")
     rest = ZCDP(cost.rho - 2 * part.rho)
-    whole = _release_square(spending, design.start(1.0), clip, rest, "squared target")
+    whole = _release_variation(spending, design.start(1.0), clip, rest)
     outer = noisy[1:][sizes[:-1] >= clip]  # cells that lie beyond the clip as a whole
     beyond = float(outer.sum()) + NORMAL_95 * noise * math.sqrt(outer.size)
     n_rows = spending.regime.n_rows
@@ -134,6 +134,27 @@ def _release_square(
     counts = point.residual_counts(clip)
     total = whole_sum(counts * np.arange(len(counts), dtype=np.int64) ** 2)
     return spending.release_sum(total, most=UNITS, bound=clip**2, cost=cost, purpose=purpose)
+
+
+def _release_variation(
+    spending: Spending, point: ExactPoint, clip: float, cost: ZCDP
+) -> tuple[float, float]:
+    """Release Σψ_c(y)² − (Σψ_c(y))²/n, each for half, and the noise's deviation.
+
+    The target is taken from a released centre, from which its mean may be far.
+    """
+    square, noise = _release_square(spending, point, clip, cost / 2, "squared target")
+    total, total_noise = spending.release_sum(
+        point.residual_total(clip),
+        most=LEVELS,
+        bound=clip,
+        cost=cost / 2,
+        purpose="the target's sum",
+    )
+    mean = rules.shrunk(total, total_noise) / spending.regime.n_rows
+    mean = rules.clamp(mean, -clip, clip)
+    left = square - mean**2 * spending.regime.n_rows
+    return max(left, 0.0), math.hypot(noise, 2 * mean * total_noise)
 
 
 def _release_sizes(
