@@ -301,8 +301,9 @@ class Places:
         narrow = self.scales / inside.half_widths < rules.NARROW
         point = self.still | self.doubtful
         mostly_zero = point & (places < 0) & (self.declared[:, 0] == 0)
-        told = np.where(binary, self.still & (places > 0), (point | narrow) & ~mostly_zero)
-        for j in np.flatnonzero(told & (np.abs(places) > 1 - rules.AT_END)):
+        told = np.where(binary, self.still, (point | narrow) & ~mostly_zero)
+        spare = np.where(point, self.scales / inside.half_widths, rules.AT_END)
+        for j in np.flatnonzero(told & (np.abs(places) > 1 - np.maximum(spare, rules.AT_END))):
             yield int(j), "upper" if places[j] > 0 else "lower"
 
     @property
@@ -505,9 +506,9 @@ def _with_moments(
 ) -> Places:
     """Release means and mean squares inside the clip bounds, and tell what is still.
 
-    A column that looks like a point is, if its variance does not stand out of the noise; one with
-    bounds (0, 1), if that of a column of 0 and 1 with its mean does not. So a share between 0 and 1
-    competes in its own scale, and is still only where nearly all of it is at one end.
+    A column that looks like a point is, if its variance does not stand out of the noise. One with
+    bounds (0, 1) may be a rare level, and is offered unless all rows have it: a refit tells whether
+    it varies. A share between 0 and 1 competes in its own scale.
     """
     binary = is_binary(places.declared)[chosen]
     weights = np.where(binary, 1, 2)
@@ -521,10 +522,15 @@ def _with_moments(
     )
     moments = NoisyMoments.of(noisy, noise, spending.regime.n_rows, weights)
     still, below = places.still.copy(), np.minimum(6 * moments.noise, rules.STILL)
-    varies = np.where(binary, moments.most_variances, moments.raw_variances)
-    pointlike = binary | places.doubtful[chosen]
-    still[chosen] = pointlike & (varies < below)
-    return replace(places.rescaled(chosen, moments.means, moments.variances(binary)), still=still)
+    still[chosen] = np.where(
+        binary,
+        (moments.means > 0) & (moments.most_variances < below),
+        places.doubtful[chosen] & (moments.raw_variances < below),
+    )
+    doubtful = places.doubtful.copy()
+    doubtful[chosen] |= binary
+    found = places.rescaled(chosen, moments.means, moments.variances(binary))
+    return replace(found, still=still, doubtful=doubtful)
 
 
 @dataclass(frozen=True, eq=False)

@@ -287,7 +287,7 @@ PRIVATE_PART = 0.25
 """The variance of privacy noise over that of sampling, up to which clips are loosened."""
 
 RIDGE = 0.3
-SEEN = 3.0
+SEEN = 4.0
 """By how many noise deviations the variance of a column that may be one point must stand out."""
 
 ALL_NOISE, ALL_ROWS = 100.0, 20.0
