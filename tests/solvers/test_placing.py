@@ -241,7 +241,7 @@ def test_a_0_1_column_keeps_its_bounds_and_gets_its_own_scale():
         found = placed(X, public, rho=rho)
         np.testing.assert_array_equal(found.bounds, public)
         assert found.still.tolist() == [False, False, False, True]  # a refit tells what occurs
-        assert found.doubtful.all()
+        assert found.doubtful.tolist() == [True, False, False, True]
         assert found.centres == pytest.approx(X.mean(axis=0), abs=0.01)
         assert found.scales[1:3] == pytest.approx(X.std(axis=0)[1:3], rel=0.1)
         assert list(found.at_ends) == [(3, "upper")]

@@ -48,6 +48,9 @@ from dpscreen.solvers.zoom import Sighting, sighted
 
 Below = Callable[[Array, float, int], Integers]
 
+RARE = 0.36
+"""The variance, in half-widths, of a level that a tenth of the rows has: no rarer one is sure."""
+
 _LARGEST = np.finfo(np.float64).max / 4
 
 BEYOND = 4.0
@@ -528,7 +531,7 @@ def _with_moments(
         places.doubtful[chosen] & (moments.raw_variances < below),
     )
     doubtful = places.doubtful.copy()
-    doubtful[chosen] |= binary
+    doubtful[chosen] |= binary & (moments.most_variances < np.minimum(6 * moments.noise, RARE))
     found = places.rescaled(chosen, moments.means, moments.variances(binary))
     return replace(found, still=still, doubtful=doubtful)
 
