@@ -524,8 +524,8 @@ def test_what_features_were_made_of_is_found_again():
 
 def test_notes_on_bounds_name_the_feature_that_stands_behind_a_category():
     frame, y = table(4000)
-    late = frame.assign(visits=np.random.default_rng(5).poisson(0.05, len(frame)).astype(float))
+    late = frame.assign(visits=500 - np.random.default_rng(5).poisson(0.05, len(frame)))
     model = PrivateLasso(**SCALES, feature_bounds={"age": (0, 100), "visits": (0, 500)})
     with pytest.warns(dpscreen.models.base.BoundsWarning, match="visits"):
         model.set_params(categories=LEVELS).fit(late, y)
-    assert model.bounds_notes_ == ("visits: declared (0, 500); released centre at the lower end",)
+    assert model.bounds_notes_ == ("visits: declared (0, 500); released centre at the upper end",)

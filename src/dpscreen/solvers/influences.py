@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import Array
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.rules import GAUSSIAN, clamp
+from dpscreen.solvers.zoom import STANDS_OUT, stand_out
 
 FINER = 2.0 ** (np.arange(-16, 41) / 8)
 """Clips that are looked at, in units of the last clear edge."""
@@ -24,12 +25,6 @@ WINDOW = 3
 
 CLEAR = 4.5
 """How many noises the count of a cell needs to be seen."""
-
-STANDS_OUT = 3.0
-"""How many noises it needs to count towards a median, or for rows to be as long."""
-
-NEIGHBOURS = 4
-"""How many cells may stand out of the noise together."""
 
 
 def seen_scales(edges: Array, counts: Array, noise: float) -> Array:
@@ -42,17 +37,6 @@ def seen_scales(edges: Array, counts: Array, noise: float) -> Array:
     cubes = np.diff(edges**3) / np.diff(edges) / 3
     squares = np.concatenate(([0.0], cubes, [0.0]))
     return np.asarray(np.sqrt(seen @ squares / np.maximum(seen.sum(axis=1), 1.0)))
-
-
-def stand_out(counts: Array, noise: float) -> Mask:
-    """Return which cells are among a few neighbours whose sum stands out of its noise."""
-    found = np.zeros(counts.shape, dtype=bool)
-    for size in range(1, NEIGHBOURS + 1):
-        sums = np.lib.stride_tricks.sliding_window_view(counts, size, axis=1).sum(axis=2)
-        clear = sums >= STANDS_OUT * math.sqrt(size) * noise
-        for place in range(size):
-            found[:, place : place + clear.shape[1]] |= clear
-    return found
 
 
 # --- where influences are clipped -----------------------------------------------------------------

@@ -36,12 +36,12 @@ from dpscreen.solvers.influences import (
     influence_clip,
 )
 from dpscreen.solvers.regression import (
-    Belief,
     EvenFrame,
     Inverse,
     LeftOut,
     Middle,
     NewtonStep,
+    SolutionBelief,
     Uncertainty,
     Walked,
     pooled,
@@ -261,7 +261,7 @@ class NewtonWalk:
         residual = min(reach, ols_rules.LONGEST_RESIDUAL * task.deviation)
         top, theta = residual * self.frame.row_norm, np.zeros(design.n_columns)
         costs, taken, clips = self.releases.step_costs, list[NewtonStep](), list[InfluenceClip]()
-        believed = Belief.before(self.inverse, design.n_rows * task.deviation**2)
+        believed = SolutionBelief.before(self.inverse, design.n_rows * task.deviation**2)
         plan = (ols_rules.RESIDUALS_KEPT, design.size_shares)
         for kept, share, cost in zip(*plan, costs, strict=True):
             sizes = self.release_sizes(top, residual, self.releases.share(share))

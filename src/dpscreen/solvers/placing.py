@@ -305,8 +305,8 @@ class Places:
         point = self.still | self.doubtful
         mostly_zero = point & (places < 0) & (self.declared[:, 0] == 0)
         told = np.where(binary, self.still, (point | narrow) & ~mostly_zero)
-        spare = np.where(point, self.scales / inside.half_widths, rules.AT_END)
-        for j in np.flatnonzero(told & (np.abs(places) > 1 - np.maximum(spare, rules.AT_END))):
+        spare = np.where(point, rules.POINT_AT_END, rules.AT_END)
+        for j in np.flatnonzero(told & (np.abs(places) > 1 - spare)):
             yield int(j), "upper" if places[j] > 0 else "lower"
 
     @property

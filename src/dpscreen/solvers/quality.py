@@ -18,10 +18,13 @@ from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint
 from dpscreen.rows.sums import LEVELS, whole_sum
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Spending
-from dpscreen.solvers.influences import stand_out
+from dpscreen.solvers.zoom import stand_out
 
 SIZES_CLIP = 16.0
 """Up to where sizes of residuals are told apart, in deviations of the target."""
+
+SURE = 4.5
+"""How many noises far residuals need to be believed: one chance cell would cost all precision."""
 
 WIDEST = 0.8
 """A wider interval tells nothing about R²."""
@@ -121,7 +124,7 @@ def _clip(sizes: Array, noisy: Array, noise: float, deviations: Deviations) -> f
     out of their noise, as a deviation is a median's and says nothing of few large ones.
     """
     usual = rules.QUALITY_CLIP * max(deviations.residuals, deviations.target)
-    return float(max(usual, sizes[stand_out(noisy[None, :], noise)[0]].max(initial=0.0)))
+    return float(max(usual, sizes[stand_out(noisy[None, :], noise, SURE)[0]].max(initial=0.0)))
 
 
 def _release_square(
@@ -141,7 +144,8 @@ def _release_variation(
 ) -> tuple[float, float]:
     """Release Σψ_c(y)² − (Σψ_c(y))²/n, each for half, and the noise's deviation.
 
-    The target is taken from a released centre, from which its mean may be far.
+    The target is taken from a released centre, from which its mean may be far
+    (docs/private-lasso.md, Lemma 24).
     """
     square, noise = _release_square(spending, point, clip, cost / 2, "squared target")
     total, total_noise = spending.release_sum(
@@ -187,10 +191,13 @@ def _quality(
     """Put released numbers together."""
     (rss, rss_noise), (tss, tss_noise) = left, whole
     least, most = _ratio_interval(left, whole)
-    r2 = 1 - rules.clamp(rss / max(tss, tss_noise), least, most)
+    seen = max(rss, rss_noise)  # less than its noise tells nothing: no error is told to be 0
+    r2 = 1 - rules.clamp(seen / max(tss, tss_noise), least, most)
     low, mid, high = (
-        math.sqrt(max(rss + way * NORMAL_975 * rss_noise, 0.0) / n_rows) for way in (-1, 0, 1)
+        math.sqrt(max(total, 0.0) / n_rows)
+        for total in (rss - NORMAL_975 * rss_noise, seen, rss + NORMAL_975 * rss_noise)
     )
+    high = max(mid, high)
     told = (r2, 1 - most, 1 - least, mid, low, high, in_sample)
     return Quality(*told, tuple(sizes.tolist()), tuple(shares.tolist()))
 

@@ -130,7 +130,7 @@ class NewtonStep:
     clip: float
 
 
-class Belief:
+class SolutionBelief:
     """Where the least squares are believed to lie, by all steps so far (Lemma 27).
 
     No line explains more than there is: θᵀGθ is at most the target's sum of squares, shared by all
@@ -143,7 +143,7 @@ class Belief:
         self._mean, self._variances = np.zeros(len(values)), squares * values
 
     @classmethod
-    def before(cls, inverse: Inverse, squares: float) -> Belief:
+    def before(cls, inverse: Inverse, squares: float) -> SolutionBelief:
         """Return what is believed before any step."""
         values, vectors = np.linalg.eigh(inverse.matrix)
         return cls(np.maximum(values, 0.0), vectors, squares / len(values))

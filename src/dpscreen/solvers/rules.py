@@ -124,7 +124,7 @@ HISTOGRAM_CELLS = 24
 CLOSE = 0.05
 """Zooming ends when centres are known to √CLOSE of a scale, in the mean square."""
 
-AT_END, NARROW = 0.02, 0.05
+AT_END, POINT_AT_END, NARROW = 0.02, 0.05, 0.05
 """A centre so near to an end of the declared bounds and a scale so small, in their half-widths,
 speak against the bounds."""
 

@@ -17,8 +17,9 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import ColumnMap, counts_by_distance
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending, Task
-from dpscreen.solvers.influences import STANDS_OUT, seen_scales
+from dpscreen.solvers.influences import seen_scales
 from dpscreen.solvers.placing import PlacedTarget, Places, is_binary, place_target, release_places
+from dpscreen.solvers.zoom import STANDS_OUT
 
 _LARGEST = np.finfo(np.float64).max / 4
 OCTAVES: Array = np.exp2(np.arange(-20.0, 2.0))

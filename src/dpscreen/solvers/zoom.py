@@ -31,6 +31,12 @@ LOG_SCALE_ERROR = 0.15
 
 FINEST = 2.0**-20
 
+STANDS_OUT = 3.0
+"""How many noises the count of a cell needs to be seen, alone or with its neighbours."""
+
+NEIGHBOURS = 4
+"""How many cells may stand out of the noise together."""
+
 POINT = 0.8 / rules.HISTOGRAM_CELLS
 """The scale, in half-widths of a window, up to which a column looks like a point: 0.4 cells."""
 
@@ -282,3 +288,14 @@ def _priors() -> Array:
     ]
     log_priors = np.stack(found, axis=1)
     return np.asarray(log_priors - np.log(np.exp(log_priors).sum(axis=0)))
+
+
+def stand_out(counts: Array, noise: float, noises: float = STANDS_OUT) -> Mask:
+    """Return which cells are among a few neighbours whose sum is so many times its noise."""
+    found = np.zeros(counts.shape, dtype=bool)
+    for size in range(1, NEIGHBOURS + 1):
+        sums = np.lib.stride_tricks.sliding_window_view(counts, size, axis=1).sum(axis=2)
+        clear = sums >= noises * math.sqrt(size) * noise
+        for place in range(size):
+            found[:, place : place + clear.shape[1]] |= clear
+    return found
