@@ -21,7 +21,7 @@ from sklearn.linear_model import LassoCV
 from benchmarks.private_lasso import Problem, lasso_r2, private_r2, raw, real
 from dpscreen import PrivateLasso
 from dpscreen._core.pictures import COLOURS as THEMED
-from dpscreen._core.pictures import INK, canvas, plain_axes, template_text, themed_svg
+from dpscreen._core.pictures import INK, SHARED, canvas, plain_axes, template_text, themed_svg
 
 matplotlib.use("Agg")
 
@@ -189,7 +189,7 @@ def _few_effects() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _standing_alone(svg: str) -> str:
     """Return the element as a file with its own paper, so that it is legible on any page."""
-    css = template_text("dpscreen.models.page", "page.css")
+    css = template_text(SHARED, "page.css")
     themes = css[: re.search(r"^\}\n\* ", css, re.MULTILINE).start() + 2]
     head, _, rest = svg.partition(">")
     paper = '<rect width="100%" height="100%" rx="8" style="fill: var(--paper)"/>'

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from jinja2 import Environment
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -23,6 +25,8 @@ COLOURS = ("#0067a5", "#c44e00", "#00795a", "#9b4f96", "#6b5b00", "#5c6670")
 """Told apart with any of the common colour vision deficiencies; each at least 4:1 on white."""
 STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "dpscreen", "path.simplify_threshold": 0.2}
 METADATA: dict[str, Any] = {"Date": None, "Creator": None}
+SHARED = "dpscreen._core"
+"""The package with the templates that all pages share."""
 
 
 def canvas(width: float, height: float) -> Figure:
@@ -99,11 +103,15 @@ def _own_ids(body: str, prefix: str) -> str:
 
 
 def environment(package: str) -> Environment:
-    """Return Jinja's settings for a package's pages; a misspelt name in a template is an error."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    """Return Jinja's settings for a package's pages; a misspelt name in a template is an error.
 
+    `page.html`, its styles and all else that pages share lie here; the package adds its own.
+    """
+    from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined
+
+    places = (partial(_template, one) for one in (package, SHARED))
     return Environment(
-        loader=FunctionLoader(partial(template_text, package)),
+        loader=ChoiceLoader([FunctionLoader(place) for place in places]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -111,6 +119,14 @@ def environment(package: str) -> Environment:
     )
 
 
+def _template(package: str, name: str) -> str | None:
+    return template_text(package, name) if _place(package, name).is_file() else None
+
+
 def template_text(package: str, name: str) -> str:
     """Read a template or style sheet of one of our packages."""
-    return files(package).joinpath("templates", name).read_text(encoding="utf-8")
+    return _place(package, name).read_text(encoding="utf-8")
+
+
+def _place(package: str, name: str) -> Traversable:
+    return files(package).joinpath("templates", name)

@@ -10,7 +10,6 @@ from dpscreen._core.pictures import (
     canvas,
     environment,
     plain_axes,
-    template_text,
     themed_svg,
 )
 from dpscreen._core.words import whole_percent
@@ -29,15 +28,12 @@ def render(
     """Return the page."""
     from markupsafe import Markup
 
-    styles = "dpscreen.models.page"
-    css = template_text(styles, "page.css") + template_text(styles, "model.css")
     panels = [
         (one, Markup(themed_svg(demo.draw(one, truth), prefix=f"m{place}")))
         for place, one in enumerate(results)
     ]
     page = environment("dpscreen.cli").get_template("demo.html")
     return page.render(
-        css=Markup(css),
         epsilon=demo.EPSILON,
         panels=panels,
         regression=regression,

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.console import Refusal, checked_schema, data_failures, ledger_failures
+from dpscreen.cli.console import (
+    Refusal,
+    checked_schema,
+    data_failures,
+    ledger_failures,
+    wrong_usage,
+)
 from dpscreen.cli.console import sentence as console_sentence
 
 if TYPE_CHECKING:
@@ -193,10 +199,8 @@ def _purpose(options: FitOptions, schema: TableSchema, method: str) -> str:
 
     if options.purpose is None:
         return usual_purpose(schema, method)
-    try:
+    with wrong_usage():
         return one_line("--purpose", options.purpose)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def check_budget(ready: PreparedFit) -> None:

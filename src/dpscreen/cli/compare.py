@@ -151,13 +151,11 @@ def _contest(
     from dpscreen.planning.contest import Contest
     from dpscreen.planning.plan import checked_sizes, setting_of
 
-    try:
+    with console.wrong_usage():
         setting = setting_of(rows, shape[0], chosen[0], delta, n_effects=n_effects)
         size = None if effect is None else checked_sizes(setting, [effect])[0]
         contest = Contest(setting, chosen, asked, size, rows_per_unit=shape[1])
         contest.check()
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     return contest
 
 
@@ -190,13 +188,11 @@ def _outcome_contest(
     from dpscreen.planning.outcome_plan import USUAL_EFFECT, OutcomeContest
     from dpscreen.planning.plan import setting_of
 
-    try:
+    with console.wrong_usage():
         setting = setting_of(rows, shape[0], chosen[0], delta, n_effects=n_effects)
         share, sizes = 0.5 if rate is None else rate, (effect or USUAL_EFFECT,)
         contest = OutcomeContest(setting, share, asked, chosen, sizes, rows_per_unit=shape[1])
         contest.check()
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     return contest
 
 
@@ -231,10 +227,9 @@ def _run(contest: Contest, repetitions: int | None, seed: str) -> tuple[ContestO
 
 def _title(contest: Contest) -> str:
     setting = contest.setting
-    unit = "" if contest.rows_per_unit == 1 else f", {contest.rows_per_unit} rows a unit"
     return (
         f"{setting.n_rows} rows, {setting.n_features} features of which {setting.n_effects} have "
-        f"an effect of {contest.size:.2g}, delta {setting.delta:g}{unit}"
+        f"an effect of {contest.size:.2g}, {contest.promise}"
     )
 
 

@@ -113,6 +113,15 @@ def note_spent(told: str) -> None:
         context.meta[SPENT] = told
 
 
+@contextmanager
+def wrong_usage() -> Iterator[None]:
+    """Turn a value that cannot be used into wrong usage: a sentence and exit code 2."""
+    try:
+        yield
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
 class Refusal(click.ClickException):
     """A budget that does not cover what was asked for: exit code 3."""
 

@@ -55,7 +55,7 @@ GUARD = (
     type=console.WholeWithin(min=100),
     default=20_000,
     show_default=True,
-    help="Of a larger table, so many are drawn.",
+    help="Of a larger table in the folder, so many are drawn.",
 )
 @console.SEED
 @click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page, HTML.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -12,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpscreen.cli import console
-from dpscreen.cli.console import HELP, ledger_failures
+from dpscreen.cli.console import HELP, ledger_failures, wrong_usage
 from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.privacy.ledger.export import Document
 
@@ -82,7 +81,7 @@ def create(
     With unit="one row", or another unit, costs for the other kind are refused; without it, the
     first booking decides.
     """
-    with ledger_failures(), _wrong_usage():
+    with ledger_failures(), wrong_usage():
         made = PrivacyLedger.create(
             ledger,
             dataset=dataset,
@@ -137,15 +136,6 @@ def export(ledger: Path, form: str) -> None:
     """
     with ledger_failures():
         click.echo(PrivacyLedger(ledger).export(form), nl=False)
-
-
-@contextmanager
-def _wrong_usage() -> Iterator[None]:
-    """A value that no ledger can have is wrong usage."""
-    try:
-        yield
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _pairs(declared: tuple[str, ...]) -> dict[str, str]:

@@ -96,16 +96,29 @@ def command(
         numbers = (rows, features, epsilon, delta, n_effects, 0.0, looseness)
         return _show_outcomes(numbers, rate, effect, seed, as_json=as_json)
     _check(rows, epsilon, effect, plot)
-    # Slow to import: wrong usage is told first.
-    from dpscreen.planning.plan import plan, plan_for
-
-    supposed: Any = {
+    supposed = {
         "n_effects": n_effects,
         "correlation": correlation,
         "looseness": looseness,
         "random_state": seed,
     }
-    try:
+    _plan_lasso((rows, features, epsilon, delta), effect, supposed, plot, as_json=as_json)
+
+
+def _plan_lasso(
+    numbers: tuple[int | None, int, float | None, float],
+    effect: float | None,
+    supposed: dict[str, Any],
+    plot: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Say what a fit will find; or, with an effect and without rows or ε, how much it takes."""
+    # Slow to import: wrong usage is told first.
+    from dpscreen.planning.plan import plan, plan_for
+
+    rows, features, epsilon, delta = numbers
+    with console.wrong_usage():
         if rows is not None and epsilon is not None:
             sizes = None if effect is None else [effect]
             with console.simulating("simulating") as progress:
@@ -116,8 +129,6 @@ def command(
             public = {"n_features": features, "n_rows": rows, "epsilon": epsilon}
             needed = plan_for(effect, delta=delta, **public, **supposed)
             _show_needed(needed, as_json=as_json)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _check(
@@ -178,12 +189,10 @@ def _show_outcomes(
     from dpscreen.planning.plan import setting_of
 
     sizes = EFFECTS if effect is None else (effect,)
-    try:
+    with console.wrong_usage():
         contest = OutcomeContest(setting_of(*numbers), rate or 0.5, effects=sizes)
         with console.simulating("simulating") as progress:
             expected = expected_outcomes(contest, seed=seed, progress=progress)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     if as_json:
         rows = [asdict(one) for one in expected]
         click.echo(json.dumps(asdict(contest) | {"rows": rows}, indent=2))

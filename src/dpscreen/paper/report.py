@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpscreen._core.files import write_text
-from dpscreen._core.pictures import COLOURS, environment, template_text
+from dpscreen._core.pictures import COLOURS, environment
 from dpscreen._core.words import duration, how_many
 from dpscreen.audit import Finding
 from dpscreen.paper.agreement import (
@@ -172,7 +172,6 @@ def _content(report: Report) -> dict[str, Any]:
     drawn = {f"figure{number}": figure_view(number, report.rows) for number in NUMBERS}
     return {
         "report": report,
-        "css": Markup(template_text("dpscreen.models.page", "page.css")),
         "parts": [(key, report.grids.get(key), drawn.get(key)) for key in ORDER],
         "swatches": _swatches(),
         "label": label,

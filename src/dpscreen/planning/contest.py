@@ -20,7 +20,7 @@ from dpscreen.models import PrivateLasso
 from dpscreen.planning import power as simulation
 from dpscreen.planning.methods import ON_OFFER, FitRequest, estimator
 from dpscreen.planning.power import FEATURE_BOUND, TARGET_BOUND, Scale, Setting, SimulatedTable
-from dpscreen.planning.what_if import epsilon_of_one_row, usual_effect
+from dpscreen.planning.what_if import TriedBudgets, usual_effect
 from dpscreen.privacy import Budget, SeededNoise
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ContestOutcome:
 
 
 @dataclass(frozen=True)
-class Contest:
+class Contest(TriedBudgets):
     """Who competes, where, and for which effect."""
 
     setting: Setting
@@ -63,16 +63,6 @@ class Contest:
     def size(self) -> float:
         """Return the effect; None stands for features that explain half of the variance."""
         return usual_effect(self.setting) if self.effect is None else self.effect
-
-    def check(self) -> None:
-        """Raise a ValueError where an ε is too small to be divided up."""
-        for epsilon in self.epsilons:
-            _ = self.for_one_row(epsilon).rho
-
-    def for_one_row(self, epsilon: float) -> Setting:
-        """Return the setting at another ε for a unit, in terms of one row."""
-        one_row = epsilon_of_one_row(epsilon, self.setting.delta, self.rows_per_unit)
-        return replace(self.setting, epsilon=one_row)
 
     @property
     def entries(self) -> tuple[tuple[str, float | None], ...]:

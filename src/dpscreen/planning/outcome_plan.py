@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -32,7 +32,7 @@ from dpscreen.planning.power import (
     support,
     ticks,
 )
-from dpscreen.planning.what_if import epsilon_of_one_row
+from dpscreen.planning.what_if import TriedBudgets
 from dpscreen.privacy import ZCDP, SeededNoise, named_seed
 
 NOT_PRIVATE = "logistic"
@@ -68,7 +68,7 @@ class OutcomeRow:
 
 
 @dataclass(frozen=True)
-class OutcomeContest:
+class OutcomeContest(TriedBudgets):
     """Which methods are tried at which ε for which effects, and the supposed share of outcomes.
 
     An effect is what one deviation of a feature adds to the log-odds, or takes off.
@@ -85,10 +85,9 @@ class OutcomeContest:
     def title(self) -> str:
         """Say what is simulated."""
         setting = self.setting
-        unit = "" if self.rows_per_unit == 1 else f", {self.rows_per_unit} rows a unit"
         return (
             f"{setting.n_rows} rows, {self.rate:.0%} yes, {setting.n_features} features of which "
-            f"{setting.n_effects} matter, delta {setting.delta:g}{unit}"
+            f"{setting.n_effects} matter, {self.promise}"
         )
 
     @property
@@ -98,16 +97,6 @@ class OutcomeContest:
             private = self.epsilons or (self.setting.epsilon,)
             for epsilon in private if method in PRIVATE else (None,):
                 yield from ((method, epsilon, effect) for effect in self.effects)
-
-    def check(self) -> None:
-        """Raise a ValueError where an ε is too small to be divided up."""
-        for epsilon in self.epsilons:
-            _ = self.for_one_row(epsilon).rho
-
-    def for_one_row(self, epsilon: float) -> Setting:
-        """Return the setting at another ε for a unit, in terms of one row."""
-        one_row = epsilon_of_one_row(epsilon, self.setting.delta, self.rows_per_unit)
-        return replace(self.setting, epsilon=one_row)
 
     @property
     def n_rows(self) -> int:

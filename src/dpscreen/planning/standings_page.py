@@ -13,7 +13,6 @@ from dpscreen._core.pictures import (
     canvas,
     environment,
     plain_axes,
-    template_text,
     themed_svg,
 )
 from dpscreen._core.words import shortened
@@ -43,13 +42,8 @@ class Kind:
 
 def render(standings: Standings, rules: ContestRules) -> str:
     """Return the page."""
-    from markupsafe import Markup
-
-    styles = "dpscreen.models.page"
-    css = template_text(styles, "page.css") + template_text(styles, "model.css")
     page = environment("dpscreen.planning").get_template("standings.html")
     return page.render(
-        css=Markup(css),
         standings=standings,
         rules=rules,
         kinds=[_kind(standings, one) for one in standings.divisions],

@@ -71,6 +71,30 @@ def epsilon_of_one_row(epsilon: float, delta: float, rows_per_unit: int) -> floa
     return ZCDP(rho).epsilon(delta)
 
 
+class TriedBudgets:
+    """What contests share: budgets for a unit of privacy, which is of several rows at most."""
+
+    setting: Setting
+    epsilons: tuple[float, ...]
+    rows_per_unit: int
+
+    def check(self) -> None:
+        """Raise a ValueError where an ε is too small to be divided up."""
+        for epsilon in self.epsilons:
+            _ = self.for_one_row(epsilon).rho
+
+    def for_one_row(self, epsilon: float) -> Setting:
+        """Return the setting at another ε for a unit, in terms of one row."""
+        one_row = epsilon_of_one_row(epsilon, self.setting.delta, self.rows_per_unit)
+        return replace(self.setting, epsilon=one_row)
+
+    @property
+    def promise(self) -> str:
+        """Say δ, and what a unit is if it is more than a row."""
+        unit = "" if self.rows_per_unit == 1 else f", {self.rows_per_unit} rows a unit"
+        return f"delta {self.setting.delta:g}{unit}"
+
+
 def usual_effect(setting: Setting) -> float:
     """Return the coefficient at which the features explain half of the variance together."""
     return math.sqrt(EXPLAINABLE / setting.explained(1.0))

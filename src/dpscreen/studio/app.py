@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from functools import cache
 from html import unescape
-from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -19,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route, Router
 
-from dpscreen._core.pictures import environment, template_text
+from dpscreen._core.pictures import SHARED, environment, template_text
 from dpscreen.studio import releasing, steps
 from dpscreen.studio.guard import notice
 from dpscreen.studio.session import Problems, Session
@@ -62,9 +61,7 @@ def studio_app(session: Session, place: str) -> Router:
 @cache
 def style() -> str:
     """Return the style of the model's page, and what the studio adds to it."""
-    # Found from the root: naming the page's package would load all models before the first paint.
-    shared = files("dpscreen").joinpath("models", "page", "templates", "page.css")
-    return shared.read_text(encoding="utf-8") + template_text(__package__, "studio.css")
+    return template_text(SHARED, "page.css") + template_text(__package__, "studio.css")
 
 
 @cache

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dpscreen import __version__
-from dpscreen._core.pictures import environment, template_text
+from dpscreen._core.pictures import environment
 from dpscreen._core.words import (
     figure,
     how_many,
@@ -73,7 +73,6 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
     target = shortened(release.target or "the target", 60)
     drawn = effects_of(release, summary)
     return {
-        "css": Markup(template_text(__name__, "page.css") + template_text(__name__, "model.css")),
         "svg": Markup,
         "summary": summary,
         "notes": _notes(release, summary),
