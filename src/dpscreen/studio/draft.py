@@ -157,6 +157,7 @@ class Draft:
     intervals: bool = False
     rows: int | None = None
     rows_public: bool = False
+    rate: float = 0.5
     epsilon: float = 1.0
     delta: float | None = None
     seen: set[str] = field(default_factory=set)
@@ -293,8 +294,6 @@ class Draft:
             told.append(f"{choice.title} has no intervals: leave them out.")
         if self.intervals and (self.block.get("rows_per_unit") or 1) > 1:
             told.append("Intervals need one row for each unit: leave them out, or keep one row.")
-        if choice.needs_rows and not (self.rows and self.rows_public):
-            told.append(f"{choice.title} needs a public number of rows.")
         return told
 
     def _completed(self) -> TableSchema:

@@ -109,6 +109,12 @@ for (const select of document.querySelectorAll("tr select.kind")) {
   select.addEventListener("change", () => { select.closest("tr").dataset.kind = select.value; });
 }
 
+// --- the question: only what belongs to a model is shown -----------------------------------------
+
+for (const choice of document.querySelectorAll("#question [name=model]")) {
+  choice.addEventListener("change", () => { choice.form.dataset.model = choice.value; });
+}
+
 // --- nothing is sent twice by a double click ------------------------------------------------------
 
 for (const form of document.querySelectorAll("form[method=post]")) {
