@@ -56,7 +56,7 @@ def panels(curve: BudgetCurve, epsilon: float) -> list[BudgetPanel]:
 def _quality(now: BudgetPoint) -> Drawn:
     best = f"At best {now.best:.2f}, if nothing were private and all were known."
     if "auc" in now.values:
-        top = 0.5 + 0.05 * math.ceil((now.best - 0.5) / 0.05)
+        top = 0.5 + 0.1 * math.ceil((now.best - 0.5) / 0.1)
         return Drawn("auc", "AUC on new rows", (0.5, top), _two, f"{best} 0.5 is a coin's.")
     return Drawn("r2", "R² on new rows", (0.0, now.best), _two, best)
 
@@ -64,7 +64,7 @@ def _quality(now: BudgetPoint) -> Drawn:
 def _found(now: BudgetPoint) -> Drawn:
     count, others = now.n_effects, now.values["others"]
     title = f"Features found, of {count} that {'matters' if count == 1 else 'matter'}"
-    beside = f"Beside {_one(others)} that {'does' if _one(others) == '1.0' else 'do'} not matter."
+    beside = f"And {_one(others)} by chance, on average, that do not matter."
     return Drawn("found", title, (0.0, float(count)), _one, beside)
 
 
@@ -128,7 +128,7 @@ def _svg(
         parts.append(_line(LEFT, y(value), WIDTH - RIGHT, y(value), "grid"))
         parts.append(_text(LEFT - 6, y(value) + 4, say(value), "end"))
     for tick in TICKS:
-        parts.append(_text(x(tick), HEIGHT - BOTTOM + 16, f"{tick:g}", "middle"))
+        parts.append(_text(x(tick), HEIGHT - BOTTOM + 18, f"{tick:g}", "middle"))
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 3, "epsilon", "middle"))
     points = " ".join(f"{x(place):.1f},{y(value):.1f}" for place, value in line)
     parts.append(Markup('<polyline class="curve" points="{}"/>').format(points))

@@ -19,7 +19,7 @@ class ModelChoice:
     offers_intervals: bool = False
 
 
-SELECTION, OUTCOMES = "private-lasso", "private-logistic"
+SELECTION, TABLE, OUTCOMES = "private-lasso", "private-ols", "private-logistic"
 CHOICES = (
     ModelChoice(
         SELECTION,
@@ -29,7 +29,7 @@ CHOICES = (
         offers_intervals=True,
     ),
     ModelChoice(
-        "private-ols",
+        TABLE,
         "PrivateOLS",
         "Regression table",
         "A coefficient with its interval for every feature: nothing is selected.",

@@ -9,6 +9,7 @@ from starlette.responses import FileResponse, Response
 
 from dpscreen._core.words import figure, how_many, shortened
 from dpscreen.studio import work
+from dpscreen.studio.draft import Draft
 from dpscreen.studio.guard import notice
 from dpscreen.studio.questions import choice_of
 from dpscreen.studio.session import Problems, Session
@@ -57,7 +58,7 @@ def _release_view(session: Session, problems: tuple[str, ...]) -> View:
         "ticket": session.ticket(),
         "facts": [
             ("Model", f"{choice.title}: {draft.in_words}"),
-            ("Intervals", "yes, from half of the rows" if draft.intervals else "no"),
+            ("Intervals", _intervals(draft)),
             ("Protects", "one row" if unit is None else f"one {unit}, at most {most} of it"),
             ("Spends", f"epsilon {draft.epsilon:g} at delta {session.delta(ledger):g}"),
             (
@@ -70,6 +71,12 @@ def _release_view(session: Session, problems: tuple[str, ...]) -> View:
         "problems": problems,
     }
     return View("release.html", content, 422 if problems else 200)
+
+
+def _intervals(draft: Draft) -> str:
+    if draft.intervals:
+        return "yes, from half of the rows"
+    return "yes, of every coefficient that the rows allow" if draft.has_intervals else "no"
 
 
 def progress(session: Session, asked: Asked) -> View | Part | Go:

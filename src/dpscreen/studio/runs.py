@@ -177,6 +177,8 @@ class Simulations:
     def close(self) -> None:
         """End the process."""
         self._closed = True
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
         self._queue.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():
             child.kill()  # what it simulates is of no use any more, and an exit would wait for it

@@ -9,7 +9,7 @@ from dpscreen._core.words import how_many, number, percent, percent_at_most
 from dpscreen.studio import work
 from dpscreen.studio.charts import LEAST, MOST, panels
 from dpscreen.studio.draft import SKIP, kind_of, kinds, whole
-from dpscreen.studio.questions import CHOICES, OUTCOMES, choice_of
+from dpscreen.studio.questions import CHOICES, OUTCOMES, TABLE, choice_of
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.views import Asked, Go, Part, Shown, View
 
@@ -291,7 +291,8 @@ def supposed(case: BudgetCase) -> str:
             f"{known}, with a yes in {percent(case.rate)} of rows; a deviation of a feature that "
             "matters multiplies the odds by 1.6."
         )
-    return f"{known}; those that matter explain half of the target's variance together."
+    which = "the features" if case.method == TABLE else "those that matter"
+    return f"{known}; {which} explain half of the target's variance together."
 
 
 def meaning(epsilon: float, delta: float) -> tuple[str, str]:

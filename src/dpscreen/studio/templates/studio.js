@@ -109,6 +109,10 @@ for (const select of document.querySelectorAll("tr select.kind")) {
   select.addEventListener("change", () => { select.closest("tr").dataset.kind = select.value; });
 }
 
+document.getElementById("columns")?.addEventListener("input", () => {
+  document.querySelector(".still")?.remove(); // it was counted when the page was made
+});
+
 // --- the question: only what belongs to a model is shown -----------------------------------------
 
 for (const choice of document.querySelectorAll("#question [name=model]")) {
