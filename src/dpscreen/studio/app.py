@@ -56,6 +56,7 @@ def studio_app(session: Session, place: str) -> Router:
         Route("/alive", _alive(session)),
         Route("/", _start),
     ]
+    templates().get_template("table.html")  # so that it is read before the first page is asked for
     return Router([Mount(f"/{place}", routes=[*pages, *others])], default=_nowhere)
 
 

@@ -27,6 +27,7 @@ async function ask(url) {
 }
 
 setInterval(() => ask("alive"), 2500);
+for (const change of ["online", "offline", "focus"]) addEventListener(change, () => ask("alive"));
 
 // --- parts that change by themselves -------------------------------------------------------------
 
