@@ -157,7 +157,7 @@ def _file(kind: str, text: Callable[[], str]) -> Any:
 
 def _alive(session: Session) -> Any:
     async def endpoint(_request: Request) -> Response:
-        session.warm()  # the page is out and its script runs: now there is time
+        await run_in_threadpool(session.warm)  # the page is out: now there is time
         return PlainTextResponse("", 204)
 
     return endpoint

@@ -50,15 +50,9 @@ class Session:
         self._used: set[str] = set()
 
     def warm(self) -> None:
-        """Start what takes long once the first page is out, so that it is there for the next."""
-        self.simulations.start()
-        if self.shelf.releases():
-            self._load_models()
-
-    def _load_models(self) -> None:
-        """Load what releases are compared by, meanwhile."""
+        """Load what releases are compared by once a page is out, if there are any."""
         with self.lock:
-            if self._loaded:
+            if self._loaded or not self.shelf.releases():
                 return
             self._loaded = True
 
