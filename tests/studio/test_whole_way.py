@@ -9,9 +9,12 @@ import sys
 import pytest
 
 from dpscreen import PrivacyLedger, load
+from dpscreen.privacy import ZCDP, Budget
 from dpscreen.studio.app import framed
+from dpscreen.studio.draft import Draft
+from dpscreen.studio.shelf import ReleaseRecord
 from tools.command import dpscreen, invoke
-from tools.studio import NAMES, SECRET, studio, ticket_of, words, write_table
+from tools.studio import DECLARED, NAMES, SECRET, studio, ticket_of, words, write_table
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +105,39 @@ def test_command_and_script_do_the_same(finished, tmp_path, kind):
     ours = json.loads((finished.folder / "release-001/model.json").read_text())
     assert made["schema"] == ours["schema"]
     assert made["statement"]["rho"] == ours["statement"]["rho"]
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "unit"),
+    [
+        ("private-lasso", "cost", "patient_id"),
+        ("private-ols", "cost", None),
+        ("private-logistic", "sex", "patient_id"),
+    ],
+)
+def test_scripts_of_every_model_fit_and_book_what_was_declared(
+    tmp_path, monkeypatch, method, target, unit
+):
+    """Run here, where the package is loaded: the command line goes through the same records."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("dpscreen.planning.what_if.expected_of_model", lambda *_: None)
+    table = write_table(tmp_path / "survey.csv", 900)
+    names = [one for one in NAMES[1:] if one != target]
+    draft = Draft.of(table, tmp_path / "schema.json")
+    for place in range(len(NAMES)):
+        typed = (DECLARED.get(f"{name}-{place}", "") for name in ("low", "high", "levels"))
+        draft.put(place, DECLARED[f"kind-{place}"] if place else "text", *typed)
+    draft.ask(target, names, unit or "", "3")
+    draft.save(tmp_path / "schema.json")
+    ledger = PrivacyLedger.create("ledger.db", dataset="survey", epsilon=3, delta=1e-6)
+    made = ReleaseRecord("t", "", table.name, target, method, 1.0, 1e-6, 900, None, "ledger.db")
+    exec(made.script(), {})
+    (entry,) = ledger.entries()
+    assert entry.cost == ZCDP.within(Budget(1.0, 1e-6))
+    statement = load("model.json").privacy_
+    assert statement.holds
+    assert statement.rows_per_unit == (3 if unit else 1)
+    assert (unit or "row") in str(entry.unit)
 
 
 def test_planted_secrets_are_nowhere(finished):
