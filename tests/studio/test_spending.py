@@ -103,6 +103,7 @@ def test_two_processes_cannot_spend_one_budget_twice(table, tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+import dpscreen.privacy.kernels, dpscreen.rows.kernels
 from dpscreen._core.files import file_state
 from dpscreen.models.file import encoded
 from dpscreen.privacy.ledger import PrivacyLedger

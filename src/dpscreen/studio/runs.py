@@ -56,12 +56,16 @@ class ReleaseRun:
         """Whether it is still under way."""
         return not self._over.is_set()
 
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is over, so long at most; whether it is."""
+        return self._over.wait(seconds)
+
     def cancel(self) -> None:
         """End it now. What was booked stays booked."""
         if self.running:
             self.outcome = self.outcome or "cancelled"
             self._process.kill()
-            self._over.wait(10)
+            self.wait(10)
 
     def _listen(self, pipe: Connection) -> None:
         with suppress(EOFError, OSError):

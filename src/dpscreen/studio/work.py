@@ -28,7 +28,13 @@ from dpscreen.studio.shelf import ReleaseRecord, Shelf
 if TYPE_CHECKING:
     from dpscreen.planning.curve import BudgetCase, BudgetPoint
 
-HEAVY = ("dpscreen.planning.curve_points", "dpscreen.planning.methods", "dpscreen.models.page")
+HEAVY = (
+    "dpscreen.planning.curve_points",
+    "dpscreen.planning.methods",
+    "dpscreen.models.page",
+    "dpscreen.privacy.kernels",
+    "dpscreen.rows.kernels",
+)
 """What every process of ours needs, and what takes long to load."""
 
 

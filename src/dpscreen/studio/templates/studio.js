@@ -26,7 +26,7 @@ async function ask(url) {
   }
 }
 
-setInterval(() => ask("alive"), 2500);
+setInterval(() => ask("alive"), 1500);
 for (const change of ["online", "offline", "focus"]) addEventListener(change, () => ask("alive"));
 
 // --- parts that change by themselves -------------------------------------------------------------
