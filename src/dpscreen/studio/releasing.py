@@ -191,6 +191,8 @@ def compared(releases: list[KeptRelease], shown: KeptRelease) -> Compared | None
     """Compare a release with the others of its target; None if there is no other."""
     same = [one for one in releases if one.record.target == shown.record.target]
     others = [one for one in same if one.number != shown.number]
+    if not others:
+        return None
     kept = [shown, *others][:MOST_COMPARED]
     models = {one.number: _loaded(one) for one in kept}
     kept = [one for one in kept if models[one.number] is not None]
