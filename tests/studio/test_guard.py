@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+from tools.command import invoke
 from tools.studio import SECRET, studio, words, write_table
 
 
@@ -149,15 +150,13 @@ def test_nothing_tells_a_cell_a_path_or_a_trace(open_studio):
 
 
 def test_a_port_that_is_taken_and_an_open_folder_are_told(open_studio, tmp_path):
-    from tools.command import dpscreen
-
     port = open_studio.host.split(":")[1]
     table = write_table(tmp_path / "another.csv", 5)
-    taken = dpscreen("studio", table, "--no-browser", "--port", port)
-    assert (taken.returncode, taken.stderr.strip()[:11]) == (1, "Error: Port")
-    again = dpscreen("studio", open_studio.folder.with_name("survey.csv"), "--no-browser")
-    assert again.returncode == 1
-    assert "Another studio" in again.stderr
-    missing = dpscreen("studio", tmp_path / "nothing.csv", "--no-browser")
-    assert missing.returncode == 1
+    taken = invoke("studio", table, "--no-browser", "--port", port)
+    assert (taken.exit_code, taken.output.strip()[:11]) == (1, "Error: Port")
+    again = invoke("studio", open_studio.folder.with_name("survey.csv"), "--no-browser")
+    assert again.exit_code == 1
+    assert "Another studio" in again.output
+    missing = invoke("studio", tmp_path / "nothing.csv", "--no-browser")
+    assert missing.exit_code == 1
     assert not (tmp_path / "nothing-studio").exists()

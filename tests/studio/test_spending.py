@@ -109,11 +109,14 @@ from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.privacy.ledger.file import Content
 from dpscreen.studio import work
 from dpscreen.studio.shelf import Shelf
+from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import load_schema
 
 moments, place, table = sys.argv[1].split(","), Path(sys.argv[2]), Path(sys.argv[3])
 declared = load_schema(place / "schema.json").to_dict()
 fit = work.FitOrder(declared, "private-lasso", 0.1, 1e-6, None, None)
+schema, model = fit.prepared(None)
+model.fit(read_rows(table, schema))  # what is compiled is loaded once, and not after every fork
 
 def die(*_args, **_more):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -9,9 +9,15 @@ import sys
 import pytest
 
 from dpscreen import PrivacyLedger, load
-from dpscreen.studio.app import framed
+from dpscreen.cli.studio import _session as open_session
+from dpscreen.privacy import ZCDP, Budget
+from dpscreen.studio import releasing, steps
+from dpscreen.studio.app import _rendered, framed
+from dpscreen.studio.draft import Draft
+from dpscreen.studio.shelf import ReleaseRecord
+from dpscreen.studio.views import Asked
 from tools.command import dpscreen, invoke
-from tools.studio import NAMES, SECRET, studio, ticket_of, words, write_table
+from tools.studio import DECLARED, NAMES, SECRET, studio, ticket_of, words, write_table
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +110,39 @@ def test_command_and_script_do_the_same(finished, tmp_path, kind):
     assert made["statement"]["rho"] == ours["statement"]["rho"]
 
 
+@pytest.mark.parametrize(
+    ("method", "target", "unit"),
+    [
+        ("private-lasso", "cost", "patient_id"),
+        ("private-ols", "cost", None),
+        ("private-logistic", "sex", "patient_id"),
+    ],
+)
+def test_scripts_of_every_model_fit_and_book_what_was_declared(
+    tmp_path, monkeypatch, method, target, unit
+):
+    """Run here, where the package is loaded: the command line goes through the same records."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("dpscreen.planning.what_if.expected_of_model", lambda *_: None)
+    table = write_table(tmp_path / "survey.csv", 900)
+    names = [one for one in NAMES[1:] if one != target]
+    draft = Draft.of(table, tmp_path / "schema.json")
+    for place in range(len(NAMES)):
+        typed = (DECLARED.get(f"{name}-{place}", "") for name in ("low", "high", "levels"))
+        draft.put(place, DECLARED[f"kind-{place}"] if place else "text", *typed)
+    draft.ask(target, names, unit or "", "3")
+    draft.save(tmp_path / "schema.json")
+    ledger = PrivacyLedger.create("ledger.db", dataset="survey", epsilon=3, delta=1e-6)
+    made = ReleaseRecord("t", "", table.name, target, method, 1.0, 1e-6, 900, None, "ledger.db")
+    exec(made.script(), {})
+    (entry,) = ledger.entries()
+    assert entry.cost == ZCDP.within(Budget(1.0, 1e-6))
+    statement = load("model.json").privacy_
+    assert statement.holds
+    assert statement.rows_per_unit == (3 if unit else 1)
+    assert (unit or "row") in str(entry.unit)
+
+
 def test_planted_secrets_are_nowhere(finished):
     files = [path for path in finished.folder.rglob("*") if path.is_file()]
     kept = "".join(path.read_bytes().decode("latin-1") for path in files)
@@ -145,12 +184,29 @@ def test_up_to_the_release_rows_may_be_unreadable(tmp_path):
     """Whoever looked at a row would stumble: it holds no text, and has another number of cells."""
     table = tmp_path / "survey.csv"
     table.write_bytes(",".join(NAMES).encode() + b"\n" + bytes(range(128, 256)) * 50 + b"\n\0,,\n")
-    with studio(table) as running:
-        page = running.up_to_release()
-        assert page.step == "release"
-        running.post("release", ticket=ticket_of(page), dataset="survey")
-        ended = running.wait("progress", 'id="ended"')
-        assert "Nothing was booked" in words(ended)
-        assert str(tmp_path) not in running.everything()
-        assert "Traceback" not in running.everything()
-        assert not list(running.folder.glob("release-*"))
+    session, said = open_session(table, None, None), []
+
+    def ask(step, *fields, **more):
+        form = {}
+        for name, value in (*fields, *more.items()):
+            form.setdefault(name, []).append(value)
+        answer = _rendered(session, step(session, Asked({}, form, posted=bool(form))))
+        said.append(answer.body.decode())
+        return answer.headers.get("location")
+
+    places = [("place", str(k)) for k in range(len(NAMES))]
+    assert ask(steps.table, *places, *DECLARED.items(), ("action", "next")) == "question"
+    features = [("feature", str(k)) for k in range(4)]
+    assert ask(steps.question, *features, ("target", "3"), ("rows", "")) == "budget"
+    assert ask(steps.budget, action="grant", dataset="survey", epsilon="3", delta="1e-6")
+    assert ask(steps.budget, action="spend", epsilon="1", delta="1e-6") == "dry-run"
+    ask(releasing.release)
+    ticket = session.ticket()
+    assert ask(releasing.release, ticket=ticket, dataset="survey") == "progress"
+    session.run.wait(120)
+    ask(releasing.progress)
+    session.close()
+    assert "Nothing was booked" in said[-1]
+    assert str(tmp_path) not in "".join(said)
+    assert "Traceback" not in "".join(said)
+    assert not list((tmp_path / "survey-studio").glob("release-*"))

@@ -10,8 +10,8 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import percent_at_most
 from dpscreen.models import PrivateOLS
-from dpscreen.models.explain import posterior
 from dpscreen.privacy import PrivacyStatement
+from dpscreen.privacy.budget import posterior
 from dpscreen.solvers.quality import WIDEST, Quality
 
 EPSILON = 5.0

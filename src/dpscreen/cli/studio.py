@@ -55,12 +55,15 @@ def command(
     try:
         listener = Listener.at(port)
         door = None if no_browser else BrowserDoor(listener.address)
-        try:
+
+        def ready() -> None:
             click.echo(listener.address)
             click.echo("The address works once. Ctrl-C ends the studio.", err=True)
             if door is not None:
                 door.open()
-            serve(studio_app(session, listener.keys.place), listener)
+
+        try:
+            serve(studio_app(session, listener.keys.place), listener, ready)
         finally:
             if door is not None:
                 door.close()

@@ -16,6 +16,7 @@ from dpscreen._core.words import (
 )
 from dpscreen.models.release import Release
 from dpscreen.privacy import PrivacyStatement
+from dpscreen.privacy.budget import posterior
 
 MOST_FEATURES = 3
 PRIORS = (0.01, 0.1)
@@ -24,14 +25,6 @@ PRIORS = (0.01, 0.1)
 def explanation_of(release: Release) -> str:
     """Return what the model says, how private it is, and what is not protected."""
     return " ".join(_sentences(release))
-
-
-def posterior(prior: float, epsilon: float) -> float:
-    """Return how sure one can become: odds grow by at most e^ε (docs/privacy.md, Lemma 19)."""
-    if prior in (0.0, 1.0):
-        return prior
-    log_odds = math.log(prior) - math.log1p(-prior) + epsilon
-    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
 
 
 def chance_of_failure(epsilon: float, rho: float) -> float:

@@ -238,3 +238,11 @@ def _column(kind: str) -> str | None:
         with suppress(ValueError, SyntaxError):
             return str(ast.literal_eval(name))
     return None
+
+
+def posterior(prior: float, epsilon: float) -> float:
+    """Return how sure one can become: odds grow by at most e^ε (docs/privacy.md, Lemma 19)."""
+    if prior in (0.0, 1.0):
+        return prior
+    log_odds = math.log(prior) - math.log1p(-prior) + epsilon
+    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0

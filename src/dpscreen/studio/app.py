@@ -55,6 +55,7 @@ def studio_app(session: Session, place: str) -> Router:
         Route("/alive", _alive(session)),
         Route("/", _start),
     ]
+    templates().get_template("table.html")  # so that it is read before the first page is asked for
     return Router([Mount(f"/{place}", routes=[*pages, *others])], default=_nowhere)
 
 
@@ -153,7 +154,7 @@ def _file(kind: str, text: Callable[[], str]) -> Any:
 
 def _alive(session: Session) -> Any:
     async def endpoint(_request: Request) -> Response:
-        session.warm()  # the page is out and its script runs: now there is time
+        await run_in_threadpool(session.warm)  # the page is out: now there is time
         return PlainTextResponse("", 204)
 
     return endpoint

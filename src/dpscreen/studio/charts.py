@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from dpscreen._core.words import figure
+from dpscreen._core.words import number
 
 if TYPE_CHECKING:
     from dpscreen.planning.curve import BudgetCurve, BudgetPoint
@@ -23,69 +23,85 @@ SAMPLES = 41
 
 @dataclass(frozen=True)
 class BudgetPanel:
-    """One picture, with the same in words."""
+    """One picture: what it shows, its value at this ε, and what to know about it."""
 
     title: str
     value: str
     words: str
-    svg: Markup | None
+    svg: Markup
 
 
-def panels(curve: BudgetCurve, epsilon: float, n_effects: int) -> list[BudgetPanel]:
-    """Draw R², features found and width of intervals against ε."""
+@dataclass(frozen=True)
+class Drawn:
+    """A value of the curve that is drawn: its title, from where to where, and how it is said."""
+
+    name: str
+    title: str
+    reach: tuple[float, float]
+    say: Callable[[float], str]
+    words: str = ""
+
+
+def panels(curve: BudgetCurve, epsilon: float) -> list[BudgetPanel]:
+    """Draw what the model's budget buys, against ε; nothing while no point is there."""
     now = curve.at(epsilon)
     if now is None:
         return []
-    found = [
-        _panel("R² on new rows", curve, epsilon, lambda p: p.r2, (0.0, 0.5), _two),
-        _panel(
-            f"Features found, of {n_effects} that matter",
-            *(curve, epsilon, lambda p: p.found, (0.0, float(n_effects)), _one),
-        ),
-    ]
-    if curve.case.intervals:
-        found.append(_widths(curve, epsilon))
-    return found
+    shown = [_quality(now), _found(now)] if now.n_effects else []
+    if curve.case.intervals or not shown:
+        shown.append(_width(curve, now))
+    return [_panel(curve, epsilon, one) for one in shown]
 
 
-def _widths(curve: BudgetCurve, epsilon: float) -> BudgetPanel:
+def _quality(now: BudgetPoint) -> Drawn:
+    best = f"At best {now.best:.2f}, if nothing were private and all were known."
+    if "auc" in now.values:
+        top = 0.5 + 0.1 * math.ceil((now.best - 0.5) / 0.1)
+        return Drawn("auc", "AUC on new rows", (0.5, top), _two, f"{best} 0.5 is a coin's.")
+    return Drawn("r2", "R² on new rows", (0.0, now.best), _two, best)
+
+
+def _found(now: BudgetPoint) -> Drawn:
+    count, others = now.n_effects, now.values["others"]
+    title = f"Features found, of {count} that {'matters' if count == 1 else 'matter'}"
+    beside = f"And {_one(others)} by chance, on average, that do not matter."
+    return Drawn("found", title, (0.0, float(count)), _one, beside)
+
+
+def _width(curve: BudgetCurve, now: BudgetPoint) -> Drawn:
+    known = [one.values["width"] for one in curve.points if "width" in one.values]
+    top = max(2.0, min(10.0, max(known, default=2.0)))
     title = "Width of intervals over least squares'"
-    known = [one.width for one in curve.points if one.width is not None]
-    if not known:
-        return BudgetPanel(title, "none", "At no budget shown here can intervals be given.", None)
-    top = max(2.0, min(10.0, max(known)))
-    panel = _panel(title, curve, epsilon, lambda p: p.width, (1.0, top), _times)
-    if panel.value == "none":
-        told = "At this budget the rows are too few for intervals."
-        return BudgetPanel(title, "none", told, panel.svg)
-    return panel
+    return Drawn("width", title, (1.0, top), _times, _width_words(curve.case.n_rows, now))
 
 
-Read = Callable[["BudgetPoint"], "float | None"]
+def _width_words(n_rows: int, now: BudgetPoint) -> str:
+    """Say what a width is worth, or why there is none."""
+    width, needed = now.values.get("width"), now.values.get("needed")
+    if width is not None:
+        worth = number(n_rows / width**2, digits=2)
+        return f"As exact as least squares without privacy on {worth} rows, of {number(n_rows)}."
+    if needed is None:
+        return "At this budget the rows are too few for intervals."
+    if needed <= n_rows:
+        return "There will be intervals; how wide they are takes too long to simulate."
+    about = number(float(f"{needed:.2g}"))
+    return f"No intervals at this budget: they take about {about} rows. Spend more or ask less."
 
 
-def _panel(
-    title: str,
-    curve: BudgetCurve,
-    epsilon: float,
-    read: Read,
-    reach: tuple[float, float],
-    say: Callable[[float], str],
-) -> BudgetPanel:
+def _panel(curve: BudgetCurve, epsilon: float, one: Drawn) -> BudgetPanel:
     samples = [LEAST * (MOST / LEAST) ** (k / (SAMPLES - 1)) for k in range(SAMPLES)]
-    drawn = [(one, _value(curve, one, read)) for one in samples]
+    drawn = [(place, _value(curve, place, one.name)) for place in samples]
     line = [(place, value) for place, value in drawn if value is not None]
-    now = _value(curve, epsilon, read)
-    if now is None:
-        value, words = "none", ""
-    else:
-        value, words = say(now), f"{title}: {say(now)} at an epsilon of {figure(epsilon)}."
-    return BudgetPanel(title, value, words, _svg(title, line, (epsilon, now), reach, say))
+    now = _value(curve, epsilon, one.name)
+    said = "none" if now is None else one.say(now)
+    picture = _svg(one.title, line, (epsilon, now), one.reach, one.say)
+    return BudgetPanel(one.title, said, one.words, picture)
 
 
-def _value(curve: BudgetCurve, epsilon: float, read: Read) -> float | None:
+def _value(curve: BudgetCurve, epsilon: float, name: str) -> float | None:
     point = curve.at(epsilon)
-    return None if point is None else read(point)
+    return None if point is None else point.values.get(name)
 
 
 def _svg(
@@ -112,7 +128,7 @@ def _svg(
         parts.append(_line(LEFT, y(value), WIDTH - RIGHT, y(value), "grid"))
         parts.append(_text(LEFT - 6, y(value) + 4, say(value), "end"))
     for tick in TICKS:
-        parts.append(_text(x(tick), HEIGHT - BOTTOM + 16, f"{tick:g}", "middle"))
+        parts.append(_text(x(tick), HEIGHT - BOTTOM + 18, f"{tick:g}", "middle"))
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 3, "epsilon", "middle"))
     points = " ".join(f"{x(place):.1f},{y(value):.1f}" for place, value in line)
     parts.append(Markup('<polyline class="curve" points="{}"/>').format(points))

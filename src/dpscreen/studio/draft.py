@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from dpscreen._core.files import write_text
 from dpscreen._core.words import how_many
-from dpscreen.studio.questions import CHOICES, choice_of
+from dpscreen.studio.questions import CHOICES, OUTCOMES, TABLE, choice_of
 from dpscreen.tables.columns import KINDS
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose
@@ -38,6 +38,13 @@ KIND_WORDS = {
 """What a column can be said to hold; a date only where the schema knows dates."""
 
 PLAIN_WORDS = {
+    "the target is not named: set dpscreen.target to the column to be predicted": (
+        "Choose a target: the column to be predicted"
+    ),
+    "dpscreen.features is empty: name a column, or leave the list out to take all": (
+        "Choose at least one column to predict from"
+    ),
+    "an outcome: a boolean, or two levels": "an outcome: yes or no, or a category of two levels",
     " must be a finite number, without quotes": " must be a number",
     "constraints.minimum": "the lowest value",
     "constraints.maximum": "the highest value",
@@ -157,6 +164,7 @@ class Draft:
     intervals: bool = False
     rows: int | None = None
     rows_public: bool = False
+    rate: float = 0.5
     epsilon: float = 1.0
     delta: float | None = None
     seen: set[str] = field(default_factory=set)
@@ -288,14 +296,27 @@ class Draft:
         """Return what keeps the question from being asked, in the page's words."""
         found = self._once("problems", lambda: self._completed().problems())
         told = [plain_words(one) for one in found]
-        choice = choice_of(self.method)
-        if self.intervals and not choice.offers_intervals:
-            told.append(f"{choice.title} has no intervals: leave them out.")
-        if self.intervals and (self.block.get("rows_per_unit") or 1) > 1:
-            told.append("Intervals need one row for each unit: leave them out, or keep one row.")
-        if choice.needs_rows and not (self.rows and self.rows_public):
-            told.append(f"{choice.title} needs a public number of rows.")
+        if (self.block.get("rows_per_unit") or 1) > 1 and self.has_intervals:
+            told.append(
+                "Intervals need one row of each person or unit: keep one, or choose a model that "
+                "has no intervals."
+            )
+        if self.method == OUTCOMES and self._target_kind in ("number", "integer", "date"):
+            told.append(
+                f"{choice_of(OUTCOMES).title} needs a target with two outcomes: a column that is "
+                "yes or no, or a category of two levels."
+            )
         return told
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether effects come with intervals: a table's always do."""
+        return self.intervals or self.method == TABLE
+
+    @property
+    def _target_kind(self) -> str | None:
+        kinds_ = {one["name"]: kind_of(one) for one in self.entries}
+        return kinds_.get(self.target or "")
 
     def _completed(self) -> TableSchema:
         """Return the schema with its features listed, as it is saved."""

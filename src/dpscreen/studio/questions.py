@@ -1,9 +1,8 @@
-"""The models that can be asked for: one entry each, offered where its method is there."""
+"""The models that can be asked for: one entry each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 
 @dataclass(frozen=True)
@@ -18,38 +17,30 @@ class ModelChoice:
     title: str
     words: str
     offers_intervals: bool = False
-    needs_rows: bool = False
 
 
+SELECTION, TABLE, OUTCOMES = "private-lasso", "private-ols", "private-logistic"
 CHOICES = (
     ModelChoice(
-        "private-lasso",
+        SELECTION,
         "PrivateLasso",
         "Sparse linear model",
         "Finds the few features that matter, of many, and predicts a number from them.",
         offers_intervals=True,
     ),
     ModelChoice(
-        "private-ols",
+        TABLE,
         "PrivateOLS",
         "Regression table",
         "A coefficient with its interval for every feature: nothing is selected.",
     ),
     ModelChoice(
-        "private-logistic",
+        OUTCOMES,
         "PrivateLogistic",
         "Yes or no",
         "Predicts how likely a yes is: the target is a column of yes and no.",
     ),
 )
-
-
-@cache
-def offered() -> tuple[ModelChoice, ...]:
-    """Return the choices whose method this version can fit."""
-    from dpscreen.planning.methods import METHODS
-
-    return tuple(one for one in CHOICES if one.method in METHODS)
 
 
 def choice_of(method: str) -> ModelChoice:

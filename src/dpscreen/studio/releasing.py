@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import FileResponse, Response
 
 from dpscreen._core.words import figure, how_many, shortened
 from dpscreen.studio import work
+from dpscreen.studio.draft import Draft
 from dpscreen.studio.guard import notice
 from dpscreen.studio.questions import choice_of
 from dpscreen.studio.session import Problems, Session
@@ -16,7 +17,12 @@ from dpscreen.studio.shelf import FILES, KeptRelease
 from dpscreen.studio.steps import reachable
 from dpscreen.studio.views import Asked, Go, Part, Shown, View
 
+if TYPE_CHECKING:
+    from dpscreen.models.comparison import ComparedFeature
+
 MOST_COMPARED, MOST_FEATURES = 5, 40
+SAID = ("method", "target", "date", "promise holds")
+"""Facts of a comparison that are said otherwise, or are the same for all."""
 WRONG_NAME = "That is not the data set's name. Nothing was started."
 
 
@@ -57,7 +63,7 @@ def _release_view(session: Session, problems: tuple[str, ...]) -> View:
         "ticket": session.ticket(),
         "facts": [
             ("Model", f"{choice.title}: {draft.in_words}"),
-            ("Intervals", "yes, from half of the rows" if draft.intervals else "no"),
+            ("Intervals", _intervals(draft)),
             ("Protects", "one row" if unit is None else f"one {unit}, at most {most} of it"),
             ("Spends", f"epsilon {draft.epsilon:g} at delta {session.delta(ledger):g}"),
             (
@@ -70,6 +76,12 @@ def _release_view(session: Session, problems: tuple[str, ...]) -> View:
         "problems": problems,
     }
     return View("release.html", content, 422 if problems else 200)
+
+
+def _intervals(draft: Draft) -> str:
+    if draft.intervals:
+        return "yes, from half of the rows"
+    return "yes, of every coefficient that the rows allow" if draft.has_intervals else "no"
 
 
 def progress(session: Session, asked: Asked) -> View | Part | Go:
@@ -172,12 +184,15 @@ class Compared:
     facts: list[tuple[str, list[str]]]
     features: list[tuple[str, list[str]]]
     n_left_out: int
+    total: str
 
 
 def compared(releases: list[KeptRelease], shown: KeptRelease) -> Compared | None:
     """Compare a release with the others of its target; None if there is no other."""
     same = [one for one in releases if one.record.target == shown.record.target]
     others = [one for one in same if one.number != shown.number]
+    if not others:
+        return None
     kept = [shown, *others][:MOST_COMPARED]
     models = {one.number: _loaded(one) for one in kept}
     kept = [one for one in kept if models[one.number] is not None]
@@ -185,20 +200,29 @@ def compared(releases: list[KeptRelease], shown: KeptRelease) -> Compared | None
         return None
     from dpscreen.models.comparison import compared as beside
 
-    found = [models[one.number].released() for one in kept]
-    features = beside(found, [str(one.number) for one in kept]).features
-    rows = [
-        (shortened(one.feature, 60), [figure(effect or 0.0) for effect in one.effects])
-        for one in features[:MOST_FEATURES]
-    ]
+    found = beside(
+        [models[one.number].released() for one in kept], [str(one.number) for one in kept]
+    )
     facts = [
         ("Made", [one.record.at[:16].replace("T", " ") for one in kept]),
         ("Model", [choice_of(one.record.method).title for one in kept]),
-        ("Epsilon", [f"{one.record.epsilon:g}" for one in kept]),
-        ("R², as released", [_r2(models[one.number]) for one in kept]),
-        ("Features chosen", [str(len(one.selected)) for one in found]),
+        *((name.capitalize(), list(told)) for name, told in found.facts if name not in SAID),
     ]
-    return Compared(kept, facts, rows, max(0, len(features) - MOST_FEATURES))
+    rows = [_row(one) for one in found.features[:MOST_FEATURES]]
+    return Compared(kept, facts, rows, max(0, len(found.features) - MOST_FEATURES), found.total)
+
+
+def _row(one: ComparedFeature) -> tuple[str, list[str]]:
+    """Return a feature with its step, and its effects with their intervals."""
+    told = [
+        "–" if effect is None else figure(effect) + _span(interval)
+        for effect, interval in zip(one.effects, one.intervals, strict=True)
+    ]
+    return f"{shortened(one.feature, 60)}, +{figure(one.step)}", told
+
+
+def _span(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f" ({figure(interval[0])} to {figure(interval[1])})"
 
 
 def _loaded(release: KeptRelease) -> Any:
@@ -208,9 +232,3 @@ def _loaded(release: KeptRelease) -> Any:
         return load(release.folder / "model.json")
     except ModelFileProblem:
         return None
-
-
-def _r2(model: Any) -> str:
-    quality = getattr(model, "quality_", None)
-    found = getattr(quality, "r2", None)
-    return "–" if found is None else f"{found:.2f}"

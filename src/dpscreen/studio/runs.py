@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
@@ -56,12 +56,16 @@ class ReleaseRun:
         """Whether it is still under way."""
         return not self._over.is_set()
 
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is over, so long at most; whether it is."""
+        return self._over.wait(seconds)
+
     def cancel(self) -> None:
         """End it now. What was booked stays booked."""
         if self.running:
             self.outcome = self.outcome or "cancelled"
             self._process.kill()
-            self._over.wait(10)
+            self.wait(10)
 
     def _listen(self, pipe: Connection) -> None:
         with suppress(EOFError, OSError):
@@ -124,24 +128,29 @@ class _Page:
 
 
 class Simulations:
-    """One process that simulates, and what it has found. Public numbers only."""
+    """One process that simulates, and what it has found. Public numbers only.
+
+    A thread waits for the process, so that no page does: until it is there, and for each answer.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._queue = ThreadPoolExecutor(1)
         self._pool: ProcessPoolExecutor | None = None
+        self._started = self._closed = False
         self._case: BudgetCase | None = None
         self._points: dict[float, Future[Any]] = {}
         self._pages: dict[str, _Page] = {}
 
     def start(self) -> None:
-        """Start the process, so that it is warm when it is needed."""
-        with self._lock, suppress(BrokenProcessPool):
-            if self._pool is None:
+        """Start the process once, so that it is warm when it is needed."""
+        with self._lock:
+            if not self._started and not self._closed:
                 self._submit(int)
 
     def curve(self, case: BudgetCase) -> tuple[BudgetCurve, int]:
         """Return what is known of a curve, and how many points are still to come."""
-        from dpscreen.planning.curve import EPSILONS, BudgetCurve, budget_point
+        from dpscreen.planning.curve import EPSILONS, BudgetCurve
 
         with self._lock:
             if case != self._case:
@@ -149,7 +158,7 @@ class Simulations:
                 self._points, self._case = {}, case
             for one in EPSILONS:
                 if one not in self._points or self._points[one].cancelled():
-                    self._points[one] = self._submit(budget_point, case, one)
+                    self._points[one] = self._submit(work.simulated_point, case, one)
             known = dict(self._points)
         curve = BudgetCurve(case)
         for future in known.values():
@@ -171,10 +180,10 @@ class Simulations:
 
     def close(self) -> None:
         """End the process."""
-        with self._lock:
-            if self._pool is not None:
-                self._pool.shutdown(wait=False, cancel_futures=True)
-                self._pool = None
+        self._closed = True
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        self._queue.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():
             child.kill()  # what it simulates is of no use any more, and an exit would wait for it
 
@@ -184,16 +193,22 @@ class Simulations:
             future.cancel()
 
     def _submit(self, function: Any, *arguments: Any) -> Future[Any]:
-        for _ in range(2):
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(
+        self._started = True
+        return self._queue.submit(self._answer, function, *arguments)
+
+    def _answer(self, function: Any, *arguments: Any) -> Any:
+        """Have the process answer; if it was killed, start another, once."""
+        for last in (False, True):
+            try:
+                self._pool = self._pool or ProcessPoolExecutor(
                     1, mp_context=PROCESSES, initializer=work.start_simulations
                 )
-            try:
-                return self._pool.submit(function, *arguments)
-            except BrokenProcessPool:  # it was killed: start another
+                return self._pool.submit(function, *arguments).result()
+            except BrokenProcessPool:
                 self._pool = None
-        raise BrokenProcessPool
+                if last or self._closed:
+                    raise
+        raise AssertionError("the last try returns or raises")
 
 
 def _result(future: Future[Any]) -> Any:

@@ -10,11 +10,13 @@ import socket
 import tempfile
 import threading
 import webbrowser
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp
 
 from dpscreen.studio.guard import HOST, Guard, Keys
@@ -65,8 +67,11 @@ class Listener:
         return f"http://{HOST}:{self.port}/enter?token={self.keys.token}"
 
 
-def serve(app: ASGIApp, listener: Listener) -> None:
-    """Answer until the process is told to stop. Nothing is logged: requests hold what is typed."""
+def serve(app: ASGIApp, listener: Listener, ready: Callable[[], None]) -> None:
+    """Answer until the process is told to stop. Nothing is logged: requests hold what is typed.
+
+    `ready` is called when all that a first page needs is loaded.
+    """
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL + 1)
     config = uvicorn.Config(
         Guard(app, listener.keys, listener.port),
@@ -80,10 +85,13 @@ def serve(app: ASGIApp, listener: Listener) -> None:
         loop="asyncio",
         timeout_graceful_shutdown=1,
     )
+    config.load()
+    asyncio.run(run_in_threadpool(int))
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):  # so that what is open is closed, whoever ends the studio
             signal.signal(getattr(signal, name), signal.default_int_handler)
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
+        ready()
         uvicorn.Server(config).run(sockets=[listener.socket])
 
 

@@ -45,21 +45,22 @@ class Session:
         self.simulations = Simulations()
         self.run: ReleaseRun | None = None
         self.lock = threading.RLock()
-        self._warm = False
+        self._loaded = False
         self._ticket: tuple[str, str] | None = None
         self._used: set[str] = set()
 
     def warm(self) -> None:
-        """Load what takes long once the first page is out, so that it is there for the next."""
+        """Load what releases are compared by once a page is out, if there are any."""
         with self.lock:
-            if self._warm:
+            if self._loaded or not self.shelf.releases():
                 return
-            self._warm = True
-        threading.Thread(target=self._load, daemon=True).start()
+            self._loaded = True
 
-    def _load(self) -> None:
-        with suppress(RuntimeError):  # the studio ends
-            import_module("dpscreen.planning.curve")
+        def load() -> None:
+            with suppress(RuntimeError):  # the studio ends
+                import_module("dpscreen.models")
+
+        threading.Thread(target=load, daemon=True).start()
 
     def close(self) -> None:
         """End what is under way; a release that is not finished is given up."""
@@ -207,8 +208,10 @@ class Session:
         """Return what is public of the question, for the curve; None without a number of rows."""
         from dpscreen.planning.curve import BudgetCase
 
-        width = self.draft.n_features
-        if self.draft.rows is None or width is None:
+        draft, width = self.draft, self.draft.n_features
+        if draft.rows is None or width is None:
             return None
-        most = self.draft.block.get("rows_per_unit") or 1
-        return BudgetCase(self.draft.rows, width, delta, most, self.draft.intervals)
+        most = draft.block.get("rows_per_unit") or 1
+        return BudgetCase(
+            *(draft.rows, width, delta, most, draft.intervals, draft.method, draft.rate)
+        )

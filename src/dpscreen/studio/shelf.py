@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dpscreen._core.files import NotStrictJson, strict_json
-from dpscreen.studio.questions import choice_of
+from dpscreen.studio.questions import OUTCOMES, choice_of
 
 FILES = {
     "model.json": "The model file",
@@ -78,6 +78,7 @@ class ReleaseRecord:
             kind=kind,
             names=", ".join(sorted(("PrivacyLedger", kind, "write_model_page"))),
             more=more,
+            target="classes" if self.method == OUTCOMES else "target_bounds",
             **{name: repr(getattr(self, name)) for name in ("epsilon", "delta", "table", "ledger")},
         )
 
@@ -93,7 +94,8 @@ model = {kind}(
     epsilon={epsilon},
     delta={delta},
     feature_bounds=schema.feature_bounds,
-    target_bounds=schema.target_bounds,
+    {target}=schema.{target},
+    rows_per_unit=schema.rows_per_unit,
 {more})
 model.fit(read_rows({table}, schema), ledger=PrivacyLedger({ledger}))
 model.save("model.json", schema=schema.to_dict())

@@ -5,15 +5,16 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from dpscreen._core.words import percent_at_most
+from dpscreen._core.words import how_many, number, percent, percent_at_most
 from dpscreen.studio import work
 from dpscreen.studio.charts import LEAST, MOST, panels
 from dpscreen.studio.draft import SKIP, kind_of, kinds, whole
-from dpscreen.studio.questions import choice_of, offered
+from dpscreen.studio.questions import CHOICES, OUTCOMES, TABLE, choice_of
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.views import Asked, Go, Part, Shown, View
 
 if TYPE_CHECKING:
+    from dpscreen.planning.curve import BudgetCase
     from dpscreen.privacy.ledger import PrivacyLedger
 
 STEPS = {
@@ -147,14 +148,27 @@ def _take_question(session: Session, asked: Asked) -> list[str]:
         asked.text("rows-per-unit"),
     )
     draft.method = next(
-        (one.method for one in offered() if one.method == asked.text("model")), draft.method
+        (one.method for one in CHOICES if one.method == asked.text("model")), draft.method
     )
     draft.intervals = asked.text("intervals") == "on" and choice_of(draft.method).offers_intervals
     rows = asked.text("rows").strip()
     draft.rows = whole(rows) if rows else None
     draft.rows_public = asked.text("rows-public") == "on" and draft.rows is not None
     problems = draft.problems()
-    return problems if not rows or draft.rows else [*problems, "The number of rows is no number."]
+    if rows and not draft.rows:
+        problems = [*problems, "The number of rows is no number."]
+    return [*problems, *_take_rate(session, asked)]
+
+
+def _take_rate(session: Session, asked: Asked) -> list[str]:
+    """Take the supposed share of a yes, which is asked for where the outcome is one."""
+    if choice_of(session.draft.method).method != OUTCOMES or not asked.text("rate").strip():
+        return []
+    percent = asked.number("rate")
+    if percent is None or not 0 < percent < 100:
+        return ["The share of yes must be a number between 0 and 100 %."]
+    session.draft.rate = percent / 100
+    return []
 
 
 def _picked(names: list[str], place: str) -> str:
@@ -173,7 +187,7 @@ def _question_view(session: Session, problems: list[str]) -> View:
         "units": draft.possible_units(),
         "unit": draft.block.get("unit"),
         "rows_per_unit": draft.block.get("rows_per_unit") or 1,
-        "models": offered(),
+        "models": CHOICES,
         "draft": draft,
         "problems": problems,
     }
@@ -258,11 +272,9 @@ def _live_content(
     case = session.case(delta)
     found: dict[str, Any] = {"panels": [], "again": 0, "pending": 0, "rows": session.draft.rows}
     if case is not None:
-        from dpscreen.planning.plan import setting_of
-
+        found["supposed"] = supposed(case)
         curve, pending = session.simulations.curve(case)
-        effects = setting_of(case.n_rows, case.n_features, 1.0, delta).n_effects
-        found["panels"] = panels(curve, epsilon, effects)
+        found["panels"] = panels(curve, epsilon)
         found |= {"again": 700 if pending else 0, "pending": pending}
     return found | {
         "epsilon": epsilon,
@@ -271,9 +283,21 @@ def _live_content(
     }
 
 
+def supposed(case: BudgetCase) -> str:
+    """Say what is simulated."""
+    known = f"tables of {number(case.n_rows)} rows and {how_many(case.n_features, 'feature')}"
+    if case.method == OUTCOMES:
+        return (
+            f"{known}, with a yes in {percent(case.rate)} of rows; a deviation of a feature that "
+            "matters multiplies the odds by 1.6."
+        )
+    which = "the features" if case.method == TABLE else "those that matter"
+    return f"{known}; {which} explain half of the target's variance together."
+
+
 def meaning(epsilon: float, delta: float) -> tuple[str, str]:
     """Say in plain words what ε and δ promise (docs/privacy.md, Lemma 19)."""
-    from dpscreen.models.explain import posterior
+    from dpscreen.privacy.budget import posterior
 
     sure = percent_at_most(posterior(0.5, epsilon))
     few = f"{1 / delta:,.0f}".replace(",", "\u202f")

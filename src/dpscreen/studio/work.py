@@ -10,19 +10,48 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import sys
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.files import file_state
+from dpscreen.studio.questions import SELECTION
 from dpscreen.studio.shelf import ReleaseRecord, Shelf
 
-PROCESSES = multiprocessing.get_context("spawn")
+if TYPE_CHECKING:
+    from dpscreen.planning.curve import BudgetCase, BudgetPoint
+
+HEAVY = (
+    "dpscreen.planning.curve_points",
+    "dpscreen.planning.methods",
+    "dpscreen.models.page",
+    "dpscreen.privacy.kernels",
+    "dpscreen.rows.kernels",
+)
+"""What every process of ours needs, and what takes long to load."""
+
+
+def _processes() -> Any:
+    """Return how processes are made: where it is safe, from one that has everything loaded.
+
+    It is started with nothing of the server's, and only ever loads: what forks off it has drawn no
+    noise and read no row. Elsewhere each process starts anew.
+    """
+    if not sys.platform.startswith("linux"):
+        return multiprocessing.get_context("spawn")
+    found = multiprocessing.get_context("forkserver")
+    found.set_forkserver_preload(list(HEAVY))
+    return found
+
+
+PROCESSES = _processes()
 MOST_DRY_ROWS, MOST_DRY_CELLS, USUAL_ROWS = 20_000, 4_000_000, 2_000
 DRY_TABLES = 6
 """How often the page of a dry run simulates: it serves to be looked at, not to be handed on."""
@@ -201,9 +230,17 @@ def _keep(order: ReleaseOrder, model: Any, schema: Any, tell: Tell) -> int:
 
 
 def start_simulations() -> None:
-    """Begin in a new process: load what takes long."""
+    """Begin in a new process: load what takes long, if it is not there yet."""
     end_with_parent()
-    import dpscreen.planning.curve  # noqa: F401
+    for name in HEAVY:
+        import_module(name)
+
+
+def simulated_point(case: BudgetCase, epsilon: float) -> BudgetPoint | None:
+    """Simulate one point of what budgets buy."""
+    from dpscreen.planning.curve_points import budget_point
+
+    return budget_point(case, epsilon)
 
 
 def dry_run_page(order: FitOrder, rows: int | None) -> str:
@@ -211,7 +248,6 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
     import numpy as np
 
     from dpscreen.planning.fitting import fit_rows
-    from dpscreen.planning.what_if import expected_of
     from dpscreen.tables.dummy import simulate_table
     from dpscreen.tables.schema import TableSchema
 
@@ -220,16 +256,24 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
     schema, model = order.prepared(None if order.n_rows is None else n_rows)
     dummy = simulate_table(schema, n_rows, rng=np.random.default_rng(0))
     fit_rows(model, schema.encode(dummy.table), None)
-    expected = expected_of(
+    return _page(model, schema, n_rows=n_rows, expected=_expected(order, schema, n_rows))
+
+
+def _expected(order: FitOrder, schema: Any, n_rows: int) -> Any:
+    """Return what to expect of a selection, from few tables; None leaves it to the page."""
+    from dpscreen.planning.what_if import expected_of
+
+    if order.method != SELECTION:
+        return None
+    return expected_of(
         n_rows=n_rows,
-        n_features=width,
+        n_features=len(schema.feature_names),
         epsilon=order.epsilon,
         delta=order.delta,
         rows_per_unit=schema.rows_per_unit,
         split=order.inference is not None,
         repetitions=DRY_TABLES,
     )
-    return _page(model, schema, expected=expected)
 
 
 def released_page(folder: Path, ledger: dict[str, Any] | None) -> str:

@@ -26,7 +26,8 @@ async function ask(url) {
   }
 }
 
-setInterval(() => ask("alive"), 2500);
+setInterval(() => ask("alive"), 1500);
+for (const change of ["online", "offline", "focus"]) addEventListener(change, () => ask("alive"));
 
 // --- parts that change by themselves -------------------------------------------------------------
 
@@ -107,6 +108,16 @@ if (spend) {
 
 for (const select of document.querySelectorAll("tr select.kind")) {
   select.addEventListener("change", () => { select.closest("tr").dataset.kind = select.value; });
+}
+
+document.getElementById("columns")?.addEventListener("input", () => {
+  document.querySelector(".still")?.remove(); // it was counted when the page was made
+});
+
+// --- the question: only what belongs to a model is shown -----------------------------------------
+
+for (const choice of document.querySelectorAll("#question [name=model]")) {
+  choice.addEventListener("change", () => { choice.form.dataset.model = choice.value; });
 }
 
 // --- nothing is sent twice by a double click ------------------------------------------------------

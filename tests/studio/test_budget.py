@@ -1,0 +1,134 @@
+"""What a budget buys, as the page shows it: of every model what that model gives."""
+
+import time
+
+import pytest
+
+from dpscreen.planning.curve import EPSILONS, BudgetCase, BudgetCurve, BudgetPoint
+from dpscreen.studio.app import _rendered
+from dpscreen.studio.charts import panels
+from dpscreen.studio.questions import CHOICES, OUTCOMES, SELECTION, TABLE
+from dpscreen.studio.runs import Simulations
+from dpscreen.studio.session import Session
+from dpscreen.studio.shelf import Shelf
+from dpscreen.studio.steps import live, question
+from dpscreen.studio.views import Asked, Go
+from tools.studio import DECLARED, NAMES, write_table
+
+
+def curve_of(method, values, **more):
+    case = BudgetCase(6000, 7, 1e-6, method=method, **more)
+    n_effects = 0 if method == TABLE else 5
+    points = (BudgetPoint(one, values, {}, n_effects, 0.77) for one in (0.1, 1.0))
+    return BudgetCurve(case, tuple(points))
+
+
+SELECTED = {"r2": 0.4, "found": 4.2, "others": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("curve", "told"),
+    [
+        (curve_of(SELECTION, SELECTED), ["R² on new rows", "0.40", "of 5 that matter", "4.2"]),
+        (
+            curve_of(SELECTION, SELECTED | {"width": 2.0}, intervals=True),
+            ["R² on new rows", "of 5 that matter", "least squares'", "2.0 ×", "on 1 500 rows, of"],
+        ),
+        (curve_of(SELECTION, SELECTED, intervals=True), ["the rows are too few for intervals"]),
+        (curve_of(TABLE, {"width": 1.5, "needed": 900.0}), ["1.5 ×", "on 2 700 rows, of 6 000"]),
+        (curve_of(TABLE, {"needed": 9120.0}), ["none", "they take about 9 100 rows"]),
+        (curve_of(TABLE, {"needed": 900.0}), ["none", "takes too long to simulate"]),
+        (
+            curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0, "others": 0.5}),
+            ["AUC on new rows", "0.71", "At best 0.77", "3.0", "0.5 by chance"],
+        ),
+    ],
+)
+def test_every_model_shows_what_it_gives(curve, told):
+    text = " ".join(f"{one.title} {one.value} {one.words}" for one in panels(curve, 0.5))
+    for word in told:
+        assert word in text.replace("\u202f", " ").replace("\xa0", " ")
+    assert ("R²" in text) == (curve.case.method == SELECTION)
+    assert ("AUC" in text) == (curve.case.method == OUTCOMES)
+
+
+def test_before_there_is_a_point_nothing_is_drawn():
+    assert panels(BudgetCurve(BudgetCase(600, 4, 1e-6)), 1.0) == []
+
+
+def test_models_on_offer_can_be_fitted_and_simulated():
+    from dpscreen.planning.curve_points import POINTS
+    from dpscreen.planning.methods import METHODS
+
+    assert {one.method for one in CHOICES} == set(POINTS)
+    assert set(POINTS) <= set(METHODS)
+
+
+def test_each_model_is_simulated_in_the_process_of_its_own():
+    simulations = Simulations()
+    try:
+        for choice in CHOICES:
+            case, end = BudgetCase(600, 4, 1e-6, method=choice.method), time.monotonic() + 120
+            while not (found := simulations.curve(case)[0]).points:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            assert EPSILONS[0] in {one.epsilon for one in found.points}
+            assert panels(found, 0.7)
+    finally:
+        simulations.close()
+
+
+# --- the question behind it -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def session(tmp_path):
+    shelf = Shelf(tmp_path / "place")
+    shelf.open()
+    found = Session(write_table(tmp_path / "survey.csv", 20), shelf)
+    found.simulations.start = lambda: None
+    for place in range(len(NAMES)):
+        typed = (DECLARED.get(f"{name}-{place}", "") for name in ("low", "high", "levels"))
+        found.draft.put(place, DECLARED[f"kind-{place}"], *typed)
+    found.draft.put(0, "text", "", "", "")
+    yield found
+    found.close()
+
+
+def asks(session, **fields):
+    form = {"target": "3", "rows": "600", "feature": ["0", "1", "2"]} | fields
+    told = {name: value if isinstance(value, list) else [value] for name, value in form.items()}
+    return question(session, Asked({}, told, posted=True))
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"target": ""}, "Choose a target"),
+        ({"feature": []}, "Choose at least one column"),
+        ({"model": OUTCOMES}, "needs a target with two outcomes"),
+        ({"model": OUTCOMES, "target": "1", "rate": "120"}, "between 0 and 100"),
+        ({"model": TABLE, "unit": "0", "rows-per-unit": "2"}, "Intervals need one row"),
+        (
+            {"model": SELECTION, "intervals": "on", "unit": "0", "rows-per-unit": "2"},
+            "Intervals need one row",
+        ),
+        ({"rows": "many"}, "The number of rows is no number"),
+    ],
+)
+def test_what_no_model_can_do_is_told_at_the_question(session, fields, told):
+    assert told in " ".join(asks(session, **fields).content["problems"])
+
+
+def test_the_share_of_yes_is_simulated_with(session):
+    assert asks(session, model=OUTCOMES, target="1", rate="12,5") == Go("budget")
+    case = session.case(1e-6)
+    assert (case.method, case.rate, case.n_rows) == (OUTCOMES, 0.125, 600)
+    session.grant("survey", 3.0, 1e-6)
+    session.simulations.curve = lambda asked: (
+        curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0, "others": 0.5}),
+        4,
+    )
+    shown = _rendered(session, live(session, Asked({"epsilon": "0.5"}))).body.decode()
+    for word in ("AUC on new rows", "a yes in 12 %", "4 points are still", "62.3 %"):
+        assert word in shown
