@@ -109,6 +109,7 @@ def test_missing_data_is_said_and_the_rest_goes_on(tmp_path):
     assert "d = 600" in page
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_stopping_says_how_to_go_on(tmp_path):
     rows = tmp_path / "out" / "results.jsonl"
     process = subprocess.Popen(

@@ -74,6 +74,10 @@ LASSO = {
     "a pair of bounds each": {"feature_bounds": [(-1, 1), (0, 1), (-50, 3)]},
     "max_features": {"max_features": 1, **MANY_ROWS},
     "all choices": {"radius": 2.0, "n_iter": 9, "clip": 0.5},
+    "all choices, no intercept": {
+        **{"radius": 2.0, "n_iter": 40, "fit_intercept": False, "standardize": False},
+        **{"epsilon": 0.5},
+    },
     "n_rows, small": {"n_rows": 50},
     "n_rows, large": {"n_rows": 10**6},
     "without quality": {"quality": False},
@@ -88,6 +92,7 @@ LASSO = {
     "rows_per_unit": {"rows_per_unit": 3},
     "small budget": {"epsilon": 0.05},
     "large budget": {"epsilon": 300.0},
+    "loose bounds, large budget": {**LOOSE, "epsilon": 300.0},
 }
 WALKS = {
     "defaults": {},

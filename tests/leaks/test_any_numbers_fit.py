@@ -95,7 +95,7 @@ def released_bounds(model, params):
 
 @each_class
 @given(st.data())
-@settings(parent=many, max_examples=4)
+@settings(parent=many, max_examples=10)
 def test_the_order_of_the_columns_in_memory_and_their_type_do_not_matter(kind, data):
     n, d = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 3))
     numbers = np.array(

@@ -289,13 +289,16 @@ def test_two_steps_cost_no_more_rényi_divergence_than_is_booked(clip):
 
 @SEEDED
 def test_the_estimator_follows_the_law_that_was_analysed():
-    """Chi-square over released models; false alarm 1e-6; a scale off by 1.3 is rejected."""
+    """Chi-square over released models; false alarm 1e-6; a scale off by 1.3 is rejected.
+
+    Among 2000 models of 16 the latter has power .9995, by the noncentral law.
+    """
     X = np.array([[1.0, 0.5], [-0.5, 1.0], [0.3, -1.0]])
     y = np.array([1.0, -1.0, 0.5])
     setting = SMALL | {"epsilon": 4.0}
     noise = SeededNoise("law of the estimator")
     seen: dict[bytes, int] = {}
-    runs = 6000
+    runs = 2000
     for _ in range(runs):
         model = DPFrankWolfe(**setting, random_state=noise).fit(X, y)
         key = np.round(model.coef_, 9).tobytes()

@@ -35,6 +35,12 @@ def finished(tmp_path_factory):
     return store, done
 
 
+@pytest.fixture
+def _in_this_process(monkeypatch):
+    """Put a thread in the place of worker processes, for what does not depend on them."""
+    monkeypatch.setattr("dpscreen.paper.runner._worker_pool", ThreadPoolExecutor)
+
+
 def test_every_planned_row_is_there_and_in_the_file(finished):
     store, done = finished
     jobs = jobs_for(find_items([]), 3, experiments())
@@ -43,6 +49,7 @@ def test_every_planned_row_is_there_and_in_the_file(finished):
     assert done.problems == done.skipped == ()
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_rows_do_not_depend_on_workers_or_order(finished, tmp_path):
     reversed_order = tuple(reversed(experiments()))
     alone = run(store=ResultStore(tmp_path), trials=3, jobs=1, experiments=reversed_order)
@@ -73,12 +80,6 @@ def test_fewer_items_and_trials_need_fewer_rows(finished):
         ("synthetic", "rnm-screen", 0),
         ("synthetic", "adp-screen", 0),
     }
-
-
-@pytest.fixture
-def _in_this_process(monkeypatch):
-    """Put a thread in the place of worker processes, for what does not depend on them."""
-    monkeypatch.setattr("dpscreen.paper.runner._worker_pool", ThreadPoolExecutor)
 
 
 @pytest.mark.usefixtures("_in_this_process")
@@ -237,14 +238,13 @@ def test_a_vanished_worker_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_an_interrupted_run_leaves_no_workers_and_goes_on(tmp_path, how):
+def test_an_interrupted_run_leaves_no_workers_and_goes_on(tmp_path, monkeypatch, how):
     dawdlers = tmp_path / "dawdlers"
     dawdlers.mkdir()
-    environment = {**os.environ, "DAWDLERS": str(dawdlers)}
+    monkeypatch.setenv("DAWDLERS", str(dawdlers))
     store = ResultStore(tmp_path / "out")
     study = subprocess.Popen(
         [sys.executable, str(HERE / "tiny_study.py"), str(store.directory)],
-        env=environment,
         stderr=subprocess.DEVNULL,
     )
     _wait_for(lambda: store.path.exists() and store.path.read_bytes().count(b"\n") >= 2)
@@ -256,7 +256,8 @@ def test_an_interrupted_run_leaves_no_workers_and_goes_on(tmp_path, how):
     before = read_rows(store.path).rows
     assert 2 <= len(before) < 8
 
-    subprocess.run(study.args, env=environment, check=True)
+    monkeypatch.setattr("dpscreen.paper.runner._worker_pool", ThreadPoolExecutor)
+    tiny_study.run_slowly(store)
     rows = read_rows(store.path).rows
     assert rows[: len(before)] == before
     assert sorted(row.trial for row in rows) == list(range(8))

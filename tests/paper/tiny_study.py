@@ -87,6 +87,10 @@ def _plain(values):
     return {name: np.asarray(value).tobytes() for name, value in values.items()}
 
 
+def run_slowly(store):
+    """Run eight trials, two at a time."""
+    run(["figure1"], store=store, trials=8, jobs=2, experiments=slow_experiments())
+
+
 if __name__ == "__main__":
-    run(["figure1"], store=ResultStore(sys.argv[1]), trials=8, jobs=2,
-        experiments=slow_experiments())  # fmt: skip
+    run_slowly(ResultStore(sys.argv[1]))

@@ -69,13 +69,15 @@ def client():
 
 
 @pytest.mark.parametrize(
-    "setting", [{}, {"inference": "split"}, {"solver": "noisy-gradient"}], ids=str
+    ("setting", "chunks"),
+    [({}, (2000, 611)), ({"inference": "split"}, (611,)), ({"solver": "noisy-gradient"}, (611,))],
+    ids=["stagewise", "split", "noisy-gradient"],
 )
-def test_a_cluster_gives_the_same_model_to_the_last_bit(client, setting):
+def test_a_cluster_gives_the_same_model_to_the_last_bit(client, setting, chunks):
     X, y = some_rows(2000)
     model = PrivateLasso(**LASSO, n_iter=7, **setting)
     expected = released(model.fit(X, y))
-    for chunk in (2000, 611):
+    for chunk in chunks:
         rows = da.from_array(X, chunks=(chunk, 4)), da.from_array(y, chunks=chunk)
         np.testing.assert_array_equal(released(model.fit(*rows)), expected)
     kept = client.run(n_kept)
