@@ -25,7 +25,8 @@ def fill(tab: Browser, values: dict[str, str]) -> None:
     for name, value in values.items():
         tab.evaluate(
             f"(() => {{ const e = document.querySelector('[name=\"{name}\"]');"
-            f" e.value = '{value}'; e.dispatchEvent(new Event('change')); }})()"
+            f" e.value = '{value}'; e.dispatchEvent(new Event('change'));"
+            " e.dispatchEvent(new Event('input', {bubbles: true})); })()"
         )
 
 
@@ -48,7 +49,7 @@ def walk(tab: Browser) -> None:
     fill(tab, DECLARED)
     shoot(tab, "1-table")
     go_on(tab, "question")
-    fill(tab, {"target": "3", "rows": "2000"})
+    fill(tab, {"target": "3", "rows": "6000"})
     tab.click("#intervals")
     shoot(tab, "2-question")
     go_on(tab, "budget")

@@ -42,9 +42,10 @@ def _processes() -> Any:
     """Return how processes are made: where it is safe, from one that has everything loaded.
 
     It is started with nothing of the server's, and only ever loads: what forks off it has drawn no
-    noise and read no row. Elsewhere each process starts anew.
+    noise and read no row. Elsewhere each process starts anew: macOS does not like forks, and before
+    3.11.1 other users of the machine could talk to the one that forks (CVE-2022-42919).
     """
-    if not sys.platform.startswith("linux"):
+    if not sys.platform.startswith("linux") or sys.version_info < (3, 11, 1):
         return multiprocessing.get_context("spawn")
     found = multiprocessing.get_context("forkserver")
     found.set_forkserver_preload(list(HEAVY))
