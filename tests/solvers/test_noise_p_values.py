@@ -96,7 +96,8 @@ def null_paths(rng, *, limit, n_features, n_iter):
         both[closed & ~np.tile(entered, 2)] = -np.inf
         chosen[t] = both.argmax(axis=1)
         entered[np.arange(RUNS), chosen[t] % n_features] = True
-    return chosen.T % n_features, np.where(chosen.T < n_features, 1, -1)
+    signs = np.where(chosen < n_features, 1, -1)
+    return chosen.T % n_features, signs.T
 
 
 def null_p_values(rng, *, limit=None, n_features=5, n_iter=12, doubled=1):
