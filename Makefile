@@ -8,6 +8,9 @@ STAMP := $(VENV)/.installed
 # Two test workers share two cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
+# Tests and commands start many processes, which need not compile everything anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help install run test test-data coverage lint docs dist study mutants bench contest clean
 

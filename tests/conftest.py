@@ -17,10 +17,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that ask for the paper's data, so that none is forgotten."""
+    """Mark the tests that ask for the paper's data; begin with those of no room: they are long.
+
+    At the end one of two workers would wait for the other.
+    """
     for item in items:
         if "data_folder" in getattr(item, "fixturenames", ()):
             item.add_marker("real_data")
+    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
 
 
 @pytest.fixture(scope="session")

@@ -61,7 +61,7 @@ def test_redrawing_computes_nothing_and_gives_the_same(small):
     page, rows = made / "index.html", made / "results.jsonl"
     before, stored = page.read_bytes(), rows.read_bytes()
     page.unlink()
-    done = reproduce("--redraw", "--json", cwd=folder)
+    done = reproduce("--redraw", "--json", cwd=folder, run=here)
     assert done.returncode == 0, done.stderr
     assert rows.read_bytes() == stored
     assert page.read_bytes() == before
@@ -226,7 +226,7 @@ def test_tables_are_shown_with_notes_claims_and_the_count(capsys):
 
 
 def test_help_teaches_by_example(tmp_path):
-    told = reproduce("-h", cwd=tmp_path).stdout
+    told = reproduce("-h", cwd=tmp_path, run=here).stdout
     assert "Examples:" in told
     assert "dpscreen reproduce table1 figure1 --trials 5" in told
     assert "more-iterations" in told

@@ -248,7 +248,8 @@ def test_more_rows_need_less_epsilon():
     assert 0.01 < many < few / 2
 
 
-def test_what_no_epsilon_can_find():
+def test_what_no_epsilon_can_find(monkeypatch):
+    monkeypatch.setattr(simulation, "affordable_repetitions", lambda *_, **__: 6)
     hidden = dpscreen.plan_for(0.02, n_features=10, delta=1e-6, n_rows=100)
     assert hidden.value is None
     assert "100 rows are too few" in str(hidden)
