@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from dpscreen.privacy import ZCDP, Accountant, SeededNoise
 from dpscreen.rows.loss import CHANCES, LOGISTIC, SQUARED, Loss
@@ -219,3 +220,23 @@ def test_one_row_moves_the_curved_gram_by_its_own_term_alone():
     assert np.trace(exact_gram(short.of(next(every_design(X, y, LOGISTIC)).columns)[0])) > np.trace(
         whole
     )
+
+
+def test_lemma_41_safe_moves_end_before_the_minimum_and_newton_steps_do_not():
+    """Along one column of cells in [−1, 1], from anywhere, rare and saturated rows included."""
+    rng, beyond = np.random.default_rng(0), 0
+    for _ in range(300):
+        cells = rng.uniform(-1, 1, 50) ** rng.integers(1, 6)
+        there, yes = rng.normal(0, 3, 50), rng.random(50) < rng.random()
+        weight = float(rng.normal(0, 8))
+
+        def slope(at, cells=cells, there=there, yes=yes):
+            return cells @ (expit(there + at * cells) - yes)
+
+        chances = expit(there + weight * cells)
+        newton = -slope(weight) / (chances * (1 - chances) @ cells**2)
+        safe = float(LOGISTIC.safe_moves(np.array([newton]))[0])
+        assert np.sign(slope(weight + safe)) in (0, np.sign(slope(weight)))
+        assert abs(safe) <= abs(newton) == abs(SQUARED.safe_moves(newton))
+        beyond += np.sign(slope(weight + newton)) != np.sign(slope(weight))
+    assert beyond > 50

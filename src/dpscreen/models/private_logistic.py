@@ -190,6 +190,7 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
                 task.design,
                 solution.weights,
                 task.share.log_odds,
+                spread=task.spread,
                 cost=task.spending.remaining,
                 in_sample=True,
             )

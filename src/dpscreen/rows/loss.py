@@ -53,6 +53,14 @@ class Loss:
         """Fill `out` with the residuals in levels, of all rows or of some."""
         _compiled(self.loop)(rows, fit, target, *rounding, out)
 
+    def safe_moves(self, newton: Array) -> Array:
+        """Return moves of weights, of cells in [−1, 1], that do not go beyond what is looked for.
+
+        A square tells how far that is. A chance is curved by up to e^|m| times as much, or as
+        little, where log-odds have moved by m (docs/yes-no.md, Lemma 41).
+        """
+        return newton if self.curvature == 1 else np.sign(newton) * np.log1p(np.abs(newton))
+
 
 @cache
 def _compiled(loop: Callable[..., None]) -> Any:

@@ -116,6 +116,8 @@ class OutcomeRun(StagewiseRun):
     def __init__(self, task: OutcomeTask, plan: Schedule) -> None:
         super().__init__(task, plan)
         self._share = task.share
+        if task.refits_all:  # a clip would lead beyond the answer (docs/yes-no.md, Lemma 33)
+            self._selector.clip_at(LOGISTIC.bound)
 
     def begin(self, point: ExactPoint) -> None:
         """Move the intercept to where the released share says."""

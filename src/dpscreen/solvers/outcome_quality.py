@@ -19,8 +19,13 @@ from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers.base import Spending
 from dpscreen.solvers.quality import NORMAL_975
 
-CELL_WIDTH, CELL_EDGES = 0.5, 11
-"""The cells of a table of chances, in log-odds, around those of all rows together."""
+_HALF = np.array([0.15, 0.35, 0.6, 0.9, 1.3, 1.9, 2.8])
+EDGES = np.concatenate((-_HALF[::-1], [0.0], _HALF))
+"""Between which log-odds rows are counted, from those of all rows together, in deviations: close in
+the middle, because rows whose features are skewed lie close there."""
+
+NARROWEST, WIDEST = 0.1, 2.0
+"""The deviations of log-odds that cells are made for."""
 
 WIDEST_AUC, WIDEST_DEVIANCE = 0.4, 1.0
 """A wider interval tells nothing. Without features the deviance is at most 2 ln 2 = 1.39 a row."""
@@ -82,15 +87,18 @@ def release_outcome_quality(
     weights: Array,
     log_odds: float,
     *,
+    spread: float,
     cost: ZCDP,
     in_sample: bool,
 ) -> OutcomeQuality:
     """Release how many rows of each class have a chance in which cell around `log_odds`.
 
-    (docs/yes-no.md, Lemma 34)
+    Features deviate by `spread`; so released weights tell how wide cells have to be
+    (docs/yes-no.md, Lemma 34).
     """
     point = design.at(weights, scale=max(1.0, float(np.abs(weights).max(initial=0.0))))
-    places = log_odds + CELL_WIDTH * (np.arange(CELL_EDGES, dtype=np.float64) - CELL_EDGES // 2)
+    deviation = spread * float(np.linalg.norm(weights[: spending.regime.n_features]))
+    places = log_odds + min(max(deviation, NARROWEST), WIDEST) * EDGES
     counts = np.stack(chance_counts(point, places)).reshape(1, -1)
     noisy, noise = release_histograms(
         spending.accountant, counts, cost=cost, purpose="chances by outcome"
@@ -125,7 +133,7 @@ def _told(
     no: Array, yes: Array, noise: float, places: Array, n_rows: int, *, in_sample: bool
 ) -> OutcomeQuality:
     """Put released counts together; noise is carried through to first order."""
-    ends = places[[0, -1]] + np.array([-1, 1]) * CELL_WIDTH / 2
+    ends = places[[0, -1]] + np.array([-0.5, 0.5]) * (places[1] - places[0])
     middles = np.concatenate((ends[:1], (places[1:] + places[:-1]) / 2, ends[1:]))
     cost_no, cost_yes = 2 * np.logaddexp(0, middles), 2 * np.logaddexp(0, -middles)
     deviance = float(cost_no @ no + cost_yes @ yes) / n_rows

@@ -78,12 +78,13 @@ def refit(
     solve = release_solver(task, point, short, costs.gram)
     if task.doubtful is not None:
         solve = solve.without(_still(task.doubtful[features], solve))
+    if task.design.loss.curvature == 1:
         for feature in columns[solve.still]:
             point.zero(int(feature))
     start = point.weights[columns] / units
     for cost in costs.steps:
         moment = release_moment(task.spending, point, clip, short, cost)
-        move(point, columns, -clip * solve(moment) * units)
+        move(point, columns, task.design.loss.safe_moves(-clip * solve(moment) * units))
     noises = tuple(clip * norm / math.sqrt(2 * float(cost)) for cost in costs.steps)
     return Refit(features, start, point.weights[columns] / units, noises, solve)
 
