@@ -75,8 +75,10 @@ class Sizes:
 
     @property
     def last_edge(self) -> float:
-        """Return the edge beyond which no cell stands out of the noise."""
-        last = int(np.flatnonzero(self.counts >= STANDS_OUT * self.noise).max(initial=0))
+        """Return the edge beyond which cells together do not stand out of their noise."""
+        beyond = np.cumsum(self.counts[::-1])[::-1]
+        noises = self.noise * np.sqrt(np.arange(len(beyond), 0, -1))
+        last = int(np.flatnonzero(beyond >= CLEAR * noises).max(initial=0))
         return float(self.edges[min(last, len(self.edges) - 1)])
 
     def tail(self) -> Tail:
@@ -173,7 +175,7 @@ class LongestRows:
 
 
 def influence_clip(
-    sizes: Sizes, size: ols_rules.TableSize, rho: float, longest: LongestRows, target: float
+    sizes: Sizes, size: ols_rules.TableSize, rho: float, longest: LongestRows, target: float, mean_length: float
 ) -> InfluenceClip:
     """Return the clip C with the least noise and bias: C²/2ρ + B(C)², tails falling as seen.
 
@@ -185,7 +187,7 @@ def influence_clip(
         clip = longest.clip(target)
         return InfluenceClip(clip, target, clip, clip / 4)
     tail = sizes.tail()
-    deviation = GAUSSIAN * sizes.median / math.sqrt(size.n_columns)
+    deviation = GAUSSIAN * sizes.median / mean_length
     clips = np.maximum(tail.edge * FINER, longest.clip(deviation))
     cuts = np.array([sizes.cut_off(clip) for clip in clips.tolist()])
     tight, whole = (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy.accountant import release_histograms
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import ColumnMap, counts_by_distance
@@ -33,6 +33,7 @@ class WideTask:
     task: Task
     units: PublicUnits
     scales: Array
+    points: Mask
 
 
 def place_widely(
@@ -72,7 +73,8 @@ def widened(
         nearest=bool(placing),
     )
     task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
-    return WideTask(replace(task, at_ends=tuple(placed.at_ends)), units, placed.scales)
+    points = placed.doubtful & ~is_binary(placed.declared)
+    return WideTask(replace(task, at_ends=tuple(placed.at_ends)), units, placed.scales, points)
 
 
 def _rescaled(spending: Spending, rows: RowSource, places: Places, chosen: Integers) -> Places:
