@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.rules import GAUSSIAN, clamp
-from dpscreen.solvers.zoom import STANDS_OUT, stand_out
+from dpscreen.solvers.zoom import STANDS_OUT, onward, stand_out
 
 FINER = 2.0 ** (np.arange(-16, 41) / 8)
 """Clips that are looked at, in units of the last clear edge."""
@@ -28,15 +28,29 @@ CLEAR = 4.5
 
 
 def seen_scales(edges: Array, counts: Array, noise: float) -> Array:
-    """Return root mean squares of distances in noisy counts below, between and beyond edges.
+    """Return root mean squares of distances in noisy counts by side, the nearest in the middle.
 
-    Cells count that stand out of the noise, alone or with their neighbours, as uniform inside; what
-    is below the first edge is at the centre. Zero where nothing else is seen.
+    Cells count that stand out of the noise, alone or with their neighbours and with those further
+    out, as uniform inside; what is below the first edge is at the centre. Zero where nothing else
+    is seen.
     """
-    seen = np.where(stand_out(counts, noise), np.maximum(counts, 0.0), 0.0)
-    cubes = np.diff(edges**3) / np.diff(edges) / 3
-    squares = np.concatenate(([0.0], cubes, [0.0]))
+    half = len(edges) + 1
+    outward = np.hstack((onward(counts[:, :half][:, ::-1], noise)[:, ::-1], onward(counts[:, half:], noise)))
+    seen = np.where(stand_out(counts, noise, CLEAR) & outward, np.maximum(counts, 0.0), 0.0)
+    cubes = np.append(np.diff(edges**3) / np.diff(edges) / 3, 0.0)
+    squares = np.concatenate((cubes[::-1], [0.0], cubes))
     return np.asarray(np.sqrt(seen @ squares / np.maximum(seen.sum(axis=1), 1.0)))
+
+
+def are_points(counts: Array, noise: float, n_rows: int) -> Mask:
+    """Return which columns have all rows that are seen, and most of all, at one place.
+
+    That is a cell, or two with a common edge. Of a normal column no two cells hold a third.
+    """
+    clear = counts >= CLEAR * noise
+    first, last = clear.argmax(axis=1), clear.shape[1] - 1 - clear[:, ::-1].argmax(axis=1)
+    held = np.where(clear, counts, 0.0).sum(axis=1)
+    return np.asarray((last - first <= 1) & (held > n_rows / 2))
 
 
 # --- where influences are clipped -----------------------------------------------------------------

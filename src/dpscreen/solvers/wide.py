@@ -17,7 +17,7 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import ColumnMap, counts_by_distance
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending, Task
-from dpscreen.solvers.influences import seen_scales
+from dpscreen.solvers.influences import are_points, seen_scales
 from dpscreen.solvers.placing import PlacedTarget, Places, is_binary, place_target, release_places
 from dpscreen.solvers.zoom import STANDS_OUT
 
@@ -89,25 +89,41 @@ def _rescaled(spending: Spending, rows: RowSource, places: Places, chosen: Integ
     numeric = columns[~is_binary(places.declared[columns])]
     if not numeric.size:
         return places
-    seen_in = ColumnMap.of_bounds(places.declared, numeric)
-    centres = (places.centres[numeric] - seen_in.centres) / seen_in.half_widths
-    below = rows.feature_total(counts_by_distance, seen_in, centres, OCTAVES)
+    widths = ColumnMap.of_bounds(places.declared, numeric).half_widths
+    counts = _counts_by_side(rows, places, numeric, widths)
     noisy, noise = release_histograms(
         spending.accountant,
-        np.diff(below, axis=1, prepend=0),
+        counts,
         cost=spending.share(ols_rules.DISTANCE_SHARE),
         purpose="the features' distances from their centres",
     )
-    scales = places.scales.copy()
-    seen = seen_in.half_widths * seen_scales(OCTAVES, noisy, noise)
+    scales, n_rows = places.scales.copy(), spending.regime.n_rows
+    seen = widths * seen_scales(OCTAVES, noisy, noise)
     off = (seen > 2 * scales[numeric]) | ((seen > 0) & (seen < scales[numeric] / 2))
-    point = noisy.max(axis=1) > ols_rules.POINT * spending.regime.n_rows
-    hidden = min(1.0, STANDS_OUT * noise / spending.regime.n_rows)
-    seen = np.where(point, np.maximum(seen, math.sqrt(hidden) * seen_in.half_widths), seen)
+    point = are_points(noisy, noise, n_rows)
+    hidden = min(1.0, STANDS_OUT * noise / n_rows)
+    seen = np.where(point, np.maximum(seen, math.sqrt(hidden) * widths), seen)
     scales[numeric[off | point]] = seen[off | point]
     doubtful = np.zeros(len(scales), dtype=bool)
     doubtful[numeric] = point
     return replace(places, scales=scales, doubtful=doubtful)
+
+
+def _counts_by_side(rows: RowSource, places: Places, chosen: Integers, widths: Array) -> Integers:
+    """Return how many rows are how far below centres, from the farthest octave on, and above.
+
+    Seen from one side, rows on the other are clipped to the centre: a row is in one cell.
+    """
+    (low, high), centres = places.declared[chosen].T, places.centres[chosen]
+
+    def octaves(*bounds: Array) -> Integers:
+        side = ColumnMap(chosen, np.stack(bounds, axis=1), centres, widths)
+        below = rows.feature_total(counts_by_distance, side, np.zeros(len(chosen)), OCTAVES)
+        return np.diff(below, axis=1, prepend=0)
+
+    left, right = octaves(low, centres), octaves(centres, high)
+    near = left[:, :1] - right[:, 1:].sum(axis=1, keepdims=True)
+    return np.hstack((left[:, :0:-1], near, right[:, 1:]))
 
 
 def _far_out(places: Places) -> Array:
