@@ -27,19 +27,37 @@ CLEAR = 4.5
 """How many noises the count of a cell needs to be seen."""
 
 
-def seen_scales(edges: Array, counts: Array, noise: float) -> Array:
+def seen_scales(
+    edges: Array, counts: Array, noise: float, longest: float = math.inf
+) -> tuple[Array, Array]:
     """Return root mean squares of distances in noisy counts by side, the nearest in the middle.
 
     Cells count that stand out of the noise, alone or with their neighbours and with those further
     out, as uniform inside; what is below the first edge is at the centre. Zero where nothing else
-    is seen.
+    is seen. And which part is left if no distance is `longest` times that, or more.
     """
-    half = len(edges) + 1
-    outward = np.hstack((onward(counts[:, :half][:, ::-1], noise)[:, ::-1], onward(counts[:, half:], noise)))
-    seen = np.where(stand_out(counts, noise, CLEAR) & outward, np.maximum(counts, 0.0), 0.0)
+    half = counts.shape[1] // 2 + 1
+    inward, outward = counts[:, half - 1 :: -1], counts[:, half:]
+    beyond = np.hstack((onward(inward, noise)[:, ::-1], onward(outward, noise)))
+    clear = stand_out(counts, noise, CLEAR) & beyond
+    shares = np.where(clear, np.maximum(counts, 0.0), 0.0)
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
     cubes = np.append(np.diff(edges**3) / np.diff(edges) / 3, 0.0)
     squares = np.concatenate((cubes[::-1], [0.0], cubes))
-    return np.asarray(np.sqrt(seen @ squares / np.maximum(seen.sum(axis=1), 1.0)))
+    found = np.maximum(shares @ squares, 1e-300)
+    cut = np.minimum(squares, longest**2 * found[:, None])
+    left = np.where(found > 1e-300, (shares * cut).sum(axis=1) / found, 1.0)
+    return np.sqrt(shares @ squares), np.sqrt(left)
+
+
+def left_of_level(deviation: Array, longest: float) -> Array:
+    """Return which part of the deviation of 0 and 1 is left if no distance is so many of it.
+
+    Rows of a level that a share p has are √(1/p − 1) deviations from the mean.
+    """
+    rare = (1 - np.sqrt(np.maximum(1 - 4 * deviation**2, 0.0))) / 2
+    cut = rare * np.minimum(1 / rare - 1, longest**2)
+    return np.sqrt(cut + (1 - rare) * np.minimum(rare / (1 - rare), longest**2))
 
 
 def are_points(counts: Array, noise: float, n_rows: int) -> Mask:

@@ -172,14 +172,11 @@ class Releases:
         There are fewer where all directions stand out already (docs/inference.md, Lemma 26).
         """
         rules, even = self.design, np.diag(self._cells_in_scales())
-        spread: Array | None = None
+        spread = np.append(self.wide.left, 1.0)[self.columns]
+        even *= spread[:, None]
         for _ in range(ols_rules.LOOKS):
             look = self._look(even, rules.look_share, 0.0, "a look at short rows")
-            if spread is None:
-                spread = self._spread(look)
-                even = spread[:, None] * look.evened(rules.n_rows, spread)
-            else:
-                even = look.evened(rules.n_rows, spread)
+            even = look.evened(rules.n_rows, spread)
             if look.resolved(rules.n_rows, spread):
                 break
         longest, least = self._longest(even), float(spread.min()) ** 2
@@ -191,13 +188,6 @@ class Releases:
         norm = min(roomy, rules.row_norm(rules.gram_share, ols_rules.GRAM_BLUR * least))
         frame = self._look(even, rules.gram_share, norm, "the whole")
         return replace(frame, spread=spread, longest=min(longest, frame.row_norm))
-
-    def _spread(self, look: EvenFrame) -> Array:
-        """Return the deviations that short rows leave of columns whose scales can be trusted."""
-        n_rows = self.design.n_rows
-        left = np.sqrt(np.clip(np.diag(look.gram), look.blur, n_rows) / n_rows)
-        sure = np.append(~self.wide.points, False)[self.columns]
-        return np.where(sure, left, 1.0)
 
     def _longest(self, even: Array) -> float:
         """Release about how long the longest rows are: a row is in one cell.

@@ -51,7 +51,7 @@ LOOK_BLUR, GRAM_BLUR, MOST_BLUR = 0.5, 0.28, 0.3
 RESOLVED = 1.2
 """How many blurs the least eigenvalue must have for no other look."""
 
-TOLD_APART = 3.5
+TOLD_APART = 5.0
 """How many noises an eigenvalue must have, and the blur, for its direction to be estimated."""
 
 MOST_STRETCH = 30.0
