@@ -48,6 +48,7 @@ from dpscreen.solvers.regression import (
     told_apart,
     uncertainty,
 )
+from dpscreen.solvers.placing import is_binary
 from dpscreen.solvers.rules import clamp
 from dpscreen.solvers.wide import WideTask
 
@@ -173,9 +174,11 @@ class Releases:
         """
         rules, even = self.design, np.diag(self._cells_in_scales())
         spread = np.append(self.wide.left, 1.0)[self.columns]
+        levels = np.append(is_binary(self.wide.units.feature_bounds), False)[self.columns]
         even *= spread[:, None]
         for _ in range(ols_rules.LOOKS):
             look = self._look(even, rules.look_share, 0.0, "a look at short rows")
+            spread = look.seen_spread(rules.n_rows, spread, levels)
             even = look.evened(rules.n_rows, spread)
             if look.resolved(rules.n_rows, spread):
                 break
@@ -206,7 +209,8 @@ class Releases:
             purpose="lengths of rows",
         )
         edges = most * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
-        return Sizes(edges, noisy[0], noise, self.design.n_rows).last_edge
+        seen = Sizes(edges, noisy[0], noise, self.design.n_rows).last_edge
+        return min(seen, math.sqrt(ols_rules.LONGEST * len(even)))
 
     def _cells_in_scales(self) -> Array:
         """Return how many scales of its column a whole cell is; of a constant, one."""

@@ -60,6 +60,9 @@ MOST_STRETCH = 30.0
 SHORTEST = 1.5
 """The least squared length to which rows are cut off, for each column; on average it is one."""
 
+LONGEST = 3.0
+"""The squared length, for each column, up to which rows get room: more would cost all others."""
+
 MOST_SCALES = 256.0
 """How many scales from its centre a feature is clipped at; the lattice divides that by 2^14."""
 

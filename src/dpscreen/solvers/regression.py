@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen.rows.mixed import MixedRows
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.influences import OneSided, Sizes, kept_slopes
@@ -51,6 +51,11 @@ class EvenFrame:
         """Return eigenvalues, directions, and what eigenvalues such spreads would give them."""
         values, vectors = np.linalg.eigh(self.gram)
         return values, vectors, n_rows * (vectors.T**2 @ spread**2)
+
+    def seen_spread(self, n_rows: int, spread: Array, levels: Mask) -> Array:
+        """Return the same spreads, but of levels no more than is seen of them."""
+        seen = np.sqrt(np.maximum(np.diag(self.gram), self.blur) / n_rows)
+        return np.where(levels, np.minimum(seen, spread), spread)
 
     def resolved(self, n_rows: int, spread: Array) -> bool:
         """Whether all directions stand out of the noise that can, so that no look is needed."""
