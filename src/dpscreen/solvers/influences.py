@@ -207,13 +207,14 @@ class LongestRows:
 
 
 def influence_clip(
-    sizes: Sizes, size: ols_rules.TableSize, rho: float, longest: LongestRows, target: float, mean_length: float
+    sizes: Sizes, mean_length: float, rho: float, longest: LongestRows, target: float
 ) -> InfluenceClip:
     """Return the clip C with the least noise and bias: C²/2ρ + B(C)², tails falling as seen.
 
     Beyond an edge e with N rows outside, N(C/e)^−α·C/(α − 1) is cut off at C. A part of it is taken
     to pull one way; all of it where there is room for more noise (docs/inference.md, Lemma 28). It
     is no less than what keeps the longest rows whole; that of the `target` where noise hides sizes.
+    Rows are as long as `mean_length`, the root of the mean square.
     """
     if not sizes.shown:
         clip = longest.clip(target)
@@ -226,7 +227,7 @@ def influence_clip(
         float(clips[np.argmin(clips**2 / (2 * rho) + (part * cuts) ** 2)])
         for part in (ols_rules.ONE_SIDED, 1.0)
     )
-    room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * size.n_rows) * deviation
+    room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * sizes.n_rows) * deviation
     return InfluenceClip(max(tight, min(room, whole)), deviation, tight, min(tail.edge, tight / 4))
 
 

@@ -35,6 +35,7 @@ from dpscreen.solvers.influences import (
     Sizes,
     influence_clip,
 )
+from dpscreen.solvers.placing import is_binary
 from dpscreen.solvers.regression import (
     EvenFrame,
     Inverse,
@@ -48,7 +49,6 @@ from dpscreen.solvers.regression import (
     told_apart,
     uncertainty,
 )
-from dpscreen.solvers.placing import is_binary
 from dpscreen.solvers.rules import clamp
 from dpscreen.solvers.wide import WideTask
 
@@ -117,8 +117,7 @@ class Releases:
     def regression(self) -> TableRelease:
         """Release all, and put it together."""
         frame = self.release_frame()
-        per_scale, n_rows = self._cells_in_scales(), self.design.n_rows
-        inverse = told_apart(frame, self._n_features, n_rows, per_scale)
+        inverse = told_apart(frame, self._n_features, self._cells_in_scales())
         point = self.wide.task.design.start(self._grain)
         walk = NewtonWalk(self, frame, inverse, point)
         steps, clips, sizes = walk.steps()
@@ -210,7 +209,8 @@ class Releases:
         )
         edges = most * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
         seen = Sizes(edges, noisy[0], noise, self.design.n_rows).last_edge
-        return min(seen, math.sqrt(ols_rules.LONGEST * len(even)))
+        lengths = np.sqrt(len(even) * np.array([ols_rules.SHORTEST, ols_rules.LONGEST]))
+        return clamp(seen, float(lengths[0]) / ols_rules.ROOM, float(lengths[1]))
 
     def _cells_in_scales(self) -> Array:
         """Return how many scales of its column a whole cell is; of a constant, one."""
@@ -269,7 +269,8 @@ class NewtonWalk:
         for kept, share, cost in zip(*plan, costs, strict=True):
             sizes = self.release_sizes(top, residual, self.releases.share(share))
             longest = LongestRows(self.frame.longest, kept)
-            clip = influence_clip(sizes, design, float(cost), longest, task.deviation, self.frame.mean_length)
+            mean_length = self.frame.mean_length
+            clip = influence_clip(sizes, mean_length, float(cost), longest, task.deviation)
             used = clip.clip if len(taken) >= len(costs) - 2 else clip.tight
             moment, noise = self.release_moment(used, cost)
             taken.append(NewtonStep(theta, moment, noise, used))

@@ -23,7 +23,10 @@ PARTNER = 0.3
 
 @dataclass(frozen=True, eq=False)
 class EvenFrame:
-    """Combinations u = ν·x of columns, their noisy Gram matrix, and the noise of its diagonal."""
+    """Combinations u = ν·x of columns, their noisy Gram matrix, and the noise of its diagonal.
+
+    `spread` is how much each is meant to vary, and `longest` how long rows are at most, about.
+    """
 
     rows: MixedRows
     row_norm: float
@@ -86,13 +89,13 @@ class Inverse:
     left_out: tuple[LeftOut, ...]
 
 
-def told_apart(frame: EvenFrame, n_features: int, n_rows: int, per_scale: Array) -> Inverse:
+def told_apart(frame: EvenFrame, n_features: int, per_scale: Array) -> Inverse:
     """Leave out features, one by one, until every direction stands out of the noise.
 
     The coefficient of a feature that is left out is zero: a linear condition, under which the noise
-    stays as it was. As in the usual software it is the later one of two that are alike. Directions
-    vary alike in the frame; one that varies much less, or had to be stretched very much from the
-    columns' own scales, is told by few rows, all of them cut short.
+    stays as it was. As in the usual software it is the later one of two that are alike. A direction
+    that had to be stretched very much from the columns' own scales is told by few rows, all of them
+    cut short.
     """
     least = max(ols_rules.TOLD_APART * frame.noise, frame.blur)
     basis, gone = np.eye(len(frame.gram)), list[int]()
