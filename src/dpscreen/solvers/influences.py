@@ -53,7 +53,8 @@ def seen_scales(
 def left_of_level(deviation: Array, longest: float) -> Array:
     """Return which part of the deviation of 0 and 1 is left if no distance is so many of it.
 
-    Rows of a level that a share p has are √(1/p − 1) deviations from the mean.
+    Rows of a level that a share p has are √(1/p − 1) deviations from the mean
+    (docs/inference.md, Lemma 36).
     """
     rare = (1 - np.sqrt(np.maximum(1 - 4 * deviation**2, 0.0))) / 2
     cut = rare * np.minimum(1 / rare - 1, longest**2)

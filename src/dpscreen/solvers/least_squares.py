@@ -169,7 +169,8 @@ class Releases:
     def release_frame(self) -> EvenFrame:
         """Release Gram matrices, each of what the one before showed to vary alike.
 
-        There are fewer where all directions stand out already (docs/inference.md, Lemma 26).
+        There are fewer where all directions stand out already. Directions that few rows tell vary
+        less, so that these rows are no longer than others (docs/inference.md, Lemmas 26 and 36).
         """
         rules, even = self.design, np.diag(self._cells_in_scales())
         spread = np.append(self.wide.left, 1.0)[self.columns]
