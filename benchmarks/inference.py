@@ -221,12 +221,16 @@ def with_constant(X: Array) -> Array:
 
 
 def least_squares(X: Array, *targets: Array) -> tuple[list[Array], Array]:
-    """Return the coefficients of several targets, and robust standard errors of the first's."""
+    """Return the coefficients of several targets, and robust standard errors of the first's.
+
+    They are HC3's, residuals over 1 − leverage: others are too short where one row has much of it.
+    """
     scales = X.std(axis=0)
     Z = with_constant((X - X.mean(axis=0)) / scales)
     inverse = np.linalg.inv(Z.T @ Z)
     found = [inverse @ (Z.T @ target) for target in targets]
-    residuals = targets[0] - Z @ found[0]
+    leverage = ((Z @ inverse) * Z).sum(axis=1)
+    residuals = (targets[0] - Z @ found[0]) / (1 - leverage)
     middle = Z.T @ (Z * (residuals**2)[:, None])
     errors = np.sqrt(np.diag(inverse @ middle @ inverse))
     return [one[:-1] / scales for one in found], errors[:-1] / scales

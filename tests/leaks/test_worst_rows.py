@@ -54,7 +54,7 @@ REACHED = {
     "PrivateLasso: 0/1 columns": 0.6,
     "PrivateLasso: sparse rows": 0.4,
     "PrivateLasso: sparse rows, noisy-gradient": 0.9,
-    "PrivateLasso: split": 0.01,  # in its second half; rows of `tests/audit` reach all of it
+    "PrivateLasso: split": 0.001,  # in its second half; PrivateOLS reaches most of the same
     "PrivateOLS: loose bounds, large budget": 0.9,
     "PrivateOLS: no intercept, without quality": 0.9,
     "PrivateLogistic: defaults": 0.6,

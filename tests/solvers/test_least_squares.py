@@ -20,8 +20,10 @@ from dpscreen.solvers.influences import (
     LongestRows,
     OneSided,
     Sizes,
+    are_points,
     influence_clip,
     kept_slopes,
+    left_of_level,
     seen_scales,
 )
 from dpscreen.solvers.ols_rules import TableSize, rows_needed
@@ -171,7 +173,8 @@ def test_what_is_alike_or_still_is_left_out_by_name():
 def test_directions_that_drown_in_noise_are_left_out_by_pivoting():
     rows = MixedRows.near(np.arange(3), np.eye(3))
     gram = np.array([[100.0, 99.9, 0], [99.9, 100, 0], [0, 0, 80]])
-    found = told_apart(EvenFrame(rows, 1.0, gram, 2.0), 3, n_rows=100, per_scale=np.ones(3))
+    frame = EvenFrame(rows, 1.0, gram, 2.0, spread=np.ones(3), longest=1.0)
+    found = told_apart(frame, 3, per_scale=np.ones(3))
     assert [one.feature for one in found.left_out] == [1]
     assert found.left_out[0].partners == (0,)
     np.testing.assert_allclose(found.matrix, np.diag([1 / 100, 0, 1 / 80]), atol=1e-6)
@@ -186,7 +189,7 @@ def sizes_of(law, n=20_000, noise=30.0):
 
 
 def test_lemma_28_clips_follow_tails():
-    given = TableSize(20_000, 1, 0.02), 0.01, LongestRows(1.0, 1.0), 5.0
+    given = 1.0, 0.01, LongestRows(1.0, 1.0), 5.0
     light = influence_clip(sizes_of(lambda rng, n: rng.normal(size=n)), *given)
     heavy = influence_clip(sizes_of(lambda rng, n: rng.standard_t(3, n)), *given)
     assert light.deviation == pytest.approx(1, rel=0.15)
@@ -232,14 +235,34 @@ def test_scales_are_read_off_cells_that_stand_out_together():
     Beside a cell that is clear by far, noise may count; that is little against what is seen.
     """
     edges = 2.0 ** np.arange(-6.0, 2.0)
-    counts = np.zeros((3, 9))
-    counts[:, 0] = 9700
-    counts[0, 6], counts[2, 3:7] = 300, (60, 70, 60, 70)
-    counts[1, 1:] = (-20, 15, -30, 28, 10, -12, 3, 9)
-    found = seen_scales(edges, counts, 25.0)
-    assert found[0] == pytest.approx(math.sqrt(0.03 * 7 / 12), rel=0.01)
-    assert found[1] < 0.002
-    assert found[2] > 0.05
+    counts = np.zeros((3, 17))
+    counts[:, 8] = 9700
+    counts[0, 14], counts[2, 11:15] = 300, (60, 70, 60, 70)
+    counts[1, 9:] = (-20, 15, -30, 28, 10, -12, 3, 9)
+    for sides in (counts, counts[:, ::-1]):
+        found, left = seen_scales(edges, sides, 25.0, longest=2.0)
+        assert found[0] == pytest.approx(math.sqrt(0.03 * 7 / 12), rel=0.01)
+        assert found[1] < 0.002
+        assert found[2] > 0.03
+        assert left[0] == pytest.approx(2 * math.sqrt(0.03), rel=0.01)  # of 3 %, two deviations
+
+
+def test_points_are_told_from_two_values_half_and_half():
+    counts = np.zeros((4, 9))
+    counts[0, 3] = 1000  # all in one cell
+    counts[1, 3:5] = 500  # beside an edge
+    counts[2, (2, 6)] = 500  # two values, the centre between
+    counts[3, 3] = 400  # most rows are hidden
+    assert are_points(counts + 1.0, 10.0, 1000).tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("share", [0.5, 0.02, 0.98])
+def test_what_is_left_of_a_level_if_rows_are_cut_short(share):
+    """By the rows themselves: those beyond two deviations are cut to two."""
+    rows = np.repeat([0.0, 1.0], [round(1000 * (1 - share)), round(1000 * share)])
+    z = (rows - rows.mean()) / rows.std()
+    truth = math.sqrt(float((np.clip(z, -2, 2) ** 2).mean()))
+    assert left_of_level(rows.std(keepdims=True), 2.0)[0] == pytest.approx(truth)
 
 
 @pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning")
@@ -258,7 +281,7 @@ def test_what_noise_hides_is_not_taken_for_a_scale():
     """A histogram of noise says nothing: clips then follow the target's deviation."""
     hidden = influence_clip(
         sizes_of(lambda rng, n: rng.normal(size=n) / 1000, n=200, noise=100.0),
-        TableSize(200, 1, 0.02),
+        1.0,
         0.01,
         LongestRows(2.0, 3.0),
         5.0,
@@ -305,10 +328,23 @@ def test_the_middle_is_drawn_to_its_mean_where_it_is_noise():
     rng = np.random.default_rng(2)
     noise = rng.normal(size=(6, 6))
     middle = Middle(100 * np.eye(6) + (noise + noise.T) / 2, 1.0)
-    np.testing.assert_allclose(middle.shrunk, 100 * np.eye(6), atol=3)
+    np.testing.assert_allclose(middle.shrunk(np.ones(6)), 100 * np.eye(6), atol=3)
     spiked = Middle(np.diag([100.0, 100, 100, 400]), 5.0)
-    along, _ = spiked.along(np.eye(4))
+    along, _ = spiked.along(np.eye(4), np.ones(4))
     assert along[3] == pytest.approx(400, rel=0.05)
+
+
+def test_few_rows_of_a_level_do_not_widen_the_others():
+    """One row in a thousand has it: others' errors were twice to six times those without it."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack((rng.normal(size=(40_000, 2)), rng.random(40_000) < 0.001))
+        y = X @ [1.0, -1, 4] + rng.normal(0, 3, 40_000)
+        bounds = {"feature_bounds": [(-9, 9), (-9, 9), (0, 1)], "target_bounds": (-99, 99)}
+        model = PrivateOLS(epsilon=5, delta=1e-6, quality=False, random_state=seed, **bounds)
+        errors = model.fit(X, y).bse.to_numpy()
+        assert (errors[:2] < 1.15 * 3 / math.sqrt(40_000)).all()
+        assert not errors[2] > 4 * 3 / math.sqrt(40)
 
 
 def test_public_numbers_say_when_there_is_no_table():

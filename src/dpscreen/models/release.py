@@ -378,10 +378,9 @@ def _about_steps(release: Release) -> str:
 
 def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
     yield _about_steps(release)
-    for j, reason in table.reasons.items():
-        yield f"{plain(table.names[j])}: {prose(reason)}"
-        if len(table.reasons) == table.n_features:
-            break  # the same holds for all
+    if len(table.reasons) < table.n_features:  # else what follows says it of all
+        for j, reason in table.reasons.items():
+            yield f"{plain(table.names[j])}: {prose(reason)}"
     if release.inference is not None:
         yield prose(release.inference.wording)
     if release.quality is not None:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.rules import GAUSSIAN, clamp
-from dpscreen.solvers.zoom import STANDS_OUT, stand_out
+from dpscreen.solvers.zoom import STANDS_OUT, onward, stand_out
 
 FINER = 2.0 ** (np.arange(-16, 41) / 8)
 """Clips that are looked at, in units of the last clear edge."""
@@ -27,16 +27,49 @@ CLEAR = 4.5
 """How many noises the count of a cell needs to be seen."""
 
 
-def seen_scales(edges: Array, counts: Array, noise: float) -> Array:
-    """Return root mean squares of distances in noisy counts below, between and beyond edges.
+def seen_scales(
+    edges: Array, counts: Array, noise: float, longest: float = math.inf
+) -> tuple[Array, Array]:
+    """Return root mean squares of distances in noisy counts by side, the nearest in the middle.
 
-    Cells count that stand out of the noise, alone or with their neighbours, as uniform inside; what
-    is below the first edge is at the centre. Zero where nothing else is seen.
+    Cells count that stand out of the noise, alone or with their neighbours and with those further
+    out, as uniform inside; what is below the first edge is at the centre. Zero where nothing else
+    is seen. And which part is left if no distance is `longest` times that, or more.
     """
-    seen = np.where(stand_out(counts, noise), np.maximum(counts, 0.0), 0.0)
-    cubes = np.diff(edges**3) / np.diff(edges) / 3
-    squares = np.concatenate(([0.0], cubes, [0.0]))
-    return np.asarray(np.sqrt(seen @ squares / np.maximum(seen.sum(axis=1), 1.0)))
+    half = counts.shape[1] // 2 + 1
+    inward, outward = counts[:, half - 1 :: -1], counts[:, half:]
+    beyond = np.hstack((onward(inward, noise)[:, ::-1], onward(outward, noise)))
+    clear = stand_out(counts, noise, CLEAR) & beyond
+    shares = np.where(clear, np.maximum(counts, 0.0), 0.0)
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
+    cubes = np.append(np.diff(edges**3) / np.diff(edges) / 3, 0.0)
+    squares = np.concatenate((cubes[::-1], [0.0], cubes))
+    found = np.maximum(shares @ squares, 1e-300)
+    cut = np.minimum(squares, longest**2 * found[:, None])
+    left = np.where(found > 1e-300, (shares * cut).sum(axis=1) / found, 1.0)
+    return np.sqrt(shares @ squares), np.sqrt(left)
+
+
+def left_of_level(deviation: Array, longest: float) -> Array:
+    """Return which part of the deviation of 0 and 1 is left if no distance is so many of it.
+
+    Rows of a level that a share p has are √(1/p − 1) deviations from the mean
+    (docs/inference.md, Lemma 36).
+    """
+    rare = (1 - np.sqrt(np.maximum(1 - 4 * deviation**2, 0.0))) / 2
+    cut = rare * np.minimum(1 / rare - 1, longest**2)
+    return np.sqrt(cut + (1 - rare) * np.minimum(rare / (1 - rare), longest**2))
+
+
+def are_points(counts: Array, noise: float, n_rows: int) -> Mask:
+    """Return which columns have all rows that are seen, and most of all, at one place.
+
+    That is a cell, or two with a common edge. Of a normal column no two cells hold a third.
+    """
+    clear = counts >= CLEAR * noise
+    first, last = clear.argmax(axis=1), clear.shape[1] - 1 - clear[:, ::-1].argmax(axis=1)
+    held = np.where(clear, counts, 0.0).sum(axis=1)
+    return np.asarray((last - first <= 1) & (held > n_rows / 2))
 
 
 # --- where influences are clipped -----------------------------------------------------------------
@@ -75,8 +108,10 @@ class Sizes:
 
     @property
     def last_edge(self) -> float:
-        """Return the edge beyond which no cell stands out of the noise."""
-        last = int(np.flatnonzero(self.counts >= STANDS_OUT * self.noise).max(initial=0))
+        """Return the edge beyond which cells together do not stand out of their noise."""
+        beyond = np.cumsum(self.counts[::-1])[::-1]
+        noises = self.noise * np.sqrt(np.arange(len(beyond), 0, -1))
+        last = int(np.flatnonzero(beyond >= CLEAR * noises).max(initial=0))
         return float(self.edges[min(last, len(self.edges) - 1)])
 
     def tail(self) -> Tail:
@@ -173,26 +208,27 @@ class LongestRows:
 
 
 def influence_clip(
-    sizes: Sizes, size: ols_rules.TableSize, rho: float, longest: LongestRows, target: float
+    sizes: Sizes, mean_length: float, rho: float, longest: LongestRows, target: float
 ) -> InfluenceClip:
     """Return the clip C with the least noise and bias: C²/2ρ + B(C)², tails falling as seen.
 
     Beyond an edge e with N rows outside, N(C/e)^−α·C/(α − 1) is cut off at C. A part of it is taken
     to pull one way; all of it where there is room for more noise (docs/inference.md, Lemma 28). It
     is no less than what keeps the longest rows whole; that of the `target` where noise hides sizes.
+    Rows are as long as `mean_length`, the root of the mean square.
     """
     if not sizes.shown:
         clip = longest.clip(target)
         return InfluenceClip(clip, target, clip, clip / 4)
     tail = sizes.tail()
-    deviation = GAUSSIAN * sizes.median / math.sqrt(size.n_columns)
+    deviation = GAUSSIAN * sizes.median / mean_length
     clips = np.maximum(tail.edge * FINER, longest.clip(deviation))
     cuts = np.array([sizes.cut_off(clip) for clip in clips.tolist()])
     tight, whole = (
         float(clips[np.argmin(clips**2 / (2 * rho) + (part * cuts) ** 2)])
         for part in (ols_rules.ONE_SIDED, 1.0)
     )
-    room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * size.n_rows) * deviation
+    room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * sizes.n_rows) * deviation
     return InfluenceClip(max(tight, min(room, whole)), deviation, tight, min(tail.edge, tight / 4))
 
 

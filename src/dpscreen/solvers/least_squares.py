@@ -35,6 +35,7 @@ from dpscreen.solvers.influences import (
     Sizes,
     influence_clip,
 )
+from dpscreen.solvers.placing import is_binary
 from dpscreen.solvers.regression import (
     EvenFrame,
     Inverse,
@@ -116,8 +117,7 @@ class Releases:
     def regression(self) -> TableRelease:
         """Release all, and put it together."""
         frame = self.release_frame()
-        per_scale, n_rows = self._cells_in_scales(), self.design.n_rows
-        inverse = told_apart(frame, self._n_features, n_rows, per_scale)
+        inverse = told_apart(frame, self._n_features, self._cells_in_scales())
         point = self.wide.task.design.start(self._grain)
         walk = NewtonWalk(self, frame, inverse, point)
         steps, clips, sizes = walk.steps()
@@ -127,7 +127,7 @@ class Releases:
         lost = one_sided.lost(estimate.variance)
         walk.move_to(estimate.theta + inverse.matrix @ lost)
         middle = walk.release_middle(clips[-1].tight)
-        residual = clips[-1].tight * ols_rules.ROOM / frame.row_norm
+        residual = clips[-1].tight / frame.longest
         walked = Walked(frame, inverse, estimate, middle, one_sided, residual)
         return TableRelease(
             point.weights,
@@ -169,21 +169,28 @@ class Releases:
     def release_frame(self) -> EvenFrame:
         """Release Gram matrices, each of what the one before showed to vary alike.
 
-        There are fewer where all directions stand out already (docs/inference.md, Lemma 26).
+        There are fewer where all directions stand out already. Directions that few rows tell vary
+        less, so that these rows are no longer than others (docs/inference.md, Lemmas 26 and 36).
         """
         rules, even = self.design, np.diag(self._cells_in_scales())
+        spread = np.append(self.wide.left, 1.0)[self.columns]
+        levels = np.append(is_binary(self.wide.units.feature_bounds), False)[self.columns]
+        even *= spread[:, None]
         for _ in range(ols_rules.LOOKS):
             look = self._look(even, rules.look_share, 0.0, "a look at short rows")
-            even = look.evened(rules.n_rows)
-            if look.resolved:
+            spread = look.seen_spread(rules.n_rows, spread, levels)
+            even = look.evened(rules.n_rows, spread)
+            if look.resolved(rules.n_rows, spread):
                 break
-        longest = self._longest(even)
-        if longest > look.row_norm:
-            norm = min(longest, rules.row_norm(rules.look_share, ols_rules.LOOK_BLUR))
+        longest, least = self._longest(even), float(spread.min()) ** 2
+        roomy = ols_rules.ROOM * longest
+        if roomy > look.row_norm:
+            norm = min(roomy, rules.row_norm(rules.look_share, ols_rules.LOOK_BLUR * least))
             wider = self._look(even, rules.look_share, norm, "a look at long rows")
-            even = wider.evened(rules.n_rows)
-        norm = min(longest, rules.row_norm(rules.gram_share, ols_rules.GRAM_BLUR))
-        return self._look(even, rules.gram_share, norm, "the whole")
+            even = wider.evened(rules.n_rows, spread)
+        norm = min(roomy, rules.row_norm(rules.gram_share, ols_rules.GRAM_BLUR * least))
+        frame = self._look(even, rules.gram_share, norm, "the whole")
+        return replace(frame, spread=spread, longest=min(longest, frame.row_norm))
 
     def _longest(self, even: Array) -> float:
         """Release about how long the longest rows are: a row is in one cell.
@@ -202,12 +209,9 @@ class Releases:
             purpose="lengths of rows",
         )
         edges = most * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
-        least = math.sqrt(ols_rules.SHORTEST * len(even))
-        return clamp(
-            ols_rules.ROOM * Sizes(edges, noisy[0], noise, self.design.n_rows).last_edge,
-            least,
-            most,
-        )
+        seen = Sizes(edges, noisy[0], noise, self.design.n_rows).last_edge
+        lengths = np.sqrt(len(even) * np.array([ols_rules.SHORTEST, ols_rules.LONGEST]))
+        return clamp(seen, float(lengths[0]) / ols_rules.ROOM, float(lengths[1]))
 
     def _cells_in_scales(self) -> Array:
         """Return how many scales of its column a whole cell is; of a constant, one."""
@@ -224,7 +228,7 @@ class Releases:
             cost=self.share(share),
             purpose=f"features squared: {what}",
         )
-        return EvenFrame(rows, norm, norm**2 * gram, norm**2 * noise)
+        return EvenFrame(rows, norm, norm**2 * gram, norm**2 * noise, np.ones(len(even)), norm)
 
     def _known(self, walked: Walked, deviation: float) -> Uncertainty:
         """Return what is known of all coefficients in the user's units."""
@@ -265,8 +269,9 @@ class NewtonWalk:
         plan = (ols_rules.RESIDUALS_KEPT, design.size_shares)
         for kept, share, cost in zip(*plan, costs, strict=True):
             sizes = self.release_sizes(top, residual, self.releases.share(share))
-            longest = LongestRows(self.frame.row_norm / ols_rules.ROOM, kept)
-            clip = influence_clip(sizes, design, float(cost), longest, task.deviation)
+            longest = LongestRows(self.frame.longest, kept)
+            mean_length = self.frame.mean_length
+            clip = influence_clip(sizes, mean_length, float(cost), longest, task.deviation)
             used = clip.clip if len(taken) >= len(costs) - 2 else clip.tight
             moment, noise = self.release_moment(used, cost)
             taken.append(NewtonStep(theta, moment, noise, used))
@@ -279,7 +284,7 @@ class NewtonWalk:
 
     def _residual_clip(self, influence: float) -> float:
         """Return where residuals are clipped whatever their row, so that short rows stay whole."""
-        return influence / (SHORT_ROWS * math.sqrt(len(self.frame.gram)))
+        return influence / (SHORT_ROWS * self.frame.mean_length)
 
     def _cap(self, influence: float, residual: float) -> float:
         return influence / (residual * self.frame.row_norm)

@@ -51,26 +51,20 @@ LOOK_BLUR, GRAM_BLUR, MOST_BLUR = 0.5, 0.28, 0.3
 RESOLVED = 1.2
 """How many blurs the least eigenvalue must have for no other look."""
 
-TOLD_APART = 3.5
+TOLD_APART = 5.0
 """How many noises an eigenvalue must have, and the blur, for its direction to be estimated."""
 
 MOST_STRETCH = 30.0
 """How much larger than its columns' scales say a combination may be made to vary as they do."""
 
-LEAST_PART = 0.125
-"""How much a direction must vary, where all are made to vary alike."""
-
 SHORTEST = 1.5
 """The least squared length to which rows are cut off, for each column; on average it is one."""
 
+LONGEST = 3.0
+"""The squared length, for each column, up to which rows get room: more would cost all others."""
+
 MOST_SCALES = 256.0
 """How many scales from its centre a feature is clipped at; the lattice divides that by 2^14."""
-
-POINT = 0.7
-"""The share of rows in one octave of distances from which on a column is one point for the most.
-
-Of a normal column no octave holds more than .4, of a uniform one .5.
-"""
 
 PRIVATE_PART = 0.1
 """The variance of privacy noise over that of sampling, up to which clips are loosened."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen.rows.mixed import MixedRows
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.influences import OneSided, Sizes, kept_slopes
@@ -23,12 +23,17 @@ PARTNER = 0.3
 
 @dataclass(frozen=True, eq=False)
 class EvenFrame:
-    """Combinations u = ν·x of columns, their noisy Gram matrix, and the noise of its diagonal."""
+    """Combinations u = ν·x of columns, their noisy Gram matrix, and the noise of its diagonal.
+
+    `spread` is how much each is meant to vary, and `longest` how long rows are at most, about.
+    """
 
     rows: MixedRows
     row_norm: float
     gram: Array
     noise: float
+    spread: Array
+    longest: float
 
     @property
     def matrix(self) -> Array:
@@ -36,20 +41,36 @@ class EvenFrame:
         return self.row_norm * self.rows.matrix
 
     @property
+    def mean_length(self) -> float:
+        """Return the root mean square of rows' lengths, about."""
+        return float(np.sqrt(self.spread @ self.spread))
+
+    @property
     def blur(self) -> float:
         """Return how far noise moves eigenvalues, about."""
         return math.sqrt(2 * len(self.gram)) * self.noise
 
-    @property
-    def resolved(self) -> bool:
-        """Whether all directions stand out of the noise, so that no other look is needed."""
-        return float(np.linalg.eigvalsh(self.gram)[0]) >= ols_rules.RESOLVED * self.blur
-
-    def evened(self, n_rows: int) -> Array:
-        """Return a matrix whose combinations vary alike, as far as noise lets see."""
+    def _seen(self, n_rows: int, spread: Array) -> tuple[Array, Array, Array]:
+        """Return eigenvalues, directions, and what eigenvalues such spreads would give them."""
         values, vectors = np.linalg.eigh(self.gram)
-        lifted = np.maximum(values, self.blur) / n_rows
-        return np.asarray((vectors / np.sqrt(lifted)) @ vectors.T @ self.matrix)
+        return values, vectors, n_rows * (vectors.T**2 @ spread**2)
+
+    def seen_spread(self, n_rows: int, spread: Array, levels: Mask) -> Array:
+        """Return the same spreads, but of levels no more than is seen of them."""
+        seen = np.sqrt(np.maximum(np.diag(self.gram), self.blur) / n_rows)
+        return np.where(levels, np.minimum(seen, spread), spread)
+
+    def resolved(self, n_rows: int, spread: Array) -> bool:
+        """Whether all directions stand out of the noise that can, so that no look is needed."""
+        values, _, wanted = self._seen(n_rows, spread)
+        clear = ols_rules.RESOLVED * self.blur
+        return bool(((values >= clear) | (wanted < clear)).all())
+
+    def evened(self, n_rows: int, spread: Array) -> Array:
+        """Return a matrix whose combinations vary as spreads say, as far as noise lets see."""
+        values, vectors, wanted = self._seen(n_rows, spread)
+        lifted = np.maximum(values, np.minimum(self.blur, wanted))
+        return np.asarray((vectors * np.sqrt(wanted / lifted)) @ vectors.T @ self.matrix)
 
 
 @dataclass(frozen=True)
@@ -68,15 +89,15 @@ class Inverse:
     left_out: tuple[LeftOut, ...]
 
 
-def told_apart(frame: EvenFrame, n_features: int, n_rows: int, per_scale: Array) -> Inverse:
+def told_apart(frame: EvenFrame, n_features: int, per_scale: Array) -> Inverse:
     """Leave out features, one by one, until every direction stands out of the noise.
 
     The coefficient of a feature that is left out is zero: a linear condition, under which the noise
-    stays as it was. As in the usual software it is the later one of two that are alike. Directions
-    vary alike in the frame; one that varies much less, or had to be stretched very much from the
-    columns' own scales, is told by few rows, all of them cut short.
+    stays as it was. As in the usual software it is the later one of two that are alike. A direction
+    that had to be stretched very much from the columns' own scales is told by few rows, all of them
+    cut short.
     """
-    least = max(ols_rules.TOLD_APART * frame.noise, frame.blur, ols_rules.LEAST_PART * n_rows)
+    least = max(ols_rules.TOLD_APART * frame.noise, frame.blur)
     basis, gone = np.eye(len(frame.gram)), list[int]()
     seen = _not_stretched(frame, per_scale)
     while True:
@@ -87,7 +108,7 @@ def told_apart(frame: EvenFrame, n_features: int, n_rows: int, per_scale: Array)
             return Inverse(np.asarray(solved), _left_out(frame, gone, n_features))
         if len(gone) == n_features:
             return Inverse(np.zeros_like(frame.gram), tuple(LeftOut(j, ()) for j in gone))
-        parts = np.abs(frame.matrix.T @ basis @ vectors[:, 0])[:n_features]
+        parts = np.abs((frame.matrix / per_scale).T @ basis @ vectors[:, 0])[:n_features]
         parts[gone] = 0
         gone.append(int(np.flatnonzero(parts >= 0.5 * parts.max())[-1]))
         basis = np.linalg.svd(frame.matrix.T[gone])[2][len(gone) :].T
@@ -95,7 +116,7 @@ def told_apart(frame: EvenFrame, n_features: int, n_rows: int, per_scale: Array)
 
 def _not_stretched(frame: EvenFrame, per_scale: Array) -> Array:
     """Return the Gram matrix without directions that were stretched very much."""
-    ways, stretches, _ = np.linalg.svd(frame.matrix / per_scale)
+    ways, stretches, _ = np.linalg.svd(frame.matrix / per_scale / frame.spread[:, None])
     left = ways[:, stretches <= ols_rules.MOST_STRETCH]
     return np.asarray(left @ (left.T @ frame.gram @ left) @ left.T)
 
@@ -212,30 +233,30 @@ class Middle:
     matrix: Array
     noise: float
 
-    @property
-    def mean(self) -> float:
-        """Return its mean in all directions, which is less noisy than any."""
-        k = len(self.matrix)
-        return max(float(np.trace(self.matrix)) / k, self.noise / math.sqrt(k))
+    def mean(self, spread: Array) -> float:
+        """Return it over squared spreads, the mean of all directions: less noisy than any."""
+        whole = float(spread @ spread)
+        return max(float(np.trace(self.matrix)), math.sqrt(len(spread)) * self.noise) / whole
 
-    @property
-    def shrunk(self) -> Array:
-        """Return it drawn to its mean by as much as noise explains, and positive."""
-        k, even = len(self.matrix), self.mean * np.eye(len(self.matrix))
+    def shrunk(self, spread: Array) -> Array:
+        """Return it drawn to what spreads say by as much as noise explains, and positive."""
+        k, even = len(spread), self.mean(spread) * np.diag(spread**2)
         apart = float(((self.matrix - even) ** 2).sum())
         part = min(1.0, k * (k + 1) / 2 * self.noise**2 / max(apart, 1e-300))
-        values, vectors = np.linalg.eigh((1 - part) * self.matrix + part * even)
-        least = ols_rules.LEAST_SPREAD * self.mean
-        return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
+        drawn = ((1 - part) * self.matrix + part * even) / np.outer(spread, spread)
+        values, vectors = np.linalg.eigh(drawn)
+        least = ols_rules.LEAST_SPREAD * self.mean(spread)
+        whole = (vectors * np.maximum(values, least)) @ vectors.T
+        return np.asarray(whole * np.outer(spread, spread))
 
-    def along(self, directions: Array) -> tuple[Array, Array]:
+    def along(self, directions: Array, spread: Array) -> tuple[Array, Array]:
         """Return hᵀMh/‖h‖² of every direction, each drawn to the mean by itself, and its error."""
         squares = np.maximum((directions**2).sum(axis=1), 1e-300)
-        off = ((directions @ self.matrix) * directions).sum(axis=1) / squares - self.mean
+        even = self.mean(spread) * (directions**2 @ spread**2) / squares
+        off = ((directions @ self.matrix) * directions).sum(axis=1) / squares - even
         kept = off**2 / (off**2 + self.noise**2)
-        least = ols_rules.LEAST_SPREAD * self.mean
         error = self.noise * np.maximum(kept, 1 / math.sqrt(len(self.matrix)))
-        return np.maximum(self.mean + kept * off, least), error
+        return np.maximum(even + kept * off, ols_rules.LEAST_SPREAD * even), error
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,8 +296,9 @@ def uncertainty(walked: Walked, to_parameters: Array) -> Uncertainty:
     way, k = estimate.way, len(estimate.way)
     crossed = float(way @ way) * np.eye(k) + np.outer(way, way)
     private = estimate.variance * np.eye(k) + walked.frame.noise**2 / 2 * crossed
-    common = directions @ (middle.shrunk + private) @ directions.T
-    sampling, error = middle.along(directions)
+    spread = walked.frame.spread
+    common = directions @ (middle.shrunk(spread) + private) @ directions.T
+    sampling, error = middle.along(directions, spread)
     squares = (directions**2).sum(axis=1)
     variances = squares * sampling + ((directions @ private) * directions).sum(axis=1)
     freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2

@@ -17,7 +17,7 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import ColumnMap, counts_by_distance
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending, Task
-from dpscreen.solvers.influences import seen_scales
+from dpscreen.solvers.influences import are_points, left_of_level, seen_scales
 from dpscreen.solvers.placing import PlacedTarget, Places, is_binary, place_target, release_places
 from dpscreen.solvers.zoom import STANDS_OUT
 
@@ -28,11 +28,15 @@ OCTAVES: Array = np.exp2(np.arange(-20.0, 2.0))
 
 @dataclass(frozen=True, eq=False)
 class WideTask:
-    """Rows on the lattice, clipped nowhere near where they lie, and the scales of the features."""
+    """Rows on the lattice, clipped nowhere near where they lie, and the scales of the features.
+
+    `left` is the part of a scale that is left if rows are cut short.
+    """
 
     task: Task
     units: PublicUnits
     scales: Array
+    left: Array
 
 
 def place_widely(
@@ -60,7 +64,10 @@ def widened(
     """
     places, target, target_bounds = where
     placing = choices.standardize and not rows.keeps_zero
-    placed = _rescaled(spending, rows, places, chosen) if placing else places
+    placed, left = places, np.ones(len(places.declared))
+    if placing:
+        longest = math.sqrt(ols_rules.SHORTEST * (len(chosen) + choices.intercept))
+        placed, left = _rescaled(spending, rows, places, chosen, longest)
     clips = _far_out(placed) if placing else placed.declared
     reach = np.maximum(clips[:, 1] - placed.centres, placed.centres - clips[:, 0])
     units = PublicUnits(
@@ -72,10 +79,12 @@ def widened(
         nearest=bool(placing),
     )
     task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
-    return WideTask(replace(task, at_ends=tuple(placed.at_ends)), units, placed.scales)
+    return WideTask(replace(task, at_ends=tuple(placed.at_ends)), units, placed.scales, left)
 
 
-def _rescaled(spending: Spending, rows: RowSource, places: Places, chosen: Integers) -> Places:
+def _rescaled(
+    spending: Spending, rows: RowSource, places: Places, chosen: Integers, longest: float
+) -> tuple[Places, Array]:
     """Release how far from their centres rows of numeric columns are, and put scales right.
 
     A column that is mostly one point, in wide bounds, has a scale that is noise; and one that is
@@ -84,28 +93,49 @@ def _rescaled(spending: Spending, rows: RowSource, places: Places, chosen: Integ
     the scale that as many rows at their ends would give it.
     """
     columns = chosen[chosen < len(places.declared)]
-    numeric = columns[~is_binary(places.declared[columns])]
+    binary = is_binary(places.declared)
+    left = np.ones(len(binary))
+    left[binary] = left_of_level(places.scales[binary], longest)
+    numeric = columns[~binary[columns]]
     if not numeric.size:
-        return places
-    seen_in = ColumnMap.of_bounds(places.declared, numeric)
-    centres = (places.centres[numeric] - seen_in.centres) / seen_in.half_widths
-    below = rows.feature_total(counts_by_distance, seen_in, centres, OCTAVES)
+        return places, left
+    widths = ColumnMap.of_bounds(places.declared, numeric).half_widths
+    counts = _counts_by_side(rows, places, numeric, widths)
     noisy, noise = release_histograms(
         spending.accountant,
-        np.diff(below, axis=1, prepend=0),
+        counts,
         cost=spending.share(ols_rules.DISTANCE_SHARE),
         purpose="the features' distances from their centres",
     )
-    scales = places.scales.copy()
-    seen = seen_in.half_widths * seen_scales(OCTAVES, noisy, noise)
+    scales, n_rows = places.scales.copy(), spending.regime.n_rows
+    seen, part = seen_scales(OCTAVES, noisy, noise, longest)
+    seen *= widths
     off = (seen > 2 * scales[numeric]) | ((seen > 0) & (seen < scales[numeric] / 2))
-    point = noisy.max(axis=1) > ols_rules.POINT * spending.regime.n_rows
-    hidden = min(1.0, STANDS_OUT * noise / spending.regime.n_rows)
-    seen = np.where(point, np.maximum(seen, math.sqrt(hidden) * seen_in.half_widths), seen)
+    point = are_points(noisy, noise, n_rows)
+    hidden = min(1.0, STANDS_OUT * noise / n_rows)
+    seen = np.where(point, np.maximum(seen, math.sqrt(hidden) * widths), seen)
     scales[numeric[off | point]] = seen[off | point]
     doubtful = np.zeros(len(scales), dtype=bool)
     doubtful[numeric] = point
-    return replace(places, scales=scales, doubtful=doubtful)
+    left[numeric] = np.where(point, 1.0, part)
+    return replace(places, scales=scales, doubtful=doubtful), left
+
+
+def _counts_by_side(rows: RowSource, places: Places, chosen: Integers, widths: Array) -> Integers:
+    """Return how many rows are how far below centres, from the farthest octave on, and above.
+
+    Seen from one side, rows on the other are clipped to the centre: a row is in one cell.
+    """
+    (low, high), centres = places.declared[chosen].T, places.centres[chosen]
+
+    def octaves(*bounds: Array) -> Integers:
+        side = ColumnMap(chosen, np.stack(bounds, axis=1), centres, widths)
+        below = rows.feature_total(counts_by_distance, side, np.zeros(len(chosen)), OCTAVES)
+        return np.diff(below, axis=1, prepend=0)
+
+    left, right = octaves(low, centres), octaves(centres, high)
+    near = left[:, :1] - right[:, 1:].sum(axis=1, keepdims=True)
+    return np.hstack((left[:, :0:-1], near, right[:, 1:]))
 
 
 def _far_out(places: Places) -> Array:

@@ -299,3 +299,12 @@ def stand_out(counts: Array, noise: float, noises: float = STANDS_OUT) -> Mask:
         for place in range(size):
             found[:, place : place + clear.shape[1]] |= clear
     return found
+
+
+def onward(counts: Array, noise: float) -> Mask:
+    """Return which cells begin a few neighbours, later ones, whose sum stands out of its noise."""
+    found = np.zeros(counts.shape, dtype=bool)
+    for size in range(1, NEIGHBOURS + 1):
+        sums = np.lib.stride_tricks.sliding_window_view(counts, size, axis=1).sum(axis=2)
+        found[:, : sums.shape[1]] |= sums >= STANDS_OUT * math.sqrt(size) * noise
+    return found
