@@ -86,7 +86,7 @@ def test_a_whole_interview():
     schema = toml_schema(interview.document)
     assert schema.problems() == []
     assert schema.rows_per_unit == 2
-    assert schema.feature_names == ("age", "sex=f", "sex=m", "q1", "q2", "q3", "smoker")
+    assert schema.feature_names == ("age", "sex=m", "q1", "q2", "q3", "smoker")
     assert schema.field("q2").declared_bounds == (1, 5)
     assert schema.target_bounds == (0, 1000)
 

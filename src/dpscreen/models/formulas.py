@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import plain
+from dpscreen.models.categories import declared_in
 from dpscreen.models.release import Release
 
 if TYPE_CHECKING:
@@ -78,16 +79,9 @@ class Formula(ABC):
 
 def levels_of(release: Release) -> dict[str, tuple[str, str]]:
     """Return column and level of features such as ward=B, declared in the model or its schema."""
-    declared = {name: list(levels) for name, levels in release.categories.items()}
-    fields = (release.schema or {}).get("fields")
-    for one in fields if isinstance(fields, list) else ():
-        limits = one.get("constraints") if isinstance(one, Mapping) else None
-        enum = limits.get("enum") if isinstance(limits, Mapping) else None
-        if isinstance(enum, list) and isinstance(one.get("name"), str):
-            declared[one["name"]] = enum
     return {
-        f"{column}={level}": (column, str(level))
-        for column, levels in declared.items()
+        f"{column}={level}": (column, level)
+        for column, levels in declared_in(release.schema, release.categories).items()
         for level in levels
     }
 
@@ -211,7 +205,7 @@ def comments_of(release: Release, language: str) -> Iterator[str]:
     if release.classes is not None:
         what = f"chance that {target} is {release.classes[1]}"
     told = [f"{release.estimator}: {what}"]
-    if (release.feature_bounds == (0, 1)).all(axis=1).any():
+    if release.zero_one.any():
         told.append("What is true or false counts as 1 or 0.")
     if release.clips_features:
         told.append("Features are clipped to the bounds with which the model was fitted.")
