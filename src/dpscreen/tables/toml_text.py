@@ -22,14 +22,14 @@ ABOUT = {
     "target": "the column to be predicted",
     "unit": "tells whose row it is; without it a row is the unit",
     "rows_per_unit": "the most rows of one unit that are used",
-    "missing": "cells that mean: not known; they count as fill = …, or as the middle of the bounds",
+    "missing": "cells that mean: not known; counted as fill, or as the middle",
     "ignore": "columns that are not used; * stands for anything",
 }
 EMPTY = {"target": '""', "unit": '""', "rows_per_unit": "1"}
 HEADS = {
     "defaults": "for whatever neither a column nor a pattern tells",
     "patterns": "for columns whose name fits; the first that fits counts",
-    "columns": 'bounds = [0, 9], categories = ["a", "b"], a to compare with, or type = "boolean"',
+    "columns": 'bounds = [0, 9], categories = ["a", "b"] or type = "boolean"',
 }
 EXAMPLES = {"defaults": "bounds = [0, 1]", "patterns": '"*_pct" = {bounds = [0, 100]}'}
 
