@@ -15,7 +15,12 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import how_many, listed, nice_step, number, plain, prose, some
-from dpscreen.models.categories import FrameColumns, about_levels, about_missing
+from dpscreen.models.categories import (
+    FrameColumns,
+    about_levels,
+    about_missing,
+    declared_numbers,
+)
 from dpscreen.models.printed import PrintedTable, short_name
 from dpscreen.models.regression_table import RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
@@ -103,17 +108,24 @@ class Release:
         """Return a typical step of every feature, a round number in its own units.
 
         About a released deviation, or about a tenth of the width of the bounds where there is none;
-        at least 1 where bounds are whole numbers, as levels and grades have them.
+        at least 1 where bounds are whole numbers, as levels and grades have them; but not for what
+        a schema declares as a number between 0 and 1, as shares are.
         """
         low, high = self.feature_bounds.T
         sizes = high / 10 - low / 10 if self.table is None else self.table.scales
         steps = np.array([nice_step(size) for size in sizes.tolist()])
         whole = (low == np.round(low)) & (high == np.round(high))
-        return np.where(whole, np.maximum(steps, 1.0), steps)
+        shares = self._within_zero_one & ~self.zero_one
+        return np.where(whole & ~shares, np.maximum(steps, 1.0), steps)
 
     @property
     def zero_one(self) -> Mask:
-        """Return which features have the bounds 0 and 1: truths, levels, and shares."""
+        """Return which features are 0 or 1, by their bounds; shares too, unless a schema tells."""
+        numbers = declared_numbers(self.schema)
+        return self._within_zero_one & ~np.isin(self.names, list(numbers))
+
+    @property
+    def _within_zero_one(self) -> Mask:
         return np.asarray((self.feature_bounds == (0, 1)).all(axis=1))
 
     @property
@@ -376,7 +388,8 @@ RELEASED, BOUNDS = "the released deviation", "a tenth of the width of the bounds
 def _about_steps(release: Release) -> str:
     """Say what an effect, or an odds ratio, is for."""
     source = BOUNDS if release.table is None else RELEASED
-    more = ZERO_ONE if release.zero_one[release.selected].any() else ""
+    unsure = release.schema is None and release.zero_one[release.selected].any()
+    more = ZERO_ONE if unsure else ""
     if release.classes is None:
         return STEP.format(source) + more
     first, second = (plain(str(one)) for one in release.classes)
