@@ -99,8 +99,9 @@ def _tell_absent(absent: Counter[str], n_rows: int) -> None:
     for name, count in absent.items():
         if count:
             click.echo(
-                f"Note: {count} of {how_many(n_rows, 'cell')} of column {name!r} are missing or "
-                "cannot be read, and count as the schema says.",
+                f"Note: {count} of {how_many(n_rows, 'cell')} of column {name!r} "
+                f"{'is' if count == 1 else 'are'} missing or cannot be read: counted as the "
+                "schema's fill, the middle of the bounds, or the first level.",
                 err=True,
             )
 

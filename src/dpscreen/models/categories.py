@@ -269,7 +269,7 @@ def _is_interval(value: Any) -> bool:
 def declared_in(schema: Any, levels: Levels) -> dict[str, list[str]]:
     """Return the levels of columns, as texts: of a model's categories, and of its schema."""
     declared = {name: list(some_levels) for name, some_levels in levels.items()}
-    for one in _fields(schema):
+    for one in declared_fields(schema):
         limits = one.get("constraints")
         enum = limits.get("enum") if isinstance(limits, Mapping) else None
         if isinstance(enum, list) and isinstance(one.get("name"), str):
@@ -279,11 +279,13 @@ def declared_in(schema: Any, levels: Levels) -> dict[str, list[str]]:
 
 def declared_numbers(schema: Any) -> set[str]:
     """Return the columns that a schema declares as numbers: not truths, whole numbers or levels."""
-    numbers = {str(one.get("name")) for one in _fields(schema) if one.get("type") == "number"}
+    numbers = {
+        str(one.get("name")) for one in declared_fields(schema) if one.get("type") == "number"
+    }
     return numbers - set(declared_in(schema, {}))
 
 
-def _fields(schema: Any) -> list[Mapping[str, Any]]:
+def declared_fields(schema: Any) -> list[Mapping[str, Any]]:
     """Return the columns of a schema that came with a model; what is no schema has none."""
     fields = schema.get("fields") if isinstance(schema, Mapping) else None
     listed = fields if isinstance(fields, list) else []

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import plain
-from dpscreen.models.categories import declared_in
+from dpscreen.models.categories import declared_fields, declared_in
 from dpscreen.models.release import Release
 
 if TYPE_CHECKING:
@@ -209,10 +209,28 @@ def comments_of(release: Release, language: str) -> Iterator[str]:
         told.append("What is true or false counts as 1 or 0.")
     if release.clips_features:
         told.append("Features are clipped to the bounds with which the model was fitted.")
+    told += about_cells(release)
     if language == "excel":
         cells = (f"{column_letters(j)}2 {name}" for j, name in enumerate(release.names))
         told.append("Cells: " + ", ".join(cells))
     yield from (f"{sign} {plain(line)}".strip() for line in told)
+
+
+def about_cells(release: Release) -> Iterator[str]:
+    """Yield what stands for a column of a table, where it is not what its cells hold."""
+    if release.schema is None:
+        return
+    block = release.schema.get("dpscreen")
+    transforms = block.get("transform") if isinstance(block, Mapping) else None
+    if isinstance(transforms, Mapping):
+        changed = [name for name in release.names if transforms.get(name, "none") != "none"]
+        yield from (f"{name} stands for {transforms[name]}({name})." for name in changed)
+    for one in declared_fields(release.schema):
+        if one.get("type") == "date" and one.get("name") in release.names:
+            limits = one.get("constraints")
+            first = limits.get("minimum") if isinstance(limits, Mapping) else "the first"
+            yield f"{one['name']} stands for days since {one.get('since', first)}."
+    yield "Missing cells must be filled before: by the schema's fill, or the middle of the bounds."
 
 
 # --- scikit-learn ---------------------------------------------------------------------------------
