@@ -406,10 +406,9 @@ def _about_cells(release: Release) -> Iterator[str]:
 def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
     yield _about_steps(release)
     yield from _about_cells(release)
-    for j, reason in table.reasons.items():
-        yield f"{plain(table.names[j])}: {prose(reason)}"
-        if len(table.reasons) == table.n_features:
-            break  # the same holds for all
+    if len(table.reasons) < table.n_features:  # else one reason is for all, and told below
+        for j, reason in table.reasons.items():
+            yield f"{plain(table.names[j])}: {prose(reason)}"
     if release.inference is not None:
         yield prose(release.inference.wording)
     if release.quality is not None:
