@@ -45,7 +45,7 @@ def test_json_of_a_schema_and_its_unit(tmp_path):
     )
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
-    assert told["n_features"] == 4  # three of them are levels
+    assert told["n_features"] == 3  # two of them are levels, against a third
     assert told["rows_per_unit"] == 3
     found = [(one["method"], one["epsilon"]) for one in told["outcomes"]]
     assert found == [("dp-fw", 1), ("dp-fw", 2), ("lasso", None)]

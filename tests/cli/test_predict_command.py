@@ -60,7 +60,7 @@ predict = partial(invoke, "predict")
 
 def expected():
     model = dpscreen.load("model.json")
-    rows = [[40, 1, 0], [50, 0, 1], [0, 0, 1]]
+    rows = [[40, 0], [50, 1], [0, 1]]
     frame = pd.DataFrame(rows, columns=list(model.feature_names_in_), dtype=float)
     return np.exp(np.clip(model.predict(frame), 0, np.log(1000)))
 
@@ -117,6 +117,19 @@ def test_failures_in_one_sentence(arguments, code, told):
     assert (done.exit_code, done.stdout) == (code, "")
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_model_that_has_a_feature_for_every_level_predicts_by_them(home):
+    names = ["age", "sex=f", "sex=m"]
+    X = np.random.default_rng(1).uniform(0, [100, 1, 1], (2000, 3))
+    y = 3 * X[:, 1] + X[:, 2]
+    model = dpscreen.PrivateLasso(
+        epsilon=20, delta=1e-6, feature_bounds=[(0, 100), (0, 1), (0, 1)], target_bounds=(0, 7)
+    ).fit(pd.DataFrame(X, columns=names), y)
+    model.save(home / "old.json", schema=DESCRIPTOR, force=True)
+    done = predict("old.json", "new.csv")
+    rows = pd.DataFrame([[40, 1, 0], [50, 0, 1], [0, 0, 1]], columns=names, dtype=float)
+    np.testing.assert_allclose(np.log(read(done.stdout)), np.clip(model.predict(rows), 0, 6.9))
 
 
 def test_a_table_without_rows_is_refused_in_one_sentence(home):

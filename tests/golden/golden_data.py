@@ -30,7 +30,7 @@ SCHEMA = {
     "fields": [
         {"name": "person", "type": "string"},
         {"name": "age", "type": "number", "constraints": {"minimum": 0, "maximum": 128}},
-        {"name": "arm", "type": "string", "constraints": {"enum": ["a", "b", "c"]}},
+        {"name": "arm", "type": "string", "constraints": {"enum": ["other", "a", "b", "c"]}},
         {"name": "smoker", "type": "boolean"},
         {"name": "dose", "type": "number", "constraints": {"minimum": -4, "maximum": 60}},
         {"name": "score", "type": "number", "constraints": {"minimum": -64, "maximum": 192}},

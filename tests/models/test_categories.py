@@ -19,10 +19,23 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import dpscreen
-from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, PrivateLogistic, RNMScreen
+from dpscreen import (
+    ADPScreen,
+    DPFrankWolfe,
+    PrivateLasso,
+    PrivateLogistic,
+    PrivateOLS,
+    RNMScreen,
+)
 from dpscreen.models import peers
-from dpscreen.models.categories import FrameColumns, LearntLevelsWarning, frame_columns
+from dpscreen.models.categories import (
+    FrameColumns,
+    LearntLevelsWarning,
+    about_missing,
+    frame_columns,
+)
 from dpscreen.models.file import ModelFileProblem, decoded, encoded, to_dict
+from dpscreen.models.linear import shown_summary
 from dpscreen.tables.schema import TableSchema
 
 pytestmark = [
@@ -104,6 +117,44 @@ def test_features_are_the_dummies_of_pandas(form):
     np.testing.assert_array_equal(columns.encoded(given, numbers), by_hand(frame))
     as_sparse = columns.encoded_sparse(given, sp.coo_array(numbers))
     np.testing.assert_array_equal(as_sparse.toarray(), by_hand(frame))
+
+
+FIELDS = [
+    {"name": "age", "type": "number", "constraints": {"minimum": 0, "maximum": 100}},
+    {"name": "ward", "type": "string", "constraints": {"enum": WARDS}},
+    {"name": "smoker", "type": "boolean"},
+    {"name": "cost", "type": "number", "constraints": {"minimum": -50, "maximum": 100}},
+]
+
+
+@pytest.mark.parametrize("kind", [PrivateOLS, PrivateLasso])
+def test_a_schema_means_what_categories_mean(kind):
+    frame, y = table(6000)
+    schema = TableSchema.from_dict({"fields": FIELDS, "dpscreen": {"target": "cost"}})
+    declared = SCALES | {"feature_bounds": schema.feature_bounds}
+    read = kind(**declared).fit(schema.encode(frame.assign(cost=y)))
+    told = kind(**SETTING, categories=LEVELS).fit(frame, y)
+    assert list(read.feature_names_out_) == list(told.feature_names_out_) == NAMES
+    assert released(read) == released(told)
+    for notes in (read.described(schema=schema.to_dict()), told.released()):
+        text = str(shown_summary(notes)).replace("\n", " ")
+        assert "Levels are compared with the first declared one: ward with B." in text
+        assert text.count("A cell that is missing") == 1
+
+
+@pytest.mark.parametrize(
+    ("block", "outcomes", "told"),
+    [
+        ({"target": "y"}, False, "So does a missing target."),
+        ({"target": "y", "missing_target": "leave out"}, False, "Rows without a target are left"),
+        ({"target": "y"}, True, "Rows without a target are left out."),
+        ({"target": "y", "fill": {"y": True}}, True, "So does a missing target."),
+    ],
+)
+def test_what_a_missing_target_counts_as_is_told(block, outcomes, told):
+    (text,) = about_missing({"dpscreen": block}, {}, outcomes=outcomes)
+    assert told in text
+    assert list(about_missing(None, {}, outcomes=outcomes)) == []
 
 
 @pytest.mark.parametrize(("kind", "more"), EVERY)

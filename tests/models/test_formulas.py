@@ -13,7 +13,8 @@ import pytest
 from sklearn.base import is_classifier
 
 from dpscreen import PrivateLasso, PrivateLogistic
-from dpscreen.models.formulas import NoFormula, column_letters, formula_of
+from dpscreen._core.words import plain
+from dpscreen.models.formulas import NoFormula, column_letters, comments_of, formula_of
 
 NAMES = ("age", 'the "income", in €', "a`b\\", "Robert'); DROP TABLE rows;--", "smoker")
 LEVELS = ("A", 'it\'s "B"', "C\\")
@@ -37,6 +38,19 @@ def models():
     line = quiet(PrivateLasso(**told, target_bounds=(-50, 100)), X, y)
     chances = quiet(PrivateLogistic(**told), X, (y > np.median(y)).astype(int))
     return {"line": line, "chances": chances}
+
+
+def test_comments_tell_what_stands_for_a_column(models):
+    name, other = models["line"].released().names[:2]
+    day = {"name": other, "type": "date", "constraints": {"minimum": "2020-01-31"}}
+    schema = {"fields": [{"name": name, "type": "number"}, day]}
+    schema["dpscreen"] = {"target": "y", "transform": {name: "log", "y": "sqrt"}}
+    release = models["line"].described(schema=schema)
+    told = [line.removeprefix("-- ") for line in comments_of(release, "sql")]
+    assert f"{plain(name)} stands for log({plain(name)})." in told
+    assert f"{plain(other)} stands for days since 2020-01-31." in told
+    assert told[-1].startswith("Missing cells must be filled before")
+    assert not any("stands" in line for line in comments_of(models["line"].released(), "sql"))
 
 
 def wanted(model, X):

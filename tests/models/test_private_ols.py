@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import math
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import dpscreen
 from dpscreen import PrivateOLS
@@ -68,6 +73,29 @@ def test_the_table_has_the_habits_of_statsmodels(fitted):
     assert fitted.pvalues["age"] < 1e-6
     with pytest.raises(ValueError, match="level"):
         fitted.conf_int(95)
+    pd.testing.assert_frame_equal(fitted.conf_int(alpha=0.01), wide)
+    for alpha in ({"level": 0.05}, {"alpha": 0.95}):
+        with pytest.raises(ValueError, match="where other software says alpha"):
+            fitted.conf_int(**alpha)
+    assert fitted.nobs == fitted.n_rows_
+    assert fitted.rsquared == fitted.quality_.r2
+
+
+@pytest.mark.parametrize("name", ["fittedvalues", "resid"])
+def test_nothing_is_kept_of_single_rows(fitted, name):
+    with pytest.raises(AttributeError, match="a number for each private row"):
+        getattr(fitted, name)
+
+
+def test_r_squared_is_told_only_if_it_was_paid_for_and_noise_leaves_it(fitted):
+    other = copy.copy(fitted)
+    other.quality_ = replace(fitted.quality_, r2_low=-3.0)
+    assert math.isnan(other.rsquared)
+    del other.quality_
+    with pytest.raises(AttributeError, match="quality=True"):
+        _ = other.rsquared
+    with pytest.raises(NotFittedError):
+        _ = PrivateOLS().rsquared
 
 
 def test_a_category_is_tested_as_a_whole(fitted):

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from dpscreen import PrivateLasso, load
 from dpscreen._core.words import figure, markdown, number, percent, plain
+from dpscreen.models.explain import explanation_of
 from dpscreen.models.release import summary_of
 
 every = pytest.mark.parametrize("kind", [one for one in KINDS if not one.startswith("ols")])
@@ -55,6 +56,26 @@ def test_a_typical_step_is_a_round_number_near_a_tenth_of_the_bounds(bounds, ste
     assert release.steps.tolist() == [step] * 6
     np.testing.assert_array_equal(release.effects, release.coefficients * step)
     assert summary_of(release).rows[0].zero_one == (bounds == (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("declared", "step"),
+    [
+        ({"type": "number"}, "+0.1"),  # a share
+        ({"type": "integer"}, "0 → 1"),
+        ({"type": "boolean"}, "0 → 1"),
+        ({"type": "number", "constraints": {"enum": [0, 1]}}, "0 → 1"),
+        (None, "0 → 1"),
+    ],
+)
+def test_a_schema_tells_shares_from_truths(declared, step):
+    release = replace(fitted("lasso").released(), feature_bounds=np.array([(0, 1)] * 6))
+    if declared is not None:
+        fields = [{"name": name} | declared for name in release.names]
+        release = replace(release, schema={"fields": [*fields, 7]})
+    assert summary_of(release).rows[0].step_words == step
+    assert ("1 instead of 0" in explanation_of(release)) == (step == "0 → 1")
+    assert ("of a share" in words(summary_of(release))) == (declared is None)
 
 
 @pytest.mark.parametrize(

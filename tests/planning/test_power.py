@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import chi2_contingency
 
 import dpscreen
 from dpscreen.planning import power as simulation
 from dpscreen.planning.plan import Needed, Recommended
-from dpscreen.planning.power import Scale, Setting
+from dpscreen.planning.power import RoughNoise, Scale, Setting
+from dpscreen.privacy import DiscreteGaussian, NoisyMax, SeededNoise, SignedNoisyMax
 
 SMALL = Setting(n_rows=2000, n_features=20, epsilon=1.0, delta=1e-6, n_effects=5)
 
@@ -338,3 +341,27 @@ def test_bad_input_is_refused_by_name(changed, told):
 def test_the_inverse_wants_one_of_rows_and_epsilon(given):
     with pytest.raises(ValueError, match="one of them"):
         dpscreen.plan_for(0.1, n_features=10, delta=1e-6, **given)
+
+
+def test_rough_noise_has_the_laws_of_the_exact_draws():
+    """χ² of 4 000 draws each tells nothing apart, and a scale that is half as large again."""
+    exact, rough = (kind("laws") for kind in (SeededNoise, RoughNoise))
+    scores = np.array([3, 0, -2, 5])
+    mechanisms = (
+        (NoisyMax(1.0, 2.0, 4.0), scores),
+        (SignedNoisyMax(1.0, 4.0), scores),
+        (DiscreteGaussian(1.0, 1.5, 0.5), scores[:1]),
+    )
+    for mechanism, values in mechanisms:
+        wider = replace(mechanism, scale=1.5 * mechanism.scale)
+        want, same, other = (
+            Counter(str(noise.answer(one, values, purpose="", account=None)) for _ in range(4000))
+            for noise, one in ((exact, mechanism), (rough, mechanism), (rough, wider))
+        )
+        assert _alike(want, same) > 1e-3
+        assert _alike(want, other) < 1e-6
+
+
+def _alike(one: Counter, other: Counter) -> float:
+    names = [name for name in one | other if one[name] + other[name] >= 20]
+    return chi2_contingency([[counts[name] for name in names] for counts in (one, other)]).pvalue

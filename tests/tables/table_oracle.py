@@ -72,14 +72,14 @@ def expected(rows) -> tuple[np.ndarray, np.ndarray]:
         features.append(
             [
                 number(age, 0, 100, 50.0),
-                *(float(level == one) for one in ("yes", "no", "once")),
+                *(float(level == one) for one in ("no", "once")),
                 number(income, 1, 1e6, math.log(1e6) / 2, math.log),
-                *(float(number(grade, -1e9, 1e9, math.nan) == one) for one in (1, 2)),
+                float(number(grade, -1e9, 1e9, math.nan) == 2),
                 truth(member),
             ]
         )
         target.append(number(cost, 0, 500, math.log1p(500) / 2, math.log1p))
-    return np.array(features).reshape(-1, 8), np.array(target)
+    return np.array(features).reshape(-1, 6), np.array(target)
 
 
 def number(text, low, high, fill, transform=float):
@@ -148,13 +148,13 @@ def day_features(cell, field, missing):
     since = low if field.since is None else datetime.date(2020, 1, 1)
     ends = [(end - since).days for end in (low, high)]
     if found is None:
-        made = {"days": [sum(ends) / 2], "weekday": [0] * 7, "month": [0] * 12}
+        made = {"days": [sum(ends) / 2], "weekday": [0] * 6, "month": [0] * 11}
         middles = {"weekday number": 4, "month number": 6.5, "year": (low.year + high.year) / 2}
         made |= {part: [middle] for part, middle in middles.items()}
     else:
         made = {"days": [(min(max(found, low), high) - since).days]}
-        made["weekday"] = [float(found.weekday() == one) for one in range(7)]
-        made["month"] = [float(found.month == one) for one in range(1, 13)]
+        made["weekday"] = [float(found.weekday() == one) for one in range(1, 7)]
+        made["month"] = [float(found.month == one) for one in range(2, 13)]
         made |= {"weekday number": [found.isoweekday()], "month number": [found.month]}
         made["year"] = [min(max(found.year, low.year), high.year)]
     return [float(one) for part in field.parts for one in made[part]]
@@ -174,7 +174,7 @@ def meaning(cell, field, missing):
         read = None
     if isinstance(field, CategoryColumn):
         levels = [value(one) if isinstance(one, str) else one for one in field.levels]
-        return [float(read == level) for level in levels]
+        return [float(read == level) for level in levels[1:]]
     if isinstance(field, KINDS["boolean"]):
         words = {1.0: 1.0, 0.0: 0.0}
         words |= {value(word): 0.0 for word in field.false_values}

@@ -86,7 +86,7 @@ def test_a_whole_interview():
     schema = toml_schema(interview.document)
     assert schema.problems() == []
     assert schema.rows_per_unit == 2
-    assert schema.feature_names == ("age", "sex=f", "sex=m", "q1", "q2", "q3", "smoker")
+    assert schema.feature_names == ("age", "sex=m", "q1", "q2", "q3", "smoker")
     assert schema.field("q2").declared_bounds == (1, 5)
     assert schema.target_bounds == (0, 1000)
 
@@ -164,3 +164,11 @@ def test_no_answer_breaks_it(answers):
 
 def test_the_examples_of_the_module_hold():
     assert doctest.testmod(asking).failed == 0
+
+
+def test_where_nothing_is_proposed_it_says_what_to_type():
+    interview, _ = answered(new_interview(["sex", "when_date", "income", "q", "y"]), "y", "")
+    for kind in ("category", "date", "number", "unknown"):
+        assert interview.question.default == ""  # words of others would make every cell a stranger
+        assert interview.question.why.endswith(asking.HINTS[kind])
+        assert interview.answer("") is None

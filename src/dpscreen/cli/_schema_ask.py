@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,10 @@ WELCOME = (
     "Only the names of the columns are read. Answer from what you know about the\n"
     "subject, not from the rows: a minimum in the data is one person's value, and no\n"
     "privacy budget covers it. Enter takes what stands in brackets; ? tells more."
+)
+MISSING = (
+    "Missing cells will count as the middle of the bounds, or as the first word; fill = … in a\n"
+    "column's line sets something else."
 )
 QUIT = ("quit", "q", "exit")
 
@@ -100,7 +105,7 @@ def _ask(interview: Interview, data: Path, output: Path) -> None:
     while not interview.finished:
         question = interview.question
         click.echo(f"\n({interview.left} left) {click.style(question.title, bold=True)}")
-        click.echo(f"  {question.why}")
+        click.echo(textwrap.fill(question.why, 78, initial_indent="  ", subsequent_indent="  "))
         given = _typed(f"  [{question.default}] > " if question.default else "  > ")
         if given is None or given.casefold() in QUIT:
             return
@@ -148,6 +153,7 @@ def _tell(document: Document, data: Path, output: Path) -> None:
         told = how_many(len(problems), "problem")
         raise click.ClickException(f"{output} cannot be used yet: {told}.")
     click.echo(usable(schema))
+    click.echo(MISSING)
     click.echo(
         f"Next: dpscreen fit {data} --schema {output} --epsilon 1 --delta 1e-6 -o model.json"
     )

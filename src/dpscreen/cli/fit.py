@@ -86,6 +86,10 @@ def command(**given: Any) -> None:
     and the ledger, if there is one, is charged before any noise is drawn. Outputs are written whole
     or not at all, and hold released values only.
 
+    Cells that are missing or cannot be read count as the schema's fill; without one, a number
+    counts as the middle of its bounds and a category as its first level, which others are compared
+    with. Whether there are such cells is not told.
+
     dp-fw and rnm-screen are set up by public rules: radius half the width of the target's bounds, a
     number of steps that suits rows and budget, and for dp-fw a clip of a tenth of that width.
 

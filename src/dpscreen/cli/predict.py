@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -17,6 +17,7 @@ from dpscreen.cli.console import HELP, MODEL, loaded, write_failures
 if TYPE_CHECKING:
     from dpscreen._core.arrays import Array
     from dpscreen.models import LoadedModel
+    from dpscreen.tables.schema import TableSchema
 
 COLUMN, CHANCE = "prediction", "chance"
 _TOGETHER = 1 << 16
@@ -39,7 +40,9 @@ def command(model: Path, data: Path, output: Path | None, force: bool) -> None:
 
     DATA is a CSV, gzip CSV or Parquet file with the columns of the schema that the model keeps; the
     target need not be there. Nothing protects these rows: predictions for private rows are as
-    private as the rows.
+    private as the rows. Missing cells count as they did in the fit: as the schema's fill, the
+    middle of the bounds, or the first level. Predictions may lie beyond the target's bounds, unless
+    it is transformed.
 
     \b
     Examples:
@@ -81,9 +84,8 @@ def _predictions(model: LoadedModel, data: Path) -> Array:
     try:
         schema = TableSchema.from_dict(model.schema)
         schema.check()
-        _check_features(model, schema)
         absent: Counter[str] = Counter()
-        rows = read_features(data, schema, absent=absent)
+        rows = read_features(data, schema, features=_features(model, schema), absent=absent)
         if not len(rows):
             raise click.ClickException(f"{data} has no rows to predict for.")
         _tell_absent(absent, len(rows))
@@ -97,8 +99,9 @@ def _tell_absent(absent: Counter[str], n_rows: int) -> None:
     for name, count in absent.items():
         if count:
             click.echo(
-                f"Note: {count} of {how_many(n_rows, 'cell')} of column {name!r} are missing or "
-                "cannot be read, and count as the schema says.",
+                f"Note: {count} of {how_many(n_rows, 'cell')} of column {name!r} "
+                f"{'is' if count == 1 else 'are'} missing or cannot be read: counted as the "
+                "schema's fill, the middle of the bounds, or the first level.",
                 err=True,
             )
 
@@ -111,7 +114,10 @@ def _predicted(model: LoadedModel, rows: Array) -> Array:
         return model.predict(rows) if chances is None else np.asarray(chances(rows)[:, 1])
 
 
-def _check_features(model: LoadedModel, schema: Any) -> None:
-    named = getattr(model, "feature_names_in_", schema.feature_names)
-    if tuple(named) != schema.feature_names or len(named) != model.n_features_in_:
+def _features(model: LoadedModel, schema: TableSchema) -> list[str]:
+    """Return the names of the model's features; older models have one for every level."""
+    names = [str(name) for name in getattr(model, "feature_names_in_", schema.feature_names)]
+    every = [one for name in schema.columns for one in schema.field(name).every_feature]
+    if names not in (list(schema.feature_names), every) or len(names) != model.n_features_in_:
         raise click.ClickException("the schema in the model does not describe its features.")
+    return names

@@ -26,6 +26,10 @@ NOT_NUMBERS = (
     "categories, once categories={{column: [levels]}} lists those that may occur, the reference "
     "first: from what you know, not from the data."
 )
+MISSING_CELLS = (
+    "A cell that is missing or cannot be read counts as the fill that the schema declares; without "
+    "one, a number counts as the middle of its bounds and a category as its first level."
+)
 _OPEN = "__UNKNOWN_CATEGORIES__"  # what Dask writes for levels that it would have to look for
 _MOST_TOLD = 20
 
@@ -257,6 +261,65 @@ def _text(level: Any) -> str | None:
 def _is_interval(value: Any) -> bool:
     """Whether a value is an interval of pandas, as `cut` makes them of declared edges."""
     return type(value).__name__ == "Interval"
+
+
+# --- what a model says of its cells ---------------------------------------------------------------
+
+
+def declared_in(schema: Any, levels: Levels) -> dict[str, list[str]]:
+    """Return the levels of columns, as texts: of a model's categories, and of its schema."""
+    declared = {name: list(some_levels) for name, some_levels in levels.items()}
+    for one in declared_fields(schema):
+        limits = one.get("constraints")
+        enum = limits.get("enum") if isinstance(limits, Mapping) else None
+        if isinstance(enum, list) and isinstance(one.get("name"), str):
+            declared[one["name"]] = list(map(str, enum))
+    return declared
+
+
+def declared_numbers(schema: Any) -> set[str]:
+    """Return the columns that a schema declares as numbers: not truths, whole numbers or levels."""
+    numbers = {
+        str(one.get("name")) for one in declared_fields(schema) if one.get("type") == "number"
+    }
+    return numbers - set(declared_in(schema, {}))
+
+
+def declared_fields(schema: Any) -> list[Mapping[str, Any]]:
+    """Return the columns of a schema that came with a model; what is no schema has none."""
+    fields = schema.get("fields") if isinstance(schema, Mapping) else None
+    listed = fields if isinstance(fields, list) else []
+    return [one for one in listed if isinstance(one, Mapping)]
+
+
+def about_levels(features: Iterable[str], schema: Any, levels: Levels) -> Iterator[str]:
+    """Say what levels are compared with, by the features and declarations of a model."""
+    there = set(features)
+    against = [
+        f"{plain(name)} with {plain(of[0])}"
+        for name, of in declared_in(schema, levels).items()
+        if f"{name}={of[0]}" not in there and there & {f"{name}={one}" for one in of[1:]}
+    ]
+    if against:
+        yield f"Levels are compared with the first declared one: {some(against, _MOST_TOLD)}."
+
+
+def about_missing(schema: Any, levels: Levels, *, outcomes: bool) -> Iterator[str]:
+    """Say what a cell counts as where it is missing; by the declarations alone, of no cell."""
+    if isinstance(schema, Mapping):
+        yield f"{MISSING_CELLS} {_about_missing_target(schema, outcomes=outcomes)}"
+    elif levels:
+        yield "A cell that is missing, or none of the levels, counts as the first level."
+
+
+def _about_missing_target(schema: Mapping[str, Any], *, outcomes: bool) -> str:
+    block = schema.get("dpscreen")
+    entries = block if isinstance(block, Mapping) else {}
+    fills = entries.get("fill")
+    filled = isinstance(fills, Mapping) and entries.get("target") in fills
+    if entries.get("missing_target") == "leave out" or (outcomes and not filled):
+        return "Rows without a target are left out."
+    return "So does a missing target."
 
 
 # --- types ----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from dpscreen.models.printed import aligned, column_widths, short_name
 from dpscreen.models.release import Release
 from dpscreen.privacy import ZCDP
 from dpscreen.solvers.outcome_quality import OutcomeQuality
-from dpscreen.solvers.quality import WIDEST, Quality
+from dpscreen.solvers.quality import Quality
 
 NONE = "–"
 
@@ -133,7 +133,7 @@ def _facts(releases: Sequence[Release]) -> Iterator[tuple[str, tuple[str, ...]]]
 
 def _how_good(quality: object) -> str:
     match quality:
-        case Quality() if quality.r2_high - quality.r2_low <= WIDEST:
+        case Quality() if quality.tells_r2:
             return f"R² {quality.r2:.2f}"
         case Quality():
             return f"error {number(quality.typical_error, digits=3)}"

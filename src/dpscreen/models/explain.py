@@ -77,8 +77,7 @@ def _findings(release: Release) -> Iterator[str]:
 
 def _effect(release: Release, j: int) -> str:
     name, effect = plain(release.names[j]), float(release.effects[j])
-    low, high = release.feature_bounds[j]
-    step = "1 instead of 0" if (low, high) == (0, 1) else f"{number(float(release.steps[j]))} more"
+    step = "1 instead of 0" if release.zero_one[j] else f"{number(float(release.steps[j]))} more"
     if release.classes is not None:
         factor = number(math.exp(min(effect, 700.0)), digits=4)
         return f"{name} ({step} multiplies the odds by {factor})"

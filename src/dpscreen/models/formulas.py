@@ -16,6 +16,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import plain
+from dpscreen.models.categories import declared_fields, declared_in
 from dpscreen.models.release import Release
 
 if TYPE_CHECKING:
@@ -78,16 +79,9 @@ class Formula(ABC):
 
 def levels_of(release: Release) -> dict[str, tuple[str, str]]:
     """Return column and level of features such as ward=B, declared in the model or its schema."""
-    declared = {name: list(levels) for name, levels in release.categories.items()}
-    fields = (release.schema or {}).get("fields")
-    for one in fields if isinstance(fields, list) else ():
-        limits = one.get("constraints") if isinstance(one, Mapping) else None
-        enum = limits.get("enum") if isinstance(limits, Mapping) else None
-        if isinstance(enum, list) and isinstance(one.get("name"), str):
-            declared[one["name"]] = enum
     return {
-        f"{column}={level}": (column, str(level))
-        for column, levels in declared.items()
+        f"{column}={level}": (column, level)
+        for column, levels in declared_in(release.schema, release.categories).items()
         for level in levels
     }
 
@@ -211,14 +205,32 @@ def comments_of(release: Release, language: str) -> Iterator[str]:
     if release.classes is not None:
         what = f"chance that {target} is {release.classes[1]}"
     told = [f"{release.estimator}: {what}"]
-    if (release.feature_bounds == (0, 1)).all(axis=1).any():
+    if release.zero_one.any():
         told.append("What is true or false counts as 1 or 0.")
     if release.clips_features:
         told.append("Features are clipped to the bounds with which the model was fitted.")
+    told += about_cells(release)
     if language == "excel":
         cells = (f"{column_letters(j)}2 {name}" for j, name in enumerate(release.names))
         told.append("Cells: " + ", ".join(cells))
     yield from (f"{sign} {plain(line)}".strip() for line in told)
+
+
+def about_cells(release: Release) -> Iterator[str]:
+    """Yield what stands for a column of a table, where it is not what its cells hold."""
+    if release.schema is None:
+        return
+    block = release.schema.get("dpscreen")
+    transforms = block.get("transform") if isinstance(block, Mapping) else None
+    if isinstance(transforms, Mapping):
+        changed = [name for name in release.names if transforms.get(name, "none") != "none"]
+        yield from (f"{name} stands for {transforms[name]}({name})." for name in changed)
+    for one in declared_fields(release.schema):
+        if one.get("type") == "date" and one.get("name") in release.names:
+            limits = one.get("constraints")
+            first = limits.get("minimum") if isinstance(limits, Mapping) else "the first"
+            yield f"{one['name']} stands for days since {one.get('since', first)}."
+    yield "Missing cells must be filled before: by the schema's fill, or the middle of the bounds."
 
 
 # --- scikit-learn ---------------------------------------------------------------------------------

@@ -163,7 +163,11 @@ def _named(estimator: BaseEstimator, rows: RowSource, names: tuple[str, ...] | N
 _RESHAPE = (
     "Reshape your data: array.reshape(-1, 1) for one feature, array.reshape(1, -1) for one row."
 )
-_FILL = "Fill it by a rule that does not look at the data."
+_FILL = (
+    "Fill it by a rule that does not look at the data, such as a value that you choose beforehand. "
+    "Which column it is in is not told here, as that would tell more of the rows; in a data frame, "
+    "X.isna().any() tells you."
+)
 _HARMLESS = {
     r"Input [Xy] contains NaN": _FILL,
     r"Input [Xy] contains infinity or a value too large for dtype\('float64'\)": _FILL,

@@ -61,7 +61,7 @@ class LinearModel(RegressorMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            X @ coef_ + intercept_.
+            X @ coef_ + intercept_. It may lie beyond `target_bounds`, as with any line.
         """
         return self._line(X)
 
@@ -116,7 +116,8 @@ class PrivateLinearModel(LinearModel):
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, 3) with an interval
-            Predictions; with an interval, the prediction and the interval's two ends.
+            Predictions; with an interval, the prediction and the interval's two ends. None of them
+            is held to `target_bounds`, as with any line.
         """
         found = super().predict(X)
         if interval is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -26,6 +27,10 @@ from dpscreen.solvers.wide import WideTask, place_widely
 if TYPE_CHECKING:
     import pandas as pd
 
+NOT_KEPT = (
+    "fitted values and residuals are a number for each private row, so a private model keeps none. "
+    "predict(X) computes them; they are as private as X."
+)
 PLACED = 0.8
 """The part of a budget that is left for the regression once rows are placed, at least about."""
 
@@ -86,6 +91,8 @@ class PrivateOLS(ScalingModel):
         The number of rows that rules used: public, or a noisy count.
     quality_ : Quality
         R² and typical error, each with the interval of its privacy noise. Print it.
+    rsquared, nobs : float
+        Both as released or declared: of `quality_`, NaN if noise hides it, and of `n_rows_`.
     bounds_notes_ : tuple of str
         Columns whose rows seem to lie at an end of the declared bounds.
     privacy_ : PrivacyStatement
@@ -244,13 +251,40 @@ class PrivateOLS(ScalingModel):
         """Return two-sided p-values of single coefficients being zero."""
         return self._table.pvalues
 
-    def conf_int(self, level: float = 0.95, *, constant: bool = False) -> pd.DataFrame:
+    @property
+    def rsquared(self) -> float:
+        """Return the released R²; NaN if privacy noise leaves nothing to tell of it."""
+        quality = getattr(self, "quality_", None)
+        if quality is None:
+            check_is_fitted(self)
+            raise AttributeError("rsquared was not paid for: fit with quality=True.")
+        return float(quality.r2) if quality.tells_r2 else math.nan
+
+    @property
+    def nobs(self) -> float:
+        """Return the number of rows that rules used: the declared one, or a noisy count."""
+        check_is_fitted(self)
+        return float(self.n_rows_)
+
+    @property
+    def fittedvalues(self) -> NoReturn:
+        """Refuse with an AttributeError: a number for each private row is not kept."""
+        raise AttributeError(NOT_KEPT)
+
+    resid = fittedvalues
+
+    def conf_int(
+        self, level: float = 0.95, *, alpha: float | None = None, constant: bool = False
+    ) -> pd.DataFrame:
         """Return each feature's interval, low and high; NaN where there is none.
 
         Parameters
         ----------
         level : float, default=0.95
             How often such an interval holds its coefficient; one at a time, not all together.
+            At least 0.5.
+        alpha : float, default=None
+            How often it does not, as other software has it: alpha=0.1 is level=0.9.
         constant : bool, default=False
             Whether a last row, const, is for the intercept, as in `params`.
 
@@ -259,7 +293,7 @@ class PrivateOLS(ScalingModel):
         DataFrame
             One row for each feature, in their order, and columns low and high.
         """
-        return self._table.conf_int(level, constant=constant)
+        return self._table.conf_int(level, alpha=alpha, constant=constant)
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of all coefficients, privacy noise included."""

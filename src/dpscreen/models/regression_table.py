@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONSTANT = "const"
+LEAST_LEVEL = 0.5
+"""Below it a level is taken for somebody's alpha, and refused."""
 
 
 @dataclass(frozen=True)
@@ -122,10 +124,18 @@ class RegressionTable:
         quantiles = stdtrit(self.freedom, 0.5 + level / 2)
         return np.asarray(quantiles * self.bse.to_numpy())
 
-    def conf_int(self, level: float = 0.95, *, constant: bool = False) -> pd.DataFrame:
+    def conf_int(
+        self, level: float = 0.95, *, alpha: float | None = None, constant: bool = False
+    ) -> pd.DataFrame:
         """Return low and high end of each feature's interval, NaN where there is none."""
         import pandas as pd
 
+        level = level if alpha is None else 1 - alpha
+        if level < LEAST_LEVEL:
+            raise ValueError(
+                f"an interval that holds its coefficient {level:.0%} of the time is hardly meant: "
+                "level is 0.95 where other software says alpha=0.05."
+            )
         middle, reach = self.params.to_numpy(), self.half_widths(level)
         ends = {"low": middle - reach, "high": middle + reach}
         found = pd.DataFrame(ends, index=pd.Index(self.names))

@@ -13,9 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import how_many, listed, nice_step, number, plain, prose, some
-from dpscreen.models.categories import FrameColumns
+from dpscreen.models.categories import (
+    FrameColumns,
+    about_levels,
+    about_missing,
+    declared_numbers,
+)
 from dpscreen.models.printed import PrintedTable, short_name
 from dpscreen.models.regression_table import RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
@@ -103,13 +108,25 @@ class Release:
         """Return a typical step of every feature, a round number in its own units.
 
         About a released deviation, or about a tenth of the width of the bounds where there is none;
-        at least 1 where bounds are whole numbers, as levels and grades have them.
+        at least 1 where bounds are whole numbers, as levels and grades have them; but not for what
+        a schema declares as a number between 0 and 1, as shares are.
         """
         low, high = self.feature_bounds.T
         sizes = high / 10 - low / 10 if self.table is None else self.table.scales
         steps = np.array([nice_step(size) for size in sizes.tolist()])
         whole = (low == np.round(low)) & (high == np.round(high))
-        return np.where(whole, np.maximum(steps, 1.0), steps)
+        shares = self._within_zero_one & ~self.zero_one
+        return np.where(whole & ~shares, np.maximum(steps, 1.0), steps)
+
+    @property
+    def zero_one(self) -> Mask:
+        """Return which features are 0 or 1, by their bounds; shares too, unless a schema tells."""
+        numbers = declared_numbers(self.schema)
+        return self._within_zero_one & ~np.isin(self.names, list(numbers))
+
+    @property
+    def _within_zero_one(self) -> Mask:
+        return np.asarray((self.feature_bounds == (0, 1)).all(axis=1))
 
     @property
     def effects(self) -> Array:
@@ -316,7 +333,7 @@ class Summary(PrintedTable):
 def summary_of(release: Release) -> Summary:
     """Return the summary of a model."""
     intervals, steps, effects = release.intervals, release.steps, release.effects
-    zero_one = (release.feature_bounds == (0, 1)).all(axis=1)
+    zero_one = release.zero_one
     rows = [
         SummaryRow(
             plain(release.names[j]),
@@ -347,7 +364,7 @@ def regression_summary_of(release: Release, table: RegressionTable) -> Regressio
         table,
         tuple(_table_notes(release, table)),
         tuple(release.steps.tolist()),
-        tuple((release.feature_bounds == (0, 1)).all(axis=1).tolist()),
+        tuple(release.zero_one.tolist()),
     )
 
 
@@ -364,21 +381,32 @@ ODDS = (
     "Odds are those of {} against {}; an odds ratio is what they are multiplied by with the step "
     "beside it. Steps are round numbers near a typical difference between rows: {}."
 )
+ZERO_ONE = " From 0 to 1 is from no to yes or, of a share, from none to all."
 RELEASED, BOUNDS = "the released deviation", "a tenth of the width of the bounds"
 
 
 def _about_steps(release: Release) -> str:
     """Say what an effect, or an odds ratio, is for."""
     source = BOUNDS if release.table is None else RELEASED
+    unsure = release.schema is None and release.zero_one[release.selected].any()
+    more = ZERO_ONE if unsure else ""
     if release.classes is None:
-        return STEP.format(source)
+        return STEP.format(source) + more
     first, second = (plain(str(one)) for one in release.classes)
-    return ODDS.format(second, first, source)
+    return ODDS.format(second, first, source) + more
+
+
+def _about_cells(release: Release) -> Iterator[str]:
+    """Say what levels are compared with, and what a missing cell counts as."""
+    declared = release.schema, release.categories
+    yield from about_levels(release.names, *declared)
+    yield from about_missing(*declared, outcomes=release.classes is not None)
 
 
 def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
     yield _about_steps(release)
-    if len(table.reasons) < table.n_features:  # else what follows says it of all
+    yield from _about_cells(release)
+    if len(table.reasons) < table.n_features:  # else one reason is for all, and told below
         for j, reason in table.reasons.items():
             yield f"{plain(table.names[j])}: {prose(reason)}"
     if release.inference is not None:
@@ -415,6 +443,7 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
         yield _about_steps(release)
     if release.clips_features:
         yield "Features are clipped to feature_bounds_ before the coefficients apply."
+    yield from _about_cells(release)
     if release.why_no_intervals is not None:
         yield prose(release.why_no_intervals)
     elif release.inference is not None:

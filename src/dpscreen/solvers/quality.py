@@ -58,6 +58,11 @@ class Quality:
     sizes: tuple[float, ...]
     shares: tuple[float, ...]
 
+    @property
+    def tells_r2(self) -> bool:
+        """Whether the noise leaves anything to tell of R²."""
+        return self.r2_high - self.r2_low <= WIDEST
+
     def residual_size(self, level: float) -> float:
         """Return the size that this share of residuals does not exceed, as far as can be told.
 
@@ -74,7 +79,7 @@ class Quality:
         lost = "cannot be told from noise with so few rows at this budget"
         if self.r2_low <= 1 - MOST_UNEXPLAINED:
             return f"R² and typical error {lost}."
-        if self.r2_high - self.r2_low > WIDEST:
+        if not self.tells_r2:
             return f"R² {lost}, {error}; {where}."
         return f"{r2}, {error}; {where}. The intervals are for privacy noise alone."
 

@@ -27,7 +27,9 @@ from dpscreen.tables.toml_text import settings_proposed
 
 ANSWERS = """\
 0 to 120          the least and the most that can be
-a, b, c           the words or codes that can occur; 0, 1 are two codes, 0, 120 are bounds
+a, b, c           the words or codes that can occur, as the table spells them; put a
+                  common one first, which the others are compared with
+0, 1              two codes; but 0, 120 and other pairs are bounds
 yes/no            true or false, however it is spelled
 2020-01-01 to 2024-12-31    the first and the last day that can be; 31.12.2024 if
                   the table writes days so
@@ -36,6 +38,16 @@ back              ask the last question again
 quit              stop here; what is answered is kept
 (Enter)           take what stands in brackets; leave it open if nothing does
 """
+HINTS = {
+    "number": "Type the least and the most that can be, as in 0 to 500.",
+    "category": "Type the words or codes, as in a, b, c; the others are compared with the first.",
+    "date": "Type the first and the last, as in 2020-01-01 to 2024-12-31.",
+    "unknown": (
+        "Numbers: type 0 to 100. Words or codes: a, b, c. Days: 2020-01-01 to 2024-12-31. Else "
+        "yes/no, or skip."
+    ),
+}
+"""What to type where nothing can be proposed, by the kind that a name tells."""
 BACK, SKIP, EACH = ("back", "b", "<"), ("skip", "ignore", "s", "-"), ("each",)
 YES_NO = ("yes/no", "yes or no", "y/n", "yn", "boolean", "bool", "true/false")
 ALIKE = 3
@@ -169,7 +181,8 @@ class NameStep:
     def question(self, document: Document) -> SchemaQuestion:
         """Ask for a name."""
         why = (
-            self.why or f"Columns: {some([shortened(one, 30) for one in column_names(document)])}."
+            self.why
+            or f"Columns: {some([shortened(one, 30) for one in column_names(document)], 40)}."
         )
         return SchemaQuestion(self.title, why, document.get(self.key) or self.proposed)
 
@@ -260,7 +273,9 @@ class ColumnStep:
         if len(self.names) > 1:
             title += f" … {shortened(self.names[-1], 40)}, {len(self.names)} columns"
         target = " (the target)" if document.get("target") in self.names else ""
-        return SchemaQuestion(title + target, _why(found), self._default(document, found))
+        default = self._default(document, found)
+        why = _why(found) if default else f"{_why(found)} {HINTS.get(found.kind, '')}".rstrip()
+        return SchemaQuestion(title + target, why, default)
 
     def take(self, document: Document, text: str) -> str | None:
         """Take settings, or that the column is not used; an empty answer may leave it open."""

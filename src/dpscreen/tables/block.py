@@ -198,7 +198,7 @@ def _transformed(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[st
 
 
 def _feature_names(columns: Iterable[Column]) -> Iterator[str]:
-    counts = Counter(name for column in columns for name in column.feature_names)
+    counts = Counter(name for column in columns for name in column.every_feature)
     for name, count in counts.items():
         if count > 1:
             yield f"{count} features would be called {name!r}: rename a column or a level."

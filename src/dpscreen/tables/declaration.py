@@ -184,7 +184,7 @@ class Declaration:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The features of a model: a column of numbers is one, a category one for each level."""
+        """The features of a model; a category has one for each level but the first."""
         names = (self.field(name).feature_names for name in self.columns)
         return tuple(feature for group in names for feature in group)
 

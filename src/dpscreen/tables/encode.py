@@ -47,7 +47,8 @@ EXACT = 2.0**53
 class Encoder:
     """Turns batches into numbers, each row by itself.
 
-    `features` chooses some, by their names or by the column they are made of, in that order.
+    `features` chooses some, by their names or by the column they are made of, in that order; what
+    is chosen by name may be a reference level, which older models have as a feature.
     """
 
     def __init__(self, schema: Declaration, features: Sequence[str] | None = None) -> None:
@@ -56,7 +57,7 @@ class Encoder:
         self._picks: dict[str, list[tuple[int, int]]] = {}  # by the column they are made of
         for place, (name, level) in enumerate(chosen):
             self._picks.setdefault(name, []).append((place, level))
-        self.feature_names = tuple(schema.field(name).feature_names[k] for name, k in chosen)
+        self.feature_names = tuple(schema.field(name).every_feature[k] for name, k in chosen)
         self.width = len(chosen)
 
     @property
@@ -121,16 +122,14 @@ def _chosen(schema: Declaration, features: Sequence[str] | None) -> list[tuple[s
     every = {
         feature: (name, level)
         for name in schema.columns
-        for level, feature in enumerate(schema.field(name).feature_names)
+        for level, feature in enumerate(schema.field(name).every_feature)
     }
-    if features is None:
-        return list(every.values())
     chosen: list[tuple[str, int]] = []
-    for wanted in features:
+    for wanted in schema.feature_names if features is None else features:
         if wanted in every:
             chosen.append(every[wanted])
         elif wanted in schema.columns:
-            chosen += [pair for pair in every.values() if pair[0] == wanted]
+            chosen += [every[name] for name in schema.field(wanted).feature_names]
         else:
             raise TableProblem(f"there is no feature {wanted!r} in the schema.")
     return chosen

@@ -196,7 +196,12 @@ RULES: tuple[NameRule, ...] = (
     _count("year year_of_* yr", 1900, 2100, "A year: narrow it to those of your study."),
     _codes("quarter", 1, 4, "A quarter, if coded 1 to 4."),
     _codes("month month_of_year", 1, 12, "A month, if coded 1 to 12."),
-    _codes("weekday day_of_week dayofweek dow", 0, 7, "A weekday, if coded 0 to 6 or 1 to 7."),
+    NameRule(
+        "weekday day_of_week dayofweek dow",
+        *("category", "A weekday, if coded 0 to 6 or 1 to 7."),
+        levels=(1, 2, 3, 4, 5, 6, 7, 0),  # the first, which others are compared with, is in both
+        sure=False,
+    ),
     _count("^day day_of_month", 1, 31, "A day of the month."),
     _count("^hour hour_of_day", 0, 24, "An hour of the day.", sure=True),
     _count("^minute", 0, 60, "A minute of the hour."),
@@ -270,7 +275,9 @@ RULES: tuple[NameRule, ...] = (
     _perhaps("rating stars satisfaction", 0, 10, "A rating, if not above 10."),
     _perhaps("mpg", 0, 150, "Miles per gallon."),
     _perhaps("horsepower hp", 0, 1000, "A horsepower."),
-    _perhaps("ratio ratio_* rate rate_*", 0, 1, "If it is the part of a whole, 0 to 1."),
+    _perhaps(
+        "ratio ratio_* rate rate_*", 0, 1, "A part of a whole, 0 to 1? In percent it is 0 to 100."
+    ),
     _open("score score_*", f"A score: its smallest and largest mark {_YOU}."),
     # What only the owner of the table knows.
     NameRule(
@@ -282,8 +289,7 @@ RULES: tuple[NameRule, ...] = (
     ),
     NameRule(
         "sex gender",
-        *("category", f"A category: which words or codes the table has, {_YOU}."),
-        levels=("female", "male"),
+        *("category", f"A category: female and male, f and m, or 1 and 2, {_YOU}."),
         sure=False,
     ),
     NameRule(

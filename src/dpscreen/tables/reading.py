@@ -99,15 +99,17 @@ def read_features(
     path: str | Path,
     schema: Declaration,
     *,
+    features: Sequence[str] | None = None,
     progress: Progress | None = None,
     absent: Counter[str] | None = None,
 ) -> Array:
     """Read the features of every row, none left out; target and unit may be absent.
 
+    `features` chooses some by their names, in that order; a model from a file tells which it has.
     `absent` counts by column how many cells are missing or cannot be read. That is for rows that
     nothing protects.
     """
-    encoder = _encoder(schema)
+    encoder = _encoder(schema, features)
     source = _source(Path(path), schema, encoder.columns, encoder.other_columns)
     return _gathered_features(source, encoder, progress, absent)
 

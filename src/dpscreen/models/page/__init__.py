@@ -38,7 +38,7 @@ from dpscreen.models.release import (
 )
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.outcome_quality import OutcomeQuality
-from dpscreen.solvers.quality import WIDEST, Quality
+from dpscreen.solvers.quality import Quality
 
 MOST_LISTED = 200
 """Rows of the table; what is beyond is in the model file."""
@@ -184,7 +184,7 @@ def headline_facts(release: Release, summary: Summary) -> Facts:
 def _how_good(quality: Quality | OutcomeQuality | None) -> Facts:
     """Return the one number that tells how good the model is, if it was released and tells it."""
     match quality:
-        case Quality() if quality.r2_high - quality.r2_low <= WIDEST:
+        case Quality() if quality.tells_r2:
             return [("R², as released", f"{quality.r2:.2f}")]
         case OutcomeQuality() if quality.tells_auc:
             return [("AUC, as released", f"{quality.auc:.2f}")]

@@ -11,7 +11,7 @@ from dpscreen._core.words import figure
 from dpscreen.models.page.charts import Expected, ExpectedTable
 from dpscreen.models.regression_table import RegressionTable
 from dpscreen.models.release import Release
-from dpscreen.solvers.quality import WIDEST, Quality
+from dpscreen.solvers.quality import Quality
 
 EXPLAINABLE = 0.5
 """The share of the target's variance that simulated features explain."""
@@ -51,7 +51,7 @@ def _of_selection(release: Release, expected: Expected) -> Iterator[Outlook]:
 def _r2_words(quality: object) -> str:
     if not isinstance(quality, Quality):
         return "not released"
-    if quality.r2_high - quality.r2_low > WIDEST:
+    if not quality.tells_r2:
         return "cannot be told from noise"
     where = "on its own rows" if quality.in_sample else "on rows held out"
     return f"{quality.r2:.2f} ({quality.r2_low:.2f} to {quality.r2_high:.2f}) {where}"

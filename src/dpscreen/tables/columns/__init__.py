@@ -53,7 +53,10 @@ class UntypedColumn(Column):
 
 @dataclass(frozen=True)
 class CategoryColumn(Column):
-    """Levels of a column that is `of` another kind: one feature for each level, 1 or 0."""
+    """Levels of a column that is `of` another kind: one feature, 1 or 0, for each but the first.
+
+    The first level is the reference, which the others are compared with; a lone one is a feature.
+    """
 
     of: Column = field(default_factory=lambda: Column(""))
     levels: tuple[Level, ...] = ()
@@ -112,13 +115,18 @@ class CategoryColumn(Column):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
+        """The name of the column with each level but the reference."""
+        return self.every_feature[1:] or self.every_feature
+
+    @property
+    def every_feature(self) -> tuple[str, ...]:
         """The name of the column with each level."""
         return tuple(f"{self.name}={level_text(level)}" for level in self.levels)
 
     @property
     def feature_bounds(self) -> list[tuple[float, float]]:
         """Each feature is 0 or 1."""
-        return [(0.0, 1.0)] * len(self.levels)
+        return [(0.0, 1.0)] * len(self.feature_names)
 
     def absent(self, cells: Cells) -> Mask:
         """Return which cells are none of the levels."""

@@ -284,6 +284,11 @@ class Column:
         return (self.name,)
 
     @property
+    def every_feature(self) -> tuple[str, ...]:
+        """The same and, of levels, the reference: what a table can be asked for by name."""
+        return self.feature_names
+
+    @property
     def feature_bounds(self) -> list[tuple[float, float]]:
         """Lower and upper bound of each feature, after the transform."""
         return [self.bounds]

@@ -44,12 +44,16 @@ def is_format(form: object) -> bool:
 
 @dataclass(frozen=True)
 class DateFeature:
-    """One feature of a day: its name, its bounds, and how it is read off days since 1970."""
+    """One feature of a day: its name, its bounds, and how it is read off days since 1970.
+
+    Monday and January are references: the others are compared with them, and no model has them.
+    """
 
     name: str
     bounds: tuple[float, float]
     read: Callable[[Array], Array]
     missing: float
+    reference: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ class DateColumn(Column):
 
     @cached_property
     def features(self) -> tuple[DateFeature, ...]:
-        """The features, in the order of the parts."""
+        """The features, in the order of the parts, references included."""
         return tuple(feature for part in self.parts for feature in _FEATURES[part](self))
 
     @property
@@ -127,12 +131,17 @@ class DateColumn(Column):
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The column's name for its days, and names with the weekday, month or part for others."""
+        return tuple(feature.name for feature in self.features if not feature.reference)
+
+    @property
+    def every_feature(self) -> tuple[str, ...]:
+        """The same with Monday and January."""
         return tuple(feature.name for feature in self.features)
 
     @property
     def feature_bounds(self) -> list[tuple[float, float]]:
         """The bounds of each feature."""
-        return [feature.bounds for feature in self.features]
+        return [feature.bounds for feature in self.features if not feature.reference]
 
     def absent(self, cells: Cells) -> Mask:
         """Return which cells are no day."""
@@ -194,7 +203,8 @@ def _levels(
         return np.asarray(read(days) == place, dtype=np.float64)
 
     for place, label in enumerate(labels, 1):
-        yield DateFeature(f"{column.name}={label}", (0.0, 1.0), partial(is_label, place), 0.0)
+        name, read_label = f"{column.name}={label}", partial(is_label, place)
+        yield DateFeature(name, (0.0, 1.0), read_label, 0.0, reference=place == 1)
 
 
 def _days(column: DateColumn) -> Iterator[DateFeature]:
