@@ -56,6 +56,8 @@ class Regime:
 
 COUNT_SHARE = 0.01
 LEAST_ROWS = 10
+ROUND = 0.01
+"""By which part a declared number of rows may be off: it may be a round one."""
 
 
 def recount_share(regime: Regime) -> float:
@@ -330,8 +332,13 @@ def refit_clips(regime: Regime, n_columns: int, rho: float) -> tuple[float, floa
 # --- how good it is -------------------------------------------------------------------------------
 
 QUALITY_SHARE = 0.02
-QUALITY_CLIP = 2.5
-"""Where residuals and target are clipped for their mean squares, in deviations."""
+QUALITY_NOISE = 0.02
+"""The noise of R² up to which clips are loosened."""
+
+
+def quality_clip(regime: Regime, rho: float) -> float:
+    """Return where residuals and target are clipped for their mean squares, in deviations."""
+    return clamp(math.sqrt(QUALITY_NOISE * regime.n_rows * math.sqrt(2 * rho)), 2.5, 10.0)
 
 
 # --- noisy gradients ------------------------------------------------------------------------------
