@@ -136,8 +136,8 @@ class Task:
     """What a solver may use: rows behind a spending, and public or released numbers.
 
     `deviation` is the target's, `spread` the features' on the lattice. The last column of the
-    design is the constant, if there is an intercept. `moving` are the features that may be chosen;
-    `doubtful` those of them that may be one point; `at_ends` those whose released centre is at an
+    design is the constant, if there is an intercept. `moving` are the features that seem to vary;
+    `doubtful` those that may be one point; `at_ends` those whose released centre is at an
     end of the declared bounds, and at which.
     """
 
@@ -162,8 +162,13 @@ class Task:
 
     @property
     def candidates(self) -> Integers:
-        """Return the features that may be chosen."""
-        return np.arange(self.n_features) if self.moving is None else self.moving
+        """Return the features that may be chosen: all, if none is seen to vary."""
+        return np.arange(self.n_features) if self.moving is None or self.idle else self.moving
+
+    @property
+    def idle(self) -> bool:
+        """Whether no feature is seen to vary: a step along one would be one of the intercept."""
+        return self.moving is not None and self.moving.size == 0
 
     @property
     def regime(self) -> rules.Regime:

@@ -194,6 +194,11 @@ def tail_quantile(regime: Regime, noise: float) -> Fraction:
     return Fraction(math.floor(2**20 * part), 2**20)
 
 
+def tail_octaves(scales: Iterable[float]) -> float:
+    """Return how far below the declared bounds tails are looked for: no less than scales lie."""
+    return float(max([TAIL_OCTAVES, *(math.ceil(-math.log2(scale)) for scale in scales)]))
+
+
 def binary_share(regime: Regime, n_binary: int) -> float:
     """Return the share of ρ for the means of 0/1 columns, where they are released alone."""
     return clamp(10 * n_binary / (regime.n_rows**2 * regime.rho), 0.01, 0.1)
