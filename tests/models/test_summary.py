@@ -170,7 +170,7 @@ def test_many_bounds_that_cut_rows_off_are_one_sentence():
     release = replace(fitted("lasso").released(), bounds_notes=notes)
     told = " ".join(str(summary_of(release)).split())
     assert told.count("Bounds:") == 1
-    assert "or beyond, in x0, x1 and x2; bounds_notes_ tells" in told
+    assert "point, in x0, x1 and x2; bounds_notes_ tells" in told
 
 
 @every

@@ -136,3 +136,39 @@ def test_a_share_between_0_and_1_competes_in_its_own_scale():
     ).fit(X, y)
     assert model.coef_ == pytest.approx([100, 5, 4, 1], rel=0.15)
     np.testing.assert_array_equal(model.feature_bounds_[:3], [[0, 1]] * 3)
+
+
+# --- bounds that say nothing ----------------------------------------------------------------------
+
+
+def narrow_table(half_width, off):
+    """Five normal columns of deviation 1 in bounds that are so wide, and may be off-centre."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(0, 1, (3000, 5))
+    y = X @ [2.0, -1.0, 0.5, 0.0, 0.0] + rng.normal(0, 1, 3000)
+    bounds = half_width * np.array([-1 + off, 1 + off])
+    return X, y, {"feature_bounds": tuple(bounds), "target_bounds": tuple(2.5 * bounds)}
+
+
+@pytest.mark.parametrize("off", [0.0, 0.3])
+@pytest.mark.parametrize("half_width", [4e3, 4e4])
+def test_columns_are_found_in_bounds_a_thousand_times_too_wide(half_width, off):
+    """Where the middle of a window was an edge between two cells, 4 of 10 fits had R² .2 to .7."""
+    X, y, bounds = narrow_table(half_width, off)
+    for seed in range(3):
+        model = PrivateLasso(epsilon=1.0, delta=1e-6, **bounds, random_state=seed).fit(X, y)
+        assert model.score(X, y) > 0.82
+
+
+@pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning")
+def test_bounds_a_million_times_too_wide_leave_a_constant_and_a_note():
+    """The columns cannot be found; the intercept was off by hundreds of the target's deviations."""
+    X, y, bounds = narrow_table(4e6, 0.0)
+    for seed in range(3):
+        model = PrivateLasso(epsilon=1.0, delta=1e-6, **bounds, random_state=seed).fit(X, y)
+        assert not model.coef_.any()
+        assert model.score(X, y) > -0.2
+        assert model.bounds_notes_[0] == "x0: declared (-4e+06, 4e+06); not seen to vary"
+        assert "not seen to vary" in str(model.summary()) or "on one point" in " ".join(
+            str(model.summary()).split()
+        )

@@ -41,7 +41,7 @@ from dpscreen.privacy.statement import COMPOSITION
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
-from dpscreen.solvers.placing import end_of_target, place_rows
+from dpscreen.solvers.placing import NO_END, end_of_target, place_rows
 
 if TYPE_CHECKING:
     from dpscreen.models.release import Release
@@ -440,7 +440,7 @@ def warn_of_bounds(notes: Sequence[str]) -> None:
     """Warn where released numbers say that most rows sit at an end of the declared bounds."""
     if notes:
         warnings.warn(
-            "most rows seem to lie at an end of their declared bounds, or beyond: "
+            "most rows seem to lie at an end of their declared bounds, or beyond, or on one point: "
             f"{'; '.join(notes)}. Are these bounds in the right units?",
             BoundsWarning,
             stacklevel=4,
@@ -449,7 +449,8 @@ def warn_of_bounds(notes: Sequence[str]) -> None:
 
 def _note_on_bounds(name: str, declared: Array, end: str) -> str:
     low, high = declared
-    return f"{name}: declared ({low:g}, {high:g}); released centre at the {end} end"
+    seen = "not seen to vary" if end == NO_END else f"released centre at the {end} end"
+    return f"{name}: declared ({low:g}, {high:g}); {seen}"
 
 
 @contextmanager

@@ -418,14 +418,14 @@ def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
 
 
 def _about_bounds(notes: Sequence[str]) -> Iterator[str]:
-    """Say in one sentence which columns seem to lie at an end of their bounds."""
+    """Say in one sentence which columns seem to lie at an end of their bounds, or on a point."""
     if len(notes) == 1:
         yield f"Bounds: {prose(notes[0])}."
     elif notes:
         names = [prose(note.rpartition(": declared ")[0] or note) for note in notes]
         yield (
-            "Bounds: most rows seem to lie at an end of the declared bounds, or beyond, in "
-            f"{listed(names)}; bounds_notes_ tells at which."
+            "Bounds: most rows seem to lie at an end of the declared bounds, or beyond, or on one "
+            f"point, in {listed(names)}; bounds_notes_ tells where."
         )
 
 

@@ -39,13 +39,15 @@ class Spending:
     """One accountant, its limit, and the numbers that say how much it buys.
 
     The limit is for one unit. What is handed out are costs for one row, of which a unit with k rows
-    pays k² times as much (Lemma 18). A share of the limit may be `reserved` for later.
+    pays k² times as much (Lemma 18). A share of the limit may be `reserved` for later. The number
+    of rows is known but for `count_noise`.
     """
 
     accountant: Accountant
     limit: ZCDP
     regime: Regime
     reserved: float = 0.0
+    count_noise: float = 0.0
 
     @classmethod
     def of(
@@ -58,32 +60,34 @@ class Spending:
         limit = ZCDP.within(budget)
         rho = float(limit / unit.rows_per_unit**2)
         regime = Regime(n_rows or rules.LEAST_ROWS, n_features, rho)
-        return cls(Accountant(noise, limit=limit, unit=unit), limit, regime)
+        accountant, doubt = Accountant(noise, limit=limit, unit=unit), rules.ROUND * regime.n_rows
+        return cls(accountant, limit, regime, count_noise=doubt)
 
     def counted(self, n_rows: int) -> Spending:
         """Release a noisy count of the rows, for all rules to use; again if that is too coarse.
 
         (docs/private-lasso.md, Lemma 22)
         """
-        first = self._release_count(n_rows, rules.COUNT_SHARE)
-        found = self._with_rows(first)
+        first, noise = self._release_count(n_rows, rules.COUNT_SHARE)
+        found = self._with_rows(first, noise)
         again = rules.recount_share(found.regime)
         if not again:
             return found
-        second = self._release_count(n_rows, again)
+        second, _ = self._release_count(n_rows, again)
         weight = again / (again + rules.COUNT_SHARE)
-        return self._with_rows((1 - weight) * first + weight * second)
+        return self._with_rows((1 - weight) * first + weight * second, noise * (1 - weight) ** 0.5)
 
-    def _release_count(self, n_rows: int, share: float) -> float:
+    def _release_count(self, n_rows: int, share: float) -> tuple[float, float]:
         """Release the number of rows, which one row moves by one.
 
         (docs/private-lasso.md, Lemma 22)
         """
         cost, purpose = self.share(share), "the number of rows"
-        return self.release_sum(n_rows, most=1, bound=1.0, cost=cost, purpose=purpose)[0]
+        return self.release_sum(n_rows, most=1, bound=1.0, cost=cost, purpose=purpose)
 
-    def _with_rows(self, noisy: float) -> Spending:
-        return replace(self, regime=replace(self.regime, n_rows=rules.usable_count(noisy)))
+    def _with_rows(self, noisy: float, noise: float) -> Spending:
+        regime = replace(self.regime, n_rows=rules.usable_count(noisy))
+        return replace(self, regime=regime, count_noise=noise)
 
     @property
     def remaining(self) -> ZCDP:
@@ -132,8 +136,8 @@ class Task:
     """What a solver may use: rows behind a spending, and public or released numbers.
 
     `deviation` is the target's, `spread` the features' on the lattice. The last column of the
-    design is the constant, if there is an intercept. `moving` are the features that may be chosen;
-    `doubtful` those of them that may be one point; `at_ends` those whose released centre is at an
+    design is the constant, if there is an intercept. `moving` are the features that seem to vary;
+    `doubtful` those that may be one point; `at_ends` those whose released centre is at an
     end of the declared bounds, and at which.
     """
 
@@ -158,8 +162,13 @@ class Task:
 
     @property
     def candidates(self) -> Integers:
-        """Return the features that may be chosen."""
-        return np.arange(self.n_features) if self.moving is None else self.moving
+        """Return the features that may be chosen: all, if none is seen to vary."""
+        return np.arange(self.n_features) if self.moving is None or self.idle else self.moving
+
+    @property
+    def idle(self) -> bool:
+        """Whether no feature is seen to vary: a step along one would be one of the intercept."""
+        return self.moving is not None and self.moving.size == 0
 
     @property
     def regime(self) -> rules.Regime:

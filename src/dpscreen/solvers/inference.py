@@ -153,10 +153,13 @@ def split(spending: Spending, rows: RowSource) -> tuple[SplitHalf, SplitHalf]:
     noise, unit = spending.accountant.noise, spending.accountant.unit
     limit = spending.remaining
     heads = noise.coins(rows.n_rows)
-    regime = replace(spending.regime, n_rows=max(1, spending.regime.n_rows // 2))
+    n_rows = spending.regime.n_rows
+    regime = replace(spending.regime, n_rows=max(1, n_rows // 2))
+    doubt = math.hypot(spending.count_noise, math.sqrt(n_rows)) / 2  # coins are noise too
     first, second = (
         SplitHalf(
-            Spending(Accountant(noise, limit=limit, unit=unit), limit, regime), rows.where(side)
+            Spending(Accountant(noise, limit=limit, unit=unit), limit, regime, count_noise=doubt),
+            rows.where(side),
         )
         for side in (heads, ~heads)
     )

@@ -53,6 +53,9 @@ RARE = 0.36
 
 _LARGEST = np.finfo(np.float64).max / 4
 
+NO_END = "neither"
+"""Where a feature lies that does not seem to vary inside its bounds."""
+
 BEYOND = 4.0
 """A reach from any centre that is beyond the declared bounds, in their half-widths."""
 
@@ -276,14 +279,13 @@ class Places:
 
     @property
     def moving(self) -> Integers:
-        """Return the features that may be chosen: all, if none is seen to vary."""
-        found = np.flatnonzero(~self.still)
-        return found if found.size else np.arange(len(self.still))
+        """Return the features that are seen to vary."""
+        return np.flatnonzero(~self.still)
 
     @property
     def ratio(self) -> float:
         """Return R: how many scales bounds reach from a centre, at most."""
-        most = float(np.max((self._reach / self.scales)[self.moving]))
+        most = float(np.max((self._reach / self.scales)[self.moving], initial=1.0))
         return rules.clamp(most, 1.0, rules.MOST_RATIO)
 
     @property
@@ -297,7 +299,7 @@ class Places:
         """Yield features that seem to lie at an end of their declared bounds, and at which.
 
         A rare 0/1 level is no sign of careless bounds, nor is a number that is mostly 0 where its
-        bounds begin; a level that all rows have is.
+        bounds begin; a level that all rows have is, and so is a number that does not seem to vary.
         """
         inside, binary = ColumnMap.of_bounds(self.declared), is_binary(self.declared)
         places = (self.centres - inside.centres) / inside.half_widths
@@ -306,8 +308,9 @@ class Places:
         mostly_zero = point & (places < 0) & (self.declared[:, 0] == 0)
         told = np.where(binary, self.still, (point | narrow) & ~mostly_zero)
         spare = np.where(point, rules.POINT_AT_END, rules.AT_END)
-        for j in np.flatnonzero(told & (np.abs(places) > 1 - spare)):
-            yield int(j), "upper" if places[j] > 0 else "lower"
+        at_end = np.abs(places) > 1 - spare
+        for j in np.flatnonzero(told & (at_end | (self.still & ~binary))):
+            yield int(j), NO_END if not at_end[j] else "upper" if places[j] > 0 else "lower"
 
     @property
     def _reach(self) -> Array:
@@ -429,19 +432,26 @@ def _reaches(
     outside = seen.view.outside / regime.n_rows
     shown = outside >= float(1 - quantile) + rules.CLEAR * noise
     part = share * (len(outside) / d)
-    exponents = _release_tails(spending, columns.part(seen.found), seen.centres, quantile, part)
+    octaves = rules.tail_octaves(seen.scales[seen.view.resolved])
+    found = columns.part(seen.found)
+    exponents = _release_tails(spending, found, seen.centres, octaves, quantile, part)
     return np.maximum(reaches, rules.TAIL_REACH * 2**exponents), ~(seen.view.resolved | shown)
 
 
 def _release_tails(
-    spending: Spending, columns: NumericColumns, centres: Array, quantile: Fraction, share: float
+    spending: Spending,
+    columns: NumericColumns,
+    centres: Array,
+    octaves: float,
+    quantile: Fraction,
+    share: float,
 ) -> Array:
     """Release log2 of a high quantile of |u − centre|, as high as the noise allows.
 
     (docs/private-lasso.md, Lemma 12)
     """
     d = len(centres)
-    low, high = -float(rules.TAIL_OCTAVES), 1.0
+    low, high = -octaves, 1.0
 
     def below(origin: Array, width: float, n_cells: int) -> Integers:
         exponents = origin[0] + width * np.arange(n_cells + 1) / n_cells

@@ -1,20 +1,20 @@
 """How good a model is, by its own account: noisy mean squares and a noisy histogram of residuals.
 
-Paid for with a small share of the budget (docs/private-lasso.md, Lemma 24).
+Paid for with a small share of the budget (docs/private-lasso.md, Lemmas 24 and 45).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_histograms
-from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint
+from dpscreen.rows.lattice import ExactDesign, ExactPoint
 from dpscreen.rows.sums import LEVELS, whole_sum
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Spending
@@ -26,11 +26,17 @@ SIZES_CLIP = 16.0
 SURE = 4.5
 """How many noises far residuals need to be believed: one chance cell would cost all precision."""
 
-WIDEST = 0.8
+WIDEST = 0.5
 """A wider interval tells nothing about R²."""
 
 MOST_BEYOND = 0.5
 """If as many residuals may lie beyond their clip, their scale, a median's, was noise."""
+
+SIZES_PART, MEAN_PART = Fraction(1, 4), Fraction(1, 5)
+"""Of the cost, for the sizes of residuals; of what the target's variation costs, for its mean."""
+
+LEAST_INNER = 1 / 16
+"""The least clip of residuals, in that of the target: a smaller one would lower no noise."""
 
 MOST_UNEXPLAINED = 100.0
 """What is put for a share that has no upper end."""
@@ -43,9 +49,9 @@ NORMAL_95, NORMAL_975 = 1.6448536269514722, 1.959963984540054
 class Quality:
     """R² and the typical error of a model, each with the interval of its privacy noise.
 
-    The typical error is the root mean square of residuals, clipped at 2.5 deviations of the target
-    or where sizes of residuals are still seen; so is the target for R². `sizes` and `shares` tell
-    which share of residuals is at most that size.
+    The typical error is the root mean square of residuals, clipped at 2.5 deviations of the target,
+    further out with much signal or where sizes of residuals are still seen; so is the target for
+    R². `sizes` and `shares` tell which share of residuals is at most that size.
     """
 
     r2: float
@@ -81,7 +87,8 @@ class Quality:
             return f"R² and typical error {lost}."
         if not self.tells_r2:
             return f"R² {lost}, {error}; {where}."
-        return f"{r2}, {error}; {where}. The intervals are for privacy noise alone."
+        cut = "What lies far out is clipped; the intervals are for privacy noise alone."
+        return f"{r2}, {error}; {where}. {cut}"
 
 
 @dataclass(frozen=True)
@@ -103,67 +110,160 @@ def release_quality(
 ) -> Quality:
     """Release mean squares of residuals and target, and a histogram of the residuals' sizes.
 
-    (docs/private-lasso.md, Lemma 24)
+    (docs/private-lasso.md, Lemmas 24 and 45)
     """
-    part = cost * Fraction(1, 3)
     largest = float(np.abs(weights).max(initial=0.0))
     point = design.at(weights, scale=max(deviations.target, largest))
-    sizes, noisy, noise = _release_sizes(spending, point, deviations, part)
-    clip = _clip(sizes, noisy, noise, deviations)
-    left = _release_square(spending, point, clip, part, "squared residuals")
-    rest = ZCDP(cost.rho - 2 * part.rho)
-    whole = _release_variation(spending, design.start(1.0), clip, rest)
-    outer = noisy[1:][sizes[:-1] >= clip]  # cells that lie beyond the clip as a whole
+    sizes, noisy, noise = _release_sizes(spending, point, deviations, cost * SIZES_PART)
+    factor = rules.quality_clip(spending.regime, float(cost))
+    clips = Clips.of(sizes, noisy, noise, deviations, factor)
+    costs = clips.costs(ZCDP(cost.rho - (cost * SIZES_PART).rho))
+    left = _release_residuals(spending, point, clips, costs)
+    whole = _release_variation(spending, design.start(1.0), clips.outer, costs.target)
+    outer = noisy[1:][sizes[:-1] >= clips.outer]  # cells that lie beyond the clip as a whole
     beyond = float(outer.sum()) + NORMAL_95 * noise * math.sqrt(outer.size)
     n_rows = spending.regime.n_rows
     if beyond > MOST_BEYOND * n_rows:
-        whole = (0.0, whole[1])
+        whole = replace(whole, value=0.0)
     shares = np.clip(np.maximum.accumulate(np.cumsum(noisy)) / n_rows, 0, 1)
-    return _quality(left, whole, n_rows, in_sample, sizes, shares)
+    r2 = _r2(*left, whole, spending.count_noise)
+    error = _error(*left, n_rows, spending.count_noise)
+    return Quality(*r2, *error, in_sample, tuple(sizes.tolist()), tuple(shares.tolist()))
 
 
-def _clip(sizes: Array, noisy: Array, noise: float, deviations: Deviations) -> float:
-    """Return where residuals and target are clipped: alike, so that R² compares like with like.
+@dataclass(frozen=True)
+class NoisySum:
+    """A released sum, its own noise, and what it would be more if one row more had been counted."""
 
-    At so many deviations of whichever is larger; further out where sizes of residuals still stand
-    out of their noise, as a deviation is a median's and says nothing of few large ones.
+    value: float
+    noise: float
+    per_row: float
+
+    def __add__(self, other: NoisySum) -> NoisySum:
+        noise = math.hypot(self.noise, other.noise)
+        return NoisySum(self.value + other.value, noise, self.per_row + other.per_row)
+
+    def deviation(self, count_noise: float) -> float:
+        """Return that of all noise."""
+        return math.hypot(self.noise, self.per_row * count_noise)
+
+    def mean(self, n_rows: int, count_noise: float) -> tuple[float, float]:
+        """Return the sum over the number of rows, and its noise."""
+        mean = self.value / n_rows
+        return mean, math.hypot(self.noise, (self.per_row - mean) * count_noise) / n_rows
+
+
+@dataclass(frozen=True)
+class QualityCosts:
+    """What the squares of residuals cost, inside their own clip and beyond, and the target's."""
+
+    inner: ZCDP
+    tail: ZCDP
+    target: ZCDP
+
+
+@dataclass(frozen=True)
+class Clips:
+    """Where residuals and target are clipped: alike, so that R² compares like with like.
+
+    Few residuals lie beyond the `level`, in whole numbers of outer/2^14; these are summed apart.
     """
-    usual = rules.QUALITY_CLIP * max(deviations.residuals, deviations.target)
-    return float(max(usual, sizes[stand_out(noisy[None, :], noise, SURE)[0]].max(initial=0.0)))
+
+    outer: float
+    level: int
+
+    @classmethod
+    def of(
+        cls, sizes: Array, noisy: Array, noise: float, deviations: Deviations, factor: float
+    ) -> Clips:
+        """Return clips of so many deviations, of the target's and of the residuals'.
+
+        Further out where sizes of residuals still stand out of their noise, as a deviation is a
+        median's and says nothing of few large ones.
+        """
+        seen = float(sizes[stand_out(noisy[None, :], noise, SURE)[0]].max(initial=0.0))
+        inner = max(factor * deviations.residuals, seen)
+        outer = max(factor * deviations.target, inner)
+        return cls(outer, math.ceil(LEVELS * max(inner / outer, LEAST_INNER)))
+
+    @property
+    def part(self) -> Fraction:
+        """Return which part of the largest square lies inside the level."""
+        return Fraction(self.level, LEVELS) ** 2
+
+    def costs(self, cost: ZCDP) -> QualityCosts:
+        """Divide a cost as the noises enter R²: by what one row may change each sum.
+
+        Where few residuals turn out to be large, the target's matters more than it seemed to.
+        """
+        target = max(self.part, Fraction(1, 2))
+        inner, tail = (cost * (part / (1 + target)) for part in (self.part, 1 - self.part))
+        return QualityCosts(inner, tail, ZCDP(cost.rho - inner.rho - tail.rho))
 
 
-def _release_square(
-    spending: Spending, point: ExactPoint, clip: float, cost: ZCDP, purpose: str
-) -> tuple[float, float]:
-    """Release Σψ_c(r)², which one row moves by at most c², and the noise's deviation.
+def _release_residuals(
+    spending: Spending, point: ExactPoint, clips: Clips, costs: QualityCosts
+) -> tuple[NoisySum, NoisySum]:
+    """Release Σψ_s(r)² and Σ(ψ_c(r)² − ψ_s(r)²), for the smaller clip s and the larger one c.
 
-    (docs/private-lasso.md, Lemmas 13 and 24)
+    (docs/private-lasso.md, Lemma 45)
     """
-    counts = point.residual_counts(clip)
-    total = whole_sum(counts * np.arange(len(counts), dtype=np.int64) ** 2)
-    return spending.release_sum(total, most=UNITS, bound=clip**2, cost=cost, purpose=purpose)
+    counts, squares = point.residual_counts(clips.outer), _squares()
+    unit = (clips.outer / LEVELS) ** 2
+    inner = np.minimum(squares, clips.level**2)
+    small = _release_total(spending, counts, inner, unit, costs.inner, "squared residuals")
+    if clips.level == LEVELS:
+        return small, NoisySum(0.0, 0.0, 0.0)
+    far = _release_total(spending, counts, squares - inner, unit, costs.tail, "far residuals")
+    return small, far
 
 
-def _release_variation(
-    spending: Spending, point: ExactPoint, clip: float, cost: ZCDP
-) -> tuple[float, float]:
-    """Release Σψ_c(y)² − (Σψ_c(y))²/n, each for half, and the noise's deviation.
+def _squares() -> Integers:
+    return np.arange(LEVELS + 1, dtype=np.int64) ** 2
+
+
+def _release_total(
+    spending: Spending, counts: Integers, values: Integers, unit: float, cost: ZCDP, purpose: str
+) -> NoisySum:
+    """Release the sum of a value for each row, none below 0, by the counts of rows of each value.
+
+    A row's value less up to a half of the largest is smaller than the value; what that takes off in
+    all is known as the number of rows is (docs/private-lasso.md, Lemma 45).
+    """
+    largest = int(values[-1])
+    noise = 1 / math.sqrt(2 * float(cost))
+    middle = math.floor(largest * min(0.5, noise**2 / (noise**2 + spending.count_noise**2)))
+    most = largest - middle
+    noisy, own = spending.release_sum(
+        whole_sum(counts * (values - middle)),
+        most=most,
+        bound=most * unit,
+        cost=cost,
+        purpose=purpose,
+    )
+    per_row = middle * unit
+    return NoisySum(noisy + per_row * spending.regime.n_rows, own, per_row)
+
+
+def _release_variation(spending: Spending, point: ExactPoint, clip: float, cost: ZCDP) -> NoisySum:
+    """Release Σψ_c(y)² − (Σψ_c(y))²/n: for most of the cost the first sum.
 
     The target is taken from a released centre, from which its mean may be far
-    (docs/private-lasso.md, Lemma 24).
+    (docs/private-lasso.md, Lemmas 24 and 45).
     """
-    square, noise = _release_square(spending, point, clip, cost / 2, "squared target")
-    total, total_noise = spending.release_sum(
+    part, n_rows = cost * MEAN_PART, spending.regime.n_rows
+    counts, unit, rest = point.residual_counts(clip), (clip / LEVELS) ** 2, cost.rho - part.rho
+    square = _release_total(spending, counts, _squares(), unit, ZCDP(rest), "squared target")
+    total, noise = spending.release_sum(
         point.residual_total(clip),
         most=LEVELS,
         bound=clip,
-        cost=cost / 2,
+        cost=part,
         purpose="the target's sum",
     )
-    mean = rules.shrunk(total, total_noise) / spending.regime.n_rows
-    mean = rules.clamp(mean, -clip, clip)
-    left = square - mean**2 * spending.regime.n_rows
-    return max(left, 0.0), math.hypot(noise, 2 * mean * total_noise)
+    mean = rules.clamp(rules.shrunk(total, noise) / n_rows, -clip, clip)
+    left = max(square.value - mean**2 * n_rows, 0.0)
+    return NoisySum(left, math.hypot(square.noise, 2 * mean * noise), square.per_row + mean**2)
 
 
 def _release_sizes(
@@ -182,43 +282,52 @@ def _release_sizes(
     noisy, noise = release_histograms(
         spending.accountant, counts, cost=cost, purpose="sizes of residuals"
     )
-    return top * levels / LEVELS, noisy[0], noise
+    # They add up to the number of rows, which is known better.
+    spare = (float(noisy.sum()) - spending.regime.n_rows) / noisy.size
+    return top * levels / LEVELS, noisy[0] - spare, noise
 
 
-def _quality(
-    left: tuple[float, float],
-    whole: tuple[float, float],
-    n_rows: int,
-    in_sample: bool,
-    sizes: Array,
-    shares: Array,
-) -> Quality:
-    """Put released numbers together."""
-    (rss, rss_noise), (tss, tss_noise) = left, whole
-    least, most = _ratio_interval(left, whole)
-    seen = max(rss, rss_noise)  # less than its noise tells nothing: no error is told to be 0
-    r2 = 1 - rules.clamp(seen / max(tss, tss_noise), least, most)
-    low, mid, high = (
-        math.sqrt(max(total, 0.0) / n_rows)
-        for total in (rss - NORMAL_975 * rss_noise, seen, rss + NORMAL_975 * rss_noise)
-    )
-    high = max(mid, high)
-    told = (r2, 1 - most, 1 - least, mid, low, high, in_sample)
-    return Quality(*told, tuple(sizes.tolist()), tuple(shares.tolist()))
+Told = tuple[float, float, float]
+"""A number and the ends of its interval."""
 
 
-def _ratio_interval(top: tuple[float, float], bottom: tuple[float, float]) -> tuple[float, float]:
+def _r2(small: NoisySum, far: NoisySum, whole: NoisySum, count_noise: float) -> Told:
+    """Return R²: far residuals only add, so they cannot lower what the others are seen to be."""
+    ends = [_ratio_interval(top, whole, count_noise) for top in (small, small + far)]
+    least, most = (max(pair) for pair in zip(*ends, strict=True))
+    share = _seen(small, far, count_noise) / max(whole.value, whole.deviation(count_noise))
+    return 1 - rules.clamp(share, least, most), 1 - most, 1 - least
+
+
+def _error(small: NoisySum, far: NoisySum, n_rows: int, count_noise: float) -> Told:
+    """Return the typical error."""
+    means = [top.mean(n_rows, count_noise) for top in (small, small + far)]
+    low = max(mean - NORMAL_975 * noise for mean, noise in means)
+    high = max(mean + NORMAL_975 * noise for mean, noise in means)
+    mid = _seen(small, far, count_noise) / n_rows
+    return math.sqrt(mid), math.sqrt(max(min(low, mid), 0.0)), math.sqrt(max(high, mid))
+
+
+def _seen(small: NoisySum, far: NoisySum, count_noise: float) -> float:
+    """Return the sum of all squared residuals: no less than its noise, which tells nothing."""
+    added = max(rules.shrunk(far.value, far.deviation(count_noise)), 0.0)
+    return max(small.value + added, small.deviation(count_noise))
+
+
+def _ratio_interval(top: NoisySum, bottom: NoisySum, count_noise: float) -> tuple[float, float]:
     """Return the 95 % interval of a ratio of two noisy numbers, both at least 0 (Fieller's).
 
     It is right however large the noise is: where the lower number could be 0, there is no end.
     """
-    unit = 2.0 ** (math.frexp(max(*top, *bottom))[1] - 1)  # so that no square overflows
-    a, a_noise, b, b_noise = (value / unit for value in (*top, *bottom))
+    terms = (top.value, bottom.value, *(one.deviation(count_noise) for one in (top, bottom)))
+    unit = 2.0 ** (math.frexp(max(terms))[1] - 1)  # so that no square overflows
+    a, b, a_noise, b_noise = (term / unit for term in terms)
+    common = (top.per_row / unit * count_noise) * (bottom.per_row / unit * count_noise)
     square = b**2 - (NORMAL_975 * b_noise) ** 2
     if b <= 0 or square <= 0:
         return 0.0, MOST_UNEXPLAINED
     rest = max(a, 0.0) ** 2 - (NORMAL_975 * a_noise) ** 2
-    centre = max(a, 0.0) * b
+    centre = max(a, 0.0) * b - NORMAL_975**2 * common
     off = math.sqrt(max(centre**2 - square * rest, 0.0))
     ends = (centre - off) / square, (centre + off) / square
-    return max(ends[0], 0.0), min(ends[1], MOST_UNEXPLAINED)
+    return max(ends[0], 0.0), rules.clamp(ends[1], 0.0, MOST_UNEXPLAINED)

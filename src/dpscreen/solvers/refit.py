@@ -45,7 +45,7 @@ def refitted_features(task: Task, weights: Array, entered: Integers) -> Integers
     those of the largest weights.
     """
     chosen = np.flatnonzero(weights[: task.n_features])
-    if task.refits_all and task.choices.max_features is None:
+    if task.refits_all and task.choices.max_features is None and not task.idle:
         chosen = task.candidates
     chosen = chosen if chosen.size else np.unique(entered)
     largest = np.argsort(-np.abs(weights[chosen]), kind="stable")

@@ -56,6 +56,8 @@ class Regime:
 
 COUNT_SHARE = 0.01
 LEAST_ROWS = 10
+ROUND = 0.01
+"""By which part a declared number of rows may be off: it may be a round one."""
 
 
 def recount_share(regime: Regime) -> float:
@@ -190,6 +192,11 @@ def tail_quantile(regime: Regime, noise: float) -> Fraction:
     """Return the quantile of |x − centre| that tells the tail: as high as the noise allows."""
     part = clamp(1 - 3 * noise, 0.8, 1 - 2 / regime.n_rows)
     return Fraction(math.floor(2**20 * part), 2**20)
+
+
+def tail_octaves(scales: Iterable[float]) -> float:
+    """Return how far below the declared bounds tails are looked for: no less than scales lie."""
+    return float(max([TAIL_OCTAVES, *(math.ceil(-math.log2(scale)) for scale in scales)]))
 
 
 def binary_share(regime: Regime, n_binary: int) -> float:
@@ -330,8 +337,13 @@ def refit_clips(regime: Regime, n_columns: int, rho: float) -> tuple[float, floa
 # --- how good it is -------------------------------------------------------------------------------
 
 QUALITY_SHARE = 0.02
-QUALITY_CLIP = 2.5
-"""Where residuals and target are clipped for their mean squares, in deviations."""
+QUALITY_NOISE = 0.02
+"""The noise of R² up to which clips are loosened."""
+
+
+def quality_clip(regime: Regime, rho: float) -> float:
+    """Return where residuals and target are clipped for their mean squares, in deviations."""
+    return clamp(math.sqrt(QUALITY_NOISE * regime.n_rows * math.sqrt(2 * rho)), 2.5, 10.0)
 
 
 # --- noisy gradients ------------------------------------------------------------------------------

@@ -110,10 +110,14 @@ class StagewiseRun:
 
     def choose(self, t: int, point: ExactPoint) -> Vertex:
         """Renew estimates when they are due, then choose."""
+        self.renew(t, point)
+        return self._selector.choose(point)
+
+    def renew(self, t: int, point: ExactPoint) -> None:
+        """Renew the residuals' scale and the intercept, if that is due before step t."""
         if t in self._plan.rescale_at:
             self._rescale(point)
         self.centre(t, point)
-        return self._selector.choose(point)
 
     def centre(self, t: int, point: ExactPoint) -> None:
         """Move the intercept, if that is due before step t."""
@@ -145,24 +149,36 @@ def solve_stagewise(
     grain = grain_size(first_step=task.first_step(plan.n_iter), n_iter=plan.n_iter)
     point = task.design.start(grain)
     run.begin(point)
-    path = stagewise(point, decaying_grains(plan.n_iter), choose=run.choose)
+    path = _walked(task, point, plan, run)
     _drop_small(point, task, run.deviation)
     run.centre(plan.n_iter, point)
     chosen = point.weights != 0
     chosen[task.n_features :] = True
     deviation = _refitted(task, point, path, run) if task.refits else run.deviation
-    offered = replace(path, n_candidates=len(task.candidates))
     stands_out = chosen if run.chosen is None else run.chosen
-    return Solution(point.weights, plan.n_iter, offered, deviation, stands_out)
+    return Solution(point.weights, plan.n_iter, path, deviation, stands_out)
 
 
-def _refitted(task: Task, point: ExactPoint, path: Path, run: StagewiseRun) -> float:
+def _walked(task: Task, point: ExactPoint, plan: Schedule, run: StagewiseRun) -> Path | None:
+    """Take all steps; where no feature is seen to vary only those of the intercept."""
+    if not task.idle:
+        path = stagewise(point, decaying_grains(plan.n_iter), choose=run.choose)
+        return replace(path, n_candidates=len(task.candidates))
+    for t in range(plan.n_iter):
+        run.renew(t, point)
+    return None
+
+
+def _refitted(task: Task, point: ExactPoint, path: Path | None, run: StagewiseRun) -> float:
     """Refit what was chosen, for all that is left; return the residuals' deviation before it."""
     deviation = run.deviation
     if rules.rescale_times(task.regime) and task.rescales:
         cost = task.spending.share(rules.rescale_share(task.regime))
         deviation = rescaled(task, point, deviation, cost)
-    features = refitted_features(task, point.weights, path.features)
+    entered = np.zeros(0, dtype=np.int64) if path is None else path.features
+    features = refitted_features(task, point.weights, entered)
+    if not features.size and not task.choices.intercept:
+        return deviation
     run.finish(point, refit(task, point, features, deviation, task.spending.remaining))
     return deviation
 

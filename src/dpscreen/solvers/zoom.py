@@ -43,18 +43,25 @@ POINT = 0.8 / rules.HISTOGRAM_CELLS
 POINT_SHARES = (0.8, 1.0)
 """Which share of the rows lies in one cell, where a column is a point for the most."""
 
+SPLITS = (0.25, 0.5, 0.75)
+"""Which part of a point may lie on this side of an edge."""
+
 POINT_CHANCE = 0.5
 """That a column is one, before anything is seen of it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """What is known of columns: mean and variance of their centres and of their log-scales."""
+    """What is known of columns: mean and variance of their centres and of their log-scales.
+
+    Of scales below one cell, the logarithm of which is `log_cell`, the last look told nothing.
+    """
 
     centre: Array
     centre_variance: Array
     log_scale: Array
     log_scale_variance: Array
+    log_cell: Array
 
     def part(self, chosen: Integers) -> Belief:
         """Return what is known of some columns."""
@@ -62,8 +69,16 @@ class Belief:
 
     def log_density(self, centres: Array, log_scales: Array) -> Array:
         """Return the logarithm of a normal density, up to a constant."""
+        return self._log_density(centres, log_scales, self.log_scale)
+
+    def loose_log_density(self, centres: Array, log_scales: Array) -> Array:
+        """Return the same, but flat below a cell: else every look makes scales too large."""
+        known = np.maximum(self.log_scale, self.log_cell)
+        return self._log_density(centres, np.maximum(log_scales, self.log_cell[:, None]), known)
+
+    def _log_density(self, centres: Array, log_scales: Array, known: Array) -> Array:
         off = (centres - self.centre[:, None]) ** 2 / self.centre_variance[:, None]
-        wide = (log_scales - self.log_scale[:, None]) ** 2 / self.log_scale_variance[:, None]
+        wide = (log_scales - known[:, None]) ** 2 / self.log_scale_variance[:, None]
         return np.asarray(-0.5 * (off + wide))
 
     @property
@@ -89,8 +104,8 @@ class Belief:
 class Glimpse:
     """What the last look told of columns.
 
-    A column is `resolved` unless most of its rows seem to lie in one cell; so many rows as
-    `outside` seem to lie in other cells than the fullest, give or take the `noise`.
+    A column is `resolved` unless most of its rows seem to lie in one cell, or at an edge of two; so
+    many rows as `outside` seem to lie in other cells, give or take the `noise`.
     """
 
     belief: Belief
@@ -162,33 +177,41 @@ def templates() -> Templates:
 
 
 @cache
-def point_shares() -> Array:
-    """Return the shares of the cells where most rows lie in one of them."""
+def point_shares(splits: tuple[float, ...] = ()) -> Array:
+    """Return the shares of the cells where most rows lie in one of them, or at an edge of two.
+
+    So do those of a column that is far narrower than a cell.
+    """
     cells = rules.HISTOGRAM_CELLS
-    found = [share * np.eye(cells) + (1 - share) / cells for share in POINT_SHARES]
-    return np.concatenate(found)
+    one, next_one = np.eye(cells), np.eye(cells, k=1)[:-1]
+    split = [part * one[:-1] + (1 - part) * next_one for part in splits]
+    places = np.concatenate((one, *split))
+    return np.concatenate([share * places + (1 - share) / cells for share in POINT_SHARES])
 
 
 def sighted(look: Look, n_columns: int, *, n_rows: int, n_looks: int, patient: bool) -> Sighting:
     """Return where columns lie, after as many looks as it takes, `n_looks` at most.
 
     If it is likelier than not after the first that they fit their bounds, there is nothing to find,
-    or, with patience, only where those lie that look like points.
+    or, with patience, only where those lie that look like points, or narrower than a cell: a look
+    does not tell by how much. With few rows what all columns have in common tells more.
     """
+    splits = SPLITS if patient else ()
     found, windows = np.arange(n_columns), (np.zeros(n_columns), np.ones(n_columns))
-    fits = _fits(*look(found, *windows), n_rows)
+    fits = _fits(*look(found, *windows), n_rows, splits)
     habits = _habit_chances(fits)
     view = _viewed(fits, windows, lambda *_: np.log(np.exp(_priors()) @ habits + 1e-300)[None, :])
     scale, points = view.belief.common_scale, ~view.resolved
     if habits[FITTING].sum() > 0.5:
-        found = np.flatnonzero(points) if patient else found[:0]
+        narrow = points | (view.belief.log_scale < view.belief.log_cell)
+        found = np.flatnonzero(narrow) if patient else found[:0]
         view = view.part(found)
     for _ in range(n_looks - 1):
         if view.done:
             break
-        windows = view.belief.window
-        fits = _fits(*look(found, *windows), n_rows)
-        view = _viewed(fits, windows, view.belief.log_density)
+        known, windows = view.belief, view.belief.window
+        fits = _fits(*look(found, *windows), n_rows, splits)
+        view = _viewed(fits, windows, known.loose_log_density if patient else known.log_density)
     points[found] = ~view.resolved
     return Sighting(found, view, scale, points)
 
@@ -211,12 +234,16 @@ class Fits:
     noise: float
 
 
-def _fits(counts: Array, noise: float, n_rows: int) -> Fits:
-    point = _log_sum(_log_fits(counts, noise, n_rows, point_shares())) - math.log(
-        len(point_shares())
+def _fits(counts: Array, noise: float, n_rows: int, splits: tuple[float, ...]) -> Fits:
+    points = point_shares(splits)
+    logs = _log_fits(counts, noise, n_rows, points)
+    inside = points[logs.argmax(axis=1)] > 1 / rules.HISTOGRAM_CELLS
+    return Fits(
+        _log_fits(counts, noise, n_rows, templates().shares),
+        point=_log_sum(logs) - math.log(len(points)),
+        outside=n_rows - (counts * inside).sum(axis=1),
+        noise=noise,
     )
-    outside = n_rows - counts.max(axis=1)
-    return Fits(_log_fits(counts, noise, n_rows, templates().shares), point, outside, noise)
 
 
 def _log_fits(counts: Array, noise: float, n_rows: int, shares: Array) -> Array:
@@ -255,7 +282,8 @@ def _posterior(chances: Array, centres: Array, log_scales: Array, half_widths: A
     off = (chances * (centres - centre[:, None]) ** 2).sum(axis=1)
     wide = (chances * (log_scales - log_scale[:, None]) ** 2).sum(axis=1)
     rounding = (half_widths / rules.HISTOGRAM_CELLS) ** 2 / 12
-    return Belief(centre, off + rounding, log_scale, wide + LOG_SCALE_ERROR**2)
+    log_cell = np.log(2 * half_widths / rules.HISTOGRAM_CELLS)
+    return Belief(centre, off + rounding, log_scale, wide + LOG_SCALE_ERROR**2, log_cell)
 
 
 HABITS = tuple(product((0.02, 0.05, 0.1, 0.2, 0.35), (0.2, 0.5, 1.2), (0.03, 0.15, 0.5)))
