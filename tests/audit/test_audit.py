@@ -31,6 +31,7 @@ SMALL = {
     "weak-adp-screen-screening": 10_000,
     "weak-lasso-gradient-the-rows-norm": 20_000,
     "weak-privategcd-its-gradient": 6_000,
+    "weak-lasso-the-targets-sum": 10_000,
 }
 WEAK, STANDING = 4_000, 60
 

@@ -247,6 +247,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "chosen features squared",
         "residuals times chosen features, in units of the clip",
         "squared residuals",
+        "far residuals",
         "squared target",
         "the target's sum",
         "sizes of residuals",
