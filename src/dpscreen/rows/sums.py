@@ -137,7 +137,7 @@ def squared_lengths(columns: Narrow) -> Integers:
 
 
 def whole_sum(values: Integers) -> int:
-    """Return the sum of whole numbers that are not negative, also where it exceeds 64 bits."""
+    """Return the sum of whole numbers, also where it exceeds 64 bits."""
     high, low = values >> 28, values & (2**28 - 1)
     return (int(high.sum()) << 28) + int(low.sum())
 

@@ -109,7 +109,9 @@ class Spending:
         numbers of most/2^10, which one row still moves by at most 2^10 (docs/private-lasso.md,
         Lemma 13).
         """
-        mechanism = DiscreteGaussian.of_cost(cost, sensitivity=bound, unit=bound / FINE)
+        unit = bound / FINE
+        assert unit * FINE == bound, "a bound this small has no exact unit"
+        mechanism = DiscreteGaussian.of_cost(cost, sensitivity=bound, unit=unit)
         coarse = np.array([FINE * total // most], dtype=np.int64)
         noisy = self.accountant.release(mechanism, coarse, purpose=purpose)
         return float(noisy[0]), mechanism.scale

@@ -124,16 +124,14 @@ def _rescaled(
 def _counts_by_side(rows: RowSource, places: Places, chosen: Integers, widths: Array) -> Integers:
     """Return how many rows are how far below centres, from the farthest octave on, and above.
 
-    Seen from one side, rows on the other are clipped to the centre: a row is in one cell.
+    Seen from one side, rows on the other are clipped to the centre: a row is in one cell. Both
+    sides are counted in one pass, so that this holds for rows that change while they are read.
     """
     (low, high), centres = places.declared[chosen].T, places.centres[chosen]
-
-    def octaves(*bounds: Array) -> Integers:
-        side = ColumnMap(chosen, np.stack(bounds, axis=1), centres, widths)
-        below = rows.feature_total(counts_by_distance, side, np.zeros(len(chosen)), OCTAVES)
-        return np.diff(below, axis=1, prepend=0)
-
-    left, right = octaves(low, centres), octaves(centres, high)
+    bounds = np.stack((np.append(low, centres), np.append(centres, high)), axis=1)
+    sides = ColumnMap(np.tile(chosen, 2), bounds, np.tile(centres, 2), np.tile(widths, 2))
+    below = rows.feature_total(counts_by_distance, sides, np.zeros(len(bounds)), OCTAVES)
+    left, right = np.split(np.diff(below, axis=1, prepend=0), 2)
     near = left[:, :1] - right[:, 1:].sum(axis=1, keepdims=True)
     return np.hstack((left[:, :0:-1], near, right[:, 1:]))
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from dpscreen.models.comparison import ComparedFeature
 
 MOST_COMPARED, MOST_FEATURES = 5, 40
-SAID = ("method", "target", "date", "promise holds")
-"""Facts of a comparison that are said otherwise, or are the same for all."""
+SAID = ("method", "target", "date")
+"""Facts of a comparison that are said otherwise."""
 WRONG_NAME = "That is not the data set's name. Nothing was started."
 
 
@@ -184,7 +184,6 @@ class Compared:
     facts: list[tuple[str, list[str]]]
     features: list[tuple[str, list[str]]]
     n_left_out: int
-    total: str
 
 
 def compared(releases: list[KeptRelease], shown: KeptRelease) -> Compared | None:
@@ -209,7 +208,7 @@ def compared(releases: list[KeptRelease], shown: KeptRelease) -> Compared | None
         *((name.capitalize(), list(told)) for name, told in found.facts if name not in SAID),
     ]
     rows = [_row(one) for one in found.features[:MOST_FEATURES]]
-    return Compared(kept, facts, rows, max(0, len(found.features) - MOST_FEATURES), found.total)
+    return Compared(kept, facts, rows, max(0, len(found.features) - MOST_FEATURES))
 
 
 def _row(one: ComparedFeature) -> tuple[str, list[str]]:
