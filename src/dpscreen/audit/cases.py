@@ -237,6 +237,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
     "lasso": (
         "the target's centre",
         "the target's scale",
+        "the target's distances from its centre",
         "the target's mean",
         "the features' histograms",
         "the features' tails",

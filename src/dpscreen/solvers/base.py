@@ -151,6 +151,7 @@ class Task:
     moving: Integers | None = None
     doubtful: Mask | None = None
     at_ends: tuple[tuple[int, str], ...] = ()
+    heaped: bool = False
 
     @property
     def refits(self) -> bool:
@@ -197,8 +198,9 @@ class Task:
 
     @property
     def rescales(self) -> bool:
-        """Whether the clip follows the residuals' scale: not the user's, nor where r is bounded."""
-        return not self.choices.clip and math.isinf(self.design.loss.bound)
+        """Whether the clip follows the residuals' scale, a median's: not where r is bounded."""
+        median_tells = math.isinf(self.design.loss.bound) and not self.heaped
+        return median_tells and not self.choices.clip
 
     def clip(self, deviation: float) -> float:
         """Return the clip: the user's, or a multiple of the residuals' median size.
@@ -296,7 +298,12 @@ class Selector:
 
 
 def rescaled(task: Task, point: ExactPoint, deviation: float, cost: ZCDP) -> float:
-    """Release the residuals' deviation, from the median of |r|; it is only ever lowered."""
+    """Release the residuals' deviation, from the median of |r|; it is only ever lowered.
+
+    Where the target is heaped, a median tells nothing of it.
+    """
+    if task.heaped:
+        return deviation
     top = math.sqrt(2) * deviation / rules.GAUSSIAN
     return min(release_residual_deviation(task.spending, point, top=top, cost=cost), deviation)
 

@@ -208,20 +208,27 @@ class LongestRows:
 
 
 def influence_clip(
-    sizes: Sizes, mean_length: float, rho: float, longest: LongestRows, target: float
+    sizes: Sizes,
+    mean_length: float,
+    rho: float,
+    longest: LongestRows,
+    target: float,
+    *,
+    heaped: bool = False,
 ) -> InfluenceClip:
     """Return the clip C with the least noise and bias: C²/2ρ + B(C)², tails falling as seen.
 
     Beyond an edge e with N rows outside, N(C/e)^−α·C/(α − 1) is cut off at C. A part of it is taken
     to pull one way; all of it where there is room for more noise (docs/inference.md, Lemma 28). It
     is no less than what keeps the longest rows whole; that of the `target` where noise hides sizes.
-    Rows are as long as `mean_length`, the root of the mean square.
+    Rows are as long as `mean_length`, the root of the mean square. Of a `heaped` target a median
+    tells nothing.
     """
     if not sizes.shown:
         clip = longest.clip(target)
         return InfluenceClip(clip, target, clip, clip / 4)
     tail = sizes.tail()
-    deviation = GAUSSIAN * sizes.median / mean_length
+    deviation = max(GAUSSIAN * sizes.median / mean_length, target if heaped else 0.0)
     clips = np.maximum(tail.edge * FINER, longest.clip(deviation))
     cuts = np.array([sizes.cut_off(clip) for clip in clips.tolist()])
     tight, whole = (

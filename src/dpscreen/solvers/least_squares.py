@@ -271,7 +271,8 @@ class NewtonWalk:
             sizes = self.release_sizes(top, residual, self.releases.share(share))
             longest = LongestRows(self.frame.longest, kept)
             mean_length = self.frame.mean_length
-            clip = influence_clip(sizes, mean_length, float(cost), longest, task.deviation)
+            place = (longest, task.deviation)
+            clip = influence_clip(sizes, mean_length, float(cost), *place, heaped=task.heaped)
             used = clip.clip if len(taken) >= len(costs) - 2 else clip.tight
             moment, noise = self.release_moment(used, cost)
             taken.append(NewtonStep(theta, moment, noise, used))

@@ -83,7 +83,8 @@ def place_rows(
         features_at=None if places is None else places.features_at,
         target_at=target.centre,
     )
-    task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
+    design = rows.lattice(units)
+    task = Task(spending, design, target.deviation, 1.0, choices, heaped=target.heaped)
     if places is None:
         return replace(task, spread=_release_spread(spending, task.design)), units
     task = replace(task, moving=places.moving, at_ends=tuple(places.at_ends))
@@ -111,13 +112,27 @@ def _release_spread(spending: Spending, design: ExactDesign) -> float:
 
 # --- the target -----------------------------------------------------------------------------------
 
+SPREAD_OCTAVES, SURE_NOISES = 12, 3.5
+"""How finely distances of the target are told apart, and how many noises it takes to see rows."""
+
+WINSOR, ROUNDS = 5.0, 40
+"""How many spreads away a row counts as it is, and how often a spread is put right by that."""
+
 
 @dataclass(frozen=True)
 class PlacedTarget:
-    """Where the target lies inside its public bounds: a centre and a deviation."""
+    """Where the target lies inside its public bounds: a centre and a deviation.
+
+    It is `heaped` if far more rows lie far out than the middle of the others lets expect: most are
+    zero, say. Then a quantile tells nothing of its spread, nor of that of residuals: `deviation`
+    is that of the rows beside the heap, and `spread` that of all. If no others are seen beside a
+    point, it is the spread if as many rows as noise can hide were at an end of the bounds.
+    """
 
     centre: float
     deviation: float
+    heaped: bool = False
+    spread: float = 0.0
 
 
 def place_target(spending: Spending, rows: RowSource, bounds: Array) -> PlacedTarget:
@@ -126,7 +141,8 @@ def place_target(spending: Spending, rows: RowSource, bounds: Array) -> PlacedTa
     middle, half = low / 2 + high / 2, high / 2 - low / 2
     seen = _seat(spending, TargetCounts(rows, bounds))
     centre = middle + half * rules.clamp(seen.centre, -1.0, 1.0)
-    return PlacedTarget(float(centre), float(half * min(seen.deviation, 1.0)))
+    deviation, spread = (float(half * min(one, 1.0)) for one in (seen.deviation, seen.spread))
+    return PlacedTarget(float(centre), deviation, seen.heaped, spread)
 
 
 def end_of_target(task: Task, units: PublicUnits) -> str | None:
@@ -165,8 +181,10 @@ def _seat(spending: Spending, target: TargetCounts) -> PlacedTarget:
     centre = _target_median(spending, target)
     quantile = rules.target_quantile(spending.regime)
     deviation = _target_deviation(spending, target, centre, quantile=quantile)
+    beside, spread = _beside_heap(spending, target, centre)
+    deviation = max(deviation, beside)
     mean = _clipped_mean(spending, target, centre, rules.MEAN_CLIP * deviation)
-    return PlacedTarget(centre + mean, deviation)
+    return PlacedTarget(centre + mean, deviation, beside > 0, spread)
 
 
 def _target_median(spending: Spending, target: TargetCounts) -> float:
@@ -192,6 +210,54 @@ def _target_deviation(
         purpose="the target's scale",
         quantile=quantile,
     )
+
+
+def _beside_heap(spending: Spending, target: TargetCounts, centre: float) -> tuple[float, float]:
+    """Return the deviation of the rows beside the heap that most rows are in, and that of all.
+
+    Where noise hides all others beside one point, the second is what it may be at most; both are 0
+    where there is no heap. From a noisy histogram by octaves; one row is in one cell
+    (docs/private-lasso.md, Lemma 22).
+    """
+    top, n_rows = 1 + abs(centre), spending.regime.n_rows
+    edges = top * 2.0 ** -np.arange(SPREAD_OCTAVES, -1.0, -1.0)
+    counts = target.distance_counts(centre, np.concatenate(([0.0], edges[:-1], [math.inf])))
+    noisy, noise = release_histograms(
+        spending.accountant,
+        counts[None, :],
+        cost=spending.share(rules.heap_share(spending.regime)),
+        purpose="the target's distances from its centre",
+    )
+    found = spread_beside_heap(noisy[0], noise, edges / math.sqrt(2), n_rows)
+    if found[0] > 0 or noisy.max() <= rules.POINT_SHARE * n_rows:
+        return found
+    return 0.0, math.sqrt(SURE_NOISES * noise / n_rows) * top
+
+
+def spread_beside_heap(
+    noisy: Array, noise: float, sizes: Array, n_rows: int
+) -> tuple[float, float]:
+    """Return the root mean square of sizes that are not in a heap, and of all; 0 if there is none.
+
+    That of all, s, is the largest whose square is the mean of min(size, 5s)², of the rows that are
+    seen: few that are very far out count as if they were less far, as in Huber's second proposal.
+    There is a heap if half of the rows are nearer than a normal's would be by far.
+    """
+    beyond = np.cumsum(noisy[::-1])[::-1]
+    noises = noise * np.sqrt(np.arange(len(noisy), 0, -1))
+    seen = np.flatnonzero(beyond >= SURE_NOISES * noises)
+    if not seen.size:
+        return 0.0, 0.0
+    counts = np.where(np.arange(len(noisy)) <= seen[-1], np.maximum(noisy, 0.0), 0.0)
+    spread = float(sizes[seen[-1]])
+    for _ in range(ROUNDS):
+        squares = np.minimum(sizes, WINSOR * spread) ** 2
+        spread = math.sqrt(float(counts @ squares) / n_rows)
+    inside = sizes < spread * rules.GAUSSIAN / rules.HEAPED
+    if noisy[inside].sum() < n_rows / 2:
+        return 0.0, 0.0
+    others = counts[~inside]
+    return math.sqrt(float(others @ squares[~inside]) / max(1.0, others.sum())), spread
 
 
 def _clipped_mean(spending: Spending, target: TargetCounts, centre: float, clip: float) -> float:

@@ -76,6 +76,19 @@ MEAN_CLIP = 2.5
 """Where values are clipped for the target's mean, in deviations."""
 
 
+HEAPED = 3.0
+"""A spread that is so many times what the median of distances says is that of a heap and others."""
+
+
+POINT_SHARE = 0.6
+"""If more of the rows are in one octave of distances, they are at one point: a normal has .31."""
+
+
+def heap_share(regime: Regime) -> float:
+    """Return the share of ρ of the histogram that tells whether most of the target is in a heap."""
+    return clamp(regime.need, 0.01, 0.03)
+
+
 def can_centre_target(regime: Regime) -> bool:
     """Whether there are rows enough to look for the target's centre."""
     return regime.need <= 0.2

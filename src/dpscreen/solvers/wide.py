@@ -44,6 +44,9 @@ def place_widely(
 ) -> WideTask:
     """Release where target and features lie, and put rows on the lattice, clipped far out only."""
     target = place_target(spending, rows, bounds[1])
+    # Rows beside a heap may be all that tells a coefficient, hidden or seen: no clip may cut them.
+    deviation = target.spread or target.deviation
+    target = replace(target, deviation=deviation, heaped=target.spread > 0)
     places = release_places(spending, rows, bounds[0], choices)
     placed = Places.unplaced(bounds[0]) if places is None else places
     every = np.arange(len(bounds[0]))
@@ -78,7 +81,8 @@ def widened(
         target_at=target.centre,
         nearest=bool(placing),
     )
-    task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
+    design = rows.lattice(units)
+    task = Task(spending, design, target.deviation, 1.0, choices, heaped=target.heaped)
     return WideTask(replace(task, at_ends=tuple(placed.at_ends)), units, placed.scales, left)
 
 
