@@ -64,12 +64,13 @@ def left_of_level(deviation: Array, longest: float) -> Array:
 def are_points(counts: Array, noise: float, n_rows: int) -> Mask:
     """Return which columns have all rows that are seen, and most of all, at one place.
 
-    That is a cell, or two with a common edge. Of a normal column no two cells hold a third.
+    That is a cell, or two with a common edge. Of a normal column no two cells hold a third; of a
+    skewed one that ends near its centre, like incomes, up to two thirds.
     """
     clear = counts >= CLEAR * noise
     first, last = clear.argmax(axis=1), clear.shape[1] - 1 - clear[:, ::-1].argmax(axis=1)
     held = np.where(clear, counts, 0.0).sum(axis=1)
-    return np.asarray((last - first <= 1) & (held > n_rows / 2))
+    return np.asarray((last - first <= 1) & (held > ols_rules.POINT * n_rows))
 
 
 # --- where influences are clipped -----------------------------------------------------------------

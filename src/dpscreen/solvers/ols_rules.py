@@ -51,7 +51,7 @@ LOOK_BLUR, GRAM_BLUR, MOST_BLUR = 0.5, 0.28, 0.3
 RESOLVED = 1.2
 """How many blurs the least eigenvalue must have for no other look."""
 
-TOLD_APART = 5.0
+TOLD_APART = 3.5
 """How many noises an eigenvalue must have, and the blur, for its direction to be estimated."""
 
 MOST_STRETCH = 30.0
@@ -59,6 +59,9 @@ MOST_STRETCH = 30.0
 
 SHORTEST = 1.5
 """The least squared length to which rows are cut off, for each column; on average it is one."""
+
+POINT = 0.7
+"""The share of rows at one place from which on a column is one point for the most."""
 
 LONGEST = 3.0
 """The squared length, for each column, up to which rows get room: more would cost all others."""
