@@ -130,17 +130,15 @@ AT_END, POINT_AT_END, NARROW = 0.02, 0.05, 0.05
 """A centre so near to an end of the declared bounds and a scale so small, in their half-widths,
 speak against the bounds."""
 
-CLEAR = 5.0
-"""So many noise deviations of rows stand out of the noise: off a point, or, if the search for tails
-is to find them, beyond its quantile. With fewer it would end between the point and them, where
-every answer is noise."""
-
 UNPLACED = 0.5
 """The scale of a numeric column that is not placed, in half-widths of its bounds."""
 
 TAIL_OCTAVES, TAIL_LEVELS = 12, 6
 TAIL_REACH = 2.0
 """How far bounds reach beyond the tail's quantile."""
+
+POINT_SHARE = 0.04
+"""The share of ρ that shows rows off points, where there are some."""
 
 STILL = 0.1
 """The variance, bounds being −1 and 1, from which on a column varies whatever the noise."""
@@ -192,6 +190,12 @@ def tail_quantile(regime: Regime, noise: float) -> Fraction:
     """Return the quantile of |x − centre| that tells the tail: as high as the noise allows."""
     part = clamp(1 - 3 * noise, 0.8, 1 - 2 / regime.n_rows)
     return Fraction(math.floor(2**20 * part), 2**20)
+
+
+def finds_points(regime: Regime, n_points: int) -> bool:
+    """Whether a fifth of the rows, in four octaves, would stand out off so many points."""
+    noise = math.sqrt(n_points / (2 * POINT_SHARE * regime.rho))
+    return 2 * SEEN * noise <= regime.n_rows / 5
 
 
 def tail_octaves(scales: Iterable[float]) -> float:
@@ -295,7 +299,8 @@ PRIVATE_PART = 0.25
 
 RIDGE = 0.3
 SEEN = 4.0
-"""By how many noise deviations the variance of a column that may be one point must stand out."""
+"""By how many noise deviations rows off a point must stand out, and the variance of a column that
+may be one."""
 
 ALL_NOISE, ALL_ROWS = 100.0, 20.0
 """How large n√(2ρ) and n must be for each feature, for all of them to be refitted."""
