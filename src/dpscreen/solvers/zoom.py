@@ -364,22 +364,8 @@ def _clear_rows(counts: Array, noise: float, room: Array, log_cell: Array) -> Ar
     """
     not_near = np.log(OCTAVES) > log_cell[:, None] - 1e-9  # the same whatever the last bits
     cells = np.where(not_near & (room[:, None] >= OCTAVES), counts, 0.0)
-    first, last, noises = _clearest(cells, noise)
-    places = np.arange(len(OCTAVES))
-    taken = (first[:, None] <= places) & (places <= last[:, None])
-    return np.where(taken & (noises >= rules.SEEN)[:, None], np.maximum(cells, 0.0), 0.0)
-
-
-def _clearest(counts: Array, noise: float) -> tuple[Integers, Integers, Array]:
-    """Return which few neighbours have the sum of most noises, first and last, and how many."""
-    n_columns, n_cells = counts.shape
-    sizes = range(1, NEIGHBOURS + 1)
-    first = np.concatenate([np.arange(n_cells + 1 - size) for size in sizes])
-    size = np.concatenate([np.full(n_cells + 1 - size, size) for size in sizes])
-    below = np.pad(np.cumsum(counts, axis=1), ((0, 0), (1, 0)))
-    noises = (below[:, first + size] - below[:, first]) / (noise * np.sqrt(size))
-    best = noises.argmax(axis=1)
-    return first[best], (first + size)[best] - 1, noises[np.arange(n_columns), best]
+    clear = stand_out(cells, noise, rules.SEEN) & onward(cells, noise)
+    return np.where(clear, np.maximum(cells, 0.0), 0.0)
 
 
 def stand_out(counts: Array, noise: float, noises: float = STANDS_OUT) -> Mask:
