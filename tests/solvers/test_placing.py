@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 
 import numpy as np
@@ -92,16 +92,16 @@ class Scripted(Accountant):
         return answer
 
 
-def given_to_mechanisms(X, y, public, seed, *, rich):
-    """Return what every mechanism of a placing is given, the answers being scripted."""
+def scripted_placing(X, y, public, seed, *, rich):
+    """Return what every mechanism of a placing is given, and places, the answers being scripted."""
     regime = rules.Regime(10**5 if rich else 150, X.shape[1], 0.5)
     paid = Spending(Scripted(seed), ZCDP(Fraction(1, 2)), regime)
     paid = paid if rich else paid.counted(len(X))
     paid = Spending(paid.accountant, paid.limit, regime)  # rules as if another number came out
     bounds.place_target(paid, ArrayRows(X, y), np.array([-2.0, 2.0]))
     kinds = kinds_of(public)
-    bounds.place_features(paid, ArrayRows(X, y), public, kinds, seen=True)
-    return paid.accountant.given
+    places = bounds.place_features(paid, ArrayRows(X, y), public, kinds, seen=True)
+    return paid.accountant.given, places
 
 
 @pytest.mark.parametrize("rich", [True, False])
@@ -116,8 +116,8 @@ def test_lemmas_22_and_46_no_release_moves_further_than_is_booked(rich):
         X, y = rng.uniform(*public.T, size=(n, 4)), rng.uniform(-2, 2, size=n)
         place = int(rng.integers(n + 1))
         more = np.insert(X, place, corner, axis=0), np.insert(y, place, (-2.0, 2.0)[side])
-        before = given_to_mechanisms(X, y, public, trial, rich=rich)
-        after = given_to_mechanisms(*more, public, trial, rich=rich)
+        before, _ = scripted_placing(X, y, public, trial, rich=rich)
+        after, _ = scripted_placing(*more, public, trial, rich=rich)
         for (mechanism, old, purpose), (same, new, _) in zip(before, after, strict=True):
             assert mechanism == same
             move = (new - old).astype(float)
@@ -130,6 +130,18 @@ def test_lemmas_22_and_46_no_release_moves_further_than_is_booked(rich):
     assert ("the features' tails" in closest) == rich
     assert ("the features' distances from points" in closest) == rich
     assert ("the number of rows" in closest) != rich
+
+
+@pytest.mark.parametrize("rich", [True, False])
+def test_places_are_made_of_releases_alone(rich):
+    """Rows all over the bounds, and rows that are all at one end: the same where answers are."""
+    public = np.array([[-3.0, 5.0], [0.0, 1.0], [-1.0, 1.0]])
+    X, y = np.random.default_rng(9).uniform(*public.T, size=(3000, 3)), np.zeros(3000)
+    ends = np.tile(public[:, 0], (20, 1))
+    _, spread = scripted_placing(X, y, public, 1, rich=rich)
+    _, at_ends = scripted_placing(ends, y[:20], public, 1, rich=rich)
+    for field in fields(bounds.Places):
+        np.testing.assert_array_equal(getattr(spread, field.name), getattr(at_ends, field.name))
 
 
 def test_moments_are_those_of_the_lattice():
