@@ -137,8 +137,11 @@ TAIL_OCTAVES, TAIL_LEVELS = 12, 6
 TAIL_REACH = 2.0
 """How far bounds reach beyond the tail's quantile."""
 
-POINT_SHARE = 0.04
+POINT_SHARE = 0.05
 """The share of ρ that shows rows off points, where there are some."""
+
+CLEAR = 4.5
+"""How many noises the count of a cell needs to be sure, alone or with its neighbours."""
 
 STILL = 0.1
 """The variance, bounds being −1 and 1, from which on a column varies whatever the noise."""
@@ -193,9 +196,9 @@ def tail_quantile(regime: Regime, noise: float) -> Fraction:
 
 
 def finds_points(regime: Regime, n_points: int) -> bool:
-    """Whether a fifth of the rows, in four octaves, would stand out off so many points."""
+    """Whether a quarter of the rows, in four octaves, would stand out off so many points."""
     noise = math.sqrt(n_points / (2 * POINT_SHARE * regime.rho))
-    return 2 * SEEN * noise <= regime.n_rows / 5
+    return 2 * CLEAR * noise <= regime.n_rows / 4
 
 
 def tail_octaves(scales: Iterable[float]) -> float:
@@ -299,8 +302,7 @@ PRIVATE_PART = 0.25
 
 RIDGE = 0.3
 SEEN = 4.0
-"""By how many noise deviations rows off a point must stand out, and the variance of a column that
-may be one."""
+"""By how many noise deviations the variance of a column that may be one point must stand out."""
 
 ALL_NOISE, ALL_ROWS = 100.0, 20.0
 """How large n√(2ρ) and n must be for each feature, for all of them to be refitted."""

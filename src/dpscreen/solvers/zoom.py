@@ -364,7 +364,7 @@ def _clear_rows(counts: Array, noise: float, room: Array, log_cell: Array) -> Ar
     """
     not_near = np.log(OCTAVES) > log_cell[:, None] - 1e-9  # the same whatever the last bits
     cells = np.where(not_near & (room[:, None] >= OCTAVES), counts, 0.0)
-    clear = stand_out(cells, noise, rules.SEEN) & onward(cells, noise)
+    clear = stand_out(cells, noise, rules.CLEAR) & onward(cells, noise)
     return np.where(clear, np.maximum(cells, 0.0), 0.0)
 
 
