@@ -241,6 +241,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "the target's mean",
         "the features' histograms",
         "the features' tails",
+        "the features' distances from points",
         "the features' means and mean squares",
         "stagewise step",
         "the intercept",

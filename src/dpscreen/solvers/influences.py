@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen.solvers import ols_rules
-from dpscreen.solvers.rules import GAUSSIAN, clamp
+from dpscreen.solvers.rules import CLEAR, GAUSSIAN, clamp
 from dpscreen.solvers.zoom import STANDS_OUT, onward, stand_out
 
 FINER = 2.0 ** (np.arange(-16, 41) / 8)
@@ -22,9 +22,6 @@ FINER = 2.0 ** (np.arange(-16, 41) / 8)
 
 WINDOW = 3
 """Over how many cells the fall of a tail is seen."""
-
-CLEAR = 4.5
-"""How many noises the count of a cell needs to be seen."""
 
 
 def seen_scales(

@@ -44,7 +44,7 @@ from dpscreen.rows.sums import (
 )
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Spending, Task, release_deviation
-from dpscreen.solvers.zoom import Sighting, sighted
+from dpscreen.solvers.zoom import OCTAVES, OffPoints, Sighting, sighted
 
 Below = Callable[[Array, float, int], Integers]
 
@@ -343,6 +343,12 @@ class Places:
         middles[chosen] = np.clip(centres, *bounds.T)
         return replace(self, bounds=pairs, centres=middles, scales=widths)
 
+    def told(self, chosen: Integers, *, still: Mask, doubtful: Mask) -> Places:
+        """Return places that tell of chosen features whether they are seen to vary."""
+        none, doubts = self.still.copy(), self.doubtful.copy()
+        none[chosen], doubts[chosen] = still, doubtful
+        return replace(self, still=none, doubtful=doubts)
+
     @property
     def moving(self) -> Integers:
         """Return the features that are seen to vary."""
@@ -408,16 +414,14 @@ def place_features(
 ) -> Places:
     """Release where numeric columns lie if `seen`, and the means of 0/1 columns."""
     places, n_numeric = Places.unplaced(declared), len(kinds.numeric)
-    flat = np.zeros(len(declared), dtype=bool)
     rich = seen and rules.is_rich(spending.regime, n_numeric)
     share = rules.binary_share(spending.regime, len(kinds.binary))
     if seen:
         part = rules.place_share(spending.regime, n_numeric) / (3 if rich else 1)
         columns = NumericColumns(rows, ColumnMap.of_bounds(declared, kinds.numeric))
-        places, flat[kinds.numeric] = _placed(spending, columns, places, part, rich=rich)
+        places = _placed(spending, columns, places, part, rich=rich)
         share = part if rich else share
-    places = replace(places, doubtful=flat)
-    measured = kinds.both if rich else kinds.binary
+    measured = kinds.both[~places.doubtful[kinds.both]] if rich else kinds.binary
     if not measured.size:
         return places
     return _with_moments(spending, rows, places, measured, spending.share(share))
@@ -425,20 +429,27 @@ def place_features(
 
 def _placed(
     spending: Spending, columns: NumericColumns, places: Places, share: float, *, rich: bool
-) -> tuple[Places, Mask]:
-    """Return the places of numeric columns, and which are one point for the most.
+) -> Places:
+    """Return the places of numeric columns.
 
-    Points keep their declared bounds.
+    Those that are one point for the most keep their declared bounds, unless rows are seen
+    elsewhere.
     """
     seen, chosen = columns.sighting(spending, share, rich=rich), columns.columns.chosen
     centres, reaches = np.zeros(len(chosen)), np.full(len(chosen), BEYOND)
-    scales, flat, found = centres + seen.common_scale, seen.points.copy(), seen.found
+    scales, still, found = centres + seen.common_scale, centres > 0, seen.found
     if found.size:
-        reaches[found], flat[found] = _reaches(spending, columns, seen, share, rich=rich)
+        reaches[found] = _reaches(spending, columns, seen, share, rich=rich)
         centres[found], scales[found] = seen.centres, seen.scales
-        kept = found[flat[found]]
-        reaches[kept], scales[kept] = BEYOND, rules.UNPLACED
-    return places.moved(chosen, centres=centres, reaches=reaches, scales=scales), flat
+    points = found[~seen.view.resolved]
+    reaches[points], scales[points] = BEYOND, rules.UNPLACED
+    if points.size and rules.finds_points(spending.regime, len(points)):
+        off = columns.part(points).off_points(spending, seen)
+        varying, still[points] = points[off.seen], ~off.seen
+        centres[varying] += off.means[off.seen]
+        reaches[varying], scales[varying] = off.reaches[off.seen], off.scales[off.seen]
+    moved = places.moved(chosen, centres=centres, reaches=reaches, scales=scales)
+    return moved.told(chosen, still=still, doubtful=seen.points)
 
 
 @dataclass(frozen=True)
@@ -480,28 +491,59 @@ class NumericColumns:
             counts_on_grid, self.columns, middles - half_widths + width, 1 / width, cells - 2
         )
 
+    def off_points(self, spending: Spending, seen: Sighting) -> OffPoints:
+        """Release how far rows are from the points, by octaves on either side.
+
+        (docs/private-lasso.md, Lemma 46)
+        """
+        places = np.flatnonzero(~seen.view.resolved)
+        centres = self.columns.centres + self.columns.half_widths * seen.centres[places]
+        counts = counts_by_side(self.rows, replace(self.columns, centres=centres))
+        noisy, noise = release_histograms(
+            spending.accountant,
+            counts,
+            cost=spending.share(rules.POINT_SHARE),
+            purpose="the features' distances from points",
+        )
+        return OffPoints.of(noisy, noise, spending.regime.n_rows, seen.view.belief.part(places))
+
     def within(self, centres: Array, reaches: Array) -> Integers:
         """Return #{|u − centre| < reach} of every column, and the number of rows."""
         return self.rows.feature_total(counts_by_distance, self.columns, centres, reaches)
 
 
+def counts_by_side(rows: RowSource, columns: ColumnMap) -> Integers:
+    """Return how many rows are how far below centres, from the farthest octave on, and above.
+
+    Seen from one side, rows on the other are clipped to the centre: a row is in one cell. Both
+    sides are counted in one pass, so that this holds for rows that change while they are read.
+    """
+    (low, high), centres = columns.bounds.T, columns.centres
+    bounds = np.stack((np.append(low, centres), np.append(centres, high)), axis=1)
+    middles, widths = (np.tile(one, 2) for one in (centres, columns.half_widths))
+    sides = ColumnMap(np.tile(columns.chosen, 2), bounds, middles, widths)
+    below = rows.feature_total(counts_by_distance, sides, np.zeros(len(bounds)), OCTAVES)
+    left, right = np.split(np.diff(below, axis=1, prepend=0), 2)
+    near = left[:, :1] - right[:, 1:].sum(axis=1, keepdims=True)
+    return np.hstack((left[:, :0:-1], near, right[:, 1:]))
+
+
 def _reaches(
     spending: Spending, columns: NumericColumns, seen: Sighting, share: float, *, rich: bool
-) -> tuple[Array, Mask]:
-    """Return how far bounds reach from centres, and which columns are one point for the most."""
+) -> Array:
+    """Return how far bounds reach from centres; of points it says nothing."""
     d, regime = len(columns.columns.chosen), spending.regime
     reaches = rules.feature_reach(regime, d) * seen.scales
-    if not rich:
-        return reaches, ~seen.view.resolved
-    noise = rules.tail_noise(regime, d, share)
-    quantile = rules.tail_quantile(regime, noise)
-    outside = seen.view.outside / regime.n_rows
-    shown = outside >= float(1 - quantile) + rules.CLEAR * noise
-    part = share * (len(outside) / d)
-    octaves = rules.tail_octaves(seen.scales[seen.view.resolved])
-    found = columns.part(seen.found)
-    exponents = _release_tails(spending, found, seen.centres, octaves, quantile, part)
-    return np.maximum(reaches, rules.TAIL_REACH * 2**exponents), ~(seen.view.resolved | shown)
+    resolved = np.flatnonzero(seen.view.resolved)
+    if not rich or not resolved.size:
+        return reaches
+    quantile = rules.tail_quantile(regime, rules.tail_noise(regime, d, share))
+    part = share * (len(resolved) / d)
+    octaves = rules.tail_octaves(seen.scales[resolved])
+    found = columns.part(seen.found[resolved])
+    exponents = _release_tails(spending, found, seen.centres[resolved], octaves, quantile, part)
+    reaches[resolved] = np.maximum(reaches[resolved], rules.TAIL_REACH * 2**exponents)
+    return reaches
 
 
 def _release_tails(
@@ -585,9 +627,8 @@ def _with_moments(
 ) -> Places:
     """Release means and mean squares inside the clip bounds, and tell what is still.
 
-    A column that looks like a point is, if its variance does not stand out of the noise. One with
-    bounds (0, 1) may be a rare level, and is offered unless all rows have it: a refit tells whether
-    it varies. A share between 0 and 1 competes in its own scale.
+    A column with bounds (0, 1) may be a rare level, and is offered unless all rows have it: a refit
+    tells whether it varies. A share between 0 and 1 competes in its own scale.
     """
     binary = is_binary(places.declared)[chosen]
     weights = np.where(binary, 1, 2)
@@ -601,11 +642,7 @@ def _with_moments(
     )
     moments = NoisyMoments.of(noisy, noise, spending.regime.n_rows, weights)
     still, below = places.still.copy(), np.minimum(6 * moments.noise, rules.STILL)
-    still[chosen] = np.where(
-        binary,
-        (moments.means > 0) & (moments.most_variances < below),
-        places.doubtful[chosen] & (moments.raw_variances < below),
-    )
+    still[chosen] |= binary & (moments.means > 0) & (moments.most_variances < below)
     doubtful = places.doubtful.copy()
     doubtful[chosen] |= binary & (moments.most_variances < np.minimum(6 * moments.noise, RARE))
     found = places.rescaled(chosen, moments.means, moments.variances(binary))

@@ -143,17 +143,18 @@ AT_END, POINT_AT_END, NARROW = 0.02, 0.05, 0.05
 """A centre so near to an end of the declared bounds and a scale so small, in their half-widths,
 speak against the bounds."""
 
-CLEAR = 5.0
-"""So many noise deviations of rows stand out of the noise: off a point, or, if the search for tails
-is to find them, beyond its quantile. With fewer it would end between the point and them, where
-every answer is noise."""
-
 UNPLACED = 0.5
 """The scale of a numeric column that is not placed, in half-widths of its bounds."""
 
 TAIL_OCTAVES, TAIL_LEVELS = 12, 6
 TAIL_REACH = 2.0
 """How far bounds reach beyond the tail's quantile."""
+
+POINT_SHARE = 0.05
+"""The share of ρ that shows rows off points, where there are some."""
+
+CLEAR = 4.5
+"""How many noises the count of a cell needs to be sure, alone or with its neighbours."""
 
 STILL = 0.1
 """The variance, bounds being −1 and 1, from which on a column varies whatever the noise."""
@@ -205,6 +206,12 @@ def tail_quantile(regime: Regime, noise: float) -> Fraction:
     """Return the quantile of |x − centre| that tells the tail: as high as the noise allows."""
     part = clamp(1 - 3 * noise, 0.8, 1 - 2 / regime.n_rows)
     return Fraction(math.floor(2**20 * part), 2**20)
+
+
+def finds_points(regime: Regime, n_points: int) -> bool:
+    """Whether a quarter of the rows, in four octaves, would stand out off so many points."""
+    noise = math.sqrt(n_points / (2 * POINT_SHARE * regime.rho))
+    return 2 * CLEAR * noise <= regime.n_rows / 4
 
 
 def tail_octaves(scales: Iterable[float]) -> float:

@@ -14,16 +14,21 @@ import numpy as np
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy.accountant import release_histograms
 from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.rows.sums import ColumnMap, counts_by_distance
+from dpscreen.rows.sums import ColumnMap
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending, Task
 from dpscreen.solvers.influences import are_points, left_of_level, seen_scales
-from dpscreen.solvers.placing import PlacedTarget, Places, is_binary, place_target, release_places
-from dpscreen.solvers.zoom import STANDS_OUT
+from dpscreen.solvers.placing import (
+    PlacedTarget,
+    Places,
+    counts_by_side,
+    is_binary,
+    place_target,
+    release_places,
+)
+from dpscreen.solvers.zoom import OCTAVES, STANDS_OUT
 
 _LARGEST = np.finfo(np.float64).max / 4
-OCTAVES: Array = np.exp2(np.arange(-20.0, 2.0))
-"""Distances from a centre that are told apart, in half-widths of the declared bounds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +109,8 @@ def _rescaled(
     if not numeric.size:
         return places, left
     widths = ColumnMap.of_bounds(places.declared, numeric).half_widths
-    counts = _counts_by_side(rows, places, numeric, widths)
+    where = ColumnMap(numeric, places.declared[numeric], places.centres[numeric], widths)
+    counts = counts_by_side(rows, where)
     noisy, noise = release_histograms(
         spending.accountant,
         counts,
@@ -123,21 +129,6 @@ def _rescaled(
     doubtful[numeric] = point
     left[numeric] = np.where(point, 1.0, part)
     return replace(places, scales=scales, doubtful=doubtful), left
-
-
-def _counts_by_side(rows: RowSource, places: Places, chosen: Integers, widths: Array) -> Integers:
-    """Return how many rows are how far below centres, from the farthest octave on, and above.
-
-    Seen from one side, rows on the other are clipped to the centre: a row is in one cell. Both
-    sides are counted in one pass, so that this holds for rows that change while they are read.
-    """
-    (low, high), centres = places.declared[chosen].T, places.centres[chosen]
-    bounds = np.stack((np.append(low, centres), np.append(centres, high)), axis=1)
-    sides = ColumnMap(np.tile(chosen, 2), bounds, np.tile(centres, 2), np.tile(widths, 2))
-    below = rows.feature_total(counts_by_distance, sides, np.zeros(len(bounds)), OCTAVES)
-    left, right = np.split(np.diff(below, axis=1, prepend=0), 2)
-    near = left[:, :1] - right[:, 1:].sum(axis=1, keepdims=True)
-    return np.hstack((left[:, :0:-1], near, right[:, 1:]))
 
 
 def _far_out(places: Places) -> Array:

@@ -192,9 +192,9 @@ def point_shares(splits: tuple[float, ...] = ()) -> Array:
 def sighted(look: Look, n_columns: int, *, n_rows: int, n_looks: int, patient: bool) -> Sighting:
     """Return where columns lie, after as many looks as it takes, `n_looks` at most.
 
-    If it is likelier than not after the first that they fit their bounds, there is nothing to find,
-    or, with patience, only where those lie that look like points, or narrower than a cell: a look
-    does not tell by how much. With few rows what all columns have in common tells more.
+    If it is likelier than not after the first that they fit their bounds, there is nothing to find
+    but where those lie that look like points, or, with patience, narrower than a cell: a look does
+    not tell by how much. With few rows what all columns have in common tells more.
     """
     splits = SPLITS if patient else ()
     found, windows = np.arange(n_columns), (np.zeros(n_columns), np.ones(n_columns))
@@ -204,7 +204,7 @@ def sighted(look: Look, n_columns: int, *, n_rows: int, n_looks: int, patient: b
     scale, points = view.belief.common_scale, ~view.resolved
     if habits[FITTING].sum() > 0.5:
         narrow = points | (view.belief.log_scale < view.belief.log_cell)
-        found = np.flatnonzero(narrow) if patient else found[:0]
+        found = np.flatnonzero(narrow if patient else points)
         view = view.part(found)
     for _ in range(n_looks - 1):
         if view.done:
@@ -316,6 +316,56 @@ def _priors() -> Array:
     ]
     log_priors = np.stack(found, axis=1)
     return np.asarray(log_priors - np.log(np.exp(log_priors).sum(axis=0)))
+
+
+OCTAVES: Array = np.exp2(np.arange(-20.0, 2.0))
+"""Distances from a centre that are told apart, in half-widths of the declared bounds."""
+
+_ENDS = np.minimum(2 * OCTAVES, 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class OffPoints:
+    """Where rows lie that are elsewhere than at a column's point, if they are seen.
+
+    The columns' means from there, their scales and how far bounds reach, in half-widths.
+    """
+
+    seen: Mask
+    means: Array
+    scales: Array
+    reaches: Array
+
+    @classmethod
+    def of(cls, counts: Array, noise: float, n_rows: int, points: Belief) -> OffPoints:
+        """Return what noisy counts by octaves tell, below the points and above.
+
+        Bounds reach as many scales as the lattice can tell: rows that are far out are shortened
+        where they would make noise, which biases no slope, as narrower bounds would.
+        """
+        sides = counts[:, len(OCTAVES) - 1 :: -1], counts[:, len(OCTAVES) + 1 :]
+        centres = _rounded(np.clip(points.centre, -1, 1))
+        left, right = (
+            _clear_rows(side, noise, room, points.log_cell)
+            for side, room in zip(sides, (1 + centres, 1 - centres), strict=True)
+        )
+        means = _rounded((right - left) @ (OCTAVES + _ENDS) / 2 / n_rows)
+        squares = (right + left) @ (OCTAVES**2 + OCTAVES * _ENDS + _ENDS**2) / 3 / n_rows
+        scales = np.maximum(_rounded(np.sqrt(np.maximum(squares - means**2, 0.0))), FINEST)
+        farthest = ((right + left > 0) * _ENDS).max(axis=1)
+        return cls(farthest > 0, means, scales, np.maximum(farthest, rules.MOST_RATIO * scales))
+
+
+def _clear_rows(counts: Array, noise: float, room: Array, log_cell: Array) -> Array:
+    """Return the counts of those neighbours on one side that are clearest, 0 for all others.
+
+    All are 0 if these do not stand out of the noise. What is within a cell of the last look may be
+    the point itself, and beyond the declared bounds there is `room` for nothing.
+    """
+    not_near = np.log(OCTAVES) > log_cell[:, None] - 1e-9  # the same whatever the last bits
+    cells = np.where(not_near & (room[:, None] >= OCTAVES), counts, 0.0)
+    clear = stand_out(cells, noise, rules.CLEAR) & onward(cells, noise)
+    return np.where(clear, np.maximum(cells, 0.0), 0.0)
 
 
 def stand_out(counts: Array, noise: float, noises: float = STANDS_OUT) -> Mask:
