@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dpscreen import PrivateLasso
 from dpscreen.privacy import ZCDP, Accountant, NoisyMax, SeededNoise
+from dpscreen.privacy.accountant import MEDIAN
 from dpscreen.rows.source import ArrayRows
 from dpscreen.rows.sums import LEVELS, ColumnMap, level_moments
 from dpscreen.solvers import placing as bounds
@@ -194,7 +195,7 @@ def test_a_tabled_search_sees_what_looking_at_each_level_would_see(seed, depth):
         counts = (X[:, :, None] < edges).sum(axis=0)
         return np.concatenate((counts, np.full((4, 1), len(X))), axis=1)
 
-    table = bounds.TabledSearch(below, bounds.MEDIAN, 2.0, depth=depth)
+    table = bounds.TabledSearch(below, MEDIAN, 2.0, depth=depth)
     low, high = np.full(4, -1.0), np.full(4, 1.0)
     for _ in range(6):
         middle = low / 2 + high / 2
@@ -216,11 +217,13 @@ def test_a_target_is_found_in_loose_bounds(width, side):
     assert place.deviation == pytest.approx(2, rel=0.25)
 
 
-def test_very_few_rows_are_asked_for_a_scale_only():
+def test_few_rows_have_a_centre_that_is_in_doubt():
     paid = spending(20, rho=0.3)
     place = bounds.place_target(paid, target_of(np.linspace(-1, 1, 20)), np.array([-5.0, 5.0]))
-    assert place.centre == 0
-    assert [use.purpose for use in paid.accountant.uses] == ["the target's scale"]
+    assert abs(place.centre) < 1
+    assert 0 < place.doubt < place.deviation < 5
+    purposes = [use.purpose for use in paid.accountant.uses]
+    assert purposes == ["the target's centre", "the target's scale"]
 
 
 @pytest.mark.parametrize("y", [np.zeros(500), np.full(500, 99.0), np.array([1e308, -1e308] * 250)])

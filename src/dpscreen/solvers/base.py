@@ -140,7 +140,8 @@ class Task:
     `deviation` is the target's, `spread` the features' on the lattice. The last column of the
     design is the constant, if there is an intercept. `moving` are the features that seem to vary;
     `doubtful` those that may be one point; `at_ends` those whose released centre is at an
-    end of the declared bounds, and at which.
+    end of the declared bounds, and at which. `heaped` says that most of the target is in a heap,
+    `doubt` how far its centre may be off, where that is known.
     """
 
     spending: Spending
@@ -152,6 +153,7 @@ class Task:
     doubtful: Mask | None = None
     at_ends: tuple[tuple[int, str], ...] = ()
     heaped: bool = False
+    doubt: float = math.inf
 
     @property
     def refits(self) -> bool:
@@ -328,12 +330,15 @@ def release_residual_deviation(
 def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> float:
     """Release how far to move the intercept: −Σψ_c(r)/n, which one row moves by c/n.
 
-    (docs/privacy.md, Lemma 1)
+    Where the target's centre is known to some doubt, no further than that is worth beside the noise
+    (docs/privacy.md, Lemma 1).
     """
     noisy, noise = task.spending.release_sum(
         point.residual_total(clip), most=LEVELS, bound=clip, cost=cost, purpose="the intercept"
     )
-    return rules.clamp(-rules.shrunk(noisy, noise) / task.regime.n_rows, -clip, clip)
+    n_rows = task.regime.n_rows
+    known = rules.kept((noise / n_rows / task.doubt) ** 2)
+    return rules.clamp(-known * rules.shrunk(noisy, noise) / n_rows, -clip, clip)
 
 
 HIGH = Fraction(4, 5)
@@ -342,6 +347,12 @@ DEVIATIONS = {MEDIAN: 0.6745, Fraction(7, 10): 1.0364, HIGH: 1.2816}
 
 CELLS_PER_OCTAVE = 4
 SCALE_OCTAVES = 12
+
+
+def deviation_edges(top: float) -> Array:
+    """Return the edges of the cells in which a deviation up to `top` is looked for."""
+    exponents = np.arange(SCALE_OCTAVES * CELLS_PER_OCTAVE, 0, -1) / CELLS_PER_OCTAVE
+    return np.concatenate(([0.0], top * 2.0**-exponents, [math.inf]))
 
 
 def release_deviation(
@@ -358,8 +369,7 @@ def release_deviation(
     `count` says how many values lie in each cell between the edges that it is given
     (docs/private-lasso.md, Lemma 11).
     """
-    exponents = np.arange(SCALE_OCTAVES * CELLS_PER_OCTAVE, 0, -1) / CELLS_PER_OCTAVE
-    edges = np.concatenate(([0.0], top * 2.0**-exponents, [math.inf]))
+    edges = deviation_edges(top)
     cell = release_cell(
         spending.accountant, count(edges), cost=cost, purpose=purpose, quantile=quantile
     )

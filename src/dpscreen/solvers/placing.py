@@ -18,7 +18,6 @@ import numpy as np
 from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import (
-    MEDIAN,
     columns_change,
     release_cell,
     release_histograms,
@@ -43,7 +42,8 @@ from dpscreen.rows.sums import (
     whole_sum,
 )
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Choices, Spending, Task, release_deviation
+from dpscreen.solvers.base import Choices, Spending, Task, deviation_edges, release_deviation
+from dpscreen.solvers.seat import Seat
 from dpscreen.solvers.zoom import OCTAVES, OffPoints, Sighting, sighted
 
 Below = Callable[[Array, float, int], Integers]
@@ -83,8 +83,8 @@ def place_rows(
         features_at=None if places is None else places.features_at,
         target_at=target.centre,
     )
-    design = rows.lattice(units)
-    task = Task(spending, design, target.deviation, 1.0, choices, heaped=target.heaped)
+    task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
+    task = replace(task, heaped=target.heaped, doubt=target.doubt)
     if places is None:
         return replace(task, spread=_release_spread(spending, task.design)), units
     task = replace(task, moving=places.moving, at_ends=tuple(places.at_ends))
@@ -127,22 +127,25 @@ class PlacedTarget:
     zero, say. Then a quantile tells nothing of its spread, nor of that of residuals: `deviation`
     is that of the rows beside the heap, and `spread` that of all. If no others are seen beside a
     point, it is the spread if as many rows as noise can hide were at an end of the bounds.
+    With few rows the centre is in `doubt`, by so much; else what is left of it is not known.
     """
 
     centre: float
     deviation: float
     heaped: bool = False
     spread: float = 0.0
+    doubt: float = math.inf
 
 
 def place_target(spending: Spending, rows: RowSource, bounds: Array) -> PlacedTarget:
-    """Release where the target lies, in the user's units; where rows are few, only its scale."""
+    """Release where the target lies, in the user's units."""
     low, high = np.clip(bounds, -_LARGEST, _LARGEST)
     middle, half = low / 2 + high / 2, high / 2 - low / 2
     seen = _seat(spending, TargetCounts(rows, bounds))
     centre = middle + half * rules.clamp(seen.centre, -1.0, 1.0)
     deviation, spread = (float(half * min(one, 1.0)) for one in (seen.deviation, seen.spread))
-    return PlacedTarget(float(centre), deviation, seen.heaped, spread)
+    doubt = float(half * seen.doubt)
+    return PlacedTarget(float(centre), deviation, seen.heaped, spread, doubt)
 
 
 def end_of_target(task: Task, units: PublicUnits) -> str | None:
@@ -176,10 +179,13 @@ class TargetCounts:
 
 def _seat(spending: Spending, target: TargetCounts) -> PlacedTarget:
     """Release centre and deviation, in units of the public bounds."""
-    if not rules.can_centre_target(spending.regime):
-        return PlacedTarget(0.0, _target_deviation(spending, target, 0.0, quantile=MEDIAN))
-    centre = _target_median(spending, target)
-    quantile = rules.target_quantile(spending.regime)
+    regime = spending.regime
+    if rules.has_few_targets(regime):
+        return _seat_of_few(spending, target)
+    edges = _target_edges(rules.centre_cells(regime))
+    cell = _target_median(spending, target, edges, spending.share(rules.centre_share(regime)))
+    centre = float(edges[cell]) + 1 / (len(edges) - 1)
+    quantile = rules.target_quantile(regime)
     deviation = _target_deviation(spending, target, centre, quantile=quantile)
     beside, spread = _beside_heap(spending, target, centre)
     deviation = max(deviation, beside)
@@ -187,16 +193,34 @@ def _seat(spending: Spending, target: TargetCounts) -> PlacedTarget:
     return PlacedTarget(centre + mean, deviation, beside > 0, spread)
 
 
-def _target_median(spending: Spending, target: TargetCounts) -> float:
-    cells = rules.centre_cells(spending.regime)
-    edges = np.append(2 * np.arange(cells) / cells - 1, math.inf)
+def _seat_of_few(spending: Spending, target: TargetCounts) -> PlacedTarget:
+    """Release the cell of the median and that of the distance from it: what is likely then."""
+    regime = spending.regime
+    cost = spending.share(rules.few_centre_share(regime))
+    depth = regime.depth(float(cost))
+    edges = _target_edges(rules.few_cells(depth))
+    cell = _target_median(spending, target, edges, cost)
+    seat = Seat.around(float(edges[cell]) + 1 / (len(edges) - 1))
+    seat = seat.saw(seat.below(np.append(-math.inf, edges[1:])), cell, depth)
+    cost, centre = spending.share(rules.few_scale_share(regime)), seat.centre
+    sizes = deviation_edges(1 + abs(centre))
     cell = release_cell(
         spending.accountant,
-        target.counts(edges),
-        cost=spending.share(rules.centre_share(spending.regime)),
-        purpose="the target's centre",
+        target.distance_counts(centre, sizes),
+        cost=cost,
+        purpose="the target's scale",
     )
-    return float(edges[cell]) + 1 / cells
+    seat = seat.saw(seat.within(centre, sizes), cell, regime.depth(float(cost)))
+    return PlacedTarget(seat.centre, seat.deviation, doubt=seat.doubt)
+
+
+def _target_edges(cells: int) -> Array:
+    return np.append(2 * np.arange(cells) / cells - 1, math.inf)
+
+
+def _target_median(spending: Spending, target: TargetCounts, edges: Array, cost: ZCDP) -> int:
+    counts = target.counts(edges)
+    return release_cell(spending.accountant, counts, cost=cost, purpose="the target's centre")
 
 
 def _target_deviation(

@@ -82,11 +82,23 @@ def refit(
         for feature in columns[solve.still]:
             point.zero(int(feature))
     start = point.weights[columns] / units
-    for cost in costs.steps:
-        moment = release_moment(task.spending, point, clip, short, cost)
-        move(point, columns, task.design.loss.safe_moves(-clip * solve(moment) * units))
     noises = tuple(clip * norm / math.sqrt(2 * float(cost)) for cost in costs.steps)
+    for cost, noise in zip(costs.steps, noises, strict=True):
+        moment = release_moment(task.spending, point, clip, short, cost)
+        part = _kept(task, solve, noise / deviation)
+        move(point, columns, task.design.loss.safe_moves(-part * clip * solve(moment) * units))
     return Refit(features, start, point.weights[columns] / units, noises, solve)
+
+
+def _kept(task: Task, solve: NoisySolver, noise: float) -> float:
+    """Return which part of a step to take, for noise in units of the residuals' deviation.
+
+    A step explains their variance at most, and its noise adds a known one to predictions. Where the
+    loss is curved otherwise, rules of its own keep steps short.
+    """
+    if task.design.loss.curvature != 1:
+        return 1.0
+    return rules.kept(solve.added_variance(noise) / task.regime.n_rows)
 
 
 class NoisySolver:
@@ -108,6 +120,14 @@ class NoisySolver:
         found, moving = np.zeros(len(moment)), np.delete(np.arange(len(moment)), self.still)
         found[moving] = np.linalg.solve(self._lifted[np.ix_(moving, moving)], moment[moving])
         return found
+
+    def added_variance(self, noise: float) -> float:
+        """Return Σ(x·δ)² over all rows, for the error δ of a solution for a moment with that noise.
+
+        It is the mean, or more: σ²·tr(L⁻¹GL⁻¹), and the lifted matrix L is above G.
+        """
+        moving = np.delete(np.arange(len(self.gram)), self.still)
+        return noise**2 * float(np.trace(np.linalg.inv(self._lifted[np.ix_(moving, moving)])))
 
     def deviations(self, noise: float) -> Array:
         """Return those of a solution for a moment with that noise, beside one of sampling."""

@@ -29,6 +29,14 @@ def shrunk(value: float, noise: float) -> float:
     return value * max(0.0, 1 - (noise / value) ** 2) if value else 0.0
 
 
+def kept(noise: float) -> float:
+    """Return the part of a noisy number to keep, the variance of its noise being over its own.
+
+    That is the mean of what it is, once it was seen.
+    """
+    return 1 / (1 + noise)
+
+
 @dataclass(frozen=True)
 class Regime:
     """What rules rest on: the number of rows, public or released, the features', and ρ."""
@@ -41,6 +49,10 @@ class Regime:
     def signal(self) -> float:
         """Return M."""
         return self.n_rows * math.sqrt(2 * self.rho) / math.log(2 * self.n_features)
+
+    def depth(self, rho: float) -> float:
+        """Return how many noise scales an empty cell beyond all rows is away from the median."""
+        return self.n_rows * math.sqrt(2 * rho)
 
     def counts(self, n_columns: int) -> float:
         """Return Q for so many columns."""
@@ -89,9 +101,31 @@ def heap_share(regime: Regime) -> float:
     return clamp(regime.need, 0.01, 0.03)
 
 
-def can_centre_target(regime: Regime) -> bool:
-    """Whether there are rows enough to look for the target's centre."""
-    return regime.need <= 0.2
+def has_few_targets(regime: Regime) -> bool:
+    """Whether rows are so few that the target's centre and scale may be noise."""
+    return regime.need > 0.2
+
+
+def few_centre_share(regime: Regime) -> float:
+    """Return the share of ρ for the median of few rows: what makes them 11 noise scales deep.
+
+    That leaves 9 where their noisy count is a fifth too high.
+    """
+    return min(0.6 * regime.need, 0.4)
+
+
+def few_cells(depth: float) -> int:
+    """Return among how many cells the median of few rows is looked for.
+
+    K cells are 2/K wide, and noise takes one far away with a chance of about K·e^−depth: the mean
+    square of both errors is least at K³ = 2e^depth.
+    """
+    return int(2 ** round(clamp((depth / math.log(2) + 1) / 3, 2, 11)))
+
+
+def few_scale_share(regime: Regime) -> float:
+    """Return the share of ρ for the scale of few rows: about 7 noise scales deep."""
+    return min(0.25 * regime.need, 0.2)
 
 
 def centre_share(regime: Regime) -> float:
@@ -101,7 +135,7 @@ def centre_share(regime: Regime) -> float:
 
 def centre_cells(regime: Regime) -> int:
     """Return among how many cells the median is looked for: as many as the noise can tell apart."""
-    depth = math.sqrt(2 * centre_share(regime) * regime.rho) * regime.n_rows
+    depth = regime.depth(centre_share(regime) * regime.rho)
     return int(2 ** round(clamp((depth - 9) / math.log(2), 4, 11)))
 
 
