@@ -317,7 +317,9 @@ def test_a_cell_without_a_level_counts_as_the_reference(cell):
     model = PrivateLasso(**SETTING, categories=LEVELS).fit(frame, y)
     odd = frame[:3].assign(ward=pd.Series([cell] * 3, dtype=object))
     reference = frame[:3].assign(ward="B")
-    assert model.predict(odd).tolist() == model.predict(reference).tolist()
+    with pytest.warns(UserWarning, match="3 of 3 cells"):
+        found = model.predict(odd)
+    assert found.tolist() == model.predict(reference).tolist()
 
 
 # --- sparse frames --------------------------------------------------------------------------------
@@ -580,3 +582,25 @@ def test_notes_on_bounds_name_the_feature_that_stands_behind_a_category():
     with pytest.warns(dpscreen.models.base.BoundsWarning, match="visits"):
         model.set_params(categories=LEVELS).fit(late, y)
     assert model.bounds_notes_ == ("visits: declared (0, 500); released centre at the upper end",)
+
+
+def test_predict_says_how_many_cells_are_no_level_and_fit_does_not():
+    """Rows to predict for are not protected; those of a fit are."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(0, 1, 300), "ward": rng.choice(["A", "B"], 300)})
+    strange = frame.assign(ward=["b", None, *frame["ward"][2:]])
+    model = PrivateLasso(
+        epsilon=5,
+        delta=1e-6,
+        feature_bounds={"age": (0, 1)},
+        target_bounds=(0, 2),
+        categories={"ward": ["A", "B"]},
+        random_state=0,
+    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.fit(strange, frame["age"])
+    assert not [one for one in told if "levels" in str(one.message)]
+    with pytest.warns(UserWarning, match=r"'ward': 2 of 300 cells .* as 'A', the reference"):
+        model.predict(strange)
+    model.predict(frame)

@@ -441,7 +441,8 @@ def warn_of_bounds(notes: Sequence[str]) -> None:
     if notes:
         warnings.warn(
             "most rows seem to lie at an end of their declared bounds, or beyond, or on one point: "
-            f"{'; '.join(notes)}. Are these bounds in the right units?",
+            f"{'; '.join(notes)}. That is so of counts that are mostly zero; else, are these "
+            "bounds in the right units?",
             BoundsWarning,
             stacklevel=4,
         )

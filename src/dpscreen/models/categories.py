@@ -119,6 +119,22 @@ class FrameColumns:
             return pd.DataFrame(index=part.index)
         return pd.DataFrame(features, columns=list(self.feature_names), index=part.index)
 
+    def warn_of_strangers(self, frame: Any) -> None:
+        """Say how many cells are none of the levels: of rows to predict for, never of private ones.
+
+        (docs/threat-model.md)
+        """
+        names = (name for name in self.names if name in self.levels)
+        for name, (found, _) in zip(names, self._found(frame), strict=True):
+            strange = int(np.count_nonzero(found < 0))
+            if strange:
+                warnings.warn(
+                    f"column {name!r}: {strange} of {len(found)} cells are missing or none of "
+                    f"the model's levels; they count as {self.levels[name][0]!r}, the reference.",
+                    UserWarning,
+                    stacklevel=_calls_within() + 1,
+                )
+
     def _groups(self) -> list[tuple[str, ...]]:
         levels = self.levels
         return [_level_names(one, levels[one]) if one in levels else (one,) for one in self.names]

@@ -204,6 +204,8 @@ def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
     if columns is None:
         return np.asarray(_quietly(estimator, X, reset=False), dtype=np.float64)
     frame = X.compute() if hasattr(X, "compute") else X  # Dask's, of which no names are found
+    if is_frame(frame) and set(columns.levels) <= set(frame.columns):
+        columns.warn_of_strangers(frame)
     return _encoded(columns, _quietly(estimator, frame, reset=False, skip_check_array=True))
 
 
