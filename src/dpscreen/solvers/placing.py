@@ -152,7 +152,8 @@ def end_of_target(task: Task, units: PublicUnits) -> str | None:
     """Return at which end of its declared bounds the target seems to lie, if at one."""
     low, high = units.target_bounds
     half, off = high / 2 - low / 2, units.target_centre - low / 2 - high / 2
-    if abs(off) <= (1 - rules.AT_END) * half or task.deviation >= rules.NARROW * half:
+    narrow = task.heaped or task.deviation < rules.NARROW * half
+    if abs(off) <= (1 - rules.AT_END) * half or not narrow:
         return None
     return "upper" if off > 0 else "lower"
 
@@ -253,7 +254,7 @@ def _beside_heap(spending: Spending, target: TargetCounts, centre: float) -> tup
         purpose="the target's distances from its centre",
     )
     found = spread_beside_heap(noisy[0], noise, edges / math.sqrt(2), n_rows)
-    if found[0] > 0 or noisy.max() <= rules.POINT_SHARE * n_rows:
+    if found[0] > 0 or noisy.max() <= rules.MOST_AT_POINT * n_rows:
         return found
     return 0.0, math.sqrt(SURE_NOISES * noise / n_rows) * top
 

@@ -92,7 +92,7 @@ HEAPED = 3.0
 """A spread that is so many times what the median of distances says is that of a heap and others."""
 
 
-POINT_SHARE = 0.6
+MOST_AT_POINT = 0.6
 """If more of the rows are in one octave of distances, they are at one point: a normal has .31."""
 
 
