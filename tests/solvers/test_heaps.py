@@ -7,7 +7,7 @@ import pytest
 
 from dpscreen import PrivateLasso, PrivateOLS
 from dpscreen.privacy.replay import record, replay
-from dpscreen.solvers.placing import spread_beside_heap
+from dpscreen.solvers.target import spread_beside_heap
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),

@@ -41,7 +41,8 @@ from dpscreen.privacy.statement import COMPOSITION
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
-from dpscreen.solvers.placing import NO_END, end_of_target, place_rows
+from dpscreen.solvers.placing import NO_END, place_rows
+from dpscreen.solvers.target import end_of_target
 
 if TYPE_CHECKING:
     from dpscreen.models.release import Release

@@ -22,8 +22,9 @@ from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Spending
 from dpscreen.solvers.least_squares import TableRelease, regress_on
 from dpscreen.solvers.ols_rules import TableSize
-from dpscreen.solvers.placing import PlacedTarget, Places
+from dpscreen.solvers.placing import Places
 from dpscreen.solvers.regression import LeftOut
+from dpscreen.solvers.target import PlacedTarget
 from dpscreen.solvers.wide import WideTask, widened
 
 LEAST_SIGNAL = 80

@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 from dpscreen._core.arrays import Array, Mask
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.rules import CLEAR, GAUSSIAN, clamp
-from dpscreen.solvers.zoom import STANDS_OUT, onward, stand_out
+from dpscreen.solvers.zoom import STANDS_OUT, last_seen, onward, stand_out
 
 FINER = 2.0 ** (np.arange(-16, 41) / 8)
 """Clips that are looked at, in units of the last clear edge."""
@@ -107,9 +107,7 @@ class Sizes:
     @property
     def last_edge(self) -> float:
         """Return the edge beyond which cells together do not stand out of their noise."""
-        beyond = np.cumsum(self.counts[::-1])[::-1]
-        noises = self.noise * np.sqrt(np.arange(len(beyond), 0, -1))
-        last = int(np.flatnonzero(beyond >= CLEAR * noises).max(initial=0))
+        last = last_seen(self.counts, self.noise, CLEAR) or 0
         return float(self.edges[min(last, len(self.edges) - 1)])
 
     def tail(self) -> Tail:

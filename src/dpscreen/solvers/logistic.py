@@ -21,9 +21,10 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
-from dpscreen.solvers.placing import PlacedTarget, is_binary, place_rows
+from dpscreen.solvers.placing import is_binary, place_rows
 from dpscreen.solvers.refit import Refit
 from dpscreen.solvers.stagewise import Schedule, StagewiseRun, solve_stagewise
+from dpscreen.solvers.target import PlacedTarget
 
 OUTCOME_BOUNDS = np.array([0.0, 1.0])
 CLASS_SHARE = 0.01

@@ -1,4 +1,4 @@
-"""Where target and features lie, inside public bounds: centres, scales and clip bounds.
+"""Where features lie, inside public bounds: centres, scales and clip bounds.
 
 Public bounds are often far too wide. What is released here are, for each feature, a centre and the
 scale in which it competes, and bounds inside the public ones to which it is clipped. The three have
@@ -19,20 +19,13 @@ from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import (
     columns_change,
-    release_cell,
     release_histograms,
     release_search,
     release_sums,
 )
 from dpscreen.rows.lattice import UNITS, ExactDesign
 from dpscreen.rows.loss import SQUARED, Loss
-from dpscreen.rows.source import (
-    PublicUnits,
-    RowSource,
-    clipped_levels,
-    distance_counts,
-    target_counts,
-)
+from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import (
     LEVELS,
     ColumnMap,
@@ -42,16 +35,14 @@ from dpscreen.rows.sums import (
     whole_sum,
 )
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Choices, Spending, Task, deviation_edges, release_deviation
-from dpscreen.solvers.seat import Seat
+from dpscreen.solvers.base import Choices, Spending, Task
+from dpscreen.solvers.target import LARGEST, PlacedTarget, place_target
 from dpscreen.solvers.zoom import OCTAVES, OffPoints, Sighting, sighted
 
 Below = Callable[[Array, float, int], Integers]
 
 RARE = 0.36
 """The variance, in half-widths, of a level that a tenth of the rows has: no rarer one is sure."""
-
-_LARGEST = np.finfo(np.float64).max / 4
 
 NO_END = "neither"
 """Where a feature lies that does not seem to vary inside its bounds."""
@@ -77,7 +68,7 @@ def place_rows(
     places = release_places(spending, rows, bounds[0], choices)
     units = PublicUnits(
         bounds[0] if places is None else places.bounds,
-        np.clip(bounds[1], -_LARGEST, _LARGEST),
+        np.clip(bounds[1], -LARGEST, LARGEST),
         constant=choices.intercept,
         loss=loss,
         features_at=None if places is None else places.features_at,
@@ -108,193 +99,6 @@ def _release_spread(spending: Spending, design: ExactDesign) -> float:
         purpose="the features' mean square",
     )
     return rules.spread_of(noisy, spending.regime.n_rows)
-
-
-# --- the target -----------------------------------------------------------------------------------
-
-SPREAD_OCTAVES, SURE_NOISES = 12, 3.5
-"""How finely distances of the target are told apart, and how many noises it takes to see rows."""
-
-WINSOR, ROUNDS = 5.0, 40
-"""How many spreads away a row counts as it is, and how often a spread is put right by that."""
-
-
-@dataclass(frozen=True)
-class PlacedTarget:
-    """Where the target lies inside its public bounds: a centre and a deviation.
-
-    It is `heaped` if far more rows lie far out than the middle of the others lets expect: most are
-    zero, say. Then a quantile tells nothing of its spread, nor of that of residuals: `deviation`
-    is that of the rows beside the heap, and `spread` that of all. If no others are seen beside a
-    point, it is the spread if as many rows as noise can hide were at an end of the bounds.
-    With few rows the centre is in `doubt`, by so much; else what is left of it is not known.
-    """
-
-    centre: float
-    deviation: float
-    heaped: bool = False
-    spread: float = 0.0
-    doubt: float = math.inf
-
-
-def place_target(spending: Spending, rows: RowSource, bounds: Array) -> PlacedTarget:
-    """Release where the target lies, in the user's units."""
-    low, high = np.clip(bounds, -_LARGEST, _LARGEST)
-    middle, half = low / 2 + high / 2, high / 2 - low / 2
-    seen = _seat(spending, TargetCounts(rows, bounds))
-    centre = middle + half * rules.clamp(seen.centre, -1.0, 1.0)
-    deviation, spread = (float(half * min(one, 1.0)) for one in (seen.deviation, seen.spread))
-    doubt = float(half * seen.doubt)
-    return PlacedTarget(float(centre), deviation, seen.heaped, spread, doubt)
-
-
-def end_of_target(task: Task, units: PublicUnits) -> str | None:
-    """Return at which end of its declared bounds the target seems to lie, if at one."""
-    low, high = units.target_bounds
-    half, off = high / 2 - low / 2, units.target_centre - low / 2 - high / 2
-    narrow = task.heaped or task.deviation < rules.NARROW * half
-    if abs(off) <= (1 - rules.AT_END) * half or not narrow:
-        return None
-    return "upper" if off > 0 else "lower"
-
-
-@dataclass(frozen=True)
-class TargetCounts:
-    """A private target in units of its bounds, seen through counts and clipped sums."""
-
-    rows: RowSource
-    bounds: Array
-
-    def counts(self, edges: Array) -> Integers:
-        """Return how many rows lie in each cell."""
-        return self.rows.target_total(target_counts, self.bounds, edges)
-
-    def distance_counts(self, centre: float, edges: Array) -> Integers:
-        """Return how many rows are so far from the centre."""
-        return self.rows.target_total(distance_counts, self.bounds, centre, edges)
-
-    def clipped_levels(self, centre: float, clip: float) -> int:
-        """Return Σψ_c(y − centre), each term rounded to c/2^14."""
-        return int(self.rows.target_total(clipped_levels, self.bounds, centre, clip)[0])
-
-
-def _seat(spending: Spending, target: TargetCounts) -> PlacedTarget:
-    """Release centre and deviation, in units of the public bounds."""
-    regime = spending.regime
-    if rules.has_few_targets(regime):
-        return _seat_of_few(spending, target)
-    edges = _target_edges(rules.centre_cells(regime))
-    cell = _target_median(spending, target, edges, spending.share(rules.centre_share(regime)))
-    centre = float(edges[cell]) + 1 / (len(edges) - 1)
-    quantile = rules.target_quantile(regime)
-    deviation = _target_deviation(spending, target, centre, quantile=quantile)
-    beside, spread = _beside_heap(spending, target, centre)
-    deviation = max(deviation, beside)
-    mean = _clipped_mean(spending, target, centre, rules.MEAN_CLIP * deviation)
-    return PlacedTarget(centre + mean, deviation, beside > 0, spread)
-
-
-def _seat_of_few(spending: Spending, target: TargetCounts) -> PlacedTarget:
-    """Release the cell of the median and that of the distance from it: what is likely then."""
-    regime = spending.regime
-    cost = spending.share(rules.few_centre_share(regime))
-    depth = regime.depth(float(cost))
-    edges = _target_edges(rules.few_cells(depth))
-    cell = _target_median(spending, target, edges, cost)
-    seat = Seat.around(float(edges[cell]) + 1 / (len(edges) - 1))
-    seat = seat.saw(seat.below(np.append(-math.inf, edges[1:])), cell, depth)
-    cost, centre = spending.share(rules.few_scale_share(regime)), seat.centre
-    sizes = deviation_edges(1 + abs(centre))
-    cell = release_cell(
-        spending.accountant,
-        target.distance_counts(centre, sizes),
-        cost=cost,
-        purpose="the target's scale",
-    )
-    seat = seat.saw(seat.within(centre, sizes), cell, regime.depth(float(cost)))
-    return PlacedTarget(seat.centre, seat.deviation, doubt=seat.doubt)
-
-
-def _target_edges(cells: int) -> Array:
-    return np.append(2 * np.arange(cells) / cells - 1, math.inf)
-
-
-def _target_median(spending: Spending, target: TargetCounts, edges: Array, cost: ZCDP) -> int:
-    counts = target.counts(edges)
-    return release_cell(spending.accountant, counts, cost=cost, purpose="the target's centre")
-
-
-def _target_deviation(
-    spending: Spending, target: TargetCounts, centre: float, *, quantile: Fraction
-) -> float:
-    return release_deviation(
-        spending,
-        lambda edges: target.distance_counts(centre, edges),
-        top=1 + abs(centre),
-        cost=spending.share(rules.target_share(spending.regime)),
-        purpose="the target's scale",
-        quantile=quantile,
-    )
-
-
-def _beside_heap(spending: Spending, target: TargetCounts, centre: float) -> tuple[float, float]:
-    """Return the deviation of the rows beside the heap that most rows are in, and that of all.
-
-    Where noise hides all others beside one point, the second is what it may be at most; both are 0
-    where there is no heap. From a noisy histogram by octaves; one row is in one cell
-    (docs/private-lasso.md, Lemma 22).
-    """
-    top, n_rows = 1 + abs(centre), spending.regime.n_rows
-    edges = top * 2.0 ** -np.arange(SPREAD_OCTAVES, -1.0, -1.0)
-    counts = target.distance_counts(centre, np.concatenate(([0.0], edges[:-1], [math.inf])))
-    noisy, noise = release_histograms(
-        spending.accountant,
-        counts[None, :],
-        cost=spending.share(rules.heap_share(spending.regime)),
-        purpose="the target's distances from its centre",
-    )
-    found = spread_beside_heap(noisy[0], noise, edges / math.sqrt(2), n_rows)
-    if found[0] > 0 or noisy.max() <= rules.MOST_AT_POINT * n_rows:
-        return found
-    return 0.0, math.sqrt(SURE_NOISES * noise / n_rows) * top
-
-
-def spread_beside_heap(
-    noisy: Array, noise: float, sizes: Array, n_rows: int
-) -> tuple[float, float]:
-    """Return the root mean square of sizes that are not in a heap, and of all; 0 if there is none.
-
-    That of all, s, is the largest whose square is the mean of min(size, 5s)², of the rows that are
-    seen: few that are very far out count as if they were less far, as in Huber's second proposal.
-    There is a heap if half of the rows are nearer than a normal's would be by far.
-    """
-    beyond = np.cumsum(noisy[::-1])[::-1]
-    noises = noise * np.sqrt(np.arange(len(noisy), 0, -1))
-    seen = np.flatnonzero(beyond >= SURE_NOISES * noises)
-    if not seen.size:
-        return 0.0, 0.0
-    counts = np.where(np.arange(len(noisy)) <= seen[-1], np.maximum(noisy, 0.0), 0.0)
-    spread = float(sizes[seen[-1]])
-    for _ in range(ROUNDS):
-        squares = np.minimum(sizes, WINSOR * spread) ** 2
-        spread = math.sqrt(float(counts @ squares) / n_rows)
-    inside = sizes < spread * rules.GAUSSIAN / rules.HEAPED
-    if noisy[inside].sum() < n_rows / 2:
-        return 0.0, 0.0
-    others = counts[~inside]
-    return math.sqrt(float(others @ squares[~inside]) / max(1.0, others.sum())), spread
-
-
-def _clipped_mean(spending: Spending, target: TargetCounts, centre: float, clip: float) -> float:
-    """Release Σψ_c(y − centre)/n: one row moves the sum by at most c."""
-    noisy, noise = spending.release_sum(
-        target.clipped_levels(centre, clip),
-        most=LEVELS,
-        bound=clip,
-        cost=spending.share(rules.target_share(spending.regime)),
-        purpose="the target's mean",
-    )
-    return rules.clamp(rules.shrunk(noisy, noise) / spending.regime.n_rows, -clip, clip)
 
 
 # --- the features ---------------------------------------------------------------------------------

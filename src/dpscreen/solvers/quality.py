@@ -23,9 +23,6 @@ from dpscreen.solvers.zoom import stand_out
 SIZES_CLIP = 16.0
 """Up to where sizes of residuals are told apart, in deviations of the target."""
 
-SURE = 4.5
-"""How many noises far residuals need to be believed: one chance cell would cost all precision."""
-
 WIDEST = 0.5
 """A wider interval tells nothing about R²."""
 
@@ -181,7 +178,7 @@ class Clips:
         Further out where sizes of residuals still stand out of their noise, as a deviation is a
         median's and says nothing of few large ones.
         """
-        seen = float(sizes[stand_out(noisy[None, :], noise, SURE)[0]].max(initial=0.0))
+        seen = float(sizes[stand_out(noisy[None, :], noise, rules.CLEAR)[0]].max(initial=0.0))
         inner = max(factor * deviations.residuals, seen)
         outer = max(factor * deviations.target, inner)
         return cls(outer, math.ceil(LEVELS * max(inner / outer, LEAST_INNER)))

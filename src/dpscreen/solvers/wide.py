@@ -18,17 +18,9 @@ from dpscreen.rows.sums import ColumnMap
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending, Task
 from dpscreen.solvers.influences import are_points, left_of_level, seen_scales
-from dpscreen.solvers.placing import (
-    PlacedTarget,
-    Places,
-    counts_by_side,
-    is_binary,
-    place_target,
-    release_places,
-)
+from dpscreen.solvers.placing import Places, counts_by_side, is_binary, release_places
+from dpscreen.solvers.target import LARGEST, PlacedTarget, place_target
 from dpscreen.solvers.zoom import OCTAVES, STANDS_OUT
-
-_LARGEST = np.finfo(np.float64).max / 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +72,7 @@ def widened(
     reach = np.maximum(clips[:, 1] - placed.centres, placed.centres - clips[:, 0])
     units = PublicUnits(
         clips,
-        np.clip(target_bounds, -_LARGEST, _LARGEST),
+        np.clip(target_bounds, -LARGEST, LARGEST),
         constant=choices.intercept,
         features_at=np.stack((placed.centres, reach), axis=1),
         target_at=target.centre,

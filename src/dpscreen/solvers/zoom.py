@@ -386,3 +386,10 @@ def onward(counts: Array, noise: float) -> Mask:
         sums = np.lib.stride_tricks.sliding_window_view(counts, size, axis=1).sum(axis=2)
         found[:, : sums.shape[1]] |= sums >= STANDS_OUT * math.sqrt(size) * noise
     return found
+
+
+def last_seen(counts: Array, noise: float, noises: float) -> int | None:
+    """Return the last cell that stands out of its noise together with all beyond it, or None."""
+    beyond = np.cumsum(counts[::-1])[::-1]
+    clear = beyond >= noises * noise * np.sqrt(np.arange(len(counts), 0, -1))
+    return int(np.flatnonzero(clear)[-1]) if clear.any() else None

@@ -14,8 +14,7 @@ from dpscreen.privacy.accountant import cell_scores
 from dpscreen.rows.source import ArrayRows
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Spending
-from dpscreen.solvers.placing import place_target
-from dpscreen.solvers.seat import SCALES, Seat
+from dpscreen.solvers.target import SCALES, Seat, place_target
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),

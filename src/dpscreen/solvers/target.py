@@ -1,0 +1,298 @@
+"""Where the target lies inside its public bounds: a centre and a deviation.
+
+With rows enough a median, a quantile of the distance from it and a histogram of these distances are
+released: if most rows are in a heap, no quantile tells how far the others are.
+
+With few rows a noisy max chooses a cell with known chances, given how the rows are spread
+(docs/exactness.md, Lemma 9). So the cell of the median, and that of the distance from it, tell how
+likely every centre and every scale is: where noise chose them, the answer is near the middle of the
+bounds, and in doubt. No function of `Seat` sees a row (docs/privacy.md, Lemma 7).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.privacy import ZCDP
+from dpscreen.privacy.accountant import release_cell, release_histograms
+from dpscreen.rows.source import (
+    PublicUnits,
+    RowSource,
+    clipped_levels,
+    distance_counts,
+    target_counts,
+)
+from dpscreen.rows.sums import LEVELS
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import Spending, Task, deviation_edges, release_deviation
+from dpscreen.solvers.zoom import last_seen
+
+LARGEST = np.finfo(np.float64).max / 4
+"""Bounds beyond this are as good as none, and their differences would overflow."""
+
+SPREAD_OCTAVES, SURE_NOISES = 12, 3.5
+"""How finely distances of the target are told apart, and how many noises it takes to see rows."""
+
+WINSOR, ROUNDS = 5.0, 40
+"""How many spreads away a row counts as it is, and how often a spread is put right by that."""
+
+
+@dataclass(frozen=True)
+class PlacedTarget:
+    """Where the target lies inside its public bounds: a centre and a deviation.
+
+    It is `heaped` if far more rows lie far out than the middle of the others lets expect: most are
+    zero, say. Then a quantile tells nothing of its spread, nor of that of residuals: `deviation`
+    is that of the rows beside the heap, and `spread` that of all. If no others are seen beside a
+    point, it is the spread if as many rows as noise can hide were at an end of the bounds.
+    With few rows the centre is in `doubt`, by so much; else what is left of it is not known.
+    """
+
+    centre: float
+    deviation: float
+    heaped: bool = False
+    spread: float = 0.0
+    doubt: float = math.inf
+
+
+def place_target(spending: Spending, rows: RowSource, bounds: Array) -> PlacedTarget:
+    """Release where the target lies, in the user's units."""
+    low, high = np.clip(bounds, -LARGEST, LARGEST)
+    middle, half = low / 2 + high / 2, high / 2 - low / 2
+    seen = _seat(spending, TargetCounts(rows, bounds))
+    centre = middle + half * rules.clamp(seen.centre, -1.0, 1.0)
+    deviation, spread = (float(half * min(one, 1.0)) for one in (seen.deviation, seen.spread))
+    doubt = float(half * seen.doubt)
+    return PlacedTarget(float(centre), deviation, seen.heaped, spread, doubt)
+
+
+def end_of_target(task: Task, units: PublicUnits) -> str | None:
+    """Return at which end of its declared bounds the target seems to lie, if at one."""
+    low, high = units.target_bounds
+    half, off = high / 2 - low / 2, units.target_centre - low / 2 - high / 2
+    narrow = task.heaped or task.deviation < rules.NARROW * half
+    if abs(off) <= (1 - rules.AT_END) * half or not narrow:
+        return None
+    return "upper" if off > 0 else "lower"
+
+
+@dataclass(frozen=True)
+class TargetCounts:
+    """A private target in units of its bounds, seen through counts and clipped sums."""
+
+    rows: RowSource
+    bounds: Array
+
+    def counts(self, edges: Array) -> Integers:
+        """Return how many rows lie in each cell."""
+        return self.rows.target_total(target_counts, self.bounds, edges)
+
+    def distance_counts(self, centre: float, edges: Array) -> Integers:
+        """Return how many rows are so far from the centre."""
+        return self.rows.target_total(distance_counts, self.bounds, centre, edges)
+
+    def clipped_levels(self, centre: float, clip: float) -> int:
+        """Return Σψ_c(y − centre), each term rounded to c/2^14."""
+        return int(self.rows.target_total(clipped_levels, self.bounds, centre, clip)[0])
+
+
+def _seat(spending: Spending, target: TargetCounts) -> PlacedTarget:
+    """Release centre and deviation, in units of the public bounds."""
+    regime = spending.regime
+    if rules.has_few_targets(regime):
+        return _seat_of_few(spending, target)
+    edges = _target_edges(rules.centre_cells(regime))
+    cell = _target_median(spending, target, edges, spending.share(rules.centre_share(regime)))
+    centre = float(edges[cell]) + 1 / (len(edges) - 1)
+    quantile = rules.target_quantile(regime)
+    deviation = _target_deviation(spending, target, centre, quantile=quantile)
+    beside, spread = _beside_heap(spending, target, centre)
+    deviation = max(deviation, beside)
+    mean = _clipped_mean(spending, target, centre, rules.MEAN_CLIP * deviation)
+    return PlacedTarget(centre + mean, deviation, beside > 0, spread)
+
+
+def _seat_of_few(spending: Spending, target: TargetCounts) -> PlacedTarget:
+    """Release the cell of the median and that of the distance from it: what is likely then."""
+    regime = spending.regime
+    cost = spending.share(rules.few_centre_share(regime))
+    depth = regime.depth(float(cost))
+    edges = _target_edges(rules.few_cells(depth))
+    cell = _target_median(spending, target, edges, cost)
+    seat = Seat.around(float(edges[cell]) + 1 / (len(edges) - 1))
+    seat = seat.saw(seat.below(np.append(-math.inf, edges[1:])), cell, depth)
+    cost, centre = spending.share(rules.few_scale_share(regime)), seat.centre
+    sizes = deviation_edges(1 + abs(centre))
+    cell = release_cell(
+        spending.accountant,
+        target.distance_counts(centre, sizes),
+        cost=cost,
+        purpose="the target's scale",
+    )
+    seat = seat.saw(seat.within(centre, sizes), cell, regime.depth(float(cost)))
+    return PlacedTarget(seat.centre, seat.deviation, doubt=seat.doubt)
+
+
+def _target_edges(cells: int) -> Array:
+    return np.append(2 * np.arange(cells) / cells - 1, math.inf)
+
+
+def _target_median(spending: Spending, target: TargetCounts, edges: Array, cost: ZCDP) -> int:
+    counts = target.counts(edges)
+    return release_cell(spending.accountant, counts, cost=cost, purpose="the target's centre")
+
+
+def _target_deviation(
+    spending: Spending, target: TargetCounts, centre: float, *, quantile: Fraction
+) -> float:
+    return release_deviation(
+        spending,
+        lambda edges: target.distance_counts(centre, edges),
+        top=1 + abs(centre),
+        cost=spending.share(rules.target_share(spending.regime)),
+        purpose="the target's scale",
+        quantile=quantile,
+    )
+
+
+def _beside_heap(spending: Spending, target: TargetCounts, centre: float) -> tuple[float, float]:
+    """Return the deviation of the rows beside the heap that most rows are in, and that of all.
+
+    Where noise hides all others beside one point, the second is what it may be at most; both are 0
+    where there is no heap. From a noisy histogram by octaves; one row is in one cell
+    (docs/private-lasso.md, Lemma 22).
+    """
+    top, n_rows = 1 + abs(centre), spending.regime.n_rows
+    edges = top * 2.0 ** -np.arange(SPREAD_OCTAVES, -1.0, -1.0)
+    counts = target.distance_counts(centre, np.concatenate(([0.0], edges[:-1], [math.inf])))
+    noisy, noise = release_histograms(
+        spending.accountant,
+        counts[None, :],
+        cost=spending.share(rules.heap_share(spending.regime)),
+        purpose="the target's distances from its centre",
+    )
+    found = spread_beside_heap(noisy[0], noise, edges / math.sqrt(2), n_rows)
+    if found[0] > 0 or noisy.max() <= rules.MOST_AT_POINT * n_rows:
+        return found
+    return 0.0, math.sqrt(SURE_NOISES * noise / n_rows) * top
+
+
+def spread_beside_heap(
+    noisy: Array, noise: float, sizes: Array, n_rows: int
+) -> tuple[float, float]:
+    """Return the root mean square of sizes that are not in a heap, and of all; 0 if there is none.
+
+    That of all, s, is the largest whose square is the mean of min(size, 5s)², of the rows that are
+    seen: few that are very far out count as if they were less far, as in Huber's second proposal.
+    There is a heap if half of the rows are nearer than a normal's would be by far.
+    """
+    last = last_seen(noisy, noise, SURE_NOISES)
+    if last is None:
+        return 0.0, 0.0
+    counts = np.where(np.arange(len(noisy)) <= last, np.maximum(noisy, 0.0), 0.0)
+    spread = float(sizes[last])
+    for _ in range(ROUNDS):
+        squares = np.minimum(sizes, WINSOR * spread) ** 2
+        spread = math.sqrt(float(counts @ squares) / n_rows)
+    inside = sizes < spread * rules.GAUSSIAN / rules.HEAPED
+    if noisy[inside].sum() < n_rows / 2:
+        return 0.0, 0.0
+    others = counts[~inside]
+    return math.sqrt(float(others @ squares[~inside]) / max(1.0, others.sum())), spread
+
+
+def _clipped_mean(spending: Spending, target: TargetCounts, centre: float, clip: float) -> float:
+    """Release Σψ_c(y − centre)/n: one row moves the sum by at most c."""
+    noisy, noise = spending.release_sum(
+        target.clipped_levels(centre, clip),
+        most=LEVELS,
+        bound=clip,
+        cost=spending.share(rules.target_share(spending.regime)),
+        purpose="the target's mean",
+    )
+    return rules.clamp(rules.shrunk(noisy, noise) / spending.regime.n_rows, -clip, clip)
+
+
+# --- few rows -------------------------------------------------------------------------------------
+
+FINEST = 2.0**-20
+"""What answers are rounded to: exponentials differ in their last bits between machines."""
+
+STEPS_AWAY = 2.0 ** np.arange(-11.5, 1.5, 0.5)
+"""How far centres may lie from the released cell; the bounds are −1 and 1."""
+
+SCALES = 2.0 ** np.arange(-12, 0.5, 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class Seat:
+    """How likely centres and scales of a normal target are, in units of its bounds.
+
+    `logs` has a row for each centre and a column for each scale.
+    """
+
+    centres: Array
+    logs: Array
+
+    @classmethod
+    def around(cls, released: float) -> Seat:
+        """Return what is likely before anything is seen: all centres and log-scales alike.
+
+        They lie closer where the released cell is.
+        """
+        away = np.concatenate((-STEPS_AWAY[::-1], [0.0], STEPS_AWAY))
+        centres = np.unique(np.clip(released + away, -1.0, 1.0))
+        middles = (centres[:-1] + centres[1:]) / 2
+        widths = np.diff(np.concatenate((centres[:1], middles, centres[-1:])))
+        return cls(centres, np.repeat(np.log(widths)[:, None], len(SCALES), axis=1))
+
+    def below(self, edges: Array) -> Array:
+        """Return the share of rows below every edge, for each centre and scale."""
+        return np.asarray(ndtr((edges - self.centres[:, None, None]) / SCALES[:, None]))
+
+    def within(self, centre: float, distances: Array) -> Array:
+        """Return the share of rows that are nearer to a centre."""
+        return self.below(centre + distances) - self.below(centre - distances)
+
+    def saw(self, shares: Array, cell: int, depth: float) -> Seat:
+        """Return what is likely after a noisy max over `cell_scores` of the median chose a cell.
+
+        `shares` are those of the rows below the edges; `depth` is the number of rows in scales of
+        the noise.
+        """
+        excess = 2 * shares - 1
+        scores = -depth * np.maximum(np.maximum(excess[..., :-1], -excess[..., 1:]), 0.0)
+        total = np.log(np.exp(scores).sum(axis=-1))  # one cell holds the median: its score is 0
+        return replace(self, logs=self.logs + scores[..., cell] - total)
+
+    @property
+    def centre(self) -> float:
+        """Return the mean of the centre."""
+        return _rounded(float(self._chances.sum(axis=1) @ self.centres))
+
+    @property
+    def doubt(self) -> float:
+        """Return the deviation of the centre."""
+        off = (self.centres - self.centre) ** 2
+        return max(_rounded(math.sqrt(float(self._chances.sum(axis=1) @ off))), FINEST)
+
+    @property
+    def deviation(self) -> float:
+        """Return the target's deviation about the centre, as far as that is known."""
+        log_scale = float(self._chances.sum(axis=0) @ np.log(SCALES))
+        return _rounded(math.hypot(math.exp(log_scale), self.doubt))
+
+    @property
+    def _chances(self) -> Array:
+        chances = np.exp(self.logs - self.logs.max())
+        return np.asarray(chances / chances.sum())
+
+
+def _rounded(value: float) -> float:
+    return round(value / FINEST) * FINEST
