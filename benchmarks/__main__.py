@@ -17,6 +17,7 @@ from benchmarks import (
     exactness,
     foundation,
     growth,
+    heaps,
     inference,
     libraries,
     logit,
@@ -38,6 +39,7 @@ BENCHMARKS = {
     "outcomes": outcomes.main,
     "contest": contest.main,
     "logit": logit.main,
+    "heaps": heaps.main,
     "scale": scale.main,
     "sparse": sparse.main,
     "libraries": libraries.main,
@@ -46,7 +48,7 @@ BENCHMARKS = {
     "inference-speed": inference.speed,
 }
 
-BY_NAME = {"tables-quality", "outcomes", "contest", "logit", "inference"}
+BY_NAME = {"tables-quality", "outcomes", "contest", "logit", "heaps", "inference"}
 """Run by name only: the tables do not come with the package, or it takes long."""
 
 
