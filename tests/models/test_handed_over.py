@@ -14,8 +14,8 @@ from sklearn.model_selection import GridSearchCV
 
 from dpscreen import PrivateLasso, PrivateLogistic, PrivateOLS
 from dpscreen.models.comparison import compared
+from dpscreen.models.intake import RefitWarning
 from dpscreen.models.page.effects import MOST_DRAWN
-from dpscreen.models.refits import RefitWarning
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.privacy.ledger import PrivacyLedger
 

@@ -21,9 +21,8 @@ from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import plain
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
-from dpscreen.models.intake import private_rows, unit_of_rows
+from dpscreen.models.intake import count_fit, join_family, private_rows, unit_of_rows
 from dpscreen.models.linear import PrivateLinearModel
-from dpscreen.models.refits import count_fit, join_family
 from dpscreen.privacy import (
     ZCDP,
     Budget,
