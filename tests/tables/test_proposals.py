@@ -26,7 +26,7 @@ YEAR, SHARE, PERCENT = (0, 120), (0, 1), (0, 100)
         ("age_group", "category", None, False),
         ("share_of_women", "number", SHARE, True),
         ("default_prob", "number", SHARE, True),
-        ("debt_ratio", "number", SHARE, False),
+        ("debt_ratio", "number", (0, 100), False),
         ("lunch_pct", "number", PERCENT, True),
         ("humidity %", "number", PERCENT, True),
         ("price_change_pct", "number", (-100, 100), False),

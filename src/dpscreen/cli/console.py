@@ -289,15 +289,16 @@ def checked_schema(path: Path) -> TableSchema:
 
 def usable(schema: TableSchema) -> str:
     """Say in a sentence what a schema without problems declares."""
-    low, high = schema.field(schema.target).declared_bounds
+    bounds = "lies in [{:g}, {:g}]".format(*schema.field(schema.target).declared_bounds)
+    may_be = bounds if schema.classes is None else "is {} or {}".format(*schema.classes)
     unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
     rows = how_many(schema.rows_per_unit, "row")
     most = "" if schema.unit is None else f", at most {rows} of each"
     columns = how_many(len(schema.columns), "column")
     features = how_many(len(schema.feature_names), "feature")
     return (
-        f"The schema can be used: {columns} and {features}; the target {schema.target!r} lies in "
-        f"[{low:g}, {high:g}]; the privacy unit is {unit}{most}."
+        f"The schema can be used: {columns} and {features}; the target {schema.target!r} {may_be}; "
+        f"the privacy unit is {unit}{most}."
     )
 
 

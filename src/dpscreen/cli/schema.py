@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,8 @@ def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
         with write_failures(output):
             write_text(output, text)
         click.echo(f"Written to {output}.", err=True)
-    click.echo(f"{WHY}dpscreen schema check {output or 'schema.json'}", err=True)
+    made = shlex.quote(str(output or "schema.json"))
+    click.echo(f"{WHY}dpscreen schema check {made}", err=True)
 
 
 def _with_dialect(given: dict[str, Any]) -> dict[str, Any]:
@@ -93,8 +95,7 @@ def _new(data: Path, output: Path | None, **given: Any) -> str:
             return new_toml_schema(data, **given)
         return json.dumps(new_schema(data, **given), indent=2, ensure_ascii=False) + "\n"
     except DataError as problem:
-        hint = " If they are names, add --numeric-names." if "no header" in str(problem) else ""
-        raise click.ClickException(f"{sentence(problem)}{hint}") from None
+        raise click.ClickException(sentence(problem)) from None
 
 
 @command.command(context_settings=HELP)

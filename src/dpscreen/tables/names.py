@@ -276,7 +276,7 @@ RULES: tuple[NameRule, ...] = (
     _perhaps("mpg", 0, 150, "Miles per gallon."),
     _perhaps("horsepower hp", 0, 1000, "A horsepower."),
     _perhaps(
-        "ratio ratio_* rate rate_*", 0, 1, "A part of a whole, 0 to 1? In percent it is 0 to 100."
+        "ratio ratio_* rate rate_*", 0, 100, "0 to 1 if it is a part of 1, 0 to 100 in percent."
     ),
     _open("score score_*", f"A score: its smallest and largest mark {_YOU}."),
     # What only the owner of the table knows.
