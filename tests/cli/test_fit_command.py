@@ -586,7 +586,7 @@ def test_a_target_of_truths_is_modelled_by_its_chances(wide):
     assert ((chances > 0) & (chances < 1)).all()
     assert len(np.unique(chances)) > 100
     done = fit_wide("high.json", "--rows-public", 5000, "--dry-run")
-    assert "the rarer of the two" in " ".join(done.stdout.split())
+    assert "where one of the two is rare" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from dpscreen.cli.console import ledger_failures
 
 if TYPE_CHECKING:
     from dpscreen.planning.fitting import Booking
-    from dpscreen.planning.methods import FitRequest
     from dpscreen.planning.plan import Plan
 
 NO_ROWS = (
@@ -78,7 +77,7 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
             case "private-ols":
                 return _of_table(ready, progress)
             case "private-logistic":
-                return _of_outcomes(ready.request)
+                return _of_outcomes(ready, progress)
             case "private-lasso":
                 return _of_selection(ready, progress)[0]
         found, planned = _of_selection(ready, progress)
@@ -131,21 +130,24 @@ def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str
     }
 
 
-def _of_outcomes(request: FitRequest) -> dict[str, Any]:
-    """Say by the rule alone whether a model of yes and no can be useful."""
-    from dpscreen.planning.plan import USELESS
+def _of_outcomes(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
+    """Say what a model of yes and no will find, if half of the rows are a yes."""
+    from dpscreen.planning.outcome_plan import OutcomeContest, expected_outcomes, finding
+    from dpscreen.planning.plan import USELESS, setting_of
 
-    regime = request.regime
-    signal = 0.0 if regime is None else regime.signal
-    useful = signal >= USELESS
+    options, request = ready.options, ready.request
+    signal = 0.0 if request.regime is None else request.regime.signal
+    if signal < USELESS:
+        told = "Do not expect a useful model: more rows, fewer features or a larger epsilon needed."
+        return {"signal": signal, "useful": False, "words": told}
+    width, public = len(request.feature_bounds), options.rows_public or 2
+    setting = setting_of(public, width, options.epsilon, options.delta)
+    contest = OutcomeContest(setting, 0.5, rows_per_unit=request.rows_per_unit)
     told = (
-        "Enough rows for this budget and so many features, unless yes or no is rare: the rarer of "
-        "the two should have some hundred rows."
-        if useful
-        else "Do not expect a useful model: more rows, fewer features or a larger epsilon are "
-        "needed."
+        f"{finding(expected_outcomes(contest, progress=progress))} That is if half are "
+        "a yes: where one of the two is rare, less is found."
     )
-    return {"signal": signal, "useful": useful, "words": told}
+    return {"signal": signal, "useful": True, "words": told}
 
 
 def _of_method(ready: PreparedFit, planned: Plan) -> dict[str, Any]:

@@ -238,7 +238,7 @@ def _table(expected: Plan) -> Table:
     setting = expected.setting
     title = (
         f"{setting.n_rows} rows, {setting.n_features} features of which {setting.n_effects} "
-        f"matter, epsilon {setting.epsilon:g}, delta {setting.delta:g}"
+        f"with an effect, epsilon {setting.epsilon:g}, delta {setting.delta:g}"
     )
     table = Table(title=title, title_style="bold")
     for name in ("effect", *console.QUALITIES):

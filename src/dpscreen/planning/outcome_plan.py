@@ -87,7 +87,7 @@ class OutcomeContest(TriedBudgets):
         setting = self.setting
         return (
             f"{setting.n_rows} rows, {self.rate:.0%} yes, {setting.n_features} features of which "
-            f"{setting.n_effects} matter, {self.promise}"
+            f"{setting.n_effects} with an effect, {self.promise}"
         )
 
     @property
