@@ -67,7 +67,7 @@ class TableFit:
     def fit(self) -> str:
         """Say how much is explained, as far as the release can tell, and without privacy."""
         told, plain = self.quality, f"least squares, not private: {self.plain_r2:.2f}"
-        if told.r2_high - told.r2_low > WIDEST:
+        if told.r2_high - told.r2_low > 2 * WIDEST:  # its interval stands beside it
             return f"Released R²: lost in noise this time, as happens with {ROWS} rows ({plain})."
         span = f"{told.r2_low:.2f} to {told.r2_high:.2f}"
         return f"Released R²: {told.r2:.2f}, privacy noise {span} ({plain})."
