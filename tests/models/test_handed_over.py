@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import warnings
 from dataclasses import replace
 
@@ -75,6 +76,9 @@ def test_a_notebook_shows_a_box_before_the_fit_and_the_summary_after():
     model = fitted("lasso")
     assert model._repr_html_() == model.summary()._repr_html_()
     assert model._repr_mimebundle_()["text/html"] == model.summary()._repr_html_()
+    promise = model.privacy_._repr_html_()
+    assert promise.startswith("<details><summary>(epsilon = ")
+    assert html.escape(str(model.privacy_)) in promise
 
 
 # --- fits that add up -----------------------------------------------------------------------------

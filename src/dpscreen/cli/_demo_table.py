@@ -12,6 +12,7 @@ from dpscreen._core.words import percent_at_most
 from dpscreen.models import PrivateOLS
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
+from dpscreen.solvers.inference import FeatureInterval
 from dpscreen.solvers.quality import WIDEST, Quality
 
 EPSILON = 5.0
@@ -100,34 +101,19 @@ def regression_block() -> TableFit:
         target_bounds=TARGET_BOUNDS,
     ).fit(X, y)
     plain, plain_r2 = _least_squares(X, y)
-    effects = _effects(model.coef_, _intervals(model), plain)
-    return TableFit(effects, model.quality_, plain_r2, model.privacy_)
-
-
-def _intervals(model: Any) -> dict[int, tuple[float, float]]:
-    """Return the released intervals by feature; none where the model has none."""
-    found = model.inference_.intervals if hasattr(model, "inference_") else ()
-    return {one.feature: (one.low, one.high) for one in found}
-
-
-def _effects(
-    coef: Array, intervals: dict[int, tuple[float, float]], plain: Array
-) -> tuple[Effect, ...]:
-    """Return what a meaningful step of each measurement does."""
-    return tuple(
-        Effect(
-            name=one.name,
-            step_words=one.step_words,
-            effect=one.step * coef[j],
-            interval=_stretched(intervals.get(j), one.step),
-            plain=one.step * plain[j],
-        )
-        for j, one in enumerate(MEASUREMENTS)
+    found = {one.feature: one for one in model.inference_.intervals}
+    effects = (
+        _effect(one, model.coef_[j], found.get(j), plain[j]) for j, one in enumerate(MEASUREMENTS)
     )
+    return TableFit(tuple(effects), model.quality_, plain_r2, model.privacy_)
 
 
-def _stretched(interval: tuple[float, float] | None, step: float) -> tuple[float, float] | None:
-    return None if interval is None else (step * interval[0], step * interval[1])
+def _effect(
+    one: Measurement, coefficient: float, found: FeatureInterval | None, plain: float
+) -> Effect:
+    """Return what a meaningful step of a measurement does."""
+    interval = None if found is None else (one.step * found.low, one.step * found.high)
+    return Effect(one.name, one.step_words, one.step * coefficient, interval, one.step * plain)
 
 
 def _table() -> tuple[Array, Array]:

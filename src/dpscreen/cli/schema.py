@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen._core.words import how_many
-from dpscreen.cli.console import HELP, check_output, sentence, usable, write_failures
+from dpscreen.cli.console import HELP, check_output, data_failures, usable, write_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.schema import TableSchema
@@ -87,15 +87,12 @@ def _with_dialect(given: dict[str, Any]) -> dict[str, Any]:
 
 def _new(data: Path, output: Path | None, **given: Any) -> str:
     """Return the file to be written, in the format that its name asks for."""
-    from dpscreen.tables.declaration import DataError
     from dpscreen.tables.schema import is_toml, new_schema, new_toml_schema
 
-    try:
+    with data_failures():
         if output is not None and is_toml(output):
             return new_toml_schema(data, **given)
         return json.dumps(new_schema(data, **given), indent=2, ensure_ascii=False) + "\n"
-    except DataError as problem:
-        raise click.ClickException(sentence(problem)) from None
 
 
 @command.command(context_settings=HELP)

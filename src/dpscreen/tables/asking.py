@@ -163,7 +163,7 @@ def in_words(settings: Mapping[str, Any]) -> str:
 
 def _spelled(bound: Any, settings: Mapping[str, Any]) -> str:
     if isinstance(bound, datetime.date):
-        return _written(bound, settings.get("format", DAYS_WRITTEN[0]))
+        return bound.strftime(settings.get("format", DAYS_WRITTEN[0]))
     if "thousands" not in settings:
         return str(bound)
     grouped = f"{bound:,}"
@@ -181,11 +181,6 @@ def _day(text: str, form: str) -> datetime.date | None:
         return datetime.datetime.strptime(text, form).date()
     except ValueError:
         return None
-
-
-def _written(day: datetime.date, form: str) -> str:
-    parts = {"%Y": f"{day.year:04}", "%m": f"{day.month:02}", "%d": f"{day.day:02}"}
-    return re.sub("%[Ymd]", lambda found: parts[found[0]], form)
 
 
 # --- questions ------------------------------------------------------------------------------------
