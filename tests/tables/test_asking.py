@@ -216,3 +216,10 @@ def test_where_nothing_is_proposed_it_says_what_to_type():
         assert interview.question.default == ""  # words of others would make every cell a stranger
         assert interview.question.why.endswith(asking.HINTS[kind])
         assert interview.answer("") is None
+
+
+def test_what_can_be_answered_fits_a_terminal_and_is_understood():
+    assert max(map(len, asking.ANSWERS.splitlines())) <= 80
+    for answer in ("0 to 120", "a, b, c", "0, 1", "yes/no", "2020-01-01 to 2024-12-31"):
+        assert f"\n{answer} " in f"\n{asking.ANSWERS}"
+        assert settings_meant(answer) is not None

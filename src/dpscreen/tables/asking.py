@@ -26,14 +26,15 @@ from dpscreen.tables.toml import Document, column_names, ignored_names, in_toml_
 from dpscreen.tables.toml_text import settings_proposed
 
 ANSWERS = """\
-0 to 120          the least and the most that can be, written as in the table: with
-                  1,500 or $5 or 5 % those signs are read there, too
-a, b, c           the words or codes that can occur, as the table spells them; put a
-                  common one first, which the others are compared with
+0 to 120          the least and the most that can be, written as in the table:
+                  with 1,500 or $5 or 5 % those signs are read there, too
+a, b, c           the words or codes that can occur, as the table spells them;
+                  put a common one first, which the others are compared with
 0, 1              two codes; but 0, 120 and other pairs are bounds
-yes/no            true or false, however it is spelled
-2020-01-01 to 2024-12-31    the first and the last day that can be; 31.12.2024,
-                  31/12/2024 or 12/31/2024 if the table writes days so
+yes/no            yes, y, true, t or 1, and no, n, false, f or 0; type
+                  other words as in nein, ja
+2020-01-01 to 2024-12-31    the first and the last day that can be;
+                  31.12.2024, 31/12/2024 or 12/31/2024 if so in the table
 skip              do not use the column
 back              ask the last question again
 quit              stop here; what is answered is kept
