@@ -466,7 +466,7 @@ def promise(release: Release) -> str:
             else statement.weakness
         )
         return f"NOT PRIVATE: {why} (stated: {pair})."
-    told = f"Privacy: {pair} for {prose(statement.neighbours)}, rho = {statement.rho:.6g}."
+    told = f"Privacy: {pair} for {prose(statement.neighbours)}."
     return f"{told} {statement.disclosure}".rstrip()
 
 
