@@ -70,7 +70,9 @@ def test_the_whole_way_by_mouse(opened):
     assert tab.evaluate("document.cookie") == ""  # no script can read it
     fits(tab, 1280)
     declare(tab)
-    fill(tab, target="3", rows="600")
+    for target, model in (("1", "private-logistic"), ("3", "private-lasso")):  # sex, then cost
+        fill(tab, target=target, rows="600")
+        assert tab.evaluate("document.querySelector('[name=model]:checked').value") == model
     fits(tab, 1280)
     tab.click("#next")
     at(tab, "budget")
@@ -129,7 +131,8 @@ def test_the_whole_way_by_keyboard_alone_on_a_dark_phone(place):
         fits(tab, 360)
         tab.press("Tab")
         assert tab.evaluate("document.activeElement.className") == "skip"
-        for name, text in (("low-3", "0"), ("high-3", "10"), ("low-4", "0"), ("high-4", "20000")):
+        typed = {"levels-2": "f, m", "low-3": "0", "high-3": "10", "low-4": "0", "high-4": "20000"}
+        for name, text in typed.items():
             type_in(tab, f"[name={name}]", text)
         tab_to(tab, "#next")
         tab.press("Enter")

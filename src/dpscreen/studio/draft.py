@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from dpscreen._core.files import write_text
 from dpscreen._core.words import how_many
-from dpscreen.studio.questions import CHOICES, OUTCOMES, TABLE, choice_of
+from dpscreen.studio.questions import OUTCOMES, SELECTION, TABLE, choice_of
 from dpscreen.tables.columns import KINDS
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose
@@ -95,6 +95,22 @@ def kind_of(entry: Mapping[str, Any]) -> str:
     return {"any": SKIP, "string": CATEGORY if "constraints" in entry else TEXT}.get(word, word)
 
 
+def _proposed(name: str) -> dict[str, Any]:
+    """Return the entry of a column by its name; a category's levels are asked for."""
+    found = propose(name)
+    entry = found.entry()
+    if entry["type"] not in (*KINDS, "any"):
+        return {"name": name, "type": "any"}
+    if found.kind == CATEGORY:
+        entry.setdefault("constraints", {"enum": []})
+    return entry
+
+
+def _has_two_outcomes(entry: Mapping[str, Any]) -> bool:
+    levels = (entry.get("constraints") or {}).get("enum") or ()
+    return entry.get("type") == "boolean" or len(levels) == 2
+
+
 def set_column(entry: dict[str, Any], kind: str, low: str, high: str, levels: str) -> None:
     """Put what was typed into an entry; what cannot be used stays, to be told and mended."""
     if kind not in kinds():
@@ -160,7 +176,7 @@ class Draft:
     """A schema in the making, and what is asked of it."""
 
     descriptor: dict[str, Any]
-    method: str = CHOICES[0].method
+    method: str = SELECTION
     intervals: bool = False
     rows: int | None = None
     rows_public: bool = False
@@ -171,20 +187,21 @@ class Draft:
     _read: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, table: Path, saved: Path) -> Draft:
-        """Go on with a schema that was saved and fits the table's names, or propose a new one."""
+    def of(cls, table: Path, saved: Path, **written: Any) -> Draft:
+        """Go on with a schema that was saved and fits the table's names, or propose a new one.
+
+        `written` says how the table is written, to a new schema.
+        """
         if saved.exists():
             from dpscreen.tables.csv import matched_header
 
             schema = load_schema(saved)
             matched_header(table, schema)
-            return cls(schema.to_dict(), seen={column.name for column in schema.fields})
-        made = new_schema(table)
-        made["fields"] = [propose(entry["name"]).entry() for entry in made["fields"]]
-        for entry in made["fields"]:
-            if entry["type"] not in (*KINDS, "any"):
-                entry.update(type="any")
-                entry.pop("constraints", None)
+            found = cls(schema.to_dict(), seen={column.name for column in schema.fields})
+            found.method = OUTCOMES if found.target in found.outcomes() else SELECTION
+            return found
+        made = new_schema(table, **written)
+        made["fields"] = [_proposed(entry["name"]) for entry in made["fields"]]
         return cls(made)
 
     # --- columns --------------------------------------------------------------------------------
@@ -247,6 +264,12 @@ class Draft:
         """Return the columns that can be features or target, in the table's order."""
         return [one["name"] for one in self.entries if kind_of(one) not in (SKIP, TEXT)]
 
+    def outcomes(self) -> set[str]:
+        """Return the columns with two outcomes: a yes or no, or two levels."""
+        return self._once(
+            "outcomes", lambda: {one["name"] for one in self.entries if _has_two_outcomes(one)}
+        )
+
     def possible_units(self) -> list[str]:
         """Return the columns that could tell whose row it is."""
         allowed = (TEXT, "integer", CATEGORY)
@@ -301,7 +324,7 @@ class Draft:
                 "Intervals need one row of each person or unit: keep one, or choose a model that "
                 "has no intervals."
             )
-        if self.method == OUTCOMES and self._target_kind in ("number", "integer", "date"):
+        if not found and self.method == OUTCOMES and self.target not in self.outcomes():
             told.append(
                 f"{choice_of(OUTCOMES).title} needs a target with two outcomes: a column that is "
                 "yes or no, or a category of two levels."
@@ -312,11 +335,6 @@ class Draft:
     def has_intervals(self) -> bool:
         """Whether effects come with intervals: a table's always do."""
         return self.intervals or self.method == TABLE
-
-    @property
-    def _target_kind(self) -> str | None:
-        kinds_ = {one["name"]: kind_of(one) for one in self.entries}
-        return kinds_.get(self.target or "")
 
     def _completed(self) -> TableSchema:
         """Return the schema with its features listed, as it is saved."""

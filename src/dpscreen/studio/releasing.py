@@ -151,7 +151,8 @@ def _page(session: Session, shown: KeptRelease) -> bool:
 
 def result_page(session: Session, asked: Asked) -> Shown | Response:
     """Return the page of a release, for its frame."""
-    path = _chosen(session.shelf.releases(), asked).file("page.html")
+    releases = session.shelf.releases()
+    path = _chosen(releases, asked).file("page.html") if releases else None
     if path is None:
         return notice(404, "The page is not made yet", "Its model is in the downloads.")
     return Shown(path.read_text(encoding="utf-8"))

@@ -38,10 +38,10 @@ class Problems(Exception):
 class Session:
     """The state behind the pages."""
 
-    def __init__(self, table: Path, shelf: Shelf) -> None:
+    def __init__(self, table: Path, shelf: Shelf, **written: Any) -> None:
         self.table, self.shelf = table.absolute(), shelf
         self.state = file_state(self.table)
-        self.draft = Draft.of(self.table, shelf.schema_file)
+        self.draft = Draft.of(self.table, shelf.schema_file, **written)
         self.simulations = Simulations()
         self.run: ReleaseRun | None = None
         self.lock = threading.RLock()
@@ -61,6 +61,11 @@ class Session:
                 import_module("dpscreen.models")
 
         threading.Thread(target=load, daemon=True).start()
+
+    @property
+    def changed(self) -> bool:
+        """Whether the table is no longer the file that was declared; no row is looked at."""
+        return file_state(self.table) != self.state
 
     def close(self) -> None:
         """End what is under way; a release that is not finished is given up."""
@@ -126,7 +131,7 @@ class Session:
         from dpscreen.planning.fitting import Booking, usual_purpose
         from dpscreen.privacy import Budget, BudgetExceeded, LedgerProblem
 
-        told = [] if file_state(self.table) == self.state else [CHANGED]
+        told = [CHANGED] if self.changed else []
         try:
             schema = self.draft.checked()
             booking = Booking.of(ledger, schema, usual_purpose(schema, self.draft.method))

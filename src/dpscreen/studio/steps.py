@@ -39,6 +39,7 @@ def shared(session: Session, step: str) -> dict[str, Any]:
         "steps": [(name, title, name in reached) for name, title in STEPS.items()],
         "problems": (),
         "wait": False,
+        "changed": work.CHANGED if session.changed else "",
     }
 
 
@@ -68,7 +69,7 @@ def table(session: Session, asked: Asked) -> View | Go:
         with session.lock:
             _take_columns(session, asked)
             draft.save(session.shelf.schema_file)
-        if asked.text("action") == "next" and _table_is_ready(session):
+        if asked.text("action") in ("next", "drop") and _table_is_ready(session):
             return Go("question")
     return _table_view(session, asked)
 
@@ -81,6 +82,9 @@ def _take_columns(session: Session, asked: Asked) -> None:
             typed = (asked.text(f"{name}-{text}") for name in ("low", "high", "levels"))
             draft.put(int(text), asked.text(f"kind-{text}", kind_of(entry)), *typed)
             draft.seen.add(entry["name"])
+    if asked.text("action") == "drop":
+        for place, _problem in draft.column_problems():
+            draft.put(place, SKIP, "", "", "")
     if asked.text("action") == "all":
         for place in draft.find(asked.text("find")):
             if kind_of(draft.entries[place]) == SKIP:
@@ -98,7 +102,7 @@ def _table_view(session: Session, asked: Asked) -> View:
     n_pages = max(1, -(-len(places) // PER_PAGE))
     page = min(page, n_pages)
     told = [text for _, text in draft.column_problems()]
-    if asked.text("action") == "next" and len(draft.usable()) < 2:
+    if asked.text("action") in ("next", "drop") and len(draft.usable()) < 2:
         told = ["Say what at least two columns hold: a target and a feature."]
     content = {
         "lines": draft.lines(places[(page - 1) * PER_PAGE : page * PER_PAGE]),
@@ -112,6 +116,7 @@ def _table_view(session: Session, asked: Asked) -> View:
         "n_left": sum(kind_of(draft.entries[place]) == SKIP for place in places),
         "problems": told[:8] if asked.posted else (),
         "n_problems": len(told),
+        "n_wrong": len({place for place, _ in draft.column_problems()}),
     }
     wrong = asked.posted and told and asked.text("action") == "next"
     return View("table.html", content, 422 if wrong else 200)
@@ -183,6 +188,7 @@ def _question_view(session: Session, problems: list[str]) -> View:
     content = {
         "usable": draft.usable(),
         "target": draft.target,
+        "outcomes": draft.outcomes(),
         "is_feature": lambda name: first_time or name in chosen,
         "units": draft.possible_units(),
         "unit": draft.block.get("unit"),
