@@ -8,6 +8,7 @@ from dpscreen.planning.curve import EPSILONS, BudgetCase, BudgetCurve, BudgetPoi
 from dpscreen.studio.app import _rendered
 from dpscreen.studio.charts import panels
 from dpscreen.studio.questions import CHOICES, OUTCOMES, SELECTION, TABLE
+from dpscreen.studio.releasing import release
 from dpscreen.studio.runs import Simulations
 from dpscreen.studio.session import Session
 from dpscreen.studio.shelf import Shelf
@@ -36,7 +37,10 @@ SELECTED = {"r2": 0.4, "found": 4.2, "others": 1.5}
         ),
         (curve_of(SELECTION, SELECTED, intervals=True), ["the rows are too few for intervals"]),
         (curve_of(TABLE, {"width": 1.5, "needed": 900.0}), ["1.5 ×", "on 2 700 rows, of 6 000"]),
-        (curve_of(TABLE, {"needed": 9120.0}), ["none", "they take about 9 100 rows"]),
+        (
+            curve_of(TABLE, {"needed": 9120.0}),
+            ["none", "The table would be empty", "it takes about 9 100 rows"],
+        ),
         (curve_of(TABLE, {"needed": 900.0}), ["none", "takes too long to simulate"]),
         (
             curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0, "others": 0.5}),
@@ -132,3 +136,14 @@ def test_the_share_of_yes_is_simulated_with(session):
     shown = _rendered(session, live(session, Asked({"epsilon": "0.5"}))).body.decode()
     for word in ("AUC on new rows", "a yes in 12 %", "4 points are still", "62.3 %"):
         assert word in shown
+
+
+def test_the_release_repeats_what_is_to_be_expected_and_simulates_nothing(session):
+    asks(session, model=TABLE)
+    session.grant("survey", 3.0, 1e-6)
+    assert release(session, Asked()).content["expected"] == []
+    curve = curve_of(TABLE, {"needed": 9120.0})
+    session.simulations.curve = lambda case, ask: (curve, 0)
+    ((_title, told),) = release(session, Asked()).content["expected"]
+    assert told.startswith("The table would be empty at this budget")
+    assert "The table would be empty" in _rendered(session, release(session, Asked())).body.decode()

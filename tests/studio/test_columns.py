@@ -66,6 +66,7 @@ def test_names_propose_and_say_why(tmp_path):
         ("boolean", ("1", "2", "x"), ("", "", "")),
         ("category", ("", "", "a, b ,c"), ("", "", "a, b, c")),
         ("category", ("", "", '"x, y",z'), ("", "", '"x, y", z')),
+        ("category", ("", "", "a\r\nb c\r\n\r\nd"), ("", "", "a, b c, d")),
         ("text", ("1", "", "a"), ("", "", "")),
         ("skip", ("1", "", "a"), ("", "", "")),
     ],

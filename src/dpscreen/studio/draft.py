@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -46,6 +45,9 @@ PLAIN_WORDS = {
     ),
     "an outcome: a boolean, or two levels": "an outcome: yes or no, or a category of two levels",
     " must be a finite number, without quotes": " must be a number",
+    ", from what you know, not from the data": "",
+    " from what you know, not from the data": "",
+    ": list the texts that may occur in constraints.enum": "",
     "constraints.minimum": "the lowest value",
     "constraints.maximum": "the highest value",
     "constraints.enum": "the levels",
@@ -143,8 +145,8 @@ def _number(text: str) -> Any:
 
 
 def _levels(text: str) -> list[str]:
-    """Split levels at commas; one that holds a comma stands in double quotes."""
-    rows = csv.reader(io.StringIO(text.replace("\n", ",")), skipinitialspace=True)
+    """Split levels at commas and lines; one that holds a comma stands in double quotes."""
+    rows = csv.reader([",".join(text.splitlines())], skipinitialspace=True)
     return [one.strip() for row in rows for one in row if one.strip()]
 
 

@@ -14,7 +14,7 @@ from dpscreen.studio.guard import notice
 from dpscreen.studio.questions import choice_of
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.shelf import FILES, KeptRelease
-from dpscreen.studio.steps import reachable
+from dpscreen.studio.steps import expected, reachable
 from dpscreen.studio.views import Asked, Go, Part, Shown, View
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def _release_view(session: Session, problems: tuple[str, ...]) -> View:
                 f"{ledger.budget.delta:g} left before it",
             ),
         ],
+        "expected": expected(session, ledger),
         "obstacles": session.obstacles(ledger),
         "problems": problems,
     }

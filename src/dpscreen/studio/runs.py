@@ -148,15 +148,18 @@ class Simulations:
             if not self._started and not self._closed:
                 self._submit(int)
 
-    def curve(self, case: BudgetCase) -> tuple[BudgetCurve, int]:
-        """Return what is known of a curve, and how many points are still to come."""
+    def curve(self, case: BudgetCase, *, ask: bool = True) -> tuple[BudgetCurve, int]:
+        """Return what is known of a curve, and how many points are still to come, if any is asked.
+
+        Without `ask` nothing is simulated.
+        """
         from dpscreen.planning.curve import EPSILONS, BudgetCurve
 
         with self._lock:
             if case != self._case:
                 self._give_up()
                 self._points, self._case = {}, case
-            for one in EPSILONS:
+            for one in EPSILONS if ask else ():
                 if one not in self._points or self._points[one].cancelled():
                     self._points[one] = self._submit(work.simulated_point, case, one)
             known = dict(self._points)

@@ -289,6 +289,15 @@ def _live_content(
     }
 
 
+def expected(session: Session, ledger: PrivacyLedger) -> list[tuple[str, str]]:
+    """Return what is simulated of the budget that is chosen, as far as it is known by now."""
+    case = session.case(session.delta(ledger))
+    if case is None:
+        return []
+    curve, _pending = session.simulations.curve(case, ask=False)
+    return [(one.title, one.in_words) for one in panels(curve, session.draft.epsilon)]
+
+
 def supposed(case: BudgetCase) -> str:
     """Say what is simulated."""
     known = f"tables of {number(case.n_rows)} rows and {how_many(case.n_features, 'feature')}"
