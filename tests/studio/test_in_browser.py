@@ -1,7 +1,10 @@
 """The studio in a real browser: by mouse and by keyboard, small and large, light and dark."""
 
+import contextlib
+import http.server
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -180,6 +183,68 @@ def test_the_whole_way_by_keyboard_alone_on_a_dark_phone(place):
 def brightness(tab, expression):
     numbers = tab.evaluate(expression).removeprefix("rgb(").removesuffix(")").split(",")
     return sum(map(int, numbers)) / 3
+
+
+# --- pages of others ------------------------------------------------------------------------------
+
+FOREIGN = """<!DOCTYPE html><iframe src="{home}/table"></iframe>
+<form method="post" action="{home}/table"><input name="action" value="all">
+<input name="all-kind" value="boolean"></form><script>
+const ways = [["no-cors", "GET"], ["no-cors", "POST"], ["cors", "GET"]];
+Promise.all(ways.map(([mode, method]) => fetch("{home}/table", {{mode, method,
+  credentials: "include"}}).then((one) => one.text(), () => "")))
+  .then((told) => {{ document.title = "told: " + told.join(""); }});
+</script>"""
+
+
+@contextlib.contextmanager
+def foreign_server(page):
+    """Serve a page that knows where the studio is: on another port of this machine."""
+
+    class Foreign(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(page.encode())
+
+        def log_message(self, *_told):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Foreign) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1"])  # the second is sent the cookie
+def test_pages_of_others_are_told_nothing_and_change_nothing(opened, host):
+    running, tab = opened
+    home = tab.evaluate("location.href").rpartition("/")[0]
+    before = (running.folder / "schema.json").read_text()
+    with foreign_server(FOREIGN.format(home=home)) as port:
+        tab.open(f"http://{host}:{port}/")
+        tab.until("document.title.startsWith('told:')")
+        assert tab.evaluate("document.title") == "told:"
+        tab.evaluate("document.forms[0].submit()")
+        tab.until("document.body?.innerText.includes('did not come from')")
+    answers = [one["response"] for one in tab.seen("Network.responseReceived")]
+    asked = [one["status"] for one in answers if running.host in one["url"]]
+    assert set(asked) == {403}
+    assert (running.folder / "schema.json").read_text() == before
+    tab.open(f"{home}/table")
+    at(tab, "table")
+
+
+def test_a_wrong_token_and_a_name_that_leads_here_open_nothing(opened):
+    running, tab = opened
+    home = tab.evaluate("location.href").rpartition("/")[0]
+    tab.open(f"http://{running.host}/enter?token={'x' * 43}")
+    assert "does not open the studio" in tab.evaluate("document.body.innerText")
+    tab.open(f"{home.replace('127.0.0.1', 'evil.example')}/table")
+    assert "Wrong address" in tab.evaluate("document.body.innerText")
+    tab.open(f"{home}/table")
+    at(tab, "table")
 
 
 def test_a_lost_connection_a_killed_server_and_a_second_tab(opened):
