@@ -56,7 +56,7 @@ def studio_app(session: Session, place: str) -> Router:
         Route("/", _start),
         Mount("/", app=_nowhere),
     ]
-    templates().get_template("table.html")  # so that it is read before the first page is asked for
+    _rendered(session, steps.table(session, Asked()))  # once, so that the first one comes at once
     return Router([Mount(f"/{place}", routes=[*pages, *others])], default=_nowhere)
 
 
