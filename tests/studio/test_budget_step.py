@@ -14,6 +14,7 @@ from dpscreen.studio.session import Session
 from dpscreen.studio.shelf import Shelf
 from dpscreen.studio.steps import live, question
 from dpscreen.studio.views import Asked, Go
+from dpscreen.tables.schema import load_schema
 from tools.studio import DECLARED, NAMES, write_table
 
 
@@ -122,6 +123,13 @@ def asks(session, **fields):
 )
 def test_what_no_model_can_do_is_told_at_the_question(session, fields, told):
     assert told in " ".join(asks(session, **fields).content["problems"])
+
+
+def test_rows_without_a_target_are_left_out_unless_they_shall_be_filled(session):
+    assert session.draft.leaves_out
+    for told, kept in (("on", "leave out"), ("", "fill")):
+        asks(session, **{"leave-out": told})
+        assert load_schema(session.shelf.schema_file).block.missing_target == kept
 
 
 def test_the_share_of_yes_is_simulated_with(session):

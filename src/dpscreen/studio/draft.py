@@ -58,6 +58,7 @@ PLAIN_WORDS = {
     "set `type` to": "choose a kind, ",
 }
 MOST_ROWS = 10**9
+LEAVE_OUT = "leave out"
 
 
 def plain_words(problem: str) -> str:
@@ -204,6 +205,7 @@ class Draft:
             return found
         made = new_schema(table, **written)
         made["fields"] = [_proposed(entry["name"]) for entry in made["fields"]]
+        made["dpscreen"]["missing_target"] = LEAVE_OUT
         return cls(made)
 
     # --- columns --------------------------------------------------------------------------------
@@ -298,6 +300,16 @@ class Draft:
         """Return the column to be predicted, if it is chosen and still used."""
         name = self.block.get("target")
         return name if name in self.usable() else None
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether rows without a target are left out, instead of being filled."""
+        return bool(self.block.get("missing_target") == LEAVE_OUT)
+
+    @leaves_out.setter
+    def leaves_out(self, yes: bool) -> None:
+        self.block["missing_target"] = LEAVE_OUT if yes else "fill"
+        self._read.clear()
 
     @property
     def features(self) -> list[str]:

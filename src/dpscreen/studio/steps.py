@@ -155,6 +155,7 @@ def _take_question(session: Session, asked: Asked) -> list[str]:
     draft.method = next(
         (one.method for one in CHOICES if one.method == asked.text("model")), draft.method
     )
+    draft.leaves_out = asked.text("leave-out") == "on"
     draft.intervals = asked.text("intervals") == "on" and choice_of(draft.method).offers_intervals
     rows = asked.text("rows").strip()
     draft.rows = whole(rows) if rows else None
