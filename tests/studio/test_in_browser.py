@@ -124,14 +124,15 @@ def type_in(tab, selector, text):
 
 
 @pytest.mark.slow
-def test_the_whole_way_by_keyboard_alone_on_a_dark_phone(place):
-    table = write_table(place / "phone.csv")
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
+def test_the_whole_way_by_keyboard_alone(tmp_path, width, scheme):
+    table = write_table(tmp_path / "phone.csv")
     with studio(table) as running, browser() as tab:
-        tab.resize(360)
-        tab.prefer("dark")
+        tab.resize(width)
+        tab.prefer(scheme)
         tab.open(running.address)
         at(tab, "table")
-        fits(tab, 360)
+        fits(tab, width)
         tab.press("Tab")
         assert tab.evaluate("document.activeElement.className") == "skip"
         typed = {"levels-2": "f, m", "low-3": "0", "high-3": "10", "low-4": "0", "high-4": "20000"}
@@ -140,7 +141,7 @@ def test_the_whole_way_by_keyboard_alone_on_a_dark_phone(place):
         tab_to(tab, "#next")
         tab.press("Enter")
         at(tab, "question")
-        fits(tab, 360)
+        fits(tab, width)
         tab_to(tab, "#target")
         for _ in range(4):
             tab.press("ArrowDown")
@@ -161,13 +162,13 @@ def test_the_whole_way_by_keyboard_alone_on_a_dark_phone(place):
             tab.press("ArrowRight")
         assert tab.evaluate("document.querySelector('#epsilon').value") > before
         tab.until("document.querySelectorAll('.panels figure').length == 3", 170)
-        fits(tab, 360)
+        fits(tab, width)
         tab_to(tab, "#next")
         tab.press("Enter")
         at(tab, "dry-run")
         tab.until("document.querySelector('iframe')", 170)
         tab.until(FRAME_IS_THERE)
-        fits(tab, 360)
+        fits(tab, width)
         tab_to(tab, "#next")
         tab.press("Enter")
         at(tab, "release")
@@ -175,9 +176,12 @@ def test_the_whole_way_by_keyboard_alone_on_a_dark_phone(place):
         tab.press("Enter")
         tab.until("document.body?.dataset.step == 'result'", 170)
         tab.until("document.querySelector('iframe')", 170)
-        fits(tab, 360)
-        assert brightness(tab, "getComputedStyle(document.body).backgroundColor") < 60
-        assert brightness(tab, "getComputedStyle(document.body).color") > 180
+        fits(tab, width)
+        paper, ink = (
+            brightness(tab, f"getComputedStyle(document.body).{name}")
+            for name in ("backgroundColor", "color")
+        )
+        assert (paper < 60, ink > 180) == ((True, True) if scheme == "dark" else (False, False))
 
 
 def brightness(tab, expression):
