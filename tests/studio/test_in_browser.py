@@ -341,6 +341,7 @@ def test_axe_finds_nothing_serious_on_any_step(tmp_path, scheme, width):
 
 
 def serious(tab):
+    tab.until("document.readyState == 'complete'")  # without its styles a page has other colours
     tab.send("Runtime.evaluate", expression=AXE.read_text())
     answer = tab.send(
         "Runtime.evaluate",
@@ -372,4 +373,9 @@ def test_two_thousand_columns_can_be_gone_through(tmp_path):
         at(tab, "question")
         assert tab.evaluate("document.querySelectorAll('[name=feature]').length") == 2000
         assert time.monotonic() - start < 60
+        for button, count in (("", 0), ("yes", 2000)):
+            tab.click(f"[data-all='{button}']")
+            assert (
+                tab.evaluate("document.querySelectorAll('[name=feature]:checked').length") == count
+            )
         fits(tab, 360)

@@ -122,6 +122,11 @@ if (question) {
   const outcomes = models.find((one) => one.value === "private-logistic");
   const shown = () => { question.dataset.model = question.elements.model.value; };
   for (const one of models) one.addEventListener("change", shown);
+  for (const button of question.querySelectorAll("[data-all]")) {
+    button.addEventListener("click", () => {
+      for (const one of question.querySelectorAll("[name=feature]")) one.checked = button.dataset.all;
+    });
+  }
   target.addEventListener("change", () => { // as the command line does: two outcomes, a yes or no
     const two = "outcomes" in target.selectedOptions[0].dataset;
     if (two !== outcomes.checked) (two ? outcomes : models[0]).checked = true;
