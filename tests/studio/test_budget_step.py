@@ -126,7 +126,7 @@ def test_what_no_model_can_do_is_told_at_the_question(session, fields, told):
 
 
 def test_rows_without_a_target_are_left_out_unless_they_shall_be_filled(session):
-    assert session.draft.leaves_out
+    assert session.draft.schema().block.missing_target == "leave out"
     for told, kept in (("on", "leave out"), ("", "fill")):
         asks(session, **{"leave-out": told})
         assert load_schema(session.shelf.schema_file).block.missing_target == kept

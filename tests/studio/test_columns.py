@@ -8,7 +8,7 @@ import pytest
 
 from dpscreen.studio import steps
 from dpscreen.studio.app import _answer, _rendered
-from dpscreen.studio.draft import Draft, kind_of, kinds, whole
+from dpscreen.studio.draft import Draft, kind_of, whole
 from dpscreen.studio.questions import OUTCOMES, SELECTION
 from dpscreen.studio.session import Session
 from dpscreen.studio.shelf import Shelf
@@ -100,13 +100,6 @@ def test_what_cannot_be_used_is_told_and_stays(tmp_path, kind, typed, told):
     assert told in " ".join(line.problems)
     assert (line.low, line.high) == typed[:2]
     assert draft.column_problems()
-
-
-def test_kinds_are_those_that_the_schema_knows():
-    from dpscreen.tables.columns import KINDS
-
-    assert ("date" in kinds()) == ("date" in KINDS)
-    assert {"number", "integer", "boolean", "category", "text", "skip"} <= set(kinds())
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 from dpscreen._core.files import write_text
 from dpscreen._core.words import how_many
 from dpscreen.studio.questions import OUTCOMES, SELECTION, TABLE, choice_of
-from dpscreen.tables.columns import KINDS
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose
 from dpscreen.tables.schema import TableSchema, load_schema, new_schema
@@ -34,7 +33,7 @@ KIND_WORDS = {
     "date": "date",
     TEXT: "text, such as an id",
 }
-"""What a column can be said to hold; a date only where the schema knows dates."""
+"""What a column can be said to hold."""
 
 PLAIN_WORDS = {
     "the target is not named: set dpscreen.target to the column to be predicted": (
@@ -85,11 +84,6 @@ class ColumnLine:
     problems: tuple[str, ...]
 
 
-def kinds() -> dict[str, str]:
-    """Return the kinds that the schema of this version knows, in words."""
-    return {kind: words for kind, words in KIND_WORDS.items() if kind != "date" or kind in KINDS}
-
-
 def kind_of(entry: Mapping[str, Any]) -> str:
     """Return the kind that an entry of a schema declares."""
     word: str = entry.get("type", "any")
@@ -102,8 +96,6 @@ def _proposed(name: str) -> dict[str, Any]:
     """Return the entry of a column by its name; a category's levels are asked for."""
     found = propose(name)
     entry = found.entry()
-    if entry["type"] not in (*KINDS, "any"):
-        return {"name": name, "type": "any"}
     if found.kind == CATEGORY:
         entry.setdefault("constraints", {"enum": []})
     return entry
@@ -116,7 +108,7 @@ def _has_two_outcomes(entry: Mapping[str, Any]) -> bool:
 
 def set_column(entry: dict[str, Any], kind: str, low: str, high: str, levels: str) -> None:
     """Put what was typed into an entry; what cannot be used stays, to be told and mended."""
-    if kind not in kinds():
+    if kind not in KIND_WORDS:
         return
     word = {SKIP: "any", CATEGORY: "string", TEXT: "string"}.get(kind, kind)
     if kind == CATEGORY and entry.get("type") == "integer" and _all_whole(levels):
@@ -300,16 +292,6 @@ class Draft:
         """Return the column to be predicted, if it is chosen and still used."""
         name = self.block.get("target")
         return name if name in self.usable() else None
-
-    @property
-    def leaves_out(self) -> bool:
-        """Whether rows without a target are left out, instead of being filled."""
-        return bool(self.block.get("missing_target") == LEAVE_OUT)
-
-    @leaves_out.setter
-    def leaves_out(self, yes: bool) -> None:
-        self.block["missing_target"] = LEAVE_OUT if yes else "fill"
-        self._read.clear()
 
     @property
     def features(self) -> list[str]:

@@ -45,17 +45,14 @@ def release(session: Session, asked: Asked) -> View | Go:
 
 
 def _start(session: Session, asked: Asked) -> Go:
-    ledger = session.ledger
-    if ledger is None or asked.text("dataset").strip() != ledger.dataset.strip():
+    if asked.text("dataset").strip() != session.granted.dataset.strip():
         raise Problems((WRONG_NAME,))
     session.release(asked.text("ticket"))
     return Go("progress")
 
 
 def _release_view(session: Session, problems: tuple[str, ...]) -> View:
-    ledger = session.ledger
-    assert ledger is not None, "the step cannot be reached without one"
-    draft = session.draft
+    ledger, draft = session.granted, session.draft
     unit, most = draft.block.get("unit"), how_many(draft.block.get("rows_per_unit") or 1, "row")
     choice = choice_of(draft.method)
     content = {

@@ -96,6 +96,13 @@ class Session:
         except LedgerProblem as problem:
             raise Problems((self.said(problem),)) from None
 
+    @property
+    def granted(self) -> PrivacyLedger:
+        """Return the ledger; raise `Problems` if none is granted yet."""
+        if (found := self.ledger) is None:
+            raise Problems(("There is no ledger yet.",))
+        return found
+
     def grant(self, dataset: str, epsilon: float, delta: float) -> None:
         """Make the ledger: once, and for good."""
         from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
@@ -187,17 +194,13 @@ class Session:
         told = "Cancelled." if self.run.outcome == "cancelled" else self.said(self.run.message)
         if self.run.unsaved is not None:
             return told
-        return f"{told} {self._spent(self.run.ticket)}"
+        return f"{told} {self._spent(self.run)}"
 
-    def _spent(self, ticket: str) -> str:
+    def _spent(self, run: ReleaseRun) -> str:
         ledger = self.ledger
-        mine = [] if ledger is None else [one for one in ledger.entries() if ticket in one.detail]
-        if ledger is None or not mine:
-            return NOT_SPENT
-        order = self.run.order.fit if self.run is not None else None
-        epsilon = self.draft.epsilon if order is None else order.epsilon
-        delta = self.delta(ledger) if order is None else order.delta
-        return SPENT.format(epsilon=epsilon, delta=delta)
+        booked = ledger is not None and any(run.ticket in one.detail for one in ledger.entries())
+        spent = SPENT.format(epsilon=run.order.fit.epsilon, delta=run.order.fit.delta)
+        return spent if booked else NOT_SPENT
 
     def _tidy(self) -> None:
         if self.run is not None and not self.run.running:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpscreen._core.words import how_many, number, percent, percent_at_most
 from dpscreen.studio import work
 from dpscreen.studio.charts import LEAST, MOST, panels
-from dpscreen.studio.draft import SKIP, kind_of, kinds, whole
+from dpscreen.studio.draft import KIND_WORDS, LEAVE_OUT, SKIP, kind_of, whole
 from dpscreen.studio.questions import CHOICES, OUTCOMES, TABLE, choice_of
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.views import Asked, Go, Part, Shown, View
@@ -107,7 +107,7 @@ def _table_view(session: Session, asked: Asked) -> View:
     content = {
         "lines": draft.lines(places[(page - 1) * PER_PAGE : page * PER_PAGE]),
         "judged": asked.posted,
-        "kinds": kinds(),
+        "kinds": KIND_WORDS,
         "find": find,
         "page": page,
         "n_pages": n_pages,
@@ -146,6 +146,7 @@ def _take_question(session: Session, asked: Asked) -> list[str]:
     places = {int(one) for one in asked.all("feature") if one.isdecimal()}
     features = [name for place, name in enumerate(usable) if place in places]
     units = draft.possible_units()
+    draft.block["missing_target"] = LEAVE_OUT if asked.text("leave-out") == "on" else "fill"
     draft.ask(
         _picked(usable, asked.text("target")),
         features,
@@ -155,7 +156,6 @@ def _take_question(session: Session, asked: Asked) -> list[str]:
     draft.method = next(
         (one.method for one in CHOICES if one.method == asked.text("model")), draft.method
     )
-    draft.leaves_out = asked.text("leave-out") == "on"
     draft.intervals = asked.text("intervals") == "on" and choice_of(draft.method).offers_intervals
     rows = asked.text("rows").strip()
     draft.rows = whole(rows) if rows else None
@@ -262,12 +262,8 @@ def _shown_epsilon(session: Session, asked: Asked) -> float:
 
 def live(session: Session, asked: Asked) -> Part:
     """Answer a moved ε: read off the curve, so at once."""
-    ledger = session.ledger
-    if ledger is None:
-        return Part(
-            "_live.html", {"panels": [], "again": 0, "meaning": (), "fits": "", "rows": None}
-        )
-    return Part("_live.html", _live_content(session, ledger, _shown_epsilon(session, asked), asked))
+    content = _live_content(session, session.granted, _shown_epsilon(session, asked), asked)
+    return Part("_live.html", content)
 
 
 def _live_content(
@@ -361,10 +357,7 @@ def dry_run(session: Session, asked: Asked) -> View | Part | Go:
 
 
 def _dry_run_future(session: Session) -> Future[str]:
-    ledger = session.ledger
-    if ledger is None:
-        raise Problems(("There is no ledger yet.",))
-    order = session.order(ledger)
+    order = session.order(session.granted)
     key = session.draft.fingerprint
     return session.simulations.page("dry run", key, work.dry_run_page, order, session.draft.rows)
 
