@@ -140,6 +140,22 @@ def test_how_a_table_is_written_is_told_once(tmp_path):
     draft.save(tmp_path / "schema.json")
     again = Draft.of(tmp_path / "t.csv", tmp_path / "schema.json")
     assert again.schema().dialect == draft.schema().dialect
+    assert (draft.decimal, again.decimal) == (",", ".")  # no number is declared yet
+
+
+def test_decimal_commas_are_proposed_beside_semicolons_and_hold_for_the_table(session_of):
+    session = session_of("age;score;sex")
+    assert session.draft.decimal == ","
+    typed = {"place": "1", "kind_1": "number", "low_1": "-0,5", "high_1": "9"}
+    steps.table(session, posted(decimal=",", **typed))
+    assert session.draft.schema().fields[1].marks.decimal == ","
+    assert session.draft.lines([1])[0].low == "-0.5"
+    assert "decimalChar" not in session.draft.entries[2]
+    assert Draft.of(session.table, session.shelf.schema_file).decimal == ","
+    steps.table(session, posted(decimal="."))
+    assert not any("decimalChar" in one for one in session.draft.entries)
+    steps.table(session, posted(decimal=".", **typed))
+    assert session.draft.lines([1])[0].problems  # a comma may stand between thousands
 
 
 @pytest.mark.parametrize(

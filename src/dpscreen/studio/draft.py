@@ -57,7 +57,7 @@ PLAIN_WORDS = {
     "set `type` to": "choose a kind, ",
 }
 MOST_ROWS = 10**9
-LEAVE_OUT = "leave out"
+LEAVE_OUT, MARK = "leave out", "decimalChar"
 
 
 def plain_words(problem: str) -> str:
@@ -178,6 +178,7 @@ class Draft:
     rate: float = 0.5
     epsilon: float = 1.0
     delta: float | None = None
+    decimal: str = "."
     seen: set[str] = field(default_factory=set)
     _read: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -194,11 +195,15 @@ class Draft:
             matched_header(table, schema)
             found = cls(schema.to_dict(), seen={column.name for column in schema.fields})
             found.method = OUTCOMES if found.target in found.outcomes() else SELECTION
+            found.decimal = next((one[MARK] for one in found.entries if MARK in one), ".")
             return found
         made = new_schema(table, **written)
         made["fields"] = [_proposed(entry["name"]) for entry in made["fields"]]
         made["dpscreen"]["missing_target"] = LEAVE_OUT
-        return cls(made)
+        draft = cls(made)
+        semicolons = made.get("dialect", {}).get("delimiter") == ";"
+        draft.write_decimals("," if semicolons else ".")  # programs write the two together
+        return draft
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -216,8 +221,24 @@ class Draft:
 
     def put(self, place: int, kind: str, low: str, high: str, levels: str) -> None:
         """Take what was typed for a column."""
-        set_column(self.entries[place], kind, low, high, levels)
+        entry, bounds = self.entries[place], (low, high)
+        if self.decimal == "," and kind == "number":
+            bounds = low.replace(",", "."), high.replace(",", ".")
+        set_column(entry, kind, *bounds, levels)
+        self._mark(entry)
         self._read.clear()
+
+    def write_decimals(self, sign: str) -> None:
+        """Take the sign that stands before decimals, in all columns."""
+        self.decimal = sign
+        for entry in self.entries:
+            self._mark(entry)
+        self._read.clear()
+
+    def _mark(self, entry: dict[str, Any]) -> None:
+        entry.pop(MARK, None)
+        if self.decimal == "," and entry["type"] in ("number", "integer"):
+            entry[MARK] = ","
 
     def schema(self) -> TableSchema:
         """Return what is declared so far."""

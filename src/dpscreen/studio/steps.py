@@ -76,6 +76,8 @@ def table(session: Session, asked: Asked) -> View | Go:
 
 def _take_columns(session: Session, asked: Asked) -> None:
     draft = session.draft
+    if asked.text("decimal") in (".", ","):
+        draft.write_decimals(asked.text("decimal"))
     for text in asked.all("place"):
         if text.isdecimal() and int(text) < len(draft.entries):
             entry = draft.entries[int(text)]
@@ -108,6 +110,7 @@ def _table_view(session: Session, asked: Asked) -> View:
         "lines": draft.lines(places[(page - 1) * PER_PAGE : page * PER_PAGE]),
         "judged": asked.posted,
         "kinds": KIND_WORDS,
+        "decimal": draft.decimal,
         "find": find,
         "page": page,
         "n_pages": n_pages,
