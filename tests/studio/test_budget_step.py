@@ -134,6 +134,7 @@ def test_rows_without_a_target_are_left_out_unless_they_shall_be_filled(session)
 
 def test_the_share_of_yes_is_simulated_with(session):
     assert asks(session, model=OUTCOMES, target="1", rate="12,5") == Go("budget")
+    assert session.draft.in_words == "how likely sex is m, from 2 features"
     case = session.case(1e-6)
     assert (case.method, case.rate, case.n_rows) == (OUTCOMES, 0.125, 600)
     session.grant("survey", 3.0, 1e-6)

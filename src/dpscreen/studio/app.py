@@ -53,7 +53,6 @@ def studio_app(session: Session, place: str) -> Router:
         Route("/style.css", _file("text/css; charset=utf-8", style)),
         Route("/studio.js", _file(SCRIPT, lambda: template_text(__package__, "studio.js"))),
         Route("/alive", _alive(session)),
-        Route("/", _start),
         Mount("/", app=_nowhere),
     ]
     _rendered(session, steps.table(session, Asked()))  # once, so that the first one comes at once
@@ -170,10 +169,6 @@ def _alive(session: Session) -> Any:
         return PlainTextResponse("", 204)
 
     return endpoint
-
-
-async def _start(_request: Request) -> Response:
-    return RedirectResponse("table", 303)
 
 
 async def _nowhere(scope: Any, receive: Any, send: Any) -> None:

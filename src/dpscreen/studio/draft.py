@@ -101,11 +101,6 @@ def _proposed(name: str) -> dict[str, Any]:
     return entry
 
 
-def _has_two_outcomes(entry: Mapping[str, Any]) -> bool:
-    levels = (entry.get("constraints") or {}).get("enum") or ()
-    return entry.get("type") == "boolean" or len(levels) == 2
-
-
 def set_column(entry: dict[str, Any], kind: str, low: str, high: str, levels: str) -> None:
     """Put what was typed into an entry; what cannot be used stays, to be told and mended."""
     if kind not in KIND_WORDS:
@@ -283,9 +278,7 @@ class Draft:
 
     def outcomes(self) -> set[str]:
         """Return the columns with two outcomes: a yes or no, or two levels."""
-        return self._once(
-            "outcomes", lambda: {one["name"] for one in self.entries if _has_two_outcomes(one)}
-        )
+        return {one.name for one in self.schema().fields if one.classes is not None}
 
     def possible_units(self) -> list[str]:
         """Return the columns that could tell whose row it is."""
@@ -398,8 +391,11 @@ class Draft:
     def in_words(self) -> str:
         """Say what would be fitted."""
         schema = self.checked()
-        count = how_many(len(schema.feature_names), "feature")
-        return f"{schema.target} from {count}"
+        what, count = schema.target, how_many(len(schema.feature_names), "feature")
+        if self.method == OUTCOMES and schema.classes is not None:
+            outcome = schema.classes[1]
+            what = f"how likely {what} is {'yes' if outcome is True else outcome},"
+        return f"{what} from {count}"
 
 
 def whole(text: str, most: int = MOST_ROWS) -> int | None:
