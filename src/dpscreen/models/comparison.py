@@ -21,7 +21,8 @@ NONE = "–"
 class ComparedFeature:
     """One feature: the step that all effects are for, and effect and interval of each model.
 
-    An effect is None where a model was not offered the feature, and 0 where it did not choose it.
+    An effect is None where a model was not offered the feature, or is a regression table that tells
+    nothing of it; it is 0 where the model did not choose the feature.
     """
 
     feature: str
@@ -111,6 +112,8 @@ def _effect(
     if name not in release.names:
         return None, None
     j = release.names.index(name)
+    if release.table is not None and j in release.table.reasons:
+        return None, None
     interval = release.intervals.get(j)
     ends = None if interval is None else (interval.low * step, interval.high * step)
     return float(release.coefficients[j]) * step, ends
