@@ -138,3 +138,12 @@ def test_models_are_compared_over_the_same_steps():
     assert "they cost epsilon" in told.total
     assert float(told.total.split("epsilon ")[1].split()[0]) == pytest.approx(rho, rel=0.01)
     assert "\\n" in str(told).splitlines()[0]
+
+
+def test_what_a_regression_table_tells_nothing_of_is_no_zero_beside_other_models():
+    X, y = rows(400)
+    table, other = PrivateOLS(**SETTING).fit(X, y).released(), fitted("lasso").released()
+    table = replace(table, names=tuple(other.names[j] for j in other.selected[:3]))
+    assert len(table.table.reasons) == table.n_features == 3  # too few rows for any coefficient
+    told = compared([table, other], ["table", "selection"])
+    assert {line.effects[0] for line in told.features} == {None}

@@ -147,6 +147,38 @@ def test_the_effect_of_a_few_rows_off_a_point_is_found(name):
     assert np.ravel(odds.coef_)[0] > 0.2 * effect
 
 
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_slope_is_not_drawn_on_to_where_it_was_not_measured(seed):
+    """Mostly zero, with a long tail in which the effect has levelled off: R² was below -1.
+
+    Clipped residuals measure the slope where most rows are; bounds of 64 scales took it farther.
+    """
+    rng = np.random.default_rng(seed)
+    visits = np.where(rng.random(4000) < 0.7, 0.0, np.ceil(rng.lognormal(0.5, 1.2, 4000)))
+    X = np.column_stack((visits, rng.normal(70, 10, 4000), rng.normal(5, 2, 4000)))
+    y = np.minimum(visits, 4) + 0.05 * X[:, 1] - 0.2 * X[:, 2] + rng.normal(0, 0.5, 4000)
+    model = PrivateLasso(
+        epsilon=5.0,
+        delta=1e-6,
+        feature_bounds=[(-50, 500), (0, 150), (-10, 30)],
+        target_bounds=(-20, 40),
+        random_state=seed,
+    ).fit(X, y)
+    assert model.score(X, y) > -0.4
+
+
+def test_effects_of_many_columns_that_are_mostly_zero_are_found():
+    """Of eight, at a tenth of the rows each: none was seen to vary, and R² was .05."""
+    rng = np.random.default_rng(8)
+    X = rng.poisson(0.2, (2500, 8)) * rng.choice([1.0, 2.0], (2500, 8))
+    y = X @ [1, 1, 0.8, 0, 0, 0, 0, 0] + rng.normal(0, 0.3, 2500)
+    public = [(-5, 15)] * 8
+    for seed in range(3):
+        setting = {"epsilon": 1.0, "delta": 1e-6, "random_state": seed}
+        model = PrivateLasso(feature_bounds=public, target_bounds=(-10, 20), **setting).fit(X, y)
+        assert model.score(X, y) > 0.5
+
+
 def test_a_share_between_0_and_1_competes_in_its_own_scale():
     """As a column of 0 and 1 it would have a deviation of .3, and get a quarter of its effect."""
     rng = np.random.default_rng(5)

@@ -39,6 +39,9 @@ LARGEST = np.finfo(np.float64).max / 4
 SPREAD_OCTAVES, SURE_NOISES = 12, 3.5
 """How finely distances of the target are told apart, and how many noises it takes to see rows."""
 
+HEAP_NOISES = 2.0
+"""By how many noises more than half of the rows must be near: a normal has .38 of them there."""
+
 WINSOR, ROUNDS = 5.0, 40
 """How many spreads away a row counts as it is, and how often a spread is put right by that."""
 
@@ -201,7 +204,7 @@ def spread_beside_heap(
         squares = np.minimum(sizes, WINSOR * spread) ** 2
         spread = math.sqrt(float(counts @ squares) / n_rows)
     inside = sizes < spread * rules.GAUSSIAN / rules.HEAPED
-    if noisy[inside].sum() < n_rows / 2:
+    if noisy[inside].sum() < n_rows / 2 + HEAP_NOISES * noise * math.sqrt(inside.sum()):
         return 0.0, 0.0
     others = counts[~inside]
     return math.sqrt(float(others @ squares[~inside]) / max(1.0, others.sum())), spread
