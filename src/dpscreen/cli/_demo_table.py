@@ -82,13 +82,9 @@ class TableFit:
             f"ε = {self.statement.epsilon:g} in words: whoever knows all other patients and is "
             f"50 % sure that you are in the table becomes at most {sure} sure by seeing this; "
             f"whoever is 1 % sure, at most {hardly}. It is large as rows are few: what counts is "
-            f"rows times ε, so with {self._rows_for_one} rows ε = 1 would tell as much."
+            f"rows times ε, so with {float(f'{ROWS * self.statement.epsilon:.2g}'):.0f} rows ε = 1 "
+            "would tell as much."
         )
-
-    @property
-    def _rows_for_one(self) -> int:
-        """Return, to two digits, how many rows would be as good with epsilon 1."""
-        return int(float(f"{ROWS * self.statement.epsilon:.2g}"))
 
 
 def regression_block() -> TableFit:

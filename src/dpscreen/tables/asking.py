@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import datetime
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from dpscreen._core.words import did_you_mean, how_many, plain, shortened, some
 from dpscreen.tables.proposals import Proposal, propose
@@ -187,31 +188,30 @@ def _day(text: str, form: str) -> datetime.date | None:
 # --- questions ------------------------------------------------------------------------------------
 
 
-class Step(Protocol):
+class Step(ABC):
     """One question, and what its answer does to a schema."""
 
-    def applies(self, document: Document) -> bool:
+    def applies(self, _document: Document) -> bool:
         """Whether it makes sense to ask."""
+        return True
 
+    @abstractmethod
     def question(self, document: Document) -> SchemaQuestion:
         """Return what is asked."""
 
+    @abstractmethod
     def take(self, document: Document, text: str) -> str | None:
         """Put an answer into the schema, or return what is wrong with it."""
 
 
 @dataclass(frozen=True)
-class NameStep:
+class NameStep(Step):
     """Which column is the target, or the unit."""
 
     key: str
     title: str
     why: str = ""
     proposed: str = ""
-
-    def applies(self, _: Document) -> bool:
-        """Always."""
-        return True
 
     def question(self, document: Document) -> SchemaQuestion:
         """Ask for a name."""
@@ -244,7 +244,7 @@ class NameStep:
 
 
 @dataclass(frozen=True)
-class MostRowsStep:
+class MostRowsStep(Step):
     """How many rows of one unit are used."""
 
     def applies(self, document: Document) -> bool:
@@ -268,12 +268,8 @@ class MostRowsStep:
 
 
 @dataclass(frozen=True)
-class DecimalStep:
+class DecimalStep(Step):
     """Which sign stands before decimals; asked where semicolons hint at a comma."""
-
-    def applies(self, _: Document) -> bool:
-        """Always."""
-        return True
 
     def question(self, document: Document) -> SchemaQuestion:
         """Ask for a comma or a point."""
@@ -292,7 +288,7 @@ class DecimalStep:
 
 
 @dataclass(frozen=True)
-class ColumnStep:
+class ColumnStep(Step):
     """What a column holds, or several whose names differ in their numbers only."""
 
     names: tuple[str, ...]
