@@ -196,6 +196,43 @@ def test_a_share_between_0_and_1_competes_in_its_own_scale():
     np.testing.assert_array_equal(model.feature_bounds_[:3], [[0, 1]] * 3)
 
 
+@pytest.mark.parametrize("n_rows", [800, 5000])
+def test_a_share_that_is_the_same_in_all_rows_gets_nothing(n_rows):
+    """Truths that no cell spells as declared count as one half: effects of thousands were told."""
+    rng = np.random.default_rng(n_rows)
+    X = np.column_stack((np.full(n_rows, 0.5), rng.normal(size=(n_rows, 2))))
+    y = 1000 * X[:, 1] + rng.normal(0, 500, n_rows)
+    for seed in range(4):
+        model = PrivateLasso(
+            epsilon=3.0,
+            delta=1e-6,
+            feature_bounds=[(0, 1), (-5, 5), (-5, 5)],
+            target_bounds=(-10_000, 10_000),
+            random_state=seed,
+        ).fit(X, y)
+        assert model.coef_[0] == 0
+
+
+@pytest.mark.parametrize("share", [0.5, 0.38])
+def test_slopes_of_a_target_of_0_and_1_are_those_of_its_mean(share):
+    """Not of its median, to which clips that follow the middle residual lead: .99, not .44."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack((rng.random(5000) < 0.5, rng.normal(size=(5000, 3)))).astype(float)
+    odds = np.log(share / (1 - share)) + 2 * (X[:, 0] - 0.5) + 0.5 * X[:, 1]
+    y = (rng.random(5000) < 1 / (1 + np.exp(-odds))).astype(float)
+    slopes = np.linalg.lstsq(np.column_stack((X, np.ones(5000))), y, rcond=None)[0]
+    for seed in range(4):
+        model = PrivateLasso(
+            epsilon=1.0,
+            delta=1e-6,
+            feature_bounds=[(0, 1), *[(-5, 5)] * 3],
+            target_bounds=(0, 1),
+            random_state=seed,
+        ).fit(X, y)
+        assert model.coef_[0] == pytest.approx(slopes[0], rel=0.5)
+        assert model.score(X, y) > 0.18
+
+
 # --- bounds that say nothing ----------------------------------------------------------------------
 
 

@@ -475,7 +475,7 @@ def _with_moments(
     still, below = places.still.copy(), np.minimum(6 * moments.noise, rules.STILL)
     still[chosen] |= binary & (moments.means > 0) & (moments.most_variances < below)
     doubtful = places.doubtful.copy()
-    doubtful[chosen] |= binary & (moments.most_variances < np.minimum(6 * moments.noise, RARE))
+    doubtful[chosen] |= binary & (moments.seen(binary) < np.minimum(6 * moments.noise, RARE))
     found = places.rescaled(chosen, moments.means, moments.variances(binary))
     return replace(found, still=still, doubtful=doubtful)
 
@@ -511,12 +511,16 @@ class NoisyMoments:
         return np.asarray(1 - self.means**2)
 
     def variances(self, binary: Mask) -> Array:
-        """Return the variances, no less than the noise of a variance at an end of the bounds.
+        """Return the variances, no less than the noise of a variance at an end of the bounds."""
+        least = np.clip(2 * self.noise, rules.LEAST_VARIANCE, 1)
+        return np.clip(self.seen(binary), least, 1)
+
+    def seen(self, binary: Mask) -> Array:
+        """Return the variances as they are seen.
 
         Those of columns with bounds (0, 1) are as of 0 and 1, unless the mean square says that they
         are not: of 0 and 1 the mean tells it better.
         """
-        least = np.clip(2 * self.noise, rules.LEAST_VARIANCE, 1)
         noise = self.noise * np.sqrt(1 + 4 * self.means**2)
         two = binary & (self.most_variances - self.raw_variances < rules.SEEN * noise)
-        return np.clip(np.where(two, self.most_variances, self.raw_variances), least, 1)
+        return np.where(two, self.most_variances, self.raw_variances)

@@ -266,6 +266,10 @@ SPREAD_SHARE = 0.01
 UNKNOWN_SPREAD = 1 / 3
 
 
+RESIDUAL_CLIP = 2.0
+"""Where residuals are clipped for their mean square, in deviations: these are only lowered."""
+
+
 def rescale_share(regime: Regime) -> float:
     """Return the share of ρ of one new estimate of the residuals' scale."""
     return clamp(regime.need, 0.0025, 0.02)
