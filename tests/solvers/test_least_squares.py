@@ -215,11 +215,11 @@ HEAVY = {
 
 
 @pytest.mark.parametrize("law", HEAVY)
-def test_lemma_28_what_heavy_tails_lose_is_not_told_too_small(law):
-    """At clips of 10 to 40 that few rows reach, over 40 draws.
+def test_lemma_28_what_heavy_tails_lose_is_told_to_a_third_or_fourfold(law):
+    """At a clip that 30 of 20 000 rows reach: in 32 of 40 draws at least.
 
-    In the middle from 0.6 to 4 times the truth, and below a third of it in 6 draws at most: a fall
-    seen over two cells alone was less than that in a quarter of them.
+    A share of 0.94 of draws, as was seen in 200 of the worst law, has fewer once in 1 000 series. A
+    fall that two or three cells tell had 23 of the lognormal's.
     """
     told = []
     for seed in range(40):
@@ -230,8 +230,7 @@ def test_lemma_28_what_heavy_tails_lose_is_not_told_too_small(law):
         sizes = Sizes(edges, counts + 30.0 * rng.normal(size=len(counts)), 30.0, 20_000)
         clip = float(np.quantile(drawn_, 1 - 30 / 20_000))
         told.append(sizes.cut_off(clip) / float(np.maximum(drawn_ - clip, 0).sum()))
-    assert 0.6 < float(np.median(told)) < 4
-    assert (np.array(told) < 1 / 3).sum() <= 6
+    assert sum(1 / 3 < one < 4 for one in told) >= 32
 
 
 def test_a_pull_is_seen_along_features_and_noise_is_none():

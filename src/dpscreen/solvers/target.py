@@ -190,7 +190,8 @@ def spread_beside_heap(
 
     That of all, s, is the largest whose square is the mean of min(size, 5s)², of the rows that are
     seen: few that are very far out count as if they were less far, as in Huber's second proposal.
-    There is a heap if half of the rows are nearer than a normal's would be by far.
+    There is a heap if half of the rows are in cells within a part of it; within all of it if they
+    are one point, which the centre may miss. Sizes are the cells' middles by octaves.
     """
     last = last_seen(noisy, noise, SURE_NOISES)
     if last is None:
@@ -200,7 +201,8 @@ def spread_beside_heap(
     for _ in range(ROUNDS):
         squares = np.minimum(sizes, WINSOR * spread) ** 2
         spread = math.sqrt(float(counts @ squares) / n_rows)
-    inside = sizes < spread * rules.GAUSSIAN / rules.HEAPED
+    point = noisy.max() > rules.MOST_AT_POINT * n_rows
+    inside = math.sqrt(2) * sizes < spread * (1.0 if point else rules.HEAPED)  # whole cells
     if noisy[inside].sum() < n_rows / 2:
         return 0.0, 0.0
     others = counts[~inside]
