@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
@@ -107,6 +108,7 @@ class Sizes:
         last = last_seen(self.counts, self.noise, CLEAR) or 0
         return float(self.edges[min(last, len(self.edges) - 1)])
 
+    @cached_property
     def tail(self) -> Tail:
         """Return where the tail begins, and how many rows it has by each law: as that is likely.
 
@@ -131,7 +133,7 @@ class Sizes:
         """
         if not self.shown:
             return 0.0
-        tail = self.tail()
+        tail = self.tail
         inside = (self.edges[1:] <= tail.edge) & (self.edges[:-1] >= clip)
         sizes = np.sqrt(self.edges[1:] * self.edges[:-1])
         held = float(np.maximum(self.counts[1:-1], 0)[inside] @ (sizes[inside] - clip))
@@ -218,7 +220,7 @@ def influence_clip(
     if not sizes.shown:
         clip = longest.clip(target)
         return InfluenceClip(clip, target, clip, clip / 4, part)
-    tail = sizes.tail()
+    tail = sizes.tail
     deviation = max(GAUSSIAN * sizes.median / mean_length, target if heaped else 0.0)
     clips = np.maximum(tail.edge * FINER, longest.clip(deviation))
     cuts = np.array([sizes.cut_off(clip) for clip in clips.tolist()])
