@@ -379,12 +379,12 @@ def stand_out(counts: Array, noise: float, noises: float = STANDS_OUT) -> Mask:
     return found
 
 
-def onward(counts: Array, noise: float) -> Mask:
+def onward(counts: Array, noise: float, noises: float = STANDS_OUT) -> Mask:
     """Return which cells begin a few neighbours, later ones, whose sum stands out of its noise."""
     found = np.zeros(counts.shape, dtype=bool)
     for size in range(1, NEIGHBOURS + 1):
         sums = np.lib.stride_tricks.sliding_window_view(counts, size, axis=1).sum(axis=2)
-        found[:, : sums.shape[1]] |= sums >= STANDS_OUT * math.sqrt(size) * noise
+        found[:, : sums.shape[1]] |= sums >= noises * math.sqrt(size) * noise
     return found
 
 
