@@ -159,7 +159,7 @@ class PrivateOLS(ScalingModel):
             )
         return Choices(
             intercept=check.flag("fit_intercept", self.fit_intercept),
-            n_rows=check.optional(check.whole, "n_rows", self.n_rows),
+            n_rows=check.optional(check.declared_rows, "n_rows", self.n_rows),
             quality=check.flag("quality", self.quality),
         )
 
