@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 from fuzz_rows import IGNORED, CountingNoise
 
-from dpscreen import ADPScreen, DPFrankWolfe, PrivacyLedger, PrivateLasso, RNMScreen
+from dpscreen import (
+    ADPScreen,
+    DPFrankWolfe,
+    PrivacyLedger,
+    PrivateLasso,
+    PrivateOLS,
+    RNMScreen,
+)
 
 pytestmark = [pytest.mark.filterwarnings(one) for one in IGNORED]
 
@@ -39,6 +46,9 @@ PROVEN = {
         BASE | {"feature_bounds": (0, 1e-300), "target_bounds": (-1e20, 1e20)},
     ),
     "lasso, long rows": (PrivateLasso, BASE | {"row_norm": 1e60, "solver": "noisy-gradient"}),
+    "lasso, as many rows as atoms": (PrivateLasso, BASE | {"n_rows": 10**80}),
+    "lasso, more rows than noise can be for": (PrivateLasso, BASE | {"n_rows": 10**15}),
+    "a table of too many rows": (PrivateOLS, BASE | {"n_rows": 10**16}),
     "lasso, huge clip": (PrivateLasso, BASE | {"clip": 1e30, "solver": "noisy-gradient"}),
 }
 PUBLISHED = {

@@ -538,3 +538,11 @@ def test_seeded_noise_is_warned_about_and_secure_noise_holds():
     X, y = some_rows(300)
     assert model(random_state=None).fit(X, y).privacy_.holds
     assert not model(random_state=SeededNoise(1)).fit(X, y).privacy_.holds
+
+
+def test_one_declared_row_fits():
+    """It did not, and what had been booked was gone."""
+    X, y = np.linspace(-1, 1, 8)[:, None], np.arange(8) % 2
+    public = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (-1, 1), "n_rows": 1}
+    model = PrivateLogistic(**public, random_state=0).fit(X, y)
+    assert np.isfinite(model.quality_.null_deviance)

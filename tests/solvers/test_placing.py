@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpscreen import PrivateLasso
@@ -131,6 +131,26 @@ def test_lemmas_22_and_46_no_release_moves_further_than_is_booked(rich):
     assert "the features' distances from points" in closest
     assert ("the features' tails" in closest) == rich
     assert ("the number of rows" in closest) != rich
+
+
+@given(
+    low=st.integers(0, 2**20),
+    width=st.integers(1, 2**22),
+    size=st.sampled_from([1.0, 1.7e18]),
+    centre=st.floats(-1.2, 1.2),
+    row=st.integers(-(2**20), 2**22),
+)
+@example(low=2, width=3, size=1.0, centre=1.0, row=-2)
+def test_lemma_46_a_row_is_in_one_cell_of_bounds_that_are_a_few_floats_wide(
+    low, width, size, centre, row
+):
+    """Times in nanoseconds are 256 apart: a point at an end is rounded to beyond it."""
+    step = np.spacing(size)
+    declared = ColumnMap.of_bounds(size + step * np.array([[low, low + width]]))
+    at = replace(declared, centres=declared.centres + declared.half_widths * centre)
+    counts = bounds.counts_by_side(rows_of(np.array([[size + step * (low + row)]])), at)
+    assert counts.sum() == 1
+    assert counts.min() == 0
 
 
 @pytest.mark.parametrize("rich", [True, False])

@@ -237,7 +237,7 @@ class ScalingModel(PrivateEstimator[Choices]):
             row_norm=check.optional(check.size, "row_norm", self.row_norm),
             intercept=check.flag("fit_intercept", self.fit_intercept),
             standardize=self.standardize,
-            n_rows=check.optional(check.whole, "n_rows", self.n_rows),
+            n_rows=check.optional(check.declared_rows, "n_rows", self.n_rows),
         )
 
     def _prepare(

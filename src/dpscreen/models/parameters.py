@@ -68,6 +68,18 @@ def steps(name: str, value: Any) -> int:
     return number
 
 
+MOST_ROWS = 10**9
+"""More than exact sums hold; with far more, rules would ask for noise or steps that overflow."""
+
+
+def declared_rows(name: str, value: Any) -> int:
+    """Return a number of rows on which rules can rest."""
+    number = whole(name, value)
+    if number > MOST_ROWS:
+        raise ValueError(f"{name} must be at most {MOST_ROWS}.")
+    return number
+
+
 MOST_ROWS_PER_UNIT = 2**20
 """With more, noise would drown anything that float64 can tell apart."""
 

@@ -40,7 +40,7 @@ class Peer(ScalingModel):
     fit_intercept : bool, default=True
         Estimate an intercept inside the same budget.
     n_rows : int, default=None
-        A public number of rows for rules to use. None: a noisy count, for 1 % of the budget.
+        A public number of rows for rules to use. None: a noisy count, for 1 to 4 % of the budget.
     random_state : None, int, str or numpy generator, default=None
         None draws noise from a cryptographic stream. Anything else is reproducible, not private,
         and warned about.

@@ -86,7 +86,7 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
         Estimate an intercept inside the same budget. Without it, the chance is ½ where all features
         are in the middle of their bounds, which are public or released.
     n_rows : int, default=None
-        A public number of rows for rules to use. None: a noisy count, for 1 % of the budget; the
+        A public number of rows for rules to use. None: a noisy count, 1 to 4 % of the budget; the
         true number is disclosed nowhere.
     quality : bool, default=True
         Whether to release how good the model is, `quality_`, for 2 % of the budget.

@@ -61,7 +61,7 @@ class PrivateOLS(ScalingModel):
         Whether there is a constant. Without it, the line goes through a released centre.
     n_rows : int, default=None
         A public number of rows for rules to use. With it, a table for which there are too few rows
-        is refused before anything is spent. None: a noisy count, for 1 % of the budget.
+        is refused before anything is spent. None: a noisy count, for 1 to 4 % of the budget.
     quality : bool, default=True
         Whether to release how good the model is, `quality_`, for 2 % of the budget.
     rows_per_unit : int, default=None
@@ -159,7 +159,7 @@ class PrivateOLS(ScalingModel):
             )
         return Choices(
             intercept=check.flag("fit_intercept", self.fit_intercept),
-            n_rows=check.optional(check.whole, "n_rows", self.n_rows),
+            n_rows=check.optional(check.declared_rows, "n_rows", self.n_rows),
             quality=check.flag("quality", self.quality),
         )
 

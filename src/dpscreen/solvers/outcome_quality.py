@@ -139,7 +139,8 @@ def _told(
     deviance = float(cost_no @ no + cost_yes @ yes) / n_rows
     off = NORMAL_975 * noise * float(np.linalg.norm((cost_no, cost_yes))) / n_rows
     auc, auc_off = noisy_auc(no, yes, noise)
-    share = min(max(float(yes.sum()) / n_rows, 1 / n_rows), 1 - 1 / n_rows)
+    least = 1 / max(n_rows, 2)
+    share = min(max(float(yes.sum()) / n_rows, least), 1 - least)
     null = -2 * (share * math.log(share) + (1 - share) * math.log1p(-share))
     aucs = (auc, max(auc - auc_off, 0.0), min(auc + auc_off, 1.0))
     deviances = (max(deviance, 0.0), max(deviance - off, 0.0), max(deviance + off, 0.0))

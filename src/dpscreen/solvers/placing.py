@@ -347,9 +347,11 @@ def counts_by_side(rows: RowSource, columns: ColumnMap) -> Integers:
     """Return how many rows are how far below centres, from the farthest octave on, and above.
 
     Seen from one side, rows on the other are clipped to the centre: a row is in one cell. Both
-    sides are counted in one pass, so that this holds for rows that change while they are read.
+    sides are counted in one pass, so that this holds for rows that change while they are read. A
+    centre at an end of narrow bounds is put back inside, which rounding may have taken it out of.
     """
-    (low, high), centres = columns.bounds.T, columns.centres
+    low, high = columns.bounds.T
+    centres = np.clip(columns.centres, low, high)
     bounds = np.stack((np.append(low, centres), np.append(centres, high)), axis=1)
     middles, widths = (np.tile(one, 2) for one in (centres, columns.half_widths))
     sides = ColumnMap(np.tile(columns.chosen, 2), bounds, middles, widths)
