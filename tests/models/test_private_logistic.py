@@ -513,23 +513,24 @@ def test_noise_alone_chooses_nothing_that_stands_out():
     assert (model(n_iter=20).fit(X, y).noise_p_values() > 0).all()
 
 
-@pytest.mark.parametrize("more", [{"n_iter": 20}, {"max_features": 3}, {"n_rows": 10**5}])
-def test_no_feature_is_chosen_where_all_are_refitted_through_much_noise(more):
+@pytest.mark.parametrize("more", [{"n_iter": 20}, {"max_features": 3}, {"n_rows": 40}])
+def test_no_feature_is_chosen_where_noise_lets_all_be_seen(more):
     X, y = some_rows(900)
     fitted = model().fit(X, y)
     assert fitted.path_ is None
-    assert fitted.n_iter_ == 3
+    assert fitted.n_iter_ == 5
+    assert model(n_rows=10**5).fit(X, y).n_iter_ == 6
     with pytest.raises(ValueError, match="need a path"):
         fitted.noise_p_values()
     assert model(**more).fit(X, y).path_ is not None
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 5.0])  # all features at once, and a path
-def test_a_constant_column_has_no_coefficient(epsilon):
+@pytest.mark.parametrize("more", [{}, {"n_iter": 30}])  # all features at once, and a path
+def test_a_constant_column_has_no_coefficient(more):
     X, y = some_rows(2000)
     X[:, 2] = 7.0
-    fitted = model(epsilon=epsilon, feature_bounds=(-20, 100)).fit(X, y)
-    assert (fitted.path_ is None) == (epsilon == 1)
+    fitted = model(feature_bounds=(-20, 100), **more).fit(X, y)
+    assert (fitted.path_ is None) == (not more)
     assert fitted.coef_[0, 2] == 0
     assert fitted.coef_[0, 0] > 0
 
