@@ -77,7 +77,7 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
         match ready.method:
             case "private-ols":
                 return _of_table(ready, progress)
-            case "private-logistic":
+            case "private-logistic" | "private-logit":
                 return _of_outcomes(ready.request)
             case "private-lasso":
                 return _of_selection(ready, progress)[0]

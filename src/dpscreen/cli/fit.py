@@ -47,7 +47,8 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "--model",
     type=click.Choice(list(MODELS)),
     help="lasso finds the few features that matter; ols is a regression table of all of them; "
-    "logistic is for yes or no, and the default where the target is true or false.",
+    "logistic is for yes or no, and the default where the target is true or false; logit is a "
+    "table of all odds ratios.",
 )
 @click.option(
     "--method",

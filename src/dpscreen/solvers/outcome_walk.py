@@ -78,7 +78,7 @@ def solve_walk(task: OutcomeTask) -> Solution:
         if rich and step == STEPS_BEFORE_CURVED:
             squares = release_squares(task, point.curved_gram(short), short, gram_cost)
             curvature = task.design.loss.curvature * lifted(*squares, seen)
-        mean = _mean_curvature(task, point, belief)
+        mean = _curvature_now(task, point, belief)
         by = belief.move(mean * belief.gram if curvature is None else curvature, task.regime.n_rows)
         move(point, chosen, by * units)
     sure = belief.sizes >= sure_threshold(task.n_features)
@@ -111,13 +111,19 @@ def _seen_columns(task: OutcomeTask, gram: Array, noise: float) -> Integers:
     return seen if seen.size else every
 
 
-def _mean_curvature(task: OutcomeTask, point: ExactPoint, belief: Belief) -> float:
-    """Return the mean of p(1 − p) if log-odds are normal, with the deviation that weights say."""
-    constant = point.weights[task.n_features :].sum()
+def _curvature_now(task: OutcomeTask, point: ExactPoint, belief: Belief) -> float:
+    """Return the mean of p(1 − p), with the deviation of log-odds that weights say."""
+    constant = float(point.weights[task.n_features :].sum())
     weights = belief.weights.copy()
     weights[len(weights) - belief.n_constants :] = 0
-    deviation = math.sqrt(max(float(weights @ belief.gram @ weights) / task.regime.n_rows, 0.0))
-    chances = 1 / (1 + np.exp(-np.clip(constant + deviation * _NODES, -SATURATED, SATURATED)))
+    square = max(float(weights @ belief.gram @ weights) / task.regime.n_rows, 0.0)
+    return mean_curvature(constant, square)
+
+
+def mean_curvature(log_odds: float, variance: float) -> float:
+    """Return the mean of p(1 − p) of rows whose log-odds are normal."""
+    places = np.clip(log_odds + math.sqrt(variance) * _NODES, -SATURATED, SATURATED)
+    chances = 1 / (1 + np.exp(-places))
     return float(_PARTS @ (chances * (1 - chances)) / _PARTS.sum())
 
 
@@ -191,12 +197,16 @@ class Belief:
         variances = weight_variances(answer, curvature, doubt, self._constants)
         gain = variances[:, None] * curvature @ np.linalg.inv(spread(variances, curvature) + doubt)
         way = gain @ answer - self.weights
-        size = math.sqrt(max(float(way @ self.gram @ way) / n_rows, 1e-12))
-        way *= math.log1p(size) / size
+        way *= safe_part(math.sqrt(max(float(way @ self.gram @ way) / n_rows, 0.0)))
         self.weights = self.weights + way
         errors = np.sqrt(((gain @ doubt) * gain).sum(axis=1))
         self.sizes = np.abs(gain @ answer) / np.maximum(errors, 1e-300)
         return np.asarray(way)
+
+
+def safe_part(size: float) -> float:
+    """Return which part of a move to go that changes log-odds by that size: ln(1 + m) of m."""
+    return math.log1p(size) / size if size > 1e-6 else 1.0
 
 
 def pooled_sums(seen: Sequence[Seen], curvature: Array) -> tuple[Array, float]:
