@@ -154,7 +154,8 @@ class PrivateOLS(ScalingModel):
         if unit.rows_per_unit > 1:
             raise ValueError(
                 f"{type(self).__name__} needs rows_per_unit=1: rows of one unit are not "
-                "independent, so standard errors that count them as if they were would be too short."
+                "independent, so standard errors that count them as if they were would be too "
+                "short."
             )
         return Choices(
             intercept=check.flag("fit_intercept", self.fit_intercept),

@@ -3,7 +3,7 @@
 Combinations of columns that vary alike are those of PrivateOLS, and so is what released sums tell
 of coefficients (`least_squares`, `regression`). Nothing is clipped but long rows, as residuals lie
 in [−1, 1]. A few cheap steps lead near the answer; there the curvature is released, which says what
-can be told apart, and Newton steps follow (docs/yes-no.md, Lemma 45).
+can be told apart, and Newton steps follow (docs/yes-no.md, Lemma 49).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpscreen.solvers.base import Choices, Spending
 from dpscreen.solvers.influences import OneSided, Sizes
 from dpscreen.solvers.least_squares import NewtonWalk, Releases, TableRelease, users_units
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
-from dpscreen.solvers.outcome_walk import Belief, mean_curvature, safe_part
+from dpscreen.solvers.outcome_walk import Belief, lifted, mean_curvature, safe_part
 from dpscreen.solvers.placing import Places, release_places
 from dpscreen.solvers.regression import (
     EvenFrame,
@@ -95,6 +95,7 @@ class OddsReleases(Releases):
     def table(self) -> OddsRelease:
         """Release all, and put it together."""
         frame, task = self.release_frame(), self.wide.task
+        frame = replace(frame, gram=lifted(frame.gram, frame.noise))  # a step must lead somewhere
         later = self.share(ols_rules.MIDDLE_SHARE).rho + self.share(ols_rules.LONG_SHARE).rho
         left = ZCDP(task.spending.remaining.rho - later)
         walk = OddsWalk(self, frame, _nothing_known(frame), task.design.start(self._grain))
@@ -129,7 +130,7 @@ class OddsReleases(Releases):
 
         Along a direction h the matrix is off by ‖G⁻¹h‖/‖h‖ of its noise, and a variance by twice
         that. Where log-odds went by m from where the last sums were released, these may be off by
-        the m-th part of the way (docs/yes-no.md, Lemma 45).
+        the m-th part of the way (docs/yes-no.md, Lemma 49).
         """
         inverse, way = walked.inverse.matrix, walked.estimate.way
         users = users_units(self.wide.units)[:, self.columns] @ walked.frame.matrix.T
