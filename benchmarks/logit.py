@@ -38,6 +38,7 @@ class Design:
     truth: Any
     constant: float
     rows: Callable[[int], Any]
+    population: Any = None
 
     def drawn(self, seed: int) -> tuple[Any, Any]:
         """Return rows and outcomes."""
@@ -88,7 +89,22 @@ def resampled(n_rows: int = 20_000) -> Iterator[Design]:
         def rows(seed: int, X: Any = task.X) -> Any:
             return X[np.random.default_rng(seed).integers(len(X), size=n_rows)]
 
-        yield Design(f"{task.name}, {n_rows} rows", bounds, truth, constant, rows)
+        yield Design(f"{task.name}, {n_rows} rows", bounds, truth, constant, rows, task.X)
+
+
+def truth_without(design: Design, left_out: Any) -> Any:
+    """Return the coefficients of the model without some features, of all rows that there are."""
+    if design.population is None or not left_out.any():
+        return design.truth
+    X = design.population[:, ~left_out]
+    chances = expit(design.population @ design.truth + design.constant)
+    scaler, found = StandardScaler().fit(X), np.zeros(len(design.truth))
+    twice = np.vstack((scaler.transform(X),) * 2)
+    model = LogisticRegression(C=1e6, max_iter=2000)
+    outcomes = np.repeat([1, 0], len(X))
+    model.fit(twice, outcomes, sample_weight=np.append(chances, 1 - chances))
+    found[~left_out] = model.coef_[0] / scaler.scale_
+    return found
 
 
 def study(design: Design, epsilon: float, trials: int) -> None:
@@ -106,7 +122,8 @@ def study(design: Design, epsilon: float, trials: int) -> None:
         table, d = model.table_, X.shape[1]
         there = table.given[:d]
         given.append(float(there.mean()))
-        off, reach = np.abs(model.coef_[0] - design.truth), table.half_widths(0.95)[:d]
+        truth = truth_without(design, model.coef_[0] == 0)
+        off, reach = np.abs(model.coef_[0] - truth), table.half_widths(0.95)[:d]
         held += (off <= reach)[there].tolist()
         wider += (reach / table.plain_half_widths()[:d])[there].tolist()
     title = f"logit, {design.name}, epsilon {epsilon:g}"

@@ -18,7 +18,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpscreen import BudgetRefused, PrivacyLedger, PrivateLogistic, load
+from dpscreen import BudgetRefused, PrivacyLedger, PrivateLogistic, PrivateLogit, load
 from dpscreen.models import intake, outcome_peers
 from dpscreen.privacy import ZCDP, Accountant, Budget, DiscreteGaussian, SeededNoise
 from dpscreen.tables.schema import toml_schema
@@ -64,7 +64,11 @@ def other_labels(estimator):
 
 
 @parametrize_with_checks(
-    [PrivateLogistic(**{**SETTING, "epsilon": 1000.0}), PrivateLogistic(**SETTING, n_rows=50)],
+    [
+        PrivateLogistic(**{**SETTING, "epsilon": 1000.0}),
+        PrivateLogistic(**SETTING, n_rows=50),
+        PrivateLogit(**SETTING),
+    ],
     expected_failed_checks=other_labels,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

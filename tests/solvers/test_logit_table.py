@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dask.array
 import numpy as np
 import pytest
 from scipy.special import expit
 from scipy.stats import binom
 
 from dpscreen import PrivateLogit, load
+from dpscreen.models import intake
+from dpscreen.rows import streamed
 from dpscreen.rows.lattice import UNITS, LatticeDesign
 from dpscreen.rows.loss import LOGISTIC
 from dpscreen.rows.mixed import MixedRows, capped_middle, capped_products
 from dpscreen.rows.sums import LEVELS
+from dpscreen.solvers import logit_table
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -30,7 +34,7 @@ def table(kind, seed, n=20_000):
         numbers[:, 2] = np.exp(numbers[:, 2] / 3)
     X = np.column_stack((numbers, level == 1, level == 2)).astype(float)
     truth = 3 * TRUTH if kind == "strong" else TRUTH
-    constant = {"rare": -5.4, "strong": -4.5}.get(kind, -1.8)
+    constant = {"rare": -4.6, "strong": -4.5}.get(kind, -1.8)
     return X, (rng.random(n) < expit(X @ truth + constant)).astype(int), truth
 
 
@@ -90,12 +94,23 @@ def test_with_a_large_budget_it_is_the_likeliest_answer_with_its_errors():
     np.testing.assert_allclose(model.bse, errors, rtol=0.15)
 
 
-def test_where_noise_moves_log_odds_too_far_there_is_no_interval_and_a_reason():
+def test_where_noise_moves_log_odds_too_far_there_is_no_interval_and_a_reason(monkeypatch):
     X, y, _ = table("strong", 1, 4000)
+    monkeypatch.setattr(logit_table, "STRICTER", np.ones(1))
     model = fitted(X, y)
     assert model.conf_int().isna().all(axis=None)
     assert "privacy noise moves log-odds" in str(model.summary())
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_a_level_with_one_outcome_has_no_interval_and_a_reason():
+    X, y, _ = table("plain", 6)
+    y[X[:, 3] == 1] = 0
+    y[np.flatnonzero(X[:, 3])[:3]] = 1  # three of six thousand
+    model = fitted(X, y, 5.0)
+    assert model.conf_int().loc["x3"].isna().all()
+    assert "x3" in str(model.summary())
+    assert model.conf_int().loc["x0"].notna().all()
 
 
 def test_classes_that_a_line_separates_get_no_short_intervals():
@@ -104,6 +119,19 @@ def test_classes_that_a_line_separates_get_no_short_intervals():
     ends = model.conf_int().loc["x0"]
     assert ends.isna().all() or ends["high"] - ends["low"] > 0.5
     assert np.isfinite(model.coef_).all()
+
+
+def test_mapped_rows_and_a_cluster_give_the_same_table_to_the_last_bit(tmp_path, monkeypatch):
+    X, y, _ = table("plain", 4, 3000)
+    here = fitted(X, y, 5.0)
+    np.save(tmp_path / "X.npy", X)
+    monkeypatch.setattr(intake, "STREAMED_BYTES", 0)
+    monkeypatch.setattr(streamed, "ROWS_PER_CHUNK", 700)
+    mapped = fitted(np.load(tmp_path / "X.npy", mmap_mode="r"), y, 5.0)
+    parts = dask.array.from_array(X, chunks=(800, -1)), dask.array.from_array(y, chunks=800)
+    for there in (mapped, fitted(*parts, 5.0)):
+        np.testing.assert_array_equal(there.table_.covariance, here.table_.covariance)
+        np.testing.assert_array_equal(there.coef_, here.coef_)
 
 
 def test_a_file_and_the_summary_tell_odds_ratios(tmp_path):

@@ -30,6 +30,10 @@ DROWNED = (
     "privacy noise moves log-odds too far at this budget for an interval to be honest: it takes "
     "more rows, fewer features, or a larger epsilon."
 )
+UNSETTLED = (
+    "steps had not arrived: nearly all rows that tell it may have one outcome, and such odds have "
+    "no end."
+)
 
 
 class PrivateLogit(OutcomeEstimator, PrivateOLS):  # type: ignore[misc]
@@ -145,9 +149,10 @@ random_state
     def _reasons(
         self, found: TableRelease, names: tuple[str, ...], wide: WideTask
     ) -> dict[int, str]:
-        if isinstance(found, OddsRelease) and found.drowned:
+        assert isinstance(found, OddsRelease), "as it was released"
+        if found.drowned:
             return dict.fromkeys(range(len(names)), DROWNED)
-        return super()._reasons(found, names, wide)
+        return dict.fromkeys(found.unsettled, UNSETTLED) | super()._reasons(found, names, wide)
 
     # --- the table --------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_gram, release_sums
 from dpscreen.rows.lattice import UNITS
@@ -28,7 +28,7 @@ from dpscreen.solvers.influences import OneSided, Sizes
 from dpscreen.solvers.least_squares import NewtonWalk, Releases, TableRelease, users_units
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
 from dpscreen.solvers.outcome_walk import Belief, lifted, mean_curvature, safe_part
-from dpscreen.solvers.placing import Places, release_places
+from dpscreen.solvers.placing import Places, is_binary, release_places
 from dpscreen.solvers.regression import (
     EvenFrame,
     Inverse,
@@ -49,9 +49,21 @@ SEARCH_STEPS, SEARCH_PART = 16, Fraction(15, 100)
 CURVED_PART = Fraction(35, 100)
 """What the curvature there costs."""
 
-MOST_ERROR = 0.2
-"""How far privacy noise may move log-odds, in the root mean square over rows: beyond, steps end too
-early, and intervals are too short."""
+MEANT_ERROR, MOST_ERROR = 0.15, 0.2
+"""How far privacy noise is meant to move log-odds, in the root mean square over rows, and may at
+most: beyond, steps end too early, and intervals are too short."""
+
+SETTLED = 3.5
+"""How many deviations of their noise the last two answers may be apart."""
+
+LEAST_EVENTS = 10.0
+"""How many outcomes that are not sure a level must have."""
+
+STALE = 0.5
+"""How far log-odds may move once the curvature was released: it is off by up to e^m there."""
+
+STRICTER = 1.5 ** np.arange(8)
+"""By how much more than in least squares a direction must stand out of noise, until that is so."""
 
 LAST_PARTS = tuple(Fraction(part, 10) for part in (2, 3, 5))
 """How the last steps divide the rest."""
@@ -59,9 +71,13 @@ LAST_PARTS = tuple(Fraction(part, 10) for part in (2, 3, 5))
 
 @dataclass(frozen=True, eq=False)
 class OddsRelease(TableRelease):
-    """A table of log-odds; `drowned` tells that no interval of it would be honest."""
+    """A table of log-odds; `drowned` tells that no interval of it would be honest.
+
+    `unsettled` are features that the last step still moved by more than noise explains.
+    """
 
     drowned: bool = False
+    unsettled: tuple[int, ...] = ()
 
 
 def place_for_odds(
@@ -101,10 +117,10 @@ class OddsReleases(Releases):
         walk = OddsWalk(self, frame, _nothing_known(frame), task.design.start(self._grain))
         theta = walk.search(self._start(frame), left * SEARCH_PART)
         curved = walk.release_curvature(left * CURVED_PART)
-        inverse = told_apart(curved, self._n_features, self._cells_in_scales())
-        walk = replace(walk, inverse=inverse)
         rest = left * (1 - SEARCH_PART - CURVED_PART)
-        steps, flatter = walk.last_steps(self._without(inverse.left_out, curved, theta), rest)
+        inverse = self._told_apart(curved, frame, rest * sum(LAST_PARTS[-2:], Fraction(0)))
+        walk = replace(walk, inverse=inverse)
+        steps, flatter = walk.last_steps(self._without(inverse, curved, theta), rest)
         inverse, curved = (
             replace(inverse, matrix=inverse.matrix / flatter),
             replace(curved, gram=flatter * curved.gram, noise=flatter * curved.noise),
@@ -120,7 +136,8 @@ class OddsReleases(Releases):
             LOG_ODDS,
             1.0,
             walk.release_long(),
-            drowned=self._error(walked, frame) > MOST_ERROR,
+            drowned=self._error(inverse, frame, estimate.variance) > MOST_ERROR,
+            unsettled=self._unsettled(walked, steps),
         )
 
     def _counting_curvature(
@@ -147,10 +164,55 @@ class OddsReleases(Releases):
             freedom=np.maximum(freedom, ols_rules.LEAST_FREEDOM),
         )
 
-    def _error(self, walked: Walked, frame: EvenFrame) -> float:
-        """Return how far privacy noise moves log-odds, as a root mean square over rows."""
-        inverse = walked.inverse.matrix
-        square = walked.estimate.variance * float(np.trace(inverse @ frame.gram @ inverse))
+    def _unsettled(self, walked: Walked, steps: Sequence[NewtonStep]) -> tuple[int, ...]:
+        """Return the features of which two answers differ by more than their noise.
+
+        Or that moved log-odds far, by a deviation or from no to yes, since the curvature was taken,
+        or levels of which nearly all rows have one outcome: their log-odds go on and on.
+        """
+        users = users_units(self.wide.units)[:, self.columns] @ walked.frame.matrix.T
+        noises = math.hypot(*(step.noise for step in steps[-2:])) * walked.inverse.matrix
+        apart = np.abs(users @ walked.estimate.last)
+        clear = apart > SETTLED * np.sqrt(((users @ noises) ** 2).sum(axis=1))
+        one = np.where(is_binary(self.wide.units.feature_bounds), 1.0, self.wide.scales)
+        moved = np.abs(users @ (walked.estimate.theta - steps[0].start))[: len(one)]
+        errors = np.sqrt(((users @ noises) ** 2).sum(axis=1))[: len(one)]
+        clear[: len(one)] |= one * (moved - 3 * errors) > STALE
+        clear[: self._n_features] |= self._too_few_events(walked, moved)
+        return tuple(np.flatnonzero(clear[: self._n_features]).tolist())
+
+    def _too_few_events(self, walked: Walked, moved: Array) -> Mask:
+        """Return the levels of which Σp(1 − p), over their rows or all others, is hardly seen.
+
+        So many outcomes a level has, about, that are not sure: with fewer than ten nobody's
+        intervals hold. They were counted where the search had led, and each is e^|m| times less
+        sure of a level whose log-odds moved by m since.
+        """
+        d, units = self._n_features, self.wide.units
+        if len(self.columns) == d or not d:
+            return np.zeros(d, dtype=bool)
+        back = np.linalg.inv(walked.frame.matrix)
+        holding = units.feature_half_widths[:, None] * back[:d]
+        holding += units.feature_centres[:, None] * back[d]
+        sides = np.stack((holding, back[d] - holding))
+        events = sides @ walked.frame.gram @ back[d]
+        noises = walked.frame.noise * np.linalg.norm(sides, axis=2) * np.linalg.norm(back[d])
+        few = (np.exp(-moved[:d]) * (events - 2 * noises) < LEAST_EVENTS).any(axis=0)
+        return np.asarray(few & is_binary(units.feature_bounds))
+
+    def _told_apart(self, curved: EvenFrame, frame: EvenFrame, cost: ZCDP) -> Inverse:
+        """Leave out features until sums for that cost tell log-odds of the others well enough."""
+        variance = frame.row_norm**2 / (2 * float(cost))
+        for stricter in STRICTER.tolist():
+            doubted = replace(curved, noise=stricter * curved.noise)
+            found = told_apart(doubted, self._n_features, self._cells_in_scales())
+            if self._error(found, frame, variance) <= MEANT_ERROR:
+                break
+        return found
+
+    def _error(self, inverse: Inverse, frame: EvenFrame, variance: float) -> float:
+        """Return how far noise in Σru moves log-odds, as a root mean square over rows."""
+        square = variance * float(np.trace(inverse.matrix @ frame.gram @ inverse.matrix))
         return math.sqrt(max(square, 0.0) / self.design.n_rows)
 
     def _start(self, frame: EvenFrame) -> Array:
@@ -158,12 +220,11 @@ class OddsReleases(Releases):
         weights = np.where(self.columns < self.wide.task.n_features, 0.0, self.outcomes.log_odds)
         return np.asarray(np.linalg.solve(frame.matrix.T, weights))
 
-    @staticmethod
-    def _without(left_out: Sequence[LeftOut], frame: EvenFrame, theta: Array) -> Array:
-        """Return the same weights but those of what is left out, which are zero."""
-        weights = frame.matrix.T @ theta
-        weights[[one.feature for one in left_out]] = 0.0
-        return np.asarray(np.linalg.solve(frame.matrix.T, weights))
+    def _without(self, inverse: Inverse, curved: EvenFrame, theta: Array) -> Array:
+        """Return what is next to these weights, as rows see it, without what is left out."""
+        if not inverse.matrix.any():
+            return self._start(curved)
+        return np.asarray(inverse.matrix @ curved.gram @ theta)
 
 
 NOTHING_CUT = Sizes(np.ones(2), np.zeros(3), 1.0, 1)
