@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from dpscreen.solvers.outcome_walk import (
-    Belief,
     Seen,
+    WeightBelief,
     lifted,
     likeliest_variance,
     pooled_sums,
@@ -47,7 +47,7 @@ def test_short_moves_go_to_the_posterior_mean():
     """By precisions: (HV⁻¹H + Λ⁻¹)⁻¹HV⁻¹s, for the variances Λ that were found."""
     rng, curvature, noise = np.random.default_rng(4), square(5, 1e4, 1), 60.0
     answer = curvature @ rng.normal(0, 0.01, 5) + noise * rng.normal(size=5)
-    belief, doubt = Belief(curvature, NONE), noise**2 * np.eye(5) + curvature
+    belief, doubt = WeightBelief(curvature, NONE), noise**2 * np.eye(5) + curvature
     belief.see(answer, noise)
     way = belief.move(curvature, 10**15)  # so many rows that log-odds hardly move
     told = curvature @ np.linalg.inv(doubt)
@@ -60,7 +60,7 @@ def test_short_moves_go_to_the_posterior_mean():
 
 def test_long_moves_are_cut_to_their_logarithm():
     curvature = 1e6 * np.eye(1)
-    belief = Belief(curvature, np.full(1, 1e-6))  # a constant alone, whose prior is open
+    belief = WeightBelief(curvature, np.full(1, 1e-6))  # a constant alone, whose prior is open
     belief.see(curvature @ [9.0], 1e-6)
     assert belief.move(curvature, 10**6)[0] == pytest.approx(np.log1p(9), rel=1e-4)
 
@@ -88,7 +88,7 @@ def test_sizes_without_an_effect_are_a_normals():
     rng, found = np.random.default_rng(3), []
     for _ in range(40):
         curvature = np.diag(rng.uniform(50, 500, 50))
-        belief = Belief(curvature, NONE)
+        belief = WeightBelief(curvature, NONE)
         drawn = rng.normal(size=50) * np.sqrt(np.diag(curvature)) + 8 * rng.normal(size=50)
         belief.see(drawn, 8.0)
         belief.move(curvature, 10**6)

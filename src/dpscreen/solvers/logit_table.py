@@ -27,7 +27,7 @@ from dpscreen.solvers.base import Choices, Spending
 from dpscreen.solvers.influences import OneSided, Sizes
 from dpscreen.solvers.least_squares import NewtonWalk, Releases, TableRelease, users_units
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
-from dpscreen.solvers.outcome_walk import Belief, lifted, mean_curvature, safe_part
+from dpscreen.solvers.outcome_walk import WeightBelief, lifted, mean_curvature, safe_part
 from dpscreen.solvers.placing import Places, is_binary, release_places
 from dpscreen.solvers.regression import (
     EvenFrame,
@@ -249,7 +249,7 @@ class OddsWalk(NewtonWalk):
 
     def search(self, theta: Array, cost: ZCDP) -> Array:
         """Take cheap steps towards the answer, each to what all sums so far make believe."""
-        n_rows, belief = self.releases.design.n_rows, Belief(self.frame.gram, np.zeros(0))
+        n_rows, belief = self.releases.design.n_rows, WeightBelief(self.frame.gram, np.zeros(0))
         for _ in range(SEARCH_STEPS):
             self.move_to(theta + belief.weights)
             belief.see(*self.release_sums(cost / SEARCH_STEPS))

@@ -70,7 +70,10 @@ def solve_walk(task: OutcomeTask) -> Solution:
     gram, noise = release_squares(task, task.design.short_gram(short), short, gram_cost)
     seen = _seen_columns(task, gram, noise)
     chosen, units = short.chosen[seen], short.in_weights()[seen]
-    belief, curvature = Belief(lifted(gram, noise, seen), units[chosen >= task.n_features]), None
+    belief, curvature = (
+        WeightBelief(lifted(gram, noise, seen), units[chosen >= task.n_features]),
+        None,
+    )
     cost = steps_cost / n_walk_steps(task)
     for step in range(n_walk_steps(task)):
         moment = release_moment(task.spending, point, 1.0, short, cost)
@@ -111,7 +114,7 @@ def _seen_columns(task: OutcomeTask, gram: Array, noise: float) -> Integers:
     return seen if seen.size else every
 
 
-def _curvature_now(task: OutcomeTask, point: ExactPoint, belief: Belief) -> float:
+def _curvature_now(task: OutcomeTask, point: ExactPoint, belief: WeightBelief) -> float:
     """Return the mean of p(1 − p), with the deviation of log-odds that weights say."""
     constant = float(point.weights[task.n_features :].sum())
     weights = belief.weights.copy()
@@ -170,7 +173,7 @@ class Seen:
     noise: float
 
 
-class Belief:
+class WeightBelief:
     """What weights are believed to be, given sums at the weights on the way.
 
     (docs/yes-no.md, Lemma 40) The last of them are of constants, if any, in the units that are
