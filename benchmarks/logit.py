@@ -94,7 +94,7 @@ def resampled(n_rows: int = 20_000) -> Iterator[Design]:
 
 def truth_without(design: Design, left_out: Any) -> Any:
     """Return the coefficients of the model without some features, of all rows that there are."""
-    if design.population is None or not left_out.any():
+    if design.population is None or left_out.all() or not left_out.any():
         return design.truth
     X = design.population[:, ~left_out]
     chances = expit(design.population @ design.truth + design.constant)

@@ -107,9 +107,14 @@ def _all_short(task: OutcomeTask, steps_rho: float) -> ShortRows:
 
 
 def _seen_columns(task: OutcomeTask, gram: Array, noise: float) -> Integers:
-    """Return the places of all columns but those that may be one point, for all that is seen."""
+    """Return the places of all columns but numbers that may be one point, for all that is seen.
+
+    A rare level stays: its prior keeps it small, and it may tell most.
+    """
     every = np.arange(len(gram))
-    doubtful = np.zeros(task.n_features, dtype=bool) if task.doubtful is None else task.doubtful
+    doubtful = np.zeros(task.n_features, dtype=bool)
+    if task.doubtful is not None and task.binary is not None:
+        doubtful = task.doubtful & ~task.binary
     seen = np.delete(every, unseen(doubtful[task.candidates], gram, noise))
     return seen if seen.size else every
 
