@@ -53,7 +53,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--method",
     type=click.Choice(METHODS),
-    help="By its own name; `dpscreen compare` shows how those for lasso differ.",
+    metavar="NAME",
+    help=f"By its own name: {', '.join(METHODS)}; `dpscreen compare` shows how those for lasso "
+    "differ.",
 )
 @click.option(
     "--inference",
