@@ -584,6 +584,10 @@ def test_a_target_of_truths_is_modelled_by_its_chances(wide):
     chances = np.array(invoke("predict", "yes.json", "data.csv").stdout.split()[1:], dtype=float)
     assert ((chances > 0) & (chances < 1)).all()
     assert len(np.unique(chances)) > 100
+    done = fit_wide("high.json", "--model", "logit", "-o", "odds.json")
+    assert done.exit_code == 0, done.stderr
+    assert dpscreen.load(wide / "odds.json").fitted_by_ == "PrivateLogit"
+    assert "[0.025" in done.stdout
     done = fit_wide("high.json", "--rows-public", 5000, "--dry-run")
     assert "where one of the two is rare" in " ".join(done.stdout.split())
 

@@ -21,6 +21,7 @@ from dpscreen import (
     DPFrankWolfe,
     PrivateLasso,
     PrivateLogistic,
+    PrivateLogit,
     PrivateOLS,
     RNMScreen,
 )
@@ -137,7 +138,15 @@ class OfSigns(PrivateLogistic):
         return super()._rows(X, np.where(np.isfinite(y), y > 0, y))
 
 
+class OddsOfSigns(PrivateLogit):
+    """`PrivateLogit` of the targets' signs."""
+
+    def _rows(self, X: Any, y: Any) -> Any:
+        return super()._rows(X, np.where(np.isfinite(y), y > 0, y))
+
+
 OfSigns.__name__ = PrivateLogistic.__name__  # which model files know
+OddsOfSigns.__name__ = PrivateLogit.__name__
 
 
 @dataclass(frozen=True)
@@ -187,6 +196,7 @@ ESTIMATORS: tuple[tuple[Callable[..., Any], dict[str, Any], dict[str, dict[str, 
     (PrivateLasso, {}, LASSO),
     (PrivateOLS, {}, OLS),
     (OfSigns, {}, OUTCOMES),
+    (OddsOfSigns, {}, OLS),
     (DPFrankWolfe, WALK, WALKS | CLIPS),
     (RNMScreen, WALK, WALKS | SCREENS),
     (ADPScreen, WALK, WALKS | SCREENS | WHEN),

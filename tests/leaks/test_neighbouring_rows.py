@@ -21,6 +21,7 @@ from replays import (
     DEFAULTS,
     STYLES,
     Neighbours,
+    OddsOfSigns,
     OfSigns,
     chosen,
     moved_too_far,
@@ -111,10 +112,11 @@ def folder(tmp_path):
     return tmp_path
 
 
+ONE_ROW_EACH = (PrivateOLS, OfSigns, OddsOfSigns)
 OF_PEOPLE = [  # whose rows may be several of one person, with a number as target
     case
     for case in DEFAULTS
-    if not case.options.get("inference") and case.estimator not in (PrivateOLS, OfSigns)
+    if not case.options.get("inference") and case.estimator not in ONE_ROW_EACH
 ]
 
 

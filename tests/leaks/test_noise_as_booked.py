@@ -31,6 +31,7 @@ NAMES = (
     "PrivateLasso: auto with a row norm, 60 features",
     "PrivateLasso: split",
     "PrivateOLS: loose bounds, large budget",
+    "PrivateLogit: loose bounds, large budget",
     "PrivateLogistic: large budget",
     "DPFrankWolfe: defaults",
     "RNMScreen: defaults",

@@ -75,7 +75,7 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
         match ready.method:
             case "private-ols":
                 return _of_table(ready, progress)
-            case "private-logistic":
+            case "private-logistic" | "private-logit":
                 return _of_outcomes(ready, progress)
         return _of_selection(ready, progress)
 
@@ -145,6 +145,8 @@ def _of_outcomes(ready: PreparedFit, progress: Callable[[float], None]) -> dict[
         f"{finding(expected_outcomes(contest, progress=progress))} That is if half are "
         "a yes: where one of the two is rare, less is found."
     )
+    if ready.method == "private-logit":
+        told += " It is for private-logistic: odds ratios with intervals take more rows."
     return {"signal": signal, "useful": True, "words": told}
 
 

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest
     from dpscreen.tables.schema import TableSchema
 
-METHODS = ("private-lasso", "private-ols", "private-logistic", "rnm-screen", "dp-fw")
+METHODS = (
+    *("private-lasso", "private-ols", "private-logistic", "private-logit", "rnm-screen", "dp-fw"),
+)
 NEED_ROWS = ("rnm-screen", "dp-fw")
-MODELS = {"lasso": "private-lasso", "ols": "private-ols", "logistic": "private-logistic"}
+MODELS = {name: f"private-{name}" for name in ("lasso", "ols", "logistic", "logit")}
 """What people call the models, and the methods that fit them."""
 
 

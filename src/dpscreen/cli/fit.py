@@ -47,12 +47,15 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "--model",
     type=click.Choice(list(MODELS)),
     help="lasso finds the few features that matter; ols is a regression table of all of them; "
-    "logistic is for yes or no, and the default where the target is true or false.",
+    "logistic is for yes or no, and the default where the target is true or false; logit is a "
+    "table of all odds ratios.",
 )
 @click.option(
     "--method",
     type=click.Choice(METHODS),
-    help="By its own name; `dpscreen compare` shows how those for lasso differ.",
+    metavar="NAME",
+    help=f"By its own name: {', '.join(METHODS)}; `dpscreen compare` shows how those for lasso "
+    "differ.",
 )
 @click.option(
     "--inference",

@@ -8,6 +8,7 @@ from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, RNMScreen
 from dpscreen.models.linear import LoadedModel, load
 from dpscreen.models.private_lasso import PrivateLasso
 from dpscreen.models.private_logistic import PrivateLogistic
+from dpscreen.models.private_logit import PrivateLogit
 from dpscreen.models.private_ols import PrivateOLS
 from dpscreen.models.reference import FrankWolfeLasso
 
@@ -21,6 +22,7 @@ __all__ = [
     "ModelFileProblem",
     "PrivateLasso",
     "PrivateLogistic",
+    "PrivateLogit",
     "PrivateOLS",
     "RNMScreen",
     "load",

@@ -20,7 +20,7 @@ from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Task
 from dpscreen.solvers.logistic import OutcomeTask, place_outcomes
 from dpscreen.solvers.outcome_quality import OutcomeQuality, release_outcome_quality
-from dpscreen.solvers.outcome_walk import STEPS, solve_outcomes, walks
+from dpscreen.solvers.outcome_walk import n_walk_steps, solve_outcomes, walks
 
 
 class OutcomeEstimator(OutcomeModel, ScalingModel):  # type: ignore[misc]
@@ -56,8 +56,8 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
 
     `PrivateLasso` with another loss: each step moves one signed feature a little, chosen by a noisy
     maximum of the sums of residuals, which are chances less outcomes and lie in [−1, 1] whatever
-    the weights. What was chosen is refitted by Newton steps. Where features are few and the noise
-    is large, none is chosen: all budget goes into steps along all of them at once. Every estimate
+    the weights. What was chosen is refitted by Newton steps. Where features are not many, none is
+    chosen: all budget goes into steps along all of them at once. Every estimate
     is paid for out of the one budget, and every choice left None follows a rule in public and
     released numbers (docs/yes-no.md).
 
@@ -76,7 +76,7 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
         `PrivateLasso`.
     n_iter : int, default=None
         Number of steps T of a path. None: a quarter of the signal M between 6 and 200, or 2.5√M
-        where that is more; 3 along all features where none is chosen.
+        where that is more; 5 or 6 along all features where none is chosen.
     max_features : int, default=None
         At most so many distinct features ever enter the model. Costs nothing.
     standardize : {"auto", True, False}, default="auto"
@@ -181,7 +181,7 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
 
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         assert isinstance(task, OutcomeTask), "as it was placed"
-        steps = STEPS if walks(task) else task.n_steps + len(rules.newton_parts())
+        steps = n_walk_steps(task) if walks(task) else task.n_steps + len(rules.newton_parts())
         rows.announce(1 + steps)
         solution = self._walk(task, solve_outcomes)
         if task.choices.quality:

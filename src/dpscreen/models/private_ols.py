@@ -21,7 +21,6 @@ from dpscreen.solvers.base import Choices
 from dpscreen.solvers.inference import Inference, why_left_out
 from dpscreen.solvers.least_squares import TableRelease, regress
 from dpscreen.solvers.quality import Deviations, Quality, release_quality
-from dpscreen.solvers.regression import LeftOut
 from dpscreen.solvers.wide import WideTask, place_widely
 
 if TYPE_CHECKING:
@@ -154,8 +153,9 @@ class PrivateOLS(ScalingModel):
     def _settings(self, unit: Unit) -> Choices:
         if unit.rows_per_unit > 1:
             raise ValueError(
-                "PrivateOLS needs rows_per_unit=1: rows of one unit are not independent, so "
-                "standard errors that count them as if they were would be too short."
+                f"{type(self).__name__} needs rows_per_unit=1: rows of one unit are not "
+                "independent, so standard errors that count them as if they were would be too "
+                "short."
             )
         return Choices(
             intercept=check.flag("fit_intercept", self.fit_intercept),
@@ -215,15 +215,16 @@ class PrivateOLS(ScalingModel):
             scales=wide.scales,
             target_scale=found.target_deviation,
             shortened=found.long_rows,
-            reasons=self._reasons(found.left_out, names, wide),
+            reasons=self._reasons(found, names, wide),
             plain_errors=known.plain,
         )
         self.inference_ = self.table_.inference()
 
     def _reasons(
-        self, left_out: Sequence[LeftOut], names: tuple[str, ...], wide: WideTask
+        self, found: TableRelease, names: tuple[str, ...], wide: WideTask
     ) -> dict[int, str]:
         """Say by feature why there is no interval."""
+        left_out = found.left_out
         if left_out and len(left_out) == len(names):
             rho = PLACED * wide.task.regime.rho
             return dict.fromkeys(range(len(names)), self._too_few(len(names) + 1, rho))

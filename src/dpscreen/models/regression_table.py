@@ -187,8 +187,8 @@ class RegressionTable:
             found += [j for j in of if j not in found]
         return found
 
-    def inference(self) -> Inference:
-        """Return the intervals at 95 %, and what they mean."""
+    def inference(self, *, outcomes: bool = False) -> Inference:
+        """Return the intervals at 95 %, and what they mean; those of log-odds for outcomes."""
         reach, errors = self.half_widths(0.95), np.sqrt(np.diag(self.covariance))
         intervals = tuple(
             FeatureInterval(
@@ -201,16 +201,17 @@ class RegressionTable:
             )
             for j in np.flatnonzero(self.given[: self.n_features]).tolist()
         )
-        return Inference(bool(intervals), " ".join(self.meaning()), intervals)
+        return Inference(bool(intervals), " ".join(self.meaning(outcomes=outcomes)), intervals)
 
-    def meaning(self) -> Iterator[str]:
+    def meaning(self, *, outcomes: bool = False) -> Iterator[str]:
         """Yield what intervals are for, and what they are not."""
         if not self.given[: self.n_features].any():
             yield "Intervals are not available: " + next(iter(self.reasons.values()), "no feature.")
             return
         without = [self.names[j] for j in self.reasons]
         model = f"without {some(without)}" if without else "of all listed features"
-        yield MEANING.format(model=model, bounds="to feature_bounds_ and target_bounds_")
+        told = ("of log-odds ", "") if outcomes else ("", " and target_bounds_")
+        yield MEANING.format(model=told[0] + model, bounds=f"to feature_bounds_{told[1]}")
         there = self.given
         errors = np.sqrt(np.diag(self.covariance))[there]
         yield from differences(self.shortened, self.clip_bias[there], errors)
@@ -277,6 +278,7 @@ class RegressionSummary(PrintedTable):
     steps: tuple[float, ...]
     zero_one: tuple[bool, ...]
     level: float = 0.95
+    has_odds: bool = False
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -288,6 +290,8 @@ class RegressionSummary(PrintedTable):
         ends = table.conf_int(self.level, constant=True)
         steps = pd.Series(self.steps, index=table.names[: len(self.steps)], name="step")
         effects = (steps * table.params.iloc[: len(steps)]).rename("effect")
+        if self.has_odds:
+            effects = effects.map(np.exp).rename("odds_ratio")
         return pd.concat([*columns, ends, steps, effects], axis=1)
 
     @property
@@ -301,14 +305,14 @@ class RegressionSummary(PrintedTable):
         rows = list(enumerate(self.frame.iterrows()))
         rows = rows if self.has_intervals else rows[len(self.steps) :]  # one reason is for all
         body = ([*self._row(name, row), *self._effect(place, row)] for place, (name, row) in rows)
-        return [[*head, "step", "effect"], *body]
+        return [[*head, "step", "odds ratio" if self.has_odds else "effect"], *body]
 
     def _effect(self, place: int, row: Any) -> list[str]:
         """Return step and effect, as text; of the constant there is neither."""
         if place >= len(self.steps):
             return ["", ""]
         told = step_words(self.steps[place], self.zero_one[place])
-        return [told, "–" if np.isnan(row["effect"]) else number(row["effect"], digits=4)]
+        return [told, "–" if np.isnan(row.iloc[-1]) else number(row.iloc[-1], digits=4)]
 
     def _row(self, name: Any, row: Any) -> list[str]:
         coef, error, t, p, low, high = row[:6]

@@ -365,6 +365,7 @@ def regression_summary_of(release: Release, table: RegressionTable) -> Regressio
         tuple(_table_notes(release, table)),
         tuple(release.steps.tolist()),
         tuple(release.zero_one.tolist()),
+        has_odds=release.classes is not None,
     )
 
 

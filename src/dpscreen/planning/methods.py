@@ -22,6 +22,7 @@ from dpscreen.models import (
     DPFrankWolfe,
     PrivateLasso,
     PrivateLogistic,
+    PrivateLogit,
     PrivateOLS,
     RNMScreen,
     outcome_peers,
@@ -98,17 +99,26 @@ def _private_ols(order: FitRequest) -> PrivateOLS:
 
 
 def _private_logistic(order: FitRequest) -> PrivateLogistic:
+    return PrivateLogistic(
+        classes=_two_outcomes(order),
+        n_rows=order.n_rows,
+        max_features=order.max_features,
+        **order._without_target,
+    )
+
+
+def _private_logit(order: FitRequest) -> PrivateLogit:
+    classes = _two_outcomes(order)
+    return PrivateLogit(classes=classes, n_rows=order.n_rows, **order._without_target)
+
+
+def _two_outcomes(order: FitRequest) -> tuple[Any, Any]:
     if order.classes is None:
         raise ValueError(
             "the target is a number, and a model of chances needs two outcomes: declare the "
             "column as boolean, or with two levels."
         )
-    return PrivateLogistic(
-        classes=order.classes,
-        n_rows=order.n_rows,
-        max_features=order.max_features,
-        **order._without_target,
-    )
+    return order.classes
 
 
 def _dp_fw(order: FitRequest) -> DPFrankWolfe:
@@ -146,6 +156,7 @@ ON_OFFER: dict[str, Maker] = {
 OTHER_QUESTIONS: dict[str, Maker] = {
     "private-ols": _private_ols,
     "private-logistic": _private_logistic,
+    "private-logit": _private_logit,
 }
 """Models that answer something else than which features matter, so are not compared with those."""
 

@@ -33,7 +33,7 @@ from dpscreen.privacy import Budget, SeededNoise, named_seed
 NUMBERS = ("private-lasso", "private-ols", *list(ON_OFFER)[1:], *PEERS, *COMPARED_ONLY)
 """Methods for a target of numbers, ours first."""
 
-OUTCOMES = ("private-logistic", *OUTCOME_PEERS)
+OUTCOMES = ("private-logistic", "private-logit", *OUTCOME_PEERS)
 """Methods for a target of two outcomes, ours first."""
 
 DIVISIONS = {
@@ -44,7 +44,7 @@ DIVISIONS = {
 }
 """Kinds of tables that are ranked apart, and who plays on them."""
 
-OURS = ("private-lasso", "private-ols", "private-logistic")
+OURS = ("private-lasso", "private-ols", "private-logistic", "private-logit")
 NOT_PRIVATE = "not private"
 FLOOR = -0.5
 """R² below this counts as this: a wreck is a wreck."""

@@ -141,7 +141,7 @@ class ExactPoint(ABC):
         """Return Σ count(rows, ‖x‖², residuals, *args) over parts, residuals shrunk alike."""
 
     @abstractmethod
-    def curved_gram(self, short: ShortRows) -> Integers:
+    def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σ4p(1 − p)xxᵀ over short rows, in 1/2^28, where a residual is ± p or ± (1 − p).
 
         (docs/yes-no.md, Lemma 32)
@@ -396,7 +396,7 @@ class LatticePoint(ExactPoint):
         residuals = short_residuals(self.residual_levels(clip), factors)
         return count(rows, self.design.short_squares(mixed), residuals, *args)
 
-    def curved_gram(self, short: ShortRows) -> Integers:
+    def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σ4p(1 − p)xxᵀ over short rows, in whole numbers of 1/2^28."""
         rows, _ = self.design.made_short(short)
         return exact_gram(curved_rows(rows, self.residual_levels(1.0)))

@@ -173,6 +173,6 @@ class PartedPoint(ExactPoint):
         """Return Σ count(rows, ‖x‖², residuals, *args) over parts, residuals shrunk alike."""
         return self._total("row_total", count, clip, mixed, *args)
 
-    def curved_gram(self, short: ShortRows) -> Integers:
+    def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σ4p(1 − p)xxᵀ over short rows, in whole numbers of 1/2^28."""
         return self._total("curved_gram", short)

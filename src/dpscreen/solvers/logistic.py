@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.rows.lattice import ExactPoint
 from dpscreen.rows.loss import LOGISTIC
@@ -62,9 +62,10 @@ class OutcomeShare:
 
 @dataclass(frozen=True)
 class OutcomeTask(Task):
-    """A task whose target is 0 or 1, and the released share of 1."""
+    """A task whose target is 0 or 1, the released share of 1, and which columns are 0 and 1."""
 
     share: OutcomeShare = OutcomeShare(0.5)
+    binary: Mask | None = None
 
     @property
     def refits_all(self) -> bool:
@@ -107,8 +108,9 @@ def place_outcomes(
         target=PlacedTarget(0.0, LOG_ODDS),
         loss=LOGISTIC,
     )
-    offered = np.union1d(task.candidates, np.flatnonzero(is_binary(feature_bounds)))
-    return OutcomeTask(**{**vars(task), "moving": offered}, share=share), units
+    binary = is_binary(feature_bounds)
+    offered = np.union1d(task.candidates, np.flatnonzero(binary))
+    return OutcomeTask(**{**vars(task), "moving": offered}, share=share, binary=binary), units
 
 
 class OutcomeRun(StagewiseRun):

@@ -1,48 +1,59 @@
-"""Steps along all features at once, for outcomes: where all are refitted, none has to be chosen.
+"""Steps along all features at once, for outcomes: where noise lets them be seen, none is chosen.
 
-A path spends half of the budget on choices. Where all features are refitted whatever it chose, that
-half is better spent on the sums themselves. Each step releases Σ(p − y)x and moves by as much as it
-tells beyond what the steps before told, noise being known: a Kalman filter, in the directions of
-one noisy Gram matrix (docs/yes-no.md, Lemma 40).
+A path spends half of the budget on choices, and what it leaves out is lost. Here each step releases
+Σ(p − y)x of all features and moves to what weights are believed to be, given all sums so far, their
+noise, and how rows are drawn. What weights may be, the sums tell themselves: many small ones, or
+few that are large (docs/yes-no.md, Lemma 40).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_triangle
 from dpscreen.rows.lattice import UNITS, ExactPoint
+from dpscreen.rows.loss import SATURATED
 from dpscreen.rows.sums import ShortRows
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution
 from dpscreen.solvers.logistic import OutcomeTask, solve_logistic, sure_threshold
-from dpscreen.solvers.refit import move, release_moment, rows_of_features
+from dpscreen.solvers.refit import move, release_moment, rows_of_features, unseen
 
 GRAINS_PER_LOG_ODDS = 2.0**20
-STEPS = 3
+STEPS, RICH_STEPS, STEPS_BEFORE_CURVED = 5, 6, 3
+LEAST_NOISE = 0.5
+"""How large n√(2ρ) must be, in d^1.5, for no feature to be chosen."""
 
-STILL_OPEN = 0.1
-"""Which part of what weights may vary by is never taken for known, as the loss is not a square."""
+PRIOR_VARIANCES = 4.0 ** np.arange(-5, 8)
+"""What is tried for the variance of weights, in squares of the noise of a middling one."""
 
-PRIOR_VARIANCES = 2.0 ** np.arange(-8, 20, 0.5)
-"""What is tried, in squares of the noise of a middling direction."""
+ROUNDS = 12
+"""How often what single weights may vary by is brought up to date."""
+
+_NODES, _PARTS = np.polynomial.hermite_e.hermegauss(21)
 
 
 def walks(task: OutcomeTask) -> bool:
-    """Whether no feature is chosen: all are refitted, noise is large, and nobody asks for steps.
+    """Whether no feature is chosen: noise lets see the Gram matrix, and nobody asks for a path.
 
-    Where least squares, too, would refit all of them, the budget is enough for both.
+    Noise moves its eigenvalues, in units of their mean, by about 2.6√d over n√(2ρ)/d.
     """
     choices, regime = task.choices, task.regime
     asked = choices.n_iter is not None or choices.max_features is not None
     few = regime.n_features <= rules.most_refitted(regime)
-    return task.refits_all and few and not asked and not rules.refits_all(regime)
+    return few and not asked and regime.depth(regime.rho) >= LEAST_NOISE * regime.n_features**1.5
+
+
+def n_walk_steps(task: OutcomeTask) -> int:
+    """Return how many steps there are: one more where the curvature is released on the way."""
+    return RICH_STEPS if rules.refits_all(task.regime) else STEPS
 
 
 def solve_outcomes(task: OutcomeTask) -> Solution:
@@ -52,23 +63,30 @@ def solve_outcomes(task: OutcomeTask) -> Solution:
 
 def solve_walk(task: OutcomeTask) -> Solution:
     """Take all steps along all features, and tell which of them stand out of the noise."""
-    point, n_iter = started(task), STEPS
+    point, rich = started(task), rules.refits_all(task.regime)
     gram_cost = task.spending.remaining * Fraction(rules.GRAM_PART)
     steps_cost = ZCDP(task.spending.remaining.rho - gram_cost.rho)
-    short = _all_short(task, float(steps_cost))
-    directions = release_directions(task, short, gram_cost)
-    curvature = task.share.variance * directions.values
-    walk, noise = None, short.row_norm / math.sqrt(2 * float(steps_cost / n_iter))
-    for _ in range(n_iter):
-        moment = release_moment(task.spending, point, 1.0, short, steps_cost / n_iter)
-        seen = -directions.vectors.T @ moment
-        walk = walk or Filter.begun(curvature, seen, noise)
-        by = directions.vectors @ walk.step(seen)
-        move(point, short.chosen, by * short.in_weights())
-    assert walk is not None, "there is at least one step"
-    sure = directions.sizes(walk.weights, walk.variances) >= sure_threshold(task.n_features)
-    stands_out = np.isin(np.arange(point.weights.size), short.chosen[sure])
-    return Solution(point.weights, n_iter, None, task.deviation, stands_out)
+    short, gram_cost = _all_short(task, float(steps_cost)), gram_cost / (1 + rich)
+    gram, noise = release_squares(task, task.design.short_gram(short), short, gram_cost)
+    seen = _seen_columns(task, gram, noise)
+    chosen, units = short.chosen[seen], short.in_weights()[seen]
+    belief, curvature = (
+        WeightBelief(lifted(gram, noise, seen), units[chosen >= task.n_features]),
+        None,
+    )
+    cost = steps_cost / n_walk_steps(task)
+    for step in range(n_walk_steps(task)):
+        moment = release_moment(task.spending, point, 1.0, short, cost)
+        belief.see(-moment[seen], short.row_norm / math.sqrt(2 * float(cost)))
+        if rich and step == STEPS_BEFORE_CURVED:
+            squares = release_squares(task, point.curved_gram(short), short, gram_cost)
+            curvature = task.design.loss.curvature * lifted(*squares, seen)
+        mean = _curvature_now(task, point, belief)
+        by = belief.move(mean * belief.gram if curvature is None else curvature, task.regime.n_rows)
+        move(point, chosen, by * units)
+    sure = belief.sizes >= sure_threshold(task.n_features)
+    stands_out = np.isin(np.arange(point.weights.size), chosen[sure])
+    return Solution(point.weights, n_walk_steps(task), None, task.deviation, stands_out)
 
 
 def started(task: OutcomeTask) -> ExactPoint:
@@ -88,80 +106,162 @@ def _all_short(task: OutcomeTask, steps_rho: float) -> ShortRows:
     return rows_of_features(task, columns, norm)
 
 
-@dataclass(frozen=True, eq=False)
-class Directions:
-    """A noisy Gram matrix Σxxᵀ by its eigenvectors, and its values as far as noise lets see."""
+def _seen_columns(task: OutcomeTask, gram: Array, noise: float) -> Integers:
+    """Return the places of all columns but numbers that may be one point, for all that is seen.
 
-    values: Array
-    vectors: Array
-
-    @classmethod
-    def of(cls, gram: Array, noise: float) -> Directions:
-        """Draw the values to their mean by as much as noise explains; none is below the blur."""
-        k, values_vectors = len(gram), np.linalg.eigh(gram)
-        values, vectors = values_vectors
-        mean = max(float(values.mean()), noise / math.sqrt(k))
-        apart = float(((values - mean) ** 2).sum())
-        part = min(1.0, (k * noise) ** 2 / max(apart, 1e-300))
-        drawn = (1 - part) * values + part * mean
-        return cls(np.maximum(drawn, noise * math.sqrt(k)), vectors)
-
-    def sizes(self, along: Array, variances: Array) -> Array:
-        """Return weights of columns in deviations, from those along the directions."""
-        return np.asarray(np.abs(self.vectors @ along) / np.sqrt(self.vectors**2 @ variances))
+    A rare level stays: its prior keeps it small, and it may tell most.
+    """
+    every = np.arange(len(gram))
+    doubtful = np.zeros(task.n_features, dtype=bool)
+    if task.doubtful is not None and task.binary is not None:
+        doubtful = task.doubtful & ~task.binary
+    seen = np.delete(every, unseen(doubtful[task.candidates], gram, noise))
+    return seen if seen.size else every
 
 
-def release_directions(task: OutcomeTask, short: ShortRows, cost: ZCDP) -> Directions:
-    """Release Σxxᵀ of short rows (docs/private-lasso.md, Lemmas 17 and 23)."""
-    gram, noise = release_triangle(
+def _curvature_now(task: OutcomeTask, point: ExactPoint, belief: WeightBelief) -> float:
+    """Return the mean of p(1 − p), with the deviation of log-odds that weights say."""
+    constant = float(point.weights[task.n_features :].sum())
+    weights = belief.weights.copy()
+    weights[len(weights) - belief.n_constants :] = 0
+    square = max(float(weights @ belief.gram @ weights) / task.regime.n_rows, 0.0)
+    return mean_curvature(constant, square)
+
+
+def mean_curvature(log_odds: float, variance: float) -> float:
+    """Return the mean of p(1 − p) of rows whose log-odds are normal."""
+    places = np.clip(log_odds + math.sqrt(variance) * _NODES, -SATURATED, SATURATED)
+    chances = 1 / (1 + np.exp(-places))
+    return float(_PARTS @ (chances * (1 - chances)) / _PARTS.sum())
+
+
+# --- what is released -----------------------------------------------------------------------------
+
+
+def release_squares(
+    task: OutcomeTask, total: Integers, short: ShortRows, cost: ZCDP
+) -> tuple[Array, float]:
+    """Release Σxxᵀ of short rows, or of rows that are shorter still where chances are near 0 or 1.
+
+    (docs/private-lasso.md, Lemmas 17 and 23; docs/yes-no.md, Lemma 32)
+    """
+    return release_triangle(
         task.spending.accountant,
-        task.design.short_gram(short),
+        total,
         units_per_one=UNITS,
         row_norm=short.row_norm,
         cost=cost,
         purpose="all features squared",
     )
-    return Directions.of(gram, noise)
 
 
-class Filter:
-    """Weights along each direction, their variance, and what noise has added to them.
+def lifted(gram: Array, noise: float, columns: Integers | slice = slice(None)) -> Array:
+    """Draw eigenvalues to their mean by as much as noise explains; none is below the blur."""
+    values, vectors = np.linalg.eigh(gram[columns][:, columns])
+    k = len(values)
+    mean = max(float(values.mean()), noise / math.sqrt(k))
+    apart = float(((values - mean) ** 2).sum())
+    part = min(1.0, (k * noise) ** 2 / max(apart, 1e-300))
+    drawn = np.maximum((1 - part) * values + part * mean, min(noise * math.sqrt(k), mean))
+    return np.asarray((vectors * drawn) @ vectors.T)
 
-    (docs/yes-no.md, Lemma 40)
+
+# --- what is believed -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """The sums that were released at some weights, and the deviation of their noise."""
+
+    weights: Array
+    sums: Array
+    noise: float
+
+
+class WeightBelief:
+    """What weights are believed to be, given sums at the weights on the way.
+
+    (docs/yes-no.md, Lemma 40) The last of them are of constants, if any, in the units that are
+    given; their prior has a deviation of 1 log-odds.
     """
 
-    def __init__(self, curvature: Array, prior: float, noise: float) -> None:
-        self._curvature, self._noise = curvature, noise
-        self._least = STILL_OPEN * prior
-        self.weights = np.zeros(len(curvature))
-        self._open = np.full(len(curvature), prior)
-        self._missed, self._noisy = np.ones(len(curvature)), np.zeros(len(curvature))
+    def __init__(self, gram: Array, units: Array) -> None:
+        self.gram, self._constants = gram, 1 / units**2
+        self.n_constants = len(units)
+        self.weights, self.sizes = np.zeros(len(gram)), np.zeros(len(gram))
+        self._seen = list[Seen]()
 
-    @classmethod
-    def begun(cls, curvature: Array, seen: Array, noise: float) -> Filter:
-        """Return the filter before the first step, whose sums tell what weights may vary by."""
-        return cls(curvature, likeliest_variance(seen, curvature, noise), noise)
+    def see(self, sums: Array, noise: float) -> None:
+        """Take in what was released where weights are now."""
+        self._seen.append(Seen(self.weights, sums, noise))
 
-    def step(self, seen: Array) -> Array:
-        """Return how far to go for sums that were seen, and know that much more."""
-        curved = self._curvature
-        gain = self._open * curved / (curved**2 * self._open + self._noise**2)
-        left = 1 - gain * curved
-        self._open = np.maximum(self._open * left, self._least)
-        self._missed *= left
-        self._noisy = left**2 * self._noisy + (gain * self._noise) ** 2
-        self.weights = self.weights + gain * seen
-        return np.asarray(gain * seen)
+    def move(self, curvature: Array, n_rows: int) -> Array:
+        """Go to what is believed if the loss is curved like that, and return how far that is.
 
-    @property
-    def variances(self) -> Array:
-        """Return those of the weights: of sampling, as far as it was followed, and of all noise."""
-        return np.asarray((1 - self._missed) ** 2 / self._curvature + self._noisy)
+        Where log-odds would move by m, only by ln(1 + m): a square tells no more (Lemma 41).
+        """
+        answer, noise = pooled_sums(self._seen, curvature)
+        doubt = noise**2 * np.eye(len(answer)) + curvature
+        variances = weight_variances(answer, curvature, doubt, self._constants)
+        gain = variances[:, None] * curvature @ np.linalg.inv(spread(variances, curvature) + doubt)
+        way = gain @ answer - self.weights
+        way *= safe_part(math.sqrt(max(float(way @ self.gram @ way) / n_rows, 0.0)))
+        self.weights = self.weights + way
+        errors = np.sqrt(((gain @ doubt) * gain).sum(axis=1))
+        self.sizes = np.abs(gain @ answer) / np.maximum(errors, 1e-300)
+        return np.asarray(way)
 
 
-def likeliest_variance(seen: Array, curvature: Array, noise: float) -> float:
-    """Return the variance of weights under which such sums are likeliest: z ~ N(0, h²τ² + σ²)."""
-    tried = (noise / float(curvature.mean())) ** 2 * PRIOR_VARIANCES
-    variances = np.outer(tried, curvature**2) + noise**2
-    fits = np.log(variances).sum(axis=1) + (seen**2 / variances).sum(axis=1)
-    return float(tried[int(np.argmin(fits))])
+def safe_part(size: float) -> float:
+    """Return which part of a move to go that changes log-odds by that size: ln(1 + m) of m."""
+    return math.log1p(size) / size if size > 1e-6 else 1.0
+
+
+def pooled_sums(seen: Sequence[Seen], curvature: Array) -> tuple[Array, float]:
+    """Return Hθ as all sums tell it, s + Hw each, and its noise.
+
+    The earlier ones count for less by as much as they are further from the last than by noise: so
+    far the loss is no square.
+    """
+    answers = [one.sums + curvature @ one.weights for one in seen]
+    squares = np.array([one.noise**2 for one in seen])
+    apart = np.array([((answer - answers[-1]) ** 2).mean() for answer in answers])
+    weights = 1 / (squares + np.maximum(apart - squares - squares[-1], 0.0))
+    pooled = np.tensordot(weights, answers, axes=1) / weights.sum()
+    return np.asarray(pooled), 1 / math.sqrt(float(weights.sum()))
+
+
+def spread(variances: Array, curvature: Array) -> Array:
+    """Return the covariance of Hθ for weights θ with such variances."""
+    return np.asarray((curvature * variances) @ curvature)
+
+
+def weight_variances(answer: Array, curvature: Array, doubt: Array, constants: Array) -> Array:
+    """Return what each weight may vary by: its own square, and as much as all of them do.
+
+    That is EM for weights of Student's law with one degree of freedom, from the variance under
+    which the answer is likeliest if all have the same.
+    """
+    d = len(answer) - len(constants)
+    common = likeliest_variance(answer, curvature, doubt, constants)
+    variances = np.append(np.full(d, common), constants)
+    for _ in range(ROUNDS if d else 0):
+        solved = curvature @ np.linalg.inv(spread(variances, curvature) + doubt)
+        means = variances * (solved @ answer)
+        left = variances - variances**2 * (solved * curvature).sum(axis=1)
+        squares = (means**2 + np.maximum(left, 0.0) + common) / 2
+        variances = np.append(np.maximum(squares[:d], 1e-4 * common), constants)
+        common = d / float((1 / variances[:d]).sum())
+    return variances
+
+
+def likeliest_variance(answer: Array, curvature: Array, doubt: Array, constants: Array) -> float:
+    """Return the common variance of weights under which such an answer is likeliest."""
+    d, k = len(answer) - len(constants), len(answer)
+    tried = np.trace(doubt) * k / np.trace(curvature) ** 2 * PRIOR_VARIANCES
+
+    def misfit(variance: float) -> float:
+        whole = spread(np.append(np.full(d, variance), constants), curvature) + doubt
+        return float(np.linalg.slogdet(whole)[1] + answer @ np.linalg.solve(whole, answer))
+
+    return float(min(tried.tolist(), key=misfit))

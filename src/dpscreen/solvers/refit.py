@@ -77,7 +77,7 @@ def refit(
     clip = min(task.choices.clip or factor * deviation, task.design.loss.bound)
     solve = release_solver(task, point, short, costs.gram)
     if task.doubtful is not None:
-        solve = solve.without(_still(task.doubtful[features], solve))
+        solve = solve.without(unseen(task.doubtful[features], solve.gram, solve.noise))
     if task.design.loss.curvature == 1:
         for feature in columns[solve.still]:
             point.zero(int(feature))
@@ -135,19 +135,19 @@ class NoisySolver:
         return np.asarray(np.sqrt(np.diag(inverse) + noise**2 * np.sum(inverse**2, axis=0)))
 
 
-def _still(doubtful: Mask, solver: NoisySolver) -> Integers:
+def unseen(doubtful: Mask, gram: Array, noise: float) -> Integers:
     """Return the doubtful features whose variance does not stand out of the matrix's noise.
 
     The variance is what the constant leaves, if there is one, of the mean square; for a quotient a
     of mean and constant its noise is √(1 + 4a² + a⁴) times that of the matrix.
     """
-    squares, off = np.diag(solver.gram), np.zeros(len(solver.gram))
+    squares, off = np.diag(gram), np.zeros(len(gram))
     if len(squares) > len(doubtful):
-        off = solver.gram[:, -1] / max(squares[-1], solver.noise)
+        off = gram[:, -1] / max(squares[-1], noise)
     variances = squares - off**2 * squares[-1]
-    noises = solver.noise * np.sqrt(1 + 4 * off**2 + off**4)
-    unseen = variances < rules.SEEN * noises
-    return np.flatnonzero(doubtful & unseen[: len(doubtful)])
+    noises = noise * np.sqrt(1 + 4 * off**2 + off**4)
+    hidden = variances < rules.SEEN * noises
+    return np.flatnonzero(doubtful & hidden[: len(doubtful)])
 
 
 @dataclass(frozen=True, eq=False)

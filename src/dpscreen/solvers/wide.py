@@ -13,6 +13,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy.accountant import release_histograms
+from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import ColumnMap
 from dpscreen.solvers import ols_rules
@@ -56,6 +57,7 @@ def widened(
     where: tuple[Places, PlacedTarget, Array],
     choices: Choices,
     chosen: Integers,
+    loss: Loss = SQUARED,
 ) -> WideTask:
     """Put the scales of chosen features right, and rows on the lattice, clipped far out only.
 
@@ -74,6 +76,7 @@ def widened(
         clips,
         np.clip(target_bounds, -LARGEST, LARGEST),
         constant=choices.intercept,
+        loss=loss,
         features_at=np.stack((placed.centres, reach), axis=1),
         target_at=target.centre,
         nearest=bool(placing),

@@ -1,0 +1,181 @@
+"""PrivateLogit: a table of odds ratios of all features, under differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from dpscreen.models.base import FitStart
+from dpscreen.models.private_logistic import OutcomeEstimator
+from dpscreen.models.private_ols import PrivateOLS
+from dpscreen.privacy import PrivacyStatement
+from dpscreen.solvers import rules
+from dpscreen.solvers.least_squares import TableRelease
+from dpscreen.solvers.logit_table import (
+    LAST_PARTS,
+    SEARCH_STEPS,
+    OddsRelease,
+    log_odds_table,
+    place_for_odds,
+)
+from dpscreen.solvers.outcome_quality import OutcomeQuality, release_outcome_quality
+from dpscreen.solvers.wide import WideTask
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DROWNED = (
+    "privacy noise moves log-odds too far at this budget for an interval to be honest: it takes "
+    "more rows, fewer features, or a larger epsilon."
+)
+UNSETTLED = (
+    "steps had not arrived: nearly all rows that tell it may have one outcome, and such odds have "
+    "no end."
+)
+
+
+class PrivateLogit(OutcomeEstimator, PrivateOLS):  # type: ignore[misc]
+    """Logistic regression under differential privacy with odds ratios, intervals and tests.
+
+    The sibling of `PrivateOLS` for outcomes that are yes or no: all features, all rows, no
+    selection. Noisy sums are taken of combinations of columns that vary alike; steps lead near the
+    answer, where the curvature is released, and Newton steps follow. Standard errors are those of
+    the sandwich, and count every privacy noise (docs/yes-no.md).
+
+    Parameters
+    ----------
+    epsilon, delta, feature_bounds, categories, fit_intercept, n_rows, quality, rows_per_unit, \
+random_state
+        As in `PrivateOLS`.
+    classes : pair of labels, default=(0, 1)
+        The two classes of the target, as in `PrivateLogistic`: a declaration, never learnt.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The declared classes, in order.
+    coef_, intercept_ : ndarray of shape (1, n_features), ndarray of shape (1,)
+        The released model of the log-odds of the second class, in the user's units; 0 for features
+        that were left out.
+    params, bse, tvalues, pvalues, table_, inference_, nobs
+        As in `PrivateOLS`, of log-odds.
+    feature_bounds_, n_iter_, n_rows_, bounds_notes_, privacy_
+        As in `PrivateOLS`.
+    quality_ : OutcomeQuality
+        AUC and deviance, each with the interval of its privacy noise. Print it.
+    n_features_in_, feature_names_in_, feature_names_out_, columns_
+        As in `PrivateLasso`.
+
+    Notes
+    -----
+    Where features cannot be told apart at this budget, the later one is left out. Where privacy
+    noise moves log-odds by more than .2, there are no intervals at all, and the table says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpscreen import PrivateLogit
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(50, 10, size=(20000, 3))
+    >>> y = 0.05 * (X[:, 0] - X[:, 1]) + rng.logistic(size=20000) > 0
+    >>> model = PrivateLogit(epsilon=1, delta=1e-6, feature_bounds=(0, 100)).fit(X, y)
+    >>> low, high = model.conf_int().loc["x0"]
+    >>> bool(low < 0.06 and high > 0.04 and model.pvalues["x0"] < 0.001)
+    True
+    """
+
+    quality_: OutcomeQuality  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        feature_bounds: Any = None,
+        classes: Any = (0, 1),
+        categories: Any = None,
+        fit_intercept: bool = True,
+        n_rows: int | None = None,
+        quality: bool = True,
+        rows_per_unit: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_bounds = feature_bounds
+        self.classes = classes
+        self.categories = categories
+        self.fit_intercept = fit_intercept
+        self.n_rows = n_rows
+        self.quality = quality
+        self.rows_per_unit = rows_per_unit
+        self.random_state = random_state
+
+    # --- the fit ----------------------------------------------------------------------------------
+
+    def _spend(self, start: FitStart) -> PrivacyStatement:
+        kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
+        spending = replace(start.spending, reserved=kept)
+        wide, share = place_for_odds(spending, start.rows, start.bounds[0], start.choices)
+        self.bounds_notes_ = tuple(self._notes_on_bounds(wide.task, wide.units, start.bounds[0]))
+        found = log_odds_table(wide, share)
+        self._take(wide, found)
+        if start.choices.quality:
+            moves = found.weights[: len(wide.scales)]
+            varying = moves * wide.scales / wide.units.feature_half_widths
+            size = float(np.linalg.norm(moves))
+            spread = float(np.linalg.norm(varying)) / size if size else 1.0
+            self.quality_ = release_outcome_quality(
+                start.spending,
+                wide.task.design,
+                found.weights,
+                share.log_odds,
+                spread=spread,
+                cost=start.spending.remaining,
+                in_sample=True,
+            )
+        return self._statement(start, start.spending)
+
+    def _take(self, wide: WideTask, found: TableRelease) -> None:
+        """Hold what was released, in the user's units; chances have no scale, and no bounds."""
+        super()._take(wide, found)
+        self.coef_, self.intercept_ = self.coef_[None, :], np.array([self.intercept_])
+        self.n_iter_ = SEARCH_STEPS + len(LAST_PARTS)
+        self.inference_ = self.table_.inference(outcomes=True)
+        del self.scale_, self.target_bounds_
+
+    def _reasons(
+        self, found: TableRelease, names: tuple[str, ...], wide: WideTask
+    ) -> dict[int, str]:
+        assert isinstance(found, OddsRelease), "as it was released"
+        if found.drowned:
+            return dict.fromkeys(range(len(names)), DROWNED)
+        return dict.fromkeys(found.unsettled, UNSETTLED) | super()._reasons(found, names, wide)
+
+    # --- the table --------------------------------------------------------------------------------
+
+    def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
+        """Return by what the odds are multiplied with a step of 1 of each feature.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            How often such an interval holds its odds ratio; one at a time.
+
+        Returns
+        -------
+        DataFrame
+            One row for each feature, in their order, and columns odds_ratio, low and high.
+        """
+        import pandas as pd
+
+        ends = self.conf_int(level)
+        params = self.params.iloc[: len(ends)].rename("odds_ratio")
+        return pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
+
+    @property
+    def rsquared(self) -> NoReturn:
+        """Refuse with an AttributeError: chances have no R²."""
+        raise AttributeError("chances have no R²; quality_ tells AUC and deviance.")

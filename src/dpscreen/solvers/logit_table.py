@@ -1,0 +1,324 @@
+"""A table of log-odds with all features, for PrivateLogit: the frame of least squares, curved.
+
+Combinations of columns that vary alike are those of PrivateOLS, and so is what released sums tell
+of coefficients (`least_squares`, `regression`). Nothing is clipped but long rows, as residuals lie
+in [−1, 1]. A few cheap steps lead near the answer; there the curvature is released, which says what
+can be told apart, and Newton steps follow (docs/yes-no.md, Lemma 49).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Mask
+from dpscreen.privacy import ZCDP
+from dpscreen.privacy.accountant import release_gram, release_sums
+from dpscreen.rows.lattice import UNITS
+from dpscreen.rows.loss import LOGISTIC
+from dpscreen.rows.mixed import capped_middle, capped_products
+from dpscreen.rows.source import RowSource
+from dpscreen.solvers import ols_rules
+from dpscreen.solvers.base import Choices, Spending
+from dpscreen.solvers.influences import OneSided, Sizes
+from dpscreen.solvers.least_squares import NewtonWalk, Releases, TableRelease, users_units
+from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
+from dpscreen.solvers.outcome_walk import WeightBelief, lifted, mean_curvature, safe_part
+from dpscreen.solvers.placing import Places, is_binary, release_places
+from dpscreen.solvers.regression import (
+    EvenFrame,
+    Inverse,
+    LeftOut,
+    Middle,
+    NewtonStep,
+    Uncertainty,
+    Walked,
+    pooled,
+    told_apart,
+)
+from dpscreen.solvers.target import PlacedTarget
+from dpscreen.solvers.wide import WideTask, widened
+
+SEARCH_STEPS, SEARCH_PART = 16, Fraction(15, 100)
+"""How many steps lead near the answer, and what they cost of what the frame leaves."""
+
+CURVED_PART = Fraction(35, 100)
+"""What the curvature there costs."""
+
+MEANT_ERROR, MOST_ERROR = 0.15, 0.2
+"""How far privacy noise is meant to move log-odds, in the root mean square over rows, and may at
+most: beyond, steps end too early, and intervals are too short."""
+
+SETTLED = 3.5
+"""How many deviations of their noise the last two answers may be apart."""
+
+LEAST_EVENTS = 10.0
+"""How many outcomes that are not sure a level must have."""
+
+STALE = 0.5
+"""How far log-odds may move once the curvature was released: it is off by up to e^m there."""
+
+STRICTER = 1.5 ** np.arange(8)
+"""By how much more than in least squares a direction must stand out of noise, until that is so."""
+
+LAST_PARTS = tuple(Fraction(part, 10) for part in (2, 3, 5))
+"""How the last steps divide the rest."""
+
+
+@dataclass(frozen=True, eq=False)
+class OddsRelease(TableRelease):
+    """A table of log-odds; `drowned` tells that no interval of it would be honest.
+
+    `unsettled` are features that the last step still moved by more than noise explains.
+    """
+
+    drowned: bool = False
+    unsettled: tuple[int, ...] = ()
+
+
+def place_for_odds(
+    spending: Spending, rows: RowSource, feature_bounds: Array, choices: Choices
+) -> tuple[WideTask, OutcomeShare]:
+    """Release the share of outcomes and where features lie; rows are clipped far out only."""
+    share = release_share(spending, rows)
+    found = release_places(spending, rows, feature_bounds, choices)
+    places = Places.unplaced(feature_bounds) if found is None else found
+    where = (places, PlacedTarget(0.0, LOG_ODDS), OUTCOME_BOUNDS)
+    every = np.arange(len(feature_bounds))
+    return widened(spending, rows, where, choices, every, LOGISTIC), share
+
+
+def log_odds_table(wide: WideTask, share: OutcomeShare) -> OddsRelease:
+    """Release a table on all features for what is left; on none where noise would drown it."""
+    task, budget = wide.task, wide.task.spending.remaining
+    columns = np.arange(task.design.n_features)
+    size = ols_rules.TableSize(task.regime.n_rows, len(columns), float(budget))
+    if size.hopeless and task.choices.intercept:
+        columns, size = columns[task.n_features :], replace(size, n_columns=1)
+    return OddsReleases(wide, columns, size, budget, share).table()
+
+
+@dataclass(frozen=True, eq=False)
+class OddsReleases(Releases):
+    """What one table of log-odds releases, in the frame that least squares would have."""
+
+    outcomes: OutcomeShare
+
+    def table(self) -> OddsRelease:
+        """Release all, and put it together."""
+        frame, task = self.release_frame(), self.wide.task
+        frame = replace(frame, gram=lifted(frame.gram, frame.noise))  # a step must lead somewhere
+        later = self.share(ols_rules.MIDDLE_SHARE).rho + self.share(ols_rules.LONG_SHARE).rho
+        left = ZCDP(task.spending.remaining.rho - later)
+        walk = OddsWalk(self, frame, _nothing_known(frame), task.design.start(self._grain))
+        theta = walk.search(self._start(frame), left * SEARCH_PART)
+        curved = walk.release_curvature(left * CURVED_PART)
+        rest = left * (1 - SEARCH_PART - CURVED_PART)
+        inverse = self._told_apart(curved, frame, rest * sum(LAST_PARTS[-2:], Fraction(0)))
+        walk = replace(walk, inverse=inverse)
+        steps, flatter = walk.last_steps(self._without(inverse, curved, theta), rest)
+        inverse, curved = (
+            replace(inverse, matrix=inverse.matrix / flatter),
+            replace(curved, gram=flatter * curved.gram, noise=flatter * curved.noise),
+        )
+        estimate = pooled(steps[-2:], inverse, curved, NOTHING_CUT, 0.0)
+        walk.move_to(estimate.theta)
+        middle = walk.release_squares(self.share(ols_rules.MIDDLE_SHARE))
+        walked = Walked(curved, inverse, estimate, middle, _none_one_sided(curved), math.inf)
+        return OddsRelease(
+            walk.point.weights,
+            self._counting_curvature(self._known(walked, 1.0), walked, frame),
+            inverse.left_out if self._n_features else _every(task.n_features),
+            LOG_ODDS,
+            1.0,
+            walk.release_long(),
+            drowned=self._error(inverse, frame, estimate.variance) > MOST_ERROR,
+            unsettled=self._unsettled(walked, steps),
+        )
+
+    def _counting_curvature(
+        self, known: Uncertainty, walked: Walked, frame: EvenFrame
+    ) -> Uncertainty:
+        """Count that the curvature has noise, and that it is another one farther on.
+
+        Along a direction h the matrix is off by ‖G⁻¹h‖/‖h‖ of its noise, and a variance by twice
+        that. Where log-odds went by m from where the last sums were released, these may be off by
+        the m-th part of the way (docs/yes-no.md, Lemma 49).
+        """
+        inverse, way = walked.inverse.matrix, walked.estimate.way
+        users = users_units(self.wide.units)[:, self.columns] @ walked.frame.matrix.T
+        directions = users @ inverse
+        squares = np.maximum((directions**2).sum(axis=1), 1e-300)
+        off = walked.frame.noise**2 * ((directions @ inverse) ** 2).sum(axis=1) / squares
+        freedom = 1 / (1 / known.freedom + 2 * off)
+        left = math.sqrt(max(float(way @ frame.gram @ way) / self.design.n_rows, 0.0)) * users @ way
+        old = np.maximum(np.diag(known.covariance), 1e-300)
+        wider = np.sqrt(1 + left**2 / old)
+        return replace(
+            known,
+            covariance=known.covariance * np.outer(wider, wider),
+            freedom=np.maximum(freedom, ols_rules.LEAST_FREEDOM),
+        )
+
+    def _unsettled(self, walked: Walked, steps: Sequence[NewtonStep]) -> tuple[int, ...]:
+        """Return the features of which two answers differ by more than their noise.
+
+        Or that moved log-odds far, by a deviation or from no to yes, since the curvature was taken,
+        or levels of which nearly all rows have one outcome: their log-odds go on and on.
+        """
+        users = users_units(self.wide.units)[:, self.columns] @ walked.frame.matrix.T
+        noises = math.hypot(*(step.noise for step in steps[-2:])) * walked.inverse.matrix
+        apart = np.abs(users @ walked.estimate.last)
+        clear = apart > SETTLED * np.sqrt(((users @ noises) ** 2).sum(axis=1))
+        one = np.where(is_binary(self.wide.units.feature_bounds), 1.0, self.wide.scales)
+        moved = np.abs(users @ (walked.estimate.theta - steps[0].start))[: len(one)]
+        errors = np.sqrt(((users @ noises) ** 2).sum(axis=1))[: len(one)]
+        clear[: len(one)] |= one * (moved - 3 * errors) > STALE
+        clear[: self._n_features] |= self._too_few_events(walked, moved)
+        return tuple(np.flatnonzero(clear[: self._n_features]).tolist())
+
+    def _too_few_events(self, walked: Walked, moved: Array) -> Mask:
+        """Return the levels of which Σp(1 − p), over their rows or all others, is hardly seen.
+
+        So many outcomes a level has, about, that are not sure: with fewer than ten nobody's
+        intervals hold. They were counted where the search had led, and each is e^|m| times less
+        sure of a level whose log-odds moved by m since.
+        """
+        d, units = self._n_features, self.wide.units
+        if len(self.columns) == d or not d:
+            return np.zeros(d, dtype=bool)
+        back = np.linalg.inv(walked.frame.matrix)
+        holding = units.feature_half_widths[:, None] * back[:d]
+        holding += units.feature_centres[:, None] * back[d]
+        sides = np.stack((holding, back[d] - holding))
+        events = sides @ walked.frame.gram @ back[d]
+        noises = walked.frame.noise * np.linalg.norm(sides, axis=2) * np.linalg.norm(back[d])
+        few = (np.exp(-moved[:d]) * (events - 2 * noises) < LEAST_EVENTS).any(axis=0)
+        return np.asarray(few & is_binary(units.feature_bounds))
+
+    def _told_apart(self, curved: EvenFrame, frame: EvenFrame, cost: ZCDP) -> Inverse:
+        """Leave out features until sums for that cost tell log-odds of the others well enough."""
+        variance = frame.row_norm**2 / (2 * float(cost))
+        for stricter in STRICTER.tolist():
+            doubted = replace(curved, noise=stricter * curved.noise)
+            found = told_apart(doubted, self._n_features, self._cells_in_scales())
+            if self._error(found, frame, variance) <= MEANT_ERROR:
+                break
+        return found
+
+    def _error(self, inverse: Inverse, frame: EvenFrame, variance: float) -> float:
+        """Return how far noise in Σru moves log-odds, as a root mean square over rows."""
+        square = variance * float(np.trace(inverse.matrix @ frame.gram @ inverse.matrix))
+        return math.sqrt(max(square, 0.0) / self.design.n_rows)
+
+    def _start(self, frame: EvenFrame) -> Array:
+        """Return where the constant is what the share says."""
+        weights = np.where(self.columns < self.wide.task.n_features, 0.0, self.outcomes.log_odds)
+        return np.asarray(np.linalg.solve(frame.matrix.T, weights))
+
+    def _without(self, inverse: Inverse, curved: EvenFrame, theta: Array) -> Array:
+        """Return what is next to these weights, as rows see it, without what is left out."""
+        if not inverse.matrix.any():
+            return self._start(curved)
+        return np.asarray(inverse.matrix @ curved.gram @ theta)
+
+
+NOTHING_CUT = Sizes(np.ones(2), np.zeros(3), 1.0, 1)
+"""Influences of which none is clipped."""
+
+
+def _none_one_sided(frame: EvenFrame) -> OneSided:
+    return OneSided(np.zeros(len(frame.gram)), 0.0, 0.0, 0.0)
+
+
+def _nothing_known(frame: EvenFrame) -> Inverse:
+    return Inverse(np.zeros_like(frame.gram), ())
+
+
+def _every(n_features: int) -> tuple[LeftOut, ...]:
+    return tuple(LeftOut(j, ()) for j in range(n_features))
+
+
+@dataclass(frozen=True, eq=False)
+class OddsWalk(NewtonWalk):
+    """A point on its way to the likeliest log-odds, and what is asked of the rows there."""
+
+    def search(self, theta: Array, cost: ZCDP) -> Array:
+        """Take cheap steps towards the answer, each to what all sums so far make believe."""
+        n_rows, belief = self.releases.design.n_rows, WeightBelief(self.frame.gram, np.zeros(0))
+        for _ in range(SEARCH_STEPS):
+            self.move_to(theta + belief.weights)
+            belief.see(*self.release_sums(cost / SEARCH_STEPS))
+            belief.move(self.mean_curvature(theta + belief.weights) * self.frame.gram, n_rows)
+        self.move_to(theta + belief.weights)
+        return np.asarray(theta + belief.weights)
+
+    def mean_curvature(self, theta: Array) -> float:
+        """Return the mean of p(1 − p) there, if log-odds are normal."""
+        constant = float(self.point.weights[self.releases.wide.task.n_features :].sum())
+        square = float(theta @ self.frame.gram @ theta) / self.releases.design.n_rows
+        return mean_curvature(constant, max(square - constant**2, 0.0))
+
+    def release_curvature(self, cost: ZCDP) -> EvenFrame:
+        """Release Σp(1 − p)uuᵀ (docs/yes-no.md, Lemma 32); combinations vary by as much less."""
+        gram, noise = release_gram(
+            self._accountant,
+            self.point.curved_gram(self.frame.rows),
+            units_per_one=UNITS,
+            cost=cost,
+            purpose="features squared, times the variance of outcomes",
+        )
+        size = LOGISTIC.curvature * self.frame.row_norm**2
+        trace, spread = size * float(np.trace(gram)), self.frame.spread
+        mean = max(trace / float(spread @ spread), size * noise) / self.releases.design.n_rows
+        return replace(
+            self.frame, gram=size * gram, noise=size * noise, spread=math.sqrt(mean) * spread
+        )
+
+    def last_steps(self, theta: Array, cost: ZCDP) -> tuple[list[NewtonStep], float]:
+        """Take Newton steps with that curvature; none moves log-odds by more than Lemma 41 says.
+
+        And return by how much the loss is less curved where the last one begins.
+        """
+        taken, n_rows, flatter = list[NewtonStep](), self.releases.design.n_rows, 1.0
+        self.move_to(theta)
+        at_first = self.mean_curvature(theta)
+        for part in LAST_PARTS:
+            moment, noise = self.release_sums(cost * part)
+            taken.append(NewtonStep(theta, moment, noise, 0.0))
+            flatter = self.mean_curvature(theta) / at_first
+            way = self.inverse.matrix @ moment / flatter
+            if len(taken) < len(LAST_PARTS):
+                theta = (
+                    theta + safe_part(math.sqrt(float(way @ self.frame.gram @ way) / n_rows)) * way
+                )
+                self.move_to(theta)
+        return taken, flatter
+
+    def release_sums(self, cost: ZCDP) -> tuple[Array, float]:
+        """Release −Σru, which one row moves by at most ν (docs/yes-no.md, Lemma 32)."""
+        noisy, noise = release_sums(
+            self._accountant,
+            self.point.row_total(capped_products, LOGISTIC.bound, self.frame.rows, 1.0),
+            units_per_one=UNITS,
+            change=1.0,
+            cost=cost,
+            purpose="residuals times features, in units of the clips",
+        )
+        return -self.frame.row_norm * noisy, self.frame.row_norm * noise
+
+    def release_squares(self, cost: ZCDP) -> Middle:
+        """Release Σr²uuᵀ, the middle of the sandwich (docs/inference.md, Lemma 26)."""
+        matrix, noise = release_gram(
+            self._accountant,
+            self.point.row_total(capped_middle, LOGISTIC.bound, self.frame.rows, 1.0),
+            units_per_one=UNITS,
+            cost=cost,
+            purpose="the same squared",
+        )
+        size = self.frame.row_norm**2
+        return Middle(size * matrix, size * noise)

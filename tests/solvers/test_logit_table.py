@@ -1,0 +1,150 @@
+"""The table of log-odds: what one row moves, coverage, and refusals."""
+
+from __future__ import annotations
+
+import dask.array
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import binom
+
+from dpscreen import PrivateLogit, load
+from dpscreen.models import intake
+from dpscreen.rows import streamed
+from dpscreen.rows.lattice import UNITS, LatticeDesign
+from dpscreen.rows.loss import LOGISTIC
+from dpscreen.rows.mixed import MixedRows, capped_middle, capped_products
+from dpscreen.rows.sums import LEVELS
+from dpscreen.solvers import logit_table
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning"),
+]
+BOUNDS = [(-10, 10), (0, 120), (-20, 40), (0, 1), (0, 1)]
+TRUTH = np.array([0.5, 0.03, 0.0, 0.6, -0.8])
+
+
+def table(kind, seed, n=20_000):
+    """Return three numbers, a category of three levels, and outcomes."""
+    rng = np.random.default_rng(seed)
+    level = rng.choice(3, size=n, p=[0.6, 0.3, 0.1])
+    numbers = rng.normal(size=(n, 3)) * [1, 10, 3] + [0, 50, 1]
+    if kind == "skewed":
+        numbers[:, 2] = np.exp(numbers[:, 2] / 3)
+    X = np.column_stack((numbers, level == 1, level == 2)).astype(float)
+    truth = 3 * TRUTH if kind == "strong" else TRUTH
+    constant = {"rare": -4.6, "strong": -4.5}.get(kind, -1.8)
+    return X, (rng.random(n) < expit(X @ truth + constant)).astype(int), truth
+
+
+def fitted(X, y, epsilon=1.0, **more):
+    setting = {"epsilon": epsilon, "delta": 1e-6, "feature_bounds": BOUNDS, "random_state": 1}
+    return PrivateLogit(**setting | more).fit(X, y)
+
+
+def test_no_row_moves_sums_or_squares_by_more_than_one():
+    """Brute force over rows that are left out, at weights that make chances 0, ½ and 1."""
+    rng = np.random.default_rng(0)
+    for weight in (0.0, 1.0, -30.0, 800.0):
+        cells = rng.choice([-LEVELS, -5000, -1, 0, 1, 9000, LEVELS], size=(3, 30)).astype(np.int16)
+        y, mixing = rng.integers(0, 2, 30).astype(float), rng.normal(size=(3, 3))
+        rows = MixedRows.near(np.arange(3), mixing)
+
+        def asked(kept, cells=cells, y=y, rows=rows, weight=weight):
+            point = LatticeDesign(cells[:, kept], y[kept], LOGISTIC).at(np.full(3, weight))
+            return (
+                point.curved_gram(rows),
+                point.row_total(capped_middle, 1.0, rows, 1.0),
+                point.row_total(capped_products, 1.0, rows, 1.0),
+            )
+
+        whole = asked(np.arange(30))
+        for gone in range(30):
+            for total, without in zip(whole, asked(np.delete(np.arange(30), gone)), strict=True):
+                assert np.linalg.norm((total - without) / UNITS) <= 1
+
+
+@pytest.mark.parametrize("kind", ["plain", "rare", "strong", "skewed"])
+def test_intervals_hold_the_truth(kind):
+    """12 fits, 60 intervals at 95 %: fewer than 50 are held by 1 in 10 000; half as wide fails."""
+    held, close = 0, 0
+    for seed in range(12):
+        X, y, truth = table(kind, seed)
+        model = fitted(X, y, 5.0 if kind == "rare" else 1.0, random_state=seed)
+        assert model.table_.given.all()
+        off = np.abs(model.params.to_numpy()[:-1] - truth)
+        reach = model.table_.half_widths(0.95)[:-1]
+        held, close = held + (off <= reach).sum(), close + (off <= reach / 2).sum()
+    least = int(binom.ppf(1e-4, 60, 0.95))
+    assert held >= least
+    assert close < least
+
+
+def test_with_a_large_budget_it_is_the_likeliest_answer_with_its_errors():
+    X, y, _ = table("strong", 5)
+    model = fitted(X, y, 500.0)
+    odds, found = np.column_stack((X, np.ones(len(X)))), np.zeros(6)
+    for _ in range(30):
+        p = expit(odds @ found)
+        information = (odds * (p * (1 - p))[:, None]).T @ odds
+        found = found + np.linalg.solve(information, odds.T @ (y - p))
+    errors = np.sqrt(np.diag(np.linalg.inv(information)))
+    assert (np.abs(model.params - found) < 0.5 * errors).all()
+    np.testing.assert_allclose(model.bse, errors, rtol=0.15)
+
+
+def test_where_noise_moves_log_odds_too_far_there_is_no_interval_and_a_reason(monkeypatch):
+    X, y, _ = table("strong", 1, 4000)
+    monkeypatch.setattr(logit_table, "STRICTER", np.ones(1))
+    model = fitted(X, y)
+    assert model.conf_int().isna().all(axis=None)
+    assert "privacy noise moves log-odds" in str(model.summary())
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_a_level_with_one_outcome_has_no_interval_and_a_reason():
+    X, y, _ = table("plain", 6)
+    y[X[:, 3] == 1] = 0
+    y[np.flatnonzero(X[:, 3])[:3]] = 1  # three of six thousand
+    model = fitted(X, y, 5.0)
+    assert model.conf_int().loc["x3"].isna().all()
+    assert "x3" in str(model.summary())
+    assert model.conf_int().loc["x0"].notna().all()
+
+
+def test_classes_that_a_line_separates_get_no_short_intervals():
+    X, _, _ = table("plain", 2, 5000)
+    model = fitted(X, (X[:, 0] > 0).astype(int), 5.0)
+    ends = model.conf_int().loc["x0"]
+    assert ends.isna().all() or ends["high"] - ends["low"] > 0.5
+    assert np.isfinite(model.coef_).all()
+
+
+def test_mapped_rows_and_a_cluster_give_the_same_table_to_the_last_bit(tmp_path, monkeypatch):
+    X, y, _ = table("plain", 4, 3000)
+    here = fitted(X, y, 5.0)
+    np.save(tmp_path / "X.npy", X)
+    monkeypatch.setattr(intake, "STREAMED_BYTES", 0)
+    monkeypatch.setattr(streamed, "ROWS_PER_CHUNK", 700)
+    mapped = fitted(np.load(tmp_path / "X.npy", mmap_mode="r"), y, 5.0)
+    parts = dask.array.from_array(X, chunks=(800, -1)), dask.array.from_array(y, chunks=800)
+    for there in (mapped, fitted(*parts, 5.0)):
+        np.testing.assert_array_equal(there.table_.covariance, here.table_.covariance)
+        np.testing.assert_array_equal(there.coef_, here.coef_)
+
+
+def test_a_file_and_the_summary_tell_odds_ratios(tmp_path):
+    X, y, _ = table("plain", 3)
+    model = fitted(X, np.where(y, "yes", "no"), classes=("no", "yes"))
+    ratios = model.odds_ratios()
+    np.testing.assert_allclose(ratios["odds_ratio"], np.exp(model.coef_[0]))
+    np.testing.assert_allclose(np.log(ratios[["low", "high"]]), model.conf_int())
+    assert "odds ratio" in str(model.summary())
+    assert "of log-odds" in str(model.summary())
+    model.save(tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    assert str(again.summary()) == str(model.summary())
+    assert set(again.predict(X[:50])) <= {"no", "yes"}
+    with pytest.raises(AttributeError, match="no R²"):
+        _ = model.rsquared
