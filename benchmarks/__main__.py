@@ -25,6 +25,7 @@ from benchmarks import (
     private_lasso,
     scale,
     sparse,
+    studio,
     tables,
     tables_quality,
 )
@@ -46,10 +47,11 @@ BENCHMARKS = {
     "growth": growth.main,
     "inference": inference.main,
     "inference-speed": inference.speed,
+    "studio": studio.main,
 }
 
-BY_NAME = {"tables-quality", "outcomes", "contest", "logit", "heaps", "inference"}
-"""Run by name only: the tables do not come with the package, or it takes long."""
+BY_NAME = {"tables-quality", "outcomes", "contest", "logit", "heaps", "inference", "studio"}
+"""Run by name only: the tables or Chromium do not come with the package, or it takes long."""
 
 
 def main() -> None:

@@ -11,7 +11,11 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import jinja2
 import pytest
+import yaml
+
+from dpscreen import __version__
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
@@ -63,8 +67,6 @@ def test_the_sdist_holds_tests_and_pages_and_nothing_that_was_built(built):
 
 
 def test_what_others_read_of_the_project_agrees_with_it():
-    from dpscreen import __version__
-
     def text(name: str) -> str:
         return (ROOT / name).read_text(encoding="utf-8")
 
@@ -75,6 +77,27 @@ def test_what_others_read_of_the_project_agrees_with_it():
     tried = set(re.findall(r'"(3\.\d+)"', text(".github/workflows/ci.yml")))
     named = {one.rpartition(" ")[2] for one in project["classifiers"] if ":: 3." in one}
     assert tried == named
+
+
+def test_the_conda_recipe_is_one_once_its_blanks_are_filled():
+    """As conda-build fills them: from the project's files, before the YAML is read."""
+    place = ROOT / "conda"
+
+    def data(name: str, **_: bool):
+        return tomllib.loads((place / name).read_text(encoding="utf-8"))
+
+    def regex(name: str, form: str, **_: bool):
+        return re.search(form, (place / name).read_text(encoding="utf-8"))
+
+    blanks = {"load_file_data": data, "load_file_regex": regex, "PYTHON": "python"}
+    template = jinja2.Template((place / "meta.yaml").read_text(encoding="utf-8"))
+    recipe = yaml.safe_load(template.render(blanks))
+    project = data("../pyproject.toml")["project"]
+    assert recipe["about"]["summary"] == project["description"]
+    assert recipe["package"]["version"] == __version__
+    needs = recipe["requirements"]["run"]
+    assert needs == ["python >=3.11", *map(str.lower, project["dependencies"])]
+    assert (place / recipe["source"]["path"] / recipe["about"]["license_file"]).exists()
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +144,7 @@ def test_the_wheel_brings_little_more_than_the_field_has_anyway(empty):
 
 @pytest.mark.slow
 def test_what_belongs_to_an_extra_is_not_there_and_is_named(empty, tmp_path):
-    for name in ("dask", "distributed", "openpyxl", "requests", "sphinx", "opendp", "polars"):
+    for name in ("dask", "distributed", "openpyxl", "requests", "skl2onnx", "sphinx", "polars"):
         found = f"import importlib.util as u; print(u.find_spec({name!r}))"
         assert run(empty / "python", "-c", found).strip() == "None"
     told = subprocess.run(

@@ -28,7 +28,7 @@ dpscreen_compare = partial(here, "compare")
 def test_a_table_with_its_picture(tmp_path):
     done = dpscreen("compare", *SMALL, "--epsilon", 1, "--plot", "compare.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for name in ("private-lasso", "dp-fw", "rnm-screen", "lasso", "not private"):
+    for name in ("private-lasso", "dp-fw", "rnm-screen", "lasso", "none"):
         assert name in done.stdout
     assert "nothing is spent" in " ".join(done.stdout.split())
     assert "\x1b" not in done.stdout

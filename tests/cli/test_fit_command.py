@@ -12,7 +12,7 @@ from click.shell_completion import ShellComplete
 import dpscreen
 from dpscreen.cli import fit as fit_module
 from dpscreen.cli.app import dpscreen as dpscreen_group
-from dpscreen.planning import contest, methods, plan
+from dpscreen.planning import methods, plan
 from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.tables import reading
 from dpscreen.tables.reading import read_rows
@@ -272,12 +272,11 @@ def test_a_dry_run_reads_no_cell_and_spends_nothing(garbage, quick_fit):
 
 def test_a_dry_run_of_another_method_compares_it(garbage, monkeypatch):
     monkeypatch.setattr(plan, "SECONDS", 0.1)
-    monkeypatch.setattr(contest, "SECONDS", 0.1)
     done = fit("--dry-run", "--rows-public", 500, "--method", "dp-fw")
     assert done.exit_code == 0, done.stderr
     told = " ".join(done.stdout.split())
-    assert "dp-fw finds" in told
-    assert "private-lasso finds" in told
+    assert "--method dp-fw simulates dp-fw" in told
+    assert "This is for private-lasso" in told
     assert only_inputs(garbage)
 
 
@@ -590,7 +589,7 @@ def test_a_target_of_truths_is_modelled_by_its_chances(wide):
     assert dpscreen.load(wide / "odds.json").fitted_by_ == "PrivateLogit"
     assert "[0.025" in done.stdout
     done = fit_wide("high.json", "--rows-public", 5000, "--dry-run")
-    assert "the rarer of the two" in " ".join(done.stdout.split())
+    assert "where one of the two is rare" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize(

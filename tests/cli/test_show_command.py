@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import partial
 
 import numpy as np
@@ -115,6 +116,18 @@ def test_a_formula(files, language):
     assert done.exit_code == 0
     assert dpscreen.load(files / "model.json").to_formula(language) in done.stdout
     assert "clipped to the bounds" in done.stdout + done.stderr
+
+
+def test_an_onnx_model(files, monkeypatch):
+    monkeypatch.setattr(
+        "dpscreen.models.linear.onnx_of", lambda release: release.estimator.encode()
+    )
+    done = show(files / "model.json", "--onnx", files / "model.onnx")
+    assert (done.exit_code, (files / "model.onnx").read_bytes()) == (0, b"PrivateLasso")
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    done = show(files / "model.json", "--onnx", files / "model.onnx", "--force")
+    assert (done.exit_code, "pip install 'dpscreen[onnx]'" in done.stderr) == (1, True)
 
 
 def test_two_models_beside_each_other(files):

@@ -71,7 +71,7 @@ def test_commands_work(place):
         place,
     )
     assert done.returncode == 0, done.stderr
-    for told in ("Left to itself", "not private", "claim refuted"):
+    for told in ("Left to itself", "held-out R²", "claim refuted"):
         assert told in done.stdout
     assert "<svg" in (place / "page.html").read_text(encoding="utf-8")
 

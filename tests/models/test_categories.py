@@ -31,6 +31,7 @@ from dpscreen.models import peers
 from dpscreen.models.categories import (
     FrameColumns,
     LearntLevelsWarning,
+    about_levels,
     about_missing,
     frame_columns,
 )
@@ -604,3 +605,11 @@ def test_predict_says_how_many_cells_are_no_level_and_fit_does_not():
     with pytest.warns(UserWarning, match=r"'ward': 2 of 300 cells .* as 'A', the reference"):
         model.predict(strange)
     model.predict(frame)
+
+
+def test_weekdays_and_months_are_compared_with_the_first():
+    schema = {"fields": [{"name": "in", "type": "date"}, {"name": "out", "type": "date"}]}
+    told = about_levels(["in", "in=Tuesday", "out=February", "out=Monday"], schema, {})
+    assert list(told) == [
+        "Levels are compared with the first declared one: in with Monday and out with January."
+    ]

@@ -1,10 +1,11 @@
-"""A model as SQL, R, Excel and scikit-learn's own steps: the same numbers as `predict`."""
+"""A model as SQL, R, Excel, scikit-learn's own steps and ONNX: the same numbers as `predict`."""
 
 from __future__ import annotations
 
 import math
 import re
 import sqlite3
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -107,6 +108,21 @@ def test_scikit_learns_own_steps_predict_the_same(models, kind):
     pipeline = model.to_sklearn()
     assert {type(step).__module__.split(".")[0] for _, step in pipeline.steps} == {"sklearn"}
     np.testing.assert_allclose(wanted(pipeline, X.to_numpy()), wanted(model, X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["line", "chances"])
+def test_the_onnx_model_predicts_the_same(models, kind):
+    onnx, reference = pytest.importorskip("onnx"), pytest.importorskip("onnx.reference")
+    model, X = models[kind], table(200)[0]
+    run = reference.ReferenceEvaluator(onnx.load_from_string(model.to_onnx()))
+    found = run.run(None, {"features": X.to_numpy()})[-1]
+    np.testing.assert_allclose(found[:, -1], wanted(model, X), rtol=1e-9)
+
+
+def test_without_the_converter_the_extra_is_named(models, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    with pytest.raises(ImportError, match=r"pip install 'dpscreen\[onnx\]'"):
+        models["line"].to_onnx()
 
 
 @pytest.mark.parametrize("declared", ["in the model", "in its schema"])

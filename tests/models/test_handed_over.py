@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import warnings
 from dataclasses import replace
 
@@ -75,6 +76,9 @@ def test_a_notebook_shows_a_box_before_the_fit_and_the_summary_after():
     model = fitted("lasso")
     assert model._repr_html_() == model.summary()._repr_html_()
     assert model._repr_mimebundle_()["text/html"] == model.summary()._repr_html_()
+    promise = model.privacy_._repr_html_()
+    assert promise.startswith("<details><summary>(epsilon = ")
+    assert html.escape(str(model.privacy_)) in promise
 
 
 # --- fits that add up -----------------------------------------------------------------------------
@@ -134,3 +138,12 @@ def test_models_are_compared_over_the_same_steps():
     assert "they cost epsilon" in told.total
     assert float(told.total.split("epsilon ")[1].split()[0]) == pytest.approx(rho, rel=0.01)
     assert "\\n" in str(told).splitlines()[0]
+
+
+def test_what_a_regression_table_tells_nothing_of_is_no_zero_beside_other_models():
+    X, y = rows(400)
+    table, other = PrivateOLS(**SETTING).fit(X, y).released(), fitted("lasso").released()
+    table = replace(table, names=tuple(other.names[j] for j in other.selected[:3]))
+    assert len(table.table.reasons) == table.n_features == 3  # too few rows for any coefficient
+    told = compared([table, other], ["table", "selection"])
+    assert {line.effects[0] for line in told.features} == {None}

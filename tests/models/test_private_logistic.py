@@ -358,7 +358,9 @@ def test_a_table_whose_outcomes_cannot_be_read_is_refused_for_its_words():
     columns = {"x": {"bounds": [0, 9]}, "y": {"type": "boolean"}}
     schema = toml_schema({"target": "y", "columns": columns})
     rows = schema.encode(pd.DataFrame({"x": [1.0, 2.0], "y": ["Ja", "Nein"]}))
-    with pytest.raises(ValueError, match="words that the schema lists"):
+    with pytest.raises(
+        ValueError, match="how the schema says that numbers and these two are written"
+    ):
         PrivateLogistic(epsilon=1, delta=1e-6, feature_bounds=schema.feature_bounds).fit(rows)
 
 

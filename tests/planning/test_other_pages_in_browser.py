@@ -162,7 +162,8 @@ def test_what_each_kind_shows(page, tab):
     else:
         assert "Odds ratio" in told
         assert tab.evaluate("document.querySelectorAll('#model .plot svg').length") == 3
-        assert "models of numbers, not of yes and no" in told
+        assert "dpscreen plan --model logistic simulates it" in told
+        assert "the change of the log-odds for one unit" in told
 
 
 def test_every_stop_of_the_keyboard_can_be_seen(tab):

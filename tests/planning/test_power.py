@@ -166,10 +166,10 @@ def test_the_plan_as_data_frame_words_and_dictionary(expected):
 @pytest.mark.parametrize(
     ("rows", "epsilon", "told"),
     [
-        (200, 1, "below 20: do not expect a useful model"),
-        (500, 1, "little signal"),
-        (2000, 1, "a fair signal"),
-        (20_000, 1, "a strong signal"),
+        (200, 1, "below 20): do not expect a useful model"),
+        (500, 1, "Little signal"),
+        (2000, 1, "A fair signal"),
+        (20_000, 1, "A strong signal"),
         (20_000, 0.01, "do not expect a useful model"),
     ],
 )

@@ -147,6 +147,38 @@ def test_the_effect_of_a_few_rows_off_a_point_is_found(name):
     assert np.ravel(odds.coef_)[0] > 0.2 * effect
 
 
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_slope_is_not_drawn_on_to_where_it_was_not_measured(seed):
+    """Mostly zero, with a long tail in which the effect has levelled off: R² was below -1.
+
+    Clipped residuals measure the slope where most rows are; bounds of 64 scales took it farther.
+    """
+    rng = np.random.default_rng(seed)
+    visits = np.where(rng.random(4000) < 0.7, 0.0, np.ceil(rng.lognormal(0.5, 1.2, 4000)))
+    X = np.column_stack((visits, rng.normal(70, 10, 4000), rng.normal(5, 2, 4000)))
+    y = np.minimum(visits, 4) + 0.05 * X[:, 1] - 0.2 * X[:, 2] + rng.normal(0, 0.5, 4000)
+    model = PrivateLasso(
+        epsilon=5.0,
+        delta=1e-6,
+        feature_bounds=[(-50, 500), (0, 150), (-10, 30)],
+        target_bounds=(-20, 40),
+        random_state=seed,
+    ).fit(X, y)
+    assert model.score(X, y) > -0.4
+
+
+def test_effects_of_many_columns_that_are_mostly_zero_are_found():
+    """Of eight, at a tenth of the rows each: none was seen to vary, and R² was .05."""
+    rng = np.random.default_rng(8)
+    X = rng.poisson(0.2, (2500, 8)) * rng.choice([1.0, 2.0], (2500, 8))
+    y = X @ [1, 1, 0.8, 0, 0, 0, 0, 0] + rng.normal(0, 0.3, 2500)
+    public = [(-5, 15)] * 8
+    for seed in range(3):
+        setting = {"epsilon": 1.0, "delta": 1e-6, "random_state": seed}
+        model = PrivateLasso(feature_bounds=public, target_bounds=(-10, 20), **setting).fit(X, y)
+        assert model.score(X, y) > 0.5
+
+
 def test_a_share_between_0_and_1_competes_in_its_own_scale():
     """As a column of 0 and 1 it would have a deviation of .3, and get a quarter of its effect."""
     rng = np.random.default_rng(5)
@@ -162,6 +194,43 @@ def test_a_share_between_0_and_1_competes_in_its_own_scale():
     ).fit(X, y)
     assert model.coef_ == pytest.approx([100, 5, 4, 1], rel=0.15)
     np.testing.assert_array_equal(model.feature_bounds_[:3], [[0, 1]] * 3)
+
+
+@pytest.mark.parametrize("n_rows", [800, 5000])
+def test_a_share_that_is_the_same_in_all_rows_gets_nothing(n_rows):
+    """Truths that no cell spells as declared count as one half: effects of thousands were told."""
+    rng = np.random.default_rng(n_rows)
+    X = np.column_stack((np.full(n_rows, 0.5), rng.normal(size=(n_rows, 2))))
+    y = 1000 * X[:, 1] + rng.normal(0, 500, n_rows)
+    for seed in range(4):
+        model = PrivateLasso(
+            epsilon=3.0,
+            delta=1e-6,
+            feature_bounds=[(0, 1), (-5, 5), (-5, 5)],
+            target_bounds=(-10_000, 10_000),
+            random_state=seed,
+        ).fit(X, y)
+        assert model.coef_[0] == 0
+
+
+@pytest.mark.parametrize("share", [0.5, 0.38])
+def test_slopes_of_a_target_of_0_and_1_are_those_of_its_mean(share):
+    """Not of its median, to which clips that follow the middle residual lead: .99, not .44."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack((rng.random(5000) < 0.5, rng.normal(size=(5000, 3)))).astype(float)
+    odds = np.log(share / (1 - share)) + 2 * (X[:, 0] - 0.5) + 0.5 * X[:, 1]
+    y = (rng.random(5000) < 1 / (1 + np.exp(-odds))).astype(float)
+    slopes = np.linalg.lstsq(np.column_stack((X, np.ones(5000))), y, rcond=None)[0]
+    for seed in range(4):
+        model = PrivateLasso(
+            epsilon=1.0,
+            delta=1e-6,
+            feature_bounds=[(0, 1), *[(-5, 5)] * 3],
+            target_bounds=(0, 1),
+            random_state=seed,
+        ).fit(X, y)
+        assert model.coef_[0] == pytest.approx(slopes[0], rel=0.5)
+        assert model.score(X, y) > 0.18
 
 
 # --- bounds that say nothing ----------------------------------------------------------------------

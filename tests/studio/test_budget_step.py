@@ -8,11 +8,13 @@ from dpscreen.planning.curve import EPSILONS, BudgetCase, BudgetCurve, BudgetPoi
 from dpscreen.studio.app import _rendered
 from dpscreen.studio.charts import panels
 from dpscreen.studio.questions import CHOICES, OUTCOMES, SELECTION, TABLE
+from dpscreen.studio.releasing import release
 from dpscreen.studio.runs import Simulations
 from dpscreen.studio.session import Session
 from dpscreen.studio.shelf import Shelf
 from dpscreen.studio.steps import live, question
 from dpscreen.studio.views import Asked, Go
+from dpscreen.tables.schema import load_schema
 from tools.studio import DECLARED, NAMES, write_table
 
 
@@ -36,7 +38,10 @@ SELECTED = {"r2": 0.4, "found": 4.2, "others": 1.5}
         ),
         (curve_of(SELECTION, SELECTED, intervals=True), ["the rows are too few for intervals"]),
         (curve_of(TABLE, {"width": 1.5, "needed": 900.0}), ["1.5 ×", "on 2 700 rows, of 6 000"]),
-        (curve_of(TABLE, {"needed": 9120.0}), ["none", "they take about 9 100 rows"]),
+        (
+            curve_of(TABLE, {"needed": 9120.0}),
+            ["none", "The table would be empty", "it takes about 9 100 rows"],
+        ),
         (curve_of(TABLE, {"needed": 900.0}), ["none", "takes too long to simulate"]),
         (
             curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0, "others": 0.5}),
@@ -120,8 +125,16 @@ def test_what_no_model_can_do_is_told_at_the_question(session, fields, told):
     assert told in " ".join(asks(session, **fields).content["problems"])
 
 
+def test_rows_without_a_target_are_left_out_unless_they_shall_be_filled(session):
+    assert session.draft.schema().block.missing_target == "leave out"
+    for told, kept in (("on", "leave out"), ("", "fill")):
+        asks(session, **{"leave-out": told})
+        assert load_schema(session.shelf.schema_file).block.missing_target == kept
+
+
 def test_the_share_of_yes_is_simulated_with(session):
     assert asks(session, model=OUTCOMES, target="1", rate="12,5") == Go("budget")
+    assert session.draft.in_words == "how likely sex is m, from 2 features"
     case = session.case(1e-6)
     assert (case.method, case.rate, case.n_rows) == (OUTCOMES, 0.125, 600)
     session.grant("survey", 3.0, 1e-6)
@@ -132,3 +145,14 @@ def test_the_share_of_yes_is_simulated_with(session):
     shown = _rendered(session, live(session, Asked({"epsilon": "0.5"}))).body.decode()
     for word in ("AUC on new rows", "a yes in 12 %", "4 points are still", "62.3 %"):
         assert word in shown
+
+
+def test_the_release_repeats_what_is_to_be_expected_and_simulates_nothing(session):
+    asks(session, model=TABLE)
+    session.grant("survey", 3.0, 1e-6)
+    assert release(session, Asked()).content["expected"] == []
+    curve = curve_of(TABLE, {"needed": 9120.0})
+    session.simulations.curve = lambda case, ask: (curve, 0)
+    ((_title, told),) = release(session, Asked()).content["expected"]
+    assert told.startswith("The table would be empty at this budget")
+    assert "The table would be empty" in _rendered(session, release(session, Asked())).body.decode()

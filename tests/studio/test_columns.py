@@ -2,15 +2,18 @@
 
 import csv
 import json
+import shutil
 
 import pytest
 
 from dpscreen.studio import steps
-from dpscreen.studio.app import _rendered
-from dpscreen.studio.draft import Draft, kind_of, kinds, whole
+from dpscreen.studio.app import _answer, _rendered
+from dpscreen.studio.draft import Draft, kind_of, whole
+from dpscreen.studio.questions import OUTCOMES, SELECTION
 from dpscreen.studio.session import Session
 from dpscreen.studio.shelf import Shelf
 from dpscreen.studio.views import Asked, Go
+from dpscreen.tables.declaration import Dialect
 
 
 def draft_of(tmp_path, *names):
@@ -18,6 +21,23 @@ def draft_of(tmp_path, *names):
     with table.open("w") as file:
         csv.writer(file).writerow(names)
     return Draft.of(table, tmp_path / "schema.json")
+
+
+@pytest.fixture
+def session_of(tmp_path):
+    """Return what opens a session of a table with some names."""
+    opened = []
+
+    def open_session(*names):
+        (tmp_path / "t.csv").write_text(",".join(names) + "\n")
+        shelf = Shelf(tmp_path / "place")
+        shelf.open()
+        opened.append(Session(tmp_path / "t.csv", shelf))
+        return opened[-1]
+
+    yield open_session
+    for one in opened:
+        one.close()
 
 
 def posted(*fields, **more):
@@ -29,8 +49,9 @@ def posted(*fields, **more):
 
 
 def test_names_propose_and_say_why(tmp_path):
-    draft = draft_of(tmp_path, "age", "patient_id", "xq7")
-    age, patient, unknown = draft.lines(range(3))
+    draft = draft_of(tmp_path, "age", "patient_id", "xq7", "sex")
+    age, patient, unknown, sex = draft.lines(range(4))
+    assert (sex.kind, sex.levels) == ("category", "")  # its levels are asked for
     assert (age.kind, age.low, age.high) == ("number", "0", "120")
     assert age.why
     assert (patient.kind, unknown.kind) == ("text", "skip")
@@ -45,6 +66,7 @@ def test_names_propose_and_say_why(tmp_path):
         ("boolean", ("1", "2", "x"), ("", "", "")),
         ("category", ("", "", "a, b ,c"), ("", "", "a, b, c")),
         ("category", ("", "", '"x, y",z'), ("", "", '"x, y", z')),
+        ("category", ("", "", "a\r\nb c\r\n\r\nd"), ("", "", "a, b c, d")),
         ("text", ("1", "", "a"), ("", "", "")),
         ("skip", ("1", "", "a"), ("", "", "")),
     ],
@@ -80,13 +102,6 @@ def test_what_cannot_be_used_is_told_and_stays(tmp_path, kind, typed, told):
     assert draft.column_problems()
 
 
-def test_kinds_are_those_that_the_schema_knows():
-    from dpscreen.tables.columns import KINDS
-
-    assert ("date" in kinds()) == ("date" in KINDS)
-    assert {"number", "integer", "boolean", "category", "text", "skip"} <= set(kinds())
-
-
 @pytest.mark.parametrize(
     ("text", "number"),
     [("12 000", 12000), ("1,000", 1000), ("", None), ("-3", None), ("9" * 99, None)],
@@ -115,6 +130,70 @@ def test_a_schema_that_was_made_elsewhere_keeps_what_the_studio_does_not_show(tm
     assert found["fields"] == fields
     assert found["missingValues"] == ["", "NA"]
     assert found["dpscreen"] == block | {"features": ["a", "b"]}
+
+
+def test_how_a_table_is_written_is_told_once(tmp_path):
+    (tmp_path / "t.csv").write_bytes("gr\xf6\xdfe;2019\n1;2\n".encode("cp1252"))
+    written = {"dialect": Dialect(encoding="cp1252"), "numeric_names": True}
+    draft = Draft.of(tmp_path / "t.csv", tmp_path / "schema.json", **written)
+    assert [line.name for line in draft.lines(range(2))] == ["größe", "2019"]
+    draft.save(tmp_path / "schema.json")
+    again = Draft.of(tmp_path / "t.csv", tmp_path / "schema.json")
+    assert again.schema().dialect == draft.schema().dialect
+    assert (draft.decimal, again.decimal) == (",", ".")  # no number is declared yet
+
+
+def test_decimal_commas_are_proposed_beside_semicolons_and_hold_for_the_table(session_of):
+    session = session_of("age;score;sex")
+    assert session.draft.decimal == ","
+    typed = {"place": "1", "kind_1": "number", "low_1": "-0,5", "high_1": "9"}
+    steps.table(session, posted(decimal=",", **typed))
+    assert session.draft.schema().fields[1].marks.decimal == ","
+    assert session.draft.lines([1])[0].low == "-0.5"
+    assert "decimalChar" not in session.draft.entries[2]
+    assert Draft.of(session.table, session.shelf.schema_file).decimal == ","
+    steps.table(session, posted(decimal="."))
+    assert not any("decimalChar" in one for one in session.draft.entries)
+    steps.table(session, posted(decimal=".", **typed))
+    assert session.draft.lines([1])[0].problems  # a comma may stand between thousands
+
+
+@pytest.mark.parametrize(
+    ("kind", "levels", "method"),
+    [("boolean", "", OUTCOMES), ("category", "a, b", OUTCOMES), ("number", "", SELECTION)],
+)
+def test_what_is_saved_is_gone_on_with_by_the_model_of_its_target(tmp_path, kind, levels, method):
+    draft = draft_of(tmp_path, "age", "y")
+    draft.put(1, kind, "0", "9", levels)
+    draft.ask("y", ["age"], "", "")
+    draft.save(tmp_path / "schema.json")
+    assert draft_of(tmp_path, "age", "y").method == method
+
+
+def test_columns_that_are_not_declared_can_be_left_out_at_once(session_of):
+    session = session_of("age", "sex", "income", "score", "xq7")
+    told = steps.table(session, posted(action="next"))
+    assert told.status == 422
+    assert "Leave these 3 columns out" in _rendered(session, told).body.decode()
+    typed = {"place": "3", "kind_3": "number", "low_3": "0", "high_3": "9"}
+    assert steps.table(session, posted(action="drop", **typed)) == Go("question")
+    assert session.draft.usable() == ["age", "score"]
+
+
+def test_a_table_that_changed_is_told_at_every_step(session_of):
+    session = session_of("age", "score")
+    assert "it changed since" not in _rendered(session, steps.table(session, Asked())).body.decode()
+    session.table.write_text("age,score\n1,2\n")
+    assert "it changed since" in _rendered(session, steps.table(session, Asked())).body.decode()
+
+
+def test_a_folder_that_takes_no_file_is_told_without_its_path(session_of):
+    session = session_of("age", "score")
+    shutil.rmtree(session.shelf.folder)
+    answer = _answer(session, steps.table, posted(action="next"))
+    assert answer.status_code == 409
+    assert "cannot be read or written (No such file" in answer.body.decode()
+    assert str(session.shelf.folder.parent) not in answer.body.decode()
 
 
 def test_two_thousand_columns(tmp_path):

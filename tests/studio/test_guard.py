@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+from dpscreen.cli.studio import _session as open_session
 from tools.command import invoke
 from tools.studio import SECRET, studio, words, write_table
 
@@ -15,6 +16,8 @@ def open_studio(tmp_path_factory):
     with studio(write_table(place / "survey.csv", 20)) as running:
         for wrong in ("", "token=", "token=abc", "token=%FF%00", f"token={'x' * 43}"):
             assert running.ask("GET", f"/enter?{wrong}").status == 403
+        entry = running.address.partition(running.host)[2]
+        assert running.ask("GET", entry, Origin="http://evil.example").status == 403
         running.enter()
         yield running
 
@@ -134,13 +137,16 @@ def test_it_listens_on_the_loopback_address_only(open_studio):
 def test_broken_forms_break_nothing_and_tell_nothing(open_studio, page, body):
     told = {"Cookie": open_studio.cookie, "Origin": f"http://{open_studio.host}"}
     answer = open_studio.ask("POST", f"{open_studio.home}/{page}", body, **told)
-    assert answer.status in (200, 303, 422, 500)
+    assert answer.status in (200, 303, 413, 422)
     assert "Traceback" not in answer.text
     assert open_studio.get("table").step == "table"
 
 
 def test_nothing_tells_a_cell_a_path_or_a_trace(open_studio):
-    open_studio.get("nowhere")
+    for page in ("nowhere", "table/..", "%2e%2e/table", "result/page", "download?file=../x"):
+        answer = open_studio.get(page)
+        assert answer.status == 404
+        assert "There is no such" in answer.text or "not made yet" in answer.text
     said = open_studio.everything()
     assert SECRET not in said
     assert str(open_studio.folder.parent) not in said
@@ -160,3 +166,32 @@ def test_a_port_that_is_taken_and_an_open_folder_are_told(open_studio, tmp_path)
     missing = invoke("studio", tmp_path / "nothing.csv", "--no-browser")
     assert missing.exit_code == 1
     assert not (tmp_path / "nothing-studio").exists()
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (b"a,a,b\n1,2,3\n", "names stand twice"),
+        (b"a,,b\n1,2,3\n", "column 2 has no name"),
+        (b"\xe4ge,b\n1,2\n", "--encoding cp1252"),
+        (b"1,2,3\n4,5,6\n", "may be a row and no header"),
+        (b"a b\n1 2\n", "has one column"),
+        (b"", "no column names"),
+    ],
+)
+def test_what_is_no_table_is_told_and_leaves_nothing(tmp_path, written, told):
+    (tmp_path / "t.csv").write_bytes(written)
+    refused = invoke("studio", tmp_path / "t.csv", "--no-browser")
+    assert refused.exit_code == 1
+    assert told in refused.output
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_another_table_of_the_same_name_is_not_taken_for_the_declared_one(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    open_session(tmp_path / "t.csv", None, None).close()
+    (tmp_path / "t-studio/schema.json").write_text('{"fields": [{"name": "c", "type": "number"}]}')
+    refused = invoke("studio", tmp_path / "t.csv", "--no-browser")
+    assert refused.exit_code == 1
+    assert "does not fit the schema" in refused.output
+    assert "--folder" in refused.output

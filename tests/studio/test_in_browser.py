@@ -1,7 +1,10 @@
 """The studio in a real browser: by mouse and by keyboard, small and large, light and dark."""
 
+import contextlib
+import http.server
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -70,7 +73,9 @@ def test_the_whole_way_by_mouse(opened):
     assert tab.evaluate("document.cookie") == ""  # no script can read it
     fits(tab, 1280)
     declare(tab)
-    fill(tab, target="3", rows="600")
+    for target, model in (("1", "private-logistic"), ("3", "private-lasso")):  # sex, then cost
+        fill(tab, target=target, rows="600")
+        assert tab.evaluate("document.querySelector('[name=model]:checked').value") == model
     fits(tab, 1280)
     tab.click("#next")
     at(tab, "budget")
@@ -119,22 +124,24 @@ def type_in(tab, selector, text):
 
 
 @pytest.mark.slow
-def test_the_whole_way_by_keyboard_alone_on_a_dark_phone(place):
-    table = write_table(place / "phone.csv")
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
+def test_the_whole_way_by_keyboard_alone(tmp_path, width, scheme):
+    table = write_table(tmp_path / "phone.csv")
     with studio(table) as running, browser() as tab:
-        tab.resize(360)
-        tab.prefer("dark")
+        tab.resize(width)
+        tab.prefer(scheme)
         tab.open(running.address)
         at(tab, "table")
-        fits(tab, 360)
+        fits(tab, width)
         tab.press("Tab")
         assert tab.evaluate("document.activeElement.className") == "skip"
-        for name, text in (("low-3", "0"), ("high-3", "10"), ("low-4", "0"), ("high-4", "20000")):
+        typed = {"levels-2": "f, m", "low-3": "0", "high-3": "10", "low-4": "0", "high-4": "20000"}
+        for name, text in typed.items():
             type_in(tab, f"[name={name}]", text)
         tab_to(tab, "#next")
         tab.press("Enter")
         at(tab, "question")
-        fits(tab, 360)
+        fits(tab, width)
         tab_to(tab, "#target")
         for _ in range(4):
             tab.press("ArrowDown")
@@ -155,13 +162,13 @@ def test_the_whole_way_by_keyboard_alone_on_a_dark_phone(place):
             tab.press("ArrowRight")
         assert tab.evaluate("document.querySelector('#epsilon').value") > before
         tab.until("document.querySelectorAll('.panels figure').length == 3", 170)
-        fits(tab, 360)
+        fits(tab, width)
         tab_to(tab, "#next")
         tab.press("Enter")
         at(tab, "dry-run")
         tab.until("document.querySelector('iframe')", 170)
         tab.until(FRAME_IS_THERE)
-        fits(tab, 360)
+        fits(tab, width)
         tab_to(tab, "#next")
         tab.press("Enter")
         at(tab, "release")
@@ -169,14 +176,85 @@ def test_the_whole_way_by_keyboard_alone_on_a_dark_phone(place):
         tab.press("Enter")
         tab.until("document.body?.dataset.step == 'result'", 170)
         tab.until("document.querySelector('iframe')", 170)
-        fits(tab, 360)
-        assert brightness(tab, "getComputedStyle(document.body).backgroundColor") < 60
-        assert brightness(tab, "getComputedStyle(document.body).color") > 180
+        fits(tab, width)
+        paper, ink = (
+            brightness(tab, f"getComputedStyle(document.body).{name}")
+            for name in ("backgroundColor", "color")
+        )
+        assert (paper < 60, ink > 180) == ((True, True) if scheme == "dark" else (False, False))
 
 
 def brightness(tab, expression):
     numbers = tab.evaluate(expression).removeprefix("rgb(").removesuffix(")").split(",")
     return sum(map(int, numbers)) / 3
+
+
+# --- pages of others ------------------------------------------------------------------------------
+
+FOREIGN = """<!DOCTYPE html><iframe src="{home}/table"></iframe>
+<form method="post" action="{home}/table"><input name="action" value="all">
+<input name="all-kind" value="boolean"></form><script>
+const ways = [["no-cors", "GET"], ["no-cors", "POST"], ["cors", "GET"]];
+Promise.all(ways.map(([mode, method]) => fetch("{home}/table", {{mode, method,
+  credentials: "include"}}).then((one) => one.text(), () => "")))
+  .then((told) => {{ document.title = "told: " + told.join(""); }});
+</script>"""
+
+
+@contextlib.contextmanager
+def foreign_server(page):
+    """Serve a page that knows where the studio is: on another port of this machine."""
+
+    class Foreign(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(page.encode())
+
+        def log_message(self, *_told):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Foreign) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def declared(running):
+    """Return what is saved of the columns; nothing at first."""
+    path = running.folder / "schema.json"
+    return path.read_text() if path.exists() else ""
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1"])  # the second is sent the cookie
+def test_pages_of_others_are_told_nothing_and_change_nothing(opened, host):
+    running, tab = opened
+    home = tab.evaluate("location.href").rpartition("/")[0]
+    before = declared(running)
+    with foreign_server(FOREIGN.format(home=home)) as port:
+        tab.open(f"http://{host}:{port}/")
+        tab.until("document.title.startsWith('told:')")
+        assert tab.evaluate("document.title") == "told:"
+        tab.evaluate("document.forms[0].submit()")
+        tab.until("document.body?.innerText.includes('did not come from')")
+    answers = [one["response"] for one in tab.seen("Network.responseReceived")]
+    asked = [one["status"] for one in answers if running.host in one["url"]]
+    assert set(asked) == {403}
+    assert declared(running) == before
+    tab.open(f"{home}/table")
+    at(tab, "table")
+
+
+def test_a_wrong_token_and_a_name_that_leads_here_open_nothing(opened):
+    running, tab = opened
+    home = tab.evaluate("location.href").rpartition("/")[0]
+    tab.open(f"http://{running.host}/enter?token={'x' * 43}")
+    assert "does not open the studio" in tab.evaluate("document.body.innerText")
+    tab.open(f"{home.replace('127.0.0.1', 'evil.example')}/table")
+    assert "Wrong address" in tab.evaluate("document.body.innerText")
+    tab.open(f"{home}/table")
+    at(tab, "table")
 
 
 def test_a_lost_connection_a_killed_server_and_a_second_tab(opened):
@@ -263,6 +341,7 @@ def test_axe_finds_nothing_serious_on_any_step(tmp_path, scheme, width):
 
 
 def serious(tab):
+    tab.until("document.readyState == 'complete'")  # without its styles a page has other colours
     tab.send("Runtime.evaluate", expression=AXE.read_text())
     answer = tab.send(
         "Runtime.evaluate",
@@ -294,4 +373,9 @@ def test_two_thousand_columns_can_be_gone_through(tmp_path):
         at(tab, "question")
         assert tab.evaluate("document.querySelectorAll('[name=feature]').length") == 2000
         assert time.monotonic() - start < 60
+        for button, count in (("", 0), ("yes", 2000)):
+            tab.click(f"[data-all='{button}']")
+            assert (
+                tab.evaluate("document.querySelectorAll('[name=feature]:checked').length") == count
+            )
         fits(tab, 360)

@@ -103,7 +103,7 @@ def test_command_and_script_do_the_same(finished, tmp_path, kind):
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
         )
     assert done.returncode == 0, done.stderr
-    assert "of 4 features" in done.stdout
+    assert "of 3 features" in done.stdout
     made = json.loads((tmp_path / "model.json").read_text())
     ours = json.loads((finished.folder / "release-001/model.json").read_text())
     assert made["schema"] == ours["schema"]

@@ -8,12 +8,13 @@ import decimal
 import io
 import math
 import re
+from unicodedata import category
 
 import numpy as np
 import pandas as pd
 
 from dpscreen.tables.columns import KINDS, CategoryColumn
-from dpscreen.tables.columns.base import NumberMarks
+from dpscreen.tables.columns.base import BLANKS, NumberMarks
 from dpscreen.tables.schema import TableSchema
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
@@ -160,13 +161,31 @@ def day_features(cell, field, missing):
     return [float(one) for part in field.parts for one in made[part]]
 
 
+def without_signs(cell, marks):
+    """Return a number without what may stand around it."""
+    if marks.bare or not isinstance(cell, str):
+        return cell
+
+    def around(sign: str) -> bool:
+        return sign.isspace() or sign.isalpha() or sign in "%‰" or category(sign) == "Sc"
+
+    head, left = "", cell.strip(BLANKS)
+    if left[:1] in ("+", "-"):
+        head, left = left[0], left[1:]
+    while left and around(left[0]):
+        left = left[1:]
+    while left and around(left[-1]):
+        left = left[:-1]
+    return head + left if left and left.lstrip("+-").lstrip(".,")[:1].isdecimal() else cell
+
+
 def meaning(cell, field, missing):
     """Return the features of one cell of a frame."""
     if isinstance(field, KINDS["date"]):
         return day_features(cell, field, missing)
     marks = getattr(getattr(field, "of", field), "marks", NumberMarks())
     point = marks.decimal
-    cell = ungrouped(cell, marks)
+    cell = ungrouped(without_signs(cell, marks), marks)
     read = value(cell, point)
     if isinstance(cell, str) and not cell.isascii() and not cell.isprintable():
         read = None  # half a character

@@ -41,8 +41,11 @@ def answered(document, *answers, again=False):
         ("0; 2.5", {"bounds": [0, 2.5]}),
         ("0 – 120", {"bounds": [0, 120]}),
         ("0 - 120", {"bounds": [0, 120]}),
-        ("0 to 10,000,000", {"bounds": [0, 10_000_000]}),
-        ("-1,000.5 1,000.5", {"bounds": [-1000.5, 1000.5]}),
+        ("0 to 10,000,000", {"bounds": [0, 10_000_000], "thousands": ","}),
+        ("-1,000.5 1,000.5", {"bounds": [-1000.5, 1000.5], "thousands": ","}),
+        ("0 to 1.200", None),
+        ("0 to 0.125", {"bounds": [0, 0.125]}),
+        ("nothing to 5, or 6", None),
         ("1,200", None),
         ("[a, b]", None),
         ("[]", None),
@@ -64,6 +67,22 @@ def answered(document, *answers, again=False):
                 "format": "%d.%m.%Y",
             },
         ),
+        (
+            "1/2/2020 to 31/12/2021",
+            {
+                "bounds": [datetime.date(2020, 2, 1), datetime.date(2021, 12, 31)],
+                "format": "%d/%m/%Y",
+            },
+        ),
+        (
+            "1/2/2020 - 12/31/2021",
+            {
+                "bounds": [datetime.date(2020, 1, 2), datetime.date(2021, 12, 31)],
+                "format": "%m/%d/%Y",
+            },
+        ),
+        ("1/2/2020 to 3/4/2021", None),
+        ("31/1/2020 to 1/31/2021", None),
         ("2020-02-30 2021-01-01", None),
         ("30.02.2020, 01.01.2021", None),
         ("perhaps", None),
@@ -74,6 +93,31 @@ def test_answers_are_understood_or_not(text, settings):
     assert settings_meant(text) == settings
     if settings is not None:
         assert settings_meant(in_words(settings)) == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "settings"),
+    [
+        ("$0 to $10,000", ".", {"bounds": [0, 10_000], "thousands": ",", "bare": False}),
+        ("0 % to 100 %", ".", {"bounds": [0, 100], "bare": False}),
+        ("0 to 200.000", ",", {"bounds": [0, 200_000], "thousands": "."}),
+        ("1,5 to 2,5 €", ",", {"bounds": [1.5, 2.5], "bare": False}),
+        ("0 to 200,000", ",", None),
+        ("0 to 1.5", ",", {"bounds": [0, 1.5]}),
+    ],
+)
+def test_numbers_are_answered_as_the_table_writes_them(text, decimal, settings):
+    assert settings_meant(text, decimal=decimal) == settings
+
+
+def test_what_stands_is_kept_by_an_empty_answer():
+    document = new_interview(["pay", "y"], target="y", unit="")
+    _, wrong = answered(document, "0 to 1.200", "$0 to $1,200", "0 to 1")
+    assert wrong == ["Is 1.200 a large number or a small one? Write 1200, or 1.2."]
+    told = dict(document["columns"])
+    assert told["pay"] == {"bounds": [0, 1200], "thousands": ",", "bare": False}
+    answered(document, *[""] * 4, again=True)
+    assert document["columns"] == told
 
 
 def test_a_whole_interview():
@@ -128,7 +172,7 @@ def test_it_is_taken_up_where_it_was_left():
 
 def test_semicolons_hint_at_a_decimal_comma():
     document = new_interview(["price", "age"], target="price", delimiter=";")
-    interview, wrong = answered(document, "none", "x", "", "0 to 9", "")
+    interview, wrong = answered(document, "none", "x", "", "0 to 9.000", "")
     assert wrong == ["Type a comma or a point."]
     assert interview.finished
     schema = toml_schema(interview.document)
@@ -172,3 +216,10 @@ def test_where_nothing_is_proposed_it_says_what_to_type():
         assert interview.question.default == ""  # words of others would make every cell a stranger
         assert interview.question.why.endswith(asking.HINTS[kind])
         assert interview.answer("") is None
+
+
+def test_what_can_be_answered_fits_a_terminal_and_is_understood():
+    assert max(map(len, asking.ANSWERS.splitlines())) <= 80
+    for answer in ("0 to 120", "a, b, c", "0, 1", "yes/no", "2020-01-01 to 2024-12-31"):
+        assert f"\n{answer} " in f"\n{asking.ANSWERS}"
+        assert settings_meant(answer) is not None

@@ -45,6 +45,8 @@ KINDS = {
     "grouped": {"type": "number", "groupChar": ","} | {"constraints": BOUNDS},
     "grouped by blanks": {"type": "number", "groupChar": " ", "decimalChar": ","}
     | {"constraints": BOUNDS},
+    "with signs": {"type": "number", "groupChar": ",", "bareNumber": False}
+    | {"constraints": BOUNDS},
     "grouped codes": {"type": "integer", "groupChar": ",", "constraints": {"enum": [1, 1234]}},
     "days": {"type": "date", "since": "2020-01-01", "constraints": DAYS_BOUND},
     "parts": {
@@ -146,6 +148,7 @@ TEXTS = st.sampled_from(
         *("a", "x", "", " ", "NA", "ja", "nein", "true", "FALSE", "True", "-99", "-99.0", "1_0"),
         *("1", "1.0", " 01 ", "0", "2.50", "2,5", "0,5", "1e0", "nan", "inf", "1e400", "\u0663"),
         *("1,234", "1 234", " -1,234.5e0", "1\u202f234,5", "1,23", "1,234,", ",123", "1,0000"),
+        *("$1,234.5", "-$ 3", "12 %", "(12)", "EUR 7", "2x4", "$-1-2", "-99 kg", "+ 5"),
         *("2020-02-29", "2019-02-29", "2020-03-02 12:00", "29.2.2020", "29.02.2020", "31.04.2020"),
         *(
             "29022020",

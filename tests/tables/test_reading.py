@@ -189,6 +189,38 @@ def test_decimal_commas_are_declared(write):
     np.testing.assert_allclose(found, [12.5, 1000, 1000, 7])
 
 
+AROUND = {
+    "$1,200.50": 1200.5,
+    "-$3": 1,  # clipped
+    "$ 12": 12,
+    "12 %": 12,
+    "1.5e2 EUR": 150,
+    "US$ 0.5e1": 5,
+    "(12)": None,  # an accountant's minus
+    "2x4": None,
+    "$": None,
+    "$-1-2": None,
+    "n/a": None,
+    "77": 77,
+    "true": 1,
+}
+
+
+@pytest.mark.parametrize("bare", [False, True, "no"])
+def test_signs_around_numbers_are_declared(write, bare):
+    given_ = described(**ROW_IS_UNIT, transform={})
+    given_["fields"][2] |= {"groupChar": ",", "bareNumber": bare}
+    schema = TableSchema.from_dict(given_)
+    if bare == "no":
+        assert "bareNumber must be true or false" in str(schema.problems())
+        return
+    fill, place = schema.field("income").fill_value, schema.feature_names.index("income")
+    rows = [(*ROWS[0][:2], cell, *ROWS[0][3:]) for cell in AROUND]
+    found = read_rows(write(as_csv(rows, delimiter=";")), schema).X[:, place].tolist()
+    there = [None if bare and cell[:2] not in ("77", "tr") else AROUND[cell] for cell in AROUND]
+    assert found == [fill if one is None else one for one in there]
+
+
 COMMAS = (
     ("12,5", 12.5),
     ("9,99", None),

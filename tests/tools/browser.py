@@ -31,7 +31,7 @@ FLAGS = (
     "--disable-component-update",
     "--no-first-run",
     "--hide-scrollbars",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--host-resolver-rules=MAP evil.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--remote-debugging-pipe",
 )
 # The pipe's ends may be numbered 3 or 4 themselves, so move them out of the way first.

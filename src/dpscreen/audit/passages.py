@@ -32,7 +32,7 @@ from dpscreen.privacy.replay import Passage, Steer, record, replay
 CUT = 1.5
 """The point of a claim is chosen where noise that is so many times too small shows most."""
 
-CUTS = {"the target's scale": 3.0, "the residuals' scale": 3.0}
+CUTS = {"the target's scale": 3.0}
 """Choices of a quantile, for which more is booked than they spend.
 
 What is booked is for two candidates of which one row favours either. Here a third lies between

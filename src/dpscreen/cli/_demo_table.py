@@ -12,6 +12,7 @@ from dpscreen._core.words import percent_at_most
 from dpscreen.models import PrivateOLS
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
+from dpscreen.solvers.inference import FeatureInterval
 from dpscreen.solvers.quality import WIDEST, Quality
 
 EPSILON = 5.0
@@ -67,7 +68,7 @@ class TableFit:
     def fit(self) -> str:
         """Say how much is explained, as far as the release can tell, and without privacy."""
         told, plain = self.quality, f"least squares, not private: {self.plain_r2:.2f}"
-        if told.r2_high - told.r2_low > WIDEST:
+        if told.r2_high - told.r2_low > 2 * WIDEST:  # its interval stands beside it
             return f"Released R²: lost in noise this time, as happens with {ROWS} rows ({plain})."
         span = f"{told.r2_low:.2f} to {told.r2_high:.2f}"
         return f"Released R²: {told.r2:.2f}, privacy noise {span} ({plain})."
@@ -81,13 +82,9 @@ class TableFit:
             f"ε = {self.statement.epsilon:g} in words: whoever knows all other patients and is "
             f"50 % sure that you are in the table becomes at most {sure} sure by seeing this; "
             f"whoever is 1 % sure, at most {hardly}. It is large as rows are few: what counts is "
-            f"rows times ε, so with {self._rows_for_one} rows ε = 1 would tell as much."
+            f"rows times ε, so with {float(f'{ROWS * self.statement.epsilon:.2g}'):.0f} rows ε = 1 "
+            "would tell as much."
         )
-
-    @property
-    def _rows_for_one(self) -> int:
-        """Return, to two digits, how many rows would be as good with epsilon 1."""
-        return int(float(f"{ROWS * self.statement.epsilon:.2g}"))
 
 
 def regression_block() -> TableFit:
@@ -100,34 +97,19 @@ def regression_block() -> TableFit:
         target_bounds=TARGET_BOUNDS,
     ).fit(X, y)
     plain, plain_r2 = _least_squares(X, y)
-    effects = _effects(model.coef_, _intervals(model), plain)
-    return TableFit(effects, model.quality_, plain_r2, model.privacy_)
-
-
-def _intervals(model: Any) -> dict[int, tuple[float, float]]:
-    """Return the released intervals by feature; none where the model has none."""
-    found = model.inference_.intervals if hasattr(model, "inference_") else ()
-    return {one.feature: (one.low, one.high) for one in found}
-
-
-def _effects(
-    coef: Array, intervals: dict[int, tuple[float, float]], plain: Array
-) -> tuple[Effect, ...]:
-    """Return what a meaningful step of each measurement does."""
-    return tuple(
-        Effect(
-            name=one.name,
-            step_words=one.step_words,
-            effect=one.step * coef[j],
-            interval=_stretched(intervals.get(j), one.step),
-            plain=one.step * plain[j],
-        )
-        for j, one in enumerate(MEASUREMENTS)
+    found = {one.feature: one for one in model.inference_.intervals}
+    effects = (
+        _effect(one, model.coef_[j], found.get(j), plain[j]) for j, one in enumerate(MEASUREMENTS)
     )
+    return TableFit(tuple(effects), model.quality_, plain_r2, model.privacy_)
 
 
-def _stretched(interval: tuple[float, float] | None, step: float) -> tuple[float, float] | None:
-    return None if interval is None else (step * interval[0], step * interval[1])
+def _effect(
+    one: Measurement, coefficient: float, found: FeatureInterval | None, plain: float
+) -> Effect:
+    """Return what a meaningful step of a measurement does."""
+    interval = None if found is None else (one.step * found.low, one.step * found.high)
+    return Effect(one.name, one.step_words, one.step * coefficient, interval, one.step * plain)
 
 
 def _table() -> tuple[Array, Array]:

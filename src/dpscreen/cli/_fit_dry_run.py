@@ -16,8 +16,6 @@ from dpscreen.cli.console import ledger_failures
 
 if TYPE_CHECKING:
     from dpscreen.planning.fitting import Booking
-    from dpscreen.planning.methods import FitRequest
-    from dpscreen.planning.plan import Plan
 
 NO_ROWS = (
     "What to expect depends on the number of rows. Give --rows-public to see it; without it a "
@@ -32,7 +30,7 @@ def show_plan(ready: PreparedFit) -> None:
         click.echo(json.dumps(plan, indent=2, ensure_ascii=False))
         return
     for line in _lines(plan):
-        click.echo(textwrap.fill(line, 96, subsequent_indent="  "))
+        click.echo(textwrap.fill(line, 96, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def _plan(ready: PreparedFit) -> dict[str, Any]:
@@ -78,16 +76,12 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
             case "private-ols":
                 return _of_table(ready, progress)
             case "private-logistic" | "private-logit":
-                return _of_outcomes(ready.request)
-            case "private-lasso":
-                return _of_selection(ready, progress)[0]
-        found, planned = _of_selection(ready, progress)
-        return found | _of_method(ready, planned)
+                return _of_outcomes(ready, progress)
+        return _of_selection(ready, progress)
 
 
-def _of_selection(
-    ready: PreparedFit, progress: Callable[[float], None]
-) -> tuple[dict[str, Any], Plan]:
+def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
+    """Say what private-lasso will find; of another method it is a standard to measure by."""
     from dpscreen.planning.plan import QUICK_SECONDS, SECONDS, plan
     from dpscreen.planning.what_if import epsilon_of_one_row
 
@@ -98,7 +92,11 @@ def _of_selection(
     width = len(request.feature_bounds)
     told: Any = {"seconds": min(SECONDS, QUICK_SECONDS), "progress": progress}
     planned = plan(rows, width, one_row, options.delta, **told)
-    found = {
+    other = (
+        f"This is for private-lasso: dpscreen compare --rows {public} --features {width} "
+        f"--epsilon {options.epsilon:g} --method {ready.method} simulates {ready.method}."
+    )
+    return {
         "signal": planned.signal,
         "useful": planned.useful,
         "smallest_effect": planned.smallest_effect,
@@ -106,8 +104,7 @@ def _of_selection(
         "finding": planned.finding,
         "power": [{"effect": row.effect, "power": row.power} for row in planned.rows],
         "rules": asdict(planned.settings),
-    }
-    return found, planned
+    } | ({} if ready.method == "private-lasso" else {"comparison": other})
 
 
 def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
@@ -131,42 +128,24 @@ def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str
     }
 
 
-def _of_outcomes(request: FitRequest) -> dict[str, Any]:
-    """Say by the rule alone whether a model of yes and no can be useful."""
-    from dpscreen.planning.plan import USELESS
+def _of_outcomes(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
+    """Say what a model of yes and no will find, if half of the rows are a yes."""
+    from dpscreen.planning.outcome_plan import OutcomeContest, expected_outcomes, finding
+    from dpscreen.planning.plan import USELESS, setting_of
 
-    regime = request.regime
-    signal = 0.0 if regime is None else regime.signal
-    useful = signal >= USELESS
+    options, request = ready.options, ready.request
+    signal = 0.0 if request.regime is None else request.regime.signal
+    if signal < USELESS:
+        told = "Do not expect a useful model: more rows, fewer features or a larger epsilon needed."
+        return {"signal": signal, "useful": False, "words": told}
+    width, public = len(request.feature_bounds), options.rows_public or 2
+    setting = setting_of(public, width, options.epsilon, options.delta)
+    contest = OutcomeContest(setting, 0.5, rows_per_unit=request.rows_per_unit)
     told = (
-        "Enough rows for this budget and so many features, unless yes or no is rare: the rarer of "
-        "the two should have some hundred rows."
-        if useful
-        else "Do not expect a useful model: more rows, fewer features or a larger epsilon are "
-        "needed."
+        f"{finding(expected_outcomes(contest, progress=progress))} That is if half are "
+        "a yes: where one of the two is rare, less is found."
     )
-    return {"signal": signal, "useful": useful, "words": told}
-
-
-def _of_method(ready: PreparedFit, planned: Plan) -> dict[str, Any]:
-    """Say what to expect of another method than the one that the plan is for."""
-    from dpscreen.planning.contest import Contest, compete
-
-    contest = Contest(
-        planned.setting,
-        (ready.options.epsilon,),
-        (ready.method, "private-lasso"),
-        rows_per_unit=ready.request.rows_per_unit,
-    )
-    mine, standard = compete(contest)
-    return {
-        "comparison": (
-            f"Where half of the target's variance comes from {planned.setting.n_effects} of "
-            f"{planned.setting.n_features} features, {ready.method} finds {mine.power:.0%} of "
-            f"those and explains {mine.r2:.0%} of the variance; "
-            f"private-lasso finds {standard.power:.0%} and explains {standard.r2:.0%}."
-        )
-    }
+    return {"signal": signal, "useful": True, "words": told}
 
 
 def _lines(plan: dict[str, Any]) -> Iterator[str]:

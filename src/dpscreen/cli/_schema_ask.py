@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,10 +103,15 @@ def _take_what_is_sure(document: Document) -> None:
 def _ask(interview: Interview, data: Path, output: Path) -> None:
     from dpscreen.tables.asking import ANSWERS
 
+    told: set[str] = set()
     while not interview.finished:
         question = interview.question
         click.echo(f"\n({interview.left} left) {click.style(question.title, bold=True)}")
-        click.echo(textwrap.fill(question.why, 78, initial_indent="  ", subsequent_indent="  "))
+        why = question.why
+        if why in told:  # so in short
+            why = f"{why.split('. ')[0].rstrip('.')}."
+        told.add(question.why)
+        click.echo(textwrap.fill(why, 78, initial_indent="  ", subsequent_indent="  "))
         given = _typed(f"  [{question.default}] > " if question.default else "  > ")
         if given is None or given.casefold() in QUIT:
             return
@@ -140,10 +146,11 @@ def _tell(document: Document, data: Path, output: Path) -> None:
     from dpscreen.tables.asking import open_columns, told_left
     from dpscreen.tables.schema import toml_schema
 
+    named, written = shlex.quote(str(data)), shlex.quote(str(output))
     click.echo(f"\nWritten to {output}.")
     if not document.get("target") or open_columns(document):
         missing = told_left(document) if open_columns(document) else "The target is not named yet."
-        click.echo(f"{missing}\nTo go on: dpscreen schema ask {data} -o {output}")
+        click.echo(f"{missing}\nTo go on: dpscreen schema ask {named} -o {written}")
         return
     schema = toml_schema(document)
     problems = schema.problems()
@@ -155,5 +162,5 @@ def _tell(document: Document, data: Path, output: Path) -> None:
     click.echo(usable(schema))
     click.echo(MISSING)
     click.echo(
-        f"Next: dpscreen fit {data} --schema {output} --epsilon 1 --delta 1e-6 -o model.json"
+        f"Next: dpscreen fit {named} --schema {written} --epsilon 1 --delta 1e-6 -o model.json"
     )

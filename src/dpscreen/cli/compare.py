@@ -264,11 +264,11 @@ def _print(
     rows: Sequence[tuple[ContestOutcome | OutcomeRow, tuple[str, ...]]],
 ) -> None:
     table = Table(title=title, title_style="bold")
-    table.add_column("method")
+    table.add_column("method", min_width=max(len(one.method) for one, _ in rows))
     for name in ("epsilon", *names):
         table.add_column(name, justify="right")
     for one, told in rows:
-        epsilon = "not private" if one.epsilon is None else f"{one.epsilon:g}"
+        epsilon = "none" if one.epsilon is None else f"{one.epsilon:g}"
         table.add_row(one.method, epsilon, *told)
     out = console.output()
     out.print(table)

@@ -233,12 +233,13 @@ QUALITIES = ("power", "false features", "held-out R²", "best R²")
 
 def qualities(one: ContestOutcome | PowerRow) -> tuple[str, ...]:
     """Return what simulated fits found, as `QUALITIES` names it."""
-    return (
-        f"{one.power:.2f} ± {one.power_se:.2f}",
-        f"{one.false_positives:.1f} ± {one.false_positives_se:.1f}",
-        f"{one.r2:.3f} ± {one.r2_se:.3f}",
-        f"{one.best_r2:.3f}",
-    )
+    return (*_found(one), f"{one.r2:.3f} ± {one.r2_se:.3f}", f"{one.best_r2:.3f}")
+
+
+def _found(one: ContestOutcome | PowerRow | OutcomeRow) -> tuple[str, str]:
+    """Return power and false features."""
+    false = f"{one.false_positives:.1f} ± {one.false_positives_se:.1f}"
+    return f"{one.power:.2f} ± {one.power_se:.2f}", false
 
 
 OUTCOME_QUALITIES = ("power", "false features", "held-out AUC", "best AUC")
@@ -246,12 +247,7 @@ OUTCOME_QUALITIES = ("power", "false features", "held-out AUC", "best AUC")
 
 def outcome_qualities(one: OutcomeRow) -> tuple[str, ...]:
     """Return what simulated fits found, as `OUTCOME_QUALITIES` names it."""
-    return (
-        f"{one.power:.2f} ± {one.power_se:.2f}",
-        f"{one.false_positives:.1f} ± {one.false_positives_se:.1f}",
-        f"{one.auc:.3f} ± {one.auc_se:.3f}",
-        f"{one.best_auc:.3f}",
-    )
+    return (*_found(one), f"{one.auc:.3f} ± {one.auc_se:.3f}", f"{one.best_auc:.3f}")
 
 
 def loaded(path: Path) -> LoadedModel:
@@ -289,15 +285,16 @@ def checked_schema(path: Path) -> TableSchema:
 
 def usable(schema: TableSchema) -> str:
     """Say in a sentence what a schema without problems declares."""
-    low, high = schema.field(schema.target).declared_bounds
+    bounds = "lies in [{:g}, {:g}]".format(*schema.field(schema.target).declared_bounds)
+    may_be = bounds if schema.classes is None else "is {} or {}".format(*schema.classes)
     unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
     rows = how_many(schema.rows_per_unit, "row")
     most = "" if schema.unit is None else f", at most {rows} of each"
     columns = how_many(len(schema.columns), "column")
     features = how_many(len(schema.feature_names), "feature")
     return (
-        f"The schema can be used: {columns} and {features}; the target {schema.target!r} lies in "
-        f"[{low:g}, {high:g}]; the privacy unit is {unit}{most}."
+        f"The schema can be used: {columns} and {features}; the target {schema.target!r} {may_be}; "
+        f"the privacy unit is {unit}{most}."
     )
 
 

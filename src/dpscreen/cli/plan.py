@@ -237,8 +237,8 @@ def _show_needed(needed: Needed, *, as_json: bool) -> None:
 def _table(expected: Plan) -> Table:
     setting = expected.setting
     title = (
-        f"{setting.n_rows} rows, {setting.n_features} features of which {setting.n_effects} "
-        f"matter, epsilon {setting.epsilon:g}, delta {setting.delta:g}"
+        f"{setting.n_rows} rows, {setting.n_features} features, {setting.n_effects} with an "
+        f"effect, epsilon {setting.epsilon:g}, delta {setting.delta:g}"
     )
     table = Table(title=title, title_style="bold")
     for name in ("effect", *console.QUALITIES):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpscreen._core.words import how_many
-from dpscreen.cli.console import HELP, check_output, sentence, usable, write_failures
+from dpscreen.cli.console import HELP, check_output, data_failures, usable, write_failures
 
 if TYPE_CHECKING:
     from dpscreen.tables.schema import TableSchema
@@ -21,8 +22,15 @@ WHY = (
 )
 
 
-ENCODING = click.option("--encoding", help="Of a file of text that is not in UTF-8, as cp1252.")
-SHEET = click.option("--sheet", help="Of an Excel file: its name or number.  [default: the first]")
+def how_written(command: Any) -> Any:
+    """Add the options that say how a table is written, to whom no schema says it."""
+    for option in (
+        click.option("--sheet", help="Of an Excel file: its name or number.  [default: the first]"),
+        click.option("--encoding", help="Of a file of text that is not in UTF-8, as cp1252."),
+        click.option("--numeric-names", is_flag=True, help="Numbers in the first line are names."),
+    ):
+        command = option(command)
+    return command
 
 
 @click.group(context_settings=HELP)
@@ -43,9 +51,7 @@ def command() -> None:
 )
 @click.option("--target", help="The column to be predicted.")
 @click.option("--unit", help="The column that tells whose row it is, such as a person's number.")
-@click.option("--numeric-names", is_flag=True, help="Numbers in the first line are names.")
-@ENCODING
-@SHEET
+@how_written
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
     """Make a schema to fill in from the names of the columns. No row is looked at.
@@ -62,17 +68,18 @@ def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
     from dpscreen._core.files import write_text
 
     check_output(output, force=force)
-    text = _new(data, output, **_with_dialect(given))
+    text = _new(data, output, **with_dialect(given))
     if output is None:
         click.echo(text, nl=False)
     else:
         with write_failures(output):
             write_text(output, text)
         click.echo(f"Written to {output}.", err=True)
-    click.echo(f"{WHY}dpscreen schema check {output or 'schema.json'}", err=True)
+    made = shlex.quote(str(output or "schema.json"))
+    click.echo(f"{WHY}dpscreen schema check {made}", err=True)
 
 
-def _with_dialect(given: dict[str, Any]) -> dict[str, Any]:
+def with_dialect(given: dict[str, Any]) -> dict[str, Any]:
     """Return the options with how the table is written in one."""
     from dpscreen.tables.declaration import ENCODINGS, UTF8, Dialect, is_encoding
 
@@ -85,16 +92,12 @@ def _with_dialect(given: dict[str, Any]) -> dict[str, Any]:
 
 def _new(data: Path, output: Path | None, **given: Any) -> str:
     """Return the file to be written, in the format that its name asks for."""
-    from dpscreen.tables.declaration import DataError
     from dpscreen.tables.schema import is_toml, new_schema, new_toml_schema
 
-    try:
+    with data_failures():
         if output is not None and is_toml(output):
             return new_toml_schema(data, **given)
         return json.dumps(new_schema(data, **given), indent=2, ensure_ascii=False) + "\n"
-    except DataError as problem:
-        hint = " If they are names, add --numeric-names." if "no header" in str(problem) else ""
-        raise click.ClickException(f"{sentence(problem)}{hint}") from None
 
 
 @command.command(context_settings=HELP)
@@ -111,9 +114,7 @@ def _new(data: Path, output: Path | None, **given: Any) -> str:
 @click.option("--unit", help="The column that tells whose row it is.")
 @click.option("--quick", is_flag=True, help="Ask only where a name leaves a doubt.")
 @click.option("--again", is_flag=True, help="Ask everything again, with what was answered.")
-@click.option("--numeric-names", is_flag=True, help="Numbers in the first line are names.")
-@ENCODING
-@SHEET
+@how_written
 def ask(data: Path, output: Path, **given: Any) -> None:
     """Ask what each column may hold, and write the schema. No row is looked at.
 
@@ -127,7 +128,7 @@ def ask(data: Path, output: Path, **given: Any) -> None:
     """
     from dpscreen.cli._schema_ask import ask_for_schema
 
-    ask_for_schema(data, output, **_with_dialect(given))
+    ask_for_schema(data, output, **with_dialect(given))
 
 
 @command.command(context_settings=HELP)

@@ -41,6 +41,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     type=click.Choice(["sql", "r", "excel"]),
     help="The model as a formula: SQL, R, or a cell of Excel.",
 )
+@click.option("--onnx", type=FILE, help="Write the model as ONNX, for other software.")
 @click.option(
     "--registry",
     is_flag=True,
@@ -53,7 +54,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="How much an entry for the registry tells.",
 )
-@click.option("--force", is_flag=True, help="Replace a page that exists.")
+@click.option("--force", is_flag=True, help="Replace a file that exists.")
 def command(models: tuple[Path, ...], **given: Any) -> None:
     """Show a model: its features, its privacy statement, and what is not protected.
 
@@ -65,6 +66,7 @@ def command(models: tuple[Path, ...], **given: Any) -> None:
       dpscreen show model.json --explain
       dpscreen show model.json --report page.html
       dpscreen show model.json --formula sql
+      dpscreen show model.json --onnx model.onnx
       dpscreen show model.json --card > model.md
       dpscreen show model.json --registry --tier 2 > entry.json
       dpscreen show model.json --json
@@ -80,15 +82,15 @@ def command(models: tuple[Path, ...], **given: Any) -> None:
 
 def _check(models: tuple[Path, ...], given: dict[str, Any]) -> None:
     """Refuse what cannot be shown at once."""
-    alone = ("explain", "card", "registry", "report", "formula")
+    alone = ("explain", "card", "registry", "report", "formula", "onnx")
     asked = [name for name in ("as_json", *alone) if given[name]]
     if len(asked) > 1:
         raise click.UsageError(
-            "Give one of --json, --explain, --card, --report, --formula and --registry."
+            "Give one of --json, --explain, --card, --report, --formula, --onnx and --registry."
         )
     if len(models) > 1 and asked and asked != ["as_json"]:
         raise click.UsageError(f"--{asked[0]} is for one model; two or more are compared.")
-    check_output(given["report"], force=given["force"])
+    check_output(given["report"] or given["onnx"], force=given["force"])
 
 
 def _show(found: LoadedModel, given: dict[str, Any]) -> None:
@@ -104,6 +106,8 @@ def _show(found: LoadedModel, given: dict[str, Any]) -> None:
         _show_formula(found.released(), given["formula"])
     elif given["report"]:
         _write_page(found, given["report"])
+    elif given["onnx"]:
+        _write_onnx(found, given["onnx"])
     else:
         click.echo(f"{found.summary()}\n\n{_statement(found)}")
 
@@ -134,6 +138,18 @@ def _write_page(model: LoadedModel, report: Path) -> None:
     with write_failures(report), simulating("simulating what could be expected") as progress:
         write_model_page(model, report, progress=progress)
     click.echo(f"Page written to {report}", err=True)
+
+
+def _write_onnx(model: LoadedModel, place: Path) -> None:
+    from dpscreen._core.files import write_bytes
+
+    try:
+        content = model.to_onnx()
+    except ImportError as problem:
+        raise click.ClickException(str(problem)) from None
+    with write_failures(place):
+        write_bytes(place, content)
+    click.echo(f"ONNX model written to {place}", err=True)
 
 
 def _statement(model: LoadedModel) -> str:

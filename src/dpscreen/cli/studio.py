@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpscreen.cli import console
+from dpscreen.cli.schema import how_written, with_dialect
 
 if TYPE_CHECKING:
     from dpscreen.studio.session import Session
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 MISSING = "The studio needs two more packages: pip install 'dpscreen[studio]'."
+ONE_COLUMN = "The table has one column, or its columns are not told apart by , ; | or a tab."
+OTHERS = "Give another --folder, or mend or remove the schema.json that is in this one."
 
 
 @click.command(context_settings=console.HELP)
@@ -31,8 +34,14 @@ MISSING = "The studio needs two more packages: pip install 'dpscreen[studio]'."
     help="Where schema, ledger and releases go.  [default: <table>-studio, beside the table]",
 )
 @click.option("--ledger", type=FILE, help="Book the cost in this ledger.  [default: in the folder]")
+@how_written
 def command(
-    table: Path, port: int, no_browser: bool, folder: Path | None, ledger: Path | None
+    table: Path,
+    port: int,
+    no_browser: bool,
+    folder: Path | None,
+    ledger: Path | None,
+    **given: Any,
 ) -> None:
     """Open a wizard in the browser: table, question, budget, dry run, release, result.
 
@@ -51,7 +60,7 @@ def command(
         from dpscreen.studio.server import BrowserDoor, Listener, PortTaken, serve
     except ModuleNotFoundError:
         raise click.ClickException(MISSING) from None
-    session = _session(table, folder, ledger)
+    session = _session(table, folder, ledger, **with_dialect(given))
     try:
         listener = Listener.at(port)
         door = None if no_browser else BrowserDoor(listener.address)
@@ -73,7 +82,7 @@ def command(
         session.close()
 
 
-def _session(table: Path, folder: Path | None, ledger: Path | None) -> Session:
+def _session(table: Path, folder: Path | None, ledger: Path | None, **written: Any) -> Session:
     """Read the names of the columns, and take hold of the folder."""
     from dpscreen.studio.session import Session
     from dpscreen.studio.shelf import FolderInUse, Shelf
@@ -82,16 +91,22 @@ def _session(table: Path, folder: Path | None, ledger: Path | None) -> Session:
     if ledger is not None and not ledger.exists():
         raise click.BadParameter(f"there is no file {ledger}.", param_hint="--ledger")
     with console.data_failures(), console.write_failures(place):
-        from dpscreen.tables.csv import read_header
+        from dpscreen.tables.declaration import DataError
+        from dpscreen.tables.schema import new_schema
 
-        read_header(table)  # what is no table leaves no folder behind
+        if not (place / "schema.json").exists():
+            names = new_schema(table, **written)["fields"]  # no table leaves no folder behind
+            if len(names) < 2:
+                raise click.ClickException(ONE_COLUMN)
         shelf = Shelf(place, ledger)
         try:
             shelf.open()
         except FolderInUse as problem:
             raise click.ClickException(str(problem)) from None
         try:
-            return Session(table, shelf)
-        except BaseException:
+            return Session(table, shelf, **written)
+        except BaseException as problem:
             shelf.close()
+            if isinstance(problem, DataError):
+                raise click.ClickException(f"{console.sentence(problem)} {OTHERS}") from None
             raise

@@ -308,12 +308,18 @@ def declared_fields(schema: Any) -> list[Mapping[str, Any]]:
     return [one for one in listed if isinstance(one, Mapping)]
 
 
+FIRST_DAYS = (("Monday", "Tuesday"), ("January", "February"))
+"""What weekdays and months are compared with, and the next one."""
+
+
 def about_levels(features: Iterable[str], schema: Any, levels: Levels) -> Iterator[str]:
     """Say what levels are compared with, by the features and declarations of a model."""
     there = set(features)
+    days = (one["name"] for one in declared_fields(schema) if one.get("type") == "date")
+    parts = [(name, of) for name in days for of in FIRST_DAYS]
     against = [
         f"{plain(name)} with {plain(of[0])}"
-        for name, of in declared_in(schema, levels).items()
+        for name, of in (*declared_in(schema, levels).items(), *parts)
         if f"{name}={of[0]}" not in there and there & {f"{name}={one}" for one in of[1:]}
     ]
     if against:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpscreen._core.words import number, plain
-from dpscreen.models.printed import aligned, column_widths, short_name
+from dpscreen.models.printed import aligned, column_widths, short_name, step_words
 from dpscreen.models.release import Release
 from dpscreen.privacy import ZCDP
 from dpscreen.solvers.outcome_quality import OutcomeQuality
@@ -21,11 +21,13 @@ NONE = "–"
 class ComparedFeature:
     """One feature: the step that all effects are for, and effect and interval of each model.
 
-    An effect is None where a model was not offered the feature, and 0 where it did not choose it.
+    An effect is None where a model was not offered the feature or can tell nothing of it, and 0
+    where it did not choose it. `zero_one` tells that the step is from 0 to 1.
     """
 
     feature: str
     step: float
+    zero_one: bool
     effects: tuple[float | None, ...]
     intervals: tuple[tuple[float, float] | None, ...]
 
@@ -69,7 +71,7 @@ def _row(one: ComparedFeature) -> list[str]:
         NONE if effect is None else number(effect, digits=4) + _span(interval)
         for effect, interval in zip(one.effects, one.intervals, strict=True)
     )
-    return [short_name(one.feature), f"+{number(one.step)}", *told]
+    return [short_name(one.feature), step_words(one.step, one.zero_one), *told]
 
 
 def _span(interval: tuple[float, float] | None) -> str:
@@ -81,12 +83,12 @@ def _span(interval: tuple[float, float] | None) -> str:
 
 def compared(releases: Sequence[Release], names: Sequence[str]) -> Comparison:
     """Put models beside each other; effects are for the first model's steps, so they compare."""
-    steps: dict[str, float] = {}
+    steps: dict[str, tuple[float, bool]] = {}
     for release in releases:
-        for name, step in zip(release.names, release.steps.tolist(), strict=True):
-            steps.setdefault(name, step)
+        found = zip(release.steps.tolist(), release.zero_one.tolist(), strict=True)
+        steps = dict(zip(release.names, found, strict=True)) | steps
     used = dict.fromkeys(one.names[j] for one in releases for j in one.selected)
-    features = (_feature(name, steps[name], releases) for name in used)
+    features = (_feature(name, *steps[name], releases) for name in used)
     return Comparison(
         tuple(map(plain, names)),
         tuple(_facts(releases)),
@@ -99,10 +101,12 @@ def _size(one: ComparedFeature) -> float:
     return max(abs(effect or 0.0) for effect in one.effects)
 
 
-def _feature(name: str, step: float, releases: Sequence[Release]) -> ComparedFeature:
+def _feature(
+    name: str, step: float, zero_one: bool, releases: Sequence[Release]
+) -> ComparedFeature:
     found = [_effect(one, name, step) for one in releases]
     effects, intervals = zip(*found, strict=True)
-    return ComparedFeature(plain(name), step, effects, intervals)
+    return ComparedFeature(plain(name), step, zero_one, effects, intervals)
 
 
 def _effect(
@@ -111,6 +115,8 @@ def _effect(
     if name not in release.names:
         return None, None
     j = release.names.index(name)
+    if release.table is not None and j in release.table.reasons:
+        return None, None
     interval = release.intervals.get(j)
     ends = None if interval is None else (interval.low * step, interval.high * step)
     return float(release.coefficients[j]) * step, ends
@@ -124,7 +130,8 @@ def _facts(releases: Sequence[Release]) -> Iterator[tuple[str, tuple[str, ...]]]
     yield "epsilon", tuple(f"{one.statement.epsilon:g}" for one in releases)
     yield "delta", tuple(f"{one.statement.delta:g}" for one in releases)
     yield "promise holds", tuple("yes" if one.statement.holds else "NO" for one in releases)
-    yield "rows", tuple((one.n_rows_words or NONE).replace(" rows", "") for one in releases)
+    rows = ((one.n_rows_words or NONE).replace(" rows", "") for one in releases)
+    yield "rows", tuple(told.removesuffix(" (a noisy count)") for told in rows)
     yield "features used", tuple(f"{len(one.selected)} of {one.n_features}" for one in releases)
     if any(one.classes is not None for one in releases):
         yield "effects are", tuple("log-odds" if one.classes else "changes" for one in releases)

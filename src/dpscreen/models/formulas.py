@@ -1,4 +1,4 @@
-"""A model as other software runs it: a formula in SQL, R or Excel, or scikit-learn's own steps.
+"""A model as other software runs it: a formula in SQL, R or Excel, scikit-learn's own steps, ONNX.
 
 Each clips features to their bounds, as `predict` does, and gives the same numbers up to the last
 few bits. Features that the model does not use are left out. Names are quoted, so that none can
@@ -274,3 +274,19 @@ def _line(release: Release) -> Any:
         line.classes_ = np.array(release.classes)
     line.n_features_in_ = len(coefficients)
     return line
+
+
+# --- ONNX -----------------------------------------------------------------------------------------
+
+
+def onnx_of(release: Release) -> bytes:
+    """Return scikit-learn's steps as an ONNX model, by the field's own converter."""
+    try:
+        from skl2onnx import to_onnx
+        from skl2onnx.common.data_types import DoubleTensorType
+    except ImportError:
+        raise ImportError("ONNX needs a converter: pip install 'dpscreen[onnx]'.") from None
+    table = DoubleTensorType([None, release.n_features])
+    options = None if release.classes is None else {"zipmap": False}  # chances as a table
+    made = to_onnx(pipeline_of(release), initial_types=[("features", table)], options=options)
+    return bytes(made.SerializeToString())

@@ -42,8 +42,9 @@ STREAMED_BYTES = 2**28
 _SPARSE: dict[str, Any] = {"accept_sparse": ("csr", "csc", "coo"), "dtype": "numeric"}
 
 NO_ROW_COUNTS = (
-    "no row of the table counts. Rows without a unit are left out, and so are rows whose target is "
-    "neither of two declared outcomes: look at the words that the schema lists for these."
+    "no row of the table counts. Rows without a unit are left out, and so may be rows whose target "
+    "is missing or not one of two outcomes: look at how the schema says that numbers and these two "
+    "are written."
 )
 
 

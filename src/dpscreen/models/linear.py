@@ -16,7 +16,7 @@ from dpscreen._core.arrays import Array, Objects
 from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import read, write
-from dpscreen.models.formulas import formula_of, pipeline_of
+from dpscreen.models.formulas import formula_of, onnx_of, pipeline_of
 from dpscreen.models.intake import is_sparse, rows_alone, sparse_alone
 from dpscreen.models.outcomes import OutcomeModel
 from dpscreen.models.regression_table import RegressionSummary
@@ -184,9 +184,17 @@ class PrivateLinearModel(LinearModel):
         """Return a pipeline of scikit-learn's own steps that predicts the same.
 
         It needs nothing of this package, takes features as numbers, one column each, and can be
-        converted by what converts scikit-learn's pipelines, to ONNX for example.
+        converted by what converts scikit-learn's pipelines.
         """
         return pipeline_of(self.released())
+
+    def to_onnx(self) -> bytes:
+        """Return the pipeline of `to_sklearn` as an ONNX model (`pip install 'dpscreen[onnx]'`).
+
+        Its input `features` are doubles, one column a feature; of a model of outcomes the output
+        `probabilities` has a column for each class.
+        """
+        return onnx_of(self.released())
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what a typical step of each feature does, with intervals where there are any.

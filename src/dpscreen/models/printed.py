@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from dpscreen._core.words import plain
+from dpscreen._core.words import number, plain
 
 WIDTH = 88
 LONGEST_NAME = 32
@@ -63,6 +63,11 @@ def short_name(name: str) -> str:
     """Return a column's name, safe to print and no longer than a table has room for."""
     text = plain(name)
     return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+
+
+def step_words(step: float, zero_one: bool) -> str:
+    """Return a step as tables have it: 0 → 1, or +5."""
+    return "0 → 1" if zero_one else f"+{number(step)}"
 
 
 def _html_row(cells: Sequence[str], kind: str) -> str:

@@ -177,7 +177,7 @@ class PrivateOLS(ScalingModel):
         needed = ols_rules.rows_needed(n_columns, rho)
         return (
             f"privacy noise would drown a table of {n_columns} columns: at this budget it takes "
-            f"about {needed:,} rows, or fewer columns, or a larger epsilon."
+            f"about {float(f'{needed:.2g}'):.0f} rows, or fewer columns, or a larger epsilon."
         )
 
     def _spend(self, start: FitStart) -> PrivacyStatement:

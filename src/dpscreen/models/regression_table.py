@@ -15,7 +15,7 @@ from scipy.special import fdtrc, ndtri, stdtr, stdtrit
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import listed, number, plain, some
-from dpscreen.models.printed import PrintedTable, short_name
+from dpscreen.models.printed import PrintedTable, short_name, step_words
 from dpscreen.solvers.inference import MEANING, FeatureInterval, Inference, differences
 
 if TYPE_CHECKING:
@@ -302,7 +302,8 @@ class RegressionSummary(PrintedTable):
     def _cells(self) -> list[list[str]]:
         tails = (1 - self.level) / 2
         head = ["", "coef", "std err", "t", "P>|t|", f"[{tails:.3g}", f"{1 - tails:.3g}]"]
-        rows = enumerate(self.frame.iterrows())
+        rows = list(enumerate(self.frame.iterrows()))
+        rows = rows if self.has_intervals else rows[len(self.steps) :]  # one reason is for all
         body = ([*self._row(name, row), *self._effect(place, row)] for place, (name, row) in rows)
         return [[*head, "step", "odds ratio" if self.has_odds else "effect"], *body]
 
@@ -310,7 +311,7 @@ class RegressionSummary(PrintedTable):
         """Return step and effect, as text; of the constant there is neither."""
         if place >= len(self.steps):
             return ["", ""]
-        told = "0 → 1" if self.zero_one[place] else f"+{number(self.steps[place])}"
+        told = step_words(self.steps[place], self.zero_one[place])
         return [told, "–" if np.isnan(row.iloc[-1]) else number(row.iloc[-1], digits=4)]
 
     def _row(self, name: Any, row: Any) -> list[str]:

@@ -21,7 +21,7 @@ from dpscreen.models.categories import (
     about_missing,
     declared_numbers,
 )
-from dpscreen.models.printed import PrintedTable, short_name
+from dpscreen.models.printed import PrintedTable, short_name, step_words
 from dpscreen.models.regression_table import RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
@@ -273,8 +273,8 @@ class SummaryRow:
 
     @property
     def step_words(self) -> str:
-        """Return the step as tables have it: 0 → 1, or +5."""
-        return "0 → 1" if self.zero_one else f"+{number(self.step)}"
+        """Return the step as tables have it."""
+        return step_words(self.step, self.zero_one)
 
     @property
     def effect_interval(self) -> tuple[float, float, float] | None:
@@ -405,7 +405,8 @@ def _about_cells(release: Release) -> Iterator[str]:
 
 
 def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
-    yield _about_steps(release)
+    if release.selected:
+        yield _about_steps(release)
     yield from _about_cells(release)
     if len(table.reasons) < table.n_features:  # else one reason is for all, and told below
         for j, reason in table.reasons.items():
@@ -466,7 +467,7 @@ def promise(release: Release) -> str:
             else statement.weakness
         )
         return f"NOT PRIVATE: {why} (stated: {pair})."
-    told = f"Privacy: {pair} for {prose(statement.neighbours)}, rho = {statement.rho:.6g}."
+    told = f"Privacy: {pair} for {prose(statement.neighbours)}."
     return f"{told} {statement.disclosure}".rstrip()
 
 

@@ -86,8 +86,8 @@ class OutcomeContest(TriedBudgets):
         """Say what is simulated."""
         setting = self.setting
         return (
-            f"{setting.n_rows} rows, {self.rate:.0%} yes, {setting.n_features} features of which "
-            f"{setting.n_effects} matter, {self.promise}"
+            f"{setting.n_rows} rows, {self.rate:.0%} yes, {setting.n_features} features, "
+            f"{setting.n_effects} with an effect, {self.promise}"
         )
 
     @property

@@ -340,17 +340,17 @@ def _simulated(
 def _regime_words(plan: Plan) -> Iterable[str]:
     signal = f"M = {plan.signal:.3g}"
     if plan.signal < USELESS:
-        yield f"{signal} is below {USELESS}: do not expect a useful model."
+        yield f"Too little signal ({signal}, below {USELESS}): do not expect a useful model."
         yield "More rows, fewer features or a larger epsilon are needed."
     elif plan.signal < WEAK:
-        yield f"{signal}, little signal: expect a few strong features, and chance ones among them."
+        yield f"Little signal ({signal}): expect some strong features, chance ones among them."
     elif plan.signal < FAIR:
-        yield f"{signal}, a fair signal: strong and middling features are found."
+        yield f"A fair signal ({signal}): strong and middling features are found."
     else:
-        yield f"{signal}, a strong signal: the table says how small an effect is found."
+        yield f"A strong signal ({signal}): the table says how small an effect is found."
     if not rules.can_place(plan.setting.regime, plan.setting.n_features):
-        yield f"Q = {plan.counts:.2g} is below 3: bounds of single features cannot be tightened,"
-        yield "so give bounds that fit."
+        yield f"Bounds of single features cannot be tightened (Q = {plan.counts:.2g}), so give"
+        yield "bounds that fit."
     if plan.setting.delta * plan.setting.n_rows >= 1:
         yield "Delta is at least 1/n, which is a weak promise: choose it far smaller."
 

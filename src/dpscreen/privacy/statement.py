@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, asdict, dataclass, fields
 from fractions import Fraction
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -250,6 +251,11 @@ class PrivacyStatement:
 
     def __str__(self) -> str:
         return "\n".join(_wrapped(line) for line in self._lines())
+
+    def _repr_html_(self) -> str:
+        """Show the promise in a notebook; what it rests on unfolds."""
+        told = f"<details><summary>{escape(self._promise())}</summary>"
+        return f"{told}<pre>{escape(str(self))}</pre></details>"
 
     def _lines(self) -> Iterator[str]:
         yield self._promise()

@@ -200,9 +200,9 @@ class Task:
 
     @property
     def rescales(self) -> bool:
-        """Whether the clip follows the residuals' scale, a median's: not where r is bounded."""
-        median_tells = math.isinf(self.design.loss.bound) and not self.heaped
-        return median_tells and not self.choices.clip
+        """Whether the clip follows the residuals' scale: not where r is bounded."""
+        scale_tells = math.isinf(self.design.loss.bound) and not self.heaped
+        return scale_tells and not self.choices.clip
 
     def clip(self, deviation: float) -> float:
         """Return the clip: the user's, or a multiple of the residuals' median size.
@@ -300,31 +300,24 @@ class Selector:
 
 
 def rescaled(task: Task, point: ExactPoint, deviation: float, cost: ZCDP) -> float:
-    """Release the residuals' deviation, from the median of |r|; it is only ever lowered.
+    """Release the residuals' deviation, from Σ min(|r|, c)²; it is only ever lowered.
 
-    Where the target is heaped, a median tells nothing of it.
+    Of residuals that are either small or large, as those of a target of 0 and 1, a median tells the
+    small ones, and clips that follow it make them smaller still; a mean square is least where the
+    mean is. Its noise is added: a clip that is too small does more harm (docs/private-lasso.md,
+    Lemma 13). Where the target is heaped, it tells nothing of the rows beside the heap.
     """
     if task.heaped:
         return deviation
-    top = math.sqrt(2) * deviation / rules.GAUSSIAN
-    return min(release_residual_deviation(task.spending, point, top=top, cost=cost), deviation)
-
-
-def release_residual_deviation(
-    spending: Spending, point: ExactPoint, *, top: float, cost: ZCDP
-) -> float:
-    """Release the residuals' deviation, from the median of |r| up to `top`.
-
-    (docs/private-lasso.md, Lemma 11)
-    """
-    counts = point.residual_counts(top)
-    sizes = np.arange(LEVELS + 1) * (top / LEVELS)
-
-    def in_cells(edges: Array) -> Integers:
-        below = np.concatenate(([0], np.cumsum(counts)))
-        return np.diff(below[np.searchsorted(sizes, edges)])
-
-    return release_deviation(spending, in_cells, top=top, cost=cost, purpose="the residuals' scale")
+    clip = rules.RESIDUAL_CLIP * deviation
+    noisy, noise = task.spending.release_sum(
+        int(point.residual_counts(clip) @ np.arange(LEVELS + 1) ** 2),
+        most=LEVELS**2,
+        bound=1.0,
+        cost=cost,
+        purpose="the residuals' scale",
+    )
+    return min(clip * math.sqrt((max(noisy, 0.0) + noise) / task.regime.n_rows), deviation)
 
 
 def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> float:
@@ -362,7 +355,7 @@ def release_deviation(
     top: float,
     cost: ZCDP,
     purpose: str,
-    quantile: Fraction = MEDIAN,
+    quantile: Fraction,
 ) -> float:
     """Release a quantile of |values|, as the deviation of a normal with that quantile.
 

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtr
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen.solvers import ols_rules
-from dpscreen.solvers.rules import CLEAR, GAUSSIAN, clamp
+from dpscreen.solvers.rules import CLEAR, GAUSSIAN
 from dpscreen.solvers.zoom import STANDS_OUT, last_seen, onward, stand_out
 
 FINER = 2.0 ** (np.arange(-16, 41) / 8)
 """Clips that are looked at, in units of the last clear edge."""
-
-WINDOW = 3
-"""Over how many cells the fall of a tail is seen."""
 
 
 def seen_scales(
@@ -110,32 +108,23 @@ class Sizes:
         last = last_seen(self.counts, self.noise, CLEAR) or 0
         return float(self.edges[min(last, len(self.edges) - 1)])
 
+    @cached_property
     def tail(self) -> Tail:
-        """Return where the tail begins and how fast it falls.
+        """Return where the tail begins, and how many rows it has by each law: as that is likely.
 
-        Cells further out hold noise, and few rows: the index stands for those. The fall over the
-        last cells tells it if it is about a normal's there, or if influences seem to have a
-        variance: by a longer fall, or by how empty cells ahead are. Else the slower one does.
+        Cells from the one before that edge on tell it, those that noise hides too: together they
+        hold the rows that matter most (docs/inference.md, Lemma 28).
         """
         cells = self.counts[1:]
-        clear = np.flatnonzero(cells >= CLEAR * self.noise)
-        last = max(int(clear.max(initial=WINDOW)), WINDOW)
-        outside = max(float(cells[last : last + 2].sum()), self.noise)
-        ahead = max(float(cells[last + 1 : last + 3].sum()), math.sqrt(2) * self.noise)
-
-        def index(first: int) -> float:
-            before = max(float(cells[first:last].sum()) + outside, 1.2 * outside)
-            return math.log(before / outside) / math.log(self.edges[last] / self.edges[first])
-
-        near, far = index(last - 1), index(last - WINDOW)
-        share = outside / max(float(self.counts.sum()), 2 * outside)
-        light = near >= ols_rules.LIGHT_TAIL * normal_index(share)
-        beyond = math.log(max((float(cells[last - 1]) + outside) / ahead, 1.0)) / math.log(2)
-        if light or max(far, beyond) >= ols_rules.HEAVY_TAIL:
-            slope = max(near, min(beyond, ols_rules.HEAVY_TAIL))
-        else:
-            slope = min(near, far)
-        return Tail(float(self.edges[last]), outside, clamp(slope, *ols_rules.TAIL_INDICES))
+        clear = np.flatnonzero(onward(cells[None, :], self.noise, CLEAR)[0])
+        last = max(int(clear.max(initial=1)), 1)
+        counts = cells[last - 1 :]
+        shares = -np.diff(_beyond(self.edges[last - 1 :] / self.edges[last]), append=0.0)
+        precision = 1 / (self.noise**2 + np.maximum(counts, 0.0))
+        rows = np.maximum(shares * precision @ counts / (shares**2 @ precision), 0.0)
+        misfits = (counts - rows[:, None] * shares) ** 2 @ precision
+        chances = np.exp((misfits.min() - misfits) / 2)
+        return Tail(float(self.edges[last]), rows * chances / chances.sum())
 
     def cut_off(self, clip: float) -> float:
         """Return Σ(q − C)₊ about: what cells hold, and beyond the last clear edge the tail.
@@ -144,33 +133,38 @@ class Sizes:
         """
         if not self.shown:
             return 0.0
-        tail = self.tail()
-        if clip >= tail.edge:
-            return float(tail.cut_off(np.array(clip)))
+        tail = self.tail
         inside = (self.edges[1:] <= tail.edge) & (self.edges[:-1] >= clip)
         sizes = np.sqrt(self.edges[1:] * self.edges[:-1])
         held = float(np.maximum(self.counts[1:-1], 0)[inside] @ (sizes[inside] - clip))
-        return held + tail.outside * (tail.edge * tail.index / (tail.index - 1) - clip)
+        return held + tail.cut_off(clip)
 
 
-def normal_index(share: float) -> float:
-    """Return how fast |z| of a normal falls over the half octave before that share is outside."""
-    edge = float(ndtri(1 - share / 2))
-    return math.log(2 * float(ndtr(-edge / math.sqrt(2))) / share) / math.log(math.sqrt(2))
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tail:
-    """An edge, the rows outside it, and the index of the fall."""
+    """An edge, and the rows beyond it by the law of their fall."""
 
     edge: float
-    outside: float
-    index: float
+    rows: Array
 
-    def cut_off(self, clips: Array) -> Array:
-        """Return Σ(q − C)₊ of clips C beyond the edge (docs/inference.md, Lemma 28)."""
-        falling = (clips / self.edge) ** -self.index
-        return np.asarray(self.outside * falling * clips / (self.index - 1))
+    def cut_off(self, clip: float) -> float:
+        """Return Σ(q − C)₊ of a clip C (docs/inference.md, Lemma 28)."""
+        far = max(clip, self.edge)
+        means = self.edge * _cut_off_beyond(far / self.edge)
+        return float(self.rows @ (means + max(self.edge - clip, 0.0)))
+
+
+def _beyond(sizes: Array) -> Array:
+    """Return how many rows are larger than sizes, by each law; beyond a size of one, it is one."""
+    logs, indices = np.log(sizes), ols_rules.TAIL_INDICES[:, None]
+    return np.exp(np.concatenate((-indices * logs, -indices * logs - logs**2 / 2)))
+
+
+def _cut_off_beyond(size: float) -> Array:
+    """Return the integral of that from a size on, by each law."""
+    falls = ols_rules.TAIL_INDICES - 1
+    bent = falls**2 / 2 + log_ndtr(-falls - math.log(size))
+    return np.concatenate((size**-falls / falls, math.sqrt(2 * math.pi) * np.exp(bent)))
 
 
 @dataclass(frozen=True)
@@ -178,13 +172,15 @@ class InfluenceClip:
     """Where influences are clipped, and the residuals' deviation.
 
     `tight` is the clip without the room that privacy noise leaves where sampling's is larger, and
-    `lower` one that cuts off much more: where a tail can still be seen.
+    `lower` one that cuts off much more: where a tail can still be seen. `part` of what is cut off
+    is taken to pull one way.
     """
 
     clip: float
     deviation: float
     tight: float
     lower: float
+    part: float
 
 
 @dataclass(frozen=True)
@@ -211,10 +207,11 @@ def influence_clip(
     target: float,
     *,
     heaped: bool = False,
+    part: float = ols_rules.ONE_SIDED,
 ) -> InfluenceClip:
     """Return the clip C with the least noise and bias: C²/2ρ + B(C)², tails falling as seen.
 
-    Beyond an edge e with N rows outside, N(C/e)^−α·C/(α − 1) is cut off at C. A part of it is taken
+    Beyond an edge e with N rows outside, N(C/e)^−α·C/(α − 1) is cut off at C. A `part` is taken
     to pull one way; all of it where there is room for more noise (docs/inference.md, Lemma 28). It
     is no less than what keeps the longest rows whole; that of the `target` where noise hides sizes.
     Rows are as long as `mean_length`, the root of the mean square. Of a `heaped` target a median
@@ -222,17 +219,18 @@ def influence_clip(
     """
     if not sizes.shown:
         clip = longest.clip(target)
-        return InfluenceClip(clip, target, clip, clip / 4)
-    tail = sizes.tail()
+        return InfluenceClip(clip, target, clip, clip / 4, part)
+    tail = sizes.tail
     deviation = max(GAUSSIAN * sizes.median / mean_length, target if heaped else 0.0)
     clips = np.maximum(tail.edge * FINER, longest.clip(deviation))
     cuts = np.array([sizes.cut_off(clip) for clip in clips.tolist()])
     tight, whole = (
-        float(clips[np.argmin(clips**2 / (2 * rho) + (part * cuts) ** 2)])
-        for part in (ols_rules.ONE_SIDED, 1.0)
+        float(clips[np.argmin(clips**2 / (2 * rho) + (pulling * cuts) ** 2)])
+        for pulling in (part, 1.0)
     )
     room = math.sqrt(ols_rules.PRIVATE_PART * 2 * rho * sizes.n_rows) * deviation
-    return InfluenceClip(max(tight, min(room, whole)), deviation, tight, min(tail.edge, tight / 4))
+    clip, lower = max(tight, min(room, whole)), min(tail.edge, tight / 4)
+    return InfluenceClip(clip, deviation, tight, lower, part)
 
 
 # --- what clips cut off ---------------------------------------------------------------------------

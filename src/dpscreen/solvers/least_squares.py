@@ -120,20 +120,19 @@ class Releases:
         inverse = told_apart(frame, self._n_features, self._cells_in_scales())
         point = self.wide.task.design.start(self._grain)
         walk = NewtonWalk(self, frame, inverse, point)
-        steps, clips, sizes = walk.steps()
-        estimate = pooled(steps[-2:], inverse, frame, sizes)
-        walk.move_to(estimate.theta)
-        one_sided = walk.release_one_sided(clips[-1].lower, sizes, estimate.cut_off)
+        steps, pull, clip, sizes = walk.steps()
+        estimate = pooled(steps[-2:], inverse, frame, sizes, clip.part)
+        moment = pull.sum_at(estimate.theta, frame.gram)
+        one_sided = OneSided(moment, pull.noise, sizes.cut_off(pull.clip), estimate.cut_off)
         lost = one_sided.lost(estimate.variance)
         walk.move_to(estimate.theta + inverse.matrix @ lost)
-        middle = walk.release_middle(clips[-1].tight)
-        residual = clips[-1].tight / frame.longest
-        walked = Walked(frame, inverse, estimate, middle, one_sided, residual)
+        middle = walk.release_middle(clip.tight)
+        walked = Walked(frame, inverse, estimate, middle, one_sided, clip.tight / frame.longest)
         return TableRelease(
             point.weights,
-            self._known(walked, clips[-1].deviation),
+            self._known(walked, clip.deviation),
             inverse.left_out if self._n_features else _all_left_out(self.wide.task.n_features),
-            *self._deviations(walked, clips[-1].deviation),
+            *self._deviations(walked, clip.deviation),
             walk.release_long(),
         )
 
@@ -232,9 +231,13 @@ class Releases:
 
     def _known(self, walked: Walked, deviation: float) -> Uncertainty:
         """Return what is known of all coefficients in the user's units."""
-        users = users_units(self.wide.units)[:, self.columns] @ walked.frame.matrix.T
+        users = self.users(walked.frame)
         squares = np.maximum(((users @ walked.inverse.matrix) * users).sum(axis=1), 0.0)
         return replace(uncertainty(walked, users), plain=deviation * np.sqrt(squares))
+
+    def users(self, frame: EvenFrame) -> Array:
+        """Return the matrix from a frame's parameters to all coefficients in the user's units."""
+        return np.asarray(users_units(self.wide.units)[:, self.columns] @ frame.matrix.T)
 
 
 def users_units(units: PublicUnits) -> Array:
@@ -255,33 +258,50 @@ class NewtonWalk:
     inverse: Inverse
     point: ExactPoint
 
-    def steps(self) -> tuple[list[NewtonStep], list[InfluenceClip], Sizes]:
+    def steps(self) -> tuple[list[NewtonStep], NewtonStep, InfluenceClip, Sizes]:
         """Take all steps; before each, a histogram tells where influences are clipped.
 
-        The last histogram is returned too.
+        Before the last one the sum with a lower clip is released: where it pulls one way along a
+        feature, all that is cut off is taken to. It is returned, and the last clip and histogram.
         """
         design, task = self.releases.design, self.releases.wide.task
         reach = self.releases.wide.units.target_bound
         residual = min(reach, ols_rules.LONGEST_RESIDUAL * task.deviation)
         top, theta = residual * self.frame.row_norm, np.zeros(design.n_columns)
-        costs, taken, clips = self.releases.step_costs, list[NewtonStep](), list[InfluenceClip]()
+        costs, taken = self.releases.step_costs, list[NewtonStep]()
         believed = SolutionBelief.before(self.inverse, design.n_rows * task.deviation**2)
         plan = (ols_rules.RESIDUALS_KEPT, design.size_shares)
         for kept, share, cost in zip(*plan, costs, strict=True):
             sizes = self.release_sizes(top, residual, self.releases.share(share))
-            longest = LongestRows(self.frame.longest, kept)
-            mean_length = self.frame.mean_length
-            place = (longest, task.deviation)
-            clip = influence_clip(sizes, mean_length, float(cost), *place, heaped=task.heaped)
+            clip = self._clip(sizes, kept, cost, ols_rules.ONE_SIDED)
+            if len(taken) == len(costs) - 1:
+                pull = self.release_pull(clip.lower, theta)
+                if self._pulls(pull, taken[-1].noise, clip.deviation):
+                    clip = self._clip(sizes, kept, cost, 1.0)
             used = clip.clip if len(taken) >= len(costs) - 2 else clip.tight
             moment, noise = self.release_moment(used, cost)
             taken.append(NewtonStep(theta, moment, noise, used))
-            clips.append(clip)
             theta = believed.after(theta + self.inverse.matrix @ moment, noise)
             self.move_to(theta)
             top = BEYOND * clip.tight
             residual = self._residual_clip(top)
-        return taken, clips, sizes
+        return taken, pull, clip, sizes
+
+    def _clip(self, sizes: Sizes, kept: float, cost: ZCDP, part: float) -> InfluenceClip:
+        task, longest = self.releases.wide.task, LongestRows(self.frame.longest, kept)
+        place = (self.frame.mean_length, float(cost), longest, task.deviation)
+        return influence_clip(sizes, *place, heaped=task.heaped, part=part)
+
+    def _pulls(self, pull: NewtonStep, noise: float, deviation: float) -> bool:
+        """Whether influences pull one way along a feature: the constant's way biases no slope.
+
+        In the sum are also the noise of the step before it, and sampling's.
+        """
+        features = self.releases.users(self.frame)[: self.releases.wide.task.n_features]
+        directions = features @ self.inverse.matrix
+        directions = directions[directions.any(axis=1)]
+        sampling = self.releases.design.n_rows * deviation**2 * self.frame.spread**2
+        return pull.pulls(directions, directions**2 @ (pull.noise**2 + noise**2 + sampling))
 
     def _residual_clip(self, influence: float) -> float:
         """Return where residuals are clipped whatever their row, so that short rows stay whole."""
@@ -325,14 +345,13 @@ class NewtonWalk:
         size = residual * self.frame.row_norm
         return -size * noisy, size * noise
 
-    def release_one_sided(self, lower: float, sizes: Sizes, cut_off: float) -> OneSided:
+    def release_pull(self, lower: float, theta: Array) -> NewtonStep:
         """Release Σψu with a lower clip, which tells whether influences pull one way.
 
         (docs/inference.md, Lemmas 25 and 38)
         """
         cost = self.releases.share(ols_rules.ONE_SIDED_SHARE)
-        moment, noise = self.release_moment(lower, cost, "with a lower clip")
-        return OneSided(moment, noise, sizes.cut_off(lower), cut_off)
+        return NewtonStep(theta, *self.release_moment(lower, cost, "with a lower clip"), lower)
 
     def release_middle(self, influence: float) -> Middle:
         """Release ΣΨΨᵀ of influences Ψ = ψu (docs/inference.md, Lemmas 25 and 26)."""

@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from dpscreen.solvers.rules import clamp
 
 NEWTON_PARTS = tuple(Fraction(part, 100) for part in (7, 13, 25, 55))
@@ -72,17 +74,11 @@ MOST_SCALES = 256.0
 PRIVATE_PART = 0.1
 """The variance of privacy noise over that of sampling, up to which clips are loosened."""
 
-LIGHT_TAIL = 0.7
-"""A tail is light if its index is at least this part of a normal's at the same share of rows."""
-
-HEAVY_TAIL = 2.0
-"""Below this index influences have no variance, and a tail that is not light is heavy."""
-
 ONE_SIDED = 0.25
-"""Which part of what clips cut off counts as pulling one way; where tails are heavy, all."""
+"""Which part of what clips cut off is taken to pull one way, where no feature shows more."""
 
-TAIL_INDICES = 1.5, 12.0
-"""How fast tails are taken to fall, at least and at most."""
+TAIL_INDICES = np.linspace(1.25, 12.0, 44)
+"""How fast tails may fall, all alike likely before anything is seen: they have a mean, at least."""
 
 LONGEST_RESIDUAL = 256.0
 """Up to where the first histogram tells residuals apart, in deviations of the target."""

@@ -79,7 +79,7 @@ def place_rows(
     if places is None:
         return replace(task, spread=_release_spread(spending, task.design)), units
     task = replace(task, moving=places.moving, at_ends=tuple(places.at_ends))
-    task = replace(task, doubtful=places.doubtful)
+    task = replace(task, doubtful=places.doubtful & ~places.varying)
     return replace(task, spread=1 / places.ratio), units
 
 
@@ -127,7 +127,7 @@ class Places:
     """Where features lie: clip bounds inside the declared ones, centres and scales.
 
     A feature that is not seen to vary (`still`) is not offered to the choice. Whether it varies is
-    `doubtful` where it looks like a point.
+    `doubtful` where it looks like a point, unless rows are seen off that (`varying`).
     """
 
     declared: Array
@@ -136,13 +136,14 @@ class Places:
     scales: Array
     still: Mask
     doubtful: Mask
+    varying: Mask
 
     @classmethod
     def unplaced(cls, declared: Array) -> Places:
         """Return what is public: the middles, and half of the half-widths."""
         places = ColumnMap.of_bounds(declared)
         scales, none = rules.UNPLACED * places.half_widths, np.zeros(len(declared), dtype=bool)
-        return cls(declared, declared, places.centres, scales, still=none, doubtful=none)
+        return cls(declared, declared, places.centres, scales, none, doubtful=none, varying=none)
 
     def moved(self, chosen: Integers, *, centres: Array, reaches: Array, scales: Array) -> Places:
         """Return chosen features elsewhere: clipped to centre ± reach, inside the declared bounds.
@@ -172,11 +173,11 @@ class Places:
         middles[chosen] = np.clip(centres, *bounds.T)
         return replace(self, bounds=pairs, centres=middles, scales=widths)
 
-    def told(self, chosen: Integers, *, still: Mask, doubtful: Mask) -> Places:
+    def told(self, chosen: Integers, *, doubtful: Mask, varying: Mask, still: Mask) -> Places:
         """Return places that tell of chosen features whether they are seen to vary."""
-        none, doubts = self.still.copy(), self.doubtful.copy()
-        none[chosen], doubts[chosen] = still, doubtful
-        return replace(self, still=none, doubtful=doubts)
+        told = np.zeros((3, len(self.declared)), dtype=bool)
+        told[:, chosen] = still, doubtful, varying
+        return replace(self, still=told[0], doubtful=told[1], varying=told[2])
 
     @property
     def moving(self) -> Integers:
@@ -266,7 +267,8 @@ def _placed(
     """
     seen, chosen = columns.sighting(spending, share, rich=rich), columns.columns.chosen
     centres, reaches = np.zeros(len(chosen)), np.full(len(chosen), BEYOND)
-    scales, still, found = centres + seen.common_scale, centres > 0, seen.found
+    scales, found = centres + seen.common_scale, seen.found
+    still, varying = np.zeros((2, len(chosen)), dtype=bool)
     if found.size:
         reaches[found] = _reaches(spending, columns, seen, share, rich=rich)
         centres[found], scales[found] = seen.centres, seen.scales
@@ -274,11 +276,11 @@ def _placed(
     reaches[points], scales[points] = BEYOND, rules.UNPLACED
     if points.size and rules.finds_points(spending.regime, len(points)):
         off = columns.part(points).off_points(spending, seen)
-        varying, still[points] = points[off.seen], ~off.seen
+        varying[points], still[points] = off.seen, ~off.seen
         centres[varying] += off.means[off.seen]
         reaches[varying], scales[varying] = off.reaches[off.seen], off.scales[off.seen]
     moved = places.moved(chosen, centres=centres, reaches=reaches, scales=scales)
-    return moved.told(chosen, still=still, doubtful=seen.points)
+    return moved.told(chosen, doubtful=seen.points, varying=varying, still=still)
 
 
 @dataclass(frozen=True)
@@ -331,7 +333,7 @@ class NumericColumns:
         noisy, noise = release_histograms(
             spending.accountant,
             counts,
-            cost=spending.share(rules.POINT_SHARE),
+            cost=spending.share(rules.point_share(spending.regime, len(places))),
             purpose="the features' distances from points",
         )
         return OffPoints.of(noisy, noise, spending.regime.n_rows, seen.view.belief.part(places))
@@ -473,7 +475,7 @@ def _with_moments(
     still, below = places.still.copy(), np.minimum(6 * moments.noise, rules.STILL)
     still[chosen] |= binary & (moments.means > 0) & (moments.most_variances < below)
     doubtful = places.doubtful.copy()
-    doubtful[chosen] |= binary & (moments.most_variances < np.minimum(6 * moments.noise, RARE))
+    doubtful[chosen] |= binary & (moments.seen(binary) < np.minimum(6 * moments.noise, RARE))
     found = places.rescaled(chosen, moments.means, moments.variances(binary))
     return replace(found, still=still, doubtful=doubtful)
 
@@ -509,12 +511,16 @@ class NoisyMoments:
         return np.asarray(1 - self.means**2)
 
     def variances(self, binary: Mask) -> Array:
-        """Return the variances, no less than the noise of a variance at an end of the bounds.
+        """Return the variances, no less than the noise of a variance at an end of the bounds."""
+        least = np.clip(2 * self.noise, rules.LEAST_VARIANCE, 1)
+        return np.clip(self.seen(binary), least, 1)
+
+    def seen(self, binary: Mask) -> Array:
+        """Return the variances as they are seen.
 
         Those of columns with bounds (0, 1) are as of 0 and 1, unless the mean square says that they
         are not: of 0 and 1 the mean tells it better.
         """
-        least = np.clip(2 * self.noise, rules.LEAST_VARIANCE, 1)
         noise = self.noise * np.sqrt(1 + 4 * self.means**2)
         two = binary & (self.most_variances - self.raw_variances < rules.SEEN * noise)
-        return np.clip(np.where(two, self.most_variances, self.raw_variances), least, 1)
+        return np.where(two, self.most_variances, self.raw_variances)

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.words import number
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_histograms
 from dpscreen.rows.lattice import ExactDesign, ExactPoint
@@ -77,8 +78,8 @@ class Quality:
     def __str__(self) -> str:
         where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"
         r2 = f"R² {self.r2:.3f} ({self.r2_low:.3f} to {self.r2_high:.3f})"
-        ends = f"{self.error_low:.4g} to {self.error_high:.4g}"
-        error = f"typical error {self.typical_error:.4g} ({ends})"
+        errors = (self.typical_error, self.error_low, self.error_high)
+        error = "typical error {} ({} to {})".format(*(number(one, digits=4) for one in errors))
         lost = "cannot be told from noise with so few rows at this budget"
         if self.r2_low <= 1 - MOST_UNEXPLAINED:
             return f"R² and typical error {lost}."

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen.rows.mixed import MixedRows
@@ -150,6 +151,23 @@ class NewtonStep:
     noise: float
     clip: float
 
+    def sum_at(self, theta: Array, gram: Array) -> Array:
+        """Return about what the sum would be elsewhere."""
+        return np.asarray(self.moment - gram @ (theta - self.start))
+
+    def pulls(self, directions: Array, variances: Array) -> bool:
+        """Whether the sum is not zero along a direction: by chance so in one of twenty walks.
+
+        `variances` are of what is in it besides, by direction.
+        """
+        along = np.abs(directions @ self.moment)
+        return bool((along > pull_noises(len(along)) * np.sqrt(variances)).any())
+
+
+def pull_noises(n_directions: int) -> float:
+    """Return how many deviations none of some normal numbers has, in 19 of 20 series."""
+    return float(-ndtri(0.025 / max(n_directions, 1)))
+
 
 class SolutionBelief:
     """Where the least squares are believed to lie, by all steps so far (Lemma 27).
@@ -192,17 +210,19 @@ class Pooled:
     last: Array
 
 
-def pooled(steps: Sequence[NewtonStep], inverse: Inverse, frame: EvenFrame, sizes: Sizes) -> Pooled:
+def pooled(
+    steps: Sequence[NewtonStep], inverse: Inverse, frame: EvenFrame, sizes: Sizes, part: float
+) -> Pooled:
     """Return the mean of two steps' answers, by how little noise each has (Lemma 27).
 
     The first of them counts for less by as much as the two are further apart than by noise: then
-    it was not there yet.
+    it was not there yet. A part of what clips cut off is taken to pull one way.
     """
     first, second = (step.start + inverse.matrix @ step.moment for step in steps)
     noises = np.array([step.noise for step in steps])
     cuts = np.array([sizes.cut_off(step.clip) for step in steps])
     ways = np.array([float((step.start - second) @ (step.start - second)) for step in steps])
-    variances = noises**2 + frame.noise**2 * ways / 2 + (ols_rules.ONE_SIDED * cuts) ** 2
+    variances = noises**2 + frame.noise**2 * ways / 2 + (part * cuts) ** 2
     apart = frame.gram @ (second - first)
     variances[0] += max(0.0, float(apart @ apart) / len(apart) - float(variances.sum()))
     weights = (1 / variances) / (1 / variances).sum()

@@ -88,8 +88,9 @@ MEAN_CLIP = 2.5
 """Where values are clipped for the target's mean, in deviations."""
 
 
-HEAPED = 3.0
-"""A spread that is so many times what the median of distances says is that of a heap and others."""
+HEAPED = 0.45
+"""Half of a heaped target's rows are within this part of its spread; a normal's are within 0.67, an
+exponential's and a Laplace law's within 0.48."""
 
 
 MOST_AT_POINT = 0.6
@@ -184,9 +185,6 @@ TAIL_OCTAVES, TAIL_LEVELS = 12, 6
 TAIL_REACH = 2.0
 """How far bounds reach beyond the tail's quantile."""
 
-POINT_SHARE = 0.05
-"""The share of ρ that shows rows off points, where there are some."""
-
 CLEAR = 4.5
 """How many noises the count of a cell needs to be sure, alone or with its neighbours."""
 
@@ -242,9 +240,14 @@ def tail_quantile(regime: Regime, noise: float) -> Fraction:
     return Fraction(math.floor(2**20 * part), 2**20)
 
 
+def point_share(regime: Regime, n_points: int) -> float:
+    """Return the share of ρ at which a tenth of the rows stand out off so many points."""
+    return clamp(n_points * (10 * CLEAR / regime.n_rows) ** 2 / (2 * regime.rho), 0.05, 0.12)
+
+
 def finds_points(regime: Regime, n_points: int) -> bool:
     """Whether a quarter of the rows, in four octaves, would stand out off so many points."""
-    noise = math.sqrt(n_points / (2 * POINT_SHARE * regime.rho))
+    noise = math.sqrt(n_points / (2 * point_share(regime, n_points) * regime.rho))
     return 2 * CLEAR * noise <= regime.n_rows / 4
 
 
@@ -262,6 +265,10 @@ def binary_share(regime: Regime, n_binary: int) -> float:
 
 SPREAD_SHARE = 0.01
 UNKNOWN_SPREAD = 1 / 3
+
+
+RESIDUAL_CLIP = 2.0
+"""Where residuals are clipped for their mean square, in deviations: these are only lowered."""
 
 
 def rescale_share(regime: Regime) -> float:

@@ -39,6 +39,9 @@ LARGEST = np.finfo(np.float64).max / 4
 SPREAD_OCTAVES, SURE_NOISES = 12, 3.5
 """How finely distances of the target are told apart, and how many noises it takes to see rows."""
 
+HEAP_NOISES = 2.0
+"""By how many noises more than half of the rows must be near, unless they are one point."""
+
 WINSOR, ROUNDS = 5.0, 40
 """How many spreads away a row counts as it is, and how often a spread is put right by that."""
 
@@ -190,7 +193,8 @@ def spread_beside_heap(
 
     That of all, s, is the largest whose square is the mean of min(size, 5s)², of the rows that are
     seen: few that are very far out count as if they were less far, as in Huber's second proposal.
-    There is a heap if half of the rows are nearer than a normal's would be by far.
+    There is a heap if half of the rows are in cells within a part of it; within all of it if they
+    are one point, which the centre may miss. Sizes are the cells' middles by octaves.
     """
     last = last_seen(noisy, noise, SURE_NOISES)
     if last is None:
@@ -200,8 +204,10 @@ def spread_beside_heap(
     for _ in range(ROUNDS):
         squares = np.minimum(sizes, WINSOR * spread) ** 2
         spread = math.sqrt(float(counts @ squares) / n_rows)
-    inside = sizes < spread * rules.GAUSSIAN / rules.HEAPED
-    if noisy[inside].sum() < n_rows / 2:
+    point = noisy.max() > rules.MOST_AT_POINT * n_rows
+    inside = math.sqrt(2) * sizes < spread * (1.0 if point else rules.HEAPED)  # whole cells
+    doubt = 0.0 if point else HEAP_NOISES * noise * math.sqrt(inside.sum())
+    if noisy[inside].sum() < n_rows / 2 + doubt:
         return 0.0, 0.0
     others = counts[~inside]
     return math.sqrt(float(others @ squares[~inside]) / max(1.0, others.sum())), spread

@@ -340,8 +340,8 @@ class OffPoints:
     def of(cls, counts: Array, noise: float, n_rows: int, points: Belief) -> OffPoints:
         """Return what noisy counts by octaves tell, below the points and above.
 
-        Bounds reach as many scales as the lattice can tell: rows that are far out are shortened
-        where they would make noise, which biases no slope, as narrower bounds would.
+        Bounds reach as far beyond the rows that are seen as beyond a tail. Farther out a slope that
+        is measured where rows are would be drawn on for rows that count for little in it.
         """
         sides = counts[:, len(OCTAVES) - 1 :: -1], counts[:, len(OCTAVES) + 1 :]
         centres = _rounded(np.clip(points.centre, -1, 1))
@@ -353,7 +353,7 @@ class OffPoints:
         squares = (right + left) @ (OCTAVES**2 + OCTAVES * _ENDS + _ENDS**2) / 3 / n_rows
         scales = np.maximum(_rounded(np.sqrt(np.maximum(squares - means**2, 0.0))), FINEST)
         farthest = ((right + left > 0) * _ENDS).max(axis=1)
-        return cls(farthest > 0, means, scales, np.maximum(farthest, rules.MOST_RATIO * scales))
+        return cls(farthest > 0, means, scales, rules.TAIL_REACH * farthest)
 
 
 def _clear_rows(counts: Array, noise: float, room: Array, log_cell: Array) -> Array:
@@ -379,12 +379,12 @@ def stand_out(counts: Array, noise: float, noises: float = STANDS_OUT) -> Mask:
     return found
 
 
-def onward(counts: Array, noise: float) -> Mask:
+def onward(counts: Array, noise: float, noises: float = STANDS_OUT) -> Mask:
     """Return which cells begin a few neighbours, later ones, whose sum stands out of its noise."""
     found = np.zeros(counts.shape, dtype=bool)
     for size in range(1, NEIGHBOURS + 1):
         sums = np.lib.stride_tricks.sliding_window_view(counts, size, axis=1).sum(axis=2)
-        found[:, : sums.shape[1]] |= sums >= STANDS_OUT * math.sqrt(size) * noise
+        found[:, : sums.shape[1]] |= sums >= noises * math.sqrt(size) * noise
     return found
 
 

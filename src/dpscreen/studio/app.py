@@ -53,9 +53,9 @@ def studio_app(session: Session, place: str) -> Router:
         Route("/style.css", _file("text/css; charset=utf-8", style)),
         Route("/studio.js", _file(SCRIPT, lambda: template_text(__package__, "studio.js"))),
         Route("/alive", _alive(session)),
-        Route("/", _start),
+        Mount("/", app=_nowhere),
     ]
-    templates().get_template("table.html")  # so that it is read before the first page is asked for
+    _rendered(session, steps.table(session, Asked()))  # once, so that the first one comes at once
     return Router([Mount(f"/{place}", routes=[*pages, *others])], default=_nowhere)
 
 
@@ -73,7 +73,11 @@ def templates() -> Environment:
 
 def _endpoint(session: Session, handler: Callable[[Session, Asked], Any]) -> Any:
     async def endpoint(request: Request) -> Response:
-        asked = Asked(dict(request.query_params), await _form(request), request.method == "POST")
+        try:
+            form = await _form(request)
+        except ValueError:
+            return _cannot(413, "The form is too long.")
+        asked = Asked(dict(request.query_params), form, request.method == "POST")
         return await run_in_threadpool(_answer, session, handler, asked)
 
     return endpoint
@@ -83,7 +87,14 @@ def _answer(session: Session, handler: Callable[[Session, Asked], Any], asked: A
     try:
         return _rendered(session, handler(session, asked))
     except Problems as problem:  # of the ledger, where a page has no better place for it
-        return notice(409, "The studio cannot go on", str(escape(" ".join(problem.told))))
+        return _cannot(409, " ".join(problem.told))
+    except OSError as problem:  # the disk is full, or the folder is gone; its path is not told
+        told = f"A file cannot be read or written ({problem.strerror or type(problem).__name__})."
+        return _cannot(409, f"{told} Mend that, go back, and try once more.")
+
+
+def _cannot(status: int, text: str) -> Response:
+    return notice(status, "The studio cannot go on", str(escape(text)))
 
 
 async def _form(request: Request) -> dict[str, list[str]]:
@@ -158,10 +169,6 @@ def _alive(session: Session) -> Any:
         return PlainTextResponse("", 204)
 
     return endpoint
-
-
-async def _start(_request: Request) -> Response:
-    return RedirectResponse("table", 303)
 
 
 async def _nowhere(scope: Any, receive: Any, send: Any) -> None:

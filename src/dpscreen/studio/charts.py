@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from dpscreen._core.words import number
+from dpscreen.studio.questions import TABLE
 
 if TYPE_CHECKING:
-    from dpscreen.planning.curve import BudgetCurve, BudgetPoint
+    from dpscreen.planning.curve import BudgetCase, BudgetCurve, BudgetPoint
 
 LEAST, MOST = 0.05, 20.0
 """The ε that the pictures show."""
 TICKS = (0.05, 0.2, 1.0, 5.0, 20.0)
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 320, 190, 44, 12, 12, 34
 SAMPLES = 41
+NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,11 @@ class BudgetPanel:
     value: str
     words: str
     svg: Markup
+
+    @property
+    def in_words(self) -> str:
+        """Return the value with what to know about it; where there is none, why."""
+        return self.words if self.value == NONE else f"{self.value}. {self.words}"
 
 
 @dataclass(frozen=True)
@@ -72,12 +79,12 @@ def _width(curve: BudgetCurve, now: BudgetPoint) -> Drawn:
     known = [one.values["width"] for one in curve.points if "width" in one.values]
     top = max(2.0, min(10.0, max(known, default=2.0)))
     title = "Width of intervals over least squares'"
-    return Drawn("width", title, (1.0, top), _times, _width_words(curve.case.n_rows, now))
+    return Drawn("width", title, (1.0, top), _times, _width_words(curve.case, now))
 
 
-def _width_words(n_rows: int, now: BudgetPoint) -> str:
+def _width_words(case: BudgetCase, now: BudgetPoint) -> str:
     """Say what a width is worth, or why there is none."""
-    width, needed = now.values.get("width"), now.values.get("needed")
+    n_rows, width, needed = case.n_rows, now.values.get("width"), now.values.get("needed")
     if width is not None:
         worth = number(n_rows / width**2, digits=2)
         return f"As exact as least squares without privacy on {worth} rows, of {number(n_rows)}."
@@ -86,7 +93,8 @@ def _width_words(n_rows: int, now: BudgetPoint) -> str:
     if needed <= n_rows:
         return "There will be intervals; how wide they are takes too long to simulate."
     about = number(float(f"{needed:.2g}"))
-    return f"No intervals at this budget: they take about {about} rows. Spend more or ask less."
+    lost = "The table would be empty" if case.method == TABLE else "No intervals"
+    return f"{lost} at this budget: it takes about {about} rows. Spend more, or ask less."
 
 
 def _panel(curve: BudgetCurve, epsilon: float, one: Drawn) -> BudgetPanel:
@@ -94,7 +102,7 @@ def _panel(curve: BudgetCurve, epsilon: float, one: Drawn) -> BudgetPanel:
     drawn = [(place, _value(curve, place, one.name)) for place in samples]
     line = [(place, value) for place, value in drawn if value is not None]
     now = _value(curve, epsilon, one.name)
-    said = "none" if now is None else one.say(now)
+    said = NONE if now is None else one.say(now)
     picture = _svg(one.title, line, (epsilon, now), one.reach, one.say)
     return BudgetPanel(one.title, said, one.words, picture)
 

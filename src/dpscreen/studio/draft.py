@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,8 +17,7 @@ from typing import Any, TypeVar
 
 from dpscreen._core.files import write_text
 from dpscreen._core.words import how_many
-from dpscreen.studio.questions import CHOICES, OUTCOMES, TABLE, choice_of
-from dpscreen.tables.columns import KINDS
+from dpscreen.studio.questions import OUTCOMES, SELECTION, TABLE, choice_of
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose
 from dpscreen.tables.schema import TableSchema, load_schema, new_schema
@@ -35,7 +33,7 @@ KIND_WORDS = {
     "date": "date",
     TEXT: "text, such as an id",
 }
-"""What a column can be said to hold; a date only where the schema knows dates."""
+"""What a column can be said to hold."""
 
 PLAIN_WORDS = {
     "the target is not named: set dpscreen.target to the column to be predicted": (
@@ -46,6 +44,9 @@ PLAIN_WORDS = {
     ),
     "an outcome: a boolean, or two levels": "an outcome: yes or no, or a category of two levels",
     " must be a finite number, without quotes": " must be a number",
+    ", from what you know, not from the data": "",
+    " from what you know, not from the data": "",
+    ": list the texts that may occur in constraints.enum": "",
     "constraints.minimum": "the lowest value",
     "constraints.maximum": "the highest value",
     "constraints.enum": "the levels",
@@ -56,6 +57,7 @@ PLAIN_WORDS = {
     "set `type` to": "choose a kind, ",
 }
 MOST_ROWS = 10**9
+LEAVE_OUT, MARK = "leave out", "decimalChar"
 
 
 def plain_words(problem: str) -> str:
@@ -82,11 +84,6 @@ class ColumnLine:
     problems: tuple[str, ...]
 
 
-def kinds() -> dict[str, str]:
-    """Return the kinds that the schema of this version knows, in words."""
-    return {kind: words for kind, words in KIND_WORDS.items() if kind != "date" or kind in KINDS}
-
-
 def kind_of(entry: Mapping[str, Any]) -> str:
     """Return the kind that an entry of a schema declares."""
     word: str = entry.get("type", "any")
@@ -95,9 +92,18 @@ def kind_of(entry: Mapping[str, Any]) -> str:
     return {"any": SKIP, "string": CATEGORY if "constraints" in entry else TEXT}.get(word, word)
 
 
+def _proposed(name: str) -> dict[str, Any]:
+    """Return the entry of a column by its name; a category's levels are asked for."""
+    found = propose(name)
+    entry = found.entry()
+    if found.kind == CATEGORY:
+        entry.setdefault("constraints", {"enum": []})
+    return entry
+
+
 def set_column(entry: dict[str, Any], kind: str, low: str, high: str, levels: str) -> None:
     """Put what was typed into an entry; what cannot be used stays, to be told and mended."""
-    if kind not in kinds():
+    if kind not in KIND_WORDS:
         return
     word = {SKIP: "any", CATEGORY: "string", TEXT: "string"}.get(kind, kind)
     if kind == CATEGORY and entry.get("type") == "integer" and _all_whole(levels):
@@ -127,8 +133,8 @@ def _number(text: str) -> Any:
 
 
 def _levels(text: str) -> list[str]:
-    """Split levels at commas; one that holds a comma stands in double quotes."""
-    rows = csv.reader(io.StringIO(text.replace("\n", ",")), skipinitialspace=True)
+    """Split levels at commas and lines; one that holds a comma stands in double quotes."""
+    rows = csv.reader([",".join(text.splitlines())], skipinitialspace=True)
     return [one.strip() for row in rows for one in row if one.strip()]
 
 
@@ -160,32 +166,39 @@ class Draft:
     """A schema in the making, and what is asked of it."""
 
     descriptor: dict[str, Any]
-    method: str = CHOICES[0].method
+    method: str = SELECTION
     intervals: bool = False
     rows: int | None = None
     rows_public: bool = False
     rate: float = 0.5
     epsilon: float = 1.0
     delta: float | None = None
+    decimal: str = "."
     seen: set[str] = field(default_factory=set)
     _read: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, table: Path, saved: Path) -> Draft:
-        """Go on with a schema that was saved and fits the table's names, or propose a new one."""
+    def of(cls, table: Path, saved: Path, **written: Any) -> Draft:
+        """Go on with a schema that was saved and fits the table's names, or propose a new one.
+
+        `written` says how the table is written, to a new schema.
+        """
         if saved.exists():
             from dpscreen.tables.csv import matched_header
 
             schema = load_schema(saved)
             matched_header(table, schema)
-            return cls(schema.to_dict(), seen={column.name for column in schema.fields})
-        made = new_schema(table)
-        made["fields"] = [propose(entry["name"]).entry() for entry in made["fields"]]
-        for entry in made["fields"]:
-            if entry["type"] not in (*KINDS, "any"):
-                entry.update(type="any")
-                entry.pop("constraints", None)
-        return cls(made)
+            found = cls(schema.to_dict(), seen={column.name for column in schema.fields})
+            found.method = OUTCOMES if found.target in found.outcomes() else SELECTION
+            found.decimal = next((one[MARK] for one in found.entries if MARK in one), ".")
+            return found
+        made = new_schema(table, **written)
+        made["fields"] = [_proposed(entry["name"]) for entry in made["fields"]]
+        made["dpscreen"]["missing_target"] = LEAVE_OUT
+        draft = cls(made)
+        semicolons = made.get("dialect", {}).get("delimiter") == ";"
+        draft.write_decimals("," if semicolons else ".")  # programs write the two together
+        return draft
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -203,8 +216,24 @@ class Draft:
 
     def put(self, place: int, kind: str, low: str, high: str, levels: str) -> None:
         """Take what was typed for a column."""
-        set_column(self.entries[place], kind, low, high, levels)
+        entry, bounds = self.entries[place], (low, high)
+        if self.decimal == "," and kind == "number":
+            bounds = low.replace(",", "."), high.replace(",", ".")
+        set_column(entry, kind, *bounds, levels)
+        self._mark(entry)
         self._read.clear()
+
+    def write_decimals(self, sign: str) -> None:
+        """Take the sign that stands before decimals, in all columns."""
+        self.decimal = sign
+        for entry in self.entries:
+            self._mark(entry)
+        self._read.clear()
+
+    def _mark(self, entry: dict[str, Any]) -> None:
+        entry.pop(MARK, None)
+        if self.decimal == "," and entry["type"] in ("number", "integer"):
+            entry[MARK] = ","
 
     def schema(self) -> TableSchema:
         """Return what is declared so far."""
@@ -246,6 +275,10 @@ class Draft:
     def usable(self) -> list[str]:
         """Return the columns that can be features or target, in the table's order."""
         return [one["name"] for one in self.entries if kind_of(one) not in (SKIP, TEXT)]
+
+    def outcomes(self) -> set[str]:
+        """Return the columns with two outcomes: a yes or no, or two levels."""
+        return {one.name for one in self.schema().fields if one.classes is not None}
 
     def possible_units(self) -> list[str]:
         """Return the columns that could tell whose row it is."""
@@ -301,7 +334,7 @@ class Draft:
                 "Intervals need one row of each person or unit: keep one, or choose a model that "
                 "has no intervals."
             )
-        if self.method == OUTCOMES and self._target_kind in ("number", "integer", "date"):
+        if not found and self.method == OUTCOMES and self.target not in self.outcomes():
             told.append(
                 f"{choice_of(OUTCOMES).title} needs a target with two outcomes: a column that is "
                 "yes or no, or a category of two levels."
@@ -312,11 +345,6 @@ class Draft:
     def has_intervals(self) -> bool:
         """Whether effects come with intervals: a table's always do."""
         return self.intervals or self.method == TABLE
-
-    @property
-    def _target_kind(self) -> str | None:
-        kinds_ = {one["name"]: kind_of(one) for one in self.entries}
-        return kinds_.get(self.target or "")
 
     def _completed(self) -> TableSchema:
         """Return the schema with its features listed, as it is saved."""
@@ -363,8 +391,11 @@ class Draft:
     def in_words(self) -> str:
         """Say what would be fitted."""
         schema = self.checked()
-        count = how_many(len(schema.feature_names), "feature")
-        return f"{schema.target} from {count}"
+        what, count = schema.target, how_many(len(schema.feature_names), "feature")
+        if self.method == OUTCOMES and schema.classes is not None:
+            outcome = schema.classes[1]
+            what = f"how likely {what} is {'yes' if outcome is True else outcome},"
+        return f"{what} from {count}"
 
 
 def whole(text: str, most: int = MOST_ROWS) -> int | None:

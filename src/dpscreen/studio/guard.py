@@ -39,7 +39,8 @@ HEADERS = {
 OWN_SITE = ("same-origin", "none")
 NOTICE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>dpscreen studio</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">{head}</head>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">{head}</head>
 <body><main><h1>{title}</h1><p>{text}</p></main></body></html>
 """
 
@@ -112,7 +113,8 @@ class Guard:
         headers, path = Headers(scope=scope), scope["path"]
         if headers.get("host") != self._host:
             return notice(421, "Wrong address", f"The studio is at {self._origin} only.")
-        if path == "/enter" and scope["method"] == "GET":
+        typed = headers.get("origin") is None  # no script of another page has sent it
+        if path == "/enter" and scope["method"] == "GET" and typed:
             return self._enter(QueryParams(scope["query_string"]).get("token", ""))
         if not self._from_here(headers, scope["method"]):
             return notice(403, "Refused", "This request did not come from the studio's own pages.")
@@ -145,7 +147,11 @@ class Guard:
         """
         if not self._keys.redeem(token):
             return notice(
-                403, "This link does not open the studio", "It is wrong, or it was used before."
+                403,
+                "This link does not open the studio",
+                "It is wrong, or it was used before: go on in the browser that used it, where its "
+                "history has the page. Or end the studio with Ctrl-C and start it again: what you "
+                "declared is saved.",
             )
         start = f"/{self._keys.place}/table"
         head = f'<meta http-equiv="refresh" content="0;url={start}">'

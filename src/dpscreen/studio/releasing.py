@@ -14,7 +14,7 @@ from dpscreen.studio.guard import notice
 from dpscreen.studio.questions import choice_of
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.shelf import FILES, KeptRelease
-from dpscreen.studio.steps import reachable
+from dpscreen.studio.steps import expected, reachable
 from dpscreen.studio.views import Asked, Go, Part, Shown, View
 
 if TYPE_CHECKING:
@@ -45,17 +45,14 @@ def release(session: Session, asked: Asked) -> View | Go:
 
 
 def _start(session: Session, asked: Asked) -> Go:
-    ledger = session.ledger
-    if ledger is None or asked.text("dataset").strip() != ledger.dataset.strip():
+    if asked.text("dataset").strip() != session.granted.dataset.strip():
         raise Problems((WRONG_NAME,))
     session.release(asked.text("ticket"))
     return Go("progress")
 
 
 def _release_view(session: Session, problems: tuple[str, ...]) -> View:
-    ledger = session.ledger
-    assert ledger is not None, "the step cannot be reached without one"
-    draft = session.draft
+    ledger, draft = session.granted, session.draft
     unit, most = draft.block.get("unit"), how_many(draft.block.get("rows_per_unit") or 1, "row")
     choice = choice_of(draft.method)
     content = {
@@ -72,6 +69,7 @@ def _release_view(session: Session, problems: tuple[str, ...]) -> View:
                 f"{ledger.budget.delta:g} left before it",
             ),
         ],
+        "expected": expected(session, ledger),
         "obstacles": session.obstacles(ledger),
         "problems": problems,
     }
@@ -151,7 +149,8 @@ def _page(session: Session, shown: KeptRelease) -> bool:
 
 def result_page(session: Session, asked: Asked) -> Shown | Response:
     """Return the page of a release, for its frame."""
-    path = _chosen(session.shelf.releases(), asked).file("page.html")
+    releases = session.shelf.releases()
+    path = _chosen(releases, asked).file("page.html") if releases else None
     if path is None:
         return notice(404, "The page is not made yet", "Its model is in the downloads.")
     return Shown(path.read_text(encoding="utf-8"))

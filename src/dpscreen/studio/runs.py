@@ -8,7 +8,6 @@ import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
@@ -121,12 +120,6 @@ class ReleaseRun:
 # --- simulations ----------------------------------------------------------------------------------
 
 
-@dataclass
-class _Page:
-    key: str
-    future: Future[str]
-
-
 class Simulations:
     """One process that simulates, and what it has found. Public numbers only.
 
@@ -140,7 +133,7 @@ class Simulations:
         self._started = self._closed = False
         self._case: BudgetCase | None = None
         self._points: dict[float, Future[Any]] = {}
-        self._pages: dict[str, _Page] = {}
+        self._pages: dict[str, tuple[str, Future[str]]] = {}
 
     def start(self) -> None:
         """Start the process once, so that it is warm when it is needed."""
@@ -148,15 +141,18 @@ class Simulations:
             if not self._started and not self._closed:
                 self._submit(int)
 
-    def curve(self, case: BudgetCase) -> tuple[BudgetCurve, int]:
-        """Return what is known of a curve, and how many points are still to come."""
+    def curve(self, case: BudgetCase, *, ask: bool = True) -> tuple[BudgetCurve, int]:
+        """Return what is known of a curve, and how many points are still to come, if any is asked.
+
+        Without `ask` nothing is simulated.
+        """
         from dpscreen.planning.curve import EPSILONS, BudgetCurve
 
         with self._lock:
             if case != self._case:
                 self._give_up()
                 self._points, self._case = {}, case
-            for one in EPSILONS:
+            for one in EPSILONS if ask else ():
                 if one not in self._points or self._points[one].cancelled():
                     self._points[one] = self._submit(work.simulated_point, case, one)
             known = dict(self._points)
@@ -169,14 +165,14 @@ class Simulations:
     def page(self, name: str, key: str, function: Any, *arguments: Any) -> Future[str]:
         """Return a page that is being made, or is; one of another key under a name is given up."""
         with self._lock:
-            page = self._pages.get(name)
-            if page is None or page.key != key:
-                if page is not None:
-                    page.future.cancel()
+            made, future = self._pages.get(name, (None, None))
+            if future is None or made != key:
+                if future is not None:
+                    future.cancel()
                 self._give_up()  # somebody waits for the page, and has left the curve
-                page = _Page(key, self._submit(function, *arguments))
-                self._pages[name] = page
-            return page.future
+                future = self._submit(function, *arguments)
+                self._pages[name] = key, future
+            return future
 
     def close(self) -> None:
         """End the process."""

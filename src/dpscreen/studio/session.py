@@ -38,10 +38,10 @@ class Problems(Exception):
 class Session:
     """The state behind the pages."""
 
-    def __init__(self, table: Path, shelf: Shelf) -> None:
+    def __init__(self, table: Path, shelf: Shelf, **written: Any) -> None:
         self.table, self.shelf = table.absolute(), shelf
         self.state = file_state(self.table)
-        self.draft = Draft.of(self.table, shelf.schema_file)
+        self.draft = Draft.of(self.table, shelf.schema_file, **written)
         self.simulations = Simulations()
         self.run: ReleaseRun | None = None
         self.lock = threading.RLock()
@@ -61,6 +61,11 @@ class Session:
                 import_module("dpscreen.models")
 
         threading.Thread(target=load, daemon=True).start()
+
+    @property
+    def changed(self) -> bool:
+        """Whether the table is no longer the file that was declared; no row is looked at."""
+        return file_state(self.table) != self.state
 
     def close(self) -> None:
         """End what is under way; a release that is not finished is given up."""
@@ -90,6 +95,13 @@ class Session:
             return PrivacyLedger(self.shelf.ledger_file, timeout=5)
         except LedgerProblem as problem:
             raise Problems((self.said(problem),)) from None
+
+    @property
+    def granted(self) -> PrivacyLedger:
+        """Return the ledger; raise `Problems` if none is granted yet."""
+        if (found := self.ledger) is None:
+            raise Problems(("There is no ledger yet.",))
+        return found
 
     def grant(self, dataset: str, epsilon: float, delta: float) -> None:
         """Make the ledger: once, and for good."""
@@ -126,7 +138,7 @@ class Session:
         from dpscreen.planning.fitting import Booking, usual_purpose
         from dpscreen.privacy import Budget, BudgetExceeded, LedgerProblem
 
-        told = [] if file_state(self.table) == self.state else [CHANGED]
+        told = [CHANGED] if self.changed else []
         try:
             schema = self.draft.checked()
             booking = Booking.of(ledger, schema, usual_purpose(schema, self.draft.method))
@@ -182,17 +194,13 @@ class Session:
         told = "Cancelled." if self.run.outcome == "cancelled" else self.said(self.run.message)
         if self.run.unsaved is not None:
             return told
-        return f"{told} {self._spent(self.run.ticket)}"
+        return f"{told} {self._spent(self.run)}"
 
-    def _spent(self, ticket: str) -> str:
+    def _spent(self, run: ReleaseRun) -> str:
         ledger = self.ledger
-        mine = [] if ledger is None else [one for one in ledger.entries() if ticket in one.detail]
-        if ledger is None or not mine:
-            return NOT_SPENT
-        order = self.run.order.fit if self.run is not None else None
-        epsilon = self.draft.epsilon if order is None else order.epsilon
-        delta = self.delta(ledger) if order is None else order.delta
-        return SPENT.format(epsilon=epsilon, delta=delta)
+        booked = ledger is not None and any(run.ticket in one.detail for one in ledger.entries())
+        spent = SPENT.format(epsilon=run.order.fit.epsilon, delta=run.order.fit.delta)
+        return spent if booked else NOT_SPENT
 
     def _tidy(self) -> None:
         if self.run is not None and not self.run.running:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpscreen._core.words import how_many, number, percent, percent_at_most
 from dpscreen.studio import work
 from dpscreen.studio.charts import LEAST, MOST, panels
-from dpscreen.studio.draft import SKIP, kind_of, kinds, whole
+from dpscreen.studio.draft import KIND_WORDS, LEAVE_OUT, SKIP, kind_of, whole
 from dpscreen.studio.questions import CHOICES, OUTCOMES, TABLE, choice_of
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.views import Asked, Go, Part, Shown, View
@@ -39,6 +39,7 @@ def shared(session: Session, step: str) -> dict[str, Any]:
         "steps": [(name, title, name in reached) for name, title in STEPS.items()],
         "problems": (),
         "wait": False,
+        "changed": work.CHANGED if session.changed else "",
     }
 
 
@@ -68,19 +69,24 @@ def table(session: Session, asked: Asked) -> View | Go:
         with session.lock:
             _take_columns(session, asked)
             draft.save(session.shelf.schema_file)
-        if asked.text("action") == "next" and _table_is_ready(session):
+        if asked.text("action") in ("next", "drop") and _table_is_ready(session):
             return Go("question")
     return _table_view(session, asked)
 
 
 def _take_columns(session: Session, asked: Asked) -> None:
     draft = session.draft
+    if asked.text("decimal") in (".", ","):
+        draft.write_decimals(asked.text("decimal"))
     for text in asked.all("place"):
         if text.isdecimal() and int(text) < len(draft.entries):
             entry = draft.entries[int(text)]
             typed = (asked.text(f"{name}-{text}") for name in ("low", "high", "levels"))
             draft.put(int(text), asked.text(f"kind-{text}", kind_of(entry)), *typed)
             draft.seen.add(entry["name"])
+    if asked.text("action") == "drop":
+        for place, _problem in draft.column_problems():
+            draft.put(place, SKIP, "", "", "")
     if asked.text("action") == "all":
         for place in draft.find(asked.text("find")):
             if kind_of(draft.entries[place]) == SKIP:
@@ -98,12 +104,13 @@ def _table_view(session: Session, asked: Asked) -> View:
     n_pages = max(1, -(-len(places) // PER_PAGE))
     page = min(page, n_pages)
     told = [text for _, text in draft.column_problems()]
-    if asked.text("action") == "next" and len(draft.usable()) < 2:
+    if asked.text("action") in ("next", "drop") and len(draft.usable()) < 2:
         told = ["Say what at least two columns hold: a target and a feature."]
     content = {
         "lines": draft.lines(places[(page - 1) * PER_PAGE : page * PER_PAGE]),
         "judged": asked.posted,
-        "kinds": kinds(),
+        "kinds": KIND_WORDS,
+        "decimal": draft.decimal,
         "find": find,
         "page": page,
         "n_pages": n_pages,
@@ -112,6 +119,7 @@ def _table_view(session: Session, asked: Asked) -> View:
         "n_left": sum(kind_of(draft.entries[place]) == SKIP for place in places),
         "problems": told[:8] if asked.posted else (),
         "n_problems": len(told),
+        "n_wrong": len({place for place, _ in draft.column_problems()}),
     }
     wrong = asked.posted and told and asked.text("action") == "next"
     return View("table.html", content, 422 if wrong else 200)
@@ -141,6 +149,7 @@ def _take_question(session: Session, asked: Asked) -> list[str]:
     places = {int(one) for one in asked.all("feature") if one.isdecimal()}
     features = [name for place, name in enumerate(usable) if place in places]
     units = draft.possible_units()
+    draft.block["missing_target"] = LEAVE_OUT if asked.text("leave-out") == "on" else "fill"
     draft.ask(
         _picked(usable, asked.text("target")),
         features,
@@ -183,6 +192,7 @@ def _question_view(session: Session, problems: list[str]) -> View:
     content = {
         "usable": draft.usable(),
         "target": draft.target,
+        "outcomes": draft.outcomes(),
         "is_feature": lambda name: first_time or name in chosen,
         "units": draft.possible_units(),
         "unit": draft.block.get("unit"),
@@ -255,12 +265,8 @@ def _shown_epsilon(session: Session, asked: Asked) -> float:
 
 def live(session: Session, asked: Asked) -> Part:
     """Answer a moved ε: read off the curve, so at once."""
-    ledger = session.ledger
-    if ledger is None:
-        return Part(
-            "_live.html", {"panels": [], "again": 0, "meaning": (), "fits": "", "rows": None}
-        )
-    return Part("_live.html", _live_content(session, ledger, _shown_epsilon(session, asked), asked))
+    content = _live_content(session, session.granted, _shown_epsilon(session, asked), asked)
+    return Part("_live.html", content)
 
 
 def _live_content(
@@ -281,6 +287,15 @@ def _live_content(
         "meaning": meaning(epsilon, delta),
         "fits": _fits(ledger, epsilon, delta),
     }
+
+
+def expected(session: Session, ledger: PrivacyLedger) -> list[tuple[str, str]]:
+    """Return what is simulated of the budget that is chosen, as far as it is known by now."""
+    case = session.case(session.delta(ledger))
+    if case is None:
+        return []
+    curve, _pending = session.simulations.curve(case, ask=False)
+    return [(one.title, one.in_words) for one in panels(curve, session.draft.epsilon)]
 
 
 def supposed(case: BudgetCase) -> str:
@@ -345,10 +360,7 @@ def dry_run(session: Session, asked: Asked) -> View | Part | Go:
 
 
 def _dry_run_future(session: Session) -> Future[str]:
-    ledger = session.ledger
-    if ledger is None:
-        raise Problems(("There is no ledger yet.",))
-    order = session.order(ledger)
+    order = session.order(session.granted)
     key = session.draft.fingerprint
     return session.simulations.page("dry run", key, work.dry_run_page, order, session.draft.rows)
 

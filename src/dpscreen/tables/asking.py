@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import datetime
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from dpscreen._core.words import did_you_mean, how_many, plain, shortened, some
 from dpscreen.tables.proposals import Proposal, propose
@@ -26,20 +27,22 @@ from dpscreen.tables.toml import Document, column_names, ignored_names, in_toml_
 from dpscreen.tables.toml_text import settings_proposed
 
 ANSWERS = """\
-0 to 120          the least and the most that can be
-a, b, c           the words or codes that can occur, as the table spells them; put a
-                  common one first, which the others are compared with
+0 to 120          the least and the most that can be, written as in the table:
+                  with 1,500 or $5 or 5 % those signs are read there, too
+a, b, c           the words or codes that can occur, as the table spells them;
+                  put a common one first, which the others are compared with
 0, 1              two codes; but 0, 120 and other pairs are bounds
-yes/no            true or false, however it is spelled
-2020-01-01 to 2024-12-31    the first and the last day that can be; 31.12.2024 if
-                  the table writes days so
+yes/no            yes, y, true, t or 1, and no, n, false, f or 0; type
+                  other words as in nein, ja
+2020-01-01 to 2024-12-31    the first and the last day that can be;
+                  31.12.2024, 31/12/2024 or 12/31/2024 if so in the table
 skip              do not use the column
 back              ask the last question again
 quit              stop here; what is answered is kept
 (Enter)           take what stands in brackets; leave it open if nothing does
 """
 HINTS = {
-    "number": "Type the least and the most that can be, as in 0 to 500.",
+    "number": "Type the least and the most that can be, as in 0 to 500 or $0 to $1,500.",
     "category": "Type the words or codes, as in a, b, c; the others are compared with the first.",
     "date": "Type the first and the last, as in 2020-01-01 to 2024-12-31.",
     "unknown": (
@@ -52,14 +55,17 @@ BACK, SKIP, EACH = ("back", "b", "<"), ("skip", "ignore", "s", "-"), ("each",)
 YES_NO = ("yes/no", "yes or no", "y/n", "yn", "boolean", "bool", "true/false")
 ALIKE = 3
 """From so many columns on, names that differ in their numbers only are asked about once."""
-DAYS_WRITTEN = {"-": "%Y-%m-%d", ".": "%d.%m.%Y"}
-"""How days may be answered, by the sign between their parts; the column is taken to have it too."""
+DAYS_WRITTEN = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d")
+"""How days may be answered; the column is taken to have them so, too."""
+_SIGNS = re.compile("[$€£¥%]")
+"""May stand around numbers that are answered; then they may in the column."""
 _PLAIN = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NUMBER = rf"(?:[+-]?[1-9][0-9]{{0,2}}(?:,[0-9]{{3}})+(?:\.[0-9]*)?|{_PLAIN})"
 _TO = r"(?:\s+to\s+|\s*(?:\.\.|…|–|—)\s*|\s+-\s+|\s+|(?<=[0-9.])-)"
 _RANGE = re.compile(rf"({_NUMBER}){_TO}({_NUMBER})")
 _PAIR = re.compile(rf"({_PLAIN})\s*[,;]\s*({_PLAIN})")
-_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}"
+_UNSURE = r"(?<![0-9.,])[1-9][0-9]{{0,2}}[{}][0-9]{{3}}(?![0-9.,])"
+_DAY = r"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}|[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{4}"
 _DAYS = re.compile(rf"({_DAY})(?:{_TO}|\s*,\s*)({_DAY})")
 
 
@@ -75,17 +81,20 @@ class SchemaQuestion:
 # --- answers as settings --------------------------------------------------------------------------
 
 
-def settings_meant(text: str) -> dict[str, Any] | None:
-    """Return the settings of a column that an answer stands for; None if it is not understood."""
+def settings_meant(text: str, *, decimal: str = ".") -> dict[str, Any] | None:
+    """Return the settings of a column that an answer stands for; None if it is not understood.
+
+    Numbers and days are taken to be written in the table as they are answered.
+    """
     given = text.strip()
     inside = re.fullmatch(r"\[(.*)\]|\((.*)\)", given)
     if inside:
-        return _bounds_meant((inside[1] or inside[2] or "").strip(), sure=True)
+        return _bounds_meant((inside[1] or inside[2] or "").strip(), decimal, sure=True)
     if given.casefold() in YES_NO:
         return {"type": "boolean"}
-    if bounds := _bounds_meant(given, sure=False):
+    if bounds := _bounds_meant(given, decimal, sure=False):
         return bounds
-    if _DAYS.fullmatch(given) or re.fullmatch(_NUMBER, given):
+    if _DAYS.fullmatch(given) or re.fullmatch(_NUMBER, given) or " to " in given:
         return None  # days that do not exist, or 1,200: one number, or two?
     if "," in given:
         levels = [one.strip().strip("\"'") for one in given.split(",")]
@@ -94,23 +103,47 @@ def settings_meant(text: str) -> dict[str, Any] | None:
     return None
 
 
-def _bounds_meant(given: str, *, sure: bool) -> dict[str, Any] | None:
-    """Return two bounds. If not `sure`, neighbouring whole numbers with a comma are codes.
-
-    Days are taken to be written in the table as they are answered.
-    """
+def _bounds_meant(given: str, decimal: str, *, sure: bool) -> dict[str, Any] | None:
+    """Return two bounds. If not `sure`, neighbouring whole numbers with a comma are codes."""
     if found := _DAYS.fullmatch(given):
-        days = [_day(one) for one in found.groups()]
-        form = DAYS_WRITTEN["." if "." in found[1] else "-"]
-        more = {} if form == DAYS_WRITTEN["-"] else {"format": form}
-        return None if None in days else {"bounds": days} | more
-    if found := _RANGE.fullmatch(given):
-        return {"bounds": [_number(one) for one in found.groups()]}
-    grouped = re.fullmatch(_NUMBER, given)
-    if (found := _PAIR.fullmatch(given)) and (sure or not grouped):
+        return _days_meant(*found.groups())
+    if is_unsure(given, decimal):
+        return None
+    bare = _SIGNS.sub("", given).strip()
+    more: dict[str, Any] = {} if bare == given else {"bare": False}
+    if decimal == "," and (found := _RANGE.fullmatch(bare.translate(_SWAPPED))):
+        return _range_meant(found, ".") | more
+    if found := _RANGE.fullmatch(bare):
+        return _range_meant(found, ",") | more
+    grouped = re.fullmatch(_NUMBER, bare)
+    if (found := _PAIR.fullmatch(bare)) and (sure or not grouped):
         pair = [_number(one) for one in found.groups()]
-        return {"bounds": pair} if sure or not _are_codes(pair) else None
+        return {"bounds": pair} | more if sure or not _are_codes(pair) else None
     return None
+
+
+def is_unsure(given: str, decimal: str) -> bool:
+    """Whether a number may have thousands or decimals: 1.200 where 1.2 is one and a fifth."""
+    return re.search(_UNSURE.format(decimal), given) is not None
+
+
+_SWAPPED = str.maketrans(".,", ",.")
+
+
+def _range_meant(found: re.Match[str], thousands: str) -> dict[str, Any]:
+    grouped = any("," in one for one in found.groups())
+    bounds = {"bounds": [_number(one) for one in found.groups()]}
+    return bounds | ({"thousands": thousands} if grouped else {})
+
+
+def _days_meant(*given: str) -> dict[str, Any] | None:
+    """Return two days, in the one form that both have; 1/2/2020 alone may have two."""
+    read = [(form, [_day(one, form) for one in given]) for form in DAYS_WRITTEN]
+    ways = [(form, days) for form, days in read if None not in days]
+    if len({tuple(days) for _, days in ways}) != 1:
+        return None
+    form, days = ways[0]
+    return {"bounds": days} | ({} if form == DAYS_WRITTEN[0] else {"format": form})
 
 
 def _are_codes(levels: Sequence[Any]) -> bool:
@@ -126,13 +159,17 @@ def in_words(settings: Mapping[str, Any]) -> str:
         bare = not numbers or len(levels) != 2 or _are_codes(levels)
         return ", ".join(map(str if bare else "'{}'".format, levels))
     if "bounds" in settings:
-        return " to ".join(_spelled(one, settings.get("format")) for one in settings["bounds"])
+        return " to ".join(_spelled(one, settings) for one in settings["bounds"])
     return YES_NO[0] if settings.get("type") == "boolean" else ""
 
 
-def _spelled(bound: Any, form: str | None) -> str:
-    pointed = form == DAYS_WRITTEN["."] and isinstance(bound, datetime.date)
-    return f"{bound.day:02}.{bound.month:02}.{bound.year:04}" if pointed else str(bound)
+def _spelled(bound: Any, settings: Mapping[str, Any]) -> str:
+    if isinstance(bound, datetime.date):
+        return bound.strftime(settings.get("format", DAYS_WRITTEN[0]))
+    if "thousands" not in settings:
+        return str(bound)
+    grouped = f"{bound:,}"
+    return grouped.translate(_SWAPPED) if settings["thousands"] == "." else grouped
 
 
 def _number(text: str) -> int | float:
@@ -141,10 +178,9 @@ def _number(text: str) -> int | float:
     return int(plain_text) if whole else float(plain_text)
 
 
-def _day(text: str) -> datetime.date | None:
-    parts = [int(one) for one in re.split(r"[.-]", text)]
+def _day(text: str, form: str) -> datetime.date | None:
     try:
-        return datetime.date(*(parts[::-1] if "." in text else parts))
+        return datetime.datetime.strptime(text, form).date()
     except ValueError:
         return None
 
@@ -152,31 +188,30 @@ def _day(text: str) -> datetime.date | None:
 # --- questions ------------------------------------------------------------------------------------
 
 
-class Step(Protocol):
+class Step(ABC):
     """One question, and what its answer does to a schema."""
 
-    def applies(self, document: Document) -> bool:
+    def applies(self, _document: Document) -> bool:
         """Whether it makes sense to ask."""
+        return True
 
+    @abstractmethod
     def question(self, document: Document) -> SchemaQuestion:
         """Return what is asked."""
 
+    @abstractmethod
     def take(self, document: Document, text: str) -> str | None:
         """Put an answer into the schema, or return what is wrong with it."""
 
 
 @dataclass(frozen=True)
-class NameStep:
+class NameStep(Step):
     """Which column is the target, or the unit."""
 
     key: str
     title: str
     why: str = ""
     proposed: str = ""
-
-    def applies(self, _: Document) -> bool:
-        """Always."""
-        return True
 
     def question(self, document: Document) -> SchemaQuestion:
         """Ask for a name."""
@@ -209,7 +244,7 @@ class NameStep:
 
 
 @dataclass(frozen=True)
-class MostRowsStep:
+class MostRowsStep(Step):
     """How many rows of one unit are used."""
 
     def applies(self, document: Document) -> bool:
@@ -233,12 +268,8 @@ class MostRowsStep:
 
 
 @dataclass(frozen=True)
-class DecimalStep:
+class DecimalStep(Step):
     """Which sign stands before decimals; asked where semicolons hint at a comma."""
-
-    def applies(self, _: Document) -> bool:
-        """Always."""
-        return True
 
     def question(self, document: Document) -> SchemaQuestion:
         """Ask for a comma or a point."""
@@ -257,7 +288,7 @@ class DecimalStep:
 
 
 @dataclass(frozen=True)
-class ColumnStep:
+class ColumnStep(Step):
     """What a column holds, or several whose names differ in their numbers only."""
 
     names: tuple[str, ...]
@@ -284,10 +315,15 @@ class ColumnStep:
             return self._skip(document)
         if not given:
             return None
-        settings = settings_meant(given)
+        decimal = settings_of(document, self.names[0]).get("decimal", ".")
+        standing = document["columns"].get(self.names[0], {})
+        kept = not text and in_words(standing) == given
+        settings = standing if kept else settings_meant(given, decimal=decimal)
+        if settings is None and is_unsure(given, decimal):
+            return f"Is 1{decimal}200 a large number or a small one? Write 1200, or 1{decimal}2."
         if settings is None:
             return "That is not understood: type ? to see what can be answered."
-        wrong = self._wrong(document, settings)
+        wrong = self._wrong(document, {"decimal": decimal} | settings)
         if wrong is None:
             for name in self.names:
                 _use(document, name)

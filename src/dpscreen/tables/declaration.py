@@ -219,11 +219,18 @@ def check_names(path: Path | str, names: Sequence[object]) -> None:
     """Refuse names that are empty or there twice, by their places."""
     empty = [place for place, name in enumerate(names, 1) if name == ""]
     if empty:
-        raise TableProblem(f"in {called(path)}, column {some(empty)} has no name.")
+        have = "columns {} have" if len(empty) > 1 else "column {} has"
+        raise TableProblem(
+            f"in {called(path)}, {have.format(some(empty))} no name: write one into the first line "
+            "(a blank first one is what pandas writes without to_csv(index=False))."
+        )
     counts = Counter(names)
     same = [place for place, name in enumerate(names, 1) if counts[name] > 1]
     if same:
-        raise TableProblem(f"in {called(path)}, names stand twice, in columns {some(same)}.")
+        raise TableProblem(
+            f"in {called(path)}, names stand twice, in columns {some(same)}: rename all but one "
+            "of each."
+        )
 
 
 def match_names(

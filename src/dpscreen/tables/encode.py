@@ -40,6 +40,9 @@ _WHOLE = r"^(?:\+|(-))?0*([0-9]+)(?:\.0*)?$"
 _MIXED = pa.struct([("number", pa.float64()), ("text", pa.large_string()), ("day", pa.date32())])
 _LOOK_ALIKE = {" ": " \u00a0\u2009\u202f", "'": "'’"}
 """Signs between thousands that are read as one."""
+_AROUND = r"[\p{Sc}\p{L}%‰\s\x{A0}\x{202F}]*"
+_WITHIN = rf"^\s*([+-]?){_AROUND}([+-]?[.,]?[0-9](?:.*[0-9.,])?){_AROUND}$"
+"""A number with signs or words around it; in brackets it may be negative, so these are none."""
 EXACT = 2.0**53
 """Below this size a float holds one whole number only; above it may stand for several."""
 
@@ -327,7 +330,9 @@ def _parsed(cells: Any, marks: NumberMarks, missing: Sequence[str]) -> Any:
 
 
 def _pointed(cells: Any, marks: NumberMarks) -> Any:
-    """Return cells with a decimal point, and nothing between thousands."""
+    """Return cells with a decimal point, and nothing between thousands or around."""
+    if not marks.bare:
+        cells = pc.replace_substring_regex(cells, _WITHIN, r"\1\2")
     if marks.thousands:
         cells = _ungrouped(cells, marks)
     if marks.decimal == ".":

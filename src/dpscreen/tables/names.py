@@ -135,8 +135,7 @@ RULES: tuple[NameRule, ...] = (
     ),
     NameRule("name names surname firstname lastname", "skip", f"A name {_MANY}", sure=False),
     NameRule(
-        "^email ^mail email_address mail_address address street phone phone_number url website "
-        "ip_address",
+        "^email ^mail email_address mail_address address phone phone_number url website ip_address",
         "skip",
         "Contact details tell people apart, and predict nothing that lasts.",
     ),
@@ -193,6 +192,7 @@ RULES: tuple[NameRule, ...] = (
         sure=False,
     ),
     _count("day_of_year", 1, 366, "A day of the year.", sure=True),
+    _count("*_last_year *_this_year *_past_year", 0, 100, f"A count: how far it goes, {_YOU}."),
     _count("year year_of_* yr", 1900, 2100, "A year: narrow it to those of your study."),
     _codes("quarter", 1, 4, "A quarter, if coded 1 to 4."),
     _codes("month month_of_year", 1, 12, "A month, if coded 1 to 12."),
@@ -208,7 +208,8 @@ RULES: tuple[NameRule, ...] = (
     _number(
         "hours_per_week hours_a_week weekly_hours hours_week", 0, 168, "Hours of a week.", "hours"
     ),
-    _number("hours_per_day hours_a_day daily_hours sleep", 0, 24, "Hours of a day.", "hours"),
+    _number("hours_per_day hours_a_day daily_hours", 0, 24, "Hours of a day.", "hours"),
+    _perhaps("sleep", 0, 24, "Hours of a day, if not minutes or of a week.", "hours"),
     _perhaps("experience exper tenure seniority", 0, 60, "Years, if not months.", "years"),
     _perhaps("^years years_*", 0, 100, "A number of years.", "years"),
     NameRule(
@@ -275,8 +276,9 @@ RULES: tuple[NameRule, ...] = (
     _perhaps("rating stars satisfaction", 0, 10, "A rating, if not above 10."),
     _perhaps("mpg", 0, 150, "Miles per gallon."),
     _perhaps("horsepower hp", 0, 1000, "A horsepower."),
+    _open("hourly_rate daily_rate weekly_rate monthly_rate", f"How much is possible, {_YOU}."),
     _perhaps(
-        "ratio ratio_* rate rate_*", 0, 1, "A part of a whole, 0 to 1? In percent it is 0 to 100."
+        "ratio ratio_* rate rate_*", 0, 100, "0 to 1 if it is a part of 1, 0 to 100 in percent."
     ),
     _open("score score_*", f"A score: its smallest and largest mark {_YOU}."),
     # What only the owner of the table knows.

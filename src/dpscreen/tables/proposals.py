@@ -19,26 +19,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from dpscreen.tables.columns.boolean import NO, YES
 from dpscreen.tables.names import IN_TWO_WORDS, MEASURES, RULES
 
-__all__ = ["KINDS_PROPOSED", "Proposal", "propose", "propose_all"]
-
-KINDS_PROPOSED = {
-    "number": "a number between two bounds",
-    "integer": "a whole number between two bounds",
-    "boolean": "yes or no",
-    "category": "one of some words or codes",
-    "date": "a day between two days",
-    "id": "whose row it is; no feature",
-    "skip": "no feature",
-    "unknown": "its name does not tell",
-}
-"""Every kind that a proposal may have, in words."""
+__all__ = ["Proposal", "propose"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +33,7 @@ class Proposal:
     """What a name says about its column.
 
     name : the column
-    kind : a key of `KINDS_PROPOSED`
+    kind : number, integer, boolean, category or date; id or skip, no feature; unknown
     bounds : for a number, whole number or date (as "2020-01-31"); None if the name tells none
     levels : for a category; None if the name tells none
     measured_in : the unit of measurement, such as "kg"; "" if the name tells none
@@ -103,11 +90,6 @@ def propose(name: str) -> Proposal:
         why = f"A measurement in {measure}: how much is possible, only you know."
         return Proposal(name, "number", measured_in=measure, why=why)
     return Proposal(name, "unknown", why="The name does not tell what it holds.")
-
-
-def propose_all(names: Iterable[str]) -> list[Proposal]:
-    """Return a proposal for each name, in order."""
-    return [propose(name) for name in names]
 
 
 # --- names as words -------------------------------------------------------------------------------

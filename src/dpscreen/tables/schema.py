@@ -171,8 +171,9 @@ def public_header(
     numbers = [] if numeric_names else looks_like_data(header.names)
     if numbers and not (is_parquet(place) or is_excel(place)):
         raise TableProblem(
-            f"the first line of {place} may be a row and no header, for column {some(numbers)} "
-            "is a number there; names of columns are public and would be copied."
+            f"the first line of {place} may be a row and no header: there are numbers in column "
+            f"{some(numbers)}, and names of columns are public and would be copied. Write a line "
+            "of names above it; if these are names, add --numeric-names."
         )
     for name in named:
         if name is not None and name not in header.names:

@@ -35,6 +35,7 @@ DIALECT = {"delimiter": "delimiter", "quote": "quoteChar", "sheet": "sheetName"}
 FIELD = {
     "decimal": "decimalChar",
     "thousands": "groupChar",
+    "bare": "bareNumber",
     "true": "trueValues",
     "false": "falseValues",
     "format": "format",
@@ -73,6 +74,7 @@ WORDS = (
     ("dpscreen.", ""),
     ("decimalChar", "decimal"),
     ("groupChar", "thousands"),
+    ("bareNumber", "bare"),
     ("trueValues", "true"),
     ("falseValues", "false"),
 )

@@ -132,7 +132,10 @@ TOO_LITTLE = (
     "what is chosen is mostly noise."
 )
 NO_ROWS = "Not simulated, as no public number of rows is known."
-NOT_OUTCOMES = "Not simulated: what is simulated are models of numbers, not of yes and no."
+NOT_OUTCOMES = (
+    "Not simulated here, as it depends on how many are a yes: dpscreen plan --model logistic "
+    "simulates it for a supposed share (--rate)."
+)
 LIMITS = "NOT protected: "
 ASSUMPTIONS = (
     "Bounds, levels and all settings were chosen from knowledge, not by looking at these data.",
@@ -157,8 +160,8 @@ def headline(release: Release, summary: Summary, target: str) -> str:
         what = f"A model of how likely {target} is {shortened(str(release.classes[1]), 30)},"
     return (
         f"{what} with {len(summary.rows)} of {how_many(release.n_features, 'feature')}, fitted "
-        f"under differential privacy with ε = {statement.epsilon:g} and "
-        f"δ = {_small(statement.delta)}."
+        f"under differential privacy with ε\u00a0=\u00a0{statement.epsilon:g} and "
+        f"δ\u00a0=\u00a0{_small(statement.delta)}."
     )
 
 

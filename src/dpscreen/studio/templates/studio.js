@@ -17,9 +17,8 @@ function answered(yes) {
 async function ask(url) {
   try {
     const answer = await fetch(url, { redirect: "error" });
-    if (!answer.ok) throw new Error("refused");
-    answered(true);
-    return answer;
+    answered(answer.status !== 403); // another run of the studio does not know this page
+    return answer.ok ? answer : null;
   } catch {
     answered(false);
     return null;
@@ -116,8 +115,23 @@ document.getElementById("columns")?.addEventListener("input", () => {
 
 // --- the question: only what belongs to a model is shown -----------------------------------------
 
-for (const choice of document.querySelectorAll("#question [name=model]")) {
-  choice.addEventListener("change", () => { choice.form.dataset.model = choice.value; });
+const question = document.getElementById("question");
+
+if (question) {
+  const models = [...question.elements.model], target = document.getElementById("target");
+  const outcomes = models.find((one) => one.value === "private-logistic");
+  const shown = () => { question.dataset.model = question.elements.model.value; };
+  for (const one of models) one.addEventListener("change", shown);
+  for (const button of question.querySelectorAll("[data-all]")) {
+    button.addEventListener("click", () => {
+      for (const one of question.querySelectorAll("[name=feature]")) one.checked = button.dataset.all;
+    });
+  }
+  target.addEventListener("change", () => { // as the command line does: two outcomes, a yes or no
+    const two = "outcomes" in target.selectedOptions[0].dataset;
+    if (two !== outcomes.checked) (two ? outcomes : models[0]).checked = true;
+    shown();
+  });
 }
 
 // --- nothing is sent twice by a double click ------------------------------------------------------

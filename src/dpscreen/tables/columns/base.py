@@ -35,7 +35,6 @@ CONSTRAINTS = (
     *("minLength", "maxLength", "jsonSchema", "exclusiveMinimum", "exclusiveMaximum"),
 )
 _UNREADABLE = {
-    "bareNumber": "write the numbers without signs around them",
     "missingValues": "put missingValues beside `fields`: they hold for all columns",
     "categories": "list the levels in constraints.enum",
 }
@@ -122,10 +121,14 @@ TRANSFORMS = {
 
 @dataclass(frozen=True)
 class NumberMarks:
-    """How numbers are written: the sign before decimals, and one between thousands if any."""
+    """How numbers are written: the sign before decimals, and one between thousands if any.
+
+    Unless `bare`, signs and words may stand around them: $1.50, 12 %, EUR 3.
+    """
 
     decimal: str = "."
     thousands: str = ""
+    bare: bool = True
 
 
 PLAIN_MARKS = NumberMarks()
@@ -178,7 +181,7 @@ class FieldEntry:
             self.fault('constraints must be an object, such as {"minimum": 0}.')
             constraints = {}
         for name, way in _UNREADABLE.items():
-            if name in self.given and (name, self.given[name]) != ("bareNumber", True):
+            if name in self.given:
                 self.fault(f"{name} is not read; {way}.")
         for name in constraints:
             if name not in CONSTRAINTS:

@@ -38,7 +38,7 @@ class NumberColumn(Column):
 
     @classmethod
     def own(cls, entry: FieldEntry) -> dict[str, Any]:
-        """Read the signs before decimals and between thousands."""
+        """Read which signs stand in numbers, and around them."""
         sign, between = entry.given.get("decimalChar", "."), entry.given.get("groupChar", "")
         if sign not in (".", ","):
             entry.fault('decimalChar must be "." or ",".')
@@ -46,7 +46,10 @@ class NumberColumn(Column):
         if between not in ("", *THOUSANDS) or between == sign:
             entry.fault("groupChar must be a comma, point, blank or ', and not decimalChar.")
             between = ""
-        return super().own(entry) | {"marks": NumberMarks(sign, between)}
+        bare = entry.given.get("bareNumber", True)
+        if not isinstance(bare, bool):
+            entry.fault("bareNumber must be true or false.")
+        return super().own(entry) | {"marks": NumberMarks(sign, between, bare is not False)}
 
     def lacks(self) -> Iterator[str]:
         """Yield that bounds are not given."""
