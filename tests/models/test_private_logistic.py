@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dpscreen import BudgetRefused, PrivacyLedger, PrivateLogistic, load
 from dpscreen.models import intake, outcome_peers
 from dpscreen.privacy import ZCDP, Accountant, Budget, DiscreteGaussian, SeededNoise
+from dpscreen.solvers import outcome_quality
 from dpscreen.tables.schema import toml_schema
 
 pytestmark = [
@@ -337,6 +338,13 @@ def test_quality_tells_auc_and_deviance_within_its_intervals():
     assert missed <= 8
 
 
+def test_counts_that_noise_made_negative_tell_no_deviance():
+    counts, places = np.full(16, -50.0), np.linspace(-4, 4, 15)
+    told = outcome_quality._told(counts, counts, 50.0, places, 600, in_sample=True)
+    assert told.deviance == told.deviance_low == 0.0
+    assert not told.tells_deviance  # its noise is larger than any deviance without features
+
+
 @pytest.mark.parametrize("kind", ["few rows", "one class", "hardly a yes"])
 def test_quality_is_not_told_where_it_is_noise(kind):
     X, y = some_rows(4000)
@@ -354,7 +362,9 @@ def test_a_table_whose_outcomes_cannot_be_read_is_refused_for_its_words():
     columns = {"x": {"bounds": [0, 9]}, "y": {"type": "boolean"}}
     schema = toml_schema({"target": "y", "columns": columns})
     rows = schema.encode(pd.DataFrame({"x": [1.0, 2.0], "y": ["Ja", "Nein"]}))
-    with pytest.raises(ValueError, match="how the schema says that numbers and these two are written"):
+    with pytest.raises(
+        ValueError, match="how the schema says that numbers and these two are written"
+    ):
         PrivateLogistic(epsilon=1, delta=1e-6, feature_bounds=schema.feature_bounds).fit(rows)
 
 
