@@ -139,6 +139,18 @@ def test_a_column_may_be_called_const():
     assert str(model.summary()).count("\nconst ") == 2
 
 
+def test_a_share_that_is_left_out_for_its_bounds_is_told_what_to_declare():
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame({"rate": rng.normal(0.06, 0.01, 4000), "dose": rng.normal(3, 1, 4000)})
+    y = 1000 * table["rate"] + rng.normal(0, 10, 4000)
+    bounds = {"rate": (0, 1), "dose": (0, 60)}
+    setting = SETTING | {"feature_bounds": bounds, "categories": None}
+    assert "if this is a share" in PrivateOLS(**setting).fit(table, y).table_.reasons[0]
+    setting["feature_bounds"] = bounds | {"rate": (0, 0.5)}
+    low, high = PrivateOLS(**setting).fit(table, y).conf_int().loc["rate"]
+    assert 900 < low < high < 1100
+
+
 def test_the_summary_compares_levels_with_those_left_out_too(fitted):
     release = fitted.released()
     place = list(release.table.names).index("ward=C")

@@ -39,7 +39,7 @@ LEAST_INNER = 1 / 16
 MOST_UNEXPLAINED = 100.0
 """What is put for a share that has no upper end."""
 
-LOST = "cannot be told from noise with so few rows at this budget"
+LOST = "cannot be told from noise with these rows at this budget"
 
 CELLS_PER_OCTAVE, OCTAVES = 4, 11
 NORMAL_95, NORMAL_975 = 1.6448536269514722, 1.959963984540054
