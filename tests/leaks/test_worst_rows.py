@@ -98,7 +98,7 @@ def tables_of(case, pair):
     return [(rows(X), target(y)) for X, y in (pair.fewer, pair.more)]
 
 
-def largest_moves(case, trials=24):
+def largest_moves(case, trials):
     """Return for every purpose the largest part of what was booked that its input moved by."""
     found = defaultdict(float)
     for trial, pair in enumerate(worst_neighbours(case, trials)):
@@ -116,7 +116,7 @@ def largest_moves(case, trials=24):
 
 @pytest.mark.parametrize("name", REACHED)
 def test_the_worst_row_stays_within_what_was_booked(name):
-    found = largest_moves(KNOWN[name])
+    found = largest_moves(KNOWN[name], 60 if name.endswith("split") else 24)  # a half is few rows
     assert found
     assert {purpose: part for purpose, part in found.items() if part < REACHED[name]} == {}
 

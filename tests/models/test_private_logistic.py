@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dpscreen import BudgetRefused, PrivacyLedger, PrivateLogistic, PrivateLogit, load
 from dpscreen.models import intake, outcome_peers
 from dpscreen.privacy import ZCDP, Accountant, Budget, DiscreteGaussian, SeededNoise
+from dpscreen.solvers import outcome_quality
 from dpscreen.tables.schema import toml_schema
 
 pytestmark = [
@@ -339,6 +340,13 @@ def test_quality_tells_auc_and_deviance_within_its_intervals():
         missed += not told.deviance_low - 0.02 <= deviance <= told.deviance_high + 0.02
         assert told.auc_high - told.auc_low < 0.2
     assert missed <= 8
+
+
+def test_counts_that_noise_made_negative_tell_no_deviance():
+    counts, places = np.full(16, -50.0), np.linspace(-4, 4, 15)
+    told = outcome_quality._told(counts, counts, 50.0, places, 600, in_sample=True)
+    assert told.deviance == told.deviance_low == 0.0
+    assert not told.tells_deviance  # its noise is larger than any deviance without features
 
 
 @pytest.mark.parametrize("kind", ["few rows", "one class", "hardly a yes"])

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 import dpscreen
 from dpscreen import PrivateOLS
 from dpscreen.models.base import BoundsWarning
+from dpscreen.models.linear import shown_summary
 from dpscreen.privacy.ledger import BudgetRefused
 
 pytestmark = [
@@ -125,6 +126,38 @@ def test_the_summary_can_be_read_alone(fitted):
     assert max(map(len, text.splitlines())) <= 100
     assert "<table>" in fitted.summary()._repr_html_()
     assert fitted.summary().frame.shape == (5, 8)
+
+
+def test_a_column_may_be_called_const():
+    table, y = frame()
+    named = table.rename(columns={"dose": "const"})
+    bounds = {"age": (0, 120), "const": (0, 60)}
+    model = PrivateOLS(**SETTING | {"feature_bounds": bounds}).fit(named, y)
+    found = model.summary().frame
+    assert list(found.index) == [*model.feature_names_out_, "const"]
+    np.testing.assert_array_equal(found["coef"], model.params)
+    assert str(model.summary()).count("\nconst ") == 2
+
+
+def test_a_share_that_is_left_out_for_its_bounds_is_told_what_to_declare():
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame({"rate": rng.normal(0.06, 0.01, 4000), "dose": rng.normal(3, 1, 4000)})
+    y = 1000 * table["rate"] + rng.normal(0, 10, 4000)
+    bounds = {"rate": (0, 1), "dose": (0, 60)}
+    setting = SETTING | {"feature_bounds": bounds, "categories": None}
+    assert "if this is a share" in PrivateOLS(**setting).fit(table, y).table_.reasons[0]
+    setting["feature_bounds"] = bounds | {"rate": (0, 0.5)}
+    low, high = PrivateOLS(**setting).fit(table, y).conf_int().loc["rate"]
+    assert 900 < low < high < 1100
+
+
+def test_the_summary_compares_levels_with_those_left_out_too(fitted):
+    release = fitted.released()
+    place = list(release.table.names).index("ward=C")
+    without = replace(release.table, reasons={place: "not told apart; left out."})
+    text = " ".join(str(shown_summary(replace(release, table=without))).split())
+    assert "with the first declared one and those left out: ward with A or C." in text
+    assert "with the first declared one: ward with A." in " ".join(str(fitted.summary()).split())
 
 
 def test_it_predicts_with_intervals(fitted):

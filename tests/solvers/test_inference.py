@@ -268,6 +268,7 @@ def test_intervals_are_in_the_users_units_and_hold_released_values_only(table, m
     found = model.inference_
     assert found.available
     assert "not simultaneous" in found.wording
+    assert "of the features with an interval alone, and a constant" in found.wording
     by_feature = {row.feature: row for row in found.intervals}
     for feature, effect in enumerate((1, -0.7, 0.5)):
         row = by_feature[feature]

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpscreen import BoundsWarning, PrivateLasso
 from dpscreen.privacy import ZCDP, Accountant, NoisyMax, SeededNoise
@@ -18,6 +19,7 @@ from dpscreen.solvers.quality import (
     NoisySum,
     Quality,
     _ratio_interval,
+    _shares,
     release_quality,
 )
 from dpscreen.solvers.refit import refit
@@ -181,6 +183,30 @@ def test_quality_is_what_it_says_and_intervals_hold_new_targets():
         bare.predict(new_X, interval=0.9)
     with pytest.raises(ValueError, match="between 0 and 1"):
         model.predict(new_X, interval=1.0)
+
+
+def test_with_few_rows_prediction_intervals_are_refused():
+    X, y, _ = levels_table(8)
+    few = LEVELS | {"epsilon": 1.0}
+    model = PrivateLasso(**few, random_state=1).fit(X[:150], y[:150])
+    with pytest.raises(ValueError, match="cannot be told from noise"):
+        model.predict(X[:150], interval=0.9)
+
+
+@pytest.mark.parametrize("noise", [2.0, 10.0])
+def test_sizes_of_residuals_are_not_reached_by_noise(noise):
+    """Of 200 fixed draws; sums of noisy counts alone reach .9 too soon in 40 of them at 10."""
+    sizes = 16 * 2.0 ** -(np.arange(44, -1, -1) / 4)
+    inside = np.append(stats.chi(1).cdf(sizes[:-1]), 1.0)
+    counts, rng = 400 * np.diff(inside, prepend=0), np.random.default_rng(0)
+    found = []
+    for _ in range(200):
+        noisy = counts + noise * rng.normal(size=45)
+        shares = _shares(noisy - (noisy.sum() - 400) / 45, noise, 400)
+        found.append(inside[np.flatnonzero(shares >= 0.9)[0]])
+    assert np.mean(np.array(found) < 0.85) <= 0.05
+    assert np.median(found) < 0.999
+    assert not _shares(noisy, 50.0, 400).any()
 
 
 def test_the_number_of_rows_is_noisy_and_told_nowhere():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -312,18 +312,26 @@ FIRST_DAYS = (("Monday", "Tuesday"), ("January", "February"))
 """What weekdays and months are compared with, and the next one."""
 
 
-def about_levels(features: Iterable[str], schema: Any, levels: Levels) -> Iterator[str]:
-    """Say what levels are compared with, by the features and declarations of a model."""
-    there = set(features)
+def about_levels(
+    features: Iterable[str], schema: Any, levels: Levels, gone: Collection[str] = ()
+) -> Iterator[str]:
+    """Say what levels are compared with, by the features and declarations of a model.
+
+    Rows of a level that is `gone`, left out of the model, have no other level, as those of the
+    first: the others are compared with both.
+    """
+    there = set(features) - set(gone)
     days = (one["name"] for one in declared_fields(schema) if one.get("type") == "date")
     parts = [(name, of) for name in days for of in FIRST_DAYS]
     against = [
-        f"{plain(name)} with {plain(of[0])}"
+        (name, [of[0], *(one for one in of[1:] if f"{name}={one}" in gone)])
         for name, of in (*declared_in(schema, levels).items(), *parts)
         if f"{name}={of[0]}" not in there and there & {f"{name}={one}" for one in of[1:]}
     ]
     if against:
-        yield f"Levels are compared with the first declared one: {some(against, _MOST_TOLD)}."
+        also = " and those left out" if any(of[1:] for _, of in against) else ""
+        told = [f"{plain(name)} with {' or '.join(map(plain, of))}" for name, of in against]
+        yield f"Levels are compared with the first declared one{also}: {some(told, _MOST_TOLD)}."
 
 
 def about_missing(schema: Any, levels: Levels, *, outcomes: bool) -> Iterator[str]:

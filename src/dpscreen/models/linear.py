@@ -111,7 +111,7 @@ class PrivateLinearModel(LinearModel):
         interval : float, default=None
             The share of new targets that an interval should hold, 0.9 for example. It is made from
             the released sizes of residuals (`quality_`), the same width for every row; those are
-            in-sample unless the fit was split.
+            in-sample unless the fit was split. Refused where noise leaves nothing to tell of them.
 
         Returns
         -------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dpscreen._core.words import number
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, Promise, ScalingModel
 from dpscreen.models.regression_table import CONSTANT, RegressionTable, WaldTest
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 NOT_KEPT = (
     "fitted values and residuals are a number for each private row, so a private model keeps none. "
     "predict(X) computes them; they are as private as X."
+)
+SHARE = (
+    " Bounds (0, 1) are kept, as those of yes or no: if this is a share that keeps to a part of "
+    "them, declare that part."
 )
 PLACED = 0.8
 """The part of a budget that is left for the regression once rows are placed, at least about."""
@@ -50,7 +55,8 @@ class PrivateOLS(ScalingModel):
     feature_bounds : pair, list of pairs, or mapping from column name to pair
         Public bounds (low, high), the same for all features or one pair each. They may be wide,
         and are what the linear model is meant on: rows beyond are clipped. Never take them from
-        the data.
+        the data. Bounds (0, 1) are taken for those of yes or no: of a small share, such as a rate
+        of interest, declare less.
     target_bounds : pair
         Public bounds of the target; they too may be wide.
     categories : mapping from column name to list of levels, default=None
@@ -177,7 +183,7 @@ class PrivateOLS(ScalingModel):
         needed = ols_rules.rows_needed(n_columns, rho)
         return (
             f"privacy noise would drown a table of {n_columns} columns: at this budget it takes "
-            f"about {float(f'{needed:.2g}'):.0f} rows, or fewer columns, or a larger epsilon."
+            f"about {number(needed, digits=2)} rows, or fewer columns, or a larger epsilon."
         )
 
     def _spend(self, start: FitStart) -> PrivacyStatement:
@@ -228,7 +234,16 @@ class PrivateOLS(ScalingModel):
         if left_out and len(left_out) == len(names):
             rho = PLACED * wide.task.regime.rho
             return dict.fromkeys(range(len(names)), self._too_few(len(names) + 1, rho))
-        return {one.feature: why_left_out(one, names) for one in left_out}
+        shares = (wide.units.feature_bounds == (0, 1)).all(axis=1)
+        unsure = {
+            one.feature
+            for one in left_out
+            if shares[one.feature] and not one.partners and "=" not in names[one.feature]
+        }
+        return {
+            one.feature: why_left_out(one, names) + SHARE * (one.feature in unsure)
+            for one in left_out
+        }
 
     # --- the table --------------------------------------------------------------------------------
 

@@ -283,16 +283,16 @@ class RegressionSummary(PrintedTable):
     @property
     def frame(self) -> pd.DataFrame:
         """Return the table as a data frame."""
-        import pandas as pd
-
         table = self.table
-        columns = [table.params, table.bse, table.tvalues, table.pvalues]
-        ends = table.conf_int(self.level, constant=True)
-        steps = pd.Series(self.steps, index=table.names[: len(self.steps)], name="step")
-        effects = (steps * table.params.iloc[: len(steps)]).rename("effect")
+        parts = (table.params, table.bse, table.tvalues, table.pvalues)
+        found = table.conf_int(self.level, constant=True)  # by place: a column may be called const
+        for place, part in enumerate(parts):
+            found.insert(place, part.name, part.to_numpy())
+        steps = np.append(self.steps, [np.nan] * (len(found) - len(self.steps)))
+        effects = steps * table.params.to_numpy()
         if self.has_odds:
-            effects = effects.map(np.exp).rename("odds_ratio")
-        return pd.concat([*columns, ends, steps, effects], axis=1)
+            return found.assign(step=steps, odds_ratio=np.exp(effects))
+        return found.assign(step=steps, effect=effects)
 
     @property
     def has_intervals(self) -> bool:

@@ -399,8 +399,9 @@ def _about_steps(release: Release) -> str:
 
 def _about_cells(release: Release) -> Iterator[str]:
     """Say what levels are compared with, and what a missing cell counts as."""
-    declared = release.schema, release.categories
-    yield from about_levels(release.names, *declared)
+    declared, table = (release.schema, release.categories), release.table
+    gone = () if table is None else [table.names[j] for j in table.reasons]
+    yield from about_levels(release.names, *declared, gone)
     yield from about_missing(*declared, outcomes=release.classes is not None)
 
 

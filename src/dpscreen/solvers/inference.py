@@ -252,7 +252,7 @@ def _intervals(
         return not_available(" ".join(reasons))
     constant = "and a constant" if wide.units.constant else "without a constant"
     told = MEANING.format(
-        model=f"of the listed features {constant}", bounds="to the declared bounds"
+        model=f"of the features with an interval alone, {constant}", bounds="to the declared bounds"
     )
     differing = differences(found.long_rows, known.bias[given], errors[given])
     return Inference(

@@ -17,7 +17,7 @@ from dpscreen.privacy.accountant import release_histograms
 from dpscreen.rows.lattice import ExactDesign, ExactPoint
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers.base import Spending
-from dpscreen.solvers.quality import NORMAL_975
+from dpscreen.solvers.quality import LOST, NORMAL_975
 
 _HALF = np.array([0.15, 0.35, 0.6, 0.9, 1.3, 1.9, 2.8])
 EDGES = np.concatenate((-_HALF[::-1], [0.0], _HALF))
@@ -68,16 +68,15 @@ class OutcomeQuality:
 
     def __str__(self) -> str:
         where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"
-        lost = "cannot be told from noise with so few rows at this budget"
         if not (self.tells_auc or self.tells_deviance):
-            return f"AUC and deviance {lost}."
+            return f"AUC and deviance {LOST}."
         auc = f"AUC {self.auc:.3f} ({self.auc_low:.3f} to {self.auc_high:.3f})"
         ends = f"{self.deviance_low:.3f} to {self.deviance_high:.3f}"
         deviance = f"deviance {self.deviance:.3f} ({ends}) a row"
         if self.tells_auc:  # then so is the share of outcomes
             deviance += f", {self.null_deviance:.3f} without features"
-        told = auc if self.tells_auc else f"AUC {lost}"
-        told += f", {deviance}" if self.tells_deviance else f", deviance {lost}"
+        told = auc if self.tells_auc else f"AUC {LOST}"
+        told += f", {deviance}" if self.tells_deviance else f", deviance {LOST}"
         return f"{told}; {where}. The intervals are for privacy noise alone."
 
 
@@ -136,14 +135,18 @@ def _told(
     ends = places[[0, -1]] + np.array([-0.5, 0.5]) * (places[1] - places[0])
     middles = np.concatenate((ends[:1], (places[1:] + places[:-1]) / 2, ends[1:]))
     cost_no, cost_yes = 2 * np.logaddexp(0, middles), 2 * np.logaddexp(0, -middles)
-    deviance = float(cost_no @ no + cost_yes @ yes) / n_rows
+    deviance = max(float(cost_no @ no + cost_yes @ yes) / n_rows, 0.0)
     off = NORMAL_975 * noise * float(np.linalg.norm((cost_no, cost_yes))) / n_rows
     auc, auc_off = noisy_auc(no, yes, noise)
     least = 1 / max(n_rows, 2)
     share = min(max(float(yes.sum()) / n_rows, least), 1 - least)
     null = -2 * (share * math.log(share) + (1 - share) * math.log1p(-share))
     aucs = (auc, max(auc - auc_off, 0.0), min(auc + auc_off, 1.0))
-    deviances = (max(deviance, 0.0), max(deviance - off, 0.0), max(deviance + off, 0.0))
+    deviances = (
+        deviance,
+        max(deviance - off, 0.0),
+        deviance + off,
+    )  # never narrower than the noise
     counted = (tuple(one.tolist()) for one in (_chances(places), no, yes))
     return OutcomeQuality(*aucs, *deviances, null, in_sample, *counted)
 

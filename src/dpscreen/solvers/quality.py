@@ -39,6 +39,8 @@ LEAST_INNER = 1 / 16
 MOST_UNEXPLAINED = 100.0
 """What is put for a share that has no upper end."""
 
+LOST = "cannot be told from noise with these rows at this budget"
+
 CELLS_PER_OCTAVE, OCTAVES = 4, 11
 NORMAL_95, NORMAL_975 = 1.6448536269514722, 1.959963984540054
 
@@ -49,7 +51,7 @@ class Quality:
 
     The typical error is the root mean square of residuals, clipped at 2.5 deviations of the target,
     further out with much signal or where sizes of residuals are still seen; so is the target for
-    R². `sizes` and `shares` tell which share of residuals is at most that size.
+    R². `sizes` and `shares` tell which share of residuals is at most that size, or nothing: all 0.
     """
 
     r2: float
@@ -68,23 +70,28 @@ class Quality:
         return self.r2_high - self.r2_low <= WIDEST
 
     def residual_size(self, level: float) -> float:
-        """Return the size that this share of residuals does not exceed, as far as can be told.
+        """Return a size that this share of residuals does not exceed.
 
-        Beyond what the noise can tell, the largest size that is told apart.
+        Raise a ValueError where the noise leaves none: beyond the last size but one all residuals
+        count as the largest.
         """
-        pairs = zip(self.sizes, self.shares, strict=True)
-        return next((size for size, share in pairs if share >= level), self.sizes[-1])
+        pairs = zip(self.sizes[:-1], self.shares[:-1], strict=True)
+        found = next((size for size, share in pairs if share >= level), None)
+        if found is None:
+            raise ValueError(
+                f"the size that a share of {level:g} of residuals does not exceed {LOST}."
+            )
+        return found
 
     def __str__(self) -> str:
         where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"
         r2 = f"R² {self.r2:.3f} ({self.r2_low:.3f} to {self.r2_high:.3f})"
         errors = (self.typical_error, self.error_low, self.error_high)
         error = "typical error {} ({} to {})".format(*(number(one, digits=4) for one in errors))
-        lost = "cannot be told from noise with so few rows at this budget"
         if self.r2_low <= 1 - MOST_UNEXPLAINED:
-            return f"R² and typical error {lost}."
+            return f"R² and typical error {LOST}."
         if not self.tells_r2:
-            return f"R² {lost}, {error}; {where}."
+            return f"R² {LOST}, {error}; {where}."
         cut = "What lies far out is clipped; the intervals are for privacy noise alone."
         return f"{r2}, {error}; {where}. {cut}"
 
@@ -123,7 +130,7 @@ def release_quality(
     n_rows = spending.regime.n_rows
     if beyond > MOST_BEYOND * n_rows:
         whole = replace(whole, value=0.0)
-    shares = np.clip(np.maximum.accumulate(np.cumsum(noisy)) / n_rows, 0, 1)
+    shares = _shares(noisy, noise, n_rows)
     r2 = _r2(*left, whole, spending.count_noise)
     error = _error(*left, n_rows, spending.count_noise)
     return Quality(*r2, *error, in_sample, tuple(sizes.tolist()), tuple(shares.tolist()))
@@ -283,6 +290,19 @@ def _release_sizes(
     # They add up to the number of rows, which is known better.
     spare = (float(noisy.sum()) - spending.regime.n_rows) / noisy.size
     return top * levels / LEVELS, noisy[0] - spare, noise
+
+
+def _shares(noisy: Array, noise: float, n_rows: int) -> Array:
+    """Return the share of residuals that is at most each size; 0 where noise may move half of them.
+
+    Of the counts that are nearest to the noisy ones, none below 0, that add up to the rows: sums of
+    the noisy ones wander, and would reach any share too soon where rows are few.
+    """
+    if NORMAL_95 * noise * math.sqrt(noisy.size) / 2 > MOST_BEYOND * n_rows:
+        return np.zeros(noisy.size)
+    most = np.cumsum(np.sort(noisy)[::-1])
+    spare = float(((most - n_rows) / np.arange(1, noisy.size + 1)).max())
+    return np.asarray(np.minimum(np.cumsum(np.maximum(noisy - spare, 0)) / n_rows, 1))
 
 
 Told = tuple[float, float, float]
