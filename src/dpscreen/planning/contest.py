@@ -193,6 +193,9 @@ def _draw_line(
     if mine[0].epsilon is None:
         axes.axhline(values[0], color=colour, linestyle="--", label=f"{label} (not private)")
         return
-    errors = [2 * getattr(one, f"{what}_se") for one in mine]
+    down = np.array([2 * getattr(one, f"{what}_se") for one in mine])
+    up = np.minimum(down, np.maximum(1 - np.array(values), 0))  # nothing shown is above 1
     epsilons = [one.epsilon for one in mine if one.epsilon is not None]
-    axes.errorbar(epsilons, values, errors, color=colour, marker=marker, markersize=4, label=label)
+    axes.errorbar(
+        epsilons, values, (down, up), color=colour, marker=marker, markersize=4, label=label
+    )
