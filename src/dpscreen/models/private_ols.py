@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpscreen._core.words import number
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, Promise, ScalingModel
 from dpscreen.models.regression_table import CONSTANT, RegressionTable, WaldTest
@@ -183,7 +182,7 @@ class PrivateOLS(ScalingModel):
         needed = ols_rules.rows_needed(n_columns, rho)
         return (
             f"privacy noise would drown a table of {n_columns} columns: at this budget it takes "
-            f"about {number(needed, digits=2)} rows, or fewer columns, or a larger epsilon."
+            f"about {float(f'{needed:.2g}'):.0f} rows, or fewer columns, or a larger epsilon."
         )
 
     def _spend(self, start: FitStart) -> PrivacyStatement:
