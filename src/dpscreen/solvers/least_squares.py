@@ -84,11 +84,11 @@ def regress(wide: WideTask) -> TableRelease:
     """Release a regression on all features for what is left; on none where noise would drown it."""
     task, budget = wide.task, wide.task.spending.remaining
     columns = np.arange(task.design.n_features)
-    design = ols_rules.TableSize(task.regime.n_rows, len(columns), float(budget))
-    if design.hopeless and task.choices.intercept:
+    size = ols_rules.TableSize(task.regime.n_rows, len(columns), float(budget))
+    if size.hopeless and task.choices.intercept:
         columns = columns[task.n_features :]
-        design = replace(design, n_columns=1)
-    return Releases(wide, columns, design, budget).regression()
+        size = replace(size, n_columns=1)
+    return Releases(wide, columns, size, budget).regression()
 
 
 def regress_on(wide: WideTask, columns: Integers) -> TableRelease:
@@ -97,8 +97,8 @@ def regress_on(wide: WideTask, columns: Integers) -> TableRelease:
     What is left out is told by its place among the columns.
     """
     budget = wide.task.spending.remaining
-    design = ols_rules.TableSize(wide.task.regime.n_rows, len(columns), float(budget))
-    return Releases(wide, columns, design, budget).regression()
+    size = ols_rules.TableSize(wide.task.regime.n_rows, len(columns), float(budget))
+    return Releases(wide, columns, size, budget).regression()
 
 
 def _all_left_out(n_features: int) -> tuple[LeftOut, ...]:
@@ -111,7 +111,7 @@ class Releases:
 
     wide: WideTask
     columns: Integers
-    design: ols_rules.TableSize
+    size: ols_rules.TableSize
     budget: ZCDP
 
     def regression(self) -> TableRelease:
@@ -144,7 +144,7 @@ class Releases:
     def step_costs(self) -> list[ZCDP]:
         """Return what each step may cost, once the frame is there."""
         after = (ols_rules.MIDDLE_SHARE, ols_rules.LONG_SHARE, ols_rules.ONE_SIDED_SHARE)
-        later = sum(map(Fraction, after)) + sum(map(Fraction, self.design.size_shares))
+        later = sum(map(Fraction, after)) + sum(map(Fraction, self.size.size_shares))
         left = ZCDP(self.wide.task.spending.remaining.rho - (self.budget * later).rho)
         return [left * part for part in ols_rules.NEWTON_PARTS]
 
@@ -158,7 +158,7 @@ class Releases:
         if not self._n_features:
             return self.wide.task.deviation, self.wide.task.deviation
         theta = walked.estimate.theta
-        explained = max(float(theta @ walked.frame.gram @ theta), 0.0) / self.design.n_rows
+        explained = max(float(theta @ walked.frame.gram @ theta), 0.0) / self.size.n_rows
         return residuals, math.hypot(residuals, math.sqrt(explained))
 
     @property
@@ -171,7 +171,7 @@ class Releases:
         There are fewer where all directions stand out already. Directions that few rows tell vary
         less, so that these rows are no longer than others (docs/inference.md, Lemmas 26 and 36).
         """
-        rules, even = self.design, np.diag(self._cells_in_scales())
+        rules, even = self.size, np.diag(self._cells_in_scales())
         spread = np.append(self.wide.left, 1.0)[self.columns]
         levels = np.append(is_binary(self.wide.units.feature_bounds), False)[self.columns]
         even *= spread[:, None]
@@ -197,7 +197,7 @@ class Releases:
         Rows need no more room than that, which would only add noise, however many rows there are
         (docs/private-lasso.md, Lemma 22).
         """
-        most = self.design.row_norm(self.design.gram_share, ols_rules.GRAM_BLUR)
+        most = self.size.row_norm(self.size.gram_share, ols_rules.GRAM_BLUR)
         rows = MixedRows.near(self.columns, even / most)
         point = self.wide.task.design.start(self._grain)
         counts = point.row_total(length_counts, self.wide.task.deviation, rows, N_CELLS)
@@ -208,7 +208,7 @@ class Releases:
             purpose="lengths of rows",
         )
         edges = most * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
-        seen = Sizes(edges, noisy[0], noise, self.design.n_rows).last_edge
+        seen = Sizes(edges, noisy[0], noise, self.size.n_rows).last_edge
         lengths = np.sqrt(len(even) * np.array([ols_rules.SHORTEST, ols_rules.LONGEST]))
         return clamp(seen, float(lengths[0]) / ols_rules.ROOM, float(lengths[1]))
 
@@ -264,13 +264,13 @@ class NewtonWalk:
         Before the last one the sum with a lower clip is released: where it pulls one way along a
         feature, all that is cut off is taken to. It is returned, and the last clip and histogram.
         """
-        design, task = self.releases.design, self.releases.wide.task
+        size, task = self.releases.size, self.releases.wide.task
         reach = self.releases.wide.units.target_bound
         residual = min(reach, ols_rules.LONGEST_RESIDUAL * task.deviation)
-        top, theta = residual * self.frame.row_norm, np.zeros(design.n_columns)
+        top, theta = residual * self.frame.row_norm, np.zeros(size.n_columns)
         costs, taken = self.releases.step_costs, list[NewtonStep]()
-        believed = SolutionBelief.before(self.inverse, design.n_rows * task.deviation**2)
-        plan = (ols_rules.RESIDUALS_KEPT, design.size_shares)
+        believed = SolutionBelief.before(self.inverse, size.n_rows * task.deviation**2)
+        plan = (ols_rules.RESIDUALS_KEPT, size.size_shares)
         for kept, share, cost in zip(*plan, costs, strict=True):
             sizes = self.release_sizes(top, residual, self.releases.share(share))
             clip = self._clip(sizes, kept, cost, ols_rules.ONE_SIDED)
@@ -300,7 +300,7 @@ class NewtonWalk:
         features = self.releases.users(self.frame)[: self.releases.wide.task.n_features]
         directions = features @ self.inverse.matrix
         directions = directions[directions.any(axis=1)]
-        sampling = self.releases.design.n_rows * deviation**2 * self.frame.spread**2
+        sampling = self.releases.size.n_rows * deviation**2 * self.frame.spread**2
         return pull.pulls(directions, directions**2 @ (pull.noise**2 + noise**2 + sampling))
 
     def _residual_clip(self, influence: float) -> float:
@@ -322,7 +322,7 @@ class NewtonWalk:
             self._accountant, counts[None, :], cost=cost, purpose="sizes of influences"
         )
         edges = top * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
-        return Sizes(edges, noisy[0], noise, self.releases.design.n_rows)
+        return Sizes(edges, noisy[0], noise, self.releases.size.n_rows)
 
     def release_moment(
         self, influence: float, cost: ZCDP, what: str = "in units of the clips"

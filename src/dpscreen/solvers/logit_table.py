@@ -155,7 +155,7 @@ class OddsReleases(Releases):
         squares = np.maximum((directions**2).sum(axis=1), 1e-300)
         off = walked.frame.noise**2 * ((directions @ inverse) ** 2).sum(axis=1) / squares
         freedom = 1 / (1 / known.freedom + 2 * off)
-        left = math.sqrt(max(float(way @ frame.gram @ way) / self.design.n_rows, 0.0)) * users @ way
+        left = math.sqrt(max(float(way @ frame.gram @ way) / self.size.n_rows, 0.0)) * users @ way
         old = np.maximum(np.diag(known.covariance), 1e-300)
         wider = np.sqrt(1 + left**2 / old)
         return replace(
@@ -213,7 +213,7 @@ class OddsReleases(Releases):
     def _error(self, inverse: Inverse, frame: EvenFrame, variance: float) -> float:
         """Return how far noise in Σru moves log-odds, as a root mean square over rows."""
         square = variance * float(np.trace(inverse.matrix @ frame.gram @ inverse.matrix))
-        return math.sqrt(max(square, 0.0) / self.design.n_rows)
+        return math.sqrt(max(square, 0.0) / self.size.n_rows)
 
     def _start(self, frame: EvenFrame) -> Array:
         """Return where the constant is what the share says."""
@@ -249,7 +249,7 @@ class OddsWalk(NewtonWalk):
 
     def search(self, theta: Array, cost: ZCDP) -> Array:
         """Take cheap steps towards the answer, each to what all sums so far make believe."""
-        n_rows, belief = self.releases.design.n_rows, WeightBelief(self.frame.gram, np.zeros(0))
+        n_rows, belief = self.releases.size.n_rows, WeightBelief(self.frame.gram, np.zeros(0))
         for _ in range(SEARCH_STEPS):
             self.move_to(theta + belief.weights)
             belief.see(*self.release_sums(cost / SEARCH_STEPS))
@@ -260,7 +260,7 @@ class OddsWalk(NewtonWalk):
     def mean_curvature(self, theta: Array) -> float:
         """Return the mean of p(1 − p) there, if log-odds are normal."""
         constant = float(self.point.weights[self.releases.wide.task.n_features :].sum())
-        square = float(theta @ self.frame.gram @ theta) / self.releases.design.n_rows
+        square = float(theta @ self.frame.gram @ theta) / self.releases.size.n_rows
         return mean_curvature(constant, max(square - constant**2, 0.0))
 
     def release_curvature(self, cost: ZCDP) -> EvenFrame:
@@ -274,7 +274,7 @@ class OddsWalk(NewtonWalk):
         )
         size = LOGISTIC.curvature * self.frame.row_norm**2
         trace, spread = size * float(np.trace(gram)), self.frame.spread
-        mean = max(trace / float(spread @ spread), size * noise) / self.releases.design.n_rows
+        mean = max(trace / float(spread @ spread), size * noise) / self.releases.size.n_rows
         return replace(
             self.frame, gram=size * gram, noise=size * noise, spread=math.sqrt(mean) * spread
         )
@@ -284,7 +284,7 @@ class OddsWalk(NewtonWalk):
 
         And return by how much the loss is less curved where the last one begins.
         """
-        taken, n_rows, flatter = list[NewtonStep](), self.releases.design.n_rows, 1.0
+        taken, n_rows, flatter = list[NewtonStep](), self.releases.size.n_rows, 1.0
         self.move_to(theta)
         at_first = self.mean_curvature(theta)
         for part in LAST_PARTS:

@@ -142,11 +142,8 @@ def _told(
     share = min(max(float(yes.sum()) / n_rows, least), 1 - least)
     null = -2 * (share * math.log(share) + (1 - share) * math.log1p(-share))
     aucs = (auc, max(auc - auc_off, 0.0), min(auc + auc_off, 1.0))
-    deviances = (
-        deviance,
-        max(deviance - off, 0.0),
-        deviance + off,
-    )  # never narrower than the noise
+    # Never narrower than the noise.
+    deviances = (deviance, max(deviance - off, 0.0), deviance + off)
     counted = (tuple(one.tolist()) for one in (_chances(places), no, yes))
     return OutcomeQuality(*aucs, *deviances, null, in_sample, *counted)
 

@@ -70,11 +70,8 @@ def solve_walk(task: OutcomeTask) -> Solution:
     gram, noise = release_squares(task, task.design.short_gram(short), short, gram_cost)
     seen = _seen_columns(task, gram, noise)
     chosen, units = short.chosen[seen], short.in_weights()[seen]
-    belief, curvature = (
-        WeightBelief(lifted(gram, noise, seen), units[chosen >= task.n_features]),
-        None,
-    )
-    cost = steps_cost / n_walk_steps(task)
+    belief = WeightBelief(lifted(gram, noise, seen), units[chosen >= task.n_features])
+    curvature, cost = None, steps_cost / n_walk_steps(task)
     for step in range(n_walk_steps(task)):
         moment = release_moment(task.spending, point, 1.0, short, cost)
         belief.see(-moment[seen], short.row_norm / math.sqrt(2 * float(cost)))
