@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpscreen.solvers.outcome_walk import (
-    Seen,
-    WeightBelief,
-    lifted,
-    likeliest_variance,
-    pooled_sums,
-    weight_variances,
-)
+from dpscreen.solvers.belief import Seen, lifted, likeliest_variance, weight_variances
+from dpscreen.solvers.outcome_walk import WeightBelief, pooled_sums
 
 NONE = np.zeros(0)
 

@@ -17,7 +17,9 @@ from dpscreen.solvers.base import Choices, Solution, Spending, Task
 from dpscreen.solvers.noisy_gradient import rows_fill_the_norm, solve_noisy_gradient
 from dpscreen.solvers.quality import Deviations, Quality, release_quality
 from dpscreen.solvers.stagewise import solve_frank_wolfe, solve_stagewise
+from dpscreen.solvers.walk import solve_walk, walks_on_line
 
+WALK = "walk"
 SOLVERS = {
     "stagewise": solve_stagewise,
     "frank-wolfe": solve_frank_wolfe,
@@ -71,7 +73,8 @@ class PrivateLasso(PathModel):
         the other gives 95 % intervals for at most 20 of the selected features by the table of
         `PrivateOLS`, each half at the whole budget. What has no interval is told in `inference_`.
     solver : {"auto", "stagewise", "frank-wolfe", "noisy-gradient"}, default="auto"
-        "auto": stagewise, unless `row_norm` is given and a paid check speaks for noisy gradients.
+        "auto": steps along all features at once where noise lets all be seen ("walk" in `solver_`),
+        else stagewise; neither if `row_norm` is given and a paid check speaks for noisy gradients.
     fit_intercept : bool, default=True
         Estimate an intercept inside the same budget. Without it, predictions centre on the middle
         of the target's bounds, which are public or released.
@@ -99,10 +102,11 @@ class PrivateLasso(PathModel):
     path_ : Path or None
         The released path: feature, sign and length of every step, with features mapped onto
         [−1, 1], before small weights were dropped and the rest refitted. A feature's number equal
-        to n_features is the constant (Frank-Wolfe only). None for noisy gradients.
+        to n_features is the constant (Frank-Wolfe only). None for noisy gradients, and where steps
+        went along all features.
     selected_ : ndarray of shape (n_features,), bool
-        What the path chose. Where there are rows enough, the refit takes all features, and others
-        get a coefficient too.
+        What the path chose, or what stands out of the noise after steps along all features. Where
+        a path is asked for and rows abound, the refit takes all, and others get a coefficient too.
     scale_ : float
         The last released deviation of the residuals.
     solver_ : str
@@ -208,9 +212,8 @@ class PrivateLasso(PathModel):
 
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         self.solver_ = self.solver if self.solver != "auto" else _best_solver(task)
-        refit = 1 + len(rules.newton_parts()) if task.refits else 0
-        rows.announce(task.n_steps + refit)
-        solution = self._walk(task, SOLVERS[self.solver_])
+        rows.announce(_n_passes(task, self.solver_))
+        solution = self._walk(task, {**SOLVERS, WALK: solve_walk}[self.solver_])
         if task.choices.quality:
             self._measure(task.spending, task.design, task, solution, in_sample=True)
         return solution
@@ -267,10 +270,20 @@ class PrivateLasso(PathModel):
         )
 
 
+def _n_passes(task: Task, solver: str) -> int:
+    """Return how often the rows will be looked at, about."""
+    if solver == WALK:
+        return 1 + len(rules.walk_parts())
+    return task.n_steps + (1 + len(rules.newton_parts()) if task.refits else 0)
+
+
 def _best_solver(task: Task) -> str:
-    """Return the solver: stagewise, unless rows are short and a paid check agrees."""
+    """Return the solver: a walk where noise lets all features be seen, else stagewise.
+
+    Neither where rows are short and a paid check agrees.
+    """
     row_norm = task.choices.row_norm
     if row_norm is None or task.choices.radius is not None:
-        return "stagewise"
+        return WALK if walks_on_line(task) else "stagewise"
     pays = rules.gradients_may_pay(task.regime, row_norm) and rows_fill_the_norm(task, row_norm)
     return "noisy-gradient" if pays else "stagewise"

@@ -20,7 +20,7 @@ from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Task
 from dpscreen.solvers.logistic import OutcomeTask, place_outcomes
 from dpscreen.solvers.outcome_quality import OutcomeQuality, release_outcome_quality
-from dpscreen.solvers.outcome_walk import n_walk_steps, solve_outcomes, walks
+from dpscreen.solvers.outcome_walk import n_walk_steps, solve_outcomes, walks_on_outcomes
 
 
 class OutcomeEstimator(OutcomeModel, ScalingModel):  # type: ignore[misc]
@@ -181,7 +181,11 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
 
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         assert isinstance(task, OutcomeTask), "as it was placed"
-        steps = n_walk_steps(task) if walks(task) else task.n_steps + len(rules.newton_parts())
+        steps = (
+            n_walk_steps(task)
+            if walks_on_outcomes(task)
+            else task.n_steps + len(rules.newton_parts())
+        )
         rows.announce(1 + steps)
         solution = self._walk(task, solve_outcomes)
         if task.choices.quality:

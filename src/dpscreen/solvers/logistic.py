@@ -21,6 +21,7 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
+from dpscreen.solvers.belief import sparse_threshold, sure_threshold
 from dpscreen.solvers.placing import is_binary, place_rows
 from dpscreen.solvers.refit import Refit
 from dpscreen.solvers.stagewise import Schedule, StagewiseRun, solve_stagewise
@@ -151,23 +152,6 @@ def release_intercept_move(task: Task, point: ExactPoint, share: OutcomeShare, c
     )
     move = -rules.shrunk(noisy, noise) / (task.regime.n_rows * share.variance)
     return rules.clamp(move, -LONGEST_MOVE, LONGEST_MOVE)
-
-
-def sure_threshold(n_offered: int) -> float:
-    """Return √(2 ln d): what the largest of d sizes without an effect hardly exceeds."""
-    return math.sqrt(2 * math.log(n_offered))
-
-
-def sparse_threshold(sizes: Array, n_offered: int) -> float:
-    """Return √(2 ln(d/k)) for the k sizes that are no smaller, in deviations, of d offered.
-
-    So much a size must be to be likelier an effect than noise if k of d features have one; at first
-    those of √2 count, as where half have. Where most have an effect, hardly anything is dropped.
-    """
-    least, left = math.sqrt(2), len(sizes) + 1
-    while (kept := int(np.count_nonzero(sizes >= least))) < left:
-        left, least = kept, math.sqrt(2 * math.log(n_offered / max(kept, 1)))
-    return least
 
 
 def solve_logistic(task: OutcomeTask) -> Solution:

@@ -24,10 +24,11 @@ from dpscreen.rows.mixed import capped_middle, capped_products
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending
+from dpscreen.solvers.belief import lifted
 from dpscreen.solvers.influences import OneSided, Sizes
 from dpscreen.solvers.least_squares import NewtonWalk, Releases, TableRelease, users_units
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
-from dpscreen.solvers.outcome_walk import WeightBelief, lifted, mean_curvature, safe_part
+from dpscreen.solvers.outcome_walk import WeightBelief, mean_curvature, safe_part
 from dpscreen.solvers.placing import Places, is_binary, release_places
 from dpscreen.solvers.regression import (
     EvenFrame,

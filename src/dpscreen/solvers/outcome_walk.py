@@ -10,45 +10,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import ZCDP
-from dpscreen.privacy.accountant import release_triangle
-from dpscreen.rows.lattice import UNITS, ExactPoint
+from dpscreen.rows.lattice import ExactPoint
 from dpscreen.rows.loss import SATURATED
-from dpscreen.rows.sums import ShortRows
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution
-from dpscreen.solvers.logistic import OutcomeTask, solve_logistic, sure_threshold
-from dpscreen.solvers.refit import move, release_moment, rows_of_features, unseen
+from dpscreen.solvers.belief import Seen, lifted, spread, sure_threshold, weight_variances
+from dpscreen.solvers.logistic import OutcomeTask, solve_logistic
+from dpscreen.solvers.refit import move, release_moment, unseen
+from dpscreen.solvers.walk import all_short, release_squares, walks
 
 GRAINS_PER_LOG_ODDS = 2.0**20
 STEPS, RICH_STEPS, STEPS_BEFORE_CURVED = 5, 6, 3
-LEAST_NOISE = 0.5
+LEAST = 0.5
 """How large n√(2ρ) must be, in d^1.5, for no feature to be chosen."""
-
-PRIOR_VARIANCES = 4.0 ** np.arange(-5, 8)
-"""What is tried for the variance of weights, in squares of the noise of a middling one."""
-
-ROUNDS = 12
-"""How often what single weights may vary by is brought up to date."""
 
 _NODES, _PARTS = np.polynomial.hermite_e.hermegauss(21)
 
 
-def walks(task: OutcomeTask) -> bool:
-    """Whether no feature is chosen: noise lets see the Gram matrix, and nobody asks for a path.
-
-    Noise moves its eigenvalues, in units of their mean, by about 2.6√d over n√(2ρ)/d.
-    """
-    choices, regime = task.choices, task.regime
-    asked = choices.n_iter is not None or choices.max_features is not None
-    few = regime.n_features <= rules.most_refitted(regime)
-    return few and not asked and regime.depth(regime.rho) >= LEAST_NOISE * regime.n_features**1.5
+def walks_on_outcomes(task: OutcomeTask) -> bool:
+    """Whether no feature is chosen."""
+    return walks(task, LEAST)
 
 
 def n_walk_steps(task: OutcomeTask) -> int:
@@ -58,15 +45,15 @@ def n_walk_steps(task: OutcomeTask) -> int:
 
 def solve_outcomes(task: OutcomeTask) -> Solution:
     """Walk along all features where that pays; else choose, then refit."""
-    return solve_walk(task) if walks(task) else solve_logistic(task)
+    return solve_outcome_walk(task) if walks_on_outcomes(task) else solve_logistic(task)
 
 
-def solve_walk(task: OutcomeTask) -> Solution:
+def solve_outcome_walk(task: OutcomeTask) -> Solution:
     """Take all steps along all features, and tell which of them stand out of the noise."""
     point, rich = started(task), rules.refits_all(task.regime)
     gram_cost = task.spending.remaining * Fraction(rules.GRAM_PART)
     steps_cost = ZCDP(task.spending.remaining.rho - gram_cost.rho)
-    short, gram_cost = _all_short(task, float(steps_cost)), gram_cost / (1 + rich)
+    short, gram_cost = all_short(task, float(steps_cost)), gram_cost / (1 + rich)
     gram, noise = release_squares(task, task.design.short_gram(short), short, gram_cost)
     seen = _seen_columns(task, gram, noise)
     chosen, units = short.chosen[seen], short.in_weights()[seen]
@@ -92,15 +79,6 @@ def started(task: OutcomeTask) -> ExactPoint:
     if task.choices.intercept:
         point.add(task.n_features, round(task.share.log_odds / point.scale))
     return point
-
-
-def _all_short(task: OutcomeTask, steps_rho: float) -> ShortRows:
-    """Return rows of all features and the constant, as short as noise demands."""
-    constants = np.arange(task.n_features, task.design.n_features)
-    columns = np.append(task.candidates, constants)
-    _, length = rules.refit_clips(task.regime, len(columns), steps_rho)
-    norm = min(length * task.spread, 1.0) * math.sqrt(len(columns))
-    return rows_of_features(task, columns, norm)
 
 
 def _seen_columns(task: OutcomeTask, gram: Array, noise: float) -> Integers:
@@ -132,47 +110,7 @@ def mean_curvature(log_odds: float, variance: float) -> float:
     return float(_PARTS @ (chances * (1 - chances)) / _PARTS.sum())
 
 
-# --- what is released -----------------------------------------------------------------------------
-
-
-def release_squares(
-    task: OutcomeTask, total: Integers, short: ShortRows, cost: ZCDP
-) -> tuple[Array, float]:
-    """Release Σxxᵀ of short rows, or of rows that are shorter still where chances are near 0 or 1.
-
-    (docs/private-lasso.md, Lemmas 17 and 23; docs/yes-no.md, Lemma 32)
-    """
-    return release_triangle(
-        task.spending.accountant,
-        total,
-        units_per_one=UNITS,
-        row_norm=short.row_norm,
-        cost=cost,
-        purpose="all features squared",
-    )
-
-
-def lifted(gram: Array, noise: float, columns: Integers | slice = slice(None)) -> Array:
-    """Draw eigenvalues to their mean by as much as noise explains; none is below the blur."""
-    values, vectors = np.linalg.eigh(gram[columns][:, columns])
-    k = len(values)
-    mean = max(float(values.mean()), noise / math.sqrt(k))
-    apart = float(((values - mean) ** 2).sum())
-    part = min(1.0, (k * noise) ** 2 / max(apart, 1e-300))
-    drawn = np.maximum((1 - part) * values + part * mean, min(noise * math.sqrt(k), mean))
-    return np.asarray((vectors * drawn) @ vectors.T)
-
-
 # --- what is believed -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """The sums that were released at some weights, and the deviation of their noise."""
-
-    weights: Array
-    sums: Array
-    noise: float
 
 
 class WeightBelief:
@@ -226,39 +164,3 @@ def pooled_sums(seen: Sequence[Seen], curvature: Array) -> tuple[Array, float]:
     weights = 1 / (squares + np.maximum(apart - squares - squares[-1], 0.0))
     pooled = np.tensordot(weights, answers, axes=1) / weights.sum()
     return np.asarray(pooled), 1 / math.sqrt(float(weights.sum()))
-
-
-def spread(variances: Array, curvature: Array) -> Array:
-    """Return the covariance of Hθ for weights θ with such variances."""
-    return np.asarray((curvature * variances) @ curvature)
-
-
-def weight_variances(answer: Array, curvature: Array, doubt: Array, constants: Array) -> Array:
-    """Return what each weight may vary by: its own square, and as much as all of them do.
-
-    That is EM for weights of Student's law with one degree of freedom, from the variance under
-    which the answer is likeliest if all have the same.
-    """
-    d = len(answer) - len(constants)
-    common = likeliest_variance(answer, curvature, doubt, constants)
-    variances = np.append(np.full(d, common), constants)
-    for _ in range(ROUNDS if d else 0):
-        solved = curvature @ np.linalg.inv(spread(variances, curvature) + doubt)
-        means = variances * (solved @ answer)
-        left = variances - variances**2 * (solved * curvature).sum(axis=1)
-        squares = (means**2 + np.maximum(left, 0.0) + common) / 2
-        variances = np.append(np.maximum(squares[:d], 1e-4 * common), constants)
-        common = d / float((1 / variances[:d]).sum())
-    return variances
-
-
-def likeliest_variance(answer: Array, curvature: Array, doubt: Array, constants: Array) -> float:
-    """Return the common variance of weights under which such an answer is likeliest."""
-    d, k = len(answer) - len(constants), len(answer)
-    tried = np.trace(doubt) * k / np.trace(curvature) ** 2 * PRIOR_VARIANCES
-
-    def misfit(variance: float) -> float:
-        whole = spread(np.append(np.full(d, variance), constants), curvature) + doubt
-        return float(np.linalg.slogdet(whole)[1] + answer @ np.linalg.solve(whole, answer))
-
-    return float(min(tried.tolist(), key=misfit))

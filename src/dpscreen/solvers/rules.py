@@ -395,6 +395,32 @@ def refit_clips(regime: Regime, n_columns: int, rho: float) -> tuple[float, floa
     return max(1.0, room ** (2 / 3)), max(1.0, room ** (1 / 3))
 
 
+# --- steps along all features ---------------------------------------------------------------------
+
+WALK_STEPS, WALK_GROWTH = 8, Fraction(13, 10)
+WALK_GRAM_PART = 0.25
+"""The part of the walk's budget that pays for the Gram matrix."""
+
+
+def sees_matrix(regime: Regime, least: float) -> bool:
+    """Whether noise lets the Gram matrix of all features be seen: n√(2ρ) is so many d^1.5.
+
+    It moves eigenvalues, in units of their mean, by about 2.6√d over n√(2ρ)/d.
+    """
+    return regime.depth(regime.rho) >= least * math.pow(regime.n_features, 1.5)
+
+
+def walk_parts() -> tuple[Fraction, ...]:
+    """Return how the steps divide what the matrix leaves: later ones get more."""
+    sizes = [WALK_GROWTH**k for k in range(WALK_STEPS)]
+    return tuple(size / sum(sizes) for size in sizes)
+
+
+def walk_rescale_share(regime: Regime) -> float:
+    """Return the share of ρ of one new estimate of the residuals' scale: four of a path in all."""
+    return 4 * rescale_share(regime) / (WALK_STEPS - 1)
+
+
 # --- how good it is -------------------------------------------------------------------------------
 
 QUALITY_SHARE = 0.02

@@ -1,0 +1,227 @@
+"""What weights are believed to be, given noisy sums: by how much each may vary, and where it is.
+
+Everything here is made from released numbers (docs/privacy.md, Lemma 7); no function sees a row.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from dpscreen._core.arrays import Array, Integers
+
+PRIOR_VARIANCES = 4.0 ** np.arange(-5, 8)
+"""What is tried for the variance of weights, in squares of the noise of a middling one."""
+
+ROUNDS = 12
+"""How often what single weights may vary by is brought up to date."""
+
+FLOOR = 0.5
+"""The least eigenvalue of a matrix that sums have put right, in the blur of its noise."""
+
+CORRELATION = 0.3
+"""How features may be correlated where noise hides it."""
+
+ITERATIONS = 2
+"""How often what weights are believed to be tells anew how far noise in the matrix leads astray."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """The sums that were released at some weights, and the deviation of their noise."""
+
+    weights: Array
+    sums: Array
+    noise: float
+
+
+def lifted(gram: Array, noise: float, columns: Integers | slice = slice(None)) -> Array:
+    """Draw eigenvalues to their mean by as much as noise explains; none is below the blur."""
+    values, vectors = np.linalg.eigh(gram[columns][:, columns])
+    k = len(values)
+    mean = max(float(values.mean()), noise / math.sqrt(k))
+    apart = float(((values - mean) ** 2).sum())
+    part = min(1.0, (k * noise) ** 2 / max(apart, 1e-300))
+    drawn = np.maximum((1 - part) * values + part * mean, min(noise * math.sqrt(k), mean))
+    return np.asarray((vectors * drawn) @ vectors.T)
+
+
+def spread(variances: Array, curvature: Array) -> Array:
+    """Return the covariance of Hθ for weights θ with such variances."""
+    return np.asarray((curvature * variances) @ curvature)
+
+
+def weight_variances(answer: Array, curvature: Array, doubt: Array, constants: Array) -> Array:
+    """Return what each weight may vary by: its own square, and as much as all of them do.
+
+    That is EM for weights of Student's law with one degree of freedom, from the variance under
+    which the answer is likeliest if all have the same.
+    """
+    d = len(answer) - len(constants)
+    common = likeliest_variance(answer, curvature, doubt, constants)
+    variances = np.append(np.full(d, common), constants)
+    for _ in range(ROUNDS if d else 0):
+        solved = curvature @ np.linalg.inv(spread(variances, curvature) + doubt)
+        means = variances * (solved @ answer)
+        left = variances - variances**2 * (solved * curvature).sum(axis=1)
+        squares = (means**2 + np.maximum(left, 0.0) + common) / 2
+        variances = np.append(np.maximum(squares[:d], 1e-4 * common), constants)
+        common = d / float((1 / variances[:d]).sum())
+    return variances
+
+
+def likeliest_variance(answer: Array, curvature: Array, doubt: Array, constants: Array) -> float:
+    """Return the common variance of weights under which such an answer is likeliest."""
+    d, k = len(answer) - len(constants), len(answer)
+    tried = np.trace(doubt) * k / np.trace(curvature) ** 2 * PRIOR_VARIANCES
+
+    def misfit(variance: float) -> float:
+        whole = spread(np.append(np.full(d, variance), constants), curvature) + doubt
+        return float(np.linalg.slogdet(whole)[1] + answer @ np.linalg.solve(whole, answer))
+
+    return float(min(tried.tolist(), key=misfit))
+
+
+# --- of a line ------------------------------------------------------------------------------------
+
+
+class LineBelief:
+    """What the weights of a line are believed to be, given Σ(y − x·w)x at weights on the way.
+
+    (docs/private-lasso.md, Lemma 50) The first `gram` is Σxxᵀ with noise; sums at different weights
+    tell more of it. The last weights are those of constants, if any.
+    """
+
+    def __init__(self, gram: Array, noise: float) -> None:
+        values = np.asarray(np.linalg.eigvalsh(gram), dtype=np.float64)
+        blur = noise * math.sqrt(len(values))
+        self._first, self._noise = lifted(gram, noise), entry_doubt(values, noise)
+        self._floor = FLOOR * min(blur, max(float(values.mean()), blur / len(values)))
+        self._seen = list[Seen]()
+        self.weights, self._left = np.zeros(len(gram)), 0.0
+        self.sizes = np.zeros(len(gram))
+
+    def see(self, weights: Array, sums: Array, noise: float) -> None:
+        """Take in sums that were released at these weights."""
+        self._seen.append(Seen(weights, sums, noise))
+
+    def renew(self, deviation: float, constants: Array) -> None:
+        """Believe what all sums make likely, for residuals of that deviation.
+
+        `constants` are the prior variances of the constants' weights.
+        """
+        (values, vectors), away = self._put_right(), self._away()
+        for _ in range(ITERATIONS):
+            away = (away + self._away()) / 2  # where doubt is large, little is believed; and back
+            answer, square = self._answer((vectors * values) @ vectors.T, away)
+            told = SumsTold(values, vectors, square + deviation**2 * values, answer)
+            variances = told.variances(constants)
+            self.weights, left = told.posterior(variances)
+            self._left = float(np.trace(left))
+        errors = np.diag(left) - (left**2 / variances).sum(axis=1)
+        self.sizes = np.abs(self.weights) / np.sqrt(np.maximum(errors, 1e-300))
+
+    def _put_right(self) -> tuple[Array, Array]:
+        """Return axes of the matrix that released ones and differences of sums make likely.
+
+        Sums differ by the matrix times how far their weights are apart, which no weight that is
+        looked for enters.
+        """
+        precisions = np.array([one.noise**-2 for one in self._seen])
+        apart, sums = (
+            stacked - (stacked @ precisions / precisions.sum())[:, None]
+            for stacked in (
+                np.stack([one.weights for one in self._seen], axis=1),
+                np.stack([one.sums for one in self._seen], axis=1),
+            )
+        )
+        sure = np.eye(len(apart)) / self._noise**2
+        found = np.linalg.solve(
+            sure + apart * precisions @ apart.T,
+            sure @ self._first - apart @ (sums * precisions).T,
+        )
+        values, vectors = np.linalg.eigh((found + found.T) / 2)
+        return np.maximum(values, self._floor), vectors
+
+    def _away(self) -> Array:
+        """Return E‖θ − w‖² for the weights of all sums."""
+        squares = [((self.weights - one.weights) ** 2).sum() for one in self._seen]
+        return np.array(squares) + self._left
+
+    def _answer(self, gram: Array, away: Array) -> tuple[Array, float]:
+        """Return Gθ as all sums tell it, s + Gw each, and the square of its noise.
+
+        Noise in the matrix leads astray by as much as w is `away` from θ.
+        """
+        noises = np.array([one.noise for one in self._seen])
+        precisions = 1 / (noises**2 + self._noise**2 * away)
+        answers = [one.sums + gram @ one.weights for one in self._seen]
+        return precisions @ answers / precisions.sum(), 1 / float(precisions.sum())
+
+
+class SumsTold:
+    """What sums Gθ tell of weights θ, whose noise has such variances along the axes of G."""
+
+    def __init__(self, values: Array, vectors: Array, noises: Array, answer: Array) -> None:
+        self._values, self._noises, self._along = values, noises, vectors.T @ answer
+        self._pull = vectors @ (values / noises * self._along)
+        self._precision = (vectors * (values**2 / noises)) @ vectors.T
+
+    def posterior(self, variances: Array) -> tuple[Array, Array]:
+        """Return mean and covariance of weights whose prior has such variances."""
+        factor = cho_factor(self._precision + np.diag(1 / variances), check_finite=False)
+        covariance = cho_solve(factor, np.eye(len(variances)), check_finite=False)
+        return covariance @ self._pull, covariance
+
+    def variances(self, constants: Array) -> Array:
+        """Return what each weight may vary by, as `weight_variances` does; see there."""
+        d, common = len(self._pull) - len(constants), self._common_variance()
+        variances = np.append(np.full(d, common), constants)
+        for _ in range(ROUNDS if d else 0):
+            means, left = self.posterior(variances)
+            squares = (means**2 + np.diag(left) + common) / 2
+            variances = np.append(np.maximum(squares[:d], 1e-4 * common), constants)
+            common = d / float((1 / variances[:d]).sum())
+        return variances
+
+    def _common_variance(self) -> float:
+        """Return the common variance of weights under which such an answer is likeliest."""
+        mean = float(self._values.mean())
+        tried = float(self._noises.mean()) / mean**2 * PRIOR_VARIANCES
+        whole = tried[:, None] * self._values**2 + self._noises
+        return float(tried[(np.log(whole) + self._along**2 / whole).sum(axis=1).argmin()])
+
+
+def entry_doubt(values: Array, noise: float) -> float:
+    """Return how far a noisy matrix with such eigenvalues may be off, in each of its entries.
+
+    Entries differ from those of a multiple of one as eigenvalues say, or as much as features are
+    correlated.
+    """
+    mean = float(values.mean())
+    apart = float(((values - mean) ** 2).mean()) / len(values) - noise**2
+    square = max(apart, (CORRELATION * mean) ** 2)
+    return noise * max(math.sqrt(square / (square + noise**2)), 1e-6)
+
+
+# --- which of them stand out ----------------------------------------------------------------------
+
+
+def sure_threshold(n_offered: int) -> float:
+    """Return √(2 ln d): what the largest of d sizes without an effect hardly exceeds."""
+    return math.sqrt(2 * math.log(n_offered))
+
+
+def sparse_threshold(sizes: Array, n_offered: int) -> float:
+    """Return √(2 ln(d/k)) for the k sizes that are no smaller, in deviations, of d offered.
+
+    So much a size must be to be likelier an effect than noise if k of d features have one; at first
+    those of √2 count, as where half have. Where most have an effect, hardly anything is dropped.
+    """
+    least, left = math.sqrt(2), len(sizes) + 1
+    while (kept := int(np.count_nonzero(sizes >= least))) < left:
+        left, least = kept, math.sqrt(2 * math.log(n_offered / max(kept, 1)))
+    return least
