@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from dpscreen._core.arrays import Array, Integers
 
@@ -172,8 +172,9 @@ class SumsTold:
 
     def posterior(self, variances: Array) -> tuple[Array, Array]:
         """Return mean and covariance of weights whose prior has such variances."""
-        factor = cho_factor(self._precision + np.diag(1 / variances), check_finite=False)
-        covariance = cho_solve(factor, np.eye(len(variances)), check_finite=False)
+        factor, _ = dpotrf(self._precision + np.diag(1 / variances))
+        upper, _ = dpotri(factor)
+        covariance = np.triu(upper) + np.triu(upper, 1).T
         return covariance @ self._pull, covariance
 
     def variances(self, constants: Array) -> Array:
