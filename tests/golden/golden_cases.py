@@ -70,6 +70,8 @@ LASSO = {
     "n_rows, split": {"n_rows": 1900, "inference": "split"},
     "all choices": {"radius": 30.0, "n_iter": 15, "clip": 6.0},
     "named seed": {"random_state": "a name"},
+    "stagewise": {"solver": "stagewise"},
+    "stagewise, loose bounds": {**LOOSE, "solver": "stagewise"},
     "small budget": {"epsilon": 0.1},
 }
 WALKS = {
@@ -143,6 +145,7 @@ def _fit_of_size(model, size: tuple[int, int], _folder: Path) -> dict:
 TABLE = {"feature_bounds": data.FEATURE_BOUNDS, "target_bounds": data.TARGET_BOUNDS}
 TABLE_MODELS = {
     "PrivateLasso": PrivateLasso(**TABLE | BUDGET),
+    "stagewise": PrivateLasso(**TABLE | BUDGET, solver="stagewise"),
     "split": PrivateLasso(**TABLE | BUDGET, inference="split", n_rows=1200),
     "frank-wolfe": PrivateLasso(**TABLE | BUDGET, solver="frank-wolfe", standardize=False),
     "noisy-gradient": PrivateLasso(**TABLE | BUDGET, solver="noisy-gradient", row_norm=1.5),
@@ -232,6 +235,7 @@ def table_fit(name: str, place: Callable, folder: Path) -> dict:
 EVEN = {"feature_bounds": (-12, 12), "target_bounds": (-90, 70)}
 SPARSE_MODELS = {
     "PrivateLasso": PrivateLasso(**EVEN | BUDGET, standardize=False),
+    "stagewise": PrivateLasso(**EVEN | BUDGET, standardize=False, solver="stagewise"),
     "split": PrivateLasso(**EVEN | BUDGET, standardize=False, inference="split"),
     "frank-wolfe": PrivateLasso(**EVEN | BUDGET, standardize=False, solver="frank-wolfe"),
     "noisy-gradient": PrivateLasso(

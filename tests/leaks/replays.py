@@ -93,6 +93,8 @@ LASSO = {
     "rows_per_unit": {"rows_per_unit": 3},
     "small budget": {"epsilon": 0.05},
     "large budget": {"epsilon": 300.0},
+    "stagewise, large budget": {"solver": "stagewise", "epsilon": 300.0},
+    "split, stagewise": {"inference": "split", "solver": "stagewise", **MANY_ROWS},
     "loose bounds, large budget": {**LOOSE, "epsilon": 300.0},
 }
 WALKS = {

@@ -16,7 +16,8 @@ LASSO = {"epsilon": 3.0, "delta": 1e-6, **BOUNDS}
 WALK = {"radius": 100.0, "n_iter": 6, "epsilon": 2.0, "delta": 1e-6, **BOUNDS}
 
 KINDS = {
-    "lasso": lambda: PrivateLasso(**LASSO),
+    "lasso": lambda: PrivateLasso(**LASSO, solver="stagewise"),
+    "walk": lambda: PrivateLasso(**LASSO),
     "split": lambda: PrivateLasso(**LASSO | {"epsilon": 9.0}, inference="split"),
     "split refused": lambda: PrivateLasso(**LASSO | {"epsilon": 0.1}, inference="split"),
     "frank-wolfe": lambda: PrivateLasso(**LASSO, solver="frank-wolfe", max_features=2),

@@ -220,6 +220,7 @@ WALKS = {"dp-fw": DPFrankWolfe, "rnm-screen": RNMScreen, "adp-screen": ADPScreen
 FITS: dict[str, AuditedFit] = {
     "lasso": _ample(PrivateLasso, n_rows=100),
     "lasso-counted": _ample(PrivateLasso, n_rows=None),
+    "lasso-walk": _ample(PrivateLasso, epsilon=20.0, n_rows=None, n_iter=None),
     "lasso-fw": _ample(PrivateLasso, solver="frank-wolfe", standardize=False),
     "lasso-gradient": _ample(PrivateLasso, solver="noisy-gradient"),
     "lasso-lengths": replace(_ample(PrivateLasso, solver="noisy-gradient"), steer=_steep),
@@ -257,6 +258,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "sizes of residuals",
     ),
     "lasso-counted": ("the number of rows",),
+    "lasso-walk": ("all features squared",),
     "lasso-fw": ("the features' mean square", "Frank-Wolfe step"),
     "lasso-gradient": ("the rows' norm", "noisy gradient"),
     "lasso-lengths": ("step length",),

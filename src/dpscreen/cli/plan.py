@@ -218,11 +218,7 @@ def _show_plan(expected: Plan, plot: Path | None, *, as_json: bool) -> None:
         out.print(_table(expected))
         out.print(expected.words, markup=False)
         out.print(expected.finding, markup=False)
-        chosen = expected.settings
-        out.print(
-            f"Left to itself, PrivateLasso takes {chosen.n_iter} {chosen.solver} steps and clips "
-            f"residuals at {chosen.clip:.2g} deviations."
-        )
+        out.print(expected.settings.words, markup=False)
     if plot is not None:
         console.say(f"Picture written to {plot}")
 

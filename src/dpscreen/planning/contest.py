@@ -16,7 +16,6 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes
-from dpscreen.models import PrivateLasso
 from dpscreen.planning import power as simulation
 from dpscreen.planning.methods import ON_OFFER, FitRequest, estimator
 from dpscreen.planning.power import FEATURE_BOUND, TARGET_BOUND, Scale, Setting, SimulatedTable
@@ -122,7 +121,7 @@ def _private(
     )
     model = estimator(method, order)
     simulation.fit_quietly(model, table.X, table.target(contest.size))
-    found = table.chosen(model) if isinstance(model, PrivateLasso) else model.coef_ != 0
+    found = getattr(model, "selected_", model.coef_ != 0)
     bounds = getattr(model, "feature_bounds_", _no_bounds(table))
     return table.score(contest.size, model.coef_, model.intercept_, bounds, found)
 

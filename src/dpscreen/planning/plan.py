@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from dpscreen._core.pictures import canvas
 from dpscreen.models import parameters as check
 from dpscreen.models.page.charts import PowerRow, within_one
+from dpscreen.models.private_lasso import WALK
 from dpscreen.planning import power as simulation
 from dpscreen.planning.power import MOST_EXPLAINED, MOST_FEATURES, POWER, Scale, Setting
 from dpscreen.solvers import rules
+from dpscreen.solvers.walk import suits_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +35,8 @@ FOUND, R2, BEST = "#0b6e4f", "#c1440e", "#9aa5b1"
 class Recommended:
     """What PrivateLasso does when nothing is set; `clip` in deviations of the residuals.
 
-    `smallest_coefficient` is the standardised size below which a coefficient is dropped.
+    `smallest_coefficient` is the standardised size below which a coefficient is dropped; 0 where
+    released numbers will say what is as good as noise.
     """
 
     solver: str
@@ -45,12 +48,30 @@ class Recommended:
     @classmethod
     def of(cls, regime: rules.Regime) -> Recommended:
         """Read the rules."""
+        if suits_line(regime):
+            parts = rules.walk_parts()
+            left = regime.rho * (1 - rules.WALK_GRAM_PART) * float(parts[-1])
+            clip, _ = rules.refit_clips(regime, regime.n_features + 1, left)
+            return cls(WALK, len(parts), clip, 0.0, "auto")
         return cls(
             solver="stagewise",
             n_iter=rules.n_steps(regime),
             clip=rules.clip_factor(regime) / rules.GAUSSIAN,
             smallest_coefficient=rules.smallest_weight(regime, deviation=1.0, spread=1.0),
             standardize="auto",
+        )
+
+    @property
+    def words(self) -> str:
+        """Return what is done, as a sentence."""
+        steps = (
+            "steps along all features at once" if self.solver == WALK else f"{self.solver} steps"
+        )
+        small = f"below {self.smallest_coefficient:.2g} deviations"
+        return (
+            f"Left to itself, PrivateLasso takes {self.n_iter} {steps}, clips residuals at "
+            f"{self.clip:.2g} deviations, and drops coefficients "
+            f"{small if self.smallest_coefficient else 'that are as good as noise'}."
         )
 
 
@@ -112,17 +133,12 @@ class Plan:
         draw(self, Path(path))
 
     def __str__(self) -> str:
-        setting, chosen = self.setting, self.settings
+        setting = self.setting
         head = (
             f"Plan: {setting.n_rows} rows, {setting.n_features} features, epsilon "
             f"{setting.epsilon:g}, delta {setting.delta:g} (rho {self.rho:.4g})"
         )
-        rules_say = (
-            f"Left to itself, PrivateLasso takes {chosen.n_iter} {chosen.solver} steps, clips "
-            f"residuals at {chosen.clip:.2g} deviations, and drops coefficients below "
-            f"{chosen.smallest_coefficient:.2g} deviations."
-        )
-        parts = (self.words, self.finding, rules_say)
+        parts = (self.words, self.finding, self.settings.words)
         return "\n".join([head, *(textwrap.fill(part, 96) for part in parts), "", *_table(self)])
 
 

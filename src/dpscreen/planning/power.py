@@ -25,6 +25,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.models import BoundsWarning, PrivateLasso
+from dpscreen.models.base import FitStart
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.privacy import (
     ZCDP,
@@ -263,7 +264,7 @@ class SimulatedTable:
         """Return the share of true features found, the number of false ones, and held-out R²."""
         model = _fitted(self.setting, self.scale, self.X, self.target(effect), name)
         bounds = model.feature_bounds_
-        return self.score(effect, model.coef_, model.intercept_, bounds, self.chosen(model))
+        return self.score(effect, model.coef_, model.intercept_, bounds, model.selected_)
 
     def truth(self, effect: float) -> Array:
         """Return the coefficients behind the target."""
@@ -293,28 +294,6 @@ class SimulatedTable:
         false = float(np.count_nonzero(found & ~place))
         r2 = 1 - float(np.mean(error**2)) - self.unexplained(effect)
         return float(found[place].mean()), false, r2
-
-    def chosen(self, model: PrivateLasso) -> Mask:
-        """Return which features the path would leave with the real number of rows.
-
-        The level below which weights are dropped is the one rule of the path that knows n apart
-        from n²ρ. The first step, which is as long as the features' deviation is short, tells in
-        what units the path is.
-        """
-        path = model.path_
-        if self.scale.thinning == 1 or path is None:
-            return model.selected_
-        regime = replace(
-            self.setting.regime,
-            n_rows=self.scale.n_rows,
-            n_features=self.scale.n_features,
-            rho=self.scale.rho,
-        )
-        unit = rules.first_step(regime, deviation=1.0, spread=1.0, n_iter=len(path))
-        level = rules.smallest_weight(
-            self.setting.regime, deviation=model.scale_, spread=unit / float(path.steps[0])
-        )
-        return np.asarray(np.abs(path.weights(self.scale.n_features)) >= level)
 
 
 def simulated_table(setting: Setting, scale: Scale, name: str) -> SimulatedTable:
@@ -365,7 +344,7 @@ def _less_correlated(noise: Array, X: Array, thinning: float) -> Array:
 
 def _fitted(setting: Setting, scale: Scale, X: Array, y: Array, name: str) -> PrivateLasso:
     feature, target = setting.looseness * FEATURE_BOUND, setting.looseness * TARGET_BOUND
-    model = PrivateLasso(
+    model = ThinnedLasso(
         epsilon=thinned_epsilon(setting, scale),
         delta=setting.delta,
         feature_bounds=(-feature, feature),
@@ -373,8 +352,21 @@ def _fitted(setting: Setting, scale: Scale, X: Array, y: Array, name: str) -> Pr
         n_rows=scale.n_rows,
         random_state=RoughNoise(name),
     )
+    model.thinning = scale.thinning
     fit_quietly(model, X, y)
     return model
+
+
+class ThinnedLasso(PrivateLasso):
+    """PrivateLasso on rows each of which stands for many."""
+
+    thinning = 1.0
+
+    def _counted(self, start: FitStart) -> FitStart:
+        """Tell rules of how many rows errors of sampling are."""
+        spending = super()._counted(start).spending
+        regime = replace(spending.regime, thinning=self.thinning)
+        return replace(start, spending=replace(spending, regime=regime))
 
 
 class RoughNoise(SeededNoise):

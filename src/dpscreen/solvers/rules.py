@@ -39,11 +39,21 @@ def kept(noise: float) -> float:
 
 @dataclass(frozen=True)
 class Regime:
-    """What rules rest on: the number of rows, public or released, the features', and ρ."""
+    """What rules rest on: the number of rows, public or released, the features', and ρ.
+
+    In simulations each row may stand for many, at a ρ that leaves n²ρ as it is: `thinning` says for
+    how many. Where errors of sampling matter, there are `drawn` rows.
+    """
 
     n_rows: int
     n_features: int
     rho: float
+    thinning: float = 1.0
+
+    @property
+    def drawn(self) -> float:
+        """Return of how many rows errors of sampling are."""
+        return self.n_rows * self.thinning
 
     @property
     def signal(self) -> float:
@@ -326,7 +336,7 @@ def cell_clip(regime: Regime, *, spread: float) -> float:
 
 def smallest_weight(regime: Regime, *, deviation: float, spread: float) -> float:
     """Return the size below which a final weight is dropped: less where there are few steps."""
-    level = min(0.05, 2.5 / math.sqrt(regime.n_rows), regime.signal / 2000)
+    level = min(0.05, 2.5 / math.sqrt(regime.drawn), regime.signal / 2000)
     return level * deviation / spread
 
 
@@ -372,13 +382,13 @@ def refit_share(regime: Regime) -> float:
 
 def refits_all(regime: Regime) -> bool:
     """Whether all features are refitted, not only those that were chosen."""
-    for_each = regime.n_rows / regime.n_features
-    return for_each * math.sqrt(2 * regime.rho) >= ALL_NOISE and for_each >= ALL_ROWS
+    noise = regime.depth(regime.rho) / regime.n_features
+    return noise >= ALL_NOISE and regime.drawn / regime.n_features >= ALL_ROWS
 
 
 def most_refitted(regime: Regime) -> int:
     """Return how many features are refitted at most."""
-    return max(1, min(regime.n_rows // ROWS_PER_REFIT, MOST_REFITTED))
+    return max(1, min(int(regime.drawn) // ROWS_PER_REFIT, MOST_REFITTED))
 
 
 def newton_parts() -> tuple[Fraction, ...]:
@@ -391,7 +401,7 @@ def refit_clips(regime: Regime, n_columns: int, rho: float) -> tuple[float, floa
 
     Their product is what makes noise in the last step, which costs `rho`.
     """
-    room = math.sqrt(PRIVATE_PART * 2 * rho * regime.n_rows / n_columns)
+    room = math.sqrt(PRIVATE_PART * 2 * rho * regime.n_rows / regime.thinning / n_columns)
     return max(1.0, room ** (2 / 3)), max(1.0, room ** (1 / 3))
 
 
@@ -405,9 +415,11 @@ WALK_GRAM_PART = 0.25
 def sees_matrix(regime: Regime, least: float) -> bool:
     """Whether noise lets the Gram matrix of all features be seen: n√(2ρ) is so many d^1.5.
 
-    It moves eigenvalues, in units of their mean, by about 2.6√d over n√(2ρ)/d.
+    It moves eigenvalues, in units of their mean, by about 2.6√d over n√(2ρ)/d. And there must be
+    rows enough for a matrix.
     """
-    return regime.depth(regime.rho) >= least * math.pow(regime.n_features, 1.5)
+    few = regime.n_features <= most_refitted(regime)
+    return few and regime.depth(regime.rho) >= least * math.pow(regime.n_features, 1.5)
 
 
 def walk_parts() -> tuple[Fraction, ...]:

@@ -32,16 +32,18 @@ LEAST = 2.0
 
 def walks(task: Task, least: float) -> bool:
     """Whether no feature is chosen: the matrix can be seen, and nobody asks for a path."""
-    choices, regime = task.choices, task.regime
-    asked = choices.n_iter is not None or choices.max_features is not None
-    few = regime.n_features <= rules.most_refitted(regime)
-    return few and not asked and rules.sees_matrix(regime, least)
+    asked = task.choices.n_iter is not None or task.choices.max_features is not None
+    return not asked and rules.sees_matrix(task.regime, least)
+
+
+def suits_line(regime: rules.Regime) -> bool:
+    """Whether a line may be found so: residuals have a scale that can be told as it shrinks."""
+    return bool(rules.rescale_times(regime)) and rules.sees_matrix(regime, LEAST)
 
 
 def walks_on_line(task: Task) -> bool:
-    """Whether a line is found so: residuals must have a scale that can be told as it shrinks."""
-    told = bool(rules.rescale_times(task.regime))
-    return task.refits and not task.idle and told and walks(task, LEAST)
+    """Whether no feature of a line is chosen."""
+    return task.refits and not task.idle and suits_line(task.regime) and walks(task, LEAST)
 
 
 def all_short(task: Task, steps_rho: float) -> ShortRows:
@@ -142,7 +144,7 @@ class LineWalk:
         noise = clip * self._short.row_norm / math.sqrt(2 * float(cost))
         here = self._weights
         self._belief.see(here, -clip / inside * moment[self._seen], noise / inside)
-        self._belief.renew(self.deviation, self._constants)
+        self._belief.renew(self.deviation / math.sqrt(task.regime.thinning), self._constants)
         move(self.point, self._columns, (self._belief.weights - here) * self._units)
 
     def drop_noise(self) -> None:
