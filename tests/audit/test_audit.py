@@ -12,8 +12,7 @@ from scipy.special import expit
 
 from dpscreen.audit import all_cases, audit, audit_case, load_findings
 from dpscreen.audit.audit import best_event, with_learned_score
-from dpscreen.audit.batches import CLAIM, Case, GramRuns, laplace_choices
-from dpscreen.audit.cases import FITS, RELEASES, sharpest
+from dpscreen.audit.cases import CLAIM, FITS, RELEASES, Case, GramRuns, laplace_choices, sharpest
 from dpscreen.audit.passages import choice_curve, gaussian_curve
 from dpscreen.privacy import Accountant, Budget, LaplaceNoisyMax, SeededNoise
 from dpscreen.rows.design import GramDesign

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpscreen.tables import asking
 from dpscreen.tables.asking import Interview, in_words, new_interview, open_columns, settings_meant
 from dpscreen.tables.schema import toml_schema
-from dpscreen.tables.toml_text import toml_text
+from dpscreen.tables.toml import toml_text
 
 NAMES = ["id", "age", "sex", "q1", "q2", "q3", "smoker", "cost"]
 

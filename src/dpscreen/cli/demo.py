@@ -139,7 +139,7 @@ def _write(
     regression: TableFit,
 ) -> None:
     from dpscreen._core.files import write_text
-    from dpscreen.cli._demo_page import render
+    from dpscreen.cli._demo_table import render
     from dpscreen.paper import demo
 
     page = render(results, truth, regression, statements_of(results, regression))

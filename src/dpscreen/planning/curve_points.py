@@ -9,13 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from dpscreen.models import PrivateLasso
+from dpscreen.models.page.charts import EXPLAINABLE
 from dpscreen.planning import power as simulation
 from dpscreen.planning.curve import EPSILONS, BudgetCase, BudgetCurve, BudgetPoint
 from dpscreen.planning.outcome_plan import USUAL_EFFECT, OutcomeContest, expected_outcomes
 from dpscreen.planning.plan import setting_of
 from dpscreen.planning.power import FEATURE_BOUND, TARGET_BOUND, Scale, Setting
 from dpscreen.planning.regression_plan import TableSetting
-from dpscreen.planning.what_if import EXPLAINABLE, epsilon_of_one_row, usual_effect
+from dpscreen.planning.what_if import epsilon_of_one_row, usual_effect
 from dpscreen.privacy import SeededNoise
 
 SECONDS = 0.3

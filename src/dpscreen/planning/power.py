@@ -409,13 +409,12 @@ class RoughNoise(SeededNoise):
         return int(np.argmax(scores - np.log(self.exponential(scores.size))))
 
 
-def fit_quietly(model: Any, X: Array, y: Array) -> None:
-    """Fit with seeded noise: nothing here is private, so its warnings would only mislead."""
+def fit_quietly(model: Any, X: Array, y: Array) -> Any:
+    """Return the model, fitted with seeded noise: nothing is private, so warnings would mislead."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        warnings.simplefilter("ignore", WeakDeltaWarning)
-        warnings.simplefilter("ignore", BoundsWarning)
-        model.fit(X, y)
+        for kind in (SeededNoiseWarning, WeakDeltaWarning, BoundsWarning):
+            warnings.simplefilter("ignore", kind)
+        return model.fit(X, y)
 
 
 def thinned_epsilon(setting: Setting, scale: Scale) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpscreen._core.words import number
 from dpscreen.models import PrivateOLS
-from dpscreen.models.page.charts import ExpectedTable, TableWidth
+from dpscreen.models.page.charts import EXPLAINABLE, ExpectedTable, TableWidth
 from dpscreen.models.private_ols import PLACED
 from dpscreen.planning.power import FEATURE_BOUND, TARGET_BOUND, Progress, fit_quietly, ticks
 from dpscreen.privacy import ZCDP, Budget, SeededNoise, named_seed
@@ -28,7 +28,6 @@ UNLIMITED = 1e4
 FACTORS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
 MOST_ROWS = 10_000
 TABLES = 3
-EXPLAINABLE = 0.5
 
 
 def around(epsilon: float) -> tuple[float, ...]:

@@ -16,15 +16,18 @@ from typing import Any
 
 from dpscreen._core.files import write_text
 from dpscreen.models.page import render_model_page
-from dpscreen.models.page.charts import Expected, ExpectedTable, PowerRow, WhatIf
+from dpscreen.models.page.charts import (
+    EXPLAINABLE,
+    Expected,
+    ExpectedTable,
+    PowerRow,
+    WhatIf,
+)
 from dpscreen.planning import power as simulation
 from dpscreen.planning.plan import plan, setting_of
 from dpscreen.planning.power import Setting
 from dpscreen.planning.regression_plan import UNLIMITED, around, expected_table
 from dpscreen.privacy import ZCDP, Budget, PrivacyStatement
-
-EXPLAINABLE = 0.5
-"""The share of the target's variance that the simulated features explain."""
 
 SECONDS = 0.3
 """How long each of the two simulations of a page takes on an idle core, about."""

@@ -23,8 +23,14 @@ from typing import Any
 
 from dpscreen._core.words import did_you_mean, how_many, plain, shortened, some
 from dpscreen.tables.proposals import Proposal, propose
-from dpscreen.tables.toml import Document, column_names, ignored_names, in_toml_words, settings_of
-from dpscreen.tables.toml_text import settings_proposed
+from dpscreen.tables.toml import (
+    Document,
+    column_names,
+    ignored_names,
+    in_toml_words,
+    settings_of,
+    settings_proposed,
+)
 
 ANSWERS = """\
 0 to 120          the least and the most that can be, written as in the table:

@@ -23,12 +23,12 @@ from dpscreen.models.explain import explanation_of
 from dpscreen.models.page.charts import (
     Expected,
     ExpectedTable,
+    outlook,
     power_chart,
     what_if_chart,
 )
 from dpscreen.models.page.effects import MOST_DRAWN, effects_chart, effects_of
 from dpscreen.models.page.outcomes import outcome_charts
-from dpscreen.models.page.outlook import outlook
 from dpscreen.models.release import (
     Release,
     Summary,
