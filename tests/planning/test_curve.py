@@ -21,7 +21,7 @@ from dpscreen.planning.curve import (
     levelled,
     smooth,
 )
-from dpscreen.planning.curve_points import budget_point, setting_at, simulated_curve
+from dpscreen.planning.curve_points import budget_point, setting_at
 
 
 def rising(*values):
@@ -87,7 +87,9 @@ NEAR = {"r2": 0.025, "found": 0.25, "auc": 0.015}
 
 def agrees(case, epsilons, at):
     """Whether the curve says what a simulation says; a width within a seventh."""
-    curve = simulated_curve(case, epsilons)
+    curve = BudgetCurve(case)
+    for point in (budget_point(case, epsilon) for epsilon in epsilons):
+        curve = curve.with_point(point)
     for epsilon in at:
         read, direct = curve.at(epsilon), budget_point(case, epsilon)
         assert read.values.keys() == direct.values.keys()

@@ -81,16 +81,6 @@ def locate(scores, top, rate, n_bits, blocks, number):
 
 
 @compiled
-def upper_weights(scores, rate, n_bits, bounds):
-    """Fill `bounds` with the H of many small selections, one a row."""
-    unit = weight_unit(n_bits)
-    for row in range(scores.shape[0]):
-        top = scores[row].max()
-        for i in range(scores.shape[1]):
-            bounds[row, i] = upper_weight(top, scores[row, i], rate, unit)
-
-
-@compiled
 def class_bounds(rate, n_bits, shift, aligned, opposite):
     """Fill the H of aligned candidates i classes below the top, and of opposite ones (Lemma 20).
 
