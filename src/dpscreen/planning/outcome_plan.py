@@ -21,7 +21,7 @@ from scipy.special import expit
 from scipy.stats import rankdata
 
 from dpscreen._core.arrays import Array
-from dpscreen.models import PrivateLogistic, outcome_peers
+from dpscreen.planning.methods import FitRequest, estimator
 from dpscreen.planning.power import (
     FEATURE_BOUND,
     MOST_FEATURES,
@@ -33,17 +33,19 @@ from dpscreen.planning.power import (
     ticks,
 )
 from dpscreen.planning.what_if import TriedBudgets
-from dpscreen.privacy import ZCDP, SeededNoise, named_seed
+from dpscreen.privacy import ZCDP, Budget, SeededNoise, named_seed
 
 NOT_PRIVATE = "logistic"
 """Logistic regression with a light ridge, to measure by."""
 
-PRIVATE: dict[str, Any] = {
-    "private-logistic": PrivateLogistic,
-    "noisy-descent": outcome_peers.NoisyDescent,
-    "outcome-frank-wolfe": outcome_peers.OutcomeFrankWolfe,
-    "class-means": outcome_peers.ClassMeans,
+PRIVATE = {
+    "private-logistic": "private-logistic",
+    "noisy-descent": "noisy-descent",
+    "outcome-frank-wolfe": "outcome-fw",
+    "class-means": "class-means",
 }
+"""What the register of methods calls them."""
+
 METHODS = (*PRIVATE, NOT_PRIVATE)
 EFFECTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 USUAL_EFFECT = 0.5
@@ -193,14 +195,15 @@ class SimulatedOutcomes:
 
     def _private(self, method: str, epsilon: float) -> tuple[Array, Any]:
         bound = FEATURE_BOUND * self.contest.setting.looseness
-        model = PRIVATE[method](
-            epsilon=self._thinned(epsilon),
-            delta=self.contest.setting.delta,
-            feature_bounds=(-bound, bound),
+        request = FitRequest(
+            Budget(self._thinned(epsilon), self.contest.setting.delta),
+            np.tile((-bound, bound), (self.X.shape[1], 1)),
+            target_bounds=(0.0, 1.0),
+            classes=(0, 1),
             n_rows=len(self.X),
             random_state=SeededNoise(f"{self.name}/{method}/{epsilon!r}"),
         )
-        fit_quietly(model, self.X, self.y)
+        model = fit_quietly(estimator(PRIVATE[method], request), self.X, self.y)
         return model.coef_[0], getattr(model, "selected_", model.coef_[0] != 0)
 
     def _thinned(self, epsilon: float) -> float:
