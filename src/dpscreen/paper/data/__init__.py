@@ -11,7 +11,6 @@ from dpscreen.paper.data.fetch import fetch
 from dpscreen.paper.data.prepare import (
     ABLATION,
     PAPER,
-    STANDARDISED,
     Preparation,
     Simulated,
     prepare,
@@ -35,7 +34,6 @@ __all__ = [
     "ABLATION",
     "CATALOGUE",
     "PAPER",
-    "STANDARDISED",
     "DataError",
     "Dataset",
     "DatasetTable",
