@@ -221,11 +221,11 @@ def delta_option(words: str) -> Callable[[Command], Command]:
     return click.option("--delta", type=SHARE, default=1e-6, show_default=True, help=words)
 
 
-def plot_option(words: str, default: Path | None = None) -> Callable[[Command], Command]:
+def plot_option(words: str) -> Callable[[Command], Command]:
     """Return the option of a picture's file, to be checked with `check_plot`."""
     kind = click.Path(dir_okay=False, writable=True, path_type=Path)
     words = f"{words} (.png, .svg or .pdf)."
-    return click.option("--plot", type=kind, default=default, show_default=True, help=words)
+    return click.option("--plot", type=kind, help=words)
 
 
 QUALITIES = ("power", "false features", "held-out R²", "best R²")

@@ -165,10 +165,9 @@ def synthetic(
     n_positive: int = 35,
     n_negative: int = 35,
     correlation: float = 0.0,
-    noise: float = 0.0,
     rng: np.random.Generator,
 ) -> Simulated:
-    """Gaussian rows scaled into [-1, 1], and y = X coef plus noise of that standard deviation.
+    """Gaussian rows scaled into [-1, 1], and y = X coef.
 
     Neighbouring features correlate: Σ_ij = correlation^|i-j|. The whole of X is divided by its
     largest absolute entry. The first `n_positive` coefficients are +1, the next `n_negative` are
@@ -179,7 +178,7 @@ def synthetic(
     coef = np.zeros(n_features)
     coef[:n_positive] = 1.0
     coef[n_positive : n_positive + n_negative] = -1.0
-    return Simulated(rows, rows @ coef + noise * rng.standard_normal(n_rows), coef)
+    return Simulated(rows, rows @ coef, coef)
 
 
 def _correlated_rows(
