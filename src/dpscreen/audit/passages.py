@@ -19,13 +19,7 @@ from scipy.special import ndtr, softmax
 
 from dpscreen._core.arrays import Array
 from dpscreen.planning.power import fit_quietly
-from dpscreen.privacy import (
-    Budget,
-    DiscreteGaussian,
-    Noise,
-    NoisyMax,
-    SignedNoisyMax,
-)
+from dpscreen.privacy import Budget, DiscreteGaussian, Noise, NoisyMax, SignedNoisyMax
 from dpscreen.privacy.mechanisms import Mechanism
 from dpscreen.privacy.replay import Passage, Steer, record, replay
 

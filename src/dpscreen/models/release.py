@@ -15,12 +15,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import how_many, listed, nice_step, number, plain, prose, some
-from dpscreen.models.categories import (
-    FrameColumns,
-    about_levels,
-    about_missing,
-    declared_numbers,
-)
+from dpscreen.models.categories import FrameColumns, about_levels, about_missing, declared_numbers
 from dpscreen.models.printed import PrintedTable, short_name, step_words
 from dpscreen.models.regression_table import RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement

@@ -16,13 +16,7 @@ from typing import Any
 
 from dpscreen._core.files import write_text
 from dpscreen.models.page import render_model_page
-from dpscreen.models.page.charts import (
-    EXPLAINABLE,
-    Expected,
-    ExpectedTable,
-    PowerRow,
-    WhatIf,
-)
+from dpscreen.models.page.charts import EXPLAINABLE, Expected, ExpectedTable, PowerRow, WhatIf
 from dpscreen.planning import power as simulation
 from dpscreen.planning.plan import plan, setting_of
 from dpscreen.planning.power import Setting

@@ -11,31 +11,12 @@ from typing import Any
 
 from dpscreen import __version__
 from dpscreen._core.pictures import environment
-from dpscreen._core.words import (
-    figure,
-    how_many,
-    plain,
-    shortened,
-    whole_percent,
-    without_towers,
-)
+from dpscreen._core.words import figure, how_many, plain, shortened, whole_percent, without_towers
 from dpscreen.models.explain import explanation_of
-from dpscreen.models.page.charts import (
-    Expected,
-    ExpectedTable,
-    outlook,
-    power_chart,
-    what_if_chart,
-)
+from dpscreen.models.page.charts import Expected, ExpectedTable, outlook, power_chart, what_if_chart
 from dpscreen.models.page.effects import MOST_DRAWN, effects_chart, effects_of
 from dpscreen.models.page.outcomes import outcome_charts
-from dpscreen.models.release import (
-    Release,
-    Summary,
-    about_facts,
-    regression_summary_of,
-    summary_of,
-)
+from dpscreen.models.release import Release, Summary, about_facts, regression_summary_of, summary_of
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.outcome_quality import OutcomeQuality
 from dpscreen.solvers.quality import Quality

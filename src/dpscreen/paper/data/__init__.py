@@ -8,14 +8,7 @@ data and is outside every privacy guarantee (erratum E8).
 """
 
 from dpscreen.paper.data.fetch import fetch
-from dpscreen.paper.data.prepare import (
-    ABLATION,
-    PAPER,
-    Preparation,
-    Simulated,
-    prepare,
-    synthetic,
-)
+from dpscreen.paper.data.prepare import ABLATION, PAPER, Preparation, Simulated, prepare, synthetic
 from dpscreen.paper.data.store import (
     CATALOGUE,
     Dataset,
