@@ -15,7 +15,7 @@ from dpscreen._core.words import listed
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
-    from dpscreen.planning.contest import Contest, ContestOutcome
+    from dpscreen.planning.compare import Contest, ContestOutcome
     from dpscreen.planning.outcome_plan import OutcomeContest, OutcomeRow
 
 NAMES = ("private-lasso", "dp-fw", "rnm-screen", "lasso")
@@ -150,7 +150,7 @@ def _contest(
     """Return a `Contest`; with a rate of outcomes, an `OutcomeContest`."""
     chosen = _in_order(epsilons)
     asked = _asked(methods, NAMES if rate is None else OUTCOME_NAMES)
-    from dpscreen.planning.contest import Contest
+    from dpscreen.planning.compare import Contest
     from dpscreen.planning.outcome_plan import USUAL_EFFECT, OutcomeContest
     from dpscreen.planning.plan import checked_sizes, setting_of
 
@@ -200,7 +200,7 @@ def _show_outcomes(
 
 
 def _run(contest: Contest, repetitions: int | None, seed: str) -> tuple[ContestOutcome, ...]:
-    from dpscreen.planning.contest import compete
+    from dpscreen.planning.compare import compete
 
     with console.progress(console.messages()) as bar:
         task = bar.add_task("simulating", total=None)
@@ -220,7 +220,7 @@ def _title(contest: Contest) -> str:
 
 
 def _draw(outcomes: Sequence[ContestOutcome], title: str, plot: Path) -> None:
-    from dpscreen.planning.contest import draw
+    from dpscreen.planning.compare import draw
 
     with console.write_failures(plot):
         draw(outcomes, title, plot)
