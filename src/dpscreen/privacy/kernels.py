@@ -1,4 +1,4 @@
-"""Compiled loops of the exact selection. `selection` says what they are for."""
+"""Compiled loops of the exact selection. `sampling` says what they are for."""
 
 from __future__ import annotations
 
