@@ -1,4 +1,6 @@
-"""The demonstration's second half: a private regression of a real table that needs no download."""
+"""The demonstration's second half, a private regression of a table that needs no download; and all
+of it as one HTML file, which holds its pictures, runs no script and asks for nothing.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +134,6 @@ def _least_squares(X: Array, y: Array) -> tuple[Array, float]:
 
 
 # --- the page -------------------------------------------------------------------------------------
-
 
 PRIVATE, PLAIN = COLOURS[0], COLOURS[5]
 

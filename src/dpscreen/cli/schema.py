@@ -199,7 +199,6 @@ def _as_json(schema: TableSchema | None, problems: list[str]) -> dict[str, Any]:
 
 # --- the questions --------------------------------------------------------------------------------
 
-
 WELCOME = (
     "Only the names of the columns are read. Answer from what you know about the\n"
     "subject, not from the rows: a minimum in the data is one person's value, and no\n"

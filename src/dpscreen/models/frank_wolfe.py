@@ -311,7 +311,6 @@ class ADPScreen(ScreeningFrankWolfe):
 
 # --- not private ----------------------------------------------------------------------------------
 
-
 _RULES = {"published": published_scores, "safe": safe_scores}
 
 

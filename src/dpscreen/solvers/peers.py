@@ -402,7 +402,6 @@ def _largest(weights: Array, count: int, kept: Integers | None) -> Array:
 
 # --- of outcomes ----------------------------------------------------------------------------------
 
-
 MEANS_SHARE = Fraction(9, 10)
 """The share of what is left that class means take; the rest moves the intercept."""
 
@@ -411,9 +410,9 @@ BALL = 2.0
 """The radius of Frank-Wolfe's ball, in log-odds for one deviation of a feature."""
 
 
-def gradient_steps(regime: rules.Regime) -> int:
+def gradient_steps(regime: Regime) -> int:
     """Return how many noisy gradients are taken."""
-    return round(rules.clamp(regime.signal / 5, 5, 50))
+    return round(clamp(regime.signal / 5, 5, 50))
 
 
 def solve_class_means(task: OutcomeTask) -> Solution:

@@ -256,7 +256,6 @@ def _unknown(here: str, settings: Any) -> Iterator[str]:
 
 # --- written out ----------------------------------------------------------------------------------
 
-
 _COMMENTS_FROM = 32
 INTRODUCTION = """\
 # What {table} may hold.

@@ -15,6 +15,12 @@ from dpscreen.models.regression_table import RegressionTable
 from dpscreen.models.release import Release
 from dpscreen.solvers.quality import Quality
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EXPLAINABLE = 0.5
+"""The share of the target's variance that simulated features explain where nobody says another."""
+
 
 @dataclass(frozen=True)
 class PowerRow:
@@ -101,9 +107,6 @@ class ExpectedTable:
         """Return how many times as wide intervals are as those without privacy."""
         return next((one.ratio for one in self.widths if one.epsilon == self.epsilon), None)
 
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 PRIVACY, SAMPLING, CAPTURED = COLOURS[1], COLOURS[5], COLOURS[2]
 
@@ -210,10 +213,6 @@ def _what_if_in_words(rows: Sequence[WhatIf]) -> str:
 
 
 # --- what came of it ------------------------------------------------------------------------------
-
-
-EXPLAINABLE = 0.5
-"""The share of the target's variance that simulated features explain, unless they are told to."""
 
 
 @dataclass(frozen=True)
