@@ -291,7 +291,7 @@ class ScalingModel(PrivateEstimator[Choices]):
         return place_rows(start.spending, start.rows, start.bounds, start.choices)
 
     def _notes_on_bounds(self, task: Task, units: PublicUnits, declared: Array) -> Iterator[str]:
-        names = self.feature_names_out_
+        names = self.feature_names_out_ if task.at_ends else ()  # there may be very many
         for feature, end in task.at_ends:
             yield _note_on_bounds(plain(str(names[feature])), declared[feature], end)
         at = end_of_target(task, units)
