@@ -14,8 +14,8 @@ import pytest
 from sklearn.base import is_classifier
 
 from dpscreen import PrivateLasso, PrivateLogistic
-from dpscreen._core.words import plain
-from dpscreen.models.formulas import NoFormula, column_letters, comments_of, formula_of
+from dpscreen._core.words import letters, plain
+from dpscreen.models.formulas import NoFormula, comments_of, formula_of
 
 NAMES = ("age", 'the "income", in €', "a`b\\", "Robert'); DROP TABLE rows;--", "smoker")
 LEVELS = ("A", 'it\'s "B"', "C\\")
@@ -87,8 +87,8 @@ def by_excel(formula: str, X: pd.DataFrame) -> np.ndarray:
     assert formula.startswith("=")
     run = compile(re.sub(r"\b([A-Z]+)2\b", r"\1", formula[1:]), "cell", "eval")
     known = {"MIN": min, "MAX": max, "EXP": math.exp, "__builtins__": {}}
-    letters = [column_letters(j) for j in range(X.shape[1])]
-    rows = (dict(zip(letters, row, strict=True)) for row in X.to_numpy().tolist())
+    columns = [letters(j).upper() for j in range(X.shape[1])]
+    rows = (dict(zip(columns, row, strict=True)) for row in X.to_numpy().tolist())
     return np.array([eval(run, known, row) for row in rows])
 
 
@@ -169,4 +169,4 @@ def test_a_model_of_nothing_and_one_that_is_too_large(models):
 
 
 def test_columns_of_a_sheet_have_their_names():
-    assert [column_letters(j) for j in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
+    assert [letters(j).upper() for j in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]

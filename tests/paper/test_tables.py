@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 from study_rows import made_up_rows
 
-from dpscreen._core.words import decimals, duration, how_many
+from dpscreen._core.words import decimals, duration, how_many, letters
 from dpscreen.paper import tables
 from dpscreen.paper.agreement import Estimate
-from dpscreen.paper.grid import escaped, grid_to_markdown, letters, mean_and_error
+from dpscreen.paper.grid import escaped, grid_to_markdown, mean_and_error
 from dpscreen.paper.methods import proven_names
 from dpscreen.paper.published import published_cells
 from dpscreen.paper.report import Report

@@ -194,6 +194,12 @@ def nice_step(size: float) -> float:
     return float(f"{nearest}e{power}")
 
 
+def letters(place: int) -> str:
+    """Return a, b, …, z, aa, ab, … for 0, 1, …"""
+    first, last = divmod(place, 26)
+    return (letters(first - 1) if first else "") + chr(ord("a") + last)
+
+
 def decimals(value: float | None) -> str:
     """Return three decimals, as the paper prints; of large ones four digits, none as a dash."""
     if value is None or math.isnan(value):

@@ -71,12 +71,6 @@ def flat_grid(
     return Grid(key, title, corner, (("", tuple(names)),), (Section(lines),), remarks=remarks)
 
 
-def letters(position: int) -> str:
-    """Return a, b, …, z, aa, ab, … for 0, 1, …"""
-    first, last = divmod(position, 26)
-    return (letters(first - 1) if first else "") + chr(ord("a") + last)
-
-
 def mean_and_error(found: Estimate | None) -> str:
     """Return "mean ± standard error"; the mean alone where there is no spread to speak of."""
     if found is None:
