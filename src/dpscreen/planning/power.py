@@ -96,13 +96,9 @@ class Scale:
     thinning: float
 
     @classmethod
-    def of(
-        cls, regime: rules.Regime, *, exact: bool = False, most_cells: int | None = None
-    ) -> Scale:
-        """Choose a table that fits in seconds; an exact one is never thinned."""
+    def of(cls, regime: rules.Regime, *, most_cells: int | None = None) -> Scale:
+        """Choose a table that fits in seconds, or into so many cells."""
         n, d, rho = regime.n_rows, regime.n_features, regime.rho
-        if exact:
-            return cls(n, d, rho, 1.0)
         kept = min(d, MOST_FEATURES)
         cells = MOST_CELLS if rules.clip_factor(regime) >= 1 else MOST_CELLS_CLIPPED
         rows = min(n, max((most_cells or cells) // kept, ROWS_PER_FEATURE * kept))
@@ -170,12 +166,11 @@ def simulated_power(
     *,
     repetitions: int,
     seed: int | str,
-    exact: bool = False,
     most_cells: int | None = None,
     tick: Callable[[], None] | None = None,
 ) -> tuple[PowerRow, ...]:
     """Fit PrivateLasso to `repetitions` tables for each size; all sizes share rows and noise."""
-    scale = Scale.of(setting.regime, exact=exact, most_cells=most_cells)
+    scale = Scale.of(setting.regime, most_cells=most_cells)
     measured = _measure(setting, scale, effects, range(repetitions), seed, tick)
     return tuple(
         power_row(setting, effect, np.array(measured[effect])) for effect in dict.fromkeys(effects)
