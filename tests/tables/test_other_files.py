@@ -6,6 +6,7 @@ import datetime
 import gzip
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import openpyxl
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpscreen.tables import csv
+from dpscreen.tables.csv import read_header
 from dpscreen.tables.declaration import TableProblem
 from dpscreen.tables.dummy import csv_parts, simulate_parts
 from dpscreen.tables.reading import read_features, read_rows, stream_rows
@@ -215,6 +217,28 @@ def test_sheets_and_names_of_a_workbook_are_told(workbook, tmp_path):
     with pytest.raises(TableProblem, match="damaged Excel workbook") as told:
         read_rows(tmp_path / "broken.xlsx", schema())
     assert told.value.__context__ is None
+
+
+def test_a_day_that_excel_cannot_have_is_missing_and_nothing_quotes_it(workbook):
+    """openpyxl warns of such a cell, with its number; of the second row while it reads the first.
+
+    Who reads names, as the studio's server does, must not hear of a row either.
+    """
+    book = openpyxl.load_workbook(workbook)
+    for place in ("C2", "C3", "A5"):
+        book["2023"][place] = 98765432.5
+        book["2023"][place].number_format = "yyyy-mm-dd"
+    book.save(workbook)
+    declared = schema(sheet="2023")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert read_header(workbook, declared).names == tuple(COLUMNS)
+        rows = read_rows(workbook, declared)
+        streamed = np.vstack(list(FileRows.of(workbook, declared).chunks(None)))
+    assert told == []
+    wanted = [[*one[:2], *WANT[2][2:]] for one in WANT]  # as a day that is missing
+    np.testing.assert_array_equal(rows.X, wanted)
+    np.testing.assert_array_equal(streamed, wanted)
 
 
 def test_without_openpyxl_it_is_said_what_to_install(workbook):
