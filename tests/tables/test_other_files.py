@@ -175,6 +175,24 @@ def test_days_beyond_their_bounds_count_as_the_bounds():
     assert schema().encode(frame).X[:, 2].tolist() == [0, 152, 365]
 
 
+@pytest.mark.parametrize("day", ["10000-01-01", "12345-06-07", "9999999-01-01", "-0500-01-01"])
+def test_a_day_beyond_the_year_9999_is_missing_however_its_column_is_stored(day, tmp_path):
+    """Or one row more, of which a column is made one of objects, would change how others are read.
+
+    pandas keeps such days, but as an object such a day has the base of another one.
+    """
+    days = pd.Series(np.array(["2020-01-31", day], dtype="datetime64[s]"))
+    others = {name: ["1"] * 2 for name in COLUMNS if name != "am"}
+    stored = (days, days.astype("timestamp[s][pyarrow]"), days.dt.tz_localize("UTC"))
+    mixed = (days.astype(object), days.astype("category"), pd.Series([*days.array, "x"]))
+    for column in (*stored, *mixed):
+        frame = pd.DataFrame({"am": column[:2], **others})
+        assert schema().encode(frame).X[:, 2].tolist() == [30, 182.5]
+    table = pa.table({"am": pa.array(days.to_numpy()), **others})
+    pq.write_table(table, tmp_path / "data.parquet")
+    assert read_rows(tmp_path / "data.parquet", schema()).X[:, 2].tolist() == [30, 182.5]
+
+
 # --- Excel ----------------------------------------------------------------------------------------
 
 
