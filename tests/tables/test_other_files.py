@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import datetime
 import gzip
 import subprocess
 import sys
 import warnings
+from encodings import aliases
 
 import numpy as np
 import openpyxl
@@ -18,7 +20,7 @@ import pytest
 
 from dpscreen.tables import csv
 from dpscreen.tables.csv import read_header
-from dpscreen.tables.declaration import TableProblem
+from dpscreen.tables.declaration import TableProblem, is_encoding
 from dpscreen.tables.dummy import csv_parts, simulate_parts
 from dpscreen.tables.reading import read_features, read_rows, stream_rows
 from dpscreen.tables.scan import FileRows
@@ -51,6 +53,31 @@ def text(rows=ROWS, names=tuple(COLUMNS), sign=";", end="\r\n"):
 
 
 # --- encodings ------------------------------------------------------------------------------------
+
+
+ONES = [bytes([one]) for one in range(256) if one not in b"\r\n"]
+STRAYS = [*ONES, *(b"\x1b" + one for one in ONES), *(b"\x81\x30" + one for one in ONES)]
+STRAYS += [b"~{", b"\x1b$B", b"\x1b$)C\x0e", b"\\N{", b"+AG"]
+KNOWN = {*aliases.aliases.values(), "unicode_escape", "raw_unicode_escape", "idna", "punycode"}
+BY_BYTES = sorted(one for one in KNOWN if is_encoding(one) and not one.startswith("utf_"))
+
+
+@pytest.mark.parametrize("encoding", ["utf_8", "utf_8_sig", *BY_BYTES])
+def test_no_row_takes_those_after_it_away_by_a_stray_sign(encoding):
+    """Half a character, or what begins to switch, ends with its line in all that can be declared.
+
+    What has units of two bytes or four keeps to them.
+    """
+    rest = "\n3,4\n5,6\n"
+    for stray in STRAYS:
+        decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+        lines = b"".join(("1,2".encode(encoding), stray, "\n3,4\n5,6\n".encode(encoding)))
+        assert decoder.decode(lines, final=True).replace("\ufeff", "").endswith(rest), stray
+
+
+@pytest.mark.parametrize("encoding", ["iso2022_jp", "ISO-2022-KR", "hz", "utf-7", "unicode_escape"])
+def test_an_encoding_that_switches_is_refused(encoding):
+    assert any("encoding must be" in one for one in schema(encoding=encoding).problems())
 
 
 @pytest.mark.parametrize(
