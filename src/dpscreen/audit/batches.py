@@ -11,6 +11,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.models import BoundsWarning
+from dpscreen.models.intake import RefitWarning
 from dpscreen.privacy import (
     Budget,
     LaplaceNoisyMax,
@@ -65,10 +66,11 @@ class Neighbours:
 def quietly() -> Iterator[None]:
     """Fit without warnings.
 
-    A seed makes an audit repeatable, a large δ makes it sharp, and nothing is released here.
+    A seed makes an audit repeatable, a large δ makes it sharp, rows are fitted again and again, and
+    nothing is released here.
     """
     with warnings.catch_warnings():
-        for kind in (SeededNoiseWarning, WeakDeltaWarning, BoundsWarning):
+        for kind in (SeededNoiseWarning, WeakDeltaWarning, BoundsWarning, RefitWarning):
             warnings.simplefilter("ignore", kind)
         yield
 
