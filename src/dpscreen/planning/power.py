@@ -25,6 +25,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.models import BoundsWarning, PrivateLasso
+from dpscreen.models.intake import RefitWarning
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.privacy import (
     ZCDP,
@@ -407,7 +408,7 @@ class RoughNoise(SeededNoise):
 def fit_quietly(model: Any, X: Array, y: Array) -> Any:
     """Return the model, fitted with seeded noise: nothing is private, so warnings would mislead."""
     with warnings.catch_warnings():
-        for kind in (SeededNoiseWarning, WeakDeltaWarning, BoundsWarning):
+        for kind in (SeededNoiseWarning, WeakDeltaWarning, BoundsWarning, RefitWarning):
             warnings.simplefilter("ignore", kind)
         return model.fit(X, y)
 
