@@ -409,7 +409,7 @@ def test_the_model_is_safe_when_the_page_fails(place, monkeypatch):
     def broken(*_arguments, **_settings):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("dpscreen.planning.what_if.write_model_page", broken)
+    monkeypatch.setattr("dpscreen.planning.model_page.write_model_page", broken)
     done = fit("-o", "model.json", "--report", "report.html")
     assert done.exit_code == 1
     assert "The model is in model.json, but the page could not be written" in done.stderr

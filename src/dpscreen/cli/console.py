@@ -18,9 +18,8 @@ from dpscreen._core.words import how_many, meant
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
-    from dpscreen.models.page.charts import PowerRow
+    from dpscreen.models.page.charts import OutcomeRow, PowerRow
     from dpscreen.planning.contest import ContestOutcome
-    from dpscreen.planning.outcome_plan import OutcomeRow
     from dpscreen.tables.schema import TableSchema
 
 Command = TypeVar("Command", bound=Callable[..., object])

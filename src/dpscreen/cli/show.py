@@ -133,7 +133,7 @@ def _show_formula(release: Release, language: str) -> None:
 
 
 def _write_page(model: LoadedModel, report: Path) -> None:
-    from dpscreen.planning.what_if import write_model_page
+    from dpscreen.planning.model_page import write_model_page
 
     with write_failures(report), simulating("simulating what could be expected") as progress:
         write_model_page(model, report, progress=progress)

@@ -269,7 +269,13 @@ class SummaryRow:
     @property
     def odds_ratio(self) -> float:
         """Return e^effect: by what the odds are multiplied with a typical step, of outcomes."""
-        return math.exp(self.effect) if self.effect < 709 else math.inf
+        return _exponential(self.effect)
+
+    @property
+    def odds_interval(self) -> tuple[float, float] | None:
+        """Return the ends of the interval as odds ratios; None if there is none."""
+        ends = self.effect_interval
+        return None if ends is None else (_exponential(ends[0]), _exponential(ends[2]))
 
     @property
     def step_words(self) -> str:
@@ -282,6 +288,10 @@ class SummaryRow:
         if self.low is None or self.refit is None or self.high is None:
             return None
         return self.low * self.step, self.refit * self.step, self.high * self.step
+
+
+def _exponential(value: float) -> float:
+    return math.exp(value) if value < 709 else math.inf
 
 
 @dataclass(frozen=True, repr=False)

@@ -21,6 +21,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from dpscreen._core.arrays import Array, Integers, Mask
@@ -423,6 +425,17 @@ def thinned_epsilon(setting: Setting, scale: Scale) -> float:
     if (scale.n_rows, scale.n_features) == (setting.n_rows, setting.n_features):
         return setting.epsilon
     return ZCDP(Fraction(scale.rho)).epsilon(setting.delta)
+
+
+def constant_for(rate: float, deviation: float) -> float:
+    """Return the intercept with which that share of outcomes is of the second class."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(31)
+    weights = weights / weights.sum()
+
+    def off(constant: float) -> float:
+        return float(weights @ expit(constant + deviation * nodes)) - rate
+
+    return float(brentq(off, -60 - 10 * deviation, 60 + 10 * deviation))
 
 
 # --- reading the curve ----------------------------------------------------------------------------

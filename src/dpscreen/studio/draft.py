@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from dpscreen._core.files import write_text
 from dpscreen._core.words import how_many
-from dpscreen.studio.questions import OUTCOMES, SELECTION, TABLE, choice_of
+from dpscreen.studio.questions import OUTCOMES, SELECTION, choice_of
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose
 from dpscreen.tables.schema import TableSchema, load_schema, new_schema
@@ -334,9 +334,10 @@ class Draft:
                 "Intervals need one row of each person or unit: keep one, or choose a model that "
                 "has no intervals."
             )
-        if not found and self.method == OUTCOMES and self.target not in self.outcomes():
+        choice = choice_of(self.method)
+        if not found and choice.outcomes and self.target not in self.outcomes():
             told.append(
-                f"{choice_of(OUTCOMES).title} needs a target with two outcomes: a column that is "
+                f"{choice.title} needs a target with two outcomes: a column that is "
                 "yes or no, or a category of two levels."
             )
         return told
@@ -344,7 +345,7 @@ class Draft:
     @property
     def has_intervals(self) -> bool:
         """Whether effects come with intervals: a table's always do."""
-        return self.intervals or self.method == TABLE
+        return self.intervals or choice_of(self.method).table
 
     def _completed(self) -> TableSchema:
         """Return the schema with its features listed, as it is saved."""
@@ -392,7 +393,7 @@ class Draft:
         """Say what would be fitted."""
         schema = self.checked()
         what, count = schema.target, how_many(len(schema.feature_names), "feature")
-        if self.method == OUTCOMES and schema.classes is not None:
+        if choice_of(self.method).outcomes and schema.classes is not None:
             outcome = schema.classes[1]
             what = f"how likely {what} is {'yes' if outcome is True else outcome},"
         return f"{what} from {count}"

@@ -94,13 +94,15 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
         "listed": summary.rows[:MOST_LISTED],
         "most_drawn": MOST_DRAWN,
         "expected": simulated,
+        "measure": "R²" if release.classes is None else "AUC",
+        "simulated_with": "PrivateLasso" if release.classes is None else "PrivateLogistic",
         "widths": expected if isinstance(expected, ExpectedTable) else None,
         "outlook": outlook(release, expected),
         "power": None if simulated is None else power_chart(simulated),
         "what_if": (
             None if simulated is None else what_if_chart(simulated.what_if, statement.epsilon)
         ),
-        "absent": NOT_OUTCOMES if release.classes is not None else NO_ROWS,
+        "absent": NO_ROWS,
         "made": made_with(release),
         "number": figure,
         "percent": whole_percent,
@@ -132,10 +134,6 @@ TOO_LITTLE = (
     "what is chosen is mostly noise."
 )
 NO_ROWS = "Not simulated, as no public number of rows is known."
-NOT_OUTCOMES = (
-    "Not simulated here, as it depends on how many are a yes: dpscreen plan --model logistic "
-    "simulates it for a supposed share (--rate)."
-)
 LIMITS = "NOT protected: "
 ASSUMPTIONS = (
     "Bounds, levels and all settings were chosen from knowledge, not by looking at these data.",

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpscreen._core.words import figure
-from dpscreen.models.page.charts import Expected, ExpectedTable
+from dpscreen.models.page.charts import Expected, ExpectedTable, OutcomeRow
 from dpscreen.models.regression_table import RegressionTable
 from dpscreen.models.release import Release
+from dpscreen.solvers.outcome_quality import OutcomeQuality
 from dpscreen.solvers.quality import Quality
 
 EXPLAINABLE = 0.5
@@ -42,6 +43,11 @@ def _of_selection(release: Release, expected: Expected) -> Iterator[Outlook]:
     of = f"of {release.n_features}, as effects are small or large"
     chosen = f"{low} {of}" if low == high else f"{low} to {high} {of}"
     yield Outlook("Features chosen", chosen, str(len(release.selected)))
+    aucs = [row.auc for row in expected.rows if isinstance(row, OutcomeRow)]
+    if aucs:
+        reached = f"{min(aucs):.2f} to {max(aucs):.2f}, as effects are small or large"
+        yield Outlook("AUC", reached, _auc_words(release.quality))
+        return
     here = [row for row in expected.what_if if row.epsilon == release.statement.epsilon]
     if here:
         r2 = f"{EXPLAINABLE * here[0].captured:.2f} where features explain half of the variance"
@@ -55,6 +61,14 @@ def _r2_words(quality: object) -> str:
         return "cannot be told from noise"
     where = "on its own rows" if quality.in_sample else "on rows held out"
     return f"{quality.r2:.2f} ({quality.r2_low:.2f} to {quality.r2_high:.2f}) {where}"
+
+
+def _auc_words(quality: object) -> str:
+    if not isinstance(quality, OutcomeQuality):
+        return "not released"
+    if not quality.tells_auc:
+        return "cannot be told from noise"
+    return f"{quality.auc:.2f} ({quality.auc_low:.2f} to {quality.auc_high:.2f}) on its own rows"
 
 
 def _of_table(table: RegressionTable, expected: ExpectedTable) -> Iterator[Outlook]:
