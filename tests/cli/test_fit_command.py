@@ -588,8 +588,28 @@ def test_a_target_of_truths_is_modelled_by_its_chances(wide):
     assert done.exit_code == 0, done.stderr
     assert dpscreen.load(wide / "odds.json").fitted_by_ == "PrivateLogit"
     assert "[0.025" in done.stdout
-    done = fit_wide("high.json", "--rows-public", 5000, "--dry-run")
-    assert "where one of the two is rare" in " ".join(done.stdout.split())
+    for model, found in (("logistic", "AUC is"), ("logit", "as wide as those of logistic")):
+        done = fit_wide("high.json", "--rows-public", 5000, "--dry-run", "--model", model)
+        told = " ".join(done.stdout.split())
+        assert found in told
+        assert "where one of the two is rare" in told
+
+
+@pytest.mark.parametrize(
+    ("schema", "model"),
+    [
+        ("cost.json", "lasso"),
+        ("cost.json", "ols"),
+        ("high.json", "logistic"),
+        ("high.json", "logit"),
+    ],
+)
+def test_what_is_printed_fits_a_terminal(wide, quick_fit, schema, model):
+    for more in (("--rows-public", 5000, "--dry-run"), ("-o", "model.json")):
+        done = fit_wide(schema, "--model", model, *more)
+        assert max(map(len, done.stdout.splitlines())) < 80, done.stdout
+    shown = invoke("show", "model.json")
+    assert max(map(len, shown.stdout.splitlines())) < 80, shown.stdout
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
+WIDTH = 79
+"""How long lines of text are: a terminal has 80 columns, unless somebody widens it."""
+
 # --- bounds in few digits, rounded to the side on which they still hold ---------------------------
 
 SMALLEST = 1e-300

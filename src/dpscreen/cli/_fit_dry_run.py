@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpscreen._core.words import WIDTH
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import PreparedFit
 from dpscreen.cli.console import ledger_failures
@@ -32,7 +33,8 @@ def show_plan(ready: PreparedFit) -> None:
         click.echo(json.dumps(plan, indent=2, ensure_ascii=False))
         return
     for line in _lines(plan):
-        click.echo(textwrap.fill(line, 79, subsequent_indent="  ", break_on_hyphens=False))
+        folded = textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        click.echo(folded.replace("\u00a0", " "))
 
 
 def _plan(ready: PreparedFit) -> dict[str, Any]:
@@ -84,7 +86,8 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
 
 def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
     """Say what private-lasso will find; of another method it is a standard to measure by."""
-    from dpscreen.planning.plan import QUICK_SECONDS, SECONDS, plan
+    from dpscreen.planning.plan import QUICK_SECONDS, SECONDS, plan, setting_of
+    from dpscreen.planning.power import default_effects
     from dpscreen.planning.what_if import epsilon_of_one_row
 
     options, request = ready.options, ready.request
@@ -92,8 +95,10 @@ def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict
     public = options.rows_public or 2
     rows = public if options.inference is None else max(2, public // 2)
     width = len(request.feature_bounds)
-    told: Any = {"seconds": min(SECONDS, QUICK_SECONDS), "progress": progress}
-    planned = plan(rows, width, one_row, options.delta, **told)
+    public_numbers = rows, width, one_row, options.delta
+    few = default_effects(setting_of(*public_numbers))[::2]  # so each has tables enough
+    told: Any = {"effects": few, "seconds": min(SECONDS, QUICK_SECONDS), "progress": progress}
+    planned = plan(*public_numbers, **told)
     other = (
         f"This is for private-lasso: dpscreen compare --rows {public} --features {width} "
         f"--epsilon {options.epsilon:g} --method {ready.method} simulates {ready.method}."
@@ -173,7 +178,7 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     yield f"Expect:   {expected['words']} {expected.get('finding', '')}".rstrip()
     if "power" not in expected:
         return
-    powers = (f"{one['effect']:g}: {one['power']:.0%}" for one in expected["power"])
+    powers = (f"{one['effect']:g}:\u00a0{one['power']:.0%}" for one in expected["power"])
     yield f"Power:    by standardised coefficient, {', '.join(powers)}"
     if plan["method"] == "private-lasso":
         chosen = expected["rules"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen._core.words import how_many
+from dpscreen._core.words import WIDTH, how_many
 from dpscreen.cli.console import data_failures, usable, write_failures
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _ask(interview: Interview, data: Path, output: Path) -> None:
         if why in told:  # so in short
             why = f"{why.split('. ')[0].rstrip('.')}."
         told.add(question.why)
-        click.echo(textwrap.fill(why, 78, initial_indent="  ", subsequent_indent="  "))
+        click.echo(textwrap.fill(why, WIDTH, initial_indent="  ", subsequent_indent="  "))
         given = _typed(f"  [{question.default}] > " if question.default else "  > ")
         if given is None or given.casefold() in QUIT:
             return

@@ -214,15 +214,7 @@ def _show_plan(expected: Plan, plot: Path | None, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(expected.to_dict(), indent=2))
     else:
-        out = console.output()
-        out.print(_table(expected))
-        out.print(expected.words, markup=False)
-        out.print(expected.finding, markup=False)
-        chosen = expected.settings
-        out.print(
-            f"Left to itself, PrivateLasso takes {chosen.n_iter} {chosen.solver} steps and clips "
-            f"residuals at {chosen.clip:.2g} deviations."
-        )
+        click.echo(str(expected))
     if plot is not None:
         console.say(f"Picture written to {plot}")
 
@@ -232,17 +224,3 @@ def _show_needed(needed: Needed, *, as_json: bool) -> None:
         click.echo(json.dumps(asdict(needed) | {"words": str(needed)}, indent=2))
     else:
         console.output().print(str(needed), markup=False)
-
-
-def _table(expected: Plan) -> Table:
-    setting = expected.setting
-    title = (
-        f"{setting.n_rows} rows, {setting.n_features} features, {setting.n_effects} with an "
-        f"effect, epsilon {setting.epsilon:g}, delta {setting.delta:g}"
-    )
-    table = Table(title=title, title_style="bold")
-    for name in ("effect", *console.QUALITIES):
-        table.add_column(name, justify="right")
-    for row in expected.rows:
-        table.add_row(f"{row.effect:g}", *console.qualities(row))
-    return table

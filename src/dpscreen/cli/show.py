@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpscreen._core.words import WIDTH
 from dpscreen.cli.console import (
     HELP,
     WholeWithin,
@@ -23,8 +24,6 @@ from dpscreen.cli.console import (
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
     from dpscreen.models.release import Release
-
-WIDTH = 88
 
 
 FILE = click.Path(dir_okay=False, path_type=Path)

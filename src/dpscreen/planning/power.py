@@ -179,9 +179,7 @@ def simulated_power(
     """Fit PrivateLasso to `repetitions` tables for each size; all sizes share rows and noise."""
     scale = Scale.of(setting.regime, exact=exact, most_cells=most_cells)
     measured = _measure(setting, scale, effects, range(repetitions), seed, tick)
-    return tuple(
-        power_row(setting, effect, np.array(measured[effect])) for effect in dict.fromkeys(effects)
-    )
+    return _rising([power_row(setting, effect, np.array(one)) for effect, one in measured.items()])
 
 
 def simulated_power_near(
@@ -203,7 +201,17 @@ def simulated_power_near(
     numbers = range(first, first + max(0, more))
     for effect, found in _measure(setting, scale, near, numbers, seed, tick).items():
         measured[effect] += found
-    return tuple(power_row(setting, effect, np.array(measured[effect])) for effect in effects)
+    return _rising([power_row(setting, effect, np.array(one)) for effect, one in measured.items()])
+
+
+def _rising(rows: Sequence[PowerRow]) -> tuple[PowerRow, ...]:
+    """Return the rows with the nearest powers that rise, as they do but for few simulations."""
+    powers = IsotonicRegression().fit_transform(
+        [row.effect for row in rows],
+        [row.power for row in rows],
+        sample_weight=[row.repetitions for row in rows],
+    )
+    return tuple(replace(row, power=float(one)) for row, one in zip(rows, powers, strict=True))
 
 
 Measured = dict[float, list[tuple[float, float, float]]]
