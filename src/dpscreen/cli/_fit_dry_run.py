@@ -23,7 +23,10 @@ NO_ROWS = (
     "noisy count is paid for when the rows are read, and the true number is not disclosed."
 )
 
-HALF_SUPPOSED = " That is if half are a yes: where one of the two is rare, less is found."
+HALF_SUPPOSED = (
+    " That is if half are a yes: where one of the two is rare, less is found, as dpscreen plan "
+    "--rate tells."
+)
 
 
 def show_plan(ready: PreparedFit) -> None:

@@ -23,8 +23,8 @@ WELCOME = (
     "privacy budget covers it. Enter takes what stands in brackets; ? tells more."
 )
 MISSING = (
-    "Missing cells will count as the middle of the bounds, or as the first word; fill = … in a\n"
-    "column's line sets something else."
+    "Missing cells will count as the middle of the bounds, or as the first word;\n"
+    "fill = … in a column's line sets something else."
 )
 QUIT = ("quit", "q", "exit")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from dpscreen._core.words import how_many, meant
+from dpscreen._core.words import WIDTH, how_many, meant, number
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
@@ -284,16 +285,18 @@ def checked_schema(path: Path) -> TableSchema:
 
 def usable(schema: TableSchema) -> str:
     """Say in a sentence what a schema without problems declares."""
-    bounds = "lies in [{:g}, {:g}]".format(*schema.field(schema.target).declared_bounds)
+    low, high = schema.field(schema.target).declared_bounds
+    bounds = f"lies between {number(low)} and {number(high)}"
     may_be = bounds if schema.classes is None else "is {} or {}".format(*schema.classes)
     unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
     rows = how_many(schema.rows_per_unit, "row")
     most = "" if schema.unit is None else f", at most {rows} of each"
     columns = how_many(len(schema.columns), "column")
     features = how_many(len(schema.feature_names), "feature")
-    return (
+    return textwrap.fill(
         f"The schema can be used: {columns} and {features}; the target {schema.target!r} {may_be}; "
-        f"the privacy unit is {unit}{most}."
+        f"the privacy unit is {unit}{most}.",
+        WIDTH,
     )
 
 

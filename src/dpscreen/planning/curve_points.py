@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from dpscreen.models import PrivateLasso
 from dpscreen.planning import power as simulation
-from dpscreen.planning.curve import EPSILONS, BudgetCase, BudgetCurve, BudgetPoint
+from dpscreen.planning.curve import BudgetCase, BudgetPoint
 from dpscreen.planning.outcome_plan import USUAL_EFFECT, OutcomeContest, expected_outcomes
 from dpscreen.planning.plan import setting_of
 from dpscreen.planning.power import FEATURE_BOUND, TARGET_BOUND, Scale, Setting
@@ -131,12 +130,3 @@ def width_over_ols(setting: Setting) -> float | None:
         errors = [one.standard_error for one in model.inference_.intervals]
         found += [setting.n_rows * (e * e / noise - 2 / scale.n_rows) + 2 for e in errors]
     return math.sqrt(max(1.0, float(np.median(found)))) if found else None
-
-
-def simulated_curve(case: BudgetCase, epsilons: Sequence[float] = EPSILONS) -> BudgetCurve:
-    """Simulate a whole curve."""
-    curve = BudgetCurve(case)
-    for epsilon in epsilons:
-        point = budget_point(case, epsilon)
-        curve = curve if point is None else curve.with_point(point)
-    return curve

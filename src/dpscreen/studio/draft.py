@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,7 +58,9 @@ PLAIN_WORDS = {
     "set `type` to": "choose a kind, ",
 }
 MOST_ROWS = 10**9
-LEAVE_OUT, MARK = "leave out", "decimalChar"
+LEAVE_OUT, MARK, GROUPS = "leave out", "decimalChar", "groupChar"
+BETWEEN = {".": ",", ",": "."}
+"""What stands between thousands, if anything does, by the sign of decimals."""
 
 
 def plain_words(problem: str) -> str:
@@ -122,6 +125,14 @@ def set_column(entry: dict[str, Any], kind: str, low: str, high: str, levels: st
         entry.pop("falseValues", None)
 
 
+def _pointed(text: str, decimal: str) -> str:
+    """Return a number as typed with a decimal point, and nothing between thousands."""
+    between = BETWEEN[decimal]
+    grouped = rf"[+-]?[1-9]\d{{0,2}}([{between}]\d{{3}})+([{decimal}]\d*)?"
+    plain = text.replace(between, "") if re.fullmatch(grouped, text.strip()) else text
+    return plain.replace(decimal, ".")
+
+
 def _number(text: str) -> Any:
     """Return the number that a text spells; the text itself if it spells none."""
     text = text.strip().replace("\u2212", "-")
@@ -152,9 +163,9 @@ def _quoted(level: str) -> str:
     return '"' + level.replace('"', '""') + '"'
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, decimal: str) -> str:
     if isinstance(value, float):
-        return f"{value:.12g}"
+        return f"{value:.12g}".replace(".", decimal)
     return "" if value is None else str(value)
 
 
@@ -217,8 +228,8 @@ class Draft:
     def put(self, place: int, kind: str, low: str, high: str, levels: str) -> None:
         """Take what was typed for a column."""
         entry, bounds = self.entries[place], (low, high)
-        if self.decimal == "," and kind == "number":
-            bounds = low.replace(",", "."), high.replace(",", ".")
+        if kind in ("number", "integer"):
+            bounds = _pointed(low, self.decimal), _pointed(high, self.decimal)
         set_column(entry, kind, *bounds, levels)
         self._mark(entry)
         self._read.clear()
@@ -231,9 +242,11 @@ class Draft:
         self._read.clear()
 
     def _mark(self, entry: dict[str, Any]) -> None:
-        entry.pop(MARK, None)
-        if self.decimal == "," and entry["type"] in ("number", "integer"):
-            entry[MARK] = ","
+        for one in (MARK, GROUPS):
+            entry.pop(one, None)
+        if entry["type"] in ("number", "integer"):
+            entry[GROUPS] = BETWEEN[self.decimal]
+            entry |= {MARK: ","} if self.decimal == "," else {}
 
     def schema(self) -> TableSchema:
         """Return what is declared so far."""
@@ -257,8 +270,8 @@ class Draft:
         kind, name = kind_of(entry), entry["name"]
         return ColumnLine(
             *(place, name, kind),
-            _shown(constraints.get("minimum")),
-            _shown(constraints.get("maximum")),
+            _shown(constraints.get("minimum"), self.decimal),
+            _shown(constraints.get("maximum"), self.decimal),
             _joined(constraints.get("enum") or ()),
             "" if name in self.seen else propose(name).why,
             tuple(

@@ -40,11 +40,6 @@ class Interval:
     high: float
     plain: float | None = None
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Return where it begins and ends."""
-        return self.low, self.high
-
 
 @dataclass(frozen=True)
 class EffectLine:
@@ -64,7 +59,8 @@ class EffectLine:
     @property
     def reach(self) -> tuple[float, ...]:
         """Return all effects that are drawn."""
-        return (self.size,) if self.interval is None else (*self.interval.ends, self.size)
+        found = self.interval
+        return (self.size,) if found is None else (found.low, self.size, found.high)
 
 
 @dataclass(frozen=True)
@@ -116,8 +112,7 @@ def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
     axes.axvline(scale(0.0), color=INK, linewidth=0.8)
     axes.set_ylim(len(lines) - 0.4, -0.6)
     if shown.odds:
-        drawn = [one for line in lines for one in line.reach]
-        _odds_axis(axes, [scale(one) for one in drawn])
+        _odds_axis(axes, [scale(one) for line in lines for one in line.reach])
     else:
         axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel(shown.label, fontsize=9, color=INK)
@@ -144,7 +139,7 @@ def _draw_line(axes: Axes, place: int, line: EffectLine, scale: Callable[[float]
     found, below = line.interval, float(place)
     if found is not None:
         above = place - (0.15 if line.predicts is not None else 0.0)
-        ends = [scale(end) for end in found.ends]
+        ends = [scale(found.low), scale(found.high)]
         axes.plot(ends, [above] * 2, color=ESTIMATE, linewidth=2.4, solid_capstyle="butt")
         if found.plain is not None:
             middle, under = found.estimate, above + 0.27
