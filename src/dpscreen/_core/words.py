@@ -70,6 +70,11 @@ def how_many(amount: int, noun: str) -> str:
     return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
 
 
+def outcome(label: object) -> str:
+    """Return a class as people say it: yes and no, or what it is called."""
+    return ("no", "yes")[label] if isinstance(label, bool) else plain(str(label))
+
+
 def meant(given: str, known: Iterable[str]) -> str | None:
     """Return the known word that a mistyped one is close to, if there is one; case is no typo."""
     folded = {word.casefold(): word for word in reversed(list(known))}

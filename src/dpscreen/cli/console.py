@@ -15,7 +15,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from dpscreen._core.words import WIDTH, how_many, meant, number
+from dpscreen._core.words import WIDTH, how_many, meant, number, outcome
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
@@ -287,7 +287,8 @@ def usable(schema: TableSchema) -> str:
     """Say in a sentence what a schema without problems declares."""
     low, high = schema.field(schema.target).declared_bounds
     bounds = f"lies between {number(low)} and {number(high)}"
-    may_be = bounds if schema.classes is None else "is {} or {}".format(*schema.classes)
+    classes = [outcome(one) for one in schema.classes or ()]
+    may_be = f"is {classes[1]} or {classes[0]}" if classes else bounds
     unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
     rows = how_many(schema.rows_per_unit, "row")
     most = "" if schema.unit is None else f", at most {rows} of each"

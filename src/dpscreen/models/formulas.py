@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import plain
+from dpscreen._core.words import outcome, plain
 from dpscreen.models.categories import declared_fields, declared_in
 from dpscreen.models.release import Release
 
@@ -53,12 +54,8 @@ class Formula(ABC):
         if level is not None:
             return self.is_level(self.name(level[0]), level[1])
         low, high = (number(end) for end in release.feature_bounds[j].tolist())
-        told = self.column(release, j)
+        told = self.name(release.names[j])
         return self.clipped(told, low, high) if release.clips_features else told
-
-    def column(self, release: Release, j: int) -> str:
-        """Write what stands for a feature."""
-        return self.name(release.names[j])
 
     @abstractmethod
     def name(self, name: str) -> str:
@@ -84,6 +81,12 @@ def levels_of(release: Release) -> dict[str, tuple[str, str]]:
         for column, levels in declared_in(release.schema, release.categories).items()
         for level in levels
     }
+
+
+def columns_of(release: Release) -> list[str]:
+    """Return the columns that features are made of, in their order; a category is one."""
+    levels = levels_of(release)
+    return list(dict.fromkeys(levels[one][0] if one in levels else one for one in release.names))
 
 
 def number(value: float) -> str:
@@ -141,39 +144,33 @@ class RLanguage(Formula):
         return f"plogis({log_odds})"
 
 
+@dataclass
 class Excel(Formula):
-    """Excel, English names of functions: features in the first row's columns, in their order."""
+    """Excel, English names of functions: columns of the table stand in A2, B2 and so on."""
 
     line = " "
+    cells: dict[str, str] = field(default_factory=dict)
 
     def of(self, release: Release) -> str:
-        """Return what goes into a cell of row 2, features being in A2, B2 and so on."""
-        if set(release.names) & set(levels_of(release)):
-            raise NoFormula(
-                "Excel's formula needs a column for each feature: this model has categories. Use "
-                "SQL or R."
-            )
+        """Return what goes into another cell of row 2."""
+        self.cells = cells_of(release)
         text = f"={super().of(release)}"
-        if release.n_features > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL:
+        if len(self.cells) > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL:
             raise NoFormula("the model is too large for one cell of Excel. Use SQL or R.")
         return text
 
-    def column(self, _release: Release, j: int) -> str:
-        """Return the cell of a feature: A2 for the first."""
-        return f"{column_letters(j)}2"
-
     def name(self, name: str) -> str:
-        """Return the name: of a cell, that is what it is called."""
-        return name
+        """Return the cell of a column."""
+        return self.cells[name]
 
     def clipped(self, name: str, low: str, high: str) -> str:
         """Write MIN and MAX."""
         return f"MIN(MAX({name},{low}),{high})"
 
     def is_level(self, name: str, level: str) -> str:
-        """Compare with a quoted text."""
+        """Compare with a quoted text; = would not tell a from A."""
         text = level.replace('"', '""')
-        return f'IF({name}="{text}",1,0)'
+        return f'IF(EXACT({name},"{text}"),1,0)'
 
     def chance(self, log_odds: str) -> str:
         """Write the logistic function."""
@@ -189,12 +186,17 @@ def column_letters(place: int) -> str:
     return letters
 
 
-LANGUAGES: dict[str, Formula] = {"sql": Sql(), "r": RLanguage(), "excel": Excel()}
+def cells_of(release: Release) -> dict[str, str]:
+    """Return the cell of each column: A2 for the first."""
+    return {name: f"{column_letters(j)}2" for j, name in enumerate(columns_of(release))}
+
+
+LANGUAGES: dict[str, type[Formula]] = {"sql": Sql, "r": RLanguage, "excel": Excel}
 
 
 def formula_of(release: Release, language: str) -> str:
     """Return a model as a formula of a language: sql, r or excel."""
-    return LANGUAGES[language].of(release)
+    return LANGUAGES[language]().of(release)
 
 
 def comments_of(release: Release, language: str) -> Iterator[str]:
@@ -203,7 +205,7 @@ def comments_of(release: Release, language: str) -> Iterator[str]:
     target = release.target or "the target"
     what = f"prediction of {target}"
     if release.classes is not None:
-        what = f"chance that {target} is {release.classes[1]}"
+        what = f"chance that {target} is {outcome(release.classes[1])}"
     told = [f"{release.estimator}: {what}"]
     if release.zero_one.any():
         told.append("What is true or false counts as 1 or 0.")
@@ -211,7 +213,7 @@ def comments_of(release: Release, language: str) -> Iterator[str]:
         told.append("Features are clipped to the bounds with which the model was fitted.")
     told += about_cells(release)
     if language == "excel":
-        cells = (f"{column_letters(j)}2 {name}" for j, name in enumerate(release.names))
+        cells = (f"{cell} {name}" for name, cell in cells_of(release).items())
         told.append("Cells: " + ", ".join(cells))
     yield from (f"{sign} {plain(line)}".strip() for line in told)
 

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
-from dpscreen._core.words import how_many, listed, nice_step, number, plain, prose, some
+from dpscreen._core.words import (
+    how_many,
+    listed,
+    nice_step,
+    number,
+    outcome,
+    plain,
+    prose,
+    some,
+    whole_percent,
+)
 from dpscreen.models.categories import (
     FrameColumns,
     about_levels,
@@ -403,8 +413,15 @@ def _about_steps(release: Release) -> str:
     more = ZERO_ONE if unsure else ""
     if release.classes is None:
         return STEP.format(source) + more
-    first, second = (plain(str(one)) for one in release.classes)
+    first, second = map(outcome, release.classes)
     return ODDS.format(second, first, source) + more
+
+
+def prediction_of_all(release: Release) -> str:
+    """Return what a model without features predicts, in words: a number, or a chance."""
+    if release.classes is None:
+        return number(release.intercept, digits=4)
+    return f"a chance of {whole_percent(1 / (1 + _exponential(-release.intercept)))}"
 
 
 def _about_cells(release: Release) -> Iterator[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpscreen._core.files import write_text
-from dpscreen._core.words import how_many
+from dpscreen._core.words import how_many, outcome
 from dpscreen.studio.questions import OUTCOMES, SELECTION, choice_of
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose
@@ -407,8 +407,7 @@ class Draft:
         schema = self.checked()
         what, count = schema.target, how_many(len(schema.feature_names), "feature")
         if choice_of(self.method).outcomes and schema.classes is not None:
-            outcome = schema.classes[1]
-            what = f"how likely {what} is {'yes' if outcome is True else outcome},"
+            what = f"how likely {what} is {outcome(schema.classes[1])},"
         return f"{what} from {count}"
 
 

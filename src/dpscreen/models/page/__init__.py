@@ -14,6 +14,7 @@ from dpscreen._core.pictures import environment
 from dpscreen._core.words import (
     figure,
     how_many,
+    outcome,
     plain,
     shortened,
     whole_percent,
@@ -33,6 +34,7 @@ from dpscreen.models.release import (
     Release,
     Summary,
     about_facts,
+    prediction_of_all,
     regression_summary_of,
     summary_of,
 )
@@ -103,6 +105,7 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
             None if simulated is None else what_if_chart(simulated.what_if, statement.epsilon)
         ),
         "absent": NO_ROWS,
+        "of_all": prediction_of_all(release),
         "made": made_with(release),
         "number": figure,
         "percent": whole_percent,
@@ -155,7 +158,7 @@ def headline(release: Release, summary: Summary, target: str) -> str:
     statement = release.statement
     what = f"A linear model of {target}"
     if release.classes is not None:
-        what = f"A model of how likely {target} is {shortened(str(release.classes[1]), 30)},"
+        what = f"A model of how likely {target} is {shortened(outcome(release.classes[1]), 30)},"
     return (
         f"{what} with {len(summary.rows)} of {how_many(release.n_features, 'feature')}, fitted "
         f"under differential privacy with ε\u00a0=\u00a0{statement.epsilon:g} and "
