@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, Promise, ScalingModel
-from dpscreen.models.regression_table import CONSTANT, RegressionTable, WaldTest
+from dpscreen.models.regression_table import CONSTANT, SHARE, RegressionTable, WaldTest
 from dpscreen.privacy import Noise, PrivacyStatement
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import RowSource
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 NOT_KEPT = (
     "fitted values and residuals are a number for each private row, so a private model keeps none. "
     "predict(X) computes them; they are as private as X."
-)
-SHARE = (
-    " Bounds (0, 1) are kept, as those of yes or no: if this is a share that keeps to a part of "
-    "them, declare that part."
 )
 PLACED = 0.8
 """The part of a budget that is left for the regression once rows are placed, at least about."""

@@ -25,6 +25,11 @@ CONSTANT = "const"
 LEAST_LEVEL = 0.5
 """Below it a level is taken for somebody's alpha, and refused."""
 
+SHARE = (
+    " Bounds (0, 1) are kept, as those of yes or no: if this is a share that keeps to a part of "
+    "them, declare that part."
+)
+
 
 @dataclass(frozen=True)
 class WaldTest:

@@ -32,7 +32,7 @@ from dpscreen.models.categories import (
     declared_numbers,
 )
 from dpscreen.models.printed import PrintedTable, short_name, step_words
-from dpscreen.models.regression_table import RegressionSummary, RegressionTable
+from dpscreen.models.regression_table import SHARE, RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
 from dpscreen.solvers.inference import FeatureInterval, Inference
@@ -437,14 +437,24 @@ def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
         yield _about_steps(release)
     yield from _about_cells(release)
     if len(table.reasons) < table.n_features:  # else one reason is for all, and told below
-        for j, reason in table.reasons.items():
-            yield f"{plain(table.names[j])}: {prose(reason)}"
+        yield from _about_left_out(release, table)
     if release.inference is not None:
         yield prose(release.inference.wording)
     if release.quality is not None:
         yield f"How good it is, by its own account: {release.quality}"
     yield from _about_bounds(release.bounds_notes or ())
     yield promise(release)
+
+
+def _about_left_out(release: Release, table: RegressionTable) -> Iterator[str]:
+    """Say of which features there is no interval, those with one reason together."""
+    numbers = None if release.schema is None else declared_numbers(release.schema)
+    told: dict[str, list[str]] = {}
+    for j, reason in table.reasons.items():
+        is_truth = numbers is not None and table.names[j] not in numbers
+        words = reason.removesuffix(SHARE) if is_truth else reason
+        told.setdefault(prose(words), []).append(plain(table.names[j]))
+    yield from (f"{some(names)}: {words}" for words, names in told.items())
 
 
 def _about_bounds(notes: Sequence[str]) -> Iterator[str]:
