@@ -49,6 +49,15 @@ def test_power_grows_with_rows_with_epsilon_and_with_the_effect(expected):
     assert [row.r2 for row in expected.rows] == sorted(row.r2 for row in expected.rows)
 
 
+def test_a_larger_effect_never_looks_harder_to_find(monkeypatch):
+    """Means of a dip and its neighbour count tables, of which some sizes have more."""
+    seen = {0.1: [(0.5, 1.0, 0.1)] * 2, 0.2: [(0.9, 1.0, 0.2)] * 9, 0.3: [(0.6, 1.0, 0.3)] * 3}
+    monkeypatch.setattr(simulation, "_measure", lambda *_: seen)
+    rows = simulation.simulated_power(SMALL, list(seen), repetitions=2, seed=0)
+    assert [row.power for row in rows] == pytest.approx([0.5, 0.825, 0.825])
+    assert [row.r2 for row in rows] == pytest.approx([0.1, 0.2, 0.3])
+
+
 def test_the_same_seed_gives_the_same_plan_and_another_does_not():
     again = [
         simulation.simulated_power(SMALL, [0.1], repetitions=3, seed=seed)

@@ -15,8 +15,9 @@ from dpscreen._core.words import listed
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
+    from dpscreen.models.page.charts import OutcomeRow
     from dpscreen.planning.compare import Contest, ContestOutcome
-    from dpscreen.planning.outcome_plan import OutcomeContest, OutcomeRow
+    from dpscreen.planning.outcome_plan import OutcomeContest
 
 NAMES = ("private-lasso", "dp-fw", "rnm-screen", "lasso")
 OUTCOME_NAMES = (

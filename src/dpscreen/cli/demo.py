@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import whole_percent
+from dpscreen._core.words import WIDTH, whole_percent
 from dpscreen.cli import console
 from dpscreen.privacy import named_seed
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dpscreen.paper.demo import DemoOutcome
 
 KINDS = ("uncorrelated", "correlated")
-WIDTH = 79
 
 
 @click.command(context_settings=console.HELP)

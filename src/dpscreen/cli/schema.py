@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen._core.words import how_many
+from dpscreen._core.words import WIDTH, how_many
 from dpscreen.cli.console import HELP, check_output, data_failures, usable, write_failures
 
 if TYPE_CHECKING:
@@ -205,8 +205,8 @@ WELCOME = (
     "privacy budget covers it. Enter takes what stands in brackets; ? tells more."
 )
 MISSING = (
-    "Missing cells will count as the middle of the bounds, or as the first word; fill = … in a\n"
-    "column's line sets something else."
+    "Missing cells will count as the middle of the bounds, or as the first word;\n"
+    "fill = … in a column's line sets something else."
 )
 QUIT = ("quit", "q", "exit")
 
@@ -293,7 +293,7 @@ def _ask(interview: Interview, data: Path, output: Path) -> None:
         if why in told:  # so in short
             why = f"{why.split('. ')[0].rstrip('.')}."
         told.add(question.why)
-        click.echo(textwrap.fill(why, 78, initial_indent="  ", subsequent_indent="  "))
+        click.echo(textwrap.fill(why, WIDTH, initial_indent="  ", subsequent_indent="  "))
         given = _typed(f"  [{question.default}] > " if question.default else "  > ")
         if given is None or given.casefold() in QUIT:
             return

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import letters, plain
+from dpscreen._core.words import letters, outcome, plain
 from dpscreen.models.categories import declared_fields, declared_in
 from dpscreen.models.release import Release
 
@@ -51,21 +51,17 @@ class Language:
     """How a language writes things, {} standing for what they are made of.
 
     A clip is made of a value and two ends; `is_level`, 1 or 0, of a column and a text. Without
-    `name` features are cells of a sheet, and there are no levels.
+    `name` columns are cells of a sheet.
     """
 
     clip: str
     chance: str
-    is_level: str = ""
+    is_level: str
+    text: Callable[[str], str]
     name: Callable[[str], str] | None = None
-    text: Callable[[str], str] = str
     whole: str = "{}"
     between: str = "\n  "
     comment: str = ""
-
-    def column(self, release: Release, j: int) -> str:
-        """Write what stands for a feature: its name, or its cell, A2 for the first."""
-        return f"{letters(j).upper()}2" if self.name is None else self.name(release.names[j])
 
 
 LANGUAGES = {
@@ -86,9 +82,11 @@ LANGUAGES = {
         whole="({})",
         comment="#",
     ),
-    "excel": Language(
+    "excel": Language(  # EXACT: = would not tell a from A
         clip="MIN(MAX({0},{1}),{2})",
         chance="1/(1+EXP(-({})))",
+        is_level="IF(EXACT({},{}),1,0)",
+        text=_doubled('"'),
         whole="={}",
         between=" ",
     ),
@@ -97,35 +95,29 @@ LANGUAGES = {
 
 def formula_of(release: Release, language: str) -> str:
     """Return a model as a formula of a language: sql, r or excel."""
-    form = LANGUAGES[language]
-    if form.name is None and set(release.names) & set(levels_of(release)):
-        raise NoFormula(
-            "Excel's formula needs a column for each feature: this model has categories. Use "
-            "SQL or R."
-        )
-    total = form.between.join(_terms(release, form))
+    form, cells = LANGUAGES[language], cells_of(release)
+    total = form.between.join(_terms(release, form, form.name or cells.__getitem__))
     text = form.whole.format(total if release.classes is None else form.chance.format(total))
-    if form.name is None and (release.n_features > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL):
+    if form.name is None and (len(cells) > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL):
         raise NoFormula("the model is too large for one cell of Excel. Use SQL or R.")
     return text
 
 
-def _terms(release: Release, form: Language) -> Iterator[str]:
+def _terms(release: Release, form: Language, name: Callable[[str], str]) -> Iterator[str]:
     """Yield the intercept and what each feature adds, in the order of the features."""
     yield number(release.intercept)
     levels = levels_of(release)
     for j, coefficient in enumerate(release.coefficients.tolist()):
         if coefficient:
-            level = levels.get(release.names[j])
-            yield f"+ {number(coefficient)} * {_feature(release, j, level, form)}"
-
-
-def _feature(release: Release, j: int, level: tuple[str, str] | None, form: Language) -> str:
-    if level is not None and form.name is not None:
-        return form.is_level.format(form.name(level[0]), form.text(level[1]))
-    low, high = (number(end) for end in release.feature_bounds[j].tolist())
-    told = form.column(release, j)
-    return form.clip.format(told, low, high) if release.clips_features else told
+            column, level = levels.get(release.names[j], (release.names[j], None))
+            if level is not None:
+                told = form.is_level.format(name(column), form.text(level))
+            elif release.clips_features:
+                ends = map(number, release.feature_bounds[j].tolist())
+                told = form.clip.format(name(column), *ends)
+            else:
+                told = name(column)
+            yield f"+ {number(coefficient)} * {told}"
 
 
 def levels_of(release: Release) -> dict[str, tuple[str, str]]:
@@ -135,6 +127,17 @@ def levels_of(release: Release) -> dict[str, tuple[str, str]]:
         for column, levels in declared_in(release.schema, release.categories).items()
         for level in levels
     }
+
+
+def columns_of(release: Release) -> list[str]:
+    """Return the columns that features are made of, in their order; a category is one."""
+    levels = levels_of(release)
+    return list(dict.fromkeys(levels[one][0] if one in levels else one for one in release.names))
+
+
+def cells_of(release: Release) -> dict[str, str]:
+    """Return the cell of each column of a sheet: A2 for the first."""
+    return {name: f"{letters(j).upper()}2" for j, name in enumerate(columns_of(release))}
 
 
 def number(value: float) -> str:
@@ -149,7 +152,7 @@ def comments_of(release: Release, language: str) -> Iterator[str]:
     target = release.target or "the target"
     what = f"prediction of {target}"
     if release.classes is not None:
-        what = f"chance that {target} is {release.classes[1]}"
+        what = f"chance that {target} is {outcome(release.classes[1])}"
     told = [f"{release.estimator}: {what}"]
     if release.zero_one.any():
         told.append("What is true or false counts as 1 or 0.")
@@ -157,7 +160,7 @@ def comments_of(release: Release, language: str) -> Iterator[str]:
         told.append("Features are clipped to the bounds with which the model was fitted.")
     told += about_cells(release)
     if language == "excel":
-        cells = (f"{letters(j).upper()}2 {name}" for j, name in enumerate(release.names))
+        cells = (f"{cell} {name}" for name, cell in cells_of(release).items())
         told.append("Cells: " + ", ".join(cells))
     yield from (f"{sign} {plain(line)}".strip() for line in told)
 

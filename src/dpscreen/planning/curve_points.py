@@ -16,7 +16,6 @@ from dpscreen.planning.plan import setting_of
 from dpscreen.planning.power import FEATURE_BOUND, TARGET_BOUND, Scale, Setting
 from dpscreen.planning.regression_plan import TableSetting
 from dpscreen.planning.what_if import epsilon_of_one_row, usual_effect
-from dpscreen.privacy import SeededNoise
 
 SECONDS = 0.3
 MOST_CELLS_OF_A_TABLE = 5_000_000
@@ -60,13 +59,17 @@ def _selection(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoin
     )
 
 
-def _table(_case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
-    """Simulate PrivateOLS (docs/planning.md)."""
-    table = TableSetting(setting.n_rows, setting.n_features, setting.epsilon, setting.delta)
+def _table(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
+    """Simulate PrivateOLS or PrivateLogit (docs/planning.md)."""
+    rate = case.rate if case.method == "private-logit" else None
+    table = TableSetting(setting.n_rows, setting.n_features, setting.epsilon, setting.delta, rate)
     quick = table.rows_needed * setting.n_features <= MOST_CELLS_OF_A_TABLE
     width = table.width_ratio(TABLES_WITH_INTERVALS, lambda: None) if quick else None
     given = {} if width is None else {"width": max(1.0, width)}
-    return BudgetPoint(epsilon, {"needed": float(table.rows_needed)} | given)
+    needed = table.rows_needed
+    if quick and rate is not None:  # what odds need is found by trying; these rows do, or do not
+        needed = max(needed, setting.n_rows) if width else table.rows_found()
+    return BudgetPoint(epsilon, {"needed": float(needed)} | given)
 
 
 def _outcomes(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
@@ -93,6 +96,7 @@ POINTS = {
     "private-lasso": _selection,
     "private-ols": _table,
     "private-logistic": _outcomes,
+    "private-logit": _table,
 }
 """How a point of each model is simulated."""
 
@@ -120,7 +124,7 @@ def width_over_ols(setting: Setting) -> float | None:
             n_rows=scale.n_rows,
             inference="split",
             quality=False,
-            random_state=SeededNoise(f"curve/{number}/split"),
+            random_state=simulation.RoughNoise(f"curve/{number}/split"),
         )
         simulation.fit_quietly(model, table.X, table.target(effect))
         noise = table.unexplained(effect)

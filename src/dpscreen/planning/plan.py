@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.pictures import canvas
+from dpscreen._core.words import WIDTH
 from dpscreen.models import parameters as check
 from dpscreen.models.page.charts import PowerRow, within_one
 from dpscreen.planning import power as simulation
@@ -122,8 +123,8 @@ class Plan:
             f"residuals at {chosen.clip:.2g} deviations, and drops coefficients below "
             f"{chosen.smallest_coefficient:.2g} deviations."
         )
-        parts = (self.words, self.finding, rules_say)
-        return "\n".join([head, *(textwrap.fill(part, 96) for part in parts), "", *_table(self)])
+        told = (head, self.words, self.finding, rules_say)
+        return "\n".join([*(textwrap.fill(part, WIDTH) for part in told), "", *_table(self)])
 
 
 def plan(

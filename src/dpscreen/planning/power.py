@@ -21,6 +21,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from dpscreen._core.arrays import Array, Integers, Mask
@@ -173,9 +175,7 @@ def simulated_power(
     """Fit PrivateLasso to `repetitions` tables for each size; all sizes share rows and noise."""
     scale = Scale.of(setting.regime, most_cells=most_cells)
     measured = _measure(setting, scale, effects, range(repetitions), seed, tick)
-    return tuple(
-        power_row(setting, effect, np.array(measured[effect])) for effect in dict.fromkeys(effects)
-    )
+    return _rising([power_row(setting, effect, np.array(one)) for effect, one in measured.items()])
 
 
 def simulated_power_near(
@@ -197,7 +197,17 @@ def simulated_power_near(
     numbers = range(first, first + max(0, more))
     for effect, found in _measure(setting, scale, near, numbers, seed, tick).items():
         measured[effect] += found
-    return tuple(power_row(setting, effect, np.array(measured[effect])) for effect in effects)
+    return _rising([power_row(setting, effect, np.array(one)) for effect, one in measured.items()])
+
+
+def _rising(rows: Sequence[PowerRow]) -> tuple[PowerRow, ...]:
+    """Return the rows with the nearest powers that rise, as they do but for few simulations."""
+    powers = IsotonicRegression().fit_transform(
+        [row.effect for row in rows],
+        [row.power for row in rows],
+        sample_weight=[row.repetitions for row in rows],
+    )
+    return tuple(replace(row, power=float(one)) for row, one in zip(rows, powers, strict=True))
 
 
 Measured = dict[float, list[tuple[float, float, float]]]
@@ -418,6 +428,17 @@ def thinned_epsilon(setting: Setting, scale: Scale) -> float:
     if (scale.n_rows, scale.n_features) == (setting.n_rows, setting.n_features):
         return setting.epsilon
     return ZCDP(Fraction(scale.rho)).epsilon(setting.delta)
+
+
+def constant_for(rate: float, deviation: float) -> float:
+    """Return the intercept with which that share of outcomes is of the second class."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(31)
+    weights = weights / weights.sum()
+
+    def off(constant: float) -> float:
+        return float(weights @ expit(constant + deviation * nodes)) - rate
+
+    return float(brentq(off, -60 - 10 * deviation, 60 + 10 * deviation))
 
 
 # --- reading the curve ----------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from dpscreen._core.words import figure, whole_percent
 from dpscreen.models.page.effects import WIDTH, Picture
 from dpscreen.models.regression_table import RegressionTable
 from dpscreen.models.release import Release
+from dpscreen.solvers.outcome_quality import OutcomeQuality
 from dpscreen.solvers.quality import Quality
 
 if TYPE_CHECKING:
@@ -40,10 +41,47 @@ class PowerRow:
     best_r2: float
     repetitions: int
 
+    @property
+    def missed(self) -> float:
+        """Return the share of what could be explained that is not."""
+        return max(0.0, 1 - self.r2 / self.best_r2)
+
+    @property
+    def missed_se(self) -> float:
+        """Return the standard error of that share."""
+        return self.r2_se / self.best_r2
+
+
+@dataclass(frozen=True)
+class OutcomeRow:
+    """What to expect of a method for one size of effect; ε is None where there is no privacy."""
+
+    method: str
+    epsilon: float | None
+    effect: float
+    power: float
+    power_se: float
+    false_positives: float
+    false_positives_se: float
+    auc: float
+    auc_se: float
+    best_auc: float
+    repetitions: int
+
+    @property
+    def missed(self) -> float:
+        """Return the share that is missing of what AUC could be above a coin's."""
+        return max(0.0, 1 - (self.auc - 0.5) / (self.best_auc - 0.5))
+
+    @property
+    def missed_se(self) -> float:
+        """Return the standard error of that share."""
+        return self.auc_se / (self.best_auc - 0.5)
+
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What to expect at one ε. Errors are shares of the explainable variance."""
+    """What to expect at one ε. Errors are shares of what could be explained."""
 
     epsilon: float
     power: float
@@ -54,7 +92,7 @@ class WhatIf:
 
     @property
     def captured(self) -> float:
-        """Return the share of the explainable variance that the model captures, at least 0."""
+        """Return the share of what could be explained that the model captures, at least 0."""
         return max(0.0, 1 - self.privacy_error - self.sampling_error)
 
 
@@ -64,7 +102,7 @@ class Expected:
 
     `finding` and `advice` say it in words; `useful` is whether anything can be found. `rows` are
     sizes of effect, `what_if` other ε. `split` tells that one half of the rows selects, which is
-    then what was simulated.
+    then what was simulated. Of outcomes, `rate` is the share of yes that was supposed.
     """
 
     n_rows: int
@@ -74,9 +112,10 @@ class Expected:
     advice: str
     useful: bool
     power_wanted: float
-    rows: tuple[PowerRow, ...]
+    rows: tuple[PowerRow, ...] | tuple[OutcomeRow, ...]
     what_if: tuple[WhatIf, ...]
     split: bool = False
+    rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +131,8 @@ class ExpectedTable:
     """What could be expected of a regression table, from public numbers alone.
 
     `rows_needed` is with how many rows there is a table at all, `finding` says it in words, and
-    `widths` are for several ε, that of the fit, `epsilon`, among them.
+    `widths` are for several ε, that of the fit, `epsilon`, among them. Of odds ratios, `rate` is
+    the share of yes that was supposed.
     """
 
     n_rows: int
@@ -101,6 +141,7 @@ class ExpectedTable:
     rows_needed: int
     finding: str
     widths: tuple[TableWidth, ...]
+    rate: float | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -138,14 +179,15 @@ def power_chart(expected: Expected) -> Picture:
     axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
     axes.minorticks_off()
     axes.set_ylim(-0.03, 1.06)
-    axes.set_xlabel("size of effect (standardised coefficient)", fontsize=9, color=INK)
+    unit = "standardised coefficient" if expected.rate is None else "log-odds for one deviation"
+    axes.set_xlabel(f"size of effect ({unit})", fontsize=9, color=INK)
     axes.set_ylabel("share found", fontsize=9, color=INK)
     plain_axes(axes)
     _thin_labels(axes)
     return Picture(themed_svg(figure, prefix="power"), _power_in_words(expected))
 
 
-def within_one(rows: Sequence[PowerRow]) -> tuple[list[float], list[float]]:
+def within_one(rows: Sequence[PowerRow | OutcomeRow]) -> tuple[list[float], list[float]]:
     """Return error bars of two standard errors, down and up, that end at 0 and at 1."""
     down = [min(2 * row.power_se, row.power) for row in rows]
     return down, [min(2 * row.power_se, 1 - row.power) for row in rows]
@@ -240,6 +282,11 @@ def _of_selection(release: Release, expected: Expected) -> Iterator[Outlook]:
     of = f"of {release.n_features}, as effects are small or large"
     chosen = f"{low} {of}" if low == high else f"{low} to {high} {of}"
     yield Outlook("Features chosen", chosen, str(len(release.selected)))
+    aucs = [row.auc for row in expected.rows if isinstance(row, OutcomeRow)]
+    if aucs:
+        reached = f"{min(aucs):.2f} to {max(aucs):.2f}, as effects are small or large"
+        yield Outlook("AUC", reached, _auc_words(release.quality))
+        return
     here = [row for row in expected.what_if if row.epsilon == release.statement.epsilon]
     if here:
         r2 = f"{EXPLAINABLE * here[0].captured:.2f} where features explain half of the variance"
@@ -253,6 +300,14 @@ def _r2_words(quality: object) -> str:
         return "cannot be told from noise"
     where = "on its own rows" if quality.in_sample else "on rows held out"
     return f"{quality.r2:.2f} ({quality.r2_low:.2f} to {quality.r2_high:.2f}) {where}"
+
+
+def _auc_words(quality: object) -> str:
+    if not isinstance(quality, OutcomeQuality):
+        return "not released"
+    if not quality.tells_auc:
+        return "cannot be told from noise"
+    return f"{quality.auc:.2f} ({quality.auc_low:.2f} to {quality.auc_high:.2f}) on its own rows"
 
 
 def _of_table(table: RegressionTable, expected: ExpectedTable) -> Iterator[Outlook]:
