@@ -21,7 +21,8 @@ from sklearn.linear_model import LassoCV
 from benchmarks.timing import machine, report, side_by_side
 from dpscreen import PrivateLasso
 from dpscreen.models import private_lasso as home
-from dpscreen.paper.data import STANDARDISED, DatasetTable, load, prepare, synthetic
+from dpscreen.paper.data import load, synthetic
+from dpscreen.paper.data.prepare import yeo_johnson
 from dpscreen.paper.metrics import f1
 from dpscreen.privacy import Accountant
 from dpscreen.solvers.base import Task
@@ -126,8 +127,15 @@ def lasso_r2(problem: Problem) -> float:
 
 
 def real(name: str, *, target: str | None = None) -> Problem:
-    ready = prepare(load(name, target=target), STANDARDISED)
-    return Problem(name, ready.X, ready.y, dict(PREPARED))
+    table = load(name, target=target)
+    return standardised(name, np.nan_to_num(table.X), table.y)
+
+
+def standardised(name: str, X: Array, y: Array) -> Problem:
+    """Return Yeo-Johnson scores: features clipped at three deviations, the target at five."""
+    names = tuple(f"x{j}" for j in range(X.shape[1]))
+    features, target = yeo_johnson(X, names), yeo_johnson(y[:, None], ("y",))[:, 0]
+    return Problem(name, np.clip(features / 3, -1, 1), np.clip(target, -5, 5), dict(PREPARED))
 
 
 def simulated(name: str, trial: int) -> Problem:
@@ -161,10 +169,7 @@ def widened(columns: Array, width: float, off_centre: bool) -> Array:
 
 def unseen() -> Iterator[Problem]:
     """Yield problems that no constant was tuned on."""
-    X, y = load_diabetes(return_X_y=True, scaled=False)
-    names = tuple(f"x{j}" for j in range(X.shape[1]))
-    ready = prepare(DatasetTable("diabetes", X, y, names, "y"), STANDARDISED)
-    yield Problem("diabetes", ready.X, ready.y, dict(PREPARED))
+    yield standardised("diabetes", *load_diabetes(return_X_y=True, scaled=False))
     yield replace(real("residential", target="sales"), name="residential, sales")
     yield replace(real("residential", target="cost"), name="residential, cost")
     table = load("riboflavin")

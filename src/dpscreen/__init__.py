@@ -31,7 +31,7 @@ _HOMES = {
     "scan": "dpscreen.tables.scan",
     "plan": "dpscreen.planning.plan",
     "plan_for": "dpscreen.planning.plan",
-    "write_model_page": "dpscreen.planning.what_if",
+    "write_model_page": "dpscreen.planning.model_page",
 }
 __all__ = [
     "ADPScreen",
@@ -75,8 +75,8 @@ if TYPE_CHECKING:
         RNMScreen,
         load,
     )
+    from dpscreen.planning.model_page import write_model_page
     from dpscreen.planning.plan import plan, plan_for
-    from dpscreen.planning.what_if import write_model_page
     from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger
     from dpscreen.privacy.statement import (
         PublishedCalibrationWarning,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from functools import partial
 
 import numpy as np
@@ -12,10 +13,9 @@ from scipy.special import expit
 
 from dpscreen.audit import all_cases, audit, audit_case, load_findings
 from dpscreen.audit.audit import best_event, with_learned_score
-from dpscreen.audit.batches import CLAIM, Case, GramRuns, laplace_choices
-from dpscreen.audit.cases import FITS, RELEASES, sharpest
+from dpscreen.audit.cases import CLAIM, FITS, RELEASES, Case, GramRuns, laplace_choices, sharpest
 from dpscreen.audit.passages import choice_curve, gaussian_curve
-from dpscreen.privacy import Accountant, Budget, LaplaceNoisyMax, SeededNoise
+from dpscreen.privacy import Accountant, Budget, LaplaceNoisyMax, SecureNoise, SeededNoise
 from dpscreen.rows.design import GramDesign
 from dpscreen.solvers import frank_wolfe as steps
 from dpscreen.solvers.frank_wolfe import frank_wolfe, zero_start
@@ -93,6 +93,13 @@ def test_published_dp_fw_is_refuted_beyond_its_claim():
 def test_the_split_case_does_refit():
     outputs = all_cases()["private-lasso-split"].sample(True, 20, SeededNoise("refit"))
     assert (outputs[:, -1] > 0).mean() > 0.5
+
+
+def test_an_audit_with_the_noise_of_a_release_warns_of_nothing():
+    """It fits the same rows again and again, on purpose."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(all_cases()["private-lasso"].sample(True, 3, SecureNoise())) == 3
 
 
 def test_a_classifier_sees_what_no_single_number_shows():

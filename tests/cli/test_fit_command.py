@@ -409,7 +409,7 @@ def test_the_model_is_safe_when_the_page_fails(place, monkeypatch):
     def broken(*_arguments, **_settings):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("dpscreen.planning.what_if.write_model_page", broken)
+    monkeypatch.setattr("dpscreen.planning.model_page.write_model_page", broken)
     done = fit("-o", "model.json", "--report", "report.html")
     assert done.exit_code == 1
     assert "The model is in model.json, but the page could not be written" in done.stderr
@@ -493,8 +493,7 @@ def test_a_target_of_two_outcomes_leads_to_a_model_of_chances(kind, place):
     found = fit("-o", "model.json", "--epsilon", 20, "--report", "page.html")
     assert found.exit_code == 0, found.output
     assert "PrivateLogistic" in found.output
-    second = "True against False" if kind == "boolean" else "yes against no"
-    assert second in " ".join(found.output.split())
+    assert "yes against no" in " ".join(found.output.split())
     assert SECRET not in found.output + (place / "model.json").read_text()
     assert SECRET not in (place / "page.html").read_text()
     told = invoke("predict", "model.json", "data.csv")
@@ -588,8 +587,28 @@ def test_a_target_of_truths_is_modelled_by_its_chances(wide):
     assert done.exit_code == 0, done.stderr
     assert dpscreen.load(wide / "odds.json").fitted_by_ == "PrivateLogit"
     assert "[0.025" in done.stdout
-    done = fit_wide("high.json", "--rows-public", 5000, "--dry-run")
-    assert "where one of the two is rare" in " ".join(done.stdout.split())
+    for model, found in (("logistic", "AUC is"), ("logit", "as wide as those of logistic")):
+        done = fit_wide("high.json", "--rows-public", 5000, "--dry-run", "--model", model)
+        told = " ".join(done.stdout.split())
+        assert found in told
+        assert "where one of the two is rare" in told
+
+
+@pytest.mark.parametrize(
+    ("schema", "model"),
+    [
+        ("cost.json", "lasso"),
+        ("cost.json", "ols"),
+        ("high.json", "logistic"),
+        ("high.json", "logit"),
+    ],
+)
+def test_what_is_printed_fits_a_terminal(wide, quick_fit, schema, model):
+    for more in (("--rows-public", 5000, "--dry-run"), ("-o", "model.json")):
+        done = fit_wide(schema, "--model", model, *more)
+        assert max(map(len, done.stdout.splitlines())) < 80, done.stdout
+    shown = invoke("show", "model.json")
+    assert max(map(len, shown.stdout.splitlines())) < 80, shown.stdout
 
 
 @pytest.mark.parametrize(

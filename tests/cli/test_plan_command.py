@@ -103,6 +103,15 @@ def test_how_wide_a_regression_table_will_be():
     assert invoke("plan", "--features", 3, "--epsilon", 1, "--model", "ols").exit_code == 2
 
 
+def test_how_wide_odds_ratios_will_be():
+    asked = ("--rows", 3000, "--features", 3, "--epsilon", 2, "--model", "logit", "--json")
+    half, rare = (json.loads(invoke("plan", *asked, "--rate", rate).stdout) for rate in (0.5, 0.05))
+    assert (half["rate"], rare["rate"]) == (0.5, 0.05)
+    ratios = [[one["ratio"] or 99 for one in told["widths"]] for told in (half, rare)]
+    assert ratios[0][3] < ratios[1][3]
+    assert "logistic regression" in half["finding"]
+
+
 def test_what_will_be_found_of_a_yes_or_no():
     asked = ("--rows", 900, "--features", 4, "--epsilon", 3, "--model", "logistic")
     told = invoke("plan", *asked, "--rate", 0.2, "--effect", 0.9)

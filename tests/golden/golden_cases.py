@@ -70,7 +70,6 @@ LASSO = {
     "n_rows, split": {"n_rows": 1900, "inference": "split"},
     "all choices": {"radius": 30.0, "n_iter": 15, "clip": 6.0},
     "named seed": {"random_state": "a name"},
-    "stagewise": {"solver": "stagewise"},
     "stagewise, loose bounds": {**LOOSE, "solver": "stagewise"},
     "small budget": {"epsilon": 0.1},
 }

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import sys
 from dataclasses import replace
+from operator import eq
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,8 @@ import pytest
 from sklearn.base import is_classifier
 
 from dpscreen import PrivateLasso, PrivateLogistic
-from dpscreen._core.words import plain
-from dpscreen.models.formulas import NoFormula, column_letters, comments_of, formula_of
+from dpscreen._core.words import letters, plain
+from dpscreen.models.formulas import NoFormula, comments_of, formula_of
 
 NAMES = ("age", 'the "income", in €', "a`b\\", "Robert'); DROP TABLE rows;--", "smoker")
 LEVELS = ("A", 'it\'s "B"', "C\\")
@@ -85,10 +86,12 @@ def by_r(formula: str, X: pd.DataFrame) -> np.ndarray:
 def by_excel(formula: str, X: pd.DataFrame) -> np.ndarray:
     """Evaluate what a sheet would, row by row."""
     assert formula.startswith("=")
-    run = compile(re.sub(r"\b([A-Z]+)2\b", r"\1", formula[1:]), "cell", "eval")
-    known = {"MIN": min, "MAX": max, "EXP": math.exp, "__builtins__": {}}
-    letters = [column_letters(j) for j in range(X.shape[1])]
-    rows = (dict(zip(letters, row, strict=True)) for row in X.to_numpy().tolist())
+    texts = re.sub(r'"((?:[^"]|"")*)"', lambda one: repr(one[1].replace('""', '"')), formula[1:])
+    run = compile(texts, "cell", "eval")
+    known = {"MIN": min, "MAX": max, "EXP": math.exp, "EXACT": eq, "__builtins__": {}}
+    known["IF"] = lambda truth, yes, no: yes if truth else no
+    cells = [f"{letters(j).upper()}2" for j in range(X.shape[1])]
+    rows = (dict(zip(cells, row, strict=True)) for row in X.to_numpy().tolist())
     return np.array([eval(run, known, row) for row in rows])
 
 
@@ -143,11 +146,10 @@ def test_levels_are_compared_with_texts(declared):
     if declared == "in its schema":
         field = {"name": "ward", "constraints": {"enum": list(LEVELS)}}
         release = replace(release, categories={}, schema={"fields": [field, "age"]})
-    for language, run in (("sql", by_sqlite), ("r", by_r)):
+    for language, run in (("sql", by_sqlite), ("r", by_r), ("excel", by_excel)):
         found = run(formula_of(release, language), X[:100])
         np.testing.assert_allclose(found, model.predict(X[:100]), rtol=1e-12)
-    with pytest.raises(NoFormula, match="Use SQL or R"):
-        formula_of(release, "excel")
+    assert "Cells: A2 ward, B2 age" in list(comments_of(release, "excel"))
 
 
 def test_a_model_of_nothing_and_one_that_is_too_large(models):
@@ -169,4 +171,4 @@ def test_a_model_of_nothing_and_one_that_is_too_large(models):
 
 
 def test_columns_of_a_sheet_have_their_names():
-    assert [column_letters(j) for j in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
+    assert [letters(j).upper() for j in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]

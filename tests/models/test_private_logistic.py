@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -20,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpscreen import BudgetRefused, PrivacyLedger, PrivateLogistic, PrivateLogit, load
 from dpscreen.models import intake, outcome_peers
+from dpscreen.models.explain import explanation_of
 from dpscreen.privacy import ZCDP, Accountant, Budget, DiscreteGaussian, SeededNoise
 from dpscreen.solvers import outcome_quality
 from dpscreen.tables.schema import toml_schema
@@ -489,6 +491,13 @@ def test_the_summary_has_odds_ratios_in_the_users_units():
     assert "yes against no" in text
     assert "AUC" in text
     assert "multiplies the odds" in fitted.explain()
+
+
+def test_a_model_without_features_tells_a_chance_and_no_log_odds():
+    X, y = some_rows()
+    fitted = model(classes=(False, True)).fit(X, y == 1)
+    empty = replace(fitted.released(), coefficients=np.zeros(X.shape[1]), intercept=-np.log(3))
+    assert "it predicts a chance of 25 % for everyone" in explanation_of(empty)
 
 
 def test_categories_and_truths_of_a_frame():

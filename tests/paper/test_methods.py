@@ -14,7 +14,7 @@ from dpscreen.paper.fitters import Screened, iterations, keep_largest
 from dpscreen.paper.methods import METHODS, of_rows
 from dpscreen.paper.problem import Recorder
 from dpscreen.planning import methods as register
-from dpscreen.planning.contest import NOT_PRIVATE
+from dpscreen.planning.compare import NOT_PRIVATE
 from dpscreen.privacy import ZCDP, SeededNoise
 from dpscreen.solvers.screening import published_scores
 

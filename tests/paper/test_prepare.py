@@ -8,16 +8,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.linear_model import lasso_path
 from sklearn.preprocessing import PowerTransformer
 
-from dpscreen.paper.data import (
-    ABLATION,
-    PAPER,
-    STANDARDISED,
-    DatasetTable,
-    Preparation,
-    load,
-    prepare,
-)
-from dpscreen.paper.data.prepare import fill_missing, libsvm_scale, max_abs_scale, yeo_johnson
+from dpscreen.paper.data import ABLATION, PAPER, DatasetTable, load, prepare
+from dpscreen.paper.data.prepare import libsvm_scale, max_abs_scale, yeo_johnson
 
 ANY = st.floats(allow_nan=False, allow_infinity=False)
 MODERATE = st.floats(-1e4, 1e4).map(lambda value: round(value, 3))
@@ -61,10 +53,9 @@ def test_scaling_bounds_every_entry_by_one(X):
     np.testing.assert_array_equal(np.sign(scaled[scaled != 0]), np.sign(X[scaled != 0]))
 
 
-def test_missing_values_become_zero_or_the_mean():
+def test_missing_values_become_zero():
     X = np.array([[1.0, NAN, NAN], [3.0, 4.0, NAN]])
-    np.testing.assert_array_equal(fill_missing(X, "zero"), [[1, 0, 0], [3, 4, 0]])
-    np.testing.assert_array_equal(fill_missing(X, "mean"), [[1, 4, 0], [3, 4, 0]])
+    np.testing.assert_array_equal(4 * prepare(table(X), ABLATION).X, [[1, 0, 0], [3, 4, 0]])
 
 
 def test_yeo_johnson_is_scikit_learn_s():
@@ -121,24 +112,14 @@ def test_the_ablation_only_scales():
     np.testing.assert_array_equal(ready.y, made.y / np.abs(made.y).max())
 
 
-def test_the_standardised_preparation_clips():
-    ready = prepare(gaussian_table(3000), STANDARDISED)
-    assert np.abs(ready.X).max() <= 1
-    assert np.abs(ready.y).max() <= 5
-    assert ready.X[:, 0].std() == pytest.approx(1 / 3, rel=0.02)
-
-
 def test_libsvm_scaling_applies_to_its_sets_only():
     X = [[1.0, 100.0], [2.0, 300.0], [4.0, 200.0]]
-    plain = Preparation(yeo_johnson=False, scaling="none", target="none")
-    np.testing.assert_array_equal(prepare(table(X), plain).X, X)
-    scaled = prepare(table(X, from_libsvm=True), plain).X
+    np.testing.assert_array_equal(prepare(table(X), ABLATION).X, np.array(X) / 300)
+    scaled = prepare(table(X, from_libsvm=True), ABLATION).X
     np.testing.assert_allclose(scaled, [[-1, -1], [-1 / 3, 1], [1, 0]])
-    off = replace(plain, libsvm_scaling=False)
-    np.testing.assert_array_equal(prepare(table(X, from_libsvm=True), off).X, X)
 
 
-@pytest.mark.parametrize("preparation", [PAPER, ABLATION, STANDARDISED])
+@pytest.mark.parametrize("preparation", [PAPER, ABLATION])
 def test_the_notes_say_that_it_is_not_private(preparation):
     X = gaussian_table().X.copy()
     X[0, 0] = NAN
@@ -148,25 +129,15 @@ def test_the_notes_say_that_it_is_not_private(preparation):
     assert all(note.endswith(".") for note in notes)
 
 
-def test_a_public_preparation_is_called_so():
-    public = Preparation(
-        libsvm_scaling=False, yeo_johnson=False, scaling="none", target="none", feature_clip=2.0
-    )
-    assert prepare(gaussian_table(), public).notes[0].startswith("No parameter")
-
-
-def test_clipped_and_constant_targets():
-    made = table([[1.0], [2.0], [3.0]], [1.0, -2.0, 30.0])
-    plain = Preparation(yeo_johnson=False, target="none", target_clip=1.5)
-    np.testing.assert_array_equal(prepare(made, plain).y, [1.0, -1.5, 1.5])
+def test_a_constant_target_becomes_zero():
     flat = table([[1.0], [2.0]], [4.0, 4.0])
-    np.testing.assert_array_equal(prepare(flat, replace(plain, target="yeo-johnson")).y, 0)
+    np.testing.assert_array_equal(prepare(flat, PAPER).y, 0)
 
 
 def test_the_table_is_left_alone():
     made = gaussian_table()
     X, y = made.X.copy(), made.y.copy()
-    for preparation in (PAPER, ABLATION, STANDARDISED, Preparation(scaling="none", target="none")):
+    for preparation in (PAPER, ABLATION):
         prepare(made, preparation).y[:] = 0
     np.testing.assert_array_equal(made.X, X)
     np.testing.assert_array_equal(made.y, y)

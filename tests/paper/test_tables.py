@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 from study_rows import made_up_rows
 
-from dpscreen._core.words import decimals, duration, how_many
+from dpscreen._core.words import decimals, duration, how_many, letters
 from dpscreen.paper import tables
 from dpscreen.paper.agreement import Estimate
-from dpscreen.paper.grid import escaped, grid_to_markdown, letters, mean_and_error
+from dpscreen.paper.grid import flat_grid, grid_to_markdown, mean_and_error
 from dpscreen.paper.methods import proven_names
 from dpscreen.paper.published import published_cells
 from dpscreen.paper.report import Report
@@ -140,4 +140,8 @@ def test_numbers_read_well():
 
 
 def test_markdown_is_escaped():
-    assert escaped("a|b <i>*x*</i>\n_y_") == r"a\|b \<i\>\*x\*\</i\> \_y\_"
+    hostile = "a|b <i>*x*</i>\n_y_"
+    grid = flat_grid("key", hostile, f"{hostile} | {hostile}", [(hostile, hostile)], hostile)
+    shown = grid_to_markdown(grid)
+    assert hostile not in shown
+    assert shown.count(r"a\|b &lt;i&gt;\*x\*&lt;/i&gt; \_y\_") == 6

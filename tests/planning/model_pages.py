@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpscreen import PrivateLasso
 from dpscreen.models.page.charts import Expected
-from dpscreen.planning.what_if import expected_of
+from dpscreen.planning.model_page import expected_of
 
 HOSTILE = (
     "age",

@@ -21,7 +21,7 @@ from dpscreen.planning.curve import (
     levelled,
     smooth,
 )
-from dpscreen.planning.curve_points import budget_point, setting_at, simulated_curve
+from dpscreen.planning.curve_points import budget_point, setting_at
 
 
 def rising(*values):
@@ -87,7 +87,9 @@ NEAR = {"r2": 0.025, "found": 0.25, "auc": 0.015}
 
 def agrees(case, epsilons, at):
     """Whether the curve says what a simulation says; a width within a seventh."""
-    curve = simulated_curve(case, epsilons)
+    curve = BudgetCurve(case)
+    for epsilon in epsilons:
+        curve = curve.with_point(budget_point(case, epsilon))
     for epsilon in at:
         read, direct = curve.at(epsilon), budget_point(case, epsilon)
         assert read.values.keys() == direct.values.keys()
@@ -105,6 +107,7 @@ def agrees(case, epsilons, at):
         (BudgetCase(1500, 6, 1e-6), 0.42),
         (BudgetCase(3000, 4, 1e-6, method="private-ols"), 0.75),
         (BudgetCase(1500, 6, 1e-6, rate=0.3, method="private-logistic"), 0.42),
+        (BudgetCase(6000, 4, 1e-6, rate=0.5, method="private-logit"), 0.75),
     ],
 )
 def test_between_its_points_the_curve_says_what_a_simulation_says(monkeypatch, case, at):

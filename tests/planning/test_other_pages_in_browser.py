@@ -1,4 +1,4 @@
-"""Pages of a regression table and of a model of outcomes, in a real browser."""
+"""Pages of tables, of coefficients and odds ratios, and of a model of outcomes, in a browser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpscreen import PrivateLogistic, PrivateOLS, load, write_model_page
+from dpscreen import PrivateLogistic, PrivateLogit, PrivateOLS, load, write_model_page
 from dpscreen.planning.regression_plan import expected_table
 from tools.browser import browser
 
@@ -57,20 +57,21 @@ def table() -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame(columns), cost + rng.normal(0, 400, n)
 
 
-@pytest.fixture(scope="module", params=["table", "outcomes"])
+@pytest.fixture(scope="module", params=["table", "odds", "outcomes"])
 def page(request, tmp_path_factory):
     """Return a page that was written from a model file."""
     (X, y), place = table(), tmp_path_factory.mktemp("other")
     told = {"epsilon": 2, "delta": 1e-6, "feature_bounds": BOUNDS, "n_rows": 12_000}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        expected = None  # so it is simulated
         if request.param == "table":
             model = PrivateOLS(**told, target_bounds=(0, 20_000), random_state=3).fit(X, y)
             public = {"n_rows": 12_000, "n_features": 4, "epsilon": 2, "delta": 1e-6}
             expected = expected_table(**public, tables=2)
         else:
-            model = PrivateLogistic(**told, random_state=3).fit(X, (y > 2500).astype(int))
-            expected = None
+            kind = PrivateLogit if request.param == "odds" else PrivateLogistic
+            model = kind(**told, random_state=3).fit(X, (y > 2500).astype(int))
     model.save(place / "model.json", about=ABOUT)
     loaded = load(place / "model.json")
     return request.param, write_model_page(loaded, place / "page.html", expected=expected)
@@ -154,16 +155,31 @@ def test_dark_is_dark_and_legible(tab):
 def test_what_each_kind_shows(page, tab):
     kind, _ = page
     told = tab.evaluate("document.querySelector('main').innerText")
-    if kind == "table":
-        assert "about as wide as least squares’ own interval" in told
-        assert "Expected before the fit, from public numbers, and what came" in told
-        assert "not told apart from" in told  # the twin, which has no interval
-        assert tab.evaluate("document.querySelectorAll('#widths tbody tr').length") == 7
-    else:
-        assert "Odds ratio" in told
+    assert "Not simulated" not in told
+    assert ("Odds ratio" in told) == (kind != "table")
+    if kind != "table":
+        (share,) = re.findall(r"with a yes in (\d+) % of them", told)  # as released
+        assert abs(int(share) - 100 * (table()[1] > 2500).mean()) < 3
+        assert "Expected from public numbers and the share of yes, and what came" in told
+    if kind == "outcomes":
         assert tab.evaluate("document.querySelectorAll('#model .plot svg').length") == 3
-        assert "dpscreen plan --model logistic simulates it" in told
-        assert "the change of the log-odds for one unit" in told
+        assert "HELD-OUT AUC" in told.upper()
+        assert tab.evaluate("document.querySelectorAll('#what-if-table tbody tr').length") == 7
+        return
+    plain = "least squares’" if kind == "table" else "logistic regression’s"
+    assert f"about as wide as {plain} own interval" in told
+    assert "not told apart from" in told  # the twin, which has no interval
+    assert tab.evaluate("document.querySelectorAll('#widths tbody tr').length") == 7
+    if kind == "table":
+        assert "Expected before the fit, from public numbers, and what came" in told
+        return
+    assert "the change of the log-odds for one unit" in told
+    cells = tab.evaluate(
+        "[...document.querySelectorAll('#features tbody tr')].map(r => r.innerText)"
+    )
+    for name, _, ratio, ends, *_ in (row.split("\t") for row in cells[:-1]):
+        low, high = map(float, ends.split(" to "))
+        assert low < float(ratio) < high, name
 
 
 def test_every_stop_of_the_keyboard_can_be_seen(tab):

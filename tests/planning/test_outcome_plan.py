@@ -9,9 +9,11 @@ from sklearn.metrics import roc_auc_score
 from dpscreen.planning import outcome_plan
 from dpscreen.planning.outcome_plan import (
     METHODS,
+    TOO_FEW,
     OutcomeContest,
     SimulatedOutcomes,
     auc,
+    expected_of_outcomes,
     expected_outcomes,
     finding,
 )
@@ -63,3 +65,25 @@ def test_all_methods_are_fitted_to_the_same_tables():
     assert [one.method for one in found] == list(METHODS)
     assert len({one.best_auc for one in found}) == 1
     assert found[-1].epsilon is None
+
+
+def test_a_page_is_told_sizes_and_other_budgets():
+    shares = []
+    told = {"n_rows": 3000, "n_features": 6, "epsilon": 1.0, "delta": 1e-6}
+    found = expected_of_outcomes(**told, rate=0.3, tables=2, progress=shares.append)
+    assert found.rate == 0.3
+    assert [row.effect for row in found.rows] == list(outcome_plan.EFFECTS)
+    assert [row.epsilon for row in found.what_if] == [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0]
+    assert found.what_if[0].captured < found.what_if[-1].captured
+    for row in found.what_if:
+        assert row.captured == pytest.approx(max(0, 1 - row.privacy_error - row.sampling_error))
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert found.useful
+    assert found.advice == ""
+
+
+def test_a_page_says_where_nothing_can_be_found():
+    found = expected_of_outcomes(n_rows=40, n_features=30, epsilon=0.1, delta=1e-6, tables=2)
+    assert not found.useful
+    assert found.advice == TOO_FEW

@@ -21,6 +21,7 @@ from dpscreen.planning.plan import Needed, Recommended
 from dpscreen.planning.power import RoughNoise, Scale, Setting
 from dpscreen.privacy import DiscreteGaussian, NoisyMax, SeededNoise, SignedNoisyMax
 
+WHOLE = 10**9  # cells: no table of these tests is thinned to so many
 SMALL = Setting(n_rows=2000, n_features=20, epsilon=1.0, delta=1e-6, n_effects=5)
 
 
@@ -48,6 +49,15 @@ def test_power_grows_with_rows_with_epsilon_and_with_the_effect(expected):
     assert [row.r2 for row in expected.rows] == sorted(row.r2 for row in expected.rows)
 
 
+def test_a_larger_effect_never_looks_harder_to_find(monkeypatch):
+    """Means of a dip and its neighbour count tables, of which some sizes have more."""
+    seen = {0.1: [(0.5, 1.0, 0.1)] * 2, 0.2: [(0.9, 1.0, 0.2)] * 9, 0.3: [(0.6, 1.0, 0.3)] * 3}
+    monkeypatch.setattr(simulation, "_measure", lambda *_: seen)
+    rows = simulation.simulated_power(SMALL, list(seen), repetitions=2, seed=0)
+    assert [row.power for row in rows] == pytest.approx([0.5, 0.825, 0.825])
+    assert [row.r2 for row in rows] == pytest.approx([0.1, 0.2, 0.3])
+
+
 def test_the_same_seed_gives_the_same_plan_and_another_does_not():
     again = [
         simulation.simulated_power(SMALL, [0.1], repetitions=3, seed=seed)
@@ -58,7 +68,9 @@ def test_the_same_seed_gives_the_same_plan_and_another_does_not():
 
 def test_the_simulated_target_has_variance_one_whatever_the_effect():
     setting = replace(SMALL, n_rows=20_000, correlation=0.5)
-    table = simulation.simulated_table(setting, Scale.of(setting.regime, exact=True), "variance")
+    table = simulation.simulated_table(
+        setting, Scale.of(setting.regime, most_cells=WHOLE), "variance"
+    )
     truth = np.zeros(20)
     truth[simulation.support(20, 5)] = 0.4 * (-1.0) ** np.arange(5)
     y = table.X @ truth + math.sqrt(1 - setting.explained(0.4)) * table.noise
@@ -75,7 +87,9 @@ def test_thinned_rows_agree_with_the_direct_simulation(clipped_tightly, monkeypa
     assert Scale.of(setting.regime).thinning == 4
     sizes = [0.05, 0.2] if clipped_tightly else [0.03, 0.2]
     thin = simulation.simulated_power(setting, sizes, repetitions=10, seed="thin")
-    direct = simulation.simulated_power(setting, sizes, repetitions=10, seed="direct", exact=True)
+    direct = simulation.simulated_power(
+        setting, sizes, repetitions=10, seed="direct", most_cells=WHOLE
+    )
     for one, other in zip(thin, direct, strict=True):
         assert abs(one.power - other.power) <= 0.02 + 4 * math.hypot(one.power_se, other.power_se)
         assert abs(one.r2 - other.r2) <= 0.02 + 4 * math.hypot(one.r2_se, other.r2_se)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpscreen import PrivateOLS
+from dpscreen import PrivateLogit, PrivateOLS
 from dpscreen.planning import regression_plan
 from dpscreen.planning.regression_plan import TableSetting, around, expected_table
 
@@ -36,6 +36,28 @@ def test_fewer_rows_at_a_larger_budget_stand_for_many(monkeypatch):
     whole = setting.width_ratio(3, lambda: None)
     monkeypatch.setattr(regression_plan, "MOST_ROWS", 5000)
     assert setting.width_ratio(3, lambda: None) == pytest.approx(whole, rel=0.15)
+
+
+def test_odds_ratios_are_as_wide_as_a_fit_gives_them():
+    expected = expected_table(n_rows=4000, n_features=3, epsilon=2, delta=1e-6, rate=0.3)
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(4000, 3))
+    y = rng.random(4000) < 1 / (1 + np.exp(1 - X.sum(axis=1) / np.sqrt(3)))
+    told = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-3, 3), "n_rows": 4000}
+    table = PrivateLogit(**told).fit(X, y).table_
+    widths = (table.bse.to_numpy() / table.plain_errors)[:3]
+    assert expected.rate == 0.3
+    assert expected.ratio == pytest.approx(float(np.median(widths)), rel=0.4)
+    assert "logistic regression without privacy" in expected.finding
+
+
+def test_rows_that_odds_ratios_need_are_found_by_trying():
+    told = {"n_features": 6, "epsilon": 1.0, "delta": 1e-6, "others": False, "rate": 0.5}
+    few = expected_table(n_rows=300, **told)
+    assert few.ratio is None
+    assert f"It takes about {float(f'{few.rows_needed:.2g}'):.0f}"[:16] in few.finding
+    assert expected_table(n_rows=few.rows_needed, **told).ratio is not None
+    assert expected_table(n_rows=few.rows_needed // 2, **told).ratio is None
 
 
 def test_progress_reaches_the_end():

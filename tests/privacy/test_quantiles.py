@@ -75,6 +75,15 @@ def test_lemma_12_bounds_a_vector_of_counts(n_columns, quantile, cells):
     assert np.linalg.norm(change) <= columns_change(n_columns, quantile)
 
 
+def test_the_change_of_many_columns_is_never_rounded_below_the_root():
+    """By a unit in the last place it was, of a product of two rounded numbers: compared exactly."""
+    tails = (Fraction(part, 2**20) for part in range(2**20 - 1, 2**20 - 400, -2))
+    for quantile in (Fraction(3, 4), Fraction(5, 6), *tails):
+        for n_columns in (1, 2, 73, 77, 273, 1051, 10_007):
+            booked = Fraction(columns_change(n_columns, quantile))
+            assert booked**2 >= excess_change(quantile) ** 2 * n_columns
+
+
 def test_lemma_12_is_attained():
     for quantile in QUANTILES:
         part, whole = quantile.as_integer_ratio()

@@ -26,6 +26,7 @@ from dpscreen.privacy import (
     ThresholdedNoisyMin,
     Unit,
 )
+from dpscreen.privacy.noise import watched
 from dpscreen.privacy.replay import (
     Diverged,
     Passage,
@@ -34,7 +35,6 @@ from dpscreen.privacy.replay import (
     moves,
     record,
     replay,
-    watched,
 )
 
 PUBLIC = {"epsilon": 2.0, "delta": 1e-6, "feature_bounds": (-1, 1), "target_bounds": (-4, 4)}

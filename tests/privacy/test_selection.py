@@ -71,13 +71,12 @@ def bounds_of(scores, scale, n_bits=None):
     """Return H_j, the block sums, the total and B, as `exponential_mechanism` computes them."""
     scores = np.asarray(scores, dtype=np.int64)
     n_bits = weight_bits(scores.size) if n_bits is None else n_bits
-    bounds = np.empty((1, scores.size), dtype=np.int64)
     blocks = np.empty(-(-scores.size // kernels.BLOCK), dtype=np.int64)
-    rate = kernels.LOG2_E / float(scale)
-    total = kernels.block_sums(scores, int(scores.max()), rate, n_bits, blocks)
-    kernels.upper_weights(scores[None], rate, n_bits, bounds)
+    rate, top = kernels.LOG2_E / float(scale), int(scores.max())
+    total = kernels.block_sums(scores, top, rate, n_bits, blocks)
+    bounds = np.array([kernels.own_bound(top, score, rate, n_bits) for score in scores])
     assert bounds.sum() == total
-    return bounds[0], blocks, int(total), n_bits
+    return bounds, blocks, int(total), n_bits
 
 
 def true_weight(difference, scale, n_bits):

@@ -94,8 +94,14 @@ def worst_found(size, *, radius, bound, seed, starts=400, climbs=8, steps=120, m
     return worst
 
 
-def gradient(clip=None):
-    return lambda design, point: point.gradient(clip=clip)
+def gradient(clip=np.inf):
+    """Return Σ ψ_c(r_i) x_i as a function of a design and a point of it."""
+
+    def clipped(design, point):
+        residuals = design.X @ point.weights - design.y
+        return np.clip(residuals, -clip, clip) @ design.X
+
+    return clipped
 
 
 # --- Lemma 1: the clipped gradient -----------------------------------------------------------

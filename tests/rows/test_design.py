@@ -59,28 +59,6 @@ def test_any_sequence_of_moves_leaves_the_point_where_numpy_says(
         assert_describes(point, X, y, scale * v)
 
 
-@given(seed=seeds, clip=st.floats(0.01, 10))
-def test_clipped_gradient_clips_each_row(seed, clip):
-    X, y = problem(seed)
-    w = np.random.default_rng(seed + 1).normal(size=4) * 3
-    by_row = sum(np.clip(x @ w - target, -clip, clip) * x for x, target in zip(X, y, strict=True))
-    np.testing.assert_allclose(DenseDesign(X, y).at(w).gradient(clip=clip), by_row, atol=1e-12)
-
-
-def test_clipping_leaves_no_trace_in_the_point():
-    X, y = problem(1)
-    point = DenseDesign(X, y).at(np.ones(4))
-    before = point.gradient()
-    point.gradient(clip=0.01)
-    np.testing.assert_array_equal(point.gradient(), before)
-    assert_describes(point, X, y, np.ones(4))
-
-
-def test_a_gram_design_refuses_to_clip():
-    with pytest.raises(ValueError, match="no rows left to clip"):
-        GramDesign.from_rows(*problem(1)).at(np.zeros(4)).gradient(clip=1.0)
-
-
 @kinds
 def test_column_norms(kind):
     X, y = problem(2)

@@ -6,11 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, kendalltau
+from scipy.stats import kendalltau
 
 from dpscreen.models.tukey import KendallTukeyEM, TukeyEM
 from dpscreen.privacy import BudgetExceeded, NoisyMax, SeededNoise
 from dpscreen.solvers import tukey
+from tools.laws import chi_square
 
 EDGES = {1: 2, 2: 1}
 """Where the lattice of so many weights ends."""
@@ -120,12 +121,6 @@ def test_regions_are_boxes_of_that_depth():
         assert regions.sizes == counted
 
 
-def chi_square(law, draws, n_draws):
-    expected = law[law > 0] * n_draws
-    assert not draws[law == 0].any()
-    return float(((draws[law > 0] - expected) ** 2 / expected).sum()), np.count_nonzero(law) - 1
-
-
 def test_draws_have_that_law():
     """False alarms: one in a million; half of ε is seen."""
     models = np.random.default_rng(3).integers(-1, 2, size=(9, 2))
@@ -135,10 +130,10 @@ def test_draws_have_that_law():
     draws = np.bincount(
         [places[tuple(draw(regions, noise).tolist())] for _ in range(n_draws)], minlength=9
     )
-    found, freedom = chi_square(drawn_law(models, 3.0), draws, n_draws)
-    assert found < chi2.isf(1e-6, freedom)
-    off, _ = chi_square(drawn_law(models, 1.5), draws, n_draws)
-    assert off > chi2.isf(1e-6, freedom)
+    law = drawn_law(models, 3.0)
+    assert not draws[law == 0].any()
+    assert chi_square(draws, law) > 1e-6
+    assert chi_square(draws, drawn_law(models, 1.5)) < 1e-6
 
 
 def test_a_verdict_passes_as_often_as_it_should():

@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 
+import pandas as pd
 import pytest
 
 from dpscreen.studio import steps
@@ -149,13 +150,31 @@ def test_decimal_commas_are_proposed_beside_semicolons_and_hold_for_the_table(se
     typed = {"place": "1", "kind_1": "number", "low_1": "-0,5", "high_1": "9"}
     steps.table(session, posted(decimal=",", **typed))
     assert session.draft.schema().fields[1].marks.decimal == ","
-    assert session.draft.lines([1])[0].low == "-0.5"
+    assert session.draft.lines([1])[0].low == "-0,5"
     assert "decimalChar" not in session.draft.entries[2]
     assert Draft.of(session.table, session.shelf.schema_file).decimal == ","
     steps.table(session, posted(decimal="."))
     assert not any("decimalChar" in one for one in session.draft.entries)
     steps.table(session, posted(decimal=".", **typed))
     assert session.draft.lines([1])[0].problems  # a comma may stand between thousands
+
+
+@pytest.mark.parametrize(("decimal", "cells"), [(".", "1,250.5"), (",", "1.250,5")])
+def test_signs_between_thousands_are_typed_and_read(tmp_path, decimal, cells):
+    """In bounds and in the table alike; they would be missing there, and nothing would tell."""
+    draft = draft_of(tmp_path, "age", "y")
+    draft.write_decimals(decimal)
+    other = "," if decimal == "." else "."
+    for name in (0, 1):
+        draft.put(name, "number", f"0{decimal}125", f"20{other}000", "")
+        line = draft.lines([name])[0]
+        assert (line.low, line.high) == (f"0{decimal}125", "20000")
+        draft.put(name, "number", line.low, line.high, "")  # as the page sends it back
+    draft.ask("y", ["age"], "", "")
+    frame = pd.DataFrame({"age": [cells, f"2{decimal}5"], "y": [cells] * 2})
+    rows = draft.checked().encode(frame)
+    assert rows.X[:, 0].tolist() == [1250.5, 2.5]
+    assert draft.schema().field("age").declared_bounds == (0.125, 20_000)
 
 
 @pytest.mark.parametrize(

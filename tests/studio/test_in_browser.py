@@ -103,6 +103,45 @@ def test_the_whole_way_by_mouse(opened):
     assert asked_for(tab, running.host) == []
 
 
+def test_odds_ratios_by_mouse(tmp_path):
+    with studio(write_table(tmp_path / "odds.csv", 4000)) as running, browser() as tab:
+        tab.resize(1280)
+        tab.open(running.address)
+        at(tab, "table")
+        declare(tab)
+        rate = "document.querySelector('#rate').checkVisibility()"
+        assert not tab.evaluate(rate)
+        tab.click("#model-private-logit")
+        assert tab.evaluate(rate)
+        fill(tab, target="1", rows="4000", rate="50")  # a yes or no, so the model stays
+        assert tab.evaluate("document.querySelector('[name=model]:checked').value") == (
+            "private-logit"
+        )
+        tab.click("#next")
+        at(tab, "budget")
+        fill(tab, epsilon="3")
+        tab.click("#next")
+        tab.until("document.querySelector('.mark-now')", 120)
+        shown = tab.evaluate("document.querySelector('#live').innerText")
+        assert "Width of intervals over those without privacy" in shown
+        assert "with a yes in 50 % of rows" in shown
+        tab.click("#next")
+        at(tab, "dry-run")
+        tab.until("document.querySelector('iframe')", 120)
+        tab.click("#next")
+        at(tab, "release")
+        assert "Odds ratios of a yes: how likely sex is m, from 3 features" in tab.evaluate(
+            "document.querySelector('main').innerText"
+        )
+        tab.click("#dataset")
+        tab.type("odds")
+        tab.click("#next")
+        tab.until("document.body?.dataset.step == 'result'", 120)
+        fits(tab, 1280)
+        assert "PrivateLogit" in (running.folder / "release-001/script.py").read_text()
+        assert "--method private-logit" in (running.folder / "release-001/command.txt").read_text()
+
+
 FRAME_IS_THERE = "performance.getEntriesByType('resource').some(e => e.initiatorType == 'iframe')"
 
 
@@ -311,7 +350,7 @@ def test_axe_finds_nothing_serious_on_any_step(tmp_path, scheme, width):
         serious(tab)
         declare(tab)
         fill(tab, target="3", rows="600")
-        for model in ("private-logistic", "private-ols", "private-lasso"):
+        for model in ("private-logistic", "private-logit", "private-ols", "private-lasso"):
             tab.click(f"#model-{model}")
             serious(tab)
         tab.click("#intervals")

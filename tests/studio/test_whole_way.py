@@ -116,6 +116,7 @@ def test_command_and_script_do_the_same(finished, tmp_path, kind):
         ("private-lasso", "cost", "patient_id"),
         ("private-ols", "cost", None),
         ("private-logistic", "sex", "patient_id"),
+        ("private-logit", "sex", None),
     ],
 )
 def test_scripts_of_every_model_fit_and_book_what_was_declared(
@@ -123,7 +124,7 @@ def test_scripts_of_every_model_fit_and_book_what_was_declared(
 ):
     """Run here, where the package is loaded: the command line goes through the same records."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("dpscreen.planning.what_if.expected_of_model", lambda *_: None)
+    monkeypatch.setattr("dpscreen.planning.model_page.expected_of_model", lambda *_: None)
     table = write_table(tmp_path / "survey.csv", 900)
     names = [one for one in NAMES[1:] if one != target]
     draft = Draft.of(table, tmp_path / "schema.json")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpscreen.tables import asking
 from dpscreen.tables.asking import Interview, in_words, new_interview, open_columns, settings_meant
 from dpscreen.tables.schema import toml_schema
-from dpscreen.tables.toml_text import toml_text
+from dpscreen.tables.toml import toml_text
 
 NAMES = ["id", "age", "sex", "q1", "q2", "q3", "smoker", "cost"]
 
@@ -172,11 +172,13 @@ def test_it_is_taken_up_where_it_was_left():
 
 def test_semicolons_hint_at_a_decimal_comma():
     document = new_interview(["price", "age"], target="price", delimiter=";")
-    interview, wrong = answered(document, "none", "x", "", "0 to 9.000", "")
+    interview, wrong = answered(document, "none", "x", "", "0 to 9000", "")
     assert wrong == ["Type a comma or a point."]
     assert interview.finished
     schema = toml_schema(interview.document)
-    assert schema.encode(pd.DataFrame({"age": ["1,5"], "price": ["2,5"]})).X.tolist() == [[1.5]]
+    frame = pd.DataFrame({"age": ["1,5"], "price": ["1.002,5"]})
+    rows = schema.encode(frame)
+    assert (rows.X.tolist(), rows.y.tolist()) == ([[1.5]], [1002.5])
     assert Interview(interview.document).finished
     assert "decimal" in toml_text(new_interview(["age"], delimiter=";"))
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import datetime
 import gzip
 import subprocess
 import sys
+import warnings
+from encodings import aliases
 
 import numpy as np
 import openpyxl
@@ -16,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpscreen.tables import csv
-from dpscreen.tables.declaration import TableProblem
+from dpscreen.tables.csv import read_header
+from dpscreen.tables.declaration import TableProblem, is_encoding
 from dpscreen.tables.dummy import csv_parts, simulate_parts
 from dpscreen.tables.reading import read_features, read_rows, stream_rows
 from dpscreen.tables.scan import FileRows
@@ -49,6 +53,31 @@ def text(rows=ROWS, names=tuple(COLUMNS), sign=";", end="\r\n"):
 
 
 # --- encodings ------------------------------------------------------------------------------------
+
+
+ONES = [bytes([one]) for one in range(256) if one not in b"\r\n"]
+STRAYS = [*ONES, *(b"\x1b" + one for one in ONES), *(b"\x81\x30" + one for one in ONES)]
+STRAYS += [b"~{", b"\x1b$B", b"\x1b$)C\x0e", b"\\N{", b"+AG"]
+KNOWN = {*aliases.aliases.values(), "unicode_escape", "raw_unicode_escape", "idna", "punycode"}
+BY_BYTES = sorted(one for one in KNOWN if is_encoding(one) and not one.startswith("utf_"))
+
+
+@pytest.mark.parametrize("encoding", ["utf_8", "utf_8_sig", *BY_BYTES])
+def test_no_row_takes_those_after_it_away_by_a_stray_sign(encoding):
+    """Half a character, or what begins to switch, ends with its line in all that can be declared.
+
+    What has units of two bytes or four keeps to them.
+    """
+    rest = "\n3,4\n5,6\n"
+    for stray in STRAYS:
+        decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+        lines = b"".join(("1,2".encode(encoding), stray, "\n3,4\n5,6\n".encode(encoding)))
+        assert decoder.decode(lines, final=True).replace("\ufeff", "").endswith(rest), stray
+
+
+@pytest.mark.parametrize("encoding", ["iso2022_jp", "ISO-2022-KR", "hz", "utf-7", "unicode_escape"])
+def test_an_encoding_that_switches_is_refused(encoding):
+    assert any("encoding must be" in one for one in schema(encoding=encoding).problems())
 
 
 @pytest.mark.parametrize(
@@ -173,6 +202,24 @@ def test_days_beyond_their_bounds_count_as_the_bounds():
     assert schema().encode(frame).X[:, 2].tolist() == [0, 152, 365]
 
 
+@pytest.mark.parametrize("day", ["10000-01-01", "12345-06-07", "9999999-01-01", "-0500-01-01"])
+def test_a_day_beyond_the_year_9999_is_missing_however_its_column_is_stored(day, tmp_path):
+    """Or one row more, of which a column is made one of objects, would change how others are read.
+
+    pandas keeps such days, but as an object such a day has the base of another one.
+    """
+    days = pd.Series(np.array(["2020-01-31", day], dtype="datetime64[s]"))
+    others = {name: ["1"] * 2 for name in COLUMNS if name != "am"}
+    stored = (days, days.astype("timestamp[s][pyarrow]"), days.dt.tz_localize("UTC"))
+    mixed = (days.astype(object), days.astype("category"), pd.Series([*days.array, "x"]))
+    for column in (*stored, *mixed):
+        frame = pd.DataFrame({"am": column[:2], **others})
+        assert schema().encode(frame).X[:, 2].tolist() == [30, 182.5]
+    table = pa.table({"am": pa.array(days.to_numpy()), **others})
+    pq.write_table(table, tmp_path / "data.parquet")
+    assert read_rows(tmp_path / "data.parquet", schema()).X[:, 2].tolist() == [30, 182.5]
+
+
 # --- Excel ----------------------------------------------------------------------------------------
 
 
@@ -215,6 +262,28 @@ def test_sheets_and_names_of_a_workbook_are_told(workbook, tmp_path):
     with pytest.raises(TableProblem, match="damaged Excel workbook") as told:
         read_rows(tmp_path / "broken.xlsx", schema())
     assert told.value.__context__ is None
+
+
+def test_a_day_that_excel_cannot_have_is_missing_and_nothing_quotes_it(workbook):
+    """openpyxl warns of such a cell, with its number; of the second row while it reads the first.
+
+    Who reads names, as the studio's server does, must not hear of a row either.
+    """
+    book = openpyxl.load_workbook(workbook)
+    for place in ("C2", "C3", "A5"):
+        book["2023"][place] = 98765432.5
+        book["2023"][place].number_format = "yyyy-mm-dd"
+    book.save(workbook)
+    declared = schema(sheet="2023")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert read_header(workbook, declared).names == tuple(COLUMNS)
+        rows = read_rows(workbook, declared)
+        streamed = np.vstack(list(FileRows.of(workbook, declared).chunks(None)))
+    assert told == []
+    wanted = [[*one[:2], *WANT[2][2:]] for one in WANT]  # as a day that is missing
+    np.testing.assert_array_equal(rows.X, wanted)
+    np.testing.assert_array_equal(streamed, wanted)
 
 
 def test_without_openpyxl_it_is_said_what_to_install(workbook):

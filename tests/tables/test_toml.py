@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from dpscreen.tables.proposals import propose
 from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema, new_toml_schema
-from dpscreen.tables.toml import descriptor_of
-from dpscreen.tables.toml_text import new_document, toml_text
+from dpscreen.tables.toml import descriptor_of, new_document, toml_text
 
 WHOLE = """
 target = "cost"

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
+WIDTH = 79
+"""How long lines of text are: a terminal has 80 columns, unless somebody widens it."""
+
 # --- bounds in few digits, rounded to the side on which they still hold ---------------------------
 
 SMALLEST = 1e-300
@@ -65,6 +68,11 @@ def some(names: Sequence[object], most: int = 8) -> str:
 def how_many(amount: int, noun: str) -> str:
     """Return "1 row", "2 rows"."""
     return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
+
+
+def outcome(label: object) -> str:
+    """Return a class as people say it: yes and no, or what it is called."""
+    return ("no", "yes")[label] if isinstance(label, bool) else plain(str(label))
 
 
 def meant(given: str, known: Iterable[str]) -> str | None:
@@ -192,6 +200,12 @@ def nice_step(size: float) -> float:
     leading = size / 10.0**power if power > -300 else 1.0
     nearest = min(mantissas, key=lambda one: abs(math.log(one / leading)))
     return float(f"{nearest}e{power}")
+
+
+def letters(place: int) -> str:
+    """Return a, b, …, z, aa, ab, … for 0, 1, …"""
+    first, last = divmod(place, 26)
+    return (letters(first - 1) if first else "") + chr(ord("a") + last)
 
 
 def decimals(value: float | None) -> str:

@@ -17,8 +17,7 @@ from dpscreen.audit.audit import (
     load_findings,
     save_findings,
 )
-from dpscreen.audit.batches import Case
-from dpscreen.audit.cases import all_cases
+from dpscreen.audit.cases import Case, all_cases
 
 __all__ = [
     "AuditFileProblem",

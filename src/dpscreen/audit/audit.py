@@ -22,8 +22,7 @@ from scipy.special import betaincinv
 
 from dpscreen._core.arrays import AnyArray, Array
 from dpscreen._core.files import write_text
-from dpscreen.audit.batches import Case
-from dpscreen.audit.cases import all_cases
+from dpscreen.audit.cases import Case, all_cases
 from dpscreen.privacy import Noise, SecureNoise, SeededNoise
 
 DELTAS = (0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1)

@@ -16,15 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen.audit.batches import (
-    CLAIM,
-    Case,
-    GramRuns,
-    Neighbours,
-    laplace_choices,
-    quietly,
-)
-from dpscreen.audit.passages import AuditedFit, MovedRelease, cut_of
+from dpscreen.audit.passages import AuditedFit, MovedRelease, Neighbours, cut_of
 from dpscreen.models import (
     ADPScreen,
     DPFrankWolfe,
@@ -35,11 +27,38 @@ from dpscreen.models import (
     RNMScreen,
     peers,
 )
+from dpscreen.planning.power import fit_quietly
 from dpscreen.privacy import Accountant, Budget, LaplaceNoisyMax, Noise
 from dpscreen.rows.design import DenseDesign
 from dpscreen.solvers import frank_wolfe as steps
 from dpscreen.solvers.frank_wolfe import vertex_scores
 from dpscreen.solvers.screening import published_rnm
+
+Sample = Callable[[bool, int, Noise], Array]
+"""Runs on the data set without or with the row, and returns a row of released numbers a run."""
+
+CLAIM = Budget(1.0, 0.01)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is claimed, how to run it, and whether the claim is expected to stand.
+
+    `claim` may need a fit to be known.
+    """
+
+    name: str
+    title: str
+    claim: Budget | Callable[[], Budget]
+    sample: Sample
+    stands: bool
+    runs: int = 20_000
+
+    @property
+    def claimed(self) -> Budget:
+        """Return the claim."""
+        return self.claim if isinstance(self.claim, Budget) else self.claim()
+
 
 # --- whole fits -----------------------------------------------------------------------------------
 
@@ -67,8 +86,7 @@ class WholeFit:
         """Return, for every run, released numbers."""
         model = self.make(n_rows=len(self.data.X), random_state=noise)
         rows = self.data.rows(with_row)
-        with quietly():
-            return np.array([self.told(model.fit(*rows)) for _ in range(runs)], dtype=np.float64)
+        return np.array([self.told(fit_quietly(model, *rows)) for _ in range(runs)], dtype=float)
 
 
 def _model_of(fitted: Any) -> list[float]:
@@ -166,6 +184,37 @@ class PublishedScreening:
             Accountant(noise, limit=None), design, self.claim, radius=self.radius, n_iter=1
         )
         return np.array([[float(len(list(screen(point, 1))))] for _ in range(runs)])
+
+
+class GramRuns:
+    """The published Frank-Wolfe for many runs on the Gram form, a row a run."""
+
+    def __init__(self, X: Array, y: Array, runs: int) -> None:
+        self._gram, self._moment = X.T @ X, X.T @ y
+        self._v = np.zeros((runs, len(self._gram)))
+        self._pull = np.zeros_like(self._v)
+        self._runs = np.arange(runs)
+        self.scale = 1.0
+
+    @property
+    def weights(self) -> Array:
+        """Return the weights, a row a run."""
+        return np.asarray(self.scale * self._v)
+
+    def add(self, features: Integers, amounts: Integers) -> None:
+        """Add to one unscaled weight in every run."""
+        self._v[self._runs, features] += amounts
+        self._pull += amounts[:, None] * self._gram[features]
+
+    def gradient(self) -> Array:
+        """Return the gradient of every run."""
+        return np.asarray(self.scale * self._pull - self._moment)
+
+
+def laplace_choices(mechanism: LaplaceNoisyMax, scores: Array, noise: Noise) -> Integers:
+    """Return the noisy maximum of every row of scores."""
+    draws = noise.laplace(scores.size).reshape(scores.shape)
+    return np.asarray(np.argmax(scores + mechanism.scale * draws, axis=1), dtype=np.int64)
 
 
 def _watched(

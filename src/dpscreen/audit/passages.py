@@ -18,14 +18,8 @@ import numpy as np
 from scipy.special import ndtr, softmax
 
 from dpscreen._core.arrays import Array
-from dpscreen.audit.batches import Neighbours, quietly
-from dpscreen.privacy import (
-    Budget,
-    DiscreteGaussian,
-    Noise,
-    NoisyMax,
-    SignedNoisyMax,
-)
+from dpscreen.planning.power import fit_quietly
+from dpscreen.privacy import Budget, DiscreteGaussian, Noise, NoisyMax, SignedNoisyMax
 from dpscreen.privacy.mechanisms import Mechanism
 from dpscreen.privacy.replay import Passage, Steer, record, replay
 
@@ -55,6 +49,22 @@ Curve = Callable[[float], float]
 
 
 @dataclass(frozen=True)
+class Neighbours:
+    """Rows, and one more row that makes the difference."""
+
+    X: Array
+    y: Array
+    row: Array
+    target: float
+
+    def rows(self, with_row: bool) -> tuple[Array, Array]:
+        """Return one of the two data sets."""
+        if not with_row:
+            return self.X, self.y
+        return np.vstack((self.X, self.row)), np.append(self.y, self.target)
+
+
+@dataclass(frozen=True)
 class AuditedFit:
     """A shipped estimator, and rows on which its releases are looked at.
 
@@ -71,12 +81,11 @@ class AuditedFit:
         """Yield what every mechanism was given, without one more row and with it."""
         for seed, data in enumerate(_pairs(self.outcomes, self.copies)):
             model = self.make().set_params(random_state=seed)
-            with quietly():
-                with record(steer=self.steer) as without:
-                    model.fit(*data.rows(False))
-                coins = [np.append(tossed, seed % 2 == 0) for tossed in without.coins] or None
-                with replay(without, coins=coins) as more:
-                    model.fit(*data.rows(True))
+            with record(steer=self.steer) as without:
+                fit_quietly(model, *data.rows(False))
+            coins = [np.append(tossed, seed % 2 == 0) for tossed in without.coins] or None
+            with replay(without, coins=coins) as more:
+                fit_quietly(model, *data.rows(True))
             for one, other in zip(without.passages, more.passages, strict=True):
                 yield MovedRelease(one, other)
 

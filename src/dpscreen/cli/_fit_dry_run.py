@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpscreen._core.words import WIDTH
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import PreparedFit
 from dpscreen.cli.console import ledger_failures
@@ -22,6 +23,11 @@ NO_ROWS = (
     "noisy count is paid for when the rows are read, and the true number is not disclosed."
 )
 
+HALF_SUPPOSED = (
+    " That is if half are a yes: where one of the two is rare, less is found, as dpscreen plan "
+    "--rate tells."
+)
+
 
 def show_plan(ready: PreparedFit) -> None:
     """Print the plan of a fit."""
@@ -30,7 +36,8 @@ def show_plan(ready: PreparedFit) -> None:
         click.echo(json.dumps(plan, indent=2, ensure_ascii=False))
         return
     for line in _lines(plan):
-        click.echo(textwrap.fill(line, 96, subsequent_indent="  ", break_on_hyphens=False))
+        folded = textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        click.echo(folded.replace("\u00a0", " "))
 
 
 def _plan(ready: PreparedFit) -> dict[str, Any]:
@@ -73,16 +80,17 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
         return None
     with console.simulating("simulating") as progress:
         match ready.method:
-            case "private-ols":
+            case "private-ols" | "private-logit":
                 return _of_table(ready, progress)
-            case "private-logistic" | "private-logit":
+            case "private-logistic":
                 return _of_outcomes(ready, progress)
         return _of_selection(ready, progress)
 
 
 def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
     """Say what private-lasso will find; of another method it is a standard to measure by."""
-    from dpscreen.planning.plan import QUICK_SECONDS, SECONDS, plan
+    from dpscreen.planning.plan import QUICK_SECONDS, SECONDS, plan, setting_of
+    from dpscreen.planning.power import default_effects
     from dpscreen.planning.what_if import epsilon_of_one_row
 
     options, request = ready.options, ready.request
@@ -90,8 +98,10 @@ def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict
     public = options.rows_public or 2
     rows = public if options.inference is None else max(2, public // 2)
     width = len(request.feature_bounds)
-    told: Any = {"seconds": min(SECONDS, QUICK_SECONDS), "progress": progress}
-    planned = plan(rows, width, one_row, options.delta, **told)
+    public_numbers = rows, width, one_row, options.delta
+    few = default_effects(setting_of(*public_numbers))[::2]  # so each has tables enough
+    told: Any = {"effects": few, "seconds": min(SECONDS, QUICK_SECONDS), "progress": progress}
+    planned = plan(*public_numbers, **told)
     other = (
         f"This is for private-lasso: dpscreen compare --rows {public} --features {width} "
         f"--epsilon {options.epsilon:g} --method {ready.method} simulates {ready.method}."
@@ -109,44 +119,46 @@ def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict
 
 def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
     """Say how wide intervals will be, or that there will be none."""
+    from dpscreen.planning.outcome_plan import HALF
     from dpscreen.planning.regression_plan import expected_table
 
-    options = ready.options
+    options, odds = ready.options, ready.method == "private-logit"
     expected = expected_table(
         n_rows=options.rows_public or 2,
         n_features=len(ready.request.feature_bounds),
         epsilon=options.epsilon,
         delta=options.delta,
         others=False,
+        rate=HALF if odds else None,
         progress=progress,
     )
     return {
         "useful": expected.ratio is not None,
         "rows_needed": expected.rows_needed,
         "width_ratio": expected.ratio,
-        "words": expected.finding,
+        "words": f"{expected.finding}{HALF_SUPPOSED if odds and expected.ratio else ''}",
     }
 
 
 def _of_outcomes(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
     """Say what a model of yes and no will find, if half of the rows are a yes."""
-    from dpscreen.planning.outcome_plan import OutcomeContest, expected_outcomes, finding
+    from dpscreen.planning.outcome_plan import (
+        HALF,
+        TOO_FEW,
+        OutcomeContest,
+        expected_outcomes,
+        finding,
+    )
     from dpscreen.planning.plan import USELESS, setting_of
 
     options, request = ready.options, ready.request
     signal = 0.0 if request.regime is None else request.regime.signal
     if signal < USELESS:
-        told = "Do not expect a useful model: more rows, fewer features or a larger epsilon needed."
-        return {"signal": signal, "useful": False, "words": told}
+        return {"signal": signal, "useful": False, "words": TOO_FEW}
     width, public = len(request.feature_bounds), options.rows_public or 2
     setting = setting_of(public, width, options.epsilon, options.delta)
-    contest = OutcomeContest(setting, 0.5, rows_per_unit=request.rows_per_unit)
-    told = (
-        f"{finding(expected_outcomes(contest, progress=progress))} That is if half are "
-        "a yes: where one of the two is rare, less is found."
-    )
-    if ready.method == "private-logit":
-        told += " It is for private-logistic: odds ratios with intervals take more rows."
+    contest = OutcomeContest(setting, HALF, rows_per_unit=request.rows_per_unit)
+    told = f"{finding(expected_outcomes(contest, progress=progress))}{HALF_SUPPOSED}"
     return {"signal": signal, "useful": True, "words": told}
 
 
@@ -169,7 +181,7 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     yield f"Expect:   {expected['words']} {expected.get('finding', '')}".rstrip()
     if "power" not in expected:
         return
-    powers = (f"{one['effect']:g}: {one['power']:.0%}" for one in expected["power"])
+    powers = (f"{one['effect']:g}:\u00a0{one['power']:.0%}" for one in expected["power"])
     yield f"Power:    by standardised coefficient, {', '.join(powers)}"
     if plan["method"] == "private-lasso":
         chosen = expected["rules"]

@@ -1,4 +1,4 @@
-"""What `dpscreen fit` was options for, checked before any private cell is read."""
+"""What `dpscreen fit` was asked for, checked before any private cell is read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dpscreen.cli.console import (
     checked_schema,
     data_failures,
     ledger_failures,
+    sentence,
     wrong_usage,
 )
-from dpscreen.cli.console import sentence as console_sentence
 
 if TYPE_CHECKING:
     from dpscreen.planning.fitting import Booking
@@ -90,7 +90,7 @@ def _check_about(options: FitOptions) -> None:
     try:
         checked_about(options.about)
     except ValueError as error:
-        raise click.UsageError(console_sentence(error)) from None
+        raise click.UsageError(sentence(error)) from None
 
 
 def _method(options: FitOptions, schema: TableSchema) -> str:

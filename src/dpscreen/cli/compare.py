@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
@@ -15,8 +15,9 @@ from dpscreen._core.words import listed
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
-    from dpscreen.planning.contest import Contest, ContestOutcome
-    from dpscreen.planning.outcome_plan import OutcomeContest, OutcomeRow
+    from dpscreen.models.page.charts import OutcomeRow
+    from dpscreen.planning.compare import Contest, ContestOutcome
+    from dpscreen.planning.outcome_plan import OutcomeContest
 
 NAMES = ("private-lasso", "dp-fw", "rnm-screen", "lasso")
 OUTCOME_NAMES = (
@@ -108,14 +109,14 @@ def command(
       dpscreen compare --rows 5000 --features 20 --rate 0.2
     """
     console.check_plot(plot)
-    shape, outcomes_of = _shape(features, schema_file)
-    if outcomes_of or rate is not None:
-        if plot is not None:
-            raise click.UsageError("--plot is for targets that are numbers.")
-        public = _outcome_contest(rows, shape, epsilons, delta, methods, effect, n_effects, rate)
-        _show_outcomes(public, repetitions, seed, as_json=as_json)
+    shape, yes_or_no = _shape(features, schema_file)
+    rate = 0.5 if yes_or_no and rate is None else rate
+    if rate is not None and plot is not None:
+        raise click.UsageError("--plot is for targets that are numbers.")
+    contest = _contest(rows, shape, epsilons, delta, methods, effect, n_effects, rate)
+    if rate is not None:
+        _show_outcomes(contest, repetitions, seed, as_json=as_json)
         return
-    contest = _contest(rows, shape, epsilons, delta, methods, effect, n_effects)
     outcomes = _run(contest, repetitions, seed)
     title = _title(contest)
     if plot is not None:
@@ -145,16 +146,24 @@ def _contest(
     methods: Sequence[str],
     effect: float | None,
     n_effects: int | None,
-) -> Contest:
+    rate: float | None,
+) -> Any:
+    """Return a `Contest`; with a rate of outcomes, an `OutcomeContest`."""
     chosen = _in_order(epsilons)
-    asked = _asked(methods, NAMES)
-    from dpscreen.planning.contest import Contest
+    asked = _asked(methods, NAMES if rate is None else OUTCOME_NAMES)
+    from dpscreen.planning.compare import Contest
+    from dpscreen.planning.outcome_plan import USUAL_EFFECT, OutcomeContest
     from dpscreen.planning.plan import checked_sizes, setting_of
 
+    contest: Contest | OutcomeContest
     with console.wrong_usage():
         setting = setting_of(rows, shape[0], chosen[0], delta, n_effects=n_effects)
-        size = None if effect is None else checked_sizes(setting, [effect])[0]
-        contest = Contest(setting, chosen, asked, size, rows_per_unit=shape[1])
+        if rate is None:
+            size = None if effect is None else checked_sizes(setting, [effect])[0]
+            contest = Contest(setting, chosen, asked, size, rows_per_unit=shape[1])
+        else:
+            sizes = (effect or USUAL_EFFECT,)
+            contest = OutcomeContest(setting, rate, asked, chosen, sizes, rows_per_unit=shape[1])
         contest.check()
     return contest
 
@@ -172,28 +181,6 @@ def _asked(methods: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     if others:
         raise click.UsageError(f"{listed(others)}: for another kind of target.")
     return tuple(name for name in names if name in methods) or tuple(names)
-
-
-def _outcome_contest(
-    rows: int,
-    shape: tuple[int, int],
-    epsilons: Sequence[float],
-    delta: float,
-    methods: Sequence[str],
-    effect: float | None,
-    n_effects: int | None,
-    rate: float | None,
-) -> OutcomeContest:
-    chosen, asked = _in_order(epsilons), _asked(methods, OUTCOME_NAMES)
-    from dpscreen.planning.outcome_plan import USUAL_EFFECT, OutcomeContest
-    from dpscreen.planning.plan import setting_of
-
-    with console.wrong_usage():
-        setting = setting_of(rows, shape[0], chosen[0], delta, n_effects=n_effects)
-        share, sizes = 0.5 if rate is None else rate, (effect or USUAL_EFFECT,)
-        contest = OutcomeContest(setting, share, asked, chosen, sizes, rows_per_unit=shape[1])
-        contest.check()
-    return contest
 
 
 def _show_outcomes(
@@ -214,7 +201,7 @@ def _show_outcomes(
 
 
 def _run(contest: Contest, repetitions: int | None, seed: str) -> tuple[ContestOutcome, ...]:
-    from dpscreen.planning.contest import compete
+    from dpscreen.planning.compare import compete
 
     with console.progress(console.messages()) as bar:
         task = bar.add_task("simulating", total=None)
@@ -234,7 +221,7 @@ def _title(contest: Contest) -> str:
 
 
 def _draw(outcomes: Sequence[ContestOutcome], title: str, plot: Path) -> None:
-    from dpscreen.planning.contest import draw
+    from dpscreen.planning.compare import draw
 
     with console.write_failures(plot):
         draw(outcomes, title, plot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,13 +15,12 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from dpscreen._core.words import how_many, meant
+from dpscreen._core.words import WIDTH, how_many, meant, number, outcome
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
-    from dpscreen.models.page.charts import PowerRow
-    from dpscreen.planning.contest import ContestOutcome
-    from dpscreen.planning.outcome_plan import OutcomeRow
+    from dpscreen.models.page.charts import OutcomeRow, PowerRow
+    from dpscreen.planning.compare import ContestOutcome
     from dpscreen.tables.schema import TableSchema
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -221,11 +221,11 @@ def delta_option(words: str) -> Callable[[Command], Command]:
     return click.option("--delta", type=SHARE, default=1e-6, show_default=True, help=words)
 
 
-def plot_option(words: str, default: Path | None = None) -> Callable[[Command], Command]:
+def plot_option(words: str) -> Callable[[Command], Command]:
     """Return the option of a picture's file, to be checked with `check_plot`."""
     kind = click.Path(dir_okay=False, writable=True, path_type=Path)
     words = f"{words} (.png, .svg or .pdf)."
-    return click.option("--plot", type=kind, default=default, show_default=True, help=words)
+    return click.option("--plot", type=kind, help=words)
 
 
 QUALITIES = ("power", "false features", "held-out R²", "best R²")
@@ -285,16 +285,19 @@ def checked_schema(path: Path) -> TableSchema:
 
 def usable(schema: TableSchema) -> str:
     """Say in a sentence what a schema without problems declares."""
-    bounds = "lies in [{:g}, {:g}]".format(*schema.field(schema.target).declared_bounds)
-    may_be = bounds if schema.classes is None else "is {} or {}".format(*schema.classes)
+    low, high = schema.field(schema.target).declared_bounds
+    bounds = f"lies between {number(low)} and {number(high)}"
+    classes = [outcome(one) for one in schema.classes or ()]
+    may_be = f"is {classes[1]} or {classes[0]}" if classes else bounds
     unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
     rows = how_many(schema.rows_per_unit, "row")
     most = "" if schema.unit is None else f", at most {rows} of each"
     columns = how_many(len(schema.columns), "column")
     features = how_many(len(schema.feature_names), "feature")
-    return (
+    return textwrap.fill(
         f"The schema can be used: {columns} and {features}; the target {schema.target!r} {may_be}; "
-        f"the privacy unit is {unit}{most}."
+        f"the privacy unit is {unit}{most}.",
+        WIDTH,
     )
 
 

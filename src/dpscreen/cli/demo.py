@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import whole_percent
+from dpscreen._core.words import WIDTH, whole_percent
 from dpscreen.cli import console
 from dpscreen.privacy import named_seed
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dpscreen.paper.demo import DemoOutcome
 
 KINDS = ("uncorrelated", "correlated")
-WIDTH = 79
 
 
 @click.command(context_settings=console.HELP)
@@ -139,7 +138,7 @@ def _write(
     regression: TableFit,
 ) -> None:
     from dpscreen._core.files import write_text
-    from dpscreen.cli._demo_page import render
+    from dpscreen.cli._demo_table import render
     from dpscreen.paper import demo
 
     page = render(results, truth, regression, statements_of(results, regression))

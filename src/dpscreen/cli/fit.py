@@ -237,7 +237,7 @@ def _write_page(ready: PreparedFit) -> None:
     report, rows, schema = ready.options.report, ready.options.rows_public, ready.schema
     if report is None:
         return
-    from dpscreen.planning.what_if import write_model_page
+    from dpscreen.planning.model_page import write_model_page
 
     told: Any = {"schema": schema, "n_rows": rows, "about": ready.options.about}
     try:

@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--model",
-    type=click.Choice(["lasso", "ols", "logistic"]),
+    type=click.Choice(["lasso", "ols", "logistic", "logit"]),
     default="lasso",
     show_default=True,
     help="lasso: which features are found. ols: how wide a regression table's intervals are. "
-    "logistic: which features of a yes or no are found.",
+    "logistic: which features of a yes or no are found. logit: how wide intervals of its odds are.",
 )
 @click.option(
     "--rate",
     type=console.SHARE,
-    help="With --model logistic: the supposed share of rows with a yes.  [default: 0.5]",
+    help="Of a yes or no: the supposed share of rows with a yes.  [default: 0.5]",
 )
 @console.SEED
 @console.plot_option("Draw power and R² into this file")
@@ -87,12 +87,15 @@ def command(
       dpscreen plan --epsilon 1 --features 40 --effect 0.1
       dpscreen plan --rows 5000 --features 8 --epsilon 1 --model ols
       dpscreen plan --rows 5000 --features 20 --epsilon 1 --model logistic
+      dpscreen plan --rows 9000 --features 8 --epsilon 1 --model logit --rate 0.2
     """
-    _check_rate(model, rate)
-    if model == "ols":
-        return _show_widths(rows, features, epsilon, delta, as_json=as_json)
+    _check_model(model, rows, epsilon, rate)
+    if model in ("ols", "logit"):
+        share = None if model == "ols" else rate or 0.5
+        return _show_widths((rows, features, epsilon, delta), share, as_json=as_json)
     if model == "logistic":
-        _check_outcomes(rows, epsilon, correlation, plot)
+        if plot is not None or correlation:
+            raise click.UsageError("--model logistic has neither --plot nor --correlation.")
         numbers = (rows, features, epsilon, delta, n_effects, 0.0, looseness)
         return _show_outcomes(numbers, rate, effect, seed, as_json=as_json)
     _check(rows, epsilon, effect, plot)
@@ -144,31 +147,21 @@ def _check(
     console.check_plot(plot)
 
 
-def _check_rate(model: str, rate: float | None) -> None:
-    if rate is not None and model != "logistic":
-        raise click.BadParameter("needs --model logistic.", param_hint="--rate")
+def _check_model(model: str, rows: int | None, epsilon: float | None, rate: float | None) -> None:
+    if rate is not None and model not in ("logistic", "logit"):
+        raise click.BadParameter("needs --model logistic or logit.", param_hint="--rate")
+    if model != "lasso" and (rows is None or epsilon is None):
+        raise click.UsageError(f"--model {model} needs --rows and --epsilon.")
 
 
-def _check_outcomes(
-    rows: int | None, epsilon: float | None, correlation: float, plot: Path | None
-) -> None:
-    if rows is None or epsilon is None:
-        raise click.UsageError("--model logistic needs --rows and --epsilon.")
-    if plot is not None or correlation:
-        raise click.UsageError("--model logistic has neither --plot nor --correlation.")
-
-
-def _show_widths(
-    rows: int | None, features: int, epsilon: float | None, delta: float, *, as_json: bool
-) -> None:
-    """Say how wide the intervals of a regression table will be, and at other ε."""
-    if rows is None or epsilon is None:
-        raise click.UsageError("--model ols needs --rows and --epsilon.")
+def _show_widths(numbers: tuple[Any, ...], rate: float | None, *, as_json: bool) -> None:
+    """Say how wide the intervals of a table will be, and at other ε."""
     from dpscreen.planning.regression_plan import expected_table
 
-    public: Any = {"n_rows": rows, "n_features": features, "epsilon": epsilon, "delta": delta}
+    names = ("n_rows", "n_features", "epsilon", "delta")
     with console.simulating("simulating") as progress:
-        expected = expected_table(**public, progress=progress)
+        public: Any = dict(zip(names, numbers, strict=True))
+        expected = expected_table(**public, rate=rate, progress=progress)
     if as_json:
         click.echo(json.dumps(asdict(expected), indent=2))
         return
@@ -214,11 +207,7 @@ def _show_plan(expected: Plan, plot: Path | None, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(expected.to_dict(), indent=2))
     else:
-        out = console.output()
-        out.print(_table(expected))
-        out.print(expected.words, markup=False)
-        out.print(expected.finding, markup=False)
-        out.print(expected.settings.words, markup=False)
+        click.echo(str(expected))
     if plot is not None:
         console.say(f"Picture written to {plot}")
 
@@ -228,17 +217,3 @@ def _show_needed(needed: Needed, *, as_json: bool) -> None:
         click.echo(json.dumps(asdict(needed) | {"words": str(needed)}, indent=2))
     else:
         console.output().print(str(needed), markup=False)
-
-
-def _table(expected: Plan) -> Table:
-    setting = expected.setting
-    title = (
-        f"{setting.n_rows} rows, {setting.n_features} features, {setting.n_effects} with an "
-        f"effect, epsilon {setting.epsilon:g}, delta {setting.delta:g}"
-    )
-    table = Table(title=title, title_style="bold")
-    for name in ("effect", *console.QUALITIES):
-        table.add_column(name, justify="right")
-    for row in expected.rows:
-        table.add_row(f"{row.effect:g}", *console.qualities(row))
-    return table

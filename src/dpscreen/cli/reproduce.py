@@ -15,14 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpscreen.audit import (
-    AuditFileProblem,
-    Finding,
-    all_cases,
-    audit,
-    load_findings,
-    save_findings,
-)
+from dpscreen.audit import AuditFileProblem, Finding, all_cases, audit, load_findings, save_findings
 from dpscreen.cli import console
 from dpscreen.paper.grid import Grid, GridNumber
 from dpscreen.paper.published import label

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpscreen._core.words import WIDTH
 from dpscreen.cli.console import (
     HELP,
     WholeWithin,
@@ -23,8 +24,6 @@ from dpscreen.cli.console import (
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
     from dpscreen.models.release import Release
-
-WIDTH = 88
 
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -133,7 +132,7 @@ def _show_formula(release: Release, language: str) -> None:
 
 
 def _write_page(model: LoadedModel, report: Path) -> None:
-    from dpscreen.planning.what_if import write_model_page
+    from dpscreen.planning.model_page import write_model_page
 
     with write_failures(report), simulating("simulating what could be expected") as progress:
         write_model_page(model, report, progress=progress)

@@ -4,13 +4,12 @@ from dpscreen.models import peers
 from dpscreen.models.base import BoundsWarning
 from dpscreen.models.categories import LearntLevelsWarning
 from dpscreen.models.file import ModelFileProblem
-from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, RNMScreen
+from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen
 from dpscreen.models.linear import LoadedModel, load
 from dpscreen.models.private_lasso import PrivateLasso
 from dpscreen.models.private_logistic import PrivateLogistic
 from dpscreen.models.private_logit import PrivateLogit
 from dpscreen.models.private_ols import PrivateOLS
-from dpscreen.models.reference import FrankWolfeLasso
 
 __all__ = [
     "ADPScreen",

@@ -35,7 +35,7 @@ from dpscreen.privacy import (
 )
 from dpscreen.privacy.budget import Unit
 from dpscreen.privacy.ledger import reserve
-from dpscreen.privacy.replay import WatchedNoise, watched
+from dpscreen.privacy.noise import watched
 from dpscreen.privacy.statement import COMPOSITION
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
@@ -291,7 +291,7 @@ class ScalingModel(PrivateEstimator[Choices]):
         return place_rows(start.spending, start.rows, start.bounds, start.choices)
 
     def _notes_on_bounds(self, task: Task, units: PublicUnits, declared: Array) -> Iterator[str]:
-        names = self.feature_names_out_
+        names = self.feature_names_out_ if task.at_ends else ()  # there may be very many
         for feature, end in task.at_ends:
             yield _note_on_bounds(plain(str(names[feature])), declared[feature], end)
         at = end_of_target(task, units)
@@ -395,9 +395,10 @@ def noise_source(random_state: Any) -> Noise:
     which alone is never watched (`dpscreen.privacy.replay`).
     """
     given = isinstance(random_state, Noise)
-    noise = random_state if given else watched(_noise_from(random_state))
+    own = random_state if given else _noise_from(random_state)
+    noise = own if given else watched(own)
     if not noise.secure:
-        told = WATCHED if isinstance(noise, WatchedNoise) else SEEDED
+        told = SEEDED if noise is own else WATCHED
         warnings.warn(told, SeededNoiseWarning, stacklevel=3)
     return noise
 

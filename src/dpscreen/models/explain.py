@@ -14,7 +14,7 @@ from dpscreen._core.words import (
     prose,
     rounded_up,
 )
-from dpscreen.models.release import Release
+from dpscreen.models.release import Release, prediction_of_all
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
 
@@ -62,7 +62,7 @@ def _findings(release: Release) -> Iterator[str]:
     if not selected:
         yield (
             f"The model found no feature, of {release.n_features}, that stands out of the privacy "
-            f"noise; it predicts {number(release.intercept, digits=4)} for everyone."
+            f"noise; it predicts {prediction_of_all(release)} for everyone."
         )
         return
     target = plain(release.target or "the target")

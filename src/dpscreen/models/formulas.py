@@ -8,14 +8,14 @@ end the formula.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import plain
+from dpscreen._core.words import letters, outcome, plain
 from dpscreen.models.categories import declared_fields, declared_in
 from dpscreen.models.release import Release
 
@@ -30,51 +30,94 @@ class NoFormula(ValueError):
     """A model that a language cannot hold, and why."""
 
 
-class Formula(ABC):
-    """How a language writes numbers, names, clips, truths and chances."""
+def _doubled(mark: str) -> Callable[[str], str]:
+    """Return what quotes a text by a mark, which is written twice inside."""
+    return lambda text: mark + text.replace(mark, 2 * mark) + mark
 
-    line: ClassVar[str] = "\n  "
 
-    def of(self, release: Release) -> str:
-        """Return the formula of a model: of a chance, if it is one of outcomes."""
-        total = self.line.join(self._terms(release))
-        return total if release.classes is None else self.chance(total)
+def _escaped(mark: str) -> Callable[[str], str]:
+    """Return what quotes a text by a mark, before which a backslash stands inside."""
+    return lambda text: mark + text.replace("\\", "\\\\").replace(mark, f"\\{mark}") + mark
 
-    def _terms(self, release: Release) -> Iterator[str]:
-        """Yield the intercept and what each feature adds, in the order of the features."""
-        yield number(release.intercept)
-        levels = levels_of(release)
-        for j, coefficient in enumerate(release.coefficients.tolist()):
-            if coefficient:
-                level = levels.get(release.names[j])
-                yield f"+ {number(coefficient)} * {self._feature(release, j, level)}"
 
-    def _feature(self, release: Release, j: int, level: tuple[str, str] | None) -> str:
-        if level is not None:
-            return self.is_level(self.name(level[0]), level[1])
-        low, high = (number(end) for end in release.feature_bounds[j].tolist())
-        told = self.column(release, j)
-        return self.clipped(told, low, high) if release.clips_features else told
+def _sql_name(name: str) -> str:
+    if "\0" in name:
+        raise NoFormula("SQL has no name that holds a zero byte.")
+    return _doubled('"')(name)
 
-    def column(self, release: Release, j: int) -> str:
-        """Write what stands for a feature."""
-        return self.name(release.names[j])
 
-    @abstractmethod
-    def name(self, name: str) -> str:
-        """Write the name of a column."""
+@dataclass(frozen=True)
+class Language:
+    """How a language writes things, {} standing for what they are made of.
 
-    @abstractmethod
-    def clipped(self, name: str, low: str, high: str) -> str:
-        """Write a value that is held between two ends."""
+    A clip is made of a value and two ends; `is_level`, 1 or 0, of a column and a text. Without
+    `name` columns are cells of a sheet.
+    """
 
-    @abstractmethod
-    def is_level(self, name: str, level: str) -> str:
-        """Write 1 where a column has that level, else 0."""
+    clip: str
+    chance: str
+    is_level: str
+    text: Callable[[str], str]
+    name: Callable[[str], str] | None = None
+    whole: str = "{}"
+    between: str = "\n  "
+    comment: str = ""
 
-    @abstractmethod
-    def chance(self, log_odds: str) -> str:
-        """Write the chance that has these log-odds."""
+
+LANGUAGES = {
+    "sql": Language(  # CASE: not every dialect has LEAST, and MIN may be something else
+        clip="CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END",
+        chance="1 / (1 + EXP(-({})))",
+        is_level="CASE WHEN {} = {} THEN 1 ELSE 0 END",
+        name=_sql_name,
+        text=_doubled("'"),
+        comment="--",
+    ),
+    "r": Language(  # in brackets, without which it would end with its first line
+        clip="pmin(pmax({0}, {1}), {2})",
+        chance="plogis({})",
+        is_level="({} == {})",
+        name=_escaped("`"),
+        text=_escaped('"'),
+        whole="({})",
+        comment="#",
+    ),
+    "excel": Language(  # EXACT: = would not tell a from A
+        clip="MIN(MAX({0},{1}),{2})",
+        chance="1/(1+EXP(-({})))",
+        is_level="IF(EXACT({},{}),1,0)",
+        text=_doubled('"'),
+        whole="={}",
+        between=" ",
+    ),
+}
+
+
+def formula_of(release: Release, language: str) -> str:
+    """Return a model as a formula of a language: sql, r or excel."""
+    form, cells = LANGUAGES[language], cells_of(release)
+    total = form.between.join(_terms(release, form, form.name or cells.__getitem__))
+    text = form.whole.format(total if release.classes is None else form.chance.format(total))
+    if form.name is None and (len(cells) > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL):
+        raise NoFormula("the model is too large for one cell of Excel. Use SQL or R.")
+    return text
+
+
+def _terms(release: Release, form: Language, name: Callable[[str], str]) -> Iterator[str]:
+    """Yield the intercept and what each feature adds, in the order of the features."""
+    yield number(release.intercept)
+    levels = levels_of(release)
+    for j, coefficient in enumerate(release.coefficients.tolist()):
+        if coefficient:
+            column, level = levels.get(release.names[j], (release.names[j], None))
+            if level is not None:
+                told = form.is_level.format(name(column), form.text(level))
+            elif release.clips_features:
+                ends = map(number, release.feature_bounds[j].tolist())
+                told = form.clip.format(name(column), *ends)
+            else:
+                told = name(column)
+            yield f"+ {number(coefficient)} * {told}"
 
 
 def levels_of(release: Release) -> dict[str, tuple[str, str]]:
@@ -86,124 +129,30 @@ def levels_of(release: Release) -> dict[str, tuple[str, str]]:
     }
 
 
+def columns_of(release: Release) -> list[str]:
+    """Return the columns that features are made of, in their order; a category is one."""
+    levels = levels_of(release)
+    return list(dict.fromkeys(levels[one][0] if one in levels else one for one in release.names))
+
+
+def cells_of(release: Release) -> dict[str, str]:
+    """Return the cell of each column of a sheet: A2 for the first."""
+    return {name: f"{letters(j).upper()}2" for j, name in enumerate(columns_of(release))}
+
+
 def number(value: float) -> str:
     """Write a number so that it reads back exactly, in brackets if it is negative."""
     text = repr(value)
     return f"({text})" if value < 0 or math.copysign(1, value) < 0 else text
 
 
-class Sql(Formula):
-    """Standard SQL: CASE for clips, names in double quotes."""
-
-    def name(self, name: str) -> str:
-        """Quote a name."""
-        if "\0" in name:
-            raise NoFormula("SQL has no name that holds a zero byte.")
-        return '"' + name.replace('"', '""') + '"'
-
-    def clipped(self, name: str, low: str, high: str) -> str:
-        """Write CASE: not every dialect has LEAST, and MIN may be something else."""
-        below, above = f"WHEN {name} < {low} THEN {low}", f"WHEN {name} > {high} THEN {high}"
-        return f"CASE {below} {above} ELSE {name} END"
-
-    def is_level(self, name: str, level: str) -> str:
-        """Compare with a quoted text."""
-        text = "'" + level.replace("'", "''") + "'"
-        return f"CASE WHEN {name} = {text} THEN 1 ELSE 0 END"
-
-    def chance(self, log_odds: str) -> str:
-        """Write the logistic function; beyond 700 an exponential overflows."""
-        return f"1 / (1 + EXP(-({log_odds})))"
-
-
-class RLanguage(Formula):
-    """R: pmin and pmax, so that whole columns are predicted; names in backticks."""
-
-    def name(self, name: str) -> str:
-        """Quote a name."""
-        return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
-
-    def clipped(self, name: str, low: str, high: str) -> str:
-        """Write pmin and pmax."""
-        return f"pmin(pmax({name}, {low}), {high})"
-
-    def is_level(self, name: str, level: str) -> str:
-        """Compare with a quoted text."""
-        text = level.replace("\\", "\\\\").replace('"', '\\"')
-        return f'({name} == "{text}")'
-
-    def of(self, release: Release) -> str:
-        """Return the formula in brackets: without them it would end with its first line."""
-        return f"({super().of(release)})"
-
-    def chance(self, log_odds: str) -> str:
-        """Write the logistic function as R calls it."""
-        return f"plogis({log_odds})"
-
-
-class Excel(Formula):
-    """Excel, English names of functions: features in the first row's columns, in their order."""
-
-    line = " "
-
-    def of(self, release: Release) -> str:
-        """Return what goes into a cell of row 2, features being in A2, B2 and so on."""
-        if set(release.names) & set(levels_of(release)):
-            raise NoFormula(
-                "Excel's formula needs a column for each feature: this model has categories. Use "
-                "SQL or R."
-            )
-        text = f"={super().of(release)}"
-        if release.n_features > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL:
-            raise NoFormula("the model is too large for one cell of Excel. Use SQL or R.")
-        return text
-
-    def column(self, _release: Release, j: int) -> str:
-        """Return the cell of a feature: A2 for the first."""
-        return f"{column_letters(j)}2"
-
-    def name(self, name: str) -> str:
-        """Return the name: of a cell, that is what it is called."""
-        return name
-
-    def clipped(self, name: str, low: str, high: str) -> str:
-        """Write MIN and MAX."""
-        return f"MIN(MAX({name},{low}),{high})"
-
-    def is_level(self, name: str, level: str) -> str:
-        """Compare with a quoted text."""
-        text = level.replace('"', '""')
-        return f'IF({name}="{text}",1,0)'
-
-    def chance(self, log_odds: str) -> str:
-        """Write the logistic function."""
-        return f"1/(1+EXP(-({log_odds})))"
-
-
-def column_letters(place: int) -> str:
-    """Return what a sheet calls a column: 0 is A, 26 is AA."""
-    letters = ""
-    while place >= 0:
-        letters = chr(ord("A") + place % 26) + letters
-        place = place // 26 - 1
-    return letters
-
-
-LANGUAGES: dict[str, Formula] = {"sql": Sql(), "r": RLanguage(), "excel": Excel()}
-
-
-def formula_of(release: Release, language: str) -> str:
-    """Return a model as a formula of a language: sql, r or excel."""
-    return LANGUAGES[language].of(release)
-
-
 def comments_of(release: Release, language: str) -> Iterator[str]:
     """Yield what a reader of the formula should know, a line each."""
-    sign = {"sql": "--", "r": "#", "excel": ""}[language]
+    sign = LANGUAGES[language].comment
     target = release.target or "the target"
     what = f"prediction of {target}"
     if release.classes is not None:
-        what = f"chance that {target} is {release.classes[1]}"
+        what = f"chance that {target} is {outcome(release.classes[1])}"
     told = [f"{release.estimator}: {what}"]
     if release.zero_one.any():
         told.append("What is true or false counts as 1 or 0.")
@@ -211,7 +160,7 @@ def comments_of(release: Release, language: str) -> Iterator[str]:
         told.append("Features are clipped to the bounds with which the model was fitted.")
     told += about_cells(release)
     if language == "excel":
-        cells = (f"{column_letters(j)}2 {name}" for j, name in enumerate(release.names))
+        cells = (f"{cell} {name}" for name, cell in cells_of(release).items())
         told.append("Cells: " + ", ".join(cells))
     yield from (f"{sign} {plain(line)}".strip() for line in told)
 

@@ -86,8 +86,9 @@ class LinearModel(RegressorMixin, BaseEstimator):
         columns = getattr(self, "columns_", None)
         if columns is not None:
             return np.array(columns.feature_names, dtype=np.object_)
-        unnamed = [f"x{j}" for j in range(self.n_features_in_)]
-        return np.array(getattr(self, "feature_names_in_", unnamed), dtype=np.object_)
+        if hasattr(self, "feature_names_in_"):
+            return np.array(self.feature_names_in_, dtype=np.object_)
+        return np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=np.object_)
 
     @property
     def _clips_to(self) -> Array | None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from dpscreen.models.private_logistic import OutcomeEstimator
 from dpscreen.rows.source import RowSource
-from dpscreen.solvers import outcome_peers as solvers
+from dpscreen.solvers import peers as solvers
 from dpscreen.solvers.base import Solution, Task
 from dpscreen.solvers.logistic import OutcomeTask
 

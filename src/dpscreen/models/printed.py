@@ -7,9 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from dpscreen._core.words import number, plain
+from dpscreen._core.words import WIDTH, number, plain
 
-WIDTH = 88
 LONGEST_NAME = 32
 
 

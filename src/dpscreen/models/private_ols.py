@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, Promise, ScalingModel
-from dpscreen.models.regression_table import CONSTANT, RegressionTable, WaldTest
+from dpscreen.models.regression_table import CONSTANT, SHARE, RegressionTable, WaldTest
 from dpscreen.privacy import Noise, PrivacyStatement
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import RowSource
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 NOT_KEPT = (
     "fitted values and residuals are a number for each private row, so a private model keeps none. "
     "predict(X) computes them; they are as private as X."
-)
-SHARE = (
-    " Bounds (0, 1) are kept, as those of yes or no: if this is a share that keeps to a part of "
-    "them, declare that part."
 )
 PLACED = 0.8
 """The part of a budget that is left for the regression once rows are placed, at least about."""
@@ -178,11 +174,12 @@ class PrivateOLS(ScalingModel):
         return spend
 
     @staticmethod
-    def _too_few(n_columns: int, rho: float) -> str:
+    def _too_few(n_columns: int, rho: float, n_rows: int = 0) -> str:
         needed = ols_rules.rows_needed(n_columns, rho)
+        rows = f"about {float(f'{needed:.2g}'):.0f}" if needed > n_rows else "more"
         return (
             f"privacy noise would drown a table of {n_columns} columns: at this budget it takes "
-            f"about {float(f'{needed:.2g}'):.0f} rows, or fewer columns, or a larger epsilon."
+            f"{rows} rows, or fewer columns, or a larger epsilon."
         )
 
     def _spend(self, start: FitStart) -> PrivacyStatement:
@@ -231,8 +228,8 @@ class PrivateOLS(ScalingModel):
         """Say by feature why there is no interval."""
         left_out = found.left_out
         if left_out and len(left_out) == len(names):
-            rho = PLACED * wide.task.regime.rho
-            return dict.fromkeys(range(len(names)), self._too_few(len(names) + 1, rho))
+            public = len(names) + 1, PLACED * wide.task.regime.rho, wide.task.regime.n_rows
+            return dict.fromkeys(range(len(names)), self._too_few(*public))
         shares = (wide.units.feature_bounds == (0, 1)).all(axis=1)
         unsure = {
             one.feature

@@ -25,6 +25,11 @@ CONSTANT = "const"
 LEAST_LEVEL = 0.5
 """Below it a level is taken for somebody's alpha, and refused."""
 
+SHARE = (
+    " Bounds (0, 1) are kept, as those of yes or no: if this is a share that keeps to a part of "
+    "them, declare that part."
+)
+
 
 @dataclass(frozen=True)
 class WaldTest:
@@ -290,9 +295,12 @@ class RegressionSummary(PrintedTable):
             found.insert(place, part.name, part.to_numpy())
         steps = np.append(self.steps, [np.nan] * (len(found) - len(self.steps)))
         effects = steps * table.params.to_numpy()
-        if self.has_odds:
-            return found.assign(step=steps, odds_ratio=np.exp(effects))
-        return found.assign(step=steps, effect=effects)
+        if not self.has_odds:
+            return found.assign(step=steps, effect=effects)
+        low, high = np.exp(steps * found.to_numpy()[:, 4:6].T)
+        return found.assign(
+            step=steps, odds_ratio=np.exp(effects), odds_ratio_low=low, odds_ratio_high=high
+        )
 
     @property
     def has_intervals(self) -> bool:
@@ -301,21 +309,23 @@ class RegressionSummary(PrintedTable):
 
     def _cells(self) -> list[list[str]]:
         tails = (1 - self.level) / 2
-        head = ["", "coef", "std err", "t", "P>|t|", f"[{tails:.3g}", f"{1 - tails:.3g}]"]
+        head, ends = ["", "coef", "std err", "t", "P>|t|"], [f"[{tails:.3g}", f"{1 - tails:.3g}]"]
+        head += ["step", "odds ratio", *ends] if self.has_odds else [*ends, "step", "effect"]
         rows = list(enumerate(self.frame.iterrows()))
         rows = rows if self.has_intervals else rows[len(self.steps) :]  # one reason is for all
         body = ([*self._row(name, row), *self._effect(place, row)] for place, (name, row) in rows)
-        return [[*head, "step", "odds ratio" if self.has_odds else "effect"], *body]
+        return [head, *body]
 
     def _effect(self, place: int, row: Any) -> list[str]:
-        """Return step and effect, as text; of the constant there is neither."""
+        """Return step and effect, as text, of odds with their interval; of the constant none."""
+        told = [number(value, digits=4) for value in row.iloc[7:]]
         if place >= len(self.steps):
-            return ["", ""]
-        told = step_words(self.steps[place], self.zero_one[place])
-        return [told, "–" if np.isnan(row.iloc[-1]) else number(row.iloc[-1], digits=4)]
+            return [""] * (1 + len(told))
+        step = step_words(self.steps[place], self.zero_one[place])
+        return [step, *(["–"] * len(told) if np.isnan(row.iloc[0]) else told)]
 
     def _row(self, name: Any, row: Any) -> list[str]:
-        coef, error, t, p, low, high = row[:6]
+        coef, error, t, p, low, high = row.iloc[:6]
         told = [number(coef, digits=5), number(error, digits=3), f"{t:.2f}", f"{p:.3f}"]
-        told += [number(low, digits=4), number(high, digits=4)]
-        return [short_name(str(name)), *(["–"] * 6 if np.isnan(coef) else told)]
+        told += [] if self.has_odds else [number(low, digits=4), number(high, digits=4)]
+        return [short_name(str(name)), *(["–"] * len(told) if np.isnan(coef) else told)]

@@ -14,15 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
-from dpscreen._core.words import how_many, listed, nice_step, number, plain, prose, some
-from dpscreen.models.categories import (
-    FrameColumns,
-    about_levels,
-    about_missing,
-    declared_numbers,
+from dpscreen._core.words import (
+    how_many,
+    listed,
+    nice_step,
+    number,
+    outcome,
+    plain,
+    prose,
+    some,
+    whole_percent,
 )
+from dpscreen.models.categories import FrameColumns, about_levels, about_missing, declared_numbers
 from dpscreen.models.printed import PrintedTable, short_name, step_words
-from dpscreen.models.regression_table import RegressionSummary, RegressionTable
+from dpscreen.models.regression_table import SHARE, RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
 from dpscreen.solvers.inference import FeatureInterval, Inference
@@ -269,7 +274,13 @@ class SummaryRow:
     @property
     def odds_ratio(self) -> float:
         """Return e^effect: by what the odds are multiplied with a typical step, of outcomes."""
-        return math.exp(self.effect) if self.effect < 709 else math.inf
+        return _exponential(self.effect)
+
+    @property
+    def odds_interval(self) -> tuple[float, float] | None:
+        """Return the ends of the interval as odds ratios; None if there is none."""
+        ends = self.effect_interval
+        return None if ends is None else (_exponential(ends[0]), _exponential(ends[2]))
 
     @property
     def step_words(self) -> str:
@@ -282,6 +293,10 @@ class SummaryRow:
         if self.low is None or self.refit is None or self.high is None:
             return None
         return self.low * self.step, self.refit * self.step, self.high * self.step
+
+
+def _exponential(value: float) -> float:
+    return math.exp(value) if value < 709 else math.inf
 
 
 @dataclass(frozen=True, repr=False)
@@ -393,8 +408,15 @@ def _about_steps(release: Release) -> str:
     more = ZERO_ONE if unsure else ""
     if release.classes is None:
         return STEP.format(source) + more
-    first, second = (plain(str(one)) for one in release.classes)
+    first, second = map(outcome, release.classes)
     return ODDS.format(second, first, source) + more
+
+
+def prediction_of_all(release: Release) -> str:
+    """Return what a model without features predicts, in words: a number, or a chance."""
+    if release.classes is None:
+        return number(release.intercept, digits=4)
+    return f"a chance of {whole_percent(1 / (1 + _exponential(-release.intercept)))}"
 
 
 def _about_cells(release: Release) -> Iterator[str]:
@@ -410,14 +432,24 @@ def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
         yield _about_steps(release)
     yield from _about_cells(release)
     if len(table.reasons) < table.n_features:  # else one reason is for all, and told below
-        for j, reason in table.reasons.items():
-            yield f"{plain(table.names[j])}: {prose(reason)}"
+        yield from _about_left_out(release, table)
     if release.inference is not None:
         yield prose(release.inference.wording)
     if release.quality is not None:
         yield f"How good it is, by its own account: {release.quality}"
     yield from _about_bounds(release.bounds_notes or ())
     yield promise(release)
+
+
+def _about_left_out(release: Release, table: RegressionTable) -> Iterator[str]:
+    """Say of which features there is no interval, those with one reason together."""
+    numbers = None if release.schema is None else declared_numbers(release.schema)
+    told: dict[str, list[str]] = {}
+    for j, reason in table.reasons.items():
+        is_truth = numbers is not None and table.names[j] not in numbers
+        words = reason.removesuffix(SHARE) if is_truth else reason
+        told.setdefault(prose(words), []).append(plain(table.names[j]))
+    yield from (f"{some(names)}: {words}" for words, names in told.items())
 
 
 def _about_bounds(notes: Sequence[str]) -> Iterator[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from dpscreen._core.words import NOTHING, decimals
+from dpscreen._core.words import NOTHING, decimals, markdown
 from dpscreen.paper.agreement import Estimate
 from dpscreen.paper.errata import Erratum
 from dpscreen.paper.findings import ClaimCheck
@@ -71,12 +70,6 @@ def flat_grid(
     return Grid(key, title, corner, (("", tuple(names)),), (Section(lines),), remarks=remarks)
 
 
-def letters(position: int) -> str:
-    """Return a, b, …, z, aa, ab, … for 0, 1, …"""
-    first, last = divmod(position, 26)
-    return (letters(first - 1) if first else "") + chr(ord("a") + last)
-
-
 def mean_and_error(found: Estimate | None) -> str:
     """Return "mean ± standard error"; the mean alone where there is no spread to speak of."""
     if found is None:
@@ -91,40 +84,32 @@ def metric_name(metric: str) -> str:
     return "Density" if metric == "density" else label(metric)
 
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
-
-
-def escaped(text: str) -> str:
-    """Return the text so that Markdown shows it as it is, on one line."""
-    return SPECIAL.sub(r"\\\1", " ".join(text.split()))
-
-
 def grid_to_markdown(grid: Grid) -> str:
     """Return the table with its heading, remarks and notes."""
     head = [": ".join(filter(None, names)) for names in grid.headings]
-    parts = [f"# {escaped(grid.title)}", "", _row(map(escaped, [grid.corner, *head]))]
+    parts = [f"# {markdown(grid.title)}", "", _row(map(markdown, [grid.corner, *head]))]
     parts.append(_row(["---", *["---:"] * len(head)]))
     parts += [line for section in grid.sections for line in _section(section, len(head))]
     for remark in grid.remarks:
-        parts += ["", escaped(remark)]
+        parts += ["", markdown(remark)]
     if grid.notes:
         parts += ["", "Numbers marked ≠ differ from the paper:", ""]
     for note in grid.notes:
-        parts.append(f"* **≠ {note.mark}** {escaped(note.reason)}")
-        parts += [f"  * {escaped(detail)}" for detail in note.details]
+        parts.append(f"* **≠ {note.mark}** {markdown(note.reason)}")
+        parts += [f"  * {markdown(detail)}" for detail in note.details]
     return "\n".join(parts) + "\n"
 
 
 def _section(section: Section, width: int) -> Iterable[str]:
     if section.title:
-        detail = f" ({escaped(section.detail)})" if section.detail else ""
-        yield _row([f"**{escaped(section.title)}**{detail}", *[""] * width])
+        detail = f" ({markdown(section.detail)})" if section.detail else ""
+        yield _row([f"**{markdown(section.title)}**{detail}", *[""] * width])
     for name, numbers in section.lines:
-        yield _row([escaped(name), *map(_number, numbers)])
+        yield _row([markdown(name), *map(_number, numbers)])
 
 
 def _number(number: GridNumber) -> str:
-    text = f"**{escaped(number.text)}**" if number.strong else escaped(number.text)
+    text = f"**{markdown(number.text)}**" if number.strong else markdown(number.text)
     return f"{text} ≠ {number.mark}" if number.mark else text
 
 
@@ -136,13 +121,13 @@ def claims_to_markdown(claims: Iterable[ClaimCheck]) -> str:
     """Return the paper's statements outside its tables, each with what became of it."""
     parts = ["# Claims outside the tables", ""]
     for claim in claims:
-        told = f"({escaped(claim.where)}): {escaped(claim.description)}"
+        told = f"({markdown(claim.where)}): {markdown(claim.description)}"
         parts.append(f"* **{claim.verdict}** {told}")
         for one in claim.judged:
-            parts.append(f"  * Reading: {escaped(one.reading)}. Run: {escaped(one.run)}.")
-            parts.append(f"    **{one.verdict}** {escaped(one.outcome.finding)}")
+            parts.append(f"  * Reading: {markdown(one.reading)}. Run: {markdown(one.run)}.")
+            parts.append(f"    **{one.verdict}** {markdown(one.outcome.finding)}")
         if claim.caveat:
-            parts.append(f"  * Mind: {escaped(claim.caveat)}")
+            parts.append(f"  * Mind: {markdown(claim.caveat)}")
     return "\n".join(parts) + "\n"
 
 
@@ -150,8 +135,8 @@ def errata_to_markdown(errata: Iterable[Erratum]) -> str:
     """Return the errata, each with the evidence of this study."""
     parts = ["# Errata", ""]
     for erratum in errata:
-        parts += [f"## {erratum.key}: {escaped(erratum.title)} ({escaped(erratum.kind)})", ""]
-        parts += [escaped(erratum.text), ""]
+        parts += [f"## {erratum.key}: {markdown(erratum.title)} ({markdown(erratum.kind)})", ""]
+        parts += [markdown(erratum.text), ""]
         if erratum.evidence:
-            parts += [f"**Evidence.** {escaped(erratum.evidence)}", ""]
+            parts += [f"**Evidence.** {markdown(erratum.evidence)}", ""]
     return "\n".join(parts)

@@ -41,7 +41,7 @@ class RowKey(NamedTuple):
 class TrialRow:
     """One trial of one method on one data set.
 
-    An undefined metric is nan. `seed` names the noise: see `seeds`. `settings` says what was run
+    An undefined metric is nan. `seed` names the noise (`experiments`). `settings` says what was run
     and which of its choices were not private.
     """
 

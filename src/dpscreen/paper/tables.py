@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, product
 from typing import Any
 
-from dpscreen._core.words import NOTHING, decimals, how_many, span
+from dpscreen._core.words import NOTHING, decimals, how_many, letters, span
 from dpscreen.audit import Finding
 from dpscreen.paper.agreement import (
     SUITE_OF_TABLE,
@@ -29,7 +29,6 @@ from dpscreen.paper.grid import (
     Note,
     Section,
     flat_grid,
-    letters,
     mean_and_error,
     metric_name,
 )

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from dpscreen.models import PrivateLasso
+from dpscreen.models.page.charts import EXPLAINABLE
 from dpscreen.planning import power as simulation
-from dpscreen.planning.curve import EPSILONS, BudgetCase, BudgetCurve, BudgetPoint
+from dpscreen.planning.curve import BudgetCase, BudgetPoint
 from dpscreen.planning.outcome_plan import USUAL_EFFECT, OutcomeContest, expected_outcomes
 from dpscreen.planning.plan import setting_of
 from dpscreen.planning.power import FEATURE_BOUND, TARGET_BOUND, Scale, Setting
 from dpscreen.planning.regression_plan import TableSetting
-from dpscreen.planning.what_if import EXPLAINABLE, epsilon_of_one_row, usual_effect
-from dpscreen.privacy import SeededNoise
+from dpscreen.planning.what_if import epsilon_of_one_row, usual_effect
 
 SECONDS = 0.3
 MOST_CELLS_OF_A_TABLE = 5_000_000
@@ -60,13 +59,17 @@ def _selection(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoin
     )
 
 
-def _table(_case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
-    """Simulate PrivateOLS (docs/planning.md)."""
-    table = TableSetting(setting.n_rows, setting.n_features, setting.epsilon, setting.delta)
+def _table(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
+    """Simulate PrivateOLS or PrivateLogit (docs/planning.md)."""
+    rate = case.rate if case.method == "private-logit" else None
+    table = TableSetting(setting.n_rows, setting.n_features, setting.epsilon, setting.delta, rate)
     quick = table.rows_needed * setting.n_features <= MOST_CELLS_OF_A_TABLE
     width = table.width_ratio(TABLES_WITH_INTERVALS, lambda: None) if quick else None
     given = {} if width is None else {"width": max(1.0, width)}
-    return BudgetPoint(epsilon, {"needed": float(table.rows_needed)} | given)
+    needed = table.rows_needed
+    if quick and rate is not None:  # what odds need is found by trying; these rows do, or do not
+        needed = max(needed, setting.n_rows) if width else table.rows_found()
+    return BudgetPoint(epsilon, {"needed": float(needed)} | given)
 
 
 def _outcomes(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
@@ -93,6 +96,7 @@ POINTS = {
     "private-lasso": _selection,
     "private-ols": _table,
     "private-logistic": _outcomes,
+    "private-logit": _table,
 }
 """How a point of each model is simulated."""
 
@@ -120,19 +124,10 @@ def width_over_ols(setting: Setting) -> float | None:
             n_rows=scale.n_rows,
             inference="split",
             quality=False,
-            random_state=SeededNoise(f"curve/{number}/split"),
+            random_state=simulation.RoughNoise(f"curve/{number}/split"),
         )
         simulation.fit_quietly(model, table.X, table.target(effect))
         noise = table.unexplained(effect)
         errors = [one.standard_error for one in model.inference_.intervals]
         found += [setting.n_rows * (e * e / noise - 2 / scale.n_rows) + 2 for e in errors]
     return math.sqrt(max(1.0, float(np.median(found)))) if found else None
-
-
-def simulated_curve(case: BudgetCase, epsilons: Sequence[float] = EPSILONS) -> BudgetCurve:
-    """Simulate a whole curve."""
-    curve = BudgetCurve(case)
-    for epsilon in epsilons:
-        point = budget_point(case, epsilon)
-        curve = curve if point is None else curve.with_point(point)
-    return curve

@@ -12,8 +12,8 @@ simulations, they did best where bounds fit:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from dpscreen._core.arrays import Array
@@ -56,144 +56,89 @@ class FitRequest:
         return rules.Regime(self.n_rows, len(self.feature_bounds), float(rho))
 
     @property
-    def _shared(self) -> dict[str, Any]:
-        return {
-            "epsilon": self.budget.epsilon,
-            "delta": self.budget.delta,
-            "feature_bounds": self.feature_bounds,
-            "target_bounds": self.target_bounds,
-            "rows_per_unit": self.rows_per_unit,
-            "random_state": self.random_state,
-        }
+    def parameters(self) -> dict[str, Any]:
+        """Return what may be asked of a method, by the names that estimators have for it."""
+        told = {name: one for name, one in vars(self).items() if name != "budget"}
+        return told | {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
 
     @property
-    def _without_target(self) -> dict[str, Any]:
-        """Return what models of outcomes share with the others: their target needs no bounds."""
-        return {name: value for name, value in self._shared.items() if name != "target_bounds"}
-
-    @property
-    def _ball(self) -> dict[str, Any]:
-        """Return radius and steps of the methods that need them."""
-        regime = self.regime
-        if regime is None:
+    def ball(self) -> dict[str, Any]:
+        """Return the settings that Frank-Wolfe needs, by the rules above."""
+        if self.regime is None:
             raise ValueError("this method needs a public number of rows, to set its steps.")
-        return {"radius": self._half_width, "n_iter": rules.n_steps(regime)}
-
-    @property
-    def _half_width(self) -> float:
         low, high = self.target_bounds
-        return high / 2 - low / 2
+        half = high / 2 - low / 2
+        return {"radius": half, "n_iter": rules.n_steps(self.regime), "clip": half / 5}
 
 
-def _private_lasso(order: FitRequest) -> PrivateLasso:
-    return PrivateLasso(
-        n_rows=order.n_rows,
-        max_features=order.max_features,
-        inference=order.inference,
-        **order._shared,
-    )
-
-
-def _private_ols(order: FitRequest) -> PrivateOLS:
-    return PrivateOLS(n_rows=order.n_rows, **order._shared)
-
-
-def _private_logistic(order: FitRequest) -> PrivateLogistic:
-    return PrivateLogistic(
-        classes=_two_outcomes(order),
-        n_rows=order.n_rows,
-        max_features=order.max_features,
-        **order._without_target,
-    )
-
-
-def _private_logit(order: FitRequest) -> PrivateLogit:
-    classes = _two_outcomes(order)
-    return PrivateLogit(classes=classes, n_rows=order.n_rows, **order._without_target)
-
-
-def _two_outcomes(order: FitRequest) -> tuple[Any, Any]:
-    if order.classes is None:
-        raise ValueError(
-            "the target is a number, and a model of chances needs two outcomes: declare the "
-            "column as boolean, or with two levels."
-        )
-    return order.classes
-
-
-def _dp_fw(order: FitRequest) -> DPFrankWolfe:
-    return DPFrankWolfe(clip=order._half_width / 5, **order._ball, **order._shared)
-
-
-def _rnm_screen(order: FitRequest) -> RNMScreen:
-    return RNMScreen(**order._ball, **order._shared)
-
-
-def _peer(kind: type[peers.Peer | tukey.TukeyEM]) -> Maker:
-    return lambda order: kind(n_rows=order.n_rows, **_of_single_rows(order._shared, order))
-
-
-def _outcome_peer(kind: type[outcome_peers.OutcomePeer]) -> Maker:
-    def make(order: FitRequest) -> outcome_peers.OutcomePeer:
-        shared = _of_single_rows(order._without_target, order)
-        return kind(classes=order.classes, n_rows=order.n_rows, **shared)
-
-    return make
-
-
-def _of_single_rows(shared: dict[str, Any], order: FitRequest) -> dict[str, Any]:
-    if order.rows_per_unit != 1:
-        raise ValueError("this method protects single rows: it needs rows_per_unit=1.")
-    return {name: value for name, value in shared.items() if name != "rows_per_unit"}
-
-
-Maker = Callable[[FitRequest], Any]
-ON_OFFER: dict[str, Maker] = {
-    "private-lasso": _private_lasso,
-    "dp-fw": _dp_fw,
-    "rnm-screen": _rnm_screen,
+ON_OFFER: dict[str, type[Any]] = {
+    "private-lasso": PrivateLasso,
+    "dp-fw": DPFrankWolfe,
+    "rnm-screen": RNMScreen,
 }
-OTHER_QUESTIONS: dict[str, Maker] = {
-    "private-ols": _private_ols,
-    "private-logistic": _private_logistic,
-    "private-logit": _private_logit,
+OTHER_QUESTIONS: dict[str, type[Any]] = {
+    "private-ols": PrivateOLS,
+    "private-logistic": PrivateLogistic,
+    "private-logit": PrivateLogit,
 }
 """Models that answer something else than which features matter, so are not compared with those."""
 
-PEERS: dict[str, Maker] = {
-    "adassp": _peer(peers.AdaSSP),
-    "boosted-adassp": _peer(peers.BoostedAdaSSP),
-    "dp-sis": _peer(peers.PrivateSIS),
-    "noisy-iht": _peer(peers.NoisyIHT),
-    "dp-gcd": _peer(peers.PrivateGCD),
+PEERS: dict[str, type[Any]] = {
+    "adassp": peers.AdaSSP,
+    "boosted-adassp": peers.BoostedAdaSSP,
+    "dp-sis": peers.PrivateSIS,
+    "noisy-iht": peers.NoisyIHT,
+    "dp-gcd": peers.PrivateGCD,
 }
-COMPARED_ONLY: dict[str, Maker] = {
-    "tukey-em": _peer(tukey.TukeyEM),
-    "kendall-tukey-em": _peer(tukey.KendallTukeyEM),
+COMPARED_ONLY: dict[str, type[Any]] = {
+    "tukey-em": tukey.TukeyEM,
+    "kendall-tukey-em": tukey.KendallTukeyEM,
 }
 """Peers with a pure ε that no release is made from (`dpscreen contest`)."""
 
-OUTCOME_PEERS: dict[str, Maker] = {
-    "class-means": _outcome_peer(outcome_peers.ClassMeans),
-    "noisy-descent": _outcome_peer(outcome_peers.NoisyDescent),
-    "outcome-fw": _outcome_peer(outcome_peers.OutcomeFrankWolfe),
+OUTCOME_PEERS: dict[str, type[Any]] = {
+    "class-means": outcome_peers.ClassMeans,
+    "noisy-descent": outcome_peers.NoisyDescent,
+    "outcome-fw": outcome_peers.OutcomeFrankWolfe,
 }
 METHODS = ON_OFFER | OTHER_QUESTIONS | PEERS | COMPARED_ONLY | OUTCOME_PEERS
-OPTIONS = {
-    "max_features": ("private-lasso", "private-logistic"),
-    "inference": ("private-lasso",),
+BALL: dict[str, tuple[str, ...]] = {
+    "dp-fw": ("radius", "n_iter", "clip"),
+    "rnm-screen": ("radius", "n_iter"),
 }
-"""Which methods have what may be asked for."""
+"""Which settings of `FitRequest.ball` a method is given."""
 
 
 def estimator(method: str, order: FitRequest) -> Any:
     """Return the method, set up and not yet fitted; a ValueError says what it cannot do."""
-    for name, owners in OPTIONS.items():
-        if getattr(order, name) is not None and method not in owners:
-            raise ValueError(f"{name} belongs to {listed(owners)}; {method} does not have it.")
-    model = METHODS[method](order)
+    _check(method, order)
+    given = order.parameters
+    if method in BALL:
+        given |= {name: order.ball[name] for name in BALL[method]}
+    known = _parameters_of(METHODS[method])
+    model = METHODS[method](**{name: one for name, one in given.items() if name in known})
     model.check_parameters()
     return model
+
+
+def _check(method: str, order: FitRequest) -> None:
+    """Refuse what the method has no parameter for, and outcomes that nobody named."""
+    known = _parameters_of(METHODS[method])
+    for name in ("max_features", "inference"):
+        if getattr(order, name) is not None and name not in known:
+            owners = [one for one, kind in METHODS.items() if name in _parameters_of(kind)]
+            raise ValueError(f"{name} belongs to {listed(owners)}; {method} does not have it.")
+    if "classes" in known and order.classes is None:
+        raise ValueError(
+            "the target is a number, and a model of chances needs two outcomes: declare the "
+            "column as boolean, or with two levels."
+        )
+    if "rows_per_unit" not in known and order.rows_per_unit != 1:
+        raise ValueError("this method protects single rows: it needs rows_per_unit=1.")
+
+
+def _parameters_of(kind: type[Any]) -> set[str]:
+    return set(signature(kind).parameters)
 
 
 def settings_of(model: Any) -> dict[str, Any]:

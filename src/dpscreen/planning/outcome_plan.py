@@ -10,61 +10,54 @@ a little worse than they are (docs/planning.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import rankdata
 
 from dpscreen._core.arrays import Array
-from dpscreen.models import PrivateLogistic, outcome_peers
+from dpscreen.models.page.charts import Expected, OutcomeRow
+from dpscreen.planning.methods import FitRequest, estimator
+from dpscreen.planning.plan import USELESS, setting_of
 from dpscreen.planning.power import (
     FEATURE_BOUND,
     MOST_FEATURES,
+    POWER,
     Progress,
+    RoughNoise,
     Setting,
+    constant_for,
     fit_quietly,
     share_error,
     support,
     ticks,
 )
-from dpscreen.planning.what_if import TriedBudgets
-from dpscreen.privacy import ZCDP, SeededNoise, named_seed
+from dpscreen.planning.regression_plan import UNLIMITED, around
+from dpscreen.planning.what_if import TriedBudgets, apart, for_rows
+from dpscreen.privacy import ZCDP, Budget, named_seed
 
 NOT_PRIVATE = "logistic"
 """Logistic regression with a light ridge, to measure by."""
 
-PRIVATE: dict[str, Any] = {
-    "private-logistic": PrivateLogistic,
-    "noisy-descent": outcome_peers.NoisyDescent,
-    "outcome-frank-wolfe": outcome_peers.OutcomeFrankWolfe,
-    "class-means": outcome_peers.ClassMeans,
+PRIVATE = {
+    "private-logistic": "private-logistic",
+    "noisy-descent": "noisy-descent",
+    "outcome-frank-wolfe": "outcome-fw",
+    "class-means": "class-means",
 }
+"""What the register of methods calls them."""
+
 METHODS = (*PRIVATE, NOT_PRIVATE)
 EFFECTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 USUAL_EFFECT = 0.5
+HALF = 0.5
+"""The share of yes that is supposed where nothing is known of it."""
 MOST_CELLS, TEST_ROWS, TABLES = 400_000, 4000, 4
-
-
-@dataclass(frozen=True)
-class OutcomeRow:
-    """What to expect of a method for one size of effect; ε is None where there is no privacy."""
-
-    method: str
-    epsilon: float | None
-    effect: float
-    power: float
-    power_se: float
-    false_positives: float
-    false_positives_se: float
-    auc: float
-    auc_se: float
-    best_auc: float
-    repetitions: int
+TOO_FEW = "Do not expect a useful model: more rows, fewer features or a larger epsilon needed."
 
 
 @dataclass(frozen=True)
@@ -118,11 +111,12 @@ def expected_outcomes(
     tables: int = TABLES,
     seed: int | str = 0,
     progress: Progress | None = None,
+    tick: Callable[[], None] | None = None,
 ) -> tuple[OutcomeRow, ...]:
     """Fit every method to the same simulated tables: nothing is read, nothing is spent."""
     entries = list(contest.entries)
     scores: dict[tuple[str, float | None, float], list[Score]] = {one: [] for one in entries}
-    tick = ticks(progress, tables * len(entries))
+    tick = tick or ticks(progress, tables * len(entries))
     for number in range(tables):
         for effect in contest.effects:
             table = SimulatedOutcomes.of(contest, effect, f"outcomes/{seed}/{number}")
@@ -131,6 +125,41 @@ def expected_outcomes(
                     scores[entry].append(table.score(*entry[:2]))
                     tick()
     return tuple(_row(contest, entry, np.array(found)) for entry, found in scores.items())
+
+
+def expected_of_outcomes(
+    *,
+    n_rows: int,
+    n_features: int,
+    epsilon: float,
+    delta: float,
+    rate: float = HALF,
+    rows_per_unit: int = 1,
+    tables: int = TABLES,
+    progress: Progress | None = None,
+) -> Expected:
+    """Simulate fits of PrivateLogistic, for a page: by sizes of effect, then at other ε."""
+    setting = setting_of(n_rows, n_features, epsilon, delta)
+    possible = [one for one in around(epsilon) if for_rows(setting, one, rows_per_unit)]
+    public: Any = {"setting": setting, "rate": rate, "rows_per_unit": rows_per_unit}
+    sizes = OutcomeContest(**public)
+    others = OutcomeContest(**public, epsilons=(*possible, UNLIMITED), effects=(USUAL_EFFECT,))
+    tick = ticks(progress, tables * (len(sizes.effects) + len(others.epsilons)))
+    rows = expected_outcomes(sizes, tables=tables, tick=tick)
+    *tried, ideal = expected_outcomes(others, tables=tables, tick=tick)
+    useful = sizes.for_one_row(epsilon).regime.signal >= USELESS
+    return Expected(
+        n_rows=setting.n_rows,
+        n_features=setting.n_features,
+        n_effects=setting.n_effects,
+        finding=finding(rows),
+        advice="" if useful else TOO_FEW,
+        useful=useful,
+        power_wanted=POWER,
+        rows=rows,
+        what_if=apart(possible, tried, ideal),
+        rate=rate,
+    )
 
 
 def _row(
@@ -193,14 +222,15 @@ class SimulatedOutcomes:
 
     def _private(self, method: str, epsilon: float) -> tuple[Array, Any]:
         bound = FEATURE_BOUND * self.contest.setting.looseness
-        model = PRIVATE[method](
-            epsilon=self._thinned(epsilon),
-            delta=self.contest.setting.delta,
-            feature_bounds=(-bound, bound),
+        request = FitRequest(
+            Budget(self._thinned(epsilon), self.contest.setting.delta),
+            np.tile((-bound, bound), (self.X.shape[1], 1)),
+            target_bounds=(0.0, 1.0),
+            classes=(0, 1),
             n_rows=len(self.X),
-            random_state=SeededNoise(f"{self.name}/{method}/{epsilon!r}"),
+            random_state=RoughNoise(f"{self.name}/{method}/{epsilon!r}"),
         )
-        fit_quietly(model, self.X, self.y)
+        model = fit_quietly(estimator(PRIVATE[method], request), self.X, self.y)
         return model.coef_[0], getattr(model, "selected_", model.coef_[0] != 0)
 
     def _thinned(self, epsilon: float) -> float:
@@ -225,17 +255,6 @@ class SimulatedOutcomes:
         return bool(0 < self.y.sum() < len(self.y))
 
 
-def constant_for(rate: float, deviation: float) -> float:
-    """Return the intercept with which that share of outcomes is of the second class."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(31)
-    weights = weights / weights.sum()
-
-    def off(constant: float) -> float:
-        return float(weights @ expit(constant + deviation * nodes)) - rate
-
-    return float(brentq(off, -60 - 10 * deviation, 60 + 10 * deviation))
-
-
 def auc(line: Array, y: Array) -> float:
     """Return how often a row of the second class has more than one of the first; ½: no telling."""
     yes = float(y.sum())
@@ -244,7 +263,7 @@ def auc(line: Array, y: Array) -> float:
     return float((rankdata(line)[y == 1].sum() - yes * (yes + 1) / 2) / (yes * (len(y) - yes)))
 
 
-def finding(rows: Sequence[OutcomeRow], *, power: float = 0.8) -> str:
+def finding(rows: Sequence[OutcomeRow], *, power: float = POWER) -> str:
     """Say in words from which effect on features are found, and what AUC costs."""
     found = [one for one in rows if one.power >= power]
     told = (

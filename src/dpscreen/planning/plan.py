@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.pictures import canvas
+from dpscreen._core.words import WIDTH
 from dpscreen.models import parameters as check
 from dpscreen.models.page.charts import PowerRow, within_one
 from dpscreen.models.private_lasso import WALK
@@ -138,8 +139,8 @@ class Plan:
             f"Plan: {setting.n_rows} rows, {setting.n_features} features, epsilon "
             f"{setting.epsilon:g}, delta {setting.delta:g} (rho {self.rho:.4g})"
         )
-        parts = (self.words, self.finding, self.settings.words)
-        return "\n".join([head, *(textwrap.fill(part, 96) for part in parts), "", *_table(self)])
+        told = (head, self.words, self.finding, self.settings.words)
+        return "\n".join([*(textwrap.fill(part, WIDTH) for part in told), "", *_table(self)])
 
 
 def plan(

@@ -21,11 +21,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.models import BoundsWarning, PrivateLasso
 from dpscreen.models.base import FitStart
+from dpscreen.models.intake import RefitWarning
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.privacy import (
     ZCDP,
@@ -97,13 +100,9 @@ class Scale:
     thinning: float
 
     @classmethod
-    def of(
-        cls, regime: rules.Regime, *, exact: bool = False, most_cells: int | None = None
-    ) -> Scale:
-        """Choose a table that fits in seconds; an exact one is never thinned."""
+    def of(cls, regime: rules.Regime, *, most_cells: int | None = None) -> Scale:
+        """Choose a table that fits in seconds, or into so many cells."""
         n, d, rho = regime.n_rows, regime.n_features, regime.rho
-        if exact:
-            return cls(n, d, rho, 1.0)
         kept = min(d, MOST_FEATURES)
         cells = MOST_CELLS if rules.clip_factor(regime) >= 1 else MOST_CELLS_CLIPPED
         rows = min(n, max((most_cells or cells) // kept, ROWS_PER_FEATURE * kept))
@@ -171,16 +170,13 @@ def simulated_power(
     *,
     repetitions: int,
     seed: int | str,
-    exact: bool = False,
     most_cells: int | None = None,
     tick: Callable[[], None] | None = None,
 ) -> tuple[PowerRow, ...]:
     """Fit PrivateLasso to `repetitions` tables for each size; all sizes share rows and noise."""
-    scale = Scale.of(setting.regime, exact=exact, most_cells=most_cells)
+    scale = Scale.of(setting.regime, most_cells=most_cells)
     measured = _measure(setting, scale, effects, range(repetitions), seed, tick)
-    return tuple(
-        power_row(setting, effect, np.array(measured[effect])) for effect in dict.fromkeys(effects)
-    )
+    return _rising([power_row(setting, effect, np.array(one)) for effect, one in measured.items()])
 
 
 def simulated_power_near(
@@ -202,7 +198,17 @@ def simulated_power_near(
     numbers = range(first, first + max(0, more))
     for effect, found in _measure(setting, scale, near, numbers, seed, tick).items():
         measured[effect] += found
-    return tuple(power_row(setting, effect, np.array(measured[effect])) for effect in effects)
+    return _rising([power_row(setting, effect, np.array(one)) for effect, one in measured.items()])
+
+
+def _rising(rows: Sequence[PowerRow]) -> tuple[PowerRow, ...]:
+    """Return the rows with the nearest powers that rise, as they do but for few simulations."""
+    powers = IsotonicRegression().fit_transform(
+        [row.effect for row in rows],
+        [row.power for row in rows],
+        sample_weight=[row.repetitions for row in rows],
+    )
+    return tuple(replace(row, power=float(one)) for row, one in zip(rows, powers, strict=True))
 
 
 Measured = dict[float, list[tuple[float, float, float]]]
@@ -401,13 +407,12 @@ class RoughNoise(SeededNoise):
         return int(np.argmax(scores - np.log(self.exponential(scores.size))))
 
 
-def fit_quietly(model: Any, X: Array, y: Array) -> None:
-    """Fit with seeded noise: nothing here is private, so its warnings would only mislead."""
+def fit_quietly(model: Any, X: Array, y: Array) -> Any:
+    """Return the model, fitted with seeded noise: nothing is private, so warnings would mislead."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        warnings.simplefilter("ignore", WeakDeltaWarning)
-        warnings.simplefilter("ignore", BoundsWarning)
-        model.fit(X, y)
+        for kind in (SeededNoiseWarning, WeakDeltaWarning, BoundsWarning, RefitWarning):
+            warnings.simplefilter("ignore", kind)
+        return model.fit(X, y)
 
 
 def thinned_epsilon(setting: Setting, scale: Scale) -> float:
@@ -415,6 +420,17 @@ def thinned_epsilon(setting: Setting, scale: Scale) -> float:
     if (scale.n_rows, scale.n_features) == (setting.n_rows, setting.n_features):
         return setting.epsilon
     return ZCDP(Fraction(scale.rho)).epsilon(setting.delta)
+
+
+def constant_for(rate: float, deviation: float) -> float:
+    """Return the intercept with which that share of outcomes is of the second class."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(31)
+    weights = weights / weights.sum()
+
+    def off(constant: float) -> float:
+        return float(weights @ expit(constant + deviation * nodes)) - rate
+
+    return float(brentq(off, -60 - 10 * deviation, 60 + 10 * deviation))
 
 
 # --- reading the curve ----------------------------------------------------------------------------

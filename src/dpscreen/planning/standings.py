@@ -1,6 +1,6 @@
 """Every private method on the same public tables: scores on held-out rows, ranks, where we lose.
 
-`dpscreen.planning.contest` sets methods beside each other for a size that somebody plans; here the
+`dpscreen.planning.compare` sets methods beside each other for a size that somebody plans; here the
 tables are given, or simulated, and all peers take part. Each method gets the same rows, the same
 declared bounds, the same public number of rows and the same (ε, δ). What is printed includes
 non-private scores and many fits of one table, so this is for public tables alone.

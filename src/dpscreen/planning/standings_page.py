@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpscreen import __version__
-from dpscreen._core.pictures import (
-    COLOURS,
-    INK,
-    canvas,
-    environment,
-    plain_axes,
-    themed_svg,
-)
+from dpscreen._core.pictures import COLOURS, INK, canvas, environment, plain_axes, themed_svg
 from dpscreen._core.words import shortened
 from dpscreen.planning.standings import OURS, ContestRules, Defeat, MeanRank, Standings, measure
 

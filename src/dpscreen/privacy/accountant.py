@@ -157,11 +157,11 @@ def release_search(
 
 
 def columns_change(n_columns: int, quantile: Fraction) -> float:
-    """Return how far one row moves the excess of d columns in L2: max(p, r − p)·√d.
+    """Return how far one row moves the excess of d columns in L2: max(p, r − p)·√d, rounded up.
 
-    (docs/private-lasso.md, Lemma 12)
+    Of a root of a whole number the next float is above it (docs/private-lasso.md, Lemma 12).
     """
-    return math.nextafter(excess_change(quantile) * math.sqrt(n_columns), math.inf)
+    return math.nextafter(math.sqrt(excess_change(quantile) ** 2 * n_columns), math.inf)
 
 
 def release_histograms(

@@ -1,4 +1,4 @@
-"""Compiled loops of the exact selection. `selection` says what they are for."""
+"""Compiled loops of the exact selection. `sampling` says what they are for."""
 
 from __future__ import annotations
 
@@ -78,16 +78,6 @@ def locate(scores, top, rate, n_bits, blocks, number):
             return i, number, bound
         number -= bound
     raise ValueError("a block does not add up to its sum")
-
-
-@compiled
-def upper_weights(scores, rate, n_bits, bounds):
-    """Fill `bounds` with the H of many small selections, one a row."""
-    unit = weight_unit(n_bits)
-    for row in range(scores.shape[0]):
-        top = scores[row].max()
-        for i in range(scores.shape[1]):
-            bounds[row, i] = upper_weight(top, scores[row, i], rate, unit)
 
 
 @compiled

@@ -11,6 +11,7 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -101,6 +102,16 @@ class Noise(ABC):
     ) -> Released:
         """Release what the mechanism makes of private values with this noise."""
         return mechanism(values, self)
+
+
+WATCH: ContextVar[Callable[[Noise], Noise] | None] = ContextVar("watch", default=None)
+"""What a test puts in front of the noise of fits (`dpscreen.privacy.replay`); None: nothing."""
+
+
+def watched(noise: Noise) -> Noise:
+    """Return the noise, or what a test puts in front of it; that is for one thread."""
+    watch = WATCH.get()
+    return noise if watch is None else watch(noise)
 
 
 class SecureNoise(Noise):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Never, TypeVar
@@ -31,7 +30,7 @@ from dpscreen.privacy.mechanisms import (
     SignedNoisyMax,
     ThresholdedNoisyMin,
 )
-from dpscreen.privacy.noise import Noise
+from dpscreen.privacy.noise import WATCH, Noise
 
 Released = TypeVar("Released")
 
@@ -220,17 +219,6 @@ class WatchedNoise(Noise):
 
 # --- as a context ---------------------------------------------------------------------------------
 
-_watching: ContextVar[Transcript | None] = ContextVar("watching", default=None)
-
-
-def watched(noise: Noise) -> Noise:
-    """Return the noise; inside `record` and `replay`, a watched one.
-
-    A context is for one thread: fits of other threads are not watched.
-    """
-    transcript = _watching.get()
-    return noise if transcript is None else WatchedNoise(noise, transcript)
-
 
 def record(
     *, coins: Sequence[Mask] | None = None, steer: Steer | None = None
@@ -259,14 +247,14 @@ def replay(
 
 @contextmanager
 def _watch(transcript: Transcript) -> Iterator[Transcript]:
-    if _watching.get() is not None:
+    if WATCH.get() is not None:
         raise RuntimeError("a fit is recorded or replayed, not both, and not twice.")
-    token = _watching.set(transcript)
+    token = WATCH.set(lambda noise: WatchedNoise(noise, transcript))
     try:
         yield transcript
         transcript.finish()
     finally:
-        _watching.reset(token)
+        WATCH.reset(token)
         transcript.close()
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen import __version__
-from dpscreen._core.words import rounded_up
+from dpscreen._core.words import WIDTH, rounded_up
 from dpscreen.privacy.accountant import Accountant, Use
 from dpscreen.privacy.budget import ROW, ZCDP, Budget, Unit, neighbours_of, worded
 from dpscreen.privacy.mechanisms import DiscreteGaussian, NoisyMax
@@ -300,7 +300,7 @@ def _listed(items: tuple[str, ...]) -> str:
 
 
 def _wrapped(line: str) -> str:
-    return textwrap.fill(line, 88, subsequent_indent="    " if line.startswith("  -") else "")
+    return textwrap.fill(line, WIDTH, subsequent_indent="    " if line.startswith("  -") else "")
 
 
 # --- what a statement from a file must satisfy ----------------------------------------------------

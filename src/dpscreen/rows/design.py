@@ -37,8 +37,8 @@ class Position(Protocol):
 class Point(Position, Protocol):
     """A position together with the sums of the data there, in float64."""
 
-    def gradient(self, *, clip: float | None = None) -> Array:
-        """Return S = Σ ψ_c(r_i) x_i with r = Xw − y, clipped to ±c (None: not clipped)."""
+    def gradient(self) -> Array:
+        """Return S = Σ r_i x_i with r = Xw − y."""
 
     def fitted_norm(self) -> float:
         """Return ‖Xw‖₂."""
@@ -117,12 +117,9 @@ class DensePoint(FloatPoint):
         np.multiply(self.design.X[:, index], amount, out=self._row)
         self._fit += self._row
 
-    def gradient(self, *, clip: float | None = None) -> Array:
-        """Return Σ ψ_c(r_i) x_i."""
-        residual = self._residual()
-        if clip is not None:
-            np.clip(residual, -clip, clip, out=residual)
-        return np.asarray(self.design.X.T @ residual, dtype=np.float64)
+    def gradient(self) -> Array:
+        """Return Σ r_i x_i."""
+        return np.asarray(self.design.X.T @ self._residual(), dtype=np.float64)
 
     def fitted_norm(self) -> float:
         """Return ‖Xw‖₂."""
@@ -140,10 +137,7 @@ class DensePoint(FloatPoint):
 
 
 class GramDesign:
-    """Rows folded into XᵀX, Xᵀy and yᵀy once; from then on nothing costs n.
-
-    Residuals of single rows are gone, so a gradient cannot be clipped here.
-    """
+    """Rows folded into XᵀX, Xᵀy and yᵀy once; from then on nothing costs n."""
 
     def __init__(self, gram: Array, moment: Array, target_square: float, *, n_rows: int) -> None:
         self.gram = gram
@@ -176,10 +170,8 @@ class GramPoint(FloatPoint):
         self._v[index] += amount
         self._pull += amount * self.design.gram[index]
 
-    def gradient(self, *, clip: float | None = None) -> Array:
-        """Return Σ r_i x_i; clipping needs the rows and is refused."""
-        if clip is not None:
-            raise ValueError("a Gram design has no rows left to clip; use a DenseDesign.")
+    def gradient(self) -> Array:
+        """Return Σ r_i x_i."""
         return self.scale * self._pull - self.design.moment
 
     def fitted_norm(self) -> float:
@@ -203,7 +195,7 @@ def gram_pays(n_rows: int, n_features: int, *, n_iter: int) -> bool:
 
 
 def choose_design(X: Array, y: Array, *, n_iter: int) -> Design:
-    """Return the cheaper form for `n_iter` steps that need no clipping."""
+    """Return the cheaper form for `n_iter` steps."""
     if gram_pays(*X.shape, n_iter=n_iter):
         return GramDesign.from_rows(X, y)
     return DenseDesign(X, y)

@@ -17,13 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Integers
-from dpscreen.rows.lattice import (
-    ExactDesign,
-    ExactPoint,
-    LatticeDesign,
-    LatticePoint,
-    RelaxedRule,
-)
+from dpscreen.rows.lattice import ExactDesign, ExactPoint, LatticeDesign, LatticePoint, RelaxedRule
 from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.mixed import MixedRows, RowCount
 from dpscreen.rows.sums import LEVELS, ShortRows

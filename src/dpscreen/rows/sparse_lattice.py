@@ -16,13 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Indices, Integers, Narrow, Words, pool, threads
-from dpscreen.rows.lattice import (
-    MOST_ROWS,
-    KeepsShortRows,
-    LatticePoint,
-    cell_counts,
-    on_lattice,
-)
+from dpscreen.rows.lattice import MOST_ROWS, KeepsShortRows, LatticePoint, cell_counts, on_lattice
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.sums import LEVELS, short_factors

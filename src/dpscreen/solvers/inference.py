@@ -92,7 +92,7 @@ def why_left_out(one: LeftOut, names: Sequence[str]) -> str:
     """Say why there is no interval of a feature."""
     partners = [names[j] for j in one.partners if j < len(names)]
     if not partners:
-        return "it does not vary enough to be seen through the privacy noise; left out."
+        return "not seen to vary through the privacy noise of this budget; left out."
     return f"not told apart from {some(partners)} at this budget; left out."
 
 

@@ -293,11 +293,11 @@ MODELS = (*range(40, 400, 20), *range(400, 3001, 100))
 def models_needed(n_weights: int, epsilon: float, delta: float) -> int | None:
     """Return how many models pass the test if they scatter as normal ones; None if 3000 fail."""
     test = SafetyTest(TEST_SHARE * Fraction(epsilon), delta)
-    reach = test.threshold + SPARE / float(test.epsilon)
+    wanted = test.threshold + SPARE / float(test.epsilon)
     rest = float(Fraction(epsilon) * (1 - TEST_SHARE))
 
     def passes(m: int) -> bool:
-        return _usual_distance(m, n_weights, rest, delta) >= reach
+        return _usual_distance(m, n_weights, rest, delta) >= wanted
 
     place = bisect_left(MODELS, True, key=passes)
     return MODELS[place] if place < len(MODELS) else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from dpscreen._core.words import number
-from dpscreen.studio.questions import TABLE
+from dpscreen.studio.questions import choice_of
 
 if TYPE_CHECKING:
     from dpscreen.planning.curve import BudgetCase, BudgetCurve, BudgetPoint
@@ -78,7 +78,7 @@ def _found(now: BudgetPoint) -> Drawn:
 def _width(curve: BudgetCurve, now: BudgetPoint) -> Drawn:
     known = [one.values["width"] for one in curve.points if "width" in one.values]
     top = max(2.0, min(10.0, max(known, default=2.0)))
-    title = "Width of intervals over least squares'"
+    title = "Width of intervals over those without privacy"
     return Drawn("width", title, (1.0, top), _times, _width_words(curve.case, now))
 
 
@@ -87,13 +87,13 @@ def _width_words(case: BudgetCase, now: BudgetPoint) -> str:
     n_rows, width, needed = case.n_rows, now.values.get("width"), now.values.get("needed")
     if width is not None:
         worth = number(n_rows / width**2, digits=2)
-        return f"As exact as least squares without privacy on {worth} rows, of {number(n_rows)}."
+        return f"As exact as without privacy on {worth} rows, of {number(n_rows)}."
     if needed is None:
         return "At this budget the rows are too few for intervals."
     if needed <= n_rows:
         return "There will be intervals; how wide they are takes too long to simulate."
     about = number(float(f"{needed:.2g}"))
-    lost = "The table would be empty" if case.method == TABLE else "No intervals"
+    lost = "The table would be empty" if choice_of(case.method).table else "No intervals"
     return f"{lost} at this budget: it takes about {about} rows. Spend more, or ask less."
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dpscreen._core.files import write_text
-from dpscreen._core.words import how_many
-from dpscreen.studio.questions import OUTCOMES, SELECTION, TABLE, choice_of
+from dpscreen._core.words import how_many, outcome
+from dpscreen.studio.questions import OUTCOMES, SELECTION, choice_of
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose
 from dpscreen.tables.schema import TableSchema, load_schema, new_schema
@@ -57,7 +58,9 @@ PLAIN_WORDS = {
     "set `type` to": "choose a kind, ",
 }
 MOST_ROWS = 10**9
-LEAVE_OUT, MARK = "leave out", "decimalChar"
+LEAVE_OUT, MARK, GROUPS = "leave out", "decimalChar", "groupChar"
+BETWEEN = {".": ",", ",": "."}
+"""What stands between thousands, if anything does, by the sign of decimals."""
 
 
 def plain_words(problem: str) -> str:
@@ -122,6 +125,14 @@ def set_column(entry: dict[str, Any], kind: str, low: str, high: str, levels: st
         entry.pop("falseValues", None)
 
 
+def _pointed(text: str, decimal: str) -> str:
+    """Return a number as typed with a decimal point, and nothing between thousands."""
+    between = BETWEEN[decimal]
+    grouped = rf"[+-]?[1-9]\d{{0,2}}([{between}]\d{{3}})+([{decimal}]\d*)?"
+    plain = text.replace(between, "") if re.fullmatch(grouped, text.strip()) else text
+    return plain.replace(decimal, ".")
+
+
 def _number(text: str) -> Any:
     """Return the number that a text spells; the text itself if it spells none."""
     text = text.strip().replace("\u2212", "-")
@@ -152,9 +163,9 @@ def _quoted(level: str) -> str:
     return '"' + level.replace('"', '""') + '"'
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, decimal: str) -> str:
     if isinstance(value, float):
-        return f"{value:.12g}"
+        return f"{value:.12g}".replace(".", decimal)
     return "" if value is None else str(value)
 
 
@@ -217,8 +228,8 @@ class Draft:
     def put(self, place: int, kind: str, low: str, high: str, levels: str) -> None:
         """Take what was typed for a column."""
         entry, bounds = self.entries[place], (low, high)
-        if self.decimal == "," and kind == "number":
-            bounds = low.replace(",", "."), high.replace(",", ".")
+        if kind in ("number", "integer"):
+            bounds = _pointed(low, self.decimal), _pointed(high, self.decimal)
         set_column(entry, kind, *bounds, levels)
         self._mark(entry)
         self._read.clear()
@@ -231,9 +242,11 @@ class Draft:
         self._read.clear()
 
     def _mark(self, entry: dict[str, Any]) -> None:
-        entry.pop(MARK, None)
-        if self.decimal == "," and entry["type"] in ("number", "integer"):
-            entry[MARK] = ","
+        for one in (MARK, GROUPS):
+            entry.pop(one, None)
+        if entry["type"] in ("number", "integer"):
+            entry[GROUPS] = BETWEEN[self.decimal]
+            entry |= {MARK: ","} if self.decimal == "," else {}
 
     def schema(self) -> TableSchema:
         """Return what is declared so far."""
@@ -257,8 +270,8 @@ class Draft:
         kind, name = kind_of(entry), entry["name"]
         return ColumnLine(
             *(place, name, kind),
-            _shown(constraints.get("minimum")),
-            _shown(constraints.get("maximum")),
+            _shown(constraints.get("minimum"), self.decimal),
+            _shown(constraints.get("maximum"), self.decimal),
             _joined(constraints.get("enum") or ()),
             "" if name in self.seen else propose(name).why,
             tuple(
@@ -334,9 +347,10 @@ class Draft:
                 "Intervals need one row of each person or unit: keep one, or choose a model that "
                 "has no intervals."
             )
-        if not found and self.method == OUTCOMES and self.target not in self.outcomes():
+        choice = choice_of(self.method)
+        if not found and choice.outcomes and self.target not in self.outcomes():
             told.append(
-                f"{choice_of(OUTCOMES).title} needs a target with two outcomes: a column that is "
+                f"{choice.title} needs a target with two outcomes: a column that is "
                 "yes or no, or a category of two levels."
             )
         return told
@@ -344,7 +358,7 @@ class Draft:
     @property
     def has_intervals(self) -> bool:
         """Whether effects come with intervals: a table's always do."""
-        return self.intervals or self.method == TABLE
+        return self.intervals or choice_of(self.method).table
 
     def _completed(self) -> TableSchema:
         """Return the schema with its features listed, as it is saved."""
@@ -392,9 +406,8 @@ class Draft:
         """Say what would be fitted."""
         schema = self.checked()
         what, count = schema.target, how_many(len(schema.feature_names), "feature")
-        if self.method == OUTCOMES and schema.classes is not None:
-            outcome = schema.classes[1]
-            what = f"how likely {what} is {'yes' if outcome is True else outcome},"
+        if choice_of(self.method).outcomes and schema.classes is not None:
+            what = f"how likely {what} is {outcome(schema.classes[1])},"
         return f"{what} from {count}"
 
 

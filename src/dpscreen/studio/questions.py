@@ -10,6 +10,7 @@ class ModelChoice:
     """A model in words, and what it is called elsewhere.
 
     `method` is its name on the command line and in `planning.methods`, `estimator` its class.
+    `outcomes` tells that its target is a yes or no, `table` that all coefficients have intervals.
     """
 
     method: str
@@ -17,9 +18,11 @@ class ModelChoice:
     title: str
     words: str
     offers_intervals: bool = False
+    outcomes: bool = False
+    table: bool = False
 
 
-SELECTION, TABLE, OUTCOMES = "private-lasso", "private-ols", "private-logistic"
+SELECTION, OUTCOMES = "private-lasso", "private-logistic"
 CHOICES = (
     ModelChoice(
         SELECTION,
@@ -29,16 +32,26 @@ CHOICES = (
         offers_intervals=True,
     ),
     ModelChoice(
-        TABLE,
+        "private-ols",
         "PrivateOLS",
         "Regression table",
         "A coefficient with its interval for every feature: nothing is selected.",
+        table=True,
     ),
     ModelChoice(
         OUTCOMES,
         "PrivateLogistic",
         "Yes or no",
         "Predicts how likely a yes is: the target is a column of yes and no.",
+        outcomes=True,
+    ),
+    ModelChoice(
+        "private-logit",
+        "PrivateLogit",
+        "Odds ratios of a yes",
+        "An odds ratio with its interval for every feature: the target is a column of yes and no.",
+        outcomes=True,
+        table=True,
     ),
 )
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dpscreen._core.files import NotStrictJson, strict_json
-from dpscreen.studio.questions import OUTCOMES, choice_of
+from dpscreen.studio.questions import choice_of
 
 FILES = {
     "model.json": "The model file",
@@ -71,14 +71,14 @@ class ReleaseRecord:
 
     def script(self) -> str:
         """Return the Python script that fits the same model, and spends as much again."""
-        kind = choice_of(self.method).estimator
+        choice = choice_of(self.method)
         given = {"n_rows": self.n_rows, "inference": self.inference}
         more = "".join(f"    {name}={one!r},\n" for name, one in given.items() if one is not None)
         return SCRIPT.format(
-            kind=kind,
-            names=", ".join(sorted(("PrivacyLedger", kind, "write_model_page"))),
+            kind=choice.estimator,
+            names=", ".join(sorted(("PrivacyLedger", choice.estimator, "write_model_page"))),
             more=more,
-            target="classes" if self.method == OUTCOMES else "target_bounds",
+            target="classes" if choice.outcomes else "target_bounds",
             **{name: repr(getattr(self, name)) for name in ("epsilon", "delta", "table", "ledger")},
         )
 

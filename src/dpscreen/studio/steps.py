@@ -9,7 +9,7 @@ from dpscreen._core.words import how_many, number, percent, percent_at_most
 from dpscreen.studio import work
 from dpscreen.studio.charts import LEAST, MOST, panels
 from dpscreen.studio.draft import KIND_WORDS, LEAVE_OUT, SKIP, kind_of, whole
-from dpscreen.studio.questions import CHOICES, OUTCOMES, TABLE, choice_of
+from dpscreen.studio.questions import CHOICES, choice_of
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.views import Asked, Go, Part, Shown, View
 
@@ -171,7 +171,7 @@ def _take_question(session: Session, asked: Asked) -> list[str]:
 
 def _take_rate(session: Session, asked: Asked) -> list[str]:
     """Take the supposed share of a yes, which is asked for where the outcome is one."""
-    if choice_of(session.draft.method).method != OUTCOMES or not asked.text("rate").strip():
+    if not choice_of(session.draft.method).outcomes or not asked.text("rate").strip():
         return []
     percent = asked.number("rate")
     if percent is None or not 0 < percent < 100:
@@ -301,12 +301,14 @@ def expected(session: Session, ledger: PrivacyLedger) -> list[tuple[str, str]]:
 def supposed(case: BudgetCase) -> str:
     """Say what is simulated."""
     known = f"tables of {number(case.n_rows)} rows and {how_many(case.n_features, 'feature')}"
-    if case.method == OUTCOMES:
+    choice = choice_of(case.method)
+    if choice.outcomes:
+        whose = "all features together" if choice.table else "a feature that matters"
         return (
-            f"{known}, with a yes in {percent(case.rate)} of rows; a deviation of a feature that "
-            "matters multiplies the odds by 1.6."
+            f"{known}, with a yes in {percent(case.rate)} of rows; a deviation of {whose} "
+            f"multiplies the odds by {2.7 if choice.table else 1.6}."
         )
-    which = "the features" if case.method == TABLE else "those that matter"
+    which = "the features" if choice.table else "those that matter"
     return f"{known}; {which} explain half of the target's variance together."
 
 

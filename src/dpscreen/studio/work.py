@@ -262,7 +262,7 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
 
 def _expected(order: FitOrder, schema: Any, n_rows: int) -> Any:
     """Return what to expect of a selection, from few tables; None leaves it to the page."""
-    from dpscreen.planning.what_if import expected_of
+    from dpscreen.planning.model_page import expected_of
 
     if order.method != SELECTION:
         return None
@@ -289,7 +289,7 @@ def released_page(folder: Path, ledger: dict[str, Any] | None) -> str:
 
 
 def _page(model: Any, schema: Any, **more: Any) -> str:
-    from dpscreen.planning.what_if import write_model_page
+    from dpscreen.planning.model_page import write_model_page
 
     with tempfile.TemporaryDirectory() as place:
         path = write_model_page(model, Path(place) / "page.html", schema=schema, **more)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from dpscreen._core.arrays import Integers
 from dpscreen._core.files import one_ahead
 from dpscreen.tables.columns.date import DateColumn
+from dpscreen.tables.days import is_days
 from dpscreen.tables.declaration import Declaration, TableProblem, called, match_names, quietly
 from dpscreen.tables.encode import level_places, mixed, only_days, readable
 
@@ -150,7 +151,7 @@ def _pandas_cells(series: Any) -> Any:
         # A float of more than 64 bits would be none to Arrow.
         return pa.array(values if kind.itemsize <= 8 else values.astype(np.float64))
     if isinstance(kind, np.dtype) and kind.kind == "M":
-        return only_days(pa.array(series.to_numpy().astype("datetime64[D]")))
+        return only_days(pa.array(series.to_numpy()))
     if kind == "category":
         codes = series.cat.codes.to_numpy()
         return mixed_cells(series.cat.categories).take(pa.array(codes, mask=codes < 0))
@@ -167,6 +168,8 @@ def _quick_cells(series: Any) -> Any:
     with suppress(ValueError, pa.ArrowException):  # half a character, or a number too long
         found = pa.array(series.array) if typed else pa.array(series, pa.large_string())
         found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        if is_days(found.type) and getattr(found.type, "tz", None) is None:
+            return only_days(found)
         return found if readable(found.type) else None
     return None
 
@@ -200,7 +203,8 @@ def _day(cell: Any) -> datetime.date | None:
         cell = cell.astype("datetime64[D]").item()
     if not isinstance(cell, datetime.date) or cell != cell:  # pandas' NaT is a day of its own
         return None
-    return datetime.date.fromordinal(datetime.date.toordinal(cell))
+    found = datetime.date.fromordinal(datetime.date.toordinal(cell))
+    return found if found.year == cell.year else None  # pandas' beyond 9999 have a base in 1970
 
 
 def _utf8(text: str) -> str | None:

@@ -23,14 +23,21 @@ from typing import Any
 
 from dpscreen._core.words import did_you_mean, how_many, plain, shortened, some
 from dpscreen.tables.proposals import Proposal, propose
-from dpscreen.tables.toml import Document, column_names, ignored_names, in_toml_words, settings_of
-from dpscreen.tables.toml_text import settings_proposed
+from dpscreen.tables.toml import (
+    Document,
+    column_names,
+    ignored_names,
+    in_toml_words,
+    settings_of,
+    settings_proposed,
+)
 
 ANSWERS = """\
 0 to 120          the least and the most that can be, written as in the table:
                   with 1,500 or $5 or 5 % those signs are read there, too
 a, b, c           the words or codes that can occur, as the table spells them;
-                  put a common one first, which the others are compared with
+                  put a common one first: the others are compared with it, and
+                  words that are not listed count as it
 0, 1              two codes; but 0, 120 and other pairs are bounds
 yes/no            yes, y, true, t or 1, and no, n, false, f or 0; type
                   other words as in nein, ja
@@ -46,8 +53,8 @@ HINTS = {
     "category": "Type the words or codes, as in a, b, c; the others are compared with the first.",
     "date": "Type the first and the last, as in 2020-01-01 to 2024-12-31.",
     "unknown": (
-        "Numbers: type 0 to 100. Words or codes: a, b, c. Days: 2020-01-01 to 2024-12-31. Else "
-        "yes/no, or skip."
+        "Numbers, as the table writes them: type 0 to 100 or 0 to 1,500. Words or codes: a, b, c. "
+        "Days: 2020-01-01 to 2024-12-31. Else yes/no, or skip."
     ),
 }
 """What to type where nothing can be proposed, by the kind that a name tells."""
@@ -273,7 +280,7 @@ class DecimalStep(Step):
 
     def question(self, document: Document) -> SchemaQuestion:
         """Ask for a comma or a point."""
-        why = "A comma as in 1,5 or a point as in 1.5? What is written otherwise is missing."
+        why = "A comma as in 1.234,5 or a point as in 1.5? What is written otherwise is missing."
         default = document.get("defaults", {}).get("decimal", ",")
         return SchemaQuestion("Which sign do decimals have?", why, default)
 
@@ -283,7 +290,8 @@ class DecimalStep(Step):
         given = words.get(text.casefold(), text) or self.question(document).default
         if given not in words.values():
             return "Type a comma or a point."
-        document["defaults"] = document.get("defaults", {}) | {"decimal": given}
+        marks = {"decimal": ",", "thousands": "."} if given == "," else {"decimal": "."}
+        document["defaults"] = document.get("defaults", {}) | marks
         return None
 
 
@@ -325,6 +333,9 @@ class ColumnStep(Step):
             return "That is not understood: type ? to see what can be answered."
         wrong = self._wrong(document, {"decimal": decimal} | settings)
         if wrong is None:
+            if "thousands" in settings:  # a table is written in one way
+                marks = {"thousands": settings["thousands"]}
+                document["defaults"] = document.get("defaults", {}) | marks
             for name in self.names:
                 _use(document, name)
                 document["columns"][name] = dict(settings)

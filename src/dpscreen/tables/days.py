@@ -16,6 +16,7 @@ _FIXED = {"%Y": "(?P<Y>[0-9]{4})", "%m": "(?P<m>[0-9]{2})", "%d": "(?P<d>[0-9]{2
 _TIME = "(?:[T ][0-9].*)?"
 """A time may follow: libraries write one for all rows as soon as one row has one."""
 _LENGTHS = np.array([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+_FIRST, _LAST = (int(np.datetime64(day).astype(np.int64)) for day in ("0001-01-01", "9999-12-31"))
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
@@ -43,7 +44,10 @@ def written_days(cells: Any, form: str) -> Array:
 
 
 def stored_days(cells: Any) -> Array:
-    """Return days since 1970 off a column of days or times; of a time, the day on its own clock."""
+    """Return days since 1970 off a column of days or times; of a time, the day on its own clock.
+
+    NaN beyond the years 1 to 9999: no text and no object of Python has such a day.
+    """
     kind = cells.type
     if pa.types.is_date32(kind):
         ticks, per_day = pc.cast(cells, pa.int32()), 1
@@ -54,7 +58,7 @@ def stored_days(cells: Any) -> Array:
         ticks, per_day = pc.cast(local, pa.int64()), _PER_DAY[kind.unit]
     missing = pc.is_null(ticks).to_numpy(zero_copy_only=False)
     whole = np.asarray(pc.fill_null(ticks, 0), dtype=np.int64) // per_day
-    return np.where(missing, np.nan, whole)
+    return np.where(missing | (whole < _FIRST) | (whole > _LAST), np.nan, whole)
 
 
 def _expression(form: str) -> str:

@@ -329,16 +329,25 @@ def _encoding(given: Mapping[str, Any], faults: list[str]) -> str:
     return UTF8
 
 
-ENCODINGS = 'the name of a text encoding, such as "utf-8", "cp1252", "latin-1" or "utf-16"'
+ENCODINGS = (
+    'the name of a text encoding, such as "utf-8", "cp1252", "latin-1" or "utf-16", and none in '
+    "which signs switch how later lines are read, as in ISO 2022"
+)
+
+
+_SWITCHING = ("iso2022", "hz", "utf-7", "unicode-escape", "raw-unicode-escape", "punycode", "idna")
 
 
 def is_encoding(name: str) -> bool:
-    """Whether Python knows an encoding of text by that name."""
+    """Whether Python knows an encoding of text by that name, in which a line stands for itself.
+
+    Where signs switch how all that follows is read, one row could change others or take them away.
+    """
     try:
         "a".encode(name)
     except (LookupError, ValueError):
         return False
-    return True
+    return not codecs.lookup(name).name.startswith(_SWITCHING)
 
 
 def _as_text(given: Mapping[str, Any]) -> str:

@@ -164,10 +164,11 @@ def mixed(values: Sequence[float | str | datetime.date | None]) -> Any:
     return pa.StructArray.from_arrays(parts, fields=list(_MIXED))
 
 
-def only_days(days: Any) -> Any:
-    """Return the same for cells that are all days, or missing."""
+def only_days(cells: Any) -> Any:
+    """Return the same for cells that are all days or times, or missing."""
+    days = pc.cast(pa.array(stored_days(cells), from_pandas=True), pa.int32())
     parts = [pa.nulls(len(days), child.type) for child in _MIXED]
-    return pa.StructArray.from_arrays([*parts[:2], days], fields=list(_MIXED))
+    return pa.StructArray.from_arrays([*parts[:2], pc.cast(days, pa.date32())], fields=list(_MIXED))
 
 
 class _StoredCells:

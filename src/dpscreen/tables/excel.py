@@ -82,11 +82,15 @@ def _sheet(path: Path, dialect: Dialect) -> Iterator[Any]:
     """Open the declared sheet, or the first; close the workbook afterwards."""
     try:
         import openpyxl
+        from openpyxl.worksheet import _reader
     except ImportError:
         raise TableProblem(
             f"the table {path} is an Excel file: to read it, install openpyxl "
             "(`pip install 'dpscreen[excel]'`), or save it as CSV in UTF-8."
         ) from None
+    # It warns of a day that Excel cannot have, with the cell's number, also of the row after the
+    # names; a filter of warnings would not hold in all threads.
+    _reader.warn = _say_nothing
     book = quietly(
         lambda: openpyxl.load_workbook(path, read_only=True, data_only=True),
         lambda _: _damaged(path),
@@ -117,6 +121,10 @@ def _name(cell: Any) -> str:
     whole = isinstance(cell, float) and cell.is_integer()
     day = isinstance(cell, datetime.date)
     return str(int(cell) if whole else cell.isoformat()[:10] if day else cell).strip()
+
+
+def _say_nothing(*_: object) -> None:
+    pass
 
 
 def _damaged(path: Path) -> str:

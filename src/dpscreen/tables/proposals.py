@@ -12,18 +12,20 @@
 
 A name is public and a proposal is a function of it, so it tells nothing about rows. It is general
 knowledge, not knowledge of this table: `sure` says that the name leaves little to ask. The rules
-stand in `names.py`.
+stand in `names.toml`.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
 from typing import Any
 
 from dpscreen.tables.columns.boolean import NO, YES
-from dpscreen.tables.names import IN_TWO_WORDS, MEASURES, RULES
 
 __all__ = ["Proposal", "propose"]
 
@@ -79,10 +81,57 @@ class Proposal:
         return {"id": "string", "skip": "any", "unknown": "any"}.get(self.kind, self.kind)
 
 
+@dataclass(frozen=True)
+class NameRule:
+    """A form of names, and what columns of such names hold, as `names.toml` explains it."""
+
+    names: str
+    why: str
+    kind: str = "number"
+    bounds: tuple[Any, Any] | None = None
+    levels: tuple[str | int, ...] | None = None
+    measured_in: str = ""
+    spelled: bool = False
+    sure: bool = True
+
+    def fits(self, words: str, measure: str) -> bool:
+        """Whether a name, as words joined by _ and the unit of measurement that ended it, fits."""
+        allowed = (self.measured_in,) if self.spelled else ("", self.measured_in)
+        return measure in allowed and self._form.search(words) is not None
+
+    @cached_property
+    def _form(self) -> re.Pattern[str]:
+        forms = "|".join(self.names.split()).replace("*", ".*")
+        return re.compile(f"(?:^|_)(?:{forms})$")
+
+
+@cache
+def _knowledge() -> dict[str, Any]:
+    place = files("dpscreen.tables").joinpath("names.toml")
+    return tomllib.loads(place.read_text(encoding="utf-8"))
+
+
+@cache
+def name_rules() -> tuple[NameRule, ...]:
+    """Return what names mean; the first rule that fits decides."""
+    pairs = ("bounds", "levels")
+    return tuple(
+        NameRule(**rule | {key: tuple(rule[key]) for key in pairs if key in rule})
+        for rule in _knowledge()["rules"]
+    )
+
+
+@cache
+def _measures() -> dict[str, str]:
+    """Return the words at the end of a name that tell in what a column is measured."""
+    spelled = _knowledge()["spellings"].items()
+    return {word: unit for unit, words in spelled for word in words.split()}
+
+
 def propose(name: str) -> Proposal:
     """Return what a column may hold, judged by its name and nothing else."""
     words, measure = _words(name)
-    for rule in RULES:
+    for rule in name_rules():
         if rule.fits(words, measure):
             unit = measure or rule.measured_in
             return Proposal(name, rule.kind, rule.bounds, rule.levels, unit, rule.why, rule.sure)
@@ -100,7 +149,8 @@ def _words(name: str) -> tuple[str, str]:
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     spaced = re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", plain)
     words = "_".join(re.findall(r"[a-z0-9]+|%", spaced.lower()))
-    for apart in IN_TWO_WORDS:
+    for apart in _knowledge()["in_two_words"]:
         words = re.sub(rf"(?<![a-z]){apart}$", apart.replace("_", ""), words)
     head, _, last = words.rpartition("_")
-    return (head, MEASURES[last]) if head and last in MEASURES else (words, "")
+    measure = _measures().get(last, "") if head else ""
+    return (head, measure) if measure else (words, "")

@@ -100,7 +100,6 @@ def read_features(
     schema: Declaration,
     *,
     features: Sequence[str] | None = None,
-    progress: Progress | None = None,
     absent: Counter[str] | None = None,
 ) -> Array:
     """Read the features of every row, none left out; target and unit may be absent.
@@ -111,7 +110,7 @@ def read_features(
     """
     encoder = _encoder(schema, features)
     source = _source(Path(path), schema, encoder.columns, encoder.other_columns)
-    return _gathered_features(source, encoder, progress, absent)
+    return _gathered_features(source, encoder, absent)
 
 
 def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
@@ -156,19 +155,13 @@ def _memory() -> int:
 # --- rows that count ------------------------------------------------------------------------------
 
 
-def _gathered_features(
-    source: Any,
-    encoder: Encoder,
-    progress: Progress | None = None,
-    absent: Counter[str] | None = None,
-) -> Array:
+def _gathered_features(source: Any, encoder: Encoder, absent: Counter[str] | None = None) -> Array:
     """Collect the features of every row of a source."""
     grown = GrowingArray(encoder.width, source.n_rows)
     for batch in source:
         encoder.features(batch, grown.room_for(len(batch), source.share()))
         if absent is not None:
             absent.update(encoder.n_absent(batch))
-        _tell(progress, source)
     return grown.finished()
 
 
@@ -183,7 +176,8 @@ def _gathered(
         y.room_for(len(batch), share)[:, 0] = target
         X.drop_from_last(keep)
         y.drop_from_last(keep)
-        _tell(progress, source)
+        if progress is not None:
+            progress(source.share())
     return EncodedRows(X.finished(), y.finished()[:, 0], encoder.feature_names, schema.privacy_unit)
 
 
@@ -253,11 +247,6 @@ def _source(
 
         return ExcelBatches(path, header.names, schema, wanted)
     return TextBlocks(path, header, schema, wanted)
-
-
-def _tell(progress: Progress | None, source: Any) -> None:
-    if progress is not None:
-        progress(source.share())
 
 
 # --- the first k rows of each unit ----------------------------------------------------------------

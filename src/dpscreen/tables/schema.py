@@ -144,7 +144,7 @@ def new_toml_schema(
     dialect: Dialect = USUAL,
 ) -> str:
     """Return a schema to fill in as a person does; what names leave no doubt about is proposed."""
-    from dpscreen.tables.toml_text import new_document, toml_text
+    from dpscreen.tables.toml import new_document, toml_text
 
     header = public_header(Path(path), target, unit, numeric_names=numeric_names, dialect=dialect)
     written = how_written(header, dialect)

@@ -14,25 +14,21 @@ from dpscreen._core.pictures import environment
 from dpscreen._core.words import (
     figure,
     how_many,
+    outcome,
     plain,
     shortened,
     whole_percent,
     without_towers,
 )
 from dpscreen.models.explain import explanation_of
-from dpscreen.models.page.charts import (
-    Expected,
-    ExpectedTable,
-    power_chart,
-    what_if_chart,
-)
+from dpscreen.models.page.charts import Expected, ExpectedTable, outlook, power_chart, what_if_chart
 from dpscreen.models.page.effects import MOST_DRAWN, effects_chart, effects_of
 from dpscreen.models.page.outcomes import outcome_charts
-from dpscreen.models.page.outlook import outlook
 from dpscreen.models.release import (
     Release,
     Summary,
     about_facts,
+    prediction_of_all,
     regression_summary_of,
     summary_of,
 )
@@ -94,13 +90,16 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
         "listed": summary.rows[:MOST_LISTED],
         "most_drawn": MOST_DRAWN,
         "expected": simulated,
+        "measure": "R²" if release.classes is None else "AUC",
+        "simulated_with": "PrivateLasso" if release.classes is None else "PrivateLogistic",
         "widths": expected if isinstance(expected, ExpectedTable) else None,
         "outlook": outlook(release, expected),
         "power": None if simulated is None else power_chart(simulated),
         "what_if": (
             None if simulated is None else what_if_chart(simulated.what_if, statement.epsilon)
         ),
-        "absent": NOT_OUTCOMES if release.classes is not None else NO_ROWS,
+        "absent": NO_ROWS,
+        "of_all": prediction_of_all(release),
         "made": made_with(release),
         "number": figure,
         "percent": whole_percent,
@@ -132,10 +131,6 @@ TOO_LITTLE = (
     "what is chosen is mostly noise."
 )
 NO_ROWS = "Not simulated, as no public number of rows is known."
-NOT_OUTCOMES = (
-    "Not simulated here, as it depends on how many are a yes: dpscreen plan --model logistic "
-    "simulates it for a supposed share (--rate)."
-)
 LIMITS = "NOT protected: "
 ASSUMPTIONS = (
     "Bounds, levels and all settings were chosen from knowledge, not by looking at these data.",
@@ -157,7 +152,7 @@ def headline(release: Release, summary: Summary, target: str) -> str:
     statement = release.statement
     what = f"A linear model of {target}"
     if release.classes is not None:
-        what = f"A model of how likely {target} is {shortened(str(release.classes[1]), 30)},"
+        what = f"A model of how likely {target} is {shortened(outcome(release.classes[1]), 30)},"
     return (
         f"{what} with {len(summary.rows)} of {how_many(release.n_features, 'feature')}, fitted "
         f"under differential privacy with ε\u00a0=\u00a0{statement.epsilon:g} and "

@@ -1,14 +1,26 @@
-"""Pictures of what could be expected of a fit, each with the same in words."""
+"""What could be expected of a fit, as pictures with the same in words, and beside what came."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
-from dpscreen._core.words import whole_percent
+from dpscreen._core.words import figure, whole_percent
 from dpscreen.models.page.effects import WIDTH, Picture
+from dpscreen.models.regression_table import RegressionTable
+from dpscreen.models.release import Release
+from dpscreen.solvers.outcome_quality import OutcomeQuality
+from dpscreen.solvers.quality import Quality
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EXPLAINABLE = 0.5
+"""The share of the target's variance that simulated features explain where nobody says another."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +41,47 @@ class PowerRow:
     best_r2: float
     repetitions: int
 
+    @property
+    def missed(self) -> float:
+        """Return the share of what could be explained that is not."""
+        return max(0.0, 1 - self.r2 / self.best_r2)
+
+    @property
+    def missed_se(self) -> float:
+        """Return the standard error of that share."""
+        return self.r2_se / self.best_r2
+
+
+@dataclass(frozen=True)
+class OutcomeRow:
+    """What to expect of a method for one size of effect; ε is None where there is no privacy."""
+
+    method: str
+    epsilon: float | None
+    effect: float
+    power: float
+    power_se: float
+    false_positives: float
+    false_positives_se: float
+    auc: float
+    auc_se: float
+    best_auc: float
+    repetitions: int
+
+    @property
+    def missed(self) -> float:
+        """Return the share that is missing of what AUC could be above a coin's."""
+        return max(0.0, 1 - (self.auc - 0.5) / (self.best_auc - 0.5))
+
+    @property
+    def missed_se(self) -> float:
+        """Return the standard error of that share."""
+        return self.auc_se / (self.best_auc - 0.5)
+
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What to expect at one ε. Errors are shares of the explainable variance."""
+    """What to expect at one ε. Errors are shares of what could be explained."""
 
     epsilon: float
     power: float
@@ -43,7 +92,7 @@ class WhatIf:
 
     @property
     def captured(self) -> float:
-        """Return the share of the explainable variance that the model captures, at least 0."""
+        """Return the share of what could be explained that the model captures, at least 0."""
         return max(0.0, 1 - self.privacy_error - self.sampling_error)
 
 
@@ -53,7 +102,7 @@ class Expected:
 
     `finding` and `advice` say it in words; `useful` is whether anything can be found. `rows` are
     sizes of effect, `what_if` other ε. `split` tells that one half of the rows selects, which is
-    then what was simulated.
+    then what was simulated. Of outcomes, `rate` is the share of yes that was supposed.
     """
 
     n_rows: int
@@ -63,9 +112,10 @@ class Expected:
     advice: str
     useful: bool
     power_wanted: float
-    rows: tuple[PowerRow, ...]
+    rows: tuple[PowerRow, ...] | tuple[OutcomeRow, ...]
     what_if: tuple[WhatIf, ...]
     split: bool = False
+    rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +131,8 @@ class ExpectedTable:
     """What could be expected of a regression table, from public numbers alone.
 
     `rows_needed` is with how many rows there is a table at all, `finding` says it in words, and
-    `widths` are for several ε, that of the fit, `epsilon`, among them.
+    `widths` are for several ε, that of the fit, `epsilon`, among them. Of odds ratios, `rate` is
+    the share of yes that was supposed.
     """
 
     n_rows: int
@@ -90,15 +141,13 @@ class ExpectedTable:
     rows_needed: int
     finding: str
     widths: tuple[TableWidth, ...]
+    rate: float | None = None
 
     @property
     def ratio(self) -> float | None:
         """Return how many times as wide intervals are as those without privacy."""
         return next((one.ratio for one in self.widths if one.epsilon == self.epsilon), None)
 
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 PRIVACY, SAMPLING, CAPTURED = COLOURS[1], COLOURS[5], COLOURS[2]
 
@@ -130,14 +179,15 @@ def power_chart(expected: Expected) -> Picture:
     axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
     axes.minorticks_off()
     axes.set_ylim(-0.03, 1.06)
-    axes.set_xlabel("size of effect (standardised coefficient)", fontsize=9, color=INK)
+    unit = "standardised coefficient" if expected.rate is None else "log-odds for one deviation"
+    axes.set_xlabel(f"size of effect ({unit})", fontsize=9, color=INK)
     axes.set_ylabel("share found", fontsize=9, color=INK)
     plain_axes(axes)
     _thin_labels(axes)
     return Picture(themed_svg(figure, prefix="power"), _power_in_words(expected))
 
 
-def within_one(rows: Sequence[PowerRow]) -> tuple[list[float], list[float]]:
+def within_one(rows: Sequence[PowerRow | OutcomeRow]) -> tuple[list[float], list[float]]:
     """Return error bars of two standard errors, down and up, that end at 0 and at 1."""
     down = [min(2 * row.power_se, row.power) for row in rows]
     return down, [min(2 * row.power_se, 1 - row.power) for row in rows]
@@ -202,3 +252,73 @@ def _what_if_in_words(rows: Sequence[WhatIf]) -> str:
     )
     told = "; ".join(parts)
     return f"{told[:1].upper()}{told[1:]}."
+
+
+# --- what came of it ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """One thing that was expected, and what came of it."""
+
+    what: str
+    expected: str
+    came: str
+
+
+def outlook(release: Release, expected: Expected | ExpectedTable | None) -> list[Outlook]:
+    """Return what can be compared; nothing where nothing was simulated."""
+    match expected:
+        case Expected():
+            return list(_of_selection(release, expected))
+        case ExpectedTable() if release.table is not None:
+            return list(_of_table(release.table, expected))
+    return []
+
+
+def _of_selection(release: Release, expected: Expected) -> Iterator[Outlook]:
+    counts = [row.power * expected.n_effects + row.false_positives for row in expected.rows]
+    low, high = round(min(counts)), round(max(counts))
+    of = f"of {release.n_features}, as effects are small or large"
+    chosen = f"{low} {of}" if low == high else f"{low} to {high} {of}"
+    yield Outlook("Features chosen", chosen, str(len(release.selected)))
+    aucs = [row.auc for row in expected.rows if isinstance(row, OutcomeRow)]
+    if aucs:
+        reached = f"{min(aucs):.2f} to {max(aucs):.2f}, as effects are small or large"
+        yield Outlook("AUC", reached, _auc_words(release.quality))
+        return
+    here = [row for row in expected.what_if if row.epsilon == release.statement.epsilon]
+    if here:
+        r2 = f"{EXPLAINABLE * here[0].captured:.2f} where features explain half of the variance"
+        yield Outlook("R²", r2, _r2_words(release.quality))
+
+
+def _r2_words(quality: object) -> str:
+    if not isinstance(quality, Quality):
+        return "not released"
+    if not quality.tells_r2:
+        return "cannot be told from noise"
+    where = "on its own rows" if quality.in_sample else "on rows held out"
+    return f"{quality.r2:.2f} ({quality.r2_low:.2f} to {quality.r2_high:.2f}) {where}"
+
+
+def _auc_words(quality: object) -> str:
+    if not isinstance(quality, OutcomeQuality):
+        return "not released"
+    if not quality.tells_auc:
+        return "cannot be told from noise"
+    return f"{quality.auc:.2f} ({quality.auc_low:.2f} to {quality.auc_high:.2f}) on its own rows"
+
+
+def _of_table(table: RegressionTable, expected: ExpectedTable) -> Iterator[Outlook]:
+    given = table.given[: table.n_features]
+    told = "none" if expected.ratio is None else f"all {expected.n_features}"
+    yield Outlook("Features with an interval", told, f"{int(given.sum())} of {len(given)}")
+    if table.plain_errors is None or not given.any():
+        return
+    errors = np.sqrt(np.diag(table.covariance))[: len(given)][given]
+    ratios = errors / np.maximum(table.plain_errors[: len(given)][given], 1e-300)
+    low, high = figure(float(ratios.min()), digits=2), figure(float(ratios.max()), digits=2)
+    came = f"{low} times" if low == high else f"{low} to {high} times"
+    told = "–" if expected.ratio is None else f"about {figure(expected.ratio, digits=2)} times"
+    yield Outlook("Width of intervals, over those without privacy", told, f"{came}, about")

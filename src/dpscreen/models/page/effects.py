@@ -56,6 +56,12 @@ class EffectLine:
             return self.predicts
         return 0.0 if self.interval is None else self.interval.estimate
 
+    @property
+    def reach(self) -> tuple[float, ...]:
+        """Return all effects that are drawn."""
+        found = self.interval
+        return (self.size,) if found is None else (found.low, self.size, found.high)
+
 
 @dataclass(frozen=True)
 class EffectPicture:
@@ -106,7 +112,7 @@ def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
     axes.axvline(scale(0.0), color=INK, linewidth=0.8)
     axes.set_ylim(len(lines) - 0.4, -0.6)
     if shown.odds:
-        _odds_axis(axes, [scale(line.size) for line in lines])
+        _odds_axis(axes, [scale(one) for line in lines for one in line.reach])
     else:
         axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel(shown.label, fontsize=9, color=INK)

@@ -8,15 +8,7 @@ data and is outside every privacy guarantee (erratum E8).
 """
 
 from dpscreen.paper.data.fetch import fetch
-from dpscreen.paper.data.prepare import (
-    ABLATION,
-    PAPER,
-    STANDARDISED,
-    Preparation,
-    Simulated,
-    prepare,
-    synthetic,
-)
+from dpscreen.paper.data.prepare import ABLATION, PAPER, Preparation, Simulated, prepare, synthetic
 from dpscreen.paper.data.store import (
     CATALOGUE,
     Dataset,
@@ -35,7 +27,6 @@ __all__ = [
     "ABLATION",
     "CATALOGUE",
     "PAPER",
-    "STANDARDISED",
     "DataError",
     "Dataset",
     "DatasetTable",

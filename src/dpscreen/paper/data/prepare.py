@@ -7,49 +7,38 @@ them. Each `Prepared` says so in its notes, which belong into every result file.
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen.paper.data.store import DatasetTable
 
-Missing = Literal["zero", "mean"]
-Scaling = Literal["global", "none"]
-TargetTransform = Literal["yeo-johnson", "max-abs", "none"]
+NOT_PRIVATE = (
+    "This preparation is not private (erratum E8): its parameters are computed from the data and "
+    "lie outside any privacy guarantee stated for the fit."
+)
 
 
 @dataclass(frozen=True)
 class Preparation:
     """What is done to a table, in this order.
 
-    missing         NaN becomes 0, or the mean of its column's other values
-    libsvm_scaling  for the sets that the paper took from LIBSVM, each column is first mapped
-                    to [-1, 1], constant columns to 0, as in LIBSVM's `_scale` files
-    yeo_johnson     each feature is made more Gaussian, then standardised
-    feature_clip    features are clipped to ±feature_clip and divided by it
-    scaling         X is divided by its largest absolute entry
-    target          the target's transform; "yeo-johnson" standardises, "max-abs" divides by max|y|
-    target_clip     the transformed target is clipped to ±target_clip
+    1. A missing cell becomes 0.
+    2. Of the sets that the paper took from LIBSVM, each column is mapped to [-1, 1], constant
+       columns to 0, as in LIBSVM's `_scale` files.
+    3. With `yeo_johnson`, features and target are made more Gaussian and standardised; without, the
+       target is divided by its largest absolute value.
+    4. X is divided by its largest absolute entry.
     """
 
-    missing: Missing = "zero"
-    libsvm_scaling: bool = True
-    yeo_johnson: bool = True
-    feature_clip: float | None = None
-    scaling: Scaling = "global"
-    target: TargetTransform = "yeo-johnson"
-    target_clip: float | None = None
+    yeo_johnson: bool
 
 
-PAPER = Preparation()
-"""Tables 2 and 3: Yeo-Johnson on features and target, X divided by its global maximum."""
+PAPER = Preparation(yeo_johnson=True)
+"""Tables 2 and 3."""
 
-ABLATION = Preparation(yeo_johnson=False, target="max-abs")
-"""Tables 4 and 5: no Yeo-Johnson, x and y scaled into [-1, 1]."""
-
-STANDARDISED = Preparation(libsvm_scaling=False, feature_clip=3.0, scaling="none", target_clip=5.0)
-"""For our own method: standardised features clipped at three deviations, the target at five."""
+ABLATION = Preparation(yeo_johnson=False)
+"""Tables 4 and 5: x and y are only scaled into [-1, 1]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,21 +53,10 @@ class Prepared:
 def prepare(table: DatasetTable, preparation: Preparation = PAPER) -> Prepared:
     """Apply the preparation to the table."""
     _check_table(table)
-    notes = [_privacy_note(table, preparation)]
+    notes = [NOT_PRIVATE]
     features = _prepared_features(table, preparation, notes)
     target = _prepared_target(table, preparation, notes)
     return Prepared(features, target, tuple(notes))
-
-
-def fill_missing(features: Array, rule: Missing) -> Array:
-    """Replace NaN by zero or by the column's mean; a column with no values becomes zero."""
-    absent = np.isnan(features)
-    filled = np.where(absent, 0.0, features)
-    if rule == "mean":
-        present = (~absent).sum(axis=0)
-        means = filled.sum(axis=0) / np.maximum(present, 1)
-        filled = np.where(absent, means, filled)
-    return filled
 
 
 def libsvm_scale(features: Array) -> Array:
@@ -104,38 +82,26 @@ def max_abs_scale(values: Array) -> Array:
 
 
 def _prepared_features(table: DatasetTable, preparation: Preparation, notes: list[str]) -> Array:
-    features = fill_missing(table.X, preparation.missing)
-    if absent := int(np.isnan(table.X).sum()):
-        filling = {"zero": "zero", "mean": "their columns' means"}[preparation.missing]
-        notes.append(f"{absent} missing values were set to {filling}.")
-    if preparation.libsvm_scaling and table.from_libsvm:
+    absent = np.isnan(table.X)
+    features = np.where(absent, 0.0, table.X)
+    if absent.any():
+        notes.append(f"{int(absent.sum())} missing values were set to zero.")
+    if table.from_libsvm:
         features = libsvm_scale(features)
         notes.append("Each column was mapped to [-1, 1] as in LIBSVM's scaled files.")
     if preparation.yeo_johnson:
         features = yeo_johnson(features, table.feature_names)
         notes.append("Each feature was Yeo-Johnson transformed and standardised.")
-    if preparation.feature_clip is not None:
-        bound = preparation.feature_clip
-        features = np.clip(features, -bound, bound) / bound
-        notes.append(f"Features were clipped to ±{bound:g} and divided by {bound:g}.")
-    if preparation.scaling != "none":
-        features = max_abs_scale(features)
-        notes.append("X was divided by its largest absolute value (global).")
-    return features
+    notes.append("X was divided by its largest absolute value (global).")
+    return max_abs_scale(features)
 
 
 def _prepared_target(table: DatasetTable, preparation: Preparation, notes: list[str]) -> Array:
-    target = table.y.copy()
-    if preparation.target == "yeo-johnson":
-        target = _gaussianised(target, table.target_name)
+    if preparation.yeo_johnson:
         notes.append("The target was Yeo-Johnson transformed and standardised.")
-    elif preparation.target == "max-abs":
-        target = max_abs_scale(target)
-        notes.append("The target was divided by its largest absolute value.")
-    if preparation.target_clip is not None:
-        target = np.clip(target, -preparation.target_clip, preparation.target_clip)
-        notes.append(f"The target was clipped to ±{preparation.target_clip:g}.")
-    return target
+        return _gaussianised(table.y, table.target_name)
+    notes.append("The target was divided by its largest absolute value.")
+    return max_abs_scale(table.y)
 
 
 def _gaussianised(column: Array, name: str) -> Array:
@@ -171,22 +137,6 @@ def _is_constant(column: Array) -> bool:
     return bool(np.ptp(column / 2) == 0 or scaled.std() <= rounding)
 
 
-def _privacy_note(table: DatasetTable, preparation: Preparation) -> str:
-    reads_data = (
-        preparation.missing == "mean"
-        or (preparation.libsvm_scaling and table.from_libsvm)
-        or preparation.yeo_johnson
-        or preparation.scaling != "none"
-        or preparation.target != "none"
-    )
-    if reads_data:
-        return (
-            "This preparation is not private (erratum E8): its parameters are computed from the "
-            "data and lie outside any privacy guarantee stated for the fit."
-        )
-    return "No parameter of this preparation is computed from the data."
-
-
 def _check_table(table: DatasetTable) -> None:
     if table.X.ndim != 2 or table.y.shape != table.X.shape[:1] or table.X.size == 0:
         raise ValueError(f"X of shape {table.X.shape} and y of shape {table.y.shape} do not fit")
@@ -215,10 +165,9 @@ def synthetic(
     n_positive: int = 35,
     n_negative: int = 35,
     correlation: float = 0.0,
-    noise: float = 0.0,
     rng: np.random.Generator,
 ) -> Simulated:
-    """Gaussian rows scaled into [-1, 1], and y = X coef plus noise of that standard deviation.
+    """Gaussian rows scaled into [-1, 1], and y = X coef.
 
     Neighbouring features correlate: Σ_ij = correlation^|i-j|. The whole of X is divided by its
     largest absolute entry. The first `n_positive` coefficients are +1, the next `n_negative` are
@@ -229,7 +178,7 @@ def synthetic(
     coef = np.zeros(n_features)
     coef[:n_positive] = 1.0
     coef[n_positive : n_positive + n_negative] = -1.0
-    return Simulated(rows, rows @ coef + noise * rng.standard_normal(n_rows), coef)
+    return Simulated(rows, rows @ coef, coef)
 
 
 def _correlated_rows(

@@ -119,7 +119,7 @@ const question = document.getElementById("question");
 
 if (question) {
   const models = [...question.elements.model], target = document.getElementById("target");
-  const outcomes = models.find((one) => one.value === "private-logistic");
+  const ofOutcomes = (one) => "outcomes" in one.dataset;
   const shown = () => { question.dataset.model = question.elements.model.value; };
   for (const one of models) one.addEventListener("change", shown);
   for (const button of question.querySelectorAll("[data-all]")) {
@@ -128,8 +128,10 @@ if (question) {
     });
   }
   target.addEventListener("change", () => { // as the command line does: two outcomes, a yes or no
-    const two = "outcomes" in target.selectedOptions[0].dataset;
-    if (two !== outcomes.checked) (two ? outcomes : models[0]).checked = true;
+    const two = ofOutcomes(target.selectedOptions[0]);
+    if (models.some((one) => one.checked && ofOutcomes(one) !== two)) {
+      models.find((one) => ofOutcomes(one) === two).checked = true;
+    }
     shown();
   });
 }

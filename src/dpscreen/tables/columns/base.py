@@ -266,6 +266,15 @@ class Column:
             "constraints.enum, from what you know, not from the data."
         )
 
+    def lacks_bounds(self, whence: str) -> Iterator[str]:
+        """Yield which bounds are not given, with where to take them from."""
+        missing = [name for name in ("minimum", "maximum") if name not in self.declared]
+        if missing:
+            yield (
+                f"column {self.name!r} has no {' and no '.join(missing)}: set constraints."
+                f"{' and constraints.'.join(missing)} {whence}"
+            )
+
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with a declaration that has all it needs."""
         yield from ()

@@ -99,12 +99,7 @@ class DateColumn(Column):
 
     def lacks(self) -> Iterator[str]:
         """Yield that bounds are not given."""
-        missing = [name for name in ("minimum", "maximum") if name not in self.declared]
-        if missing:
-            yield (
-                f"column {self.name!r} has no {' and no '.join(missing)}: set constraints."
-                f"{' and constraints.'.join(missing)} to a day, from what you know."
-            )
+        yield from self.lacks_bounds("to a day, from what you know.")
 
     def problems(self) -> Iterator[str]:
         """Yield that the bounds are no interval."""

@@ -53,12 +53,7 @@ class NumberColumn(Column):
 
     def lacks(self) -> Iterator[str]:
         """Yield that bounds are not given."""
-        missing = [name for name in ("minimum", "maximum") if name not in self.declared]
-        if missing:
-            yield (
-                f"column {self.name!r} has no {' and no '.join(missing)}: set constraints."
-                f"{' and constraints.'.join(missing)} from what you know, not from the data."
-            )
+        yield from self.lacks_bounds("from what you know, not from the data.")
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the bounds."""

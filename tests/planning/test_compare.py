@@ -8,7 +8,7 @@ import pytest
 from dpscreen.cli import _fit_options as fit_options
 from dpscreen.cli import compare
 from dpscreen.planning import power as simulation
-from dpscreen.planning.contest import NOT_PRIVATE, Contest, compete
+from dpscreen.planning.compare import NOT_PRIVATE, Contest, compete
 from dpscreen.planning.methods import ON_OFFER, OTHER_QUESTIONS, PEERS, FitRequest, estimator
 from dpscreen.planning.power import Setting
 from dpscreen.privacy import Budget
