@@ -451,7 +451,8 @@ def warn_of_bounds(notes: Sequence[str]) -> None:
 
 def _note_on_bounds(name: str, declared: Array, end: str) -> str:
     low, high = declared
-    seen = "not seen to vary" if end == NO_END else f"released centre at the {end} end"
+    still = "not seen to vary, so it takes no part; narrower bounds may show it"
+    seen = still if end == NO_END else f"released centre at the {end} end"
     return f"{name}: declared ({low:g}, {high:g}); {seen}"
 
 

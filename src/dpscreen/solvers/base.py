@@ -19,13 +19,14 @@ from dpscreen.privacy import (
     SignedNoisyMax,
     sensitivity,
 )
-from dpscreen.privacy.accountant import MEDIAN, release_cell
+from dpscreen.privacy.accountant import MEDIAN, release_cell, release_histograms
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import rules
 from dpscreen.solvers.frank_wolfe import Vertex
 from dpscreen.solvers.rules import Regime
+from dpscreen.solvers.zoom import last_seen
 
 MOST_GRAINS = 2.0**40
 """How far a weight moves at most, in grains: beyond, whole numbers would overflow."""
@@ -332,6 +333,36 @@ def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> fl
     n_rows = task.regime.n_rows
     known = rules.kept((noise / n_rows / task.doubt) ** 2)
     return rules.clamp(-known * rules.shrunk(noisy, noise) / n_rows, -clip, clip)
+
+
+MEAN_OCTAVES, SURE_NOISES = 10, 3.0
+"""How far out residuals are looked for, from their deviation on, and what it takes to see some."""
+
+
+def mean_cost(task: Task) -> ZCDP:
+    """Return what `release_mean_move` costs, twice; nothing where it is not asked for."""
+    free = math.isinf(task.design.loss.bound) and task.choices.clip is None
+    told = bool(rules.rescale_times(task.regime)) and task.refits and task.choices.intercept
+    return task.spending.share(rules.MEAN_SHARE) * int(free and told)
+
+
+def release_mean_move(task: Task, point: ExactPoint, deviation: float, cost: ZCDP) -> float:
+    """Release how far the intercept is from where residuals have no mean: −Σψ_c(r)/n.
+
+    Clips that suit most rows leave those out that are far out on one side, and with them most of
+    what costs or claims add up to. Here the clip is as far out as residuals are seen, in a noisy
+    histogram of their sizes by octaves (docs/private-lasso.md, Lemma 24).
+    """
+    top = math.ldexp(deviation, MEAN_OCTAVES)
+    sizes = point.residual_counts(top)
+    starts = LEVELS >> np.arange(MEAN_OCTAVES, 0, -1)
+    counts = np.add.reduceat(sizes, np.append(0, starts + 1))
+    noisy, noise = release_histograms(
+        task.spending.accountant, counts[None, :], cost=cost, purpose="how far residuals lie"
+    )
+    last = last_seen(noisy[0], noise, SURE_NOISES)
+    clip = math.ldexp(deviation, 0 if last is None else last)
+    return intercept_move(task, point, clip, cost)
 
 
 HIGH = Fraction(4, 5)

@@ -201,18 +201,20 @@ class Places:
         """Yield features that seem to lie at an end of their declared bounds, and at which.
 
         A rare 0/1 level is no sign of careless bounds, nor is a number that is mostly 0 where its
-        bounds begin; a level that all rows have is, and so is a number that does not seem to vary.
+        bounds begin, if rows are seen elsewhere; a level that all rows have is, and so is a number
+        that does not seem to vary.
         """
         inside, binary = ColumnMap.of_bounds(self.declared), is_binary(self.declared)
         places = (self.centres - inside.centres) / inside.half_widths
         narrow = self.scales / inside.half_widths < rules.NARROW
         point = self.still | self.doubtful
-        mostly_zero = point & (places < 0) & (self.declared[:, 0] == 0)
+        mostly_zero = point & (places < 0) & (self.declared[:, 0] == 0) & ~self.still
         told = np.where(binary, self.still, (point | narrow) & ~mostly_zero)
         spare = np.where(point, rules.POINT_AT_END, rules.AT_END)
         at_end = np.abs(places) > 1 - spare
         for j in np.flatnonzero(told & (at_end | (self.still & ~binary))):
-            yield int(j), NO_END if not at_end[j] else "upper" if places[j] > 0 else "lower"
+            elsewhere = "upper" if places[j] > 0 else "lower"
+            yield int(j), elsewhere if at_end[j] and (binary[j] or not self.still[j]) else NO_END
 
     @property
     def _reach(self) -> Array:

@@ -306,6 +306,8 @@ def spread_of(noisy_square: float, n_rows: int) -> float:
 # --- stagewise ------------------------------------------------------------------------------------
 
 INTERCEPT_SHARE = 0.025
+MEAN_SHARE = 0.015
+"""The share of ρ for how far out residuals lie, and again for their mean up to there."""
 
 
 def n_steps(regime: Regime) -> int:

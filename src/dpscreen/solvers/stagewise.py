@@ -25,6 +25,8 @@ from dpscreen.solvers.base import (
     Solution,
     Task,
     intercept_move,
+    mean_cost,
+    release_mean_move,
     rescaled,
 )
 from dpscreen.solvers.frank_wolfe import Vertex, frank_wolfe, zero_start
@@ -179,7 +181,11 @@ def _refitted(task: Task, point: ExactPoint, path: Path | None, run: StagewiseRu
     features = refitted_features(task, point.weights, entered)
     if not features.size and not task.choices.intercept:
         return deviation
-    run.finish(point, refit(task, point, features, deviation, task.spending.remaining))
+    last = mean_cost(task)
+    budget = ZCDP(task.spending.remaining.rho - 2 * last.rho)
+    run.finish(point, refit(task, point, features, deviation, budget))
+    if last.rho:
+        run.move_constant(point, release_mean_move(task, point, deviation, last))
     return deviation
 
 

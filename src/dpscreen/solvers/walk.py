@@ -19,7 +19,7 @@ from dpscreen.privacy.accountant import release_triangle
 from dpscreen.rows.lattice import UNITS, ExactPoint
 from dpscreen.rows.sums import ShortRows
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Solution, Task, rescaled
+from dpscreen.solvers.base import Solution, Task, mean_cost, release_mean_move, rescaled
 from dpscreen.solvers.belief import LineBelief, sparse_threshold
 from dpscreen.solvers.refit import move, release_moment, rows_of_features, unseen
 
@@ -74,21 +74,23 @@ def release_squares(
 
 @dataclass(frozen=True)
 class WalkCosts:
-    """What the Gram matrix costs, each estimate of the residuals' scale, and each step."""
+    """What the Gram matrix costs, each estimate of the residuals' scale, each step and the mean."""
 
     gram: ZCDP
     rescale: ZCDP
     steps: tuple[ZCDP, ...]
+    mean: ZCDP
 
     @classmethod
     def of(cls, task: Task) -> WalkCosts:
         """Divide what is left of the budget."""
-        parts, budget = rules.walk_parts(), task.spending.remaining
+        parts, last = rules.walk_parts(), mean_cost(task)
+        budget = ZCDP(task.spending.remaining.rho - 2 * last.rho)
         share = rules.walk_rescale_share(task.regime) if task.rescales else 0.0
         rescale = task.spending.share(share)
         gram = budget * Fraction(rules.WALK_GRAM_PART)
         rest = ZCDP(budget.rho - gram.rho - (len(parts) - 1) * rescale.rho)
-        return cls(gram, rescale, tuple(rest * part for part in parts))
+        return cls(gram, rescale, tuple(rest * part for part in parts), last)
 
 
 def solve_walk(task: Task) -> Solution:
@@ -102,6 +104,8 @@ def solve_walk(task: Task) -> Solution:
             walk.rescale(costs.rescale)
         walk.step(cost, last=costs.steps[-1])
     walk.drop_noise()
+    if costs.mean.rho:
+        walk.centre(costs.mean)
     return Solution(walk.point.weights, len(costs.steps), None, walk.deviation)
 
 
@@ -146,6 +150,11 @@ class LineWalk:
         self._belief.see(here, -clip / inside * moment[self._seen], noise / inside)
         self._belief.renew(self.deviation / math.sqrt(task.regime.thinning), self._constants)
         move(self.point, self._columns, (self._belief.weights - here) * self._units)
+
+    def centre(self, cost: ZCDP) -> None:
+        """Move the constant to where residuals have no mean."""
+        by = release_mean_move(self._task, self.point, self.deviation, cost)
+        move(self.point, np.array([self._task.n_features]), np.array([by]))
 
     def drop_noise(self) -> None:
         """Drop features whose weights are as good as noise."""
