@@ -27,6 +27,7 @@ ALARM, FITS = 1e-9, 24
 KNOWN = {case.name: case for case in CASES}
 NAMES = (
     "PrivateLasso: large budget",
+    "PrivateLasso: stagewise, large budget",
     "PrivateLasso: noisy-gradient",
     "PrivateLasso: auto with a row norm, 60 features",
     "PrivateLasso: split",
@@ -135,6 +136,6 @@ def every_tenth_choice_without(monkeypatch):
 
 @pytest.mark.parametrize("mistake", [less_noise, first_number_only, every_tenth_choice_without])
 def test_noise_that_is_missing_is_found(mistake, monkeypatch):
-    case = KNOWN["PrivateLasso: large budget"]
+    case = KNOWN["PrivateLasso: stagewise, large budget"]
     mistake(monkeypatch)
     assert min(p_values(passages(case, FITS)).values()) < ALARM

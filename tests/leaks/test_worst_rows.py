@@ -44,6 +44,7 @@ KNOWN |= {
 REACHED = {
     # The part of what is booked that the worst rows reach at least, in every release of the fit.
     "PrivateLasso: large budget": 0.9,
+    "PrivateLasso: stagewise, large budget": 0.9,
     "PrivateLasso: rows_per_unit": 0.5,  # few rows: the target's clip is beyond its bounds
     "PrivateLasso: frank-wolfe": 0.99,
     "PrivateLasso: noisy-gradient": 0.99,

@@ -305,6 +305,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "squared target",
         "the target's sum",
         "sizes of residuals",
+        "how far residuals lie",
     ),
     "lasso-counted": ("the number of rows",),
     "lasso-walk": ("all features squared",),
