@@ -58,7 +58,7 @@ PLAIN_WORDS = {
     "set `type` to": "choose a kind, ",
 }
 MOST_ROWS = 10**9
-LEAVE_OUT, MARK, GROUPS = "leave out", "decimalChar", "groupChar"
+LEAVE_OUT, MARK, GROUPS, BARE = "leave out", "decimalChar", "groupChar", "bareNumber"
 BETWEEN = {".": ",", ",": "."}
 """What stands between thousands, if anything does, by the sign of decimals."""
 
@@ -242,10 +242,10 @@ class Draft:
         self._read.clear()
 
     def _mark(self, entry: dict[str, Any]) -> None:
-        for one in (MARK, GROUPS):
+        for one in (MARK, GROUPS, BARE):
             entry.pop(one, None)
         if entry["type"] in ("number", "integer"):
-            entry[GROUPS] = BETWEEN[self.decimal]
+            entry |= {GROUPS: BETWEEN[self.decimal], BARE: False}
             entry |= {MARK: ","} if self.decimal == "," else {}
 
     def schema(self) -> TableSchema:
