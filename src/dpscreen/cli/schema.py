@@ -92,12 +92,12 @@ def with_dialect(given: dict[str, Any]) -> dict[str, Any]:
 
 def _new(data: Path, output: Path | None, **given: Any) -> str:
     """Return the file to be written, in the format that its name asks for."""
-    from dpscreen.tables.schema import is_toml, new_schema, new_toml_schema
+    from dpscreen.tables.schema import is_toml, new_schema, new_toml_schema, schema_text
 
     with data_failures():
         if output is not None and is_toml(output):
             return new_toml_schema(data, **given)
-        return json.dumps(new_schema(data, **given), indent=2, ensure_ascii=False) + "\n"
+        return schema_text(new_schema(data, **given))
 
 
 @command.command(context_settings=HELP)

@@ -21,7 +21,7 @@ from dpscreen._core.words import how_many, outcome
 from dpscreen.studio.questions import OUTCOMES, SELECTION, choice_of
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose
-from dpscreen.tables.schema import TableSchema, load_schema, new_schema
+from dpscreen.tables.schema import TableSchema, load_schema, new_schema, schema_text
 
 T = TypeVar("T")
 SKIP, TEXT, CATEGORY = "skip", "text", "category"
@@ -386,8 +386,7 @@ class Draft:
 
     def save(self, path: Path) -> None:
         """Write the schema that the command line uses."""
-        text = json.dumps(self._completed().to_dict(), indent=2, ensure_ascii=False)
-        write_text(path, text + "\n")
+        write_text(path, schema_text(self._completed().to_dict()))
 
     @property
     def fingerprint(self) -> str:
