@@ -15,11 +15,12 @@ from dpscreen.cli.console import HELP, check_output, data_failures, usable, writ
 if TYPE_CHECKING:
     from dpscreen.tables.schema import TableSchema
 
-WHY = (
-    "Only the column names were read. Fill in types, bounds and levels from what you know about "
-    "the subject (an age lies between 0 and 120), never by looking at the data: a minimum taken "
-    "from the rows tells one person's value, and no privacy budget covers it. Then run: "
-)
+WHY = """\
+Only the column names were read. Fill in types, bounds and levels from what you
+know about the subject (an age lies between 0 and 120), never by looking at the
+data: a minimum taken from the rows tells one person's value, and no privacy
+budget covers it. Then run:
+"""
 
 
 def how_written(command: Any) -> Any:
