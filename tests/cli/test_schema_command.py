@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpscreen.tables.schema import load_schema, schema_text
 from tools.command import dpscreen, here, invoke
 
 DATA = "age;who;cost\n34;Zebedee;5\n"
@@ -33,11 +34,26 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.parametrize("name", ["wide.toml", "wide.json"])
+def test_a_column_is_a_line(tmp_path, name):
+    (tmp_path / "wide.csv").write_text(",".join(f"c{k}" for k in range(3000)) + "\n")
+    done = here("schema", "new", tmp_path / "wide.csv", "-o", tmp_path / name)
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / name).read_text().splitlines()) < 3100
+    assert len(load_schema(tmp_path / name).fields) == 3000
+
+
+def test_odd_names_stay_what_they_are():
+    odd = {"fields": [{"name": '"fields": []'}], "dpscreen": {"target": '"fields": []'}}
+    assert json.loads(schema_text(odd)) == odd
+    assert json.loads(schema_text({"fields": []})) == {"fields": []}
+
+
 def test_a_new_schema_holds_names_and_nothing_else(folder):
     made = ("new", "data.csv", "-o", "schema.json", "--target", "cost", "--unit", "who")
     done = dpscreen("schema", *made, cwd=folder)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "never by looking at the data" in done.stderr
+    assert "never by looking at the data" in " ".join(done.stderr.split())
     text = (folder / "schema.json").read_text()
     assert "Zebedee" not in text + done.stderr
     found = json.loads(text)

@@ -7,7 +7,7 @@ import pytest
 from dpscreen.planning.curve import EPSILONS, BudgetCase, BudgetCurve, BudgetPoint
 from dpscreen.studio.app import _rendered
 from dpscreen.studio.charts import panels
-from dpscreen.studio.questions import CHOICES, OUTCOMES, SELECTION, TABLE
+from dpscreen.studio.questions import CHOICES, ODDS, OUTCOMES, SELECTION, TABLE
 from dpscreen.studio.releasing import release
 from dpscreen.studio.runs import Simulations
 from dpscreen.studio.session import Session
@@ -20,7 +20,7 @@ from tools.studio import DECLARED, NAMES, write_table
 
 def curve_of(method, values, **more):
     case = BudgetCase(6000, 7, 1e-6, method=method, **more)
-    n_effects = 0 if method == TABLE else 5
+    n_effects = 0 if method in (TABLE, ODDS) else 5
     points = (BudgetPoint(one, values, {}, n_effects, 0.77) for one in (0.1, 1.0))
     return BudgetCurve(case, tuple(points))
 
@@ -34,7 +34,7 @@ SELECTED = {"r2": 0.4, "found": 4.2, "others": 1.5}
         (curve_of(SELECTION, SELECTED), ["R² on new rows", "0.40", "of 5 that matter", "4.2"]),
         (
             curve_of(SELECTION, SELECTED | {"width": 2.0}, intervals=True),
-            ["R² on new rows", "of 5 that matter", "least squares'", "2.0 ×", "on 1 500 rows, of"],
+            ["R² on new rows", "of 5 that matter", "without privacy", "2.0 ×", "on 1 500 rows, of"],
         ),
         (curve_of(SELECTION, SELECTED, intervals=True), ["the rows are too few for intervals"]),
         (curve_of(TABLE, {"width": 1.5, "needed": 900.0}), ["1.5 ×", "on 2 700 rows, of 6 000"]),
@@ -43,6 +43,7 @@ SELECTED = {"r2": 0.4, "found": 4.2, "others": 1.5}
             ["none", "The table would be empty", "it takes about 9 100 rows"],
         ),
         (curve_of(TABLE, {"needed": 900.0}), ["none", "takes too long to simulate"]),
+        (curve_of(ODDS, {"needed": 9120.0}), ["none", "The table would be empty"]),
         (
             curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0, "others": 0.5}),
             ["AUC on new rows", "0.71", "At best 0.77", "3.0", "0.5 by chance"],
@@ -112,6 +113,8 @@ def asks(session, **fields):
         ({"target": ""}, "Choose a target"),
         ({"feature": []}, "Choose at least one column"),
         ({"model": OUTCOMES}, "needs a target with two outcomes"),
+        ({"model": ODDS}, "Odds ratios of a yes needs a target with two outcomes"),
+        ({"model": ODDS, "target": "1", "unit": "0", "rows-per-unit": "2"}, "Intervals need one"),
         ({"model": OUTCOMES, "target": "1", "rate": "120"}, "between 0 and 100"),
         ({"model": TABLE, "unit": "0", "rows-per-unit": "2"}, "Intervals need one row"),
         (

@@ -159,8 +159,8 @@ def test_decimal_commas_are_proposed_beside_semicolons_and_hold_for_the_table(se
     assert session.draft.lines([1])[0].problems  # a comma may stand between thousands
 
 
-@pytest.mark.parametrize(("decimal", "cells"), [(".", "1,250.5"), (",", "1.250,5")])
-def test_signs_between_thousands_are_typed_and_read(tmp_path, decimal, cells):
+@pytest.mark.parametrize(("decimal", "cells"), [(".", "$1,250.5"), (",", "1.250,5 €")])
+def test_signs_of_numbers_are_typed_and_read(tmp_path, decimal, cells):
     """In bounds and in the table alike; they would be missing there, and nothing would tell."""
     draft = draft_of(tmp_path, "age", "y")
     draft.write_decimals(decimal)

@@ -38,11 +38,11 @@ def command(model: Path, data: Path, output: Path | None, force: bool) -> None:
 
     For a target of two outcomes it is the chance of the second, as the summary names them.
 
-    DATA is a CSV, gzip CSV or Parquet file with the columns of the schema that the model keeps; the
-    target need not be there. Nothing protects these rows: predictions for private rows are as
-    private as the rows. Missing cells count as they did in the fit: as the schema's fill, the
-    middle of the bounds, or the first level. Predictions may lie beyond the target's bounds, unless
-    it is transformed.
+    DATA is a CSV, gzip CSV, Parquet or Excel file with the columns of the schema that the model
+    keeps; the target need not be there. Nothing protects these rows: predictions for private rows
+    are as private as the rows. Missing cells count as they did in the fit: as the schema's fill,
+    the middle of the bounds, or the first level. Predictions may lie beyond the target's bounds,
+    unless it is transformed.
 
     \b
     Examples:

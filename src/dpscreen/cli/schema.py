@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from dpscreen.tables.toml import Document
 
 
-WHY = (
-    "Only the column names were read. Fill in types, bounds and levels from what you know about "
-    "the subject (an age lies between 0 and 120), never by looking at the data: a minimum taken "
-    "from the rows tells one person's value, and no privacy budget covers it. Then run: "
-)
+WHY = """\
+Only the column names were read. Fill in types, bounds and levels from what you
+know about the subject (an age lies between 0 and 120), never by looking at the
+data: a minimum taken from the rows tells one person's value, and no privacy
+budget covers it. Then run:
+"""
 
 
 def how_written(command: Any) -> Any:
@@ -97,12 +98,12 @@ def with_dialect(given: dict[str, Any]) -> dict[str, Any]:
 
 def _new(data: Path, output: Path | None, **given: Any) -> str:
     """Return the file to be written, in the format that its name asks for."""
-    from dpscreen.tables.schema import is_toml, new_schema, new_toml_schema
+    from dpscreen.tables.schema import is_toml, new_schema, new_toml_schema, schema_text
 
     with data_failures():
         if output is not None and is_toml(output):
             return new_toml_schema(data, **given)
-        return json.dumps(new_schema(data, **given), indent=2, ensure_ascii=False) + "\n"
+        return schema_text(new_schema(data, **given))
 
 
 @command.command(context_settings=HELP)

@@ -21,7 +21,7 @@ from dpscreen._core.words import how_many, outcome
 from dpscreen.studio.questions import OUTCOMES, SELECTION, choice_of
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose
-from dpscreen.tables.schema import TableSchema, load_schema, new_schema
+from dpscreen.tables.schema import TableSchema, load_schema, new_schema, schema_text
 
 T = TypeVar("T")
 SKIP, TEXT, CATEGORY = "skip", "text", "category"
@@ -58,7 +58,7 @@ PLAIN_WORDS = {
     "set `type` to": "choose a kind, ",
 }
 MOST_ROWS = 10**9
-LEAVE_OUT, MARK, GROUPS = "leave out", "decimalChar", "groupChar"
+LEAVE_OUT, MARK, GROUPS, BARE = "leave out", "decimalChar", "groupChar", "bareNumber"
 BETWEEN = {".": ",", ",": "."}
 """What stands between thousands, if anything does, by the sign of decimals."""
 
@@ -242,10 +242,10 @@ class Draft:
         self._read.clear()
 
     def _mark(self, entry: dict[str, Any]) -> None:
-        for one in (MARK, GROUPS):
+        for one in (MARK, GROUPS, BARE):
             entry.pop(one, None)
         if entry["type"] in ("number", "integer"):
-            entry[GROUPS] = BETWEEN[self.decimal]
+            entry |= {GROUPS: BETWEEN[self.decimal], BARE: False}
             entry |= {MARK: ","} if self.decimal == "," else {}
 
     def schema(self) -> TableSchema:
@@ -386,8 +386,7 @@ class Draft:
 
     def save(self, path: Path) -> None:
         """Write the schema that the command line uses."""
-        text = json.dumps(self._completed().to_dict(), indent=2, ensure_ascii=False)
-        write_text(path, text + "\n")
+        write_text(path, schema_text(self._completed().to_dict()))
 
     @property
     def fingerprint(self) -> str:

@@ -22,7 +22,8 @@ class ModelChoice:
     table: bool = False
 
 
-SELECTION, OUTCOMES = "private-lasso", "private-logistic"
+SELECTION, TABLE = "private-lasso", "private-ols"
+OUTCOMES, ODDS = "private-logistic", "private-logit"
 CHOICES = (
     ModelChoice(
         SELECTION,
@@ -32,7 +33,7 @@ CHOICES = (
         offers_intervals=True,
     ),
     ModelChoice(
-        "private-ols",
+        TABLE,
         "PrivateOLS",
         "Regression table",
         "A coefficient with its interval for every feature: nothing is selected.",
@@ -46,7 +47,7 @@ CHOICES = (
         outcomes=True,
     ),
     ModelChoice(
-        "private-logit",
+        ODDS,
         "PrivateLogit",
         "Odds ratios of a yes",
         "An odds ratio with its interval for every feature: the target is a column of yes and no.",

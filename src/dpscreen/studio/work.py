@@ -7,7 +7,6 @@ server.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import sys
@@ -215,11 +214,11 @@ def _keep(order: ReleaseOrder, model: Any, schema: Any, tell: Tell) -> int:
     """
     from dpscreen.models.file import encoded
     from dpscreen.planning.fitting import FitFailed
+    from dpscreen.tables.schema import schema_text
 
     declared = schema.to_dict()
     content = encoded(replace(model.released(), schema=declared))
-    text = json.dumps(declared, indent=2, ensure_ascii=False) + "\n"
-    files = {"model.json": content, "schema.json": text.encode()}
+    files = {"model.json": content, "schema.json": schema_text(declared).encode()}
     try:
         return Shelf(order.folder, order.ledger).keep(order.record(schema.target), files)
     except OSError:

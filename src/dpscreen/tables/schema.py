@@ -11,6 +11,7 @@ means.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,6 +117,13 @@ def _parsed(data: bytes, place: Path) -> Any:
 
 
 # --- a schema to fill in --------------------------------------------------------------------------
+
+
+def schema_text(descriptor: dict[str, Any]) -> str:
+    """Return a schema as JSON to read and to fill in: a line for each column."""
+    columns = ",\n    ".join(json.dumps(one, ensure_ascii=False) for one in descriptor["fields"])
+    frame = json.dumps(descriptor | {"fields": []}, indent=2, ensure_ascii=False)
+    return frame.replace('"fields": []', f'"fields": [\n    {columns}\n  ]', 1) + "\n"
 
 
 def new_schema(
