@@ -49,9 +49,9 @@ SEARCH_STEPS, SEARCH_PART = 16, Fraction(15, 100)
 CURVED_PART = Fraction(35, 100)
 """What the curvature there costs."""
 
-MEANT_ERROR, MOST_ERROR = 0.15, 0.2
-"""How far privacy noise is meant to move log-odds, in the root mean square over rows, and may at
-most: beyond, steps end too early, and intervals are too short."""
+MOST_ERROR = 0.4
+"""How far privacy noise may move log-odds, in the root mean square over rows: beyond, steps end too
+early, and intervals are too short."""
 
 SETTLED = 3.5
 """How many deviations of their noise the last two answers may be apart."""
@@ -61,9 +61,6 @@ LEAST_EVENTS = 10.0
 
 STALE = 0.5
 """How far log-odds may move once the curvature was released: it is off by up to e^m there."""
-
-STRICTER = 1.5 ** np.arange(8)
-"""By how much more than in least squares a direction must stand out of noise, until that is so."""
 
 LAST_PARTS = tuple(Fraction(part, 10) for part in (2, 3, 5))
 """How the last steps divide the rest."""
@@ -118,9 +115,9 @@ class OddsReleases(Releases):
         theta = walk.search(self._start(frame), left * SEARCH_PART)
         curved = walk.release_curvature(left * CURVED_PART)
         rest = left * (1 - SEARCH_PART - CURVED_PART)
-        inverse = self._told_apart(curved, frame, rest * sum(LAST_PARTS[-2:], Fraction(0)))
-        walk = replace(walk, inverse=inverse)
-        steps, flatter = walk.last_steps(self._without(inverse, curved, theta), rest)
+        inverse = told_apart(curved, self._n_features, self._cells_in_scales())
+        at_first, walk = walk.mean_curvature(theta), replace(walk, inverse=inverse)
+        steps, flatter = walk.last_steps(self._without(inverse, curved, theta), rest, at_first)
         inverse, curved = (
             replace(inverse, matrix=inverse.matrix / flatter),
             replace(curved, gram=flatter * curved.gram, noise=flatter * curved.noise),
@@ -146,8 +143,10 @@ class OddsReleases(Releases):
         """Count that the curvature has noise, and that it is another one farther on.
 
         Along a direction h the matrix is off by ‖G⁻¹h‖/‖h‖ of its noise, and a variance by twice
-        that. Where log-odds went by m from where the last sums were released, these may be off by
-        the m-th part of the way (docs/yes-no.md, Lemma 49).
+        that. Where log-odds went by m from where the last sums were released, over all rows or with
+        a feature, these may be off by the m-th part of the way. And what the middle says of squared
+        residuals is what the curvature is where steps ended: where that is less, errors are larger
+        by as much (docs/yes-no.md, Lemma 49).
         """
         inverse, way = walked.inverse.matrix, walked.estimate.way
         users = users_units(self.wide.units)[:, self.columns] @ walked.frame.matrix.T
@@ -155,14 +154,22 @@ class OddsReleases(Releases):
         squares = np.maximum((directions**2).sum(axis=1), 1e-300)
         off = walked.frame.noise**2 * ((directions @ inverse) ** 2).sum(axis=1) / squares
         freedom = 1 / (1 / known.freedom + 2 * off)
-        left = math.sqrt(max(float(way @ frame.gram @ way) / self.size.n_rows, 0.0)) * users @ way
+        moved, all_rows = np.abs(users @ way), float(way @ frame.gram @ way) / self.size.n_rows
+        of_feature = np.append(self._steps_of_features(), 0.0)[: len(moved)] * moved
+        left = np.maximum(math.sqrt(max(all_rows, 0.0)), of_feature) * moved
         old = np.maximum(np.diag(known.covariance), 1e-300)
-        wider = np.sqrt(1 + left**2 / old)
+        curved = ((directions @ walked.frame.gram) * directions).sum(axis=1) / squares
+        ended, _ = walked.middle.along(directions, walked.frame.spread)
+        wider = np.sqrt(1 + left**2 / old) * np.maximum(curved / np.maximum(ended, 1e-300), 1.0)
         return replace(
             known,
             covariance=known.covariance * np.outer(wider, wider),
             freedom=np.maximum(freedom, ols_rules.LEAST_FREEDOM),
         )
+
+    def _steps_of_features(self) -> Array:
+        """Return a step of each feature: from no to yes, or its deviation."""
+        return np.where(is_binary(self.wide.units.feature_bounds), 1.0, self.wide.scales)
 
     def _unsettled(self, walked: Walked, steps: Sequence[NewtonStep]) -> tuple[int, ...]:
         """Return the features of which two answers differ by more than their noise.
@@ -174,7 +181,7 @@ class OddsReleases(Releases):
         noises = math.hypot(*(step.noise for step in steps[-2:])) * walked.inverse.matrix
         apart = np.abs(users @ walked.estimate.last)
         clear = apart > SETTLED * np.sqrt(((users @ noises) ** 2).sum(axis=1))
-        one = np.where(is_binary(self.wide.units.feature_bounds), 1.0, self.wide.scales)
+        one = self._steps_of_features()
         moved = np.abs(users @ (walked.estimate.theta - steps[0].start))[: len(one)]
         errors = np.sqrt(((users @ noises) ** 2).sum(axis=1))[: len(one)]
         clear[: len(one)] |= one * (moved - 3 * errors) > STALE
@@ -199,16 +206,6 @@ class OddsReleases(Releases):
         noises = walked.frame.noise * np.linalg.norm(sides, axis=2) * np.linalg.norm(back[d])
         few = (np.exp(-moved[:d]) * (events - 2 * noises) < LEAST_EVENTS).any(axis=0)
         return np.asarray(few & is_binary(units.feature_bounds))
-
-    def _told_apart(self, curved: EvenFrame, frame: EvenFrame, cost: ZCDP) -> Inverse:
-        """Leave out features until sums for that cost tell log-odds of the others well enough."""
-        variance = frame.row_norm**2 / (2 * float(cost))
-        for stricter in STRICTER.tolist():
-            doubted = replace(curved, noise=stricter * curved.noise)
-            found = told_apart(doubted, self._n_features, self._cells_in_scales())
-            if self._error(found, frame, variance) <= MEANT_ERROR:
-                break
-        return found
 
     def _error(self, inverse: Inverse, frame: EvenFrame, variance: float) -> float:
         """Return how far noise in Σru moves log-odds, as a root mean square over rows."""
@@ -279,14 +276,16 @@ class OddsWalk(NewtonWalk):
             self.frame, gram=size * gram, noise=size * noise, spread=math.sqrt(mean) * spread
         )
 
-    def last_steps(self, theta: Array, cost: ZCDP) -> tuple[list[NewtonStep], float]:
+    def last_steps(
+        self, theta: Array, cost: ZCDP, at_first: float
+    ) -> tuple[list[NewtonStep], float]:
         """Take Newton steps with that curvature; none moves log-odds by more than Lemma 41 says.
 
-        And return by how much the loss is less curved where the last one begins.
+        And return by how much the loss is less curved where the last one begins than it was at
+        first, where the curvature was released.
         """
         taken, n_rows, flatter = list[NewtonStep](), self.releases.size.n_rows, 1.0
         self.move_to(theta)
-        at_first = self.mean_curvature(theta)
         for part in LAST_PARTS:
             moment, noise = self.release_sums(cost * part)
             taken.append(NewtonStep(theta, moment, noise, 0.0))
