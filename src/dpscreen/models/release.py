@@ -400,16 +400,17 @@ def _about_steps(release: Release) -> str:
 def _about_cells(release: Release) -> Iterator[str]:
     """Say what levels are compared with, and what a missing cell counts as."""
     declared, table = (release.schema, release.categories), release.table
-    gone = () if table is None else [table.names[j] for j in table.reasons]
+    gone = () if table is None else table.left_out
     yield from about_levels(release.names, *declared, gone)
     yield from about_missing(*declared, outcomes=release.classes is not None)
 
 
 def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
-    if release.selected:
+    if table.given[: table.n_features].any():
         yield _about_steps(release)
     yield from _about_cells(release)
-    if len(table.reasons) < table.n_features:  # else one reason is for all, and told below
+    one_for_all = len(set(table.reasons.values())) == 1 and len(table.reasons) == table.n_features
+    if not one_for_all:  # which is told below
         for j, reason in table.reasons.items():
             yield f"{plain(table.names[j])}: {prose(reason)}"
     if release.inference is not None:

@@ -27,7 +27,14 @@ from dpscreen.solvers.base import Choices, Spending
 from dpscreen.solvers.influences import OneSided, Sizes
 from dpscreen.solvers.least_squares import NewtonWalk, Releases, TableRelease, users_units
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
-from dpscreen.solvers.outcome_walk import WeightBelief, lifted, mean_curvature, safe_part
+from dpscreen.solvers.outcome_walk import (
+    Levels,
+    WeightBelief,
+    columns_of_levels,
+    lifted,
+    mean_curvature,
+    safe_part,
+)
 from dpscreen.solvers.placing import Places, is_binary, release_places
 from dpscreen.solvers.regression import (
     EvenFrame,
@@ -50,8 +57,8 @@ CURVED_PART = Fraction(35, 100)
 """What the curvature there costs."""
 
 MOST_ERROR = 0.4
-"""How far privacy noise may move log-odds, in the root mean square over rows: beyond, steps end too
-early, and intervals are too short."""
+"""How far privacy noise may move log-odds, in the root mean square over rows, each as much as its
+outcome is unsure: beyond, steps end too early, and intervals are too short."""
 
 SETTLED = 3.5
 """How many deviations of their noise the last two answers may be apart."""
@@ -70,11 +77,13 @@ LAST_PARTS = tuple(Fraction(part, 10) for part in (2, 3, 5))
 class OddsRelease(TableRelease):
     """A table of log-odds; `drowned` tells that no interval of it would be honest.
 
-    `unsettled` are features that the last step still moved by more than noise explains.
+    `unsettled` are features that the last step still moved by more than noise explains, `held`
+    those that stay where the search led, as their outcomes are too sure for a step to be told.
     """
 
     drowned: bool = False
     unsettled: tuple[int, ...] = ()
+    held: tuple[int, ...] = ()
 
 
 def place_for_odds(
@@ -116,8 +125,10 @@ class OddsReleases(Releases):
         curved = walk.release_curvature(left * CURVED_PART)
         rest = left * (1 - SEARCH_PART - CURVED_PART)
         inverse = told_apart(curved, self._n_features, self._cells_in_scales())
+        held = self._held(inverse, curved, frame)
         at_first, walk = walk.mean_curvature(theta), replace(walk, inverse=inverse)
-        steps, flatter = walk.last_steps(self._without(inverse, curved, theta), rest, at_first)
+        begun = self._without(inverse, curved, theta, held)
+        steps, flatter = walk.last_steps(begun, rest, at_first)
         inverse, curved = (
             replace(inverse, matrix=inverse.matrix / flatter),
             replace(curved, gram=flatter * curved.gram, noise=flatter * curved.noise),
@@ -126,15 +137,22 @@ class OddsReleases(Releases):
         walk.move_to(estimate.theta)
         middle = walk.release_squares(self.share(ols_rules.MIDDLE_SHARE))
         walked = Walked(curved, inverse, estimate, middle, _none_one_sided(curved), math.inf)
+        known = self._counting_curvature(self._known(walked, 1.0), walked, frame)
+        unsure = self.size.n_rows * walk.mean_curvature(estimate.theta)
+        moved = math.sqrt(estimate.variance * max(float(np.trace(inverse.matrix)), 0.0) / unsure)
+        drowned = moved > MOST_ERROR
         return OddsRelease(
             walk.point.weights,
-            self._counting_curvature(self._known(walked, 1.0), walked, frame),
-            inverse.left_out if self._n_features else _every(task.n_features),
+            replace(known, covariance=0 * known.covariance) if drowned else known,
+            tuple(one for one in inverse.left_out if one.feature not in held)
+            if self._n_features
+            else _every(task.n_features),
             LOG_ODDS,
             1.0,
             walk.release_long(),
-            drowned=self._error(inverse, frame, estimate.variance) > MOST_ERROR,
+            drowned=drowned,
             unsettled=self._unsettled(walked, steps),
+            held=held,
         )
 
     def _counting_curvature(
@@ -155,19 +173,20 @@ class OddsReleases(Releases):
         off = walked.frame.noise**2 * ((directions @ inverse) ** 2).sum(axis=1) / squares
         freedom = 1 / (1 / known.freedom + 2 * off)
         moved, all_rows = np.abs(users @ way), float(way @ frame.gram @ way) / self.size.n_rows
-        of_feature = np.append(self._steps_of_features(), 0.0)[: len(moved)] * moved
+        of_feature = np.append(self.feature_steps(), 0.0)[: len(moved)] * moved
         left = np.maximum(math.sqrt(max(all_rows, 0.0)), of_feature) * moved
         old = np.maximum(np.diag(known.covariance), 1e-300)
         curved = ((directions @ walked.frame.gram) * directions).sum(axis=1) / squares
-        ended, _ = walked.middle.along(directions, walked.frame.spread)
-        wider = np.sqrt(1 + left**2 / old) * np.maximum(curved / np.maximum(ended, 1e-300), 1.0)
+        ended, error = walked.middle.along(directions, walked.frame.spread)
+        flatter = curved / np.maximum(ended + error, 1e-300)
+        wider = np.sqrt(1 + left**2 / old) * np.maximum(flatter, 1.0)
         return replace(
             known,
             covariance=known.covariance * np.outer(wider, wider),
             freedom=np.maximum(freedom, ols_rules.LEAST_FREEDOM),
         )
 
-    def _steps_of_features(self) -> Array:
+    def feature_steps(self) -> Array:
         """Return a step of each feature: from no to yes, or its deviation."""
         return np.where(is_binary(self.wide.units.feature_bounds), 1.0, self.wide.scales)
 
@@ -181,14 +200,14 @@ class OddsReleases(Releases):
         noises = math.hypot(*(step.noise for step in steps[-2:])) * walked.inverse.matrix
         apart = np.abs(users @ walked.estimate.last)
         clear = apart > SETTLED * np.sqrt(((users @ noises) ** 2).sum(axis=1))
-        one = self._steps_of_features()
+        one = self.feature_steps()
         moved = np.abs(users @ (walked.estimate.theta - steps[0].start))[: len(one)]
         errors = np.sqrt(((users @ noises) ** 2).sum(axis=1))[: len(one)]
         clear[: len(one)] |= one * (moved - 3 * errors) > STALE
-        clear[: self._n_features] |= self._too_few_events(walked, moved)
+        clear[: self._n_features] |= self._too_few_events(walked.frame, moved)
         return tuple(np.flatnonzero(clear[: self._n_features]).tolist())
 
-    def _too_few_events(self, walked: Walked, moved: Array) -> Mask:
+    def _too_few_events(self, curved: EvenFrame, moved: Array) -> Mask:
         """Return the levels of which Σp(1 − p), over their rows or all others, is hardly seen.
 
         So many outcomes a level has, about, that are not sure: with fewer than ten nobody's
@@ -198,30 +217,44 @@ class OddsReleases(Releases):
         d, units = self._n_features, self.wide.units
         if len(self.columns) == d or not d:
             return np.zeros(d, dtype=bool)
-        back = np.linalg.inv(walked.frame.matrix)
+        back = np.linalg.inv(curved.matrix)
         holding = units.feature_half_widths[:, None] * back[:d]
         holding += units.feature_centres[:, None] * back[d]
         sides = np.stack((holding, back[d] - holding))
-        events = sides @ walked.frame.gram @ back[d]
-        noises = walked.frame.noise * np.linalg.norm(sides, axis=2) * np.linalg.norm(back[d])
+        events = sides @ curved.gram @ back[d]
+        noises = curved.noise * np.linalg.norm(sides, axis=2) * np.linalg.norm(back[d])
         few = (np.exp(-moved[:d]) * (events - 2 * noises) < LEAST_EVENTS).any(axis=0)
         return np.asarray(few & is_binary(units.feature_bounds))
-
-    def _error(self, inverse: Inverse, frame: EvenFrame, variance: float) -> float:
-        """Return how far noise in Σru moves log-odds, as a root mean square over rows."""
-        square = variance * float(np.trace(inverse.matrix @ frame.gram @ inverse.matrix))
-        return math.sqrt(max(square, 0.0) / self.size.n_rows)
 
     def _start(self, frame: EvenFrame) -> Array:
         """Return where the constant is what the share says."""
         weights = np.where(self.columns < self.wide.task.n_features, 0.0, self.outcomes.log_odds)
         return np.asarray(np.linalg.solve(frame.matrix.T, weights))
 
-    def _without(self, inverse: Inverse, curved: EvenFrame, theta: Array) -> Array:
-        """Return what is next to these weights, as rows see it, without what is left out."""
+    def _held(self, inverse: Inverse, curved: EvenFrame, frame: EvenFrame) -> tuple[int, ...]:
+        """Return the levels that rows have, but hardly any row of which the outcome is unsure.
+
+        Without them the model would be another one, as they tell outcomes nearly for sure; and
+        where exactly they are matters to no other feature.
+        """
+        flat = told_apart(frame, self._n_features, self._cells_in_scales())
+        hidden = {one.feature for one in flat.left_out}
+        sure = self._too_few_events(curved, np.zeros(self._n_features))
+        gone = (one.feature for one in inverse.left_out)
+        return tuple(j for j in gone if sure[j] and j not in hidden)
+
+    def _without(
+        self, inverse: Inverse, curved: EvenFrame, theta: Array, held: tuple[int, ...]
+    ) -> Array:
+        """Return what is next to these weights, as rows see it, without what is left out.
+
+        The weights of what is held stay as they are.
+        """
+        weights, there = curved.matrix.T @ theta, np.isin(np.arange(len(theta)), held)
+        kept = np.linalg.solve(curved.matrix.T, np.where(there, weights, 0.0))
         if not inverse.matrix.any():
-            return self._start(curved)
-        return np.asarray(inverse.matrix @ curved.gram @ theta)
+            return np.asarray(kept + self._start(curved))
+        return np.asarray(kept + inverse.matrix @ curved.gram @ (theta - kept))
 
 
 NOTHING_CUT = Sizes(np.ones(2), np.zeros(3), 1.0, 1)
@@ -246,19 +279,32 @@ class OddsWalk(NewtonWalk):
 
     def search(self, theta: Array, cost: ZCDP) -> Array:
         """Take cheap steps towards the answer, each to what all sums so far make believe."""
-        n_rows, belief = self.releases.size.n_rows, WeightBelief(self.frame.gram, np.zeros(0))
+        n_rows = self.releases.size.n_rows
+        belief = WeightBelief(self.frame.gram, np.zeros(0), levels := self._levels)
         for _ in range(SEARCH_STEPS):
             self.move_to(theta + belief.weights)
             belief.see(*self.release_sums(cost / SEARCH_STEPS))
-            belief.move(self.mean_curvature(theta + belief.weights) * self.frame.gram, n_rows)
+            there = theta + belief.weights
+            belief.move(levels.curvature(there, *self.log_odds(there)), n_rows)
         self.move_to(theta + belief.weights)
         return np.asarray(theta + belief.weights)
 
     def mean_curvature(self, theta: Array) -> float:
         """Return the mean of p(1 − p) there, if log-odds are normal."""
+        return mean_curvature(*self.log_odds(theta))
+
+    def log_odds(self, theta: Array) -> tuple[float, float]:
+        """Return about the mean of log-odds there, and their variance."""
         constant = float(self.point.weights[self.releases.wide.task.n_features :].sum())
         square = float(theta @ self.frame.gram @ theta) / self.releases.size.n_rows
-        return mean_curvature(constant, max(square - constant**2, 0.0))
+        return constant, max(square - constant**2, 0.0)
+
+    @property
+    def _levels(self) -> Levels:
+        releases = self.releases
+        to_users = releases.users(self.frame)[releases.columns]
+        binary = columns_of_levels(releases.wide.units)[releases.columns]
+        return Levels.of(self.frame.gram, self.frame.noise, to_users, binary)
 
     def release_curvature(self, cost: ZCDP) -> EvenFrame:
         """Release Σp(1 − p)uuᵀ (docs/yes-no.md, Lemma 32); combinations vary by as much less."""
@@ -284,7 +330,7 @@ class OddsWalk(NewtonWalk):
         And return by how much the loss is less curved where the last one begins than it was at
         first, where the curvature was released.
         """
-        taken, n_rows, flatter = list[NewtonStep](), self.releases.size.n_rows, 1.0
+        taken, flatter, levels = list[NewtonStep](), 1.0, self._levels
         self.move_to(theta)
         for part in LAST_PARTS:
             moment, noise = self.release_sums(cost * part)
@@ -292,9 +338,8 @@ class OddsWalk(NewtonWalk):
             flatter = self.mean_curvature(theta) / at_first
             way = self.inverse.matrix @ moment / flatter
             if len(taken) < len(LAST_PARTS):
-                theta = (
-                    theta + safe_part(math.sqrt(float(way @ self.frame.gram @ way) / n_rows)) * way
-                )
+                size = levels.largest_move(way, self.frame.gram, self.releases.size.n_rows)
+                theta = theta + safe_part(size) * way
                 self.move_to(theta)
         return taken, flatter
 
