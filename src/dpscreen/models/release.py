@@ -164,7 +164,10 @@ class Release:
         if self.inference is not None:
             return None if self.inference.available else self.inference.wording
         if self.classes is not None:
-            return f"There are no intervals: {self.estimator} has none."
+            return (
+                f"There are no intervals: {self.estimator} has none; PrivateLogit gives odds "
+                "ratios of all features with them."
+            )
         if self.estimator != OFFERS_INTERVALS:
             return (
                 f"There are no intervals: {self.estimator} has none; PrivateLasso with "

@@ -9,7 +9,7 @@ starts where that number says (docs/yes-no.md).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -62,9 +62,8 @@ class OutcomeShare:
 
 @dataclass(frozen=True)
 class OutcomeTask(Task):
-    """A task whose target is 0 or 1, the released share of 1, units, and which columns are 0/1."""
+    """A task whose target is 0 or 1, the released share of 1, and which columns are 0 and 1."""
 
-    units: PublicUnits = field(kw_only=True)
     share: OutcomeShare = OutcomeShare(0.5)
     binary: Mask | None = None
 
@@ -111,8 +110,7 @@ def place_outcomes(
     )
     binary = is_binary(feature_bounds)
     offered = np.union1d(task.candidates, np.flatnonzero(binary))
-    known = {**vars(task), "moving": offered, "units": units}
-    return OutcomeTask(**known, share=share, binary=binary), units
+    return OutcomeTask(**{**vars(task), "moving": offered}, share=share, binary=binary), units
 
 
 class OutcomeRun(StagewiseRun):

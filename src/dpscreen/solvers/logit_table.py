@@ -237,6 +237,8 @@ class OddsReleases(Releases):
         Without them the model would be another one, as they tell outcomes nearly for sure; and
         where exactly they are matters to no other feature.
         """
+        if not inverse.matrix.any():
+            return ()
         flat = told_apart(frame, self._n_features, self._cells_in_scales())
         hidden = {one.feature for one in flat.left_out}
         sure = self._too_few_events(curved, np.zeros(self._n_features))

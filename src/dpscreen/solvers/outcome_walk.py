@@ -24,13 +24,14 @@ from dpscreen.rows.source import PublicUnits
 from dpscreen.rows.sums import ShortRows
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution
-from dpscreen.solvers.least_squares import users_units
 from dpscreen.solvers.logistic import OutcomeTask, solve_logistic, sure_threshold
 from dpscreen.solvers.placing import is_binary
 from dpscreen.solvers.refit import move, release_moment, rows_of_features, unseen
 
 GRAINS_PER_LOG_ODDS = 2.0**20
-STEPS, RICH_STEPS, STEPS_BEFORE_CURVED = 5, 6, 3
+FEWEST_STEPS, MOST_STEPS, DEPTH_PER_STEP = 5, 16, 8.0
+"""How many sums are released, and how large n√(2ρ)/d must be for each."""
+
 LEAST_NOISE = 0.5
 """How large n√(2ρ) must be, in d^1.5, for no feature to be chosen."""
 
@@ -55,8 +56,10 @@ def walks(task: OutcomeTask) -> bool:
 
 
 def n_walk_steps(task: OutcomeTask) -> int:
-    """Return how many steps there are: one more where the curvature is released on the way."""
-    return RICH_STEPS if rules.refits_all(task.regime) else STEPS
+    """Return how many steps there are: more where noise is small, as all sums count in the end."""
+    regime = task.regime
+    wanted = regime.depth(regime.rho) / regime.n_features / DEPTH_PER_STEP
+    return round(rules.clamp(wanted, FEWEST_STEPS, MOST_STEPS))
 
 
 def solve_outcomes(task: OutcomeTask) -> Solution:
@@ -73,20 +76,16 @@ def solve_walk(task: OutcomeTask) -> Solution:
     gram, noise = release_squares(task, task.design.short_gram(short), short, gram_cost)
     seen = _seen_columns(task, gram, noise)
     chosen, units = short.chosen[seen], short.in_weights()[seen]
-    gram, constants = lifted(gram, noise, seen), units[chosen >= task.n_features]
-    to_users = users_units(task.units)[np.ix_(chosen, chosen)] * units
-    levels = Levels.of(gram, noise, to_users, columns_of_levels(task.units)[chosen])
-    belief = WeightBelief(gram, constants, levels)
+    belief = WeightBelief(lifted(gram, noise, seen), units[chosen >= task.n_features])
     curvature, cost = None, steps_cost / n_walk_steps(task)
     for step in range(n_walk_steps(task)):
         moment = release_moment(task.spending, point, 1.0, short, cost)
         belief.see(-moment[seen], short.row_norm / math.sqrt(2 * float(cost)))
-        if rich and step == STEPS_BEFORE_CURVED:
+        if rich and step == n_walk_steps(task) // 2:
             squares = release_squares(task, point.curved_gram(short), short, gram_cost)
             curvature = task.design.loss.curvature * lifted(*squares, seen)
-        if curvature is None:
-            now = levels.curvature(belief.weights, *_log_odds_now(task, point, belief))
-        by = belief.move(now if curvature is None else curvature, task.regime.n_rows)
+        mean = _curvature_now(task, point, belief)
+        by = belief.move(mean * belief.gram if curvature is None else curvature, task.regime.n_rows)
         move(point, chosen, by * units)
     sure = belief.sizes >= sure_threshold(task.n_features)
     stands_out = np.isin(np.arange(point.weights.size), chosen[sure])
@@ -123,15 +122,13 @@ def _seen_columns(task: OutcomeTask, gram: Array, noise: float) -> Integers:
     return seen if seen.size else every
 
 
-def _log_odds_now(
-    task: OutcomeTask, point: ExactPoint, belief: WeightBelief
-) -> tuple[float, float]:
-    """Return the mean of log-odds, and the variance that weights say."""
+def _curvature_now(task: OutcomeTask, point: ExactPoint, belief: WeightBelief) -> float:
+    """Return the mean of p(1 − p), with the deviation of log-odds that weights say."""
     constant = float(point.weights[task.n_features :].sum())
     weights = belief.weights.copy()
     weights[len(weights) - belief.n_constants :] = 0
     square = max(float(weights @ belief.gram @ weights) / task.regime.n_rows, 0.0)
-    return constant, square
+    return mean_curvature(constant, square)
 
 
 def mean_curvature(log_odds: float, variance: float) -> float:
@@ -190,7 +187,8 @@ SEEN = 4.0
 
 def columns_of_levels(units: PublicUnits) -> Mask:
     """Return which weights are of columns of 0 and 1: none, if no constant stands for the rest."""
-    return np.append(is_binary(units.feature_bounds) & units.constant, [False] * units.constant)
+    constants = np.zeros(int(units.constant), dtype=bool)
+    return np.append(is_binary(units.feature_bounds) & units.constant, constants)
 
 
 @dataclass(frozen=True, eq=False)
