@@ -25,6 +25,7 @@ from benchmarks.timing import report
 from dpscreen import PrivateLogit
 
 N_ROWS, EPSILONS = (5_000, 20_000), (1.0, 5.0)
+MANY_ROWS = 50_000
 KINDS = ("plain", "correlated", "rare", "strong", "skewed", "rare level")
 BOUNDS = np.array([(-10, 10), (0, 120), (-20, 40), (-10, 10), (0, 1), (0, 1)], dtype=np.float64)
 
@@ -59,7 +60,8 @@ def simulated() -> Iterator[Design]:
             def rows(seed: int, kind: str = kind, n_rows: int = n_rows) -> Any:
                 return simulated_rows(kind, n_rows, seed)
 
-            yield Design(f"{kind}, {n_rows} rows", BOUNDS, truth, constant, rows)
+            many = simulated_rows(kind, MANY_ROWS, MANY_ROWS)
+            yield Design(f"{kind}, {n_rows} rows", BOUNDS, truth, constant, rows, many)
 
 
 def simulated_rows(kind: str, n_rows: int, seed: int) -> Any:

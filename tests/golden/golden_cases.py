@@ -23,6 +23,8 @@ from dpscreen import (
     FrankWolfeLasso,
     PrivacyLedger,
     PrivateLasso,
+    PrivateLogistic,
+    PrivateLogit,
     RNMScreen,
     load,
     plan,
@@ -125,6 +127,25 @@ def dense_fits() -> Iterator[tuple[str, Case]]:
 
 def _dense_fit(model, _folder: Path) -> dict:
     return released(model.fit(*data.dense_rows()))
+
+
+OUTCOME_BOUNDS = {"feature_bounds": (-10, 22)}
+OUTCOMES = {
+    "PrivateLogit": PrivateLogit(**OUTCOME_BOUNDS | BUDGET),
+    "PrivateLogit, no intercept": PrivateLogit(**OUTCOME_BOUNDS | BUDGET, fit_intercept=False),
+    "PrivateLogistic": PrivateLogistic(**OUTCOME_BOUNDS | BUDGET),
+    "PrivateLogistic, a path": PrivateLogistic(**OUTCOME_BOUNDS | BUDGET, n_iter=12),
+}
+
+
+def outcome_fits() -> Iterator[tuple[str, Case]]:
+    for name, model in OUTCOMES.items():
+        yield f"outcomes: {name}", functools.partial(_outcome_fit, model)
+
+
+def _outcome_fit(model, _folder: Path) -> dict:
+    X, y = data.dense_rows()
+    return released(model.fit(X, (y > np.median(y)).astype(int)))
 
 
 def wide_fits() -> Iterator[tuple[str, Case]]:
@@ -397,6 +418,7 @@ def _ledger(folder: Path) -> dict:
 
 CASES: dict[str, Case] = {
     **dict(dense_fits()),
+    **dict(outcome_fits()),
     **dict(wide_fits()),
     **dict(table_fits()),
     **dict(sparse_fits()),

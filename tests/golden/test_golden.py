@@ -23,8 +23,8 @@ pytestmark = [
 GOLDEN = read_golden()
 EXACT = os.environ.get("GOLDEN") == "exact"
 
-# LAPACK solves for the weights (AdaSSP, PrivateSIS), or gradients are BLAS's sums of floats.
-ROUNDED_CASES = ("AdaSSP", "PrivateSIS", "FrankWolfeLasso", "published")
+# LAPACK solves for the weights (AdaSSP, PrivateSIS, outcomes), or gradients are BLAS's sums of floats.
+ROUNDED_CASES = ("AdaSSP", "PrivateSIS", "outcomes", "FrankWolfeLasso", "published")
 # Rows are drawn from normals, or means and errors of predictions are taken.
 ROUNDED_COMMANDS = ("simulate", "compare", "plan", "reproduce")
 # A product with the features' centres (BLAS), LAPACK, and logarithms (libm) after the release.

@@ -345,8 +345,9 @@ def test_quality_tells_auc_and_deviance_within_its_intervals():
 
 
 def test_counts_that_noise_made_negative_tell_no_deviance():
-    counts, places = np.full(16, -50.0), np.linspace(-4, 4, 15)
-    told = outcome_quality._told(counts, counts, 50.0, places, 600, in_sample=True)
+    counts, places = np.full((2, 16), -50.0), np.linspace(-4, 4, 15)
+    held = np.ones(16, dtype=bool)
+    told = outcome_quality._told(counts, held, 50.0, places, 600, in_sample=True)
     assert told.deviance == told.deviance_low == 0.0
     assert not told.tells_deviance  # its noise is larger than any deviance without features
 
@@ -539,8 +540,8 @@ def test_no_feature_is_chosen_where_noise_lets_all_be_seen(more):
     X, y = some_rows(900)
     fitted = model().fit(X, y)
     assert fitted.path_ is None
-    assert fitted.n_iter_ == 5
-    assert model(n_rows=10**5).fit(X, y).n_iter_ == 6
+    assert fitted.n_iter_ == 8  # √(n√(2ρ)/d)
+    assert model(n_rows=10**5).fit(X, y).n_iter_ == 16
     with pytest.raises(ValueError, match="need a path"):
         fitted.noise_p_values()
     assert model(**more).fit(X, y).path_ is not None

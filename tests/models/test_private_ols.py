@@ -154,7 +154,9 @@ def test_a_share_that_is_left_out_for_its_bounds_is_told_what_to_declare():
 def test_the_summary_compares_levels_with_those_left_out_too(fitted):
     release = fitted.released()
     place = list(release.table.names).index("ward=C")
-    without = replace(release.table, reasons={place: "not told apart; left out."})
+    coefficients = np.where(np.arange(len(release.table.names)) == place, 0.0, 1.0)
+    why = {place: "not told apart; left out."}
+    without = replace(release.table, reasons=why, coefficients=coefficients)
     text = " ".join(str(shown_summary(replace(release, table=without))).split())
     assert "with the first declared one and those left out: ward with A or C." in text
     assert "with the first declared one: ward with A." in " ".join(str(fitted.summary()).split())

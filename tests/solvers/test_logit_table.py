@@ -96,11 +96,51 @@ def test_with_a_large_budget_it_is_the_likeliest_answer_with_its_errors():
 
 def test_where_noise_moves_log_odds_too_far_there_is_no_interval_and_a_reason(monkeypatch):
     X, y, _ = table("strong", 1, 4000)
-    monkeypatch.setattr(logit_table, "STRICTER", np.ones(1))
+    monkeypatch.setattr(logit_table, "MOST_ERROR", 0.05)
     model = fitted(X, y)
-    assert model.conf_int().isna().all(axis=None)
+    assert model.conf_int(constant=True).isna().all(axis=None)
     assert "privacy noise moves log-odds" in str(model.summary())
+    assert "odds ratio is what" not in str(model.summary())  # no row has one
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_no_feature_is_left_out_for_the_others_sake():
+    """Without one of two strong effects, the other's odds are those of another model."""
+    for seed in range(3):
+        X, y, _ = table("strong", seed, 5000)
+        assert not fitted(X, y, random_state=seed).table_.left_out
+
+
+def test_where_no_outcome_is_yes_the_reason_is_that_and_quality_is_that_of_a_constant():
+    X, y, _ = table("plain", 1, 10_000)
+    model = fitted(X, 0 * y)
+    assert "too few rows have the rarer outcome" in str(model.summary())
+    assert "it takes about" not in str(model.summary())
+    assert model.quality_.deviance_high < 0.2
+
+
+def test_a_model_without_features_has_no_auc_but_a_half():
+    """Noise in cells that no row can be in would say otherwise: .3 to .7 in such fits."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(600, 30))
+    y = (rng.random(600) < 0.4).astype(int)
+    for seed in range(5):
+        model = fitted(X, y, 2.0, feature_bounds=(-50, 50), random_state=seed)
+        assert not model.coef_.any()
+        assert model.quality_.auc == pytest.approx(0.5)
+        assert model.quality_.deviance == pytest.approx(1.346, abs=0.25)
+
+
+def test_a_rare_level_with_a_strong_effect_is_not_led_beyond_its_odds():
+    """Noisy curvature where few rows are unsure makes Newton steps far too long."""
+    rng = np.random.default_rng(3)
+    n, truth = 20_000, np.array([0.5, 3.5, 2.0])
+    level = rng.choice(3, size=n, p=[0.8, 0.06, 0.14])
+    X = np.column_stack((rng.normal(size=n), level == 1, level == 2)).astype(float)
+    y = (rng.random(n) < expit(X @ truth - 4.5)).astype(int)
+    for seed in range(4):
+        model = fitted(X, y, 3.0, feature_bounds=[(-10, 10), (0, 1), (0, 1)], random_state=seed)
+        assert np.abs(model.coef_[0] - truth).max() < 1.0
 
 
 def test_a_level_with_one_outcome_has_no_interval_and_a_reason():
@@ -110,6 +150,7 @@ def test_a_level_with_one_outcome_has_no_interval_and_a_reason():
     model = fitted(X, y, 5.0)
     assert model.conf_int().loc["x3"].isna().all()
     assert "x3" in str(model.summary())
+    assert "x3" not in model.inference_.wording  # it has no interval, but is in the model
     assert model.conf_int().loc["x0"].notna().all()
 
 
@@ -142,6 +183,7 @@ def test_a_file_and_the_summary_tell_odds_ratios(tmp_path):
     np.testing.assert_allclose(np.log(ratios[["low", "high"]]), model.conf_int())
     assert "odds ratio" in str(model.summary())
     assert "of log-odds" in str(model.summary())
+    assert "least squares" not in str(model.summary())
     model.save(tmp_path / "model.json")
     again = load(tmp_path / "model.json")
     assert str(again.summary()) == str(model.summary())

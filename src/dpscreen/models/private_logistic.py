@@ -76,7 +76,7 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
         `PrivateLasso`.
     n_iter : int, default=None
         Number of steps T of a path. None: a quarter of the signal M between 6 and 200, or 2.5√M
-        where that is more; 5 or 6 along all features where none is chosen.
+        where that is more; 5 to 16 along all features where none is chosen.
     max_features : int, default=None
         At most so many distinct features ever enter the model. Costs nothing.
     standardize : {"auto", True, False}, default="auto"
@@ -128,7 +128,8 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
 
     Notes
     -----
-    Coefficients are shrunken, noisy and selected; no standard errors are valid. Where classes can
+    Coefficients are shrunken, noisy and selected; no standard errors are valid: `PrivateLogit` has
+    a table of all features with intervals, and needs no split of the rows for it. Where classes can
     be told apart without an error, weights stay finite, as the steps are. Expect no useful model
     where M = n√(2ρ)/ln(2d) is below 20, or the rarer class has fewer than some hundred rows.
 

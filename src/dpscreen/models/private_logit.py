@@ -9,9 +9,9 @@ import numpy as np
 
 from dpscreen.models.base import FitStart
 from dpscreen.models.private_logistic import OutcomeEstimator
-from dpscreen.models.private_ols import PrivateOLS
+from dpscreen.models.private_ols import PLACED, PrivateOLS
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers import rules
+from dpscreen.solvers import ols_rules, rules
 from dpscreen.solvers.least_squares import TableRelease
 from dpscreen.solvers.logit_table import (
     LAST_PARTS,
@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 DROWNED = (
     "privacy noise moves log-odds too far at this budget for an interval to be honest: it takes "
     "more rows, fewer features, or a larger epsilon."
+)
+UNSEEN = (
+    "privacy noise hides how far outcomes vary with the features: too few rows have the rarer "
+    "outcome, or nearly all chances are near 0 or 1. It takes more rows, or a larger epsilon."
+)
+HELD = (
+    "the outcomes of rows that tell it are too sure, or too few, for an interval at this budget; "
+    "it stays in the model."
 )
 UNSETTLED = (
     "steps had not arrived: nearly all rows that tell it may have one outcome, and such odds have "
@@ -71,7 +79,7 @@ random_state
     Notes
     -----
     Where features cannot be told apart at this budget, the later one is left out. Where privacy
-    noise moves log-odds by more than .2, there are no intervals at all, and the table says so.
+    noise moves log-odds by more than .4, there are no intervals at all, and the table says so.
 
     Examples
     --------
@@ -152,7 +160,11 @@ random_state
         assert isinstance(found, OddsRelease), "as it was released"
         if found.drowned:
             return dict.fromkeys(range(len(names)), DROWNED)
-        return dict.fromkeys(found.unsettled, UNSETTLED) | super()._reasons(found, names, wide)
+        needed = ols_rules.rows_needed(len(names) + 1, PLACED * wide.task.regime.rho)
+        if len(found.left_out) == len(names) and wide.task.regime.n_rows >= needed:
+            return dict.fromkeys(range(len(names)), UNSEEN)
+        without = dict.fromkeys(found.unsettled, UNSETTLED) | dict.fromkeys(found.held, HELD)
+        return without | super()._reasons(found, names, wide)
 
     # --- the table --------------------------------------------------------------------------------
 

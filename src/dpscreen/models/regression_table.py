@@ -88,6 +88,11 @@ class RegressionTable:
         found[list(self.reasons)] = False
         return np.asarray(found)
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Return the features that are not in the model; others may have no interval either."""
+        return tuple(self.names[j] for j in self.reasons if self.coefficients[j] == 0)
+
     def _series(self, values: Array, name: str) -> pd.Series[float]:
         import pandas as pd
 
@@ -211,15 +216,16 @@ class RegressionTable:
     def meaning(self, *, outcomes: bool = False) -> Iterator[str]:
         """Yield what intervals are for, and what they are not."""
         if not self.given[: self.n_features].any():
-            yield "Intervals are not available: " + next(iter(self.reasons.values()), "no feature.")
+            why = set(self.reasons.values())
+            yield f"Intervals are not available{': ' + why.pop() if len(why) == 1 else '.'}"
             return
-        without = [self.names[j] for j in self.reasons]
-        model = f"without {some(without)}" if without else "of all listed features"
+        model = f"without {some(self.left_out)}" if self.left_out else "of all listed features"
         told = ("of log-odds ", "") if outcomes else ("", " and target_bounds_")
         yield MEANING.format(model=told[0] + model, bounds=f"to feature_bounds_{told[1]}")
         there = self.given
         errors = np.sqrt(np.diag(self.covariance))[there]
-        yield from differences(self.shortened, self.clip_bias[there], errors)
+        usual = "logistic regression" if outcomes else "least squares"
+        yield from differences(self.shortened, self.clip_bias[there], errors, usual)
 
 
 # --- in a model file ------------------------------------------------------------------------------

@@ -169,7 +169,10 @@ class Release:
         if self.inference is not None:
             return None if self.inference.available else self.inference.wording
         if self.classes is not None:
-            return f"There are no intervals: {self.estimator} has none."
+            return (
+                f"There are no intervals: {self.estimator} has none; PrivateLogit gives odds "
+                "ratios of all features with them."
+            )
         if self.estimator != OFFERS_INTERVALS:
             return (
                 f"There are no intervals: {self.estimator} has none; PrivateLasso with "
@@ -422,16 +425,17 @@ def prediction_of_all(release: Release) -> str:
 def _about_cells(release: Release) -> Iterator[str]:
     """Say what levels are compared with, and what a missing cell counts as."""
     declared, table = (release.schema, release.categories), release.table
-    gone = () if table is None else [table.names[j] for j in table.reasons]
+    gone = () if table is None else table.left_out
     yield from about_levels(release.names, *declared, gone)
     yield from about_missing(*declared, outcomes=release.classes is not None)
 
 
 def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
-    if release.selected:
+    if table.given[: table.n_features].any():
         yield _about_steps(release)
     yield from _about_cells(release)
-    if len(table.reasons) < table.n_features:  # else one reason is for all, and told below
+    one_for_all = len(set(table.reasons.values())) == 1 and len(table.reasons) == table.n_features
+    if not one_for_all:  # which is told below
         yield from _about_left_out(release, table)
     if release.inference is not None:
         yield prose(release.inference.wording)

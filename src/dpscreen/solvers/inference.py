@@ -96,16 +96,18 @@ def why_left_out(one: LeftOut, names: Sequence[str]) -> str:
     return f"not told apart from {some(partners)} at this budget; left out."
 
 
-def differences(shortened: float, clip_bias: Array, errors: Array) -> Iterator[str]:
-    """Yield in which ways plain least squares on the same rows may differ."""
+def differences(
+    shortened: float, clip_bias: Array, errors: Array, usual: str = "least squares"
+) -> Iterator[str]:
+    """Yield in which ways the usual estimate, on the same rows, may differ."""
     if shortened >= 1:
         yield (
             f"About {shortened:.0f} rows lie far out and count for less; where the truth "
-            "is no line, plain least squares, which follows them, may differ."
+            f"is no line, plain {usual}, which follows them, may differ."
         )
     if (clip_bias > NOTED_BIAS * errors).any():
         yield (
-            "Large residuals are clipped, and pull one way: plain least squares may differ by as "
+            f"Large residuals are clipped, and pull one way: plain {usual} may differ by as "
             "much as half a standard error or more. Standard errors count that; a logarithm of "
             "the target may help."
         )

@@ -28,7 +28,13 @@ from dpscreen.solvers.belief import lifted
 from dpscreen.solvers.influences import OneSided, Sizes
 from dpscreen.solvers.least_squares import NewtonWalk, Releases, TableRelease, users_units
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
-from dpscreen.solvers.outcome_walk import WeightBelief, mean_curvature, safe_part
+from dpscreen.solvers.outcome_walk import (
+    Levels,
+    WeightBelief,
+    columns_of_levels,
+    mean_curvature,
+    safe_part,
+)
 from dpscreen.solvers.placing import Places, is_binary, release_places
 from dpscreen.solvers.regression import (
     EvenFrame,
@@ -50,9 +56,9 @@ SEARCH_STEPS, SEARCH_PART = 16, Fraction(15, 100)
 CURVED_PART = Fraction(35, 100)
 """What the curvature there costs."""
 
-MEANT_ERROR, MOST_ERROR = 0.15, 0.2
-"""How far privacy noise is meant to move log-odds, in the root mean square over rows, and may at
-most: beyond, steps end too early, and intervals are too short."""
+MOST_ERROR = 0.4
+"""How far privacy noise may move log-odds, in the root mean square over rows, each as much as its
+outcome is unsure: beyond, steps end too early, and intervals are too short."""
 
 SETTLED = 3.5
 """How many deviations of their noise the last two answers may be apart."""
@@ -63,9 +69,6 @@ LEAST_EVENTS = 10.0
 STALE = 0.5
 """How far log-odds may move once the curvature was released: it is off by up to e^m there."""
 
-STRICTER = 1.5 ** np.arange(8)
-"""By how much more than in least squares a direction must stand out of noise, until that is so."""
-
 LAST_PARTS = tuple(Fraction(part, 10) for part in (2, 3, 5))
 """How the last steps divide the rest."""
 
@@ -74,11 +77,13 @@ LAST_PARTS = tuple(Fraction(part, 10) for part in (2, 3, 5))
 class OddsRelease(TableRelease):
     """A table of log-odds; `drowned` tells that no interval of it would be honest.
 
-    `unsettled` are features that the last step still moved by more than noise explains.
+    `unsettled` are features that the last step still moved by more than noise explains, `held`
+    those that stay where the search led, as their outcomes are too sure for a step to be told.
     """
 
     drowned: bool = False
     unsettled: tuple[int, ...] = ()
+    held: tuple[int, ...] = ()
 
 
 def place_for_odds(
@@ -119,9 +124,11 @@ class OddsReleases(Releases):
         theta = walk.search(self._start(frame), left * SEARCH_PART)
         curved = walk.release_curvature(left * CURVED_PART)
         rest = left * (1 - SEARCH_PART - CURVED_PART)
-        inverse = self._told_apart(curved, frame, rest * sum(LAST_PARTS[-2:], Fraction(0)))
-        walk = replace(walk, inverse=inverse)
-        steps, flatter = walk.last_steps(self._without(inverse, curved, theta), rest)
+        inverse = told_apart(curved, self._n_features, self._cells_in_scales())
+        held = self._held(inverse, curved, frame)
+        at_first, walk = walk.mean_curvature(theta), replace(walk, inverse=inverse)
+        begun = self._without(inverse, curved, theta, held)
+        steps, flatter = walk.last_steps(begun, rest, at_first)
         inverse, curved = (
             replace(inverse, matrix=inverse.matrix / flatter),
             replace(curved, gram=flatter * curved.gram, noise=flatter * curved.noise),
@@ -130,15 +137,22 @@ class OddsReleases(Releases):
         walk.move_to(estimate.theta)
         middle = walk.release_squares(self.share(ols_rules.MIDDLE_SHARE))
         walked = Walked(curved, inverse, estimate, middle, _none_one_sided(curved), math.inf)
+        known = self._counting_curvature(self._known(walked, 1.0), walked, frame)
+        unsure = self.size.n_rows * walk.mean_curvature(estimate.theta)
+        moved = math.sqrt(estimate.variance * max(float(np.trace(inverse.matrix)), 0.0) / unsure)
+        drowned = moved > MOST_ERROR
         return OddsRelease(
             walk.point.weights,
-            self._counting_curvature(self._known(walked, 1.0), walked, frame),
-            inverse.left_out if self._n_features else _every(task.n_features),
+            replace(known, covariance=0 * known.covariance) if drowned else known,
+            tuple(one for one in inverse.left_out if one.feature not in held)
+            if self._n_features
+            else _every(task.n_features),
             LOG_ODDS,
             1.0,
             walk.release_long(),
-            drowned=self._error(inverse, frame, estimate.variance) > MOST_ERROR,
+            drowned=drowned,
             unsettled=self._unsettled(walked, steps),
+            held=held,
         )
 
     def _counting_curvature(
@@ -147,8 +161,10 @@ class OddsReleases(Releases):
         """Count that the curvature has noise, and that it is another one farther on.
 
         Along a direction h the matrix is off by ‖G⁻¹h‖/‖h‖ of its noise, and a variance by twice
-        that. Where log-odds went by m from where the last sums were released, these may be off by
-        the m-th part of the way (docs/yes-no.md, Lemma 49).
+        that. Where log-odds went by m from where the last sums were released, over all rows or with
+        a feature, these may be off by the m-th part of the way. And what the middle says of squared
+        residuals is what the curvature is where steps ended: where that is less, errors are larger
+        by as much (docs/yes-no.md, Lemma 49).
         """
         inverse, way = walked.inverse.matrix, walked.estimate.way
         users = users_units(self.wide.units)[:, self.columns] @ walked.frame.matrix.T
@@ -156,14 +172,23 @@ class OddsReleases(Releases):
         squares = np.maximum((directions**2).sum(axis=1), 1e-300)
         off = walked.frame.noise**2 * ((directions @ inverse) ** 2).sum(axis=1) / squares
         freedom = 1 / (1 / known.freedom + 2 * off)
-        left = math.sqrt(max(float(way @ frame.gram @ way) / self.size.n_rows, 0.0)) * users @ way
+        moved, all_rows = np.abs(users @ way), float(way @ frame.gram @ way) / self.size.n_rows
+        of_feature = np.append(self.feature_steps(), 0.0)[: len(moved)] * moved
+        left = np.maximum(math.sqrt(max(all_rows, 0.0)), of_feature) * moved
         old = np.maximum(np.diag(known.covariance), 1e-300)
-        wider = np.sqrt(1 + left**2 / old)
+        curved = ((directions @ walked.frame.gram) * directions).sum(axis=1) / squares
+        ended, error = walked.middle.along(directions, walked.frame.spread)
+        flatter = curved / np.maximum(ended + error, 1e-300)
+        wider = np.sqrt(1 + left**2 / old) * np.maximum(flatter, 1.0)
         return replace(
             known,
             covariance=known.covariance * np.outer(wider, wider),
             freedom=np.maximum(freedom, ols_rules.LEAST_FREEDOM),
         )
+
+    def feature_steps(self) -> Array:
+        """Return a step of each feature: from no to yes, or its deviation."""
+        return np.where(is_binary(self.wide.units.feature_bounds), 1.0, self.wide.scales)
 
     def _unsettled(self, walked: Walked, steps: Sequence[NewtonStep]) -> tuple[int, ...]:
         """Return the features of which two answers differ by more than their noise.
@@ -175,14 +200,14 @@ class OddsReleases(Releases):
         noises = math.hypot(*(step.noise for step in steps[-2:])) * walked.inverse.matrix
         apart = np.abs(users @ walked.estimate.last)
         clear = apart > SETTLED * np.sqrt(((users @ noises) ** 2).sum(axis=1))
-        one = np.where(is_binary(self.wide.units.feature_bounds), 1.0, self.wide.scales)
+        one = self.feature_steps()
         moved = np.abs(users @ (walked.estimate.theta - steps[0].start))[: len(one)]
         errors = np.sqrt(((users @ noises) ** 2).sum(axis=1))[: len(one)]
         clear[: len(one)] |= one * (moved - 3 * errors) > STALE
-        clear[: self._n_features] |= self._too_few_events(walked, moved)
+        clear[: self._n_features] |= self._too_few_events(walked.frame, moved)
         return tuple(np.flatnonzero(clear[: self._n_features]).tolist())
 
-    def _too_few_events(self, walked: Walked, moved: Array) -> Mask:
+    def _too_few_events(self, curved: EvenFrame, moved: Array) -> Mask:
         """Return the levels of which Σp(1 − p), over their rows or all others, is hardly seen.
 
         So many outcomes a level has, about, that are not sure: with fewer than ten nobody's
@@ -192,40 +217,46 @@ class OddsReleases(Releases):
         d, units = self._n_features, self.wide.units
         if len(self.columns) == d or not d:
             return np.zeros(d, dtype=bool)
-        back = np.linalg.inv(walked.frame.matrix)
+        back = np.linalg.inv(curved.matrix)
         holding = units.feature_half_widths[:, None] * back[:d]
         holding += units.feature_centres[:, None] * back[d]
         sides = np.stack((holding, back[d] - holding))
-        events = sides @ walked.frame.gram @ back[d]
-        noises = walked.frame.noise * np.linalg.norm(sides, axis=2) * np.linalg.norm(back[d])
+        events = sides @ curved.gram @ back[d]
+        noises = curved.noise * np.linalg.norm(sides, axis=2) * np.linalg.norm(back[d])
         few = (np.exp(-moved[:d]) * (events - 2 * noises) < LEAST_EVENTS).any(axis=0)
         return np.asarray(few & is_binary(units.feature_bounds))
-
-    def _told_apart(self, curved: EvenFrame, frame: EvenFrame, cost: ZCDP) -> Inverse:
-        """Leave out features until sums for that cost tell log-odds of the others well enough."""
-        variance = frame.row_norm**2 / (2 * float(cost))
-        for stricter in STRICTER.tolist():
-            doubted = replace(curved, noise=stricter * curved.noise)
-            found = told_apart(doubted, self._n_features, self._cells_in_scales())
-            if self._error(found, frame, variance) <= MEANT_ERROR:
-                break
-        return found
-
-    def _error(self, inverse: Inverse, frame: EvenFrame, variance: float) -> float:
-        """Return how far noise in Σru moves log-odds, as a root mean square over rows."""
-        square = variance * float(np.trace(inverse.matrix @ frame.gram @ inverse.matrix))
-        return math.sqrt(max(square, 0.0) / self.size.n_rows)
 
     def _start(self, frame: EvenFrame) -> Array:
         """Return where the constant is what the share says."""
         weights = np.where(self.columns < self.wide.task.n_features, 0.0, self.outcomes.log_odds)
         return np.asarray(np.linalg.solve(frame.matrix.T, weights))
 
-    def _without(self, inverse: Inverse, curved: EvenFrame, theta: Array) -> Array:
-        """Return what is next to these weights, as rows see it, without what is left out."""
+    def _held(self, inverse: Inverse, curved: EvenFrame, frame: EvenFrame) -> tuple[int, ...]:
+        """Return the levels that rows have, but hardly any row of which the outcome is unsure.
+
+        Without them the model would be another one, as they tell outcomes nearly for sure; and
+        where exactly they are matters to no other feature.
+        """
         if not inverse.matrix.any():
-            return self._start(curved)
-        return np.asarray(inverse.matrix @ curved.gram @ theta)
+            return ()
+        flat = told_apart(frame, self._n_features, self._cells_in_scales())
+        hidden = {one.feature for one in flat.left_out}
+        sure = self._too_few_events(curved, np.zeros(self._n_features))
+        gone = (one.feature for one in inverse.left_out)
+        return tuple(j for j in gone if sure[j] and j not in hidden)
+
+    def _without(
+        self, inverse: Inverse, curved: EvenFrame, theta: Array, held: tuple[int, ...]
+    ) -> Array:
+        """Return what is next to these weights, as rows see it, without what is left out.
+
+        The weights of what is held stay as they are.
+        """
+        weights, there = curved.matrix.T @ theta, np.isin(np.arange(len(theta)), held)
+        kept = np.linalg.solve(curved.matrix.T, np.where(there, weights, 0.0))
+        if not inverse.matrix.any():
+            return np.asarray(kept + self._start(curved))
+        return np.asarray(kept + inverse.matrix @ curved.gram @ (theta - kept))
 
 
 NOTHING_CUT = Sizes(np.ones(2), np.zeros(3), 1.0, 1)
@@ -250,19 +281,32 @@ class OddsWalk(NewtonWalk):
 
     def search(self, theta: Array, cost: ZCDP) -> Array:
         """Take cheap steps towards the answer, each to what all sums so far make believe."""
-        n_rows, belief = self.releases.size.n_rows, WeightBelief(self.frame.gram, np.zeros(0))
+        n_rows = self.releases.size.n_rows
+        belief = WeightBelief(self.frame.gram, np.zeros(0), levels := self._levels)
         for _ in range(SEARCH_STEPS):
             self.move_to(theta + belief.weights)
             belief.see(*self.release_sums(cost / SEARCH_STEPS))
-            belief.move(self.mean_curvature(theta + belief.weights) * self.frame.gram, n_rows)
+            there = theta + belief.weights
+            belief.move(levels.curvature(there, *self.log_odds(there)), n_rows)
         self.move_to(theta + belief.weights)
         return np.asarray(theta + belief.weights)
 
     def mean_curvature(self, theta: Array) -> float:
         """Return the mean of p(1 − p) there, if log-odds are normal."""
+        return mean_curvature(*self.log_odds(theta))
+
+    def log_odds(self, theta: Array) -> tuple[float, float]:
+        """Return about the mean of log-odds there, and their variance."""
         constant = float(self.point.weights[self.releases.wide.task.n_features :].sum())
         square = float(theta @ self.frame.gram @ theta) / self.releases.size.n_rows
-        return mean_curvature(constant, max(square - constant**2, 0.0))
+        return constant, max(square - constant**2, 0.0)
+
+    @property
+    def _levels(self) -> Levels:
+        releases = self.releases
+        to_users = releases.users(self.frame)[releases.columns]
+        binary = columns_of_levels(releases.wide.units)[releases.columns]
+        return Levels.of(self.frame.gram, self.frame.noise, to_users, binary)
 
     def release_curvature(self, cost: ZCDP) -> EvenFrame:
         """Release Σp(1 − p)uuᵀ (docs/yes-no.md, Lemma 32); combinations vary by as much less."""
@@ -280,23 +324,24 @@ class OddsWalk(NewtonWalk):
             self.frame, gram=size * gram, noise=size * noise, spread=math.sqrt(mean) * spread
         )
 
-    def last_steps(self, theta: Array, cost: ZCDP) -> tuple[list[NewtonStep], float]:
+    def last_steps(
+        self, theta: Array, cost: ZCDP, at_first: float
+    ) -> tuple[list[NewtonStep], float]:
         """Take Newton steps with that curvature; none moves log-odds by more than Lemma 41 says.
 
-        And return by how much the loss is less curved where the last one begins.
+        And return by how much the loss is less curved where the last one begins than it was at
+        first, where the curvature was released.
         """
-        taken, n_rows, flatter = list[NewtonStep](), self.releases.size.n_rows, 1.0
+        taken, flatter, levels = list[NewtonStep](), 1.0, self._levels
         self.move_to(theta)
-        at_first = self.mean_curvature(theta)
         for part in LAST_PARTS:
             moment, noise = self.release_sums(cost * part)
             taken.append(NewtonStep(theta, moment, noise, 0.0))
             flatter = self.mean_curvature(theta) / at_first
             way = self.inverse.matrix @ moment / flatter
             if len(taken) < len(LAST_PARTS):
-                theta = (
-                    theta + safe_part(math.sqrt(float(way @ self.frame.gram @ way) / n_rows)) * way
-                )
+                size = levels.largest_move(way, self.frame.gram, self.releases.size.n_rows)
+                theta = theta + safe_part(size) * way
                 self.move_to(theta)
         return taken, flatter
 

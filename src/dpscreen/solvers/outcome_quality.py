@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_histograms
 from dpscreen.rows.lattice import ExactDesign, ExactPoint
@@ -96,15 +96,25 @@ def release_outcome_quality(
     (docs/yes-no.md, Lemma 34).
     """
     point = design.at(weights, scale=max(1.0, float(np.abs(weights).max(initial=0.0))))
-    deviation = spread * float(np.linalg.norm(weights[: spending.regime.n_features]))
-    places = log_odds + min(max(deviation, NARROWEST), WIDEST) * EDGES
+    features, constant = np.split(weights, [spending.regime.n_features])
+    deviation = min(max(spread * float(np.linalg.norm(features)), NARROWEST), WIDEST)
+    places = log_odds + deviation * EDGES
+    if not features.any():  # all rows are in one cell, and there is nothing to tell apart
+        places = constant.sum() + EDGES - EDGES[EDGES > 0][0] / 2
+    held = _within_reach(np.abs(features).sum(), constant.sum(), places)
     counts = np.stack(chance_counts(point, places)).reshape(1, -1)
     noisy, noise = release_histograms(
         spending.accountant, counts, cost=cost, purpose="chances by outcome"
     )
-    no, yes = noisy.reshape(2, -1)
     n_rows = spending.regime.n_rows
-    return _told(no, yes, noise, places, n_rows, in_sample=in_sample)
+    return _told(noisy.reshape(2, -1), held, noise, places, n_rows, in_sample=in_sample)
+
+
+def _within_reach(reach: float, constant: float, places: Array) -> Mask:
+    """Return in which cells a row can be at all, by released weights: others hold noise alone."""
+    edges = np.concatenate(([0.0], _chances(places), [1.0]))
+    low, high = _chances(constant + np.array([-reach, reach]))
+    return np.asarray((edges[1:] >= low - 1 / LEVELS) & (edges[:-1] <= high + 1 / LEVELS))
 
 
 def chance_counts(point: ExactPoint, places: Array) -> tuple[Integers, Integers]:
@@ -129,11 +139,12 @@ def _chances(log_odds: Array) -> Array:
 
 
 def _told(
-    no: Array, yes: Array, noise: float, places: Array, n_rows: int, *, in_sample: bool
+    counts: Array, held: Mask, noise: float, places: Array, n_rows: int, *, in_sample: bool
 ) -> OutcomeQuality:
     """Put released counts together; noise is carried through to first order."""
+    no, yes = counts[:, held]
     ends = places[[0, -1]] + np.array([-0.5, 0.5]) * (places[1] - places[0])
-    middles = np.concatenate((ends[:1], (places[1:] + places[:-1]) / 2, ends[1:]))
+    middles = np.concatenate((ends[:1], (places[1:] + places[:-1]) / 2, ends[1:]))[held]
     cost_no, cost_yes = 2 * np.logaddexp(0, middles), 2 * np.logaddexp(0, -middles)
     deviance = max(float(cost_no @ no + cost_yes @ yes) / n_rows, 0.0)
     off = NORMAL_975 * noise * float(np.linalg.norm((cost_no, cost_yes))) / n_rows
@@ -144,7 +155,7 @@ def _told(
     aucs = (auc, max(auc - auc_off, 0.0), min(auc + auc_off, 1.0))
     # Never narrower than the noise.
     deviances = (deviance, max(deviance - off, 0.0), deviance + off)
-    counted = (tuple(one.tolist()) for one in (_chances(places), no, yes))
+    counted = (tuple(one.tolist()) for one in (_chances(places), *(counts * held)))
     return OutcomeQuality(*aucs, *deviances, null, in_sample, *counted)
 
 

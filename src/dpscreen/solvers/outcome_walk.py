@@ -10,23 +10,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.rows.lattice import ExactPoint
 from dpscreen.rows.loss import SATURATED
+from dpscreen.rows.source import PublicUnits
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution
 from dpscreen.solvers.belief import Seen, lifted, spread, sure_threshold, weight_variances
 from dpscreen.solvers.logistic import OutcomeTask, solve_logistic
+from dpscreen.solvers.placing import is_binary
 from dpscreen.solvers.refit import move, release_moment, unseen
 from dpscreen.solvers.walk import all_short, release_squares, walks
 
 GRAINS_PER_LOG_ODDS = 2.0**20
-STEPS, RICH_STEPS, STEPS_BEFORE_CURVED = 5, 6, 3
+FEWEST_STEPS, MOST_STEPS, DEPTH_PER_STEP = 5, 16, 8.0
+"""How many sums are released, and how large n√(2ρ)/d must be for each."""
+
 LEAST = 0.5
 """How large n√(2ρ) must be, in d^1.5, for no feature to be chosen."""
 
@@ -39,8 +44,10 @@ def walks_on_outcomes(task: OutcomeTask) -> bool:
 
 
 def n_walk_steps(task: OutcomeTask) -> int:
-    """Return how many steps there are: one more where the curvature is released on the way."""
-    return RICH_STEPS if rules.refits_all(task.regime) else STEPS
+    """Return how many steps there are: more where noise is small, as all sums count in the end."""
+    regime = task.regime
+    wanted = regime.depth(regime.rho) / regime.n_features / DEPTH_PER_STEP
+    return round(rules.clamp(wanted, FEWEST_STEPS, MOST_STEPS))
 
 
 def solve_outcomes(task: OutcomeTask) -> Solution:
@@ -62,7 +69,7 @@ def solve_outcome_walk(task: OutcomeTask) -> Solution:
     for step in range(n_walk_steps(task)):
         moment = release_moment(task.spending, point, 1.0, short, cost)
         belief.see(-moment[seen], short.row_norm / math.sqrt(2 * float(cost)))
-        if rich and step == STEPS_BEFORE_CURVED:
+        if rich and step == n_walk_steps(task) // 2:
             squares = release_squares(task, point.curved_gram(short), short, gram_cost)
             curvature = task.design.loss.curvature * lifted(*squares, seen)
         mean = _curvature_now(task, point, belief)
@@ -113,6 +120,63 @@ def mean_curvature(log_odds: float, variance: float) -> float:
 # --- what is believed -----------------------------------------------------------------------------
 
 
+SEEN = 4.0
+"""How many deviations of its noise the number of a level's rows must be, to have a mean."""
+
+
+def columns_of_levels(units: PublicUnits) -> Mask:
+    """Return which weights are of columns of 0 and 1: none, if no constant stands for the rest."""
+    constants = np.zeros(int(units.constant), dtype=bool)
+    return np.append(is_binary(units.feature_bounds) & units.constant, constants)
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """What a released Gram matrix tells of the rows of each level, in the user's units.
+
+    `squares` are of features and constant as they are, `places` those of levels that noise lets
+    see: their own square is the number of their rows (docs/yes-no.md, Lemma 40).
+    """
+
+    to_users: Array
+    squares: Array
+    places: Integers
+
+    @classmethod
+    def of(cls, gram: Array, noise: float, to_users: Array, binary: Mask) -> Levels:
+        """Return what a matrix tells, with the one from its weights to the user's coefficients."""
+        back = np.linalg.inv(to_users)
+        squares = back.T @ gram @ back
+        seen = np.diag(squares) > SEEN * noise * (back**2).sum(axis=0)
+        return cls(to_users, squares, np.flatnonzero(binary & seen))
+
+    @classmethod
+    def none(cls, size: int) -> Levels:
+        """Return what is told where no column is one of a level."""
+        return cls(np.eye(size), np.eye(size), np.zeros(0, dtype=np.int64))
+
+    def log_odds(self, weights: Array) -> Array:
+        """Return the mean of log-odds over the rows of each level."""
+        sums = (self.squares @ (self.to_users @ weights))[self.places]
+        return np.asarray(sums / np.diag(self.squares)[self.places])
+
+    def largest_move(self, way: Array, gram: Array, n_rows: int) -> float:
+        """Return how far log-odds move, in the root mean square or over the rows of a level."""
+        square = max(float(way @ gram @ way) / n_rows, 0.0)
+        return max(math.sqrt(square), float(np.abs(self.log_odds(way)).max(initial=0.0)))
+
+    def curvature(self, weights: Array, mean: float, variance: float) -> Array:
+        """Return what Σp(1 − p)xxᵀ is about: each level has the mean of p(1 − p) of its own rows.
+
+        Where outcomes are rare, those of a level with a strong effect are several times less sure
+        than all, and steps would swing about it.
+        """
+        own = np.full(len(weights), mean_curvature(mean, variance))
+        own[self.places] = [mean_curvature(at, variance) for at in self.log_odds(weights)]
+        roots = np.sqrt(own)[:, None] * self.to_users
+        return np.asarray(roots.T @ self.squares @ roots)
+
+
 class WeightBelief:
     """What weights are believed to be, given sums at the weights on the way.
 
@@ -120,8 +184,9 @@ class WeightBelief:
     given; their prior has a deviation of 1 log-odds.
     """
 
-    def __init__(self, gram: Array, units: Array) -> None:
+    def __init__(self, gram: Array, units: Array, levels: Levels | None = None) -> None:
         self.gram, self._constants = gram, 1 / units**2
+        self.levels = Levels.none(len(gram)) if levels is None else levels
         self.n_constants = len(units)
         self.weights, self.sizes = np.zeros(len(gram)), np.zeros(len(gram))
         self._seen = list[Seen]()
@@ -133,14 +198,15 @@ class WeightBelief:
     def move(self, curvature: Array, n_rows: int) -> Array:
         """Go to what is believed if the loss is curved like that, and return how far that is.
 
-        Where log-odds would move by m, only by ln(1 + m): a square tells no more (Lemma 41).
+        Where log-odds would move by m, of all rows or of those of a level, only by ln(1 + m): a
+        square tells no more (Lemma 41).
         """
         answer, noise = pooled_sums(self._seen, curvature)
         doubt = noise**2 * np.eye(len(answer)) + curvature
         variances = weight_variances(answer, curvature, doubt, self._constants)
         gain = variances[:, None] * curvature @ np.linalg.inv(spread(variances, curvature) + doubt)
         way = gain @ answer - self.weights
-        way *= safe_part(math.sqrt(max(float(way @ self.gram @ way) / n_rows, 0.0)))
+        way *= safe_part(self.levels.largest_move(way, self.gram, n_rows))
         self.weights = self.weights + way
         errors = np.sqrt(((gain @ doubt) * gain).sum(axis=1))
         self.sizes = np.abs(gain @ answer) / np.maximum(errors, 1e-300)
