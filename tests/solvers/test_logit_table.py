@@ -95,7 +95,7 @@ def test_with_a_large_budget_it_is_the_likeliest_answer_with_its_errors():
 
 
 def test_where_noise_moves_log_odds_too_far_there_is_no_interval_and_a_reason(monkeypatch):
-    X, y, _ = table("strong", 1, 4000)
+    X, y, _ = table("strong", 1, 3000)
     monkeypatch.setattr(logit_table, "STRICTER", np.ones(1))
     model = fitted(X, y)
     assert model.conf_int().isna().all(axis=None)

@@ -398,7 +398,7 @@ class LatticePoint(ExactPoint):
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
         """Return count(rows, ‖x‖², residuals, *args)."""
         rows, factors = self.design.made_short(mixed)
-        residuals = short_residuals(self.residual_levels(clip), factors)
+        residuals = mixed.residuals(self.residual_levels(clip), factors)
         return count(rows, self.design.short_squares(mixed), residuals, *args)
 
     def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
