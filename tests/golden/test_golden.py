@@ -23,7 +23,7 @@ pytestmark = [
 GOLDEN = read_golden()
 EXACT = os.environ.get("GOLDEN") == "exact"
 
-# LAPACK solves for the weights (AdaSSP, PrivateSIS, outcomes), or gradients are BLAS's sums of floats.
+# LAPACK solves for the weights (AdaSSP, PrivateSIS, outcomes), or gradients are sums of floats.
 ROUNDED_CASES = ("AdaSSP", "PrivateSIS", "outcomes", "FrankWolfeLasso", "published")
 # Rows are drawn from normals, or means and errors of predictions are taken.
 ROUNDED_COMMANDS = ("simulate", "compare", "plan", "reproduce")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -54,11 +56,24 @@ def test_the_mixing_is_what_was_asked_for():
     np.testing.assert_allclose(rows, wanted * factors, atol=1)
 
 
-@given(seeds, st.floats(0.01, 1.0))
+def test_rows_up_to_the_reach_count_whole_and_longer_ones_as_if_they_were_that_long():
+    """Rows of length 0.5 to 40: weights are 1 up to the reach, then fall by a square."""
+    lengths = np.array([0.5, 1.0, 2.0, 3.0, 6.0, 40.0])
+    factors, levels = 1 / np.maximum(lengths, 1.0), np.full(6, 400, dtype=np.int16)
+    short = MixedRows.near(np.arange(2), np.eye(2))
+    for mixed, reach in ((short, 1.0), (replace(short, reach=3.0), 3.0)):
+        weights = mixed.residuals(levels, factors) / 400 * factors
+        np.testing.assert_allclose(weights, np.minimum(1, (reach / lengths) ** 2), atol=0.003)
+    far = replace(short, reach=3.0).residuals(np.array([LEVELS, -LEVELS], np.int16), factors[1:3])
+    np.testing.assert_array_equal(far, [LEVELS, -LEVELS])
+
+
+@given(seeds, st.floats(0.01, 1.0), st.sampled_from([1.0, 3.0]))
 @some
-def test_lemma_25_one_row_moves_sums_by_no_more_than_the_cap(seed, cap):
+def test_lemma_25_one_row_moves_sums_by_no_more_than_the_cap(seed, cap, reach):
     columns, residuals, mixed = drawn(seed)
-    rows, _ = mixed.of(columns)
+    rows, factors = mixed.of(columns)
+    residuals = replace(mixed, reach=reach).residuals(residuals, factors)
     given_rows = rows, squared_lengths(rows), residuals
     whole = capped_products(*given_rows, cap), capped_middle(*given_rows, cap)
     for gone in range(rows.shape[1]):

@@ -31,6 +31,7 @@ from dpscreen.solvers.regression import (
     EvenFrame,
     Middle,
     NewtonStep,
+    Pooled,
     told_apart,
 )
 
@@ -194,7 +195,7 @@ def test_lemma_28_clips_follow_tails():
     light = influence_clip(sizes_of(lambda rng, n: rng.normal(size=n)), *given)
     heavy = influence_clip(sizes_of(lambda rng, n: rng.standard_t(3, n)), *given)
     assert light.deviation == pytest.approx(1, rel=0.15)
-    assert 3 < light.tight < 6
+    assert 2.3 < light.tight < 6
     assert heavy.tight > 1.3 * light.tight
 
 
@@ -230,6 +231,55 @@ def test_lemma_28_what_heavy_tails_lose_is_seen_through_noise(law):
         clip = float(np.quantile(drawn_, 1 - 30 / 20_000))
         told.append(sizes.cut_off(clip) / float(np.maximum(drawn_ - clip, 0).sum()))
     assert sum(1 / 3 < one < 6 for one in told) >= 32
+
+
+def test_lemma_28_a_tail_of_its_own_beyond_the_others_is_seen():
+    """One row in a hundred is far out, up to 40, where the others are normal: 30 draws of noise.
+
+    What a clip of 5 cuts off is told to a factor of four in 27 of them at least; by the fall of the
+    cells before it was a thirtieth.
+    """
+    edges = 2.0 ** np.concatenate((np.arange(-16, 5) / 2, [3.5, 5.0]))
+    told = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        far = rng.random(20_000) < 0.01
+        drawn_ = np.abs(rng.normal(size=20_000)) + far * 5 * rng.lognormal(0, 0.8, 20_000)
+        counts = np.bincount(np.searchsorted(edges, drawn_), minlength=len(edges) + 1)
+        sizes = Sizes(edges, counts + 22.0 * rng.normal(size=len(counts)), 22.0, 20_000)
+        told.append(sizes.cut_off(5.0) / float(np.maximum(drawn_ - 5.0, 0).sum()))
+    assert sum(1 / 4 < one < 4 for one in told) >= 27
+
+
+def test_lemma_50_intervals_hold_least_squares_where_the_truth_is_no_line():
+    """A logarithm of a lognormal column: least squares follows the rows far out, 8 fits.
+
+    Their slope was held in none when rows far out counted for less: 19 standard errors away.
+    """
+    rng, n = np.random.default_rng(3), 20_000
+    x = rng.lognormal(0, 1, n)
+    X = np.column_stack((x, rng.normal(size=n) + 0.3 * np.log(x), rng.random(n) < 0.3))
+    y = 3 * np.log1p(x) + X[:, 1] + rng.normal(size=n)
+    truth = np.linalg.lstsq(np.column_stack((X, np.ones(n))), y)[0][:3]
+    held = []
+    for seed in range(8):
+        model = PrivateOLS(
+            epsilon=5,
+            delta=1e-6,
+            feature_bounds=[(0, 200), (-20, 20), (0, 1)],
+            target_bounds=(-50, 100),
+            quality=False,
+            random_state=f"no line {seed}",
+        ).fit(X, y)
+        low, high = model.conf_int().to_numpy().T
+        held.append((low <= truth) & (truth <= high))
+    assert np.mean(held, axis=0).min() >= 0.75
+
+
+def test_lemma_50_what_longer_rows_change_counts_beyond_twice_its_noise():
+    moved = Pooled(*np.zeros((1, 2)), 1.0, 0.0, np.zeros(2), np.array([1.0, 4.0]), 2.0, 0.75)
+    left = moved.left_by_long_rows(np.eye(2), np.ones(2))
+    np.testing.assert_allclose(left, [0, (16 - 4) * (0.25**2 + 1 / 3)])
 
 
 def test_a_pull_is_seen_along_features_and_noise_is_none():
@@ -282,7 +332,7 @@ def test_lemma_38_what_a_lower_clip_changes_tells_what_the_upper_one_cut_off():
     found = OneSided(np.array([-sums]), 1.0, *cuts)
     truth = float((r - np.clip(r, -upper, upper)).sum())
     assert found.lost(1.0)[0] == pytest.approx(truth, rel=0.35)
-    assert found.along(np.eye(1))[0] == pytest.approx(truth, rel=0.35)
+    assert found.along(np.eye(1), 1.0)[0] == pytest.approx(truth, rel=0.35)
     assert (OneSided(np.array([30.0]), 1000.0, *cuts).lost(1.0) == 0).all()  # noise
 
 

@@ -316,8 +316,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
     "split": ("residuals times features, in units of the clips", "the same squared"),
     "ols": (
         "the features' distances from their centres",
-        "features squared: a look at short rows",
-        "features squared: a look at long rows",
+        "features squared: a look",
         "lengths of rows",
         "features squared: the whole",
         "sizes of influences",

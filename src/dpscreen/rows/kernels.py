@@ -81,6 +81,17 @@ def shrink(levels, factors, out):
 
 
 @compiled
+def weigh(levels, factors, square, most, out):
+    """Set out[i] to levels[i] times the less of 1/f and square·f, truncated and clipped to ±most.
+
+    Times a row that was shrunk by f, that is the whole product, or square·f² of it.
+    """
+    for i in range(out.size):
+        level = levels[i] * min(1 / factors[i], square * factors[i])
+        out[i] = np.int16(min(max(-most, level), most))
+
+
+@compiled
 def cap(levels, squares, most_product, most, out):
     """Clip levels[i] to so many whole numbers that times the row's length it is `most_product`."""
     for i in range(out.size):

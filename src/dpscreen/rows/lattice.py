@@ -44,6 +44,8 @@ FINE_GRAIN = 2**20
 # A fit of at most 2^14 times the way travelled stays below 2^63.
 LONGEST_WAY = 2**48
 _WEIGHT_BITS = 6
+# With more cells than these it is faster to sort all values.
+_FEW_CELLS = 64
 # Below this many products a second thread costs more than it saves.
 _PARALLEL_PRODUCTS = 4_000_000
 
@@ -278,6 +280,9 @@ class LatticeDesign(KeepsShortRows):
 
 def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
     """Return how many values fall into each cell [edges_k, edges_k+1); none falls outside."""
+    if len(edges) <= _FEW_CELLS:
+        places = np.searchsorted(edges[1:-1], values, side="right")
+        return np.bincount(places, minlength=len(edges) - 1).astype(np.int64)
     below = np.searchsorted(np.sort(values), edges[1:-1])  # faster than a search for each value
     return np.diff(below, prepend=0, append=len(values)).astype(np.int64)
 
@@ -393,7 +398,7 @@ class LatticePoint(ExactPoint):
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
         """Return count(rows, ‖x‖², residuals, *args)."""
         rows, factors = self.design.made_short(mixed)
-        residuals = short_residuals(self.residual_levels(clip), factors)
+        residuals = mixed.residuals(self.residual_levels(clip), factors)
         return count(rows, self.design.short_squares(mixed), residuals, *args)
 
     def curved_gram(self, short: ShortRows | MixedRows) -> Integers:

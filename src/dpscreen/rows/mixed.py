@@ -28,12 +28,14 @@ _BITS = 53 - 14 - 1  # of a sum of products with cells, all exact in floats
 class MixedRows:
     """Rows x = Mk/2^bits of all chosen columns, those longer than 1 in L2 shrunk to it.
 
-    M holds whole numbers; k, and x too, are whole numbers of 1/2^14.
+    M holds whole numbers; k, and x too, are whole numbers of 1/2^14. In products with residuals,
+    rows up to `reach` times as long count whole, and longer ones as if they were that long.
     """
 
     chosen: Integers
     mixing: Integers
     bits: int
+    reach: float = 1.0
 
     @classmethod
     def near(cls, chosen: Integers, mixing: Array) -> MixedRows:
@@ -65,6 +67,14 @@ class MixedRows:
 
         in_parts(columns.shape[1], columns.shape[0], mix)
         return rows, factors
+
+    def residuals(self, levels: Narrow, factors: Array) -> Narrow:
+        """Return what goes with short rows so that products are those of longer ones."""
+        from dpscreen.rows import kernels
+
+        weighed = np.empty_like(levels)
+        kernels.weigh(levels, factors, self.reach**2, float(LEVELS), weighed)
+        return weighed
 
     def mixed(self, columns: Narrow) -> Array:
         """Return Mk of every row: whole numbers below 2^53, the same in any order of summing."""

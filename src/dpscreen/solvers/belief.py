@@ -91,7 +91,7 @@ def likeliest_variance(answer: Array, curvature: Array, doubt: Array, constants:
 class LineBelief:
     """What the weights of a line are believed to be, given Σ(y − x·w)x at weights on the way.
 
-    (docs/private-lasso.md, Lemma 50) The first `gram` is Σxxᵀ with noise; sums at different weights
+    (docs/private-lasso.md, Lemma 51) The first `gram` is Σxxᵀ with noise; sums at different weights
     tell more of it. The last weights are those of constants, if any.
     """
 

@@ -113,7 +113,8 @@ class Sizes:
         """Return where the tail begins, and how many rows it has by each law: as that is likely.
 
         Cells from the one before that edge on tell it, those that noise hides too: together they
-        hold the rows that matter most (docs/inference.md, Lemma 28).
+        hold the rows that matter most. Or that cell is the end of all others, and those beyond
+        have a law of their own (docs/inference.md, Lemma 28).
         """
         cells = self.counts[1:]
         clear = np.flatnonzero(onward(cells[None, :], self.noise, CLEAR)[0])
@@ -121,10 +122,11 @@ class Sizes:
         counts = cells[last - 1 :]
         shares = -np.diff(_beyond(self.edges[last - 1 :] / self.edges[last]), append=0.0)
         precision = 1 / (self.noise**2 + np.maximum(counts, 0.0))
-        rows = np.maximum(shares * precision @ counts / (shares**2 @ precision), 0.0)
-        misfits = (counts - rows[:, None] * shares) ** 2 @ precision
-        chances = np.exp((misfits.min() - misfits) / 2)
-        return Tail(float(self.edges[last]), rows * chances / chances.sum())
+        fits = [_rows_of_laws(counts[cut:], shares[:, cut:], precision[cut:]) for cut in (0, 1)]
+        misfits = np.array([misfits for _, misfits in fits])
+        chances = np.exp((misfits.min() - misfits) / 2) * [[1.0], [ols_rules.APART]]
+        rows = np.array([rows for rows, _ in fits]) * chances / chances.sum()
+        return Tail(float(self.edges[last]), rows.sum(axis=0))
 
     def cut_off(self, clip: float) -> float:
         """Return Σ(q − C)₊ about: what cells hold, and beyond the last clear edge the tail.
@@ -152,6 +154,12 @@ class Tail:
         far = max(clip, self.edge)
         means = self.edge * _cut_off_beyond(far / self.edge)
         return float(self.rows @ (means + max(self.edge - clip, 0.0)))
+
+
+def _rows_of_laws(counts: Array, shares: Array, precision: Array) -> tuple[Array, Array]:
+    """Return how many rows fit counts best by each law, and how badly they do."""
+    rows = np.maximum(shares * precision @ counts / (shares**2 @ precision), 0.0)
+    return rows, (counts - rows[:, None] * shares) ** 2 @ precision
 
 
 def _beyond(sizes: Array) -> Array:
@@ -254,11 +262,16 @@ class OneSided:
         """Return what is cut off beyond the upper clip over what is between the two."""
         return self.upper / max(self.lower - self.upper, self.upper / 4, 1e-300)
 
-    def along(self, directions: Array) -> Array:
-        """Return how far the upper clip moves parameters, about, in each direction (Lemma 38)."""
-        sizes = np.sqrt((directions**2).sum(axis=1))
-        pulled = np.hypot(directions @ self.moment, self.noise * sizes)
-        return np.asarray(np.minimum(self._part * pulled, self.upper * sizes))
+    def along(self, directions: Array, variance: float) -> Array:
+        """Return how far the upper clip moves parameters, about, in each direction (Lemma 38).
+
+        It counts for less by as much as noise explains it: that of the sum, and of the estimate.
+        """
+        squares = (directions**2).sum(axis=1)
+        pulled = (directions @ self.moment) ** 2
+        noises = squares * (self.noise**2 + variance)
+        pulled /= np.sqrt(np.maximum(pulled + noises, 1e-300))
+        return np.asarray(np.minimum(self._part * pulled, self.upper * np.sqrt(squares)))
 
     def lost(self, variance: float) -> Array:
         """Return Σ(r − ψ)u about, drawn to zero by as much as noise explains.

@@ -60,6 +60,9 @@ N_CELLS = 28
 BEYOND = 8.0
 """How far beyond the clip of a step the histogram before the next one reaches."""
 
+FAR, WIDER = 6, 3
+"""How many half octaves that is, and how many of them make one cell."""
+
 SHORT_ROWS = 0.5
 """Rows of this part of the mean length and less have their residuals clipped alike."""
 
@@ -120,14 +123,16 @@ class Releases:
         inverse = told_apart(frame, self._n_features, self._cells_in_scales())
         point = self.wide.task.design.start(self._grain)
         walk = NewtonWalk(self, frame, inverse, point)
-        steps, pull, clip, sizes = walk.steps()
+        longer = replace(walk, frame=frame.reaching(ols_rules.REACH))
+        steps, pull, clip, sizes = walk.steps(longer)
         estimate = pooled(steps[-2:], inverse, frame, sizes, clip.part)
         moment = pull.sum_at(estimate.theta, frame.gram)
         one_sided = OneSided(moment, pull.noise, sizes.cut_off(pull.clip), estimate.cut_off)
         lost = one_sided.lost(estimate.variance)
         walk.move_to(estimate.theta + inverse.matrix @ lost)
-        middle = walk.release_middle(clip.tight)
-        walked = Walked(frame, inverse, estimate, middle, one_sided, clip.tight / frame.longest)
+        middle = longer.release_middle(clip.tight)
+        residual = clip.tight / frame.longest
+        walked = Walked(longer.frame, inverse, estimate, middle, one_sided, residual)
         return TableRelease(
             point.weights,
             self._known(walked, clip.deviation),
@@ -165,31 +170,35 @@ class Releases:
     def _grain(self) -> float:
         return self.wide.task.deviation / GRAINS_PER_DEVIATION
 
-    def release_frame(self) -> EvenFrame:
+    def release_frame(self, most: float = math.inf) -> EvenFrame:
         """Release Gram matrices, each of what the one before showed to vary alike.
 
         There are fewer where all directions stand out already. Directions that few rows tell vary
         less, so that these rows are no longer than others (docs/inference.md, Lemmas 26 and 36).
+        No row gets more room than `most`.
         """
         rules, even = self.size, np.diag(self._cells_in_scales())
         spread = np.append(self.wide.left, 1.0)[self.columns]
         levels = np.append(is_binary(self.wide.units.feature_bounds), False)[self.columns]
         even *= spread[:, None]
         for _ in range(ols_rules.LOOKS):
-            look = self._look(even, rules.look_share, 0.0, "a look at short rows")
+            look = self._look(even, rules.look_share, self._room(even, spread, most), "a look")
             spread = look.seen_spread(rules.n_rows, spread, levels)
             even = look.evened(rules.n_rows, spread)
             if look.resolved(rules.n_rows, spread):
                 break
-        longest, least = self._longest(even), float(spread.min()) ** 2
-        roomy = ols_rules.ROOM * longest
-        if roomy > look.row_norm:
-            norm = min(roomy, rules.row_norm(rules.look_share, ols_rules.LOOK_BLUR * least))
-            wider = self._look(even, rules.look_share, norm, "a look at long rows")
-            even = wider.evened(rules.n_rows, spread)
-        norm = min(roomy, rules.row_norm(rules.gram_share, ols_rules.GRAM_BLUR * least))
+        longest = min(self._longest(even), most)
+        blur = ols_rules.GRAM_BLUR * float(spread.min()) ** 2
+        norm = min(ols_rules.ROOM * longest, rules.row_norm(rules.gram_share, blur))
         frame = self._look(even, rules.gram_share, norm, "the whole")
-        return replace(frame, spread=spread, longest=min(longest, frame.row_norm))
+        longest = min(longest, frame.row_norm, self.size.longest)
+        return replace(frame, spread=spread, longest=longest)
+
+    def _room(self, even: Array, spread: Array, longest: float) -> float:
+        """Return how long rows may be in a look: as long as they are, if the blur allows it."""
+        blur = ols_rules.LOOK_BLUR * float(spread.min()) ** 2
+        most = self.size.row_norm(self.size.look_share, blur)
+        return min(ols_rules.ROOM * min(self._longest(even), longest), most)
 
     def _longest(self, even: Array) -> float:
         """Release about how long the longest rows are: a row is in one cell.
@@ -197,7 +206,7 @@ class Releases:
         Rows need no more room than that, which would only add noise, however many rows there are
         (docs/private-lasso.md, Lemma 22).
         """
-        most = self.size.row_norm(self.size.gram_share, ols_rules.GRAM_BLUR)
+        most = ols_rules.FARTHEST * math.sqrt(len(even))
         rows = MixedRows.near(self.columns, even / most)
         point = self.wide.task.design.start(self._grain)
         counts = point.row_total(length_counts, self.wide.task.deviation, rows, N_CELLS)
@@ -209,8 +218,7 @@ class Releases:
         )
         edges = most * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
         seen = Sizes(edges, noisy[0], noise, self.size.n_rows).last_edge
-        lengths = np.sqrt(len(even) * np.array([ols_rules.SHORTEST, ols_rules.LONGEST]))
-        return clamp(seen, float(lengths[0]) / ols_rules.ROOM, float(lengths[1]))
+        return max(seen, math.sqrt(len(even) * ols_rules.SHORTEST) / ols_rules.ROOM)
 
     def _cells_in_scales(self) -> Array:
         """Return how many scales of its column a whole cell is; of a constant, one."""
@@ -258,11 +266,14 @@ class NewtonWalk:
     inverse: Inverse
     point: ExactPoint
 
-    def steps(self) -> tuple[list[NewtonStep], NewtonStep, InfluenceClip, Sizes]:
+    def steps(
+        self, longer: NewtonWalk
+    ) -> tuple[list[NewtonStep], NewtonStep, InfluenceClip, Sizes]:
         """Take all steps; before each, a histogram tells where influences are clipped.
 
-        Before the last one the sum with a lower clip is released: where it pulls one way along a
-        feature, all that is cut off is taken to. It is returned, and the last clip and histogram.
+        The last one is that of a walk of `longer` rows. Before it the sum with a lower clip is
+        released: where it pulls one way along a feature, all that is cut off is taken to. It is
+        returned, and the last clip and histogram.
         """
         size, task = self.releases.size, self.releases.wide.task
         reach = self.releases.wide.units.target_bound
@@ -272,14 +283,17 @@ class NewtonWalk:
         believed = SolutionBelief.before(self.inverse, size.n_rows * task.deviation**2)
         plan = (ols_rules.RESIDUALS_KEPT, size.size_shares)
         for kept, share, cost in zip(*plan, costs, strict=True):
-            sizes = self.release_sizes(top, residual, self.releases.share(share))
+            last = len(taken) == len(costs) - 1
+            walk = longer if last else self
+            far = FAR if taken else 0
+            sizes = walk.release_sizes(top, residual, self.releases.share(share), far)
             clip = self._clip(sizes, kept, cost, ols_rules.ONE_SIDED)
-            if len(taken) == len(costs) - 1:
-                pull = self.release_pull(clip.lower, theta)
+            if last:
+                pull = walk.release_pull(clip.lower, theta)
                 if self._pulls(pull, taken[-1].noise, clip.deviation):
                     clip = self._clip(sizes, kept, cost, 1.0)
             used = clip.clip if len(taken) >= len(costs) - 2 else clip.tight
-            moment, noise = self.release_moment(used, cost)
+            moment, noise = walk.release_moment(used, cost)
             taken.append(NewtonStep(theta, moment, noise, used))
             theta = believed.after(theta + self.inverse.matrix @ moment, noise)
             self.move_to(theta)
@@ -310,19 +324,24 @@ class NewtonWalk:
     def _cap(self, influence: float, residual: float) -> float:
         return influence / (residual * self.frame.row_norm)
 
-    def release_sizes(self, top: float, residual: float, cost: ZCDP) -> Sizes:
+    def release_sizes(self, top: float, residual: float, cost: ZCDP, far: int) -> Sizes:
         """Release how many influences are of which size: a row is in one cell.
 
-        (docs/private-lasso.md, Lemma 22)
+        Of so many half octaves that are `far` out, where rows are few, some make one cell
+        (docs/private-lasso.md, Lemma 22).
         """
         counts = self.point.row_total(
             size_counts, residual, self.frame.rows, self._cap(top, residual), N_CELLS
         )
-        noisy, noise = release_histograms(
-            self._accountant, counts[None, :], cost=cost, purpose="sizes of influences"
-        )
         edges = top * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
-        return Sizes(edges, noisy[0], noise, self.releases.size.n_rows)
+        first = np.array([*range(N_CELLS + 1 - far), *range(N_CELLS + 1 - far, N_CELLS + 2, WIDER)])
+        noisy, noise = release_histograms(
+            self._accountant,
+            np.add.reduceat(counts, first)[None, :],
+            cost=cost,
+            purpose="sizes of influences",
+        )
+        return Sizes(edges[first[1:] - 1], noisy[0], noise, self.releases.size.n_rows)
 
     def release_moment(
         self, influence: float, cost: ZCDP, what: str = "in units of the clips"

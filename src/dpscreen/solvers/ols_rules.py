@@ -36,18 +36,21 @@ ROOM = 1.2
 RESIDUALS_KEPT = (12.0, 6.0, 3.0, 2.0)
 """Up to how many deviations residuals of the longest rows stay whole, in each step."""
 
+REACH = 3.0
+"""How many times as long rows count whole in the last step."""
+
 MIDDLE_SHARE = 0.08
 ONE_SIDED_SHARE = 0.03
 LONG_SHARE = 0.005
 
 LOOKS = 3
-"""How many Gram matrices of short rows show the way, at most; then come one or two of long ones."""
+"""How many Gram matrices show the way, at most; then comes the last."""
 
 LOOK_SHARES = (0.02, 0.05)
 GRAM_SHARES = (0.15, 0.35)
 """What a Gram matrix costs that only shows the way, and the last one: at least, at most."""
 
-LOOK_BLUR, GRAM_BLUR, MOST_BLUR = 0.5, 0.28, 0.3
+LOOK_BLUR, GRAM_BLUR, MOST_BLUR = 0.3, 0.28, 0.3
 """The blur that the two take rather than short rows, and that beyond which there is no table."""
 
 RESOLVED = 1.2
@@ -66,7 +69,10 @@ POINT = 0.7
 """The share of rows at one place from which on a column is one point for the most."""
 
 LONGEST = 3.0
-"""The squared length, for each column, up to which rows get room: more would cost all others."""
+"""The squared length, for each column, up to which residuals of rows stay whole."""
+
+FARTHEST = 256.0
+"""Up to how many times the mean lengths of rows are told apart."""
 
 MOST_SCALES = 256.0
 """How many scales from its centre a feature is clipped at; the lattice divides that by 2^14."""
@@ -79,6 +85,9 @@ ONE_SIDED = 0.25
 
 TAIL_INDICES = np.linspace(1.25, 12.0, 44)
 """How fast tails may fall, all alike likely before anything is seen: they have a mean, at least."""
+
+APART = 0.1
+"""How likely it is, before anything is seen, that a tail is not that of the cells before it."""
 
 LONGEST_RESIDUAL = 256.0
 """Up to where the first histogram tells residuals apart, in deviations of the target."""
@@ -123,6 +132,11 @@ class TableSize:
         """Return ν, to which rows are shortened: as long as the blur allows."""
         longest = blur / self.blur(1.0, share)
         return math.sqrt(max(SHORTEST * self.n_columns, longest))
+
+    @property
+    def longest(self) -> float:
+        """Return up to which length residuals of rows stay whole: more would cost all others."""
+        return math.sqrt(LONGEST * self.n_columns)
 
     @property
     def size_shares(self) -> tuple[float, ...]:

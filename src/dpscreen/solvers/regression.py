@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -40,6 +40,10 @@ class EvenFrame:
     def matrix(self) -> Array:
         """Return the matrix that makes u of the columns."""
         return self.row_norm * self.rows.matrix
+
+    def reaching(self, reach: float) -> EvenFrame:
+        """Return the same, but rows so many times as long count whole in sums of influences."""
+        return replace(self, rows=replace(self.rows, reach=reach))
 
     @property
     def mean_length(self) -> float:
@@ -200,7 +204,8 @@ class SolutionBelief:
 class Pooled:
     """The estimate θ from two steps: its noise, what clips cut off, and how far it went.
 
-    `last` is how far the last answer is from the one before.
+    `last` is how far the last answer is from the one before, `last_variance` what noise there is
+    in that, as a sum, and `part` that of the last answer in the estimate.
     """
 
     theta: Array
@@ -208,6 +213,17 @@ class Pooled:
     cut_off: float
     way: Array
     last: Array
+    last_variance: float
+    part: float
+
+    def left_by_long_rows(self, to_parameters: Array, squares: Array) -> Array:
+        """Return the variance of parameters from rows that are longer than counts.
+
+        The last step saw rows that are longer. What that changed, beyond twice what noise does,
+        is half of what whole rows would change, or less (docs/inference.md, Lemma 50).
+        """
+        seen = (to_parameters @ self.last) ** 2 - 2 * squares * self.last_variance
+        return np.maximum(seen, 0.0) * ((1 - self.part) ** 2 + 1 / 3)
 
 
 def pooled(
@@ -229,7 +245,8 @@ def pooled(
     theta = weights[0] * first + weights[1] * second
     start = weights[0] * steps[0].start + weights[1] * steps[1].start
     noise, cut = float(weights**2 @ noises**2), float(weights @ cuts)
-    return Pooled(theta, noise, cut, theta - start, second - first)
+    last = float(noises @ noises) + frame.noise**2 * float(ways.sum()) / 2
+    return Pooled(theta, noise, cut, theta - start, second - first, last, float(weights[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,9 +339,14 @@ def uncertainty(walked: Walked, to_parameters: Array) -> Uncertainty:
     squares = (directions**2).sum(axis=1)
     variances = squares * sampling + ((directions @ private) * directions).sum(axis=1)
     freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
-    slopes, bias = walked.slopes(directions, sampling), walked.one_sided.along(directions)
+    slopes, bias = (
+        walked.slopes(directions, sampling),
+        walked.one_sided.along(directions, estimate.variance),
+    )
     left = (1 - slopes) * (to_parameters @ estimate.last)
     variances = (variances + left**2) / slopes**2 + bias**2
+    if walked.frame.rows.reach > 1:
+        variances += estimate.left_by_long_rows(to_parameters, squares)
     rescaled = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
     covariance = common * np.outer(rescaled, rescaled)
     return Uncertainty(

@@ -2,7 +2,7 @@
 
 A path spends most of the budget on choices, and what it leaves out is lost. Here each step releases
 Σψ(r)x of all features and goes to what weights are believed to be, given all sums so far
-(docs/private-lasso.md, Lemma 50). What is as good as noise is dropped at the end.
+(docs/private-lasso.md, Lemma 51). What is as good as noise is dropped at the end.
 """
 
 from __future__ import annotations
