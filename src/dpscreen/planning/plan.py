@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 USELESS, WEAK, FAIR = 20, 80, 600
-SECONDS, QUICK_SECONDS = 3.5, 0.35
+SECONDS, QUICK_SECONDS = 3.5, 0.2
 """How long a plan's simulation takes on an idle core, about, and that of a dry run; a busy core
 needs three times as much."""
 
