@@ -540,7 +540,7 @@ def test_no_feature_is_chosen_where_noise_lets_all_be_seen(more):
     X, y = some_rows(900)
     fitted = model().fit(X, y)
     assert fitted.path_ is None
-    assert fitted.n_iter_ == 8  # √(n√(2ρ)/d)
+    assert fitted.n_iter_ == 8  # a step for each 8 of n√(2ρ)/d
     assert model(n_rows=10**5).fit(X, y).n_iter_ == 16
     with pytest.raises(ValueError, match="need a path"):
         fitted.noise_p_values()

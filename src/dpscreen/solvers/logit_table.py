@@ -177,8 +177,8 @@ class OddsReleases(Releases):
         left = np.maximum(math.sqrt(max(all_rows, 0.0)), of_feature) * moved
         old = np.maximum(np.diag(known.covariance), 1e-300)
         curved = ((directions @ walked.frame.gram) * directions).sum(axis=1) / squares
-        ended, error = walked.middle.along(directions, walked.frame.spread)
-        flatter = curved / np.maximum(ended + error, 1e-300)
+        ended, _ = walked.middle.along(directions, walked.frame.spread)
+        flatter = curved / np.maximum(ended, 1e-300)
         wider = np.sqrt(1 + left**2 / old) * np.maximum(flatter, 1.0)
         return replace(
             known,
