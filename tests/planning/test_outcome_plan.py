@@ -39,7 +39,7 @@ def test_auc_is_the_usual_one():
 
 
 def test_more_budget_and_larger_effects_find_more():
-    found = expected_outcomes(contest(epsilons=(0.2, 5.0), effects=(0.1, 1.0)), tables=3)
+    found = expected_outcomes(contest(epsilons=(0.2, 5.0), effects=(0.02, 1.0)), tables=3)
     small, large = found[:2], found[2:]
     assert [one.epsilon for one in found] == [0.2, 0.2, 5.0, 5.0]
     assert large[1].power == 1.0
