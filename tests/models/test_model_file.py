@@ -21,6 +21,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
 
 import dpscreen
+from dpscreen import PrivateLogit
 from dpscreen.models import file as model_file
 from dpscreen.models.cards import model_card_of
 from dpscreen.models.explain import explanation_of
@@ -87,6 +88,41 @@ def test_a_loaded_model_is_a_regressor_that_cannot_be_fitted(tmp_path):
         clone(model).predict(X)
     with pytest.raises(NotFittedError):
         LoadedModel().summary()
+
+
+TABLE = ("params", "bse", "tvalues", "pvalues", "conf_int", "cov_params", "holm", "standardized")
+
+
+@pytest.mark.parametrize("outcomes", [False, True])
+def test_a_loaded_table_tells_what_the_fitted_one_does(outcomes, tmp_path):
+    (X, y), place = table(), tmp_path / "model.json"
+    model, vague = fitted("ols"), y > np.random.default_rng(0).normal(50, 40, len(y))
+    if outcomes:
+        model = PrivateLogit(epsilon=50, delta=1e-6, feature_bounds=(0, 200)).fit(X, vague)
+    model.save(place)
+    again = dpscreen.load(place)
+    for name in (*TABLE, *(("odds_ratios",) if outcomes else ())):
+        there, here = (getattr(one, name) for one in (again, model))
+        there, here = (one() if callable(one) else one for one in (there, here))
+        assert there.equals(here)
+        assert here.notna().any(axis=None)
+    assert again.nobs == model.nobs
+    assert str(again.wald_test("age")) == str(model.wald_test("age"))
+    assert again.conf_int(constant=True).equals(model.conf_int(constant=True))
+    if outcomes:
+        with pytest.raises(AttributeError, match="chances have no R²"):
+            _ = again.rsquared
+    else:
+        assert again.rsquared == model.rsquared
+    with pytest.raises(AttributeError, match="a number for each private row"):
+        _ = again.resid
+    assert not hasattr(dpscreen.load(saved("lasso", tmp_path)), "params")
+
+
+def saved(kind, directory):
+    place = directory / f"{kind}.json"
+    fitted(kind).save(place)
+    return place
 
 
 @pytest.mark.parametrize("kind", ["lasso", "dp-fw"])

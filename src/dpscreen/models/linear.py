@@ -19,7 +19,7 @@ from dpscreen.models.file import read, write
 from dpscreen.models.formulas import formula_of, onnx_of, pipeline_of
 from dpscreen.models.intake import is_sparse, rows_alone, sparse_alone
 from dpscreen.models.outcomes import OutcomeModel
-from dpscreen.models.regression_table import RegressionSummary
+from dpscreen.models.regression_table import OddsTableModel, RegressionSummary, TableModel
 from dpscreen.models.release import (
     Release,
     Summary,
@@ -183,8 +183,10 @@ class PrivateLinearModel(LinearModel):
     def to_sklearn(self) -> Pipeline:
         """Return a pipeline of scikit-learn's own steps that predicts the same.
 
-        It needs nothing of this package, takes features as numbers, one column each, and can be
-        converted by what converts scikit-learn's pipelines.
+        It needs nothing of this package, and can be converted by what converts scikit-learn's
+        pipelines. It takes features as numbers, one column each; of a model with `categories`, a
+        data frame of the columns of the fit, whose categories hold the declared levels: numbers
+        if all levels are numbers, else texts. Any other cell counts as the first level.
         """
         return pipeline_of(self.released())
 
@@ -343,6 +345,14 @@ class LoadedClassifier(OutcomeModel, LoadedModel):  # type: ignore[misc]
         self.classes_ = np.array(release.classes)
 
 
+class LoadedTable(TableModel, LoadedModel):
+    """A regression table from a file that `save` wrote: `params`, `conf_int()`, as `PrivateOLS`."""
+
+
+class LoadedOddsTable(OddsTableModel, LoadedClassifier):  # type: ignore[misc]
+    """A table of log-odds from a file that `save` wrote; it tells all that `PrivateLogit` does."""
+
+
 def load(path: str | os.PathLike[str]) -> LoadedModel:
     """Read a model file. It is validated, and nothing in it can run.
 
@@ -355,7 +365,8 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
     -------
     LoadedModel
         It predicts, with `coef_`, `privacy_`, `summary()`, `explain()` and `schema`; a
-        `LoadedClassifier` if the file holds a model of outcomes.
+        `LoadedClassifier` if the file holds a model of outcomes. A regression table has `params`,
+        `conf_int()`, `wald_test()` and the rest, as where it was fitted.
 
     Raises
     ------
@@ -363,6 +374,9 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
         The file cannot be read, is not a model, is newer than this library, or contradicts itself.
     """
     release = read(path)
-    model = LoadedModel() if release.classes is None else LoadedClassifier()
+    line, outcomes = (
+        (LoadedModel, LoadedClassifier) if release.table is None else (LoadedTable, LoadedOddsTable)
+    )
+    model = line() if release.classes is None else outcomes()
     model._take(release)
     return model
