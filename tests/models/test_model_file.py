@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import re
 import sys
@@ -88,6 +89,26 @@ def test_a_loaded_model_is_a_regressor_that_cannot_be_fitted(tmp_path):
         clone(model).predict(X)
     with pytest.raises(NotFittedError):
         LoadedModel().summary()
+
+
+def test_what_is_not_told_of_quality_is_null_in_the_file_and_old_files_are_read():
+    release = fitted("lasso").released()
+    told = release.quality
+    open_end = replace(told, error_high=math.inf)
+    hidden = replace(told, r2_low=-7.0).without_noise()
+    assert math.isnan(hidden.r2)
+    assert math.isnan(hidden.typical_error)
+    for quality, name in ((open_end, "error_high"), (hidden, "r2")):
+        found = encoded(replace(release, quality=quality))
+        assert json.loads(found)["model"]["quality"][name] is None
+        assert str(decoded(found).quality) == str(quality)
+        assert encoded(decoded(found)) == found
+    old = to_dict(release)
+    del old["model"]["quality"]["clip"], old["model"]["quality"]["beyond"]
+    again = decoded(json.dumps(old).encode()).quality
+    assert again.r2 == told.r2
+    assert "cut at" not in str(again)
+    assert decoded(encoded(decoded(json.dumps(old).encode()))).quality.typical_error > 0
 
 
 TABLE = ("params", "bse", "tvalues", "pvalues", "conf_int", "cov_params", "holm", "standardized")

@@ -345,7 +345,7 @@ def test_quality_tells_auc_and_deviance_within_its_intervals():
 def test_counts_that_noise_made_negative_tell_no_deviance():
     counts, places = np.full(16, -50.0), np.linspace(-4, 4, 15)
     told = outcome_quality._told(counts, counts, 50.0, places, 600, in_sample=True)
-    assert told.deviance == told.deviance_low == 0.0
+    assert np.isnan(told.deviance)
     assert not told.tells_deviance  # its noise is larger than any deviance without features
 
 
@@ -357,8 +357,11 @@ def test_quality_is_not_told_where_it_is_noise(kind):
     else:
         y = np.arange(len(y)) < (0 if kind == "one class" else 5)
     for seed in range(5):
-        told = str(model(random_state=seed).fit(X, y).quality_)
+        quality = model(random_state=seed).fit(X, y).quality_
+        told = str(quality)
         assert "AUC cannot be told" in told or "AUC and deviance cannot" in told
+        assert np.isnan((quality.auc, quality.auc_low, quality.auc_high)).all()
+        assert np.isnan(quality.deviance) == ("AUC and deviance cannot" in told)
         assert "without features" not in told
 
 
@@ -558,4 +561,4 @@ def test_one_declared_row_fits():
     X, y = np.linspace(-1, 1, 8)[:, None], np.arange(8) % 2
     public = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (-1, 1), "n_rows": 1}
     model = PrivateLogistic(**public, random_state=0).fit(X, y)
-    assert np.isfinite(model.quality_.null_deviance)
+    assert "cannot be told" in str(model.quality_)
