@@ -99,6 +99,7 @@ class PrivateLinearModel(LinearModel):
     """A linear model that carries a privacy statement."""
 
     privacy_: PrivacyStatement
+    target_bounds_: Array
 
     def predict(self, X: Any, *, interval: float | None = None) -> Array:
         """Predict the target for each row of X, with prediction intervals if asked for.
@@ -116,8 +117,9 @@ class PrivateLinearModel(LinearModel):
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, 3) with an interval
-            Predictions; with an interval, the prediction and the interval's two ends. None of them
-            is held to `target_bounds`, as with any line.
+            Predictions; with an interval, the prediction and the interval's two ends. These are
+            held to `target_bounds_`, as the targets of the fit were; the prediction is not, as with
+            any line.
         """
         found = super().predict(X)
         if interval is None:
@@ -127,7 +129,8 @@ class PrivateLinearModel(LinearModel):
             raise ValueError("prediction intervals need quality_, which this model does not have.")
         if not 0 < interval < 1:
             raise ValueError("interval must lie between 0 and 1.")
-        return np.asarray(found[:, None] + quality.residual_size(interval) * np.array([0, -1, 1]))
+        ends = found[:, None] + quality.residual_size(interval) * np.array([-1, 1])
+        return np.column_stack((found, np.clip(ends, *self.target_bounds_)))
 
     def summary(self) -> Summary | RegressionSummary:
         """Return the selected features in a table, largest effect first; or a regression table.
