@@ -158,8 +158,7 @@ def test_a_strong_feature_is_told_from_noise(solver):
     assert p_values.shape == (30,)
     assert p_values[4] < 1e-6
     chosen = np.isin(np.arange(30), model.path_.features)
-    assert (p_values[chosen] > 0).all()
-    assert (p_values[chosen] <= 1).all()
+    assert ((p_values > 0) & (p_values < 1) | np.isnan(p_values)).all()
     assert np.isnan(p_values[~chosen]).all()  # the path says nothing of them
 
 

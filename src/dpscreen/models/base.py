@@ -336,15 +336,16 @@ class PathModel(ScalingModel):
 
         No p-value of an effect: `PrivateOLS` has those. It tests privacy noise only, for the
         hypothesis that the feature's gradient was zero at every step; sampling noise gives a
-        gradient too. A feature that others kept from being chosen shows a large value however
-        strong it is, so there is little power with few features, and with rows enough for the
-        refit to find what the path did not. Computed from `path_`, so free; `max_features` and
+        gradient too. A feature that others kept from being chosen shows a large value or NaN,
+        however strong it is, so there is little power with few features, and with rows enough for
+        the refit to find what the path did not. Computed from `path_`, so free; `max_features` and
         `fit_intercept` must still be those of the fit.
 
         Returns
         -------
         ndarray of shape (n_features,)
-            NaN for features that were never chosen. Not corrected for the number of features.
+            NaN for features that were chosen no more than noise alone would, or never: the path
+            says nothing of them. Not corrected for the number of features.
         """
         found = self.released().noise_p_values
         if found is None:

@@ -294,7 +294,8 @@ class TableModel:
         Returns
         -------
         DataFrame
-            One row for each feature, in their order, and columns low and high.
+            One row for each feature, in their order, and columns low and high. `params` and
+            `cov_params` have the constant too; here it must be asked for.
         """
         return self._table.conf_int(level, alpha=alpha, constant=constant)
 
