@@ -157,8 +157,9 @@ def release_quality(
     shares = _shares(noisy, noise, n_rows)
     error = _error(*left, n_rows, count_noise)
     outer = noisy[np.append(sizes[:-1] > clips.outer, True)]  # the last cell has no end
+    whole_cells = noisy[1:][sizes[:-1] >= clips.outer]
     beyond, off = max(float(outer.sum()), 0.0), NORMAL_95 * noise * math.sqrt(outer.size)
-    seen = clips.outer >= sizes[-1] or float(outer[1:].sum()) > off  # the first lies on both sides
+    seen = clips.outer >= sizes[-1] or float(whole_cells.sum()) > off
     return Quality(
         *_r2(*left, whole, count_noise),
         *(*error[:2], math.inf if seen else error[2]),
