@@ -11,9 +11,18 @@ import pytest
 import scipy.sparse
 from estimator_settings import PUBLIC
 from sklearn.exceptions import DataConversionWarning, NotFittedError
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from dpscreen import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen, WeakDeltaWarning
+from dpscreen import (
+    ADPScreen,
+    DPFrankWolfe,
+    FrankWolfeLasso,
+    PrivateLasso,
+    PrivateLogit,
+    PrivateOLS,
+    RNMScreen,
+    WeakDeltaWarning,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.PublishedCalibrationWarning")
 
@@ -205,6 +214,40 @@ def test_odd_data_is_fitted_not_refused(private_class, calibration, rows, change
     model = private_class(**PUBLIC, calibration=calibration).fit(*change(*rows))
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.intercept_)
+
+
+@pytest.mark.parametrize("column", ["numpy", "polars", "arrow"])
+def test_a_column_of_dates_is_called_one(private_class, rows, column):
+    X, y = rows
+    frame = pd.DataFrame(X).rename(columns=str).assign(admitted=pd.Timestamp("2024-01-31"))
+    if column == "polars":
+        frame = pl.from_pandas(frame)
+    elif column == "arrow":
+        frame = frame.assign(admitted=frame["admitted"].astype("timestamp[ns][pyarrow]"))
+    model = private_class(**PUBLIC)
+    with pytest.raises(ValueError, match=r"column admitted, holds dates.*days since.*schema"):
+        model.fit(frame, y)
+    assert_unfitted(model)
+
+
+def test_two_columns_of_one_name_are_called_so(private_class, rows):
+    X, y = rows
+    model = private_class(**PUBLIC)
+    with pytest.raises(ValueError, match=r"more than one column 'a'\."):
+        model.fit(pd.DataFrame(X, columns=["a", "a", *map(str, range(X.shape[1] - 2))]), y)
+    assert_unfitted(model)
+
+
+@pytest.mark.parametrize("kind", [DPFrankWolfe, PrivateLasso, PrivateOLS, PrivateLogit])
+def test_weights_are_refused_in_words(kind, rows):
+    X, y = rows
+    model = kind(epsilon=1, delta=1e-6)
+    assert not has_fit_parameter(model, "sample_weight")
+    with pytest.raises(TypeError, match="sample_weight: weights of rows, as surveys"):
+        model.fit(X, y, sample_weight=np.ones(len(y)))
+    with pytest.raises(TypeError, match="fit takes no weights"):
+        model.fit(X, y, weights=np.ones(len(y)))
+    assert_unfitted(model)
 
 
 def assert_unfitted(model):

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from sklearn.base import is_classifier
 
-from dpscreen import PrivateLasso, PrivateLogistic
+from dpscreen import PrivateLasso, PrivateLogistic, load
 from dpscreen._core.words import letters, plain
 from dpscreen.models.formulas import NoFormula, comments_of, formula_of
 
@@ -111,6 +111,27 @@ def test_scikit_learns_own_steps_predict_the_same(models, kind):
     pipeline = model.to_sklearn()
     assert {type(step).__module__.split(".")[0] for _, step in pipeline.steps} == {"sklearn"}
     np.testing.assert_allclose(wanted(pipeline, X.to_numpy()), wanted(model, X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("levels", [["D", "A", "C", "B"], ["10", "9", "1", "2.5"]])
+@pytest.mark.parametrize("outcomes", [False, True])
+def test_scikit_learns_own_steps_take_the_frame_of_the_fit(levels, outcomes, tmp_path):
+    rng = np.random.default_rng(2)
+    ward = rng.choice(np.array(levels) if levels[0] == "D" else np.array(levels, float), 4000)
+    X = pd.DataFrame({"sex": rng.random(4000) < 0.5, "ward": ward, "age": rng.uniform(0, 90, 4000)})
+    y = 9 * (ward == ward[0]) - 4 * (ward == ward[1]) + X["age"] / 10 + rng.normal(size=4000)
+    declared = {"feature_bounds": (0, 80), "categories": {"ward": levels}}
+    budget = {"epsilon": 20, "delta": 1e-6, "random_state": 0}
+    if outcomes:
+        model = quiet(PrivateLogistic(**declared, **budget), X, y > 4)
+    else:
+        model = quiet(PrivateLasso(**declared, **budget, target_bounds=(-50, 50)), X, y)
+    pipeline = model.to_sklearn()
+    assert np.unique(model.coef_).size > 3
+    np.testing.assert_allclose(wanted(pipeline, X), wanted(model, X), rtol=1e-9)
+    model.save(tmp_path / "model.json")
+    loaded = load(tmp_path / "model.json").to_sklearn()
+    np.testing.assert_allclose(wanted(loaded, X), wanted(model, X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["line", "chances"])

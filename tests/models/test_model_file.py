@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import re
 import sys
@@ -21,6 +22,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
 
 import dpscreen
+from dpscreen import PrivateLogit
 from dpscreen.models import file as model_file
 from dpscreen.models.cards import model_card_of
 from dpscreen.models.explain import explanation_of
@@ -87,6 +89,61 @@ def test_a_loaded_model_is_a_regressor_that_cannot_be_fitted(tmp_path):
         clone(model).predict(X)
     with pytest.raises(NotFittedError):
         LoadedModel().summary()
+
+
+def test_what_is_not_told_of_quality_is_null_in_the_file_and_old_files_are_read():
+    release = fitted("lasso").released()
+    told = release.quality
+    open_end = replace(told, error_high=math.inf)
+    hidden = replace(told, r2_low=-7.0).without_noise()
+    assert math.isnan(hidden.r2)
+    assert math.isnan(hidden.typical_error)
+    for quality, name in ((open_end, "error_high"), (hidden, "r2")):
+        found = encoded(replace(release, quality=quality))
+        assert json.loads(found)["model"]["quality"][name] is None
+        assert str(decoded(found).quality) == str(quality)
+        assert encoded(decoded(found)) == found
+    old = to_dict(release)
+    del old["model"]["quality"]["clip"], old["model"]["quality"]["beyond"]
+    again = decoded(json.dumps(old).encode()).quality
+    assert again.r2 == told.r2
+    assert "cut at" not in str(again)
+    assert decoded(encoded(decoded(json.dumps(old).encode()))).quality.typical_error > 0
+
+
+TABLE = ("params", "bse", "tvalues", "pvalues", "conf_int", "cov_params", "holm", "standardized")
+
+
+@pytest.mark.parametrize("outcomes", [False, True])
+def test_a_loaded_table_tells_what_the_fitted_one_does(outcomes, tmp_path):
+    (X, y), place = table(), tmp_path / "model.json"
+    model, vague = fitted("ols"), y > np.random.default_rng(0).normal(50, 40, len(y))
+    if outcomes:
+        model = PrivateLogit(epsilon=50, delta=1e-6, feature_bounds=(0, 200)).fit(X, vague)
+    model.save(place)
+    again = dpscreen.load(place)
+    for name in (*TABLE, *(("odds_ratios",) if outcomes else ())):
+        there, here = (getattr(one, name) for one in (again, model))
+        there, here = (one() if callable(one) else one for one in (there, here))
+        assert there.equals(here)
+        assert here.notna().any(axis=None)
+    assert again.nobs == model.nobs
+    assert str(again.wald_test("age")) == str(model.wald_test("age"))
+    assert again.conf_int(constant=True).equals(model.conf_int(constant=True))
+    if outcomes:
+        with pytest.raises(AttributeError, match="chances have no R²"):
+            _ = again.rsquared
+    else:
+        assert again.rsquared == model.rsquared
+    with pytest.raises(AttributeError, match="a number for each private row"):
+        _ = again.resid
+    assert not hasattr(dpscreen.load(saved("lasso", tmp_path)), "params")
+
+
+def saved(kind, directory):
+    place = directory / f"{kind}.json"
+    fitted(kind).save(place)
+    return place
 
 
 @pytest.mark.parametrize("kind", ["lasso", "dp-fw"])

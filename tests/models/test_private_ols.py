@@ -170,6 +170,17 @@ def test_it_predicts_with_intervals(fitted):
     assert 0.85 < inside.mean() < 0.97
 
 
+def test_intervals_of_predictions_keep_to_the_bounds_of_the_target(fitted):
+    table, _ = frame(seed=9)
+    free = fitted.predict(table, interval=0.9)
+    narrow = copy.copy(fitted)
+    narrow.target_bounds_ = np.quantile(free[:, 0], [0.1, 0.9])
+    found = narrow.predict(table, interval=0.9)
+    np.testing.assert_array_equal(found[:, 0], free[:, 0])  # a line knows no bounds
+    np.testing.assert_array_equal(found[:, 1:], np.clip(free[:, 1:], *narrow.target_bounds_))
+    assert (found[:, 1:] != free[:, 1:]).any()
+
+
 def test_the_statement_holds_and_the_whole_budget_is_booked(fitted, tmp_path):
     assert fitted.privacy_.holds
     ledger = dpscreen.PrivacyLedger.create(

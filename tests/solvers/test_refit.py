@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from dpscreen import BoundsWarning, PrivateLasso
+from dpscreen._core.words import number
 from dpscreen.privacy import ZCDP, Accountant, NoisyMax, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.solvers.base import Choices, Spending, Task
@@ -124,8 +125,36 @@ def test_far_residuals_that_the_deviation_does_not_show_are_not_missed():
     fitted = rng.uniform(-0.01, 0.01, 5000)
     target = np.where(rng.random(5000) < 0.1, rng.uniform(-1, 1, 5000), 0.0) + fitted
     told = [measured(fitted, target, (0.01, 0.18), seed) for seed in range(20)]
-    assert sum(one.r2_low < 0.01 for one in told) >= 16
-    assert np.median([one.r2 for one in told]) < 0.2
+    assert sum(one.r2_low >= 0.01 for one in told) <= 4
+    assert sum(one.r2 >= 0.2 for one in told) < 10
+
+
+def test_nothing_is_told_where_the_scale_is_that_of_a_heap():
+    """A quarter of the target lies far beyond all sizes: the mean square would be of the clip."""
+    rng = np.random.default_rng(7)
+    fitted = rng.uniform(-0.001, 0.001, 3000)
+    target = np.where(rng.random(3000) < 0.25, rng.uniform(0.2, 1, 3000), 0.0) + fitted
+    for seed in range(10):
+        told = measured(fitted, target, (0.001, 0.001), seed)
+        numbers = told.r2, told.r2_low, told.r2_high
+        assert np.isnan([*numbers, told.typical_error, told.error_low, told.error_high]).all()
+        assert str(told).startswith("R² and typical error cannot be told")
+
+
+def test_where_residuals_lie_beyond_the_clip_the_typical_error_has_no_upper_end():
+    """What is beyond is at most as told in 95 % of fits: 5 of 20 miss once in 300."""
+    rng = np.random.default_rng(8)
+    fitted = rng.uniform(-0.02, 0.02, 20_000)
+    calm = 0.02 * rng.normal(size=20_000)
+    wild = np.where(rng.random(20_000) < 0.06, rng.uniform(0.3, 0.9, 20_000), calm)
+    for noise, is_open in ((calm, False), (wild, True)):
+        told = [measured(fitted, fitted + noise, (0.02, 0.023), seed) for seed in range(20)]
+        held = [np.mean(np.abs(noise) > one.clip) <= one.beyond for one in told]
+        assert sum(held) >= 16
+        assert abs(np.mean([math.isinf(one.error_high) for one in told]) - is_open) <= 0.2
+        assert all(f"cut at ±{number(one.clip, digits=3)}, as at most" in str(one) for one in told)
+        assert all(one.error_low < math.sqrt(np.mean(noise**2)) for one in told)
+        assert ("typical error at least" in str(told[0])) == math.isinf(told[0].error_high)
 
 
 LEVELS = {

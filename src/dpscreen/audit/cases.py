@@ -106,7 +106,13 @@ def _split_of(fitted: PrivateLasso) -> list[float]:
 
 def _outcomes_of(fitted: PrivateLogistic) -> list[float]:
     told = fitted.quality_
-    return [*fitted.coef_[0], *fitted.intercept_, told.no[0], told.yes[-1], told.deviance]
+    return [
+        *fitted.coef_[0],
+        *fitted.intercept_,
+        told.no[0],
+        told.yes[-1],
+        float(np.nan_to_num(told.deviance)),
+    ]
 
 
 def _table_of(fitted: PrivateOLS) -> list[float]:

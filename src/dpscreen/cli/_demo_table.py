@@ -18,7 +18,7 @@ from dpscreen.paper import demo
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
 from dpscreen.solvers.inference import FeatureInterval
-from dpscreen.solvers.quality import WIDEST, Quality
+from dpscreen.solvers.quality import Quality
 
 EPSILON = 5.0
 DELTA = 1e-6
@@ -73,7 +73,7 @@ class TableFit:
     def fit(self) -> str:
         """Say how much is explained, as far as the release can tell, and without privacy."""
         told, plain = self.quality, f"least squares, not private: {self.plain_r2:.2f}"
-        if told.r2_high - told.r2_low > 2 * WIDEST:  # its interval stands beside it
+        if not told.tells_r2:
             return f"Released R²: lost in noise this time, as happens with {ROWS} rows ({plain})."
         span = f"{told.r2_low:.2f} to {told.r2_high:.2f}"
         return f"Released R²: {told.r2:.2f}, privacy noise {span} ({plain})."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -84,7 +84,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     n_rows: int | None = None
     rows_per_unit: int | None = None
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, ledger: Any = None, **unknown: Any) -> Self:
         """Fit the model, spending the whole budget.
 
         Parameters
@@ -104,12 +104,15 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         ledger : PrivacyLedger or path, default=None
             Where to book the budget before anything is released. If it does not fit there,
             nothing is released and `BudgetRefused` says what is left.
+        **unknown
+            Refused, `sample_weight` among them: rows count alike.
 
         Returns
         -------
         self
             The fitted estimator, which holds released values only.
         """
+        refuse_unknown(unknown)
         with refit(self):
             promise = Promise(self._budget(), unit_of_rows(X, self.rows_per_unit))
             settings = self._settings(promise.unit)
@@ -331,15 +334,18 @@ class PathModel(ScalingModel):
     def noise_p_values(self) -> Array:
         """Return for each feature a p-value of "only privacy noise ever chose it".
 
-        It tests privacy noise only: valid for the hypothesis that the feature's gradient was zero
-        at every step. Sampling noise gives a gradient too, so features without any effect can show
-        small values, and with few features there is little power. Computed from `path_`, so free;
-        `max_features` and `fit_intercept` must still be those of the fit.
+        No p-value of an effect: `PrivateOLS` has those. It tests privacy noise only, for the
+        hypothesis that the feature's gradient was zero at every step; sampling noise gives a
+        gradient too. A feature that others kept from being chosen shows a large value or NaN,
+        however strong it is, so there is little power with few features, and with rows enough for
+        the refit to find what the path did not. Computed from `path_`, so free; `max_features` and
+        `fit_intercept` must still be those of the fit.
 
         Returns
         -------
         ndarray of shape (n_features,)
-            1 for features that were never chosen. Not corrected for the number of features.
+            NaN for features that were chosen no more than noise alone would, or never: the path
+            says nothing of them. Not corrected for the number of features.
         """
         found = self.released().noise_p_values
         if found is None:
@@ -367,6 +373,17 @@ class PathModel(ScalingModel):
         self.path_ = solution.path
         self.selected_ = solution.chosen_weights[: task.n_features] != 0
         return solution
+
+
+def refuse_unknown(given: Mapping[str, Any]) -> None:
+    """Raise a TypeError if `fit` was given what it does not take."""
+    if "sample_weight" in given:
+        raise TypeError(
+            "sample_weight: weights of rows, as surveys have them, are not supported: a row would "
+            "change sums by its weight, and the noise is made for rows that count alike."
+        )
+    if given:
+        raise TypeError(f"fit takes no {', '.join(map(plain, given))}.")
 
 
 def standardize_for(rows: RowSource, standardize: bool | str) -> bool | str:

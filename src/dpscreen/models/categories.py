@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from types import FrameType
@@ -25,6 +26,10 @@ NOT_NUMBERS = (
     "{where} must hold numbers: found text or other objects. In a data frame, a column may hold "
     "categories, once categories={{column: [levels]}} lists those that may occur, the reference "
     "first: from what you know, not from the data."
+)
+DATES = (
+    "X, column {names}, holds dates: make a number of each, such as days since a day that you "
+    "choose beforehand, or declare the kind date in a schema, by which read_rows reads the table."
 )
 MISSING_CELLS = (
     "A cell that is missing or cannot be read counts as the fill that the schema declares; without "
@@ -183,6 +188,9 @@ def frame_columns(X: Any, categories: Any) -> FrameColumns | None:
             raise ValueError("categories need a data frame, whose columns have names.")
         return None
     names = list(X.columns)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"X has more than one column {some([repr(one) for one in twice])}.")
     strange = [name for name in declared if name not in names]
     if strange:
         raise ValueError(f"categories: X has no column {some([repr(one) for one in strange])}.")
@@ -198,6 +206,9 @@ def _sorted(names: list[Any], kinds: list[Any], declared: Levels) -> FrameColumn
     levels = {name: one for name in names if (one := declared.get(name) or own.get(name))}
     rest = [place for place, name in enumerate(names) if name not in levels]
     others = [str(names[place]) for place in rest if not is_number(kinds[place])]
+    dates = [str(names[place]) for place in rest if _is_date(kinds[place])]
+    if dates:
+        raise ValueError(DATES.format(names=", ".join(dates)))
     if others:
         raise ValueError(NOT_NUMBERS.format(where=f"X, column {', '.join(others)},"))
     truths = tuple(place for place in rest if is_truth(kinds[place]))
@@ -364,6 +375,11 @@ def is_number(kind: Any) -> bool:
 def is_truth(kind: Any) -> bool:
     """Whether a type holds true and false alone."""
     return getattr(kind, "kind", None) == "b" or str(kind) == "Boolean"
+
+
+def _is_date(kind: Any) -> bool:
+    """Whether a numpy, pandas, Arrow or polars type holds days or moments."""
+    return str(kind).lower().startswith(("date", "timestamp"))
 
 
 def _is_enum(kind: Any) -> bool:

@@ -142,8 +142,6 @@ def _how_good(quality: object) -> str:
     match quality:
         case Quality() if quality.tells_r2:
             return f"R² {quality.r2:.2f}"
-        case Quality():
-            return f"error {number(quality.typical_error, digits=3)}"
         case OutcomeQuality() if quality.tells_auc:
             return f"AUC {quality.auc:.2f}"
     return NONE

@@ -8,6 +8,7 @@ docs/model-file.md describes the format.
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
 from collections.abc import Mapping
@@ -126,8 +127,11 @@ def _plain(value: Any) -> Any:
     match value:
         case np.ndarray():
             return value.tolist()
-        case Path() | Inference() | Quality() | OutcomeQuality():
+        case Path() | Inference():
             return {name: _plain(one) for name, one in vars(value).items()}
+        case Quality() | OutcomeQuality():  # what is not told is null
+            told = {name: _plain(one) for name, one in vars(value).items()}
+            return {name: one if np.all(np.isfinite(one)) else None for name, one in told.items()}
         case RegressionTable():
             return table_fields(value)
         case FeatureInterval():  # the features have the names
@@ -323,7 +327,10 @@ def _read_quality(found: Mapping[str, Any] | None) -> Quality | None:
     sizes, shares = (tuple(map(float, found[name])) for name in ("sizes", "shares"))
     if len(sizes) != len(shares) or list(sizes) != sorted(sizes) or list(shares) != sorted(shares):
         raise ValueError("sizes and shares of residuals must be as many, and must not decrease.")
-    return Quality(**{**found, "sizes": sizes, "shares": shares})
+    told = _not_null(found) | {"sizes": sizes, "shares": shares}
+    if found["typical_error"] is not None and found["error_high"] is None:
+        told["error_high"] = math.inf
+    return Quality(**told).without_noise()
 
 
 def _read_outcome_quality(found: Mapping[str, Any] | None) -> OutcomeQuality | None:
@@ -332,7 +339,12 @@ def _read_outcome_quality(found: Mapping[str, Any] | None) -> OutcomeQuality | N
     edges, no, yes = (tuple(map(float, found[name])) for name in ("edges", "no", "yes"))
     if not len(no) == len(yes) == len(edges) + 1 or list(edges) != sorted(edges):
         raise ValueError("chances must not decrease, and counts be one more than they are.")
-    return OutcomeQuality(**{**found, "edges": edges, "no": no, "yes": yes})
+    told = _not_null(found) | {"edges": edges, "no": no, "yes": yes}
+    return OutcomeQuality(**told).without_noise()
+
+
+def _not_null(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: math.nan if one is None else one for name, one in found.items()}
 
 
 def _read_notes(found: list[str] | None) -> tuple[str, ...] | None:

@@ -8,15 +8,15 @@ end the formula.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import AnyArray, Array
 from dpscreen._core.words import letters, outcome, plain
-from dpscreen.models.categories import declared_fields, declared_in
+from dpscreen.models.categories import FrameColumns, declared_fields, declared_in
 from dpscreen.models.release import Release
 
 if TYPE_CHECKING:
@@ -186,17 +186,63 @@ def about_cells(release: Release) -> Iterator[str]:
 
 
 def pipeline_of(release: Release) -> Pipeline:
-    """Return a fitted pipeline: a scaler that clips to the bounds, and a line or a logistic one."""
+    """Return a fitted pipeline; of a model with categories, it takes their frame."""
     from sklearn.pipeline import Pipeline
 
+    if not release.categories:
+        return Pipeline(_steps(release))
+    columns = release.columns
+    order = [release.names.index(name) for name in _sorted_features(columns)]
+    steps = _steps(replace(release, coefficients=release.coefficients[order]))  # levels are 0 or 1
+    return Pipeline([("levels", _encoder(columns)), *steps])
+
+
+def _steps(release: Release) -> list[tuple[str, Any]]:
+    """Return a scaler that clips to the bounds, and a line or a logistic one."""
     low, high = release.feature_bounds.T
     widths = high - low
     line = _line(release)
     if not release.clips_features:
-        return Pipeline([("model", line)])
+        return [("model", line)]
     line.coef_ = line.coef_ * widths
     line.intercept_ = line.intercept_ + release.coefficients @ low
-    return Pipeline([("clip", _scaler(low, widths)), ("model", line)])
+    return [("clip", _scaler(low, widths)), ("model", line)]
+
+
+def _encoder(columns: FrameColumns) -> Any:
+    """Return what makes features of a frame, fitted to declared levels in place of rows."""
+    import pandas as pd
+    from sklearn.compose import ColumnTransformer
+    from sklearn.preprocessing import OneHotEncoder
+
+    parts: list[tuple[str, Any, list[str]]] = []
+    made = pd.DataFrame({name: [0.0] for name in columns.names})
+    for place, name in enumerate(columns.names):
+        one: Any = "passthrough"
+        if name in columns.levels:
+            of = _values(columns.levels[name])
+            one = OneHotEncoder(categories=[np.sort(of)], drop=of[:1], handle_unknown="ignore")
+            made[name] = of[:1]
+        parts.append((f"column {place}", one, [name]))
+    return ColumnTransformer(parts, sparse_threshold=0).fit(made)
+
+
+def _sorted_features(columns: FrameColumns) -> Iterator[str]:
+    """Yield the features with the levels of each category sorted, as the encoder needs numbers."""
+    for name in columns.names:
+        levels = columns.levels.get(name)
+        if levels is None:
+            yield name
+        else:
+            yield from (f"{name}={levels[1 + j]}" for j in np.argsort(_values(levels)[1:]))
+
+
+def _values(levels: Sequence[str]) -> AnyArray:
+    """Return levels as numbers, if all of them are, else as texts."""
+    try:
+        return np.array(levels, dtype=np.float64)
+    except ValueError:
+        return np.array(levels, dtype=np.object_)
 
 
 def _scaler(low: Array, widths: Array) -> Any:
@@ -235,7 +281,9 @@ def onnx_of(release: Release) -> bytes:
         from skl2onnx.common.data_types import DoubleTensorType
     except ImportError:
         raise ImportError("ONNX needs a converter: pip install 'dpscreen[onnx]'.") from None
+    from sklearn.pipeline import Pipeline
+
     table = DoubleTensorType([None, release.n_features])
     options = None if release.classes is None else {"zipmap": False}  # chances as a table
-    made = to_onnx(pipeline_of(release), initial_types=[("features", table)], options=options)
+    made = to_onnx(Pipeline(_steps(release)), initial_types=[("features", table)], options=options)
     return bytes(made.SerializeToString())

@@ -19,7 +19,7 @@ from dpscreen.models.file import read, write
 from dpscreen.models.formulas import formula_of, onnx_of, pipeline_of
 from dpscreen.models.intake import is_sparse, rows_alone, sparse_alone
 from dpscreen.models.outcomes import OutcomeModel
-from dpscreen.models.regression_table import RegressionSummary
+from dpscreen.models.regression_table import OddsTableModel, RegressionSummary, TableModel
 from dpscreen.models.release import (
     Release,
     Summary,
@@ -100,6 +100,7 @@ class PrivateLinearModel(LinearModel):
     """A linear model that carries a privacy statement."""
 
     privacy_: PrivacyStatement
+    target_bounds_: Array
 
     def predict(self, X: Any, *, interval: float | None = None) -> Array:
         """Predict the target for each row of X, with prediction intervals if asked for.
@@ -117,8 +118,9 @@ class PrivateLinearModel(LinearModel):
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, 3) with an interval
-            Predictions; with an interval, the prediction and the interval's two ends. None of them
-            is held to `target_bounds`, as with any line.
+            Predictions; with an interval, the prediction and the interval's two ends. These are
+            held to `target_bounds_`, as the targets of the fit were; the prediction is not, as with
+            any line.
         """
         found = super().predict(X)
         if interval is None:
@@ -128,7 +130,8 @@ class PrivateLinearModel(LinearModel):
             raise ValueError("prediction intervals need quality_, which this model does not have.")
         if not 0 < interval < 1:
             raise ValueError("interval must lie between 0 and 1.")
-        return np.asarray(found[:, None] + quality.residual_size(interval) * np.array([0, -1, 1]))
+        ends = found[:, None] + quality.residual_size(interval) * np.array([-1, 1])
+        return np.column_stack((found, np.clip(ends, *self.target_bounds_)))
 
     def summary(self) -> Summary | RegressionSummary:
         """Return the selected features in a table, largest effect first; or a regression table.
@@ -184,8 +187,10 @@ class PrivateLinearModel(LinearModel):
     def to_sklearn(self) -> Pipeline:
         """Return a pipeline of scikit-learn's own steps that predicts the same.
 
-        It needs nothing of this package, takes features as numbers, one column each, and can be
-        converted by what converts scikit-learn's pipelines.
+        It needs nothing of this package, and can be converted by what converts scikit-learn's
+        pipelines. It takes features as numbers, one column each; of a model with `categories`, a
+        data frame of the columns of the fit, whose categories hold the declared levels: numbers
+        if all levels are numbers, else texts. Any other cell counts as the first level.
         """
         return pipeline_of(self.released())
 
@@ -344,6 +349,14 @@ class LoadedClassifier(OutcomeModel, LoadedModel):  # type: ignore[misc]
         self.classes_ = np.array(release.classes)
 
 
+class LoadedTable(TableModel, LoadedModel):
+    """A regression table from a file that `save` wrote: `params`, `conf_int()`, as `PrivateOLS`."""
+
+
+class LoadedOddsTable(OddsTableModel, LoadedClassifier):  # type: ignore[misc]
+    """A table of log-odds from a file that `save` wrote; it tells all that `PrivateLogit` does."""
+
+
 def load(path: str | os.PathLike[str]) -> LoadedModel:
     """Read a model file. It is validated, and nothing in it can run.
 
@@ -356,7 +369,8 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
     -------
     LoadedModel
         It predicts, with `coef_`, `privacy_`, `summary()`, `explain()` and `schema`; a
-        `LoadedClassifier` if the file holds a model of outcomes.
+        `LoadedClassifier` if the file holds a model of outcomes. A regression table has `params`,
+        `conf_int()`, `wald_test()` and the rest, as where it was fitted.
 
     Raises
     ------
@@ -364,6 +378,9 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
         The file cannot be read, is not a model, is newer than this library, or contradicts itself.
     """
     release = read(path)
-    model = LoadedModel() if release.classes is None else LoadedClassifier()
+    line, outcomes = (
+        (LoadedModel, LoadedClassifier) if release.table is None else (LoadedTable, LoadedOddsTable)
+    )
+    model = line() if release.classes is None else outcomes()
     model._take(release)
     return model

@@ -43,7 +43,7 @@ class PrintedTable(ABC):
         head, *body = (aligned(row, widths) for row in cells)
         across = max(sum(widths) + 2 * (len(widths) - 1), len(self.title))
         yield from (self.title, "=" * across, head, "-" * across, *body, "=" * across)
-        yield from (textwrap.fill(note, WIDTH) for note in self.notes)
+        yield from (textwrap.fill(note, WIDTH, break_on_hyphens=False) for note in self.notes)
 
 
 def column_widths(cells: Sequence[Sequence[str]]) -> list[int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from dpscreen.models.base import FitStart
 from dpscreen.models.private_logistic import OutcomeEstimator
 from dpscreen.models.private_ols import PLACED, PrivateOLS
+from dpscreen.models.regression_table import OddsTableModel
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers import ols_rules, rules
 from dpscreen.solvers.least_squares import TableRelease
@@ -22,9 +23,6 @@ from dpscreen.solvers.logit_table import (
 )
 from dpscreen.solvers.outcome_quality import OutcomeQuality, release_outcome_quality
 from dpscreen.solvers.wide import WideTask
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DROWNED = (
     "privacy noise moves log-odds too far at this budget for an interval to be honest: it takes "
@@ -44,7 +42,7 @@ UNSETTLED = (
 )
 
 
-class PrivateLogit(OutcomeEstimator, PrivateOLS):  # type: ignore[misc]
+class PrivateLogit(OddsTableModel, OutcomeEstimator, PrivateOLS):  # type: ignore[misc]
     """Logistic regression under differential privacy with odds ratios, intervals and tests.
 
     The sibling of `PrivateOLS` for outcomes that are yes or no: all features, all rows, no
@@ -165,29 +163,3 @@ random_state
             return dict.fromkeys(range(len(names)), UNSEEN)
         without = dict.fromkeys(found.unsettled, UNSETTLED) | dict.fromkeys(found.held, HELD)
         return without | super()._reasons(found, names, wide)
-
-    # --- the table --------------------------------------------------------------------------------
-
-    def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
-        """Return by what the odds are multiplied with a step of 1 of each feature.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            How often such an interval holds its odds ratio; one at a time.
-
-        Returns
-        -------
-        DataFrame
-            One row for each feature, in their order, and columns odds_ratio, low and high.
-        """
-        import pandas as pd
-
-        ends = self.conf_int(level)
-        params = self.params.iloc[: len(ends)].rename("odds_ratio")
-        return pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
-
-    @property
-    def rsquared(self) -> NoReturn:
-        """Refuse with an AttributeError: chances have no R²."""
-        raise AttributeError("chances have no R²; quality_ tells AUC and deviance.")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, Promise, ScalingModel
-from dpscreen.models.regression_table import CONSTANT, SHARE, RegressionTable, WaldTest
+from dpscreen.models.regression_table import CONSTANT, SHARE, RegressionTable, TableModel
 from dpscreen.privacy import Noise, PrivacyStatement
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import RowSource
@@ -23,18 +21,11 @@ from dpscreen.solvers.least_squares import TableRelease, regress
 from dpscreen.solvers.quality import Deviations, Quality, release_quality
 from dpscreen.solvers.wide import WideTask, place_widely
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-NOT_KEPT = (
-    "fitted values and residuals are a number for each private row, so a private model keeps none. "
-    "predict(X) computes them; they are as private as X."
-)
 PLACED = 0.8
 """The part of a budget that is left for the regression once rows are placed, at least about."""
 
 
-class PrivateOLS(ScalingModel):
+class PrivateOLS(TableModel, ScalingModel):
     """Linear regression under differential privacy with standard errors, intervals and tests.
 
     All features, all rows, no selection. Noisy sums are taken of combinations of columns that vary
@@ -121,7 +112,6 @@ class PrivateOLS(ScalingModel):
     """
 
     quality_: Quality
-    table_: RegressionTable
     inference_: Inference
 
     def __init__(
@@ -240,102 +230,3 @@ class PrivateOLS(ScalingModel):
             one.feature: why_left_out(one, names) + SHARE * (one.feature in unsure)
             for one in left_out
         }
-
-    # --- the table --------------------------------------------------------------------------------
-
-    @property
-    def params(self) -> pd.Series[float]:
-        """Return the coefficients by name, the constant last; NaN for what was left out."""
-        return self._table.params
-
-    @property
-    def bse(self) -> pd.Series[float]:
-        """Return the standard errors by name."""
-        return self._table.bse
-
-    @property
-    def tvalues(self) -> pd.Series[float]:
-        """Return coefficients over their standard errors."""
-        return self._table.tvalues
-
-    @property
-    def pvalues(self) -> pd.Series[float]:
-        """Return two-sided p-values of single coefficients being zero."""
-        return self._table.pvalues
-
-    @property
-    def rsquared(self) -> float:
-        """Return the released R²; NaN if privacy noise leaves nothing to tell of it."""
-        quality = getattr(self, "quality_", None)
-        if quality is None:
-            check_is_fitted(self)
-            raise AttributeError("rsquared was not paid for: fit with quality=True.")
-        return float(quality.r2) if quality.tells_r2 else math.nan
-
-    @property
-    def nobs(self) -> float:
-        """Return the number of rows that rules used: the declared one, or a noisy count."""
-        check_is_fitted(self)
-        return float(self.n_rows_)
-
-    @property
-    def fittedvalues(self) -> NoReturn:
-        """Refuse with an AttributeError: a number for each private row is not kept."""
-        raise AttributeError(NOT_KEPT)
-
-    resid = fittedvalues
-
-    def conf_int(
-        self, level: float = 0.95, *, alpha: float | None = None, constant: bool = False
-    ) -> pd.DataFrame:
-        """Return each feature's interval, low and high; NaN where there is none.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            How often such an interval holds its coefficient; one at a time, not all together.
-            At least 0.5.
-        alpha : float, default=None
-            How often it does not, as other software has it: alpha=0.1 is level=0.9.
-        constant : bool, default=False
-            Whether a last row, const, is for the intercept, as in `params`.
-
-        Returns
-        -------
-        DataFrame
-            One row for each feature, in their order, and columns low and high.
-        """
-        return self._table.conf_int(level, alpha=alpha, constant=constant)
-
-    def cov_params(self) -> pd.DataFrame:
-        """Return the covariance of all coefficients, privacy noise included."""
-        return self._table.cov_params()
-
-    def wald_test(self, names: str | Sequence[str]) -> WaldTest:
-        """Test whether several coefficients are zero together.
-
-        Parameters
-        ----------
-        names : str or list of str
-            Features; the name of a category stands for all of its levels.
-
-        Returns
-        -------
-        WaldTest
-            With `statistic` (F), `df_num`, `df_denom`, `pvalue`, and the names that were
-            `left_out` of the model, of which nothing is tested. Print it.
-        """
-        return self._table.wald_test(names)
-
-    def holm(self) -> pd.Series[float]:
-        """Return the features' p-values adjusted by Holm's rule: all of them may be looked at."""
-        return self._table.holm()
-
-    def standardized(self) -> pd.Series[float]:
-        """Return coefficients per deviation of feature and target, as these were released."""
-        return self._table.standardized()
-
-    @property
-    def _table(self) -> RegressionTable:
-        check_is_fitted(self)
-        return self.table_

@@ -1,4 +1,4 @@
-"""The regression table of PrivateOLS: coefficients, standard errors, intervals and tests.
+"""Regression tables: coefficients, standard errors, intervals and tests.
 
 Made from released numbers only. Where a coefficient could not be told apart from others there is
 NaN, and a reason.
@@ -6,12 +6,14 @@ NaN, and a reason.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from scipy.special import fdtrc, ndtri, stdtr, stdtrit
+from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import listed, number, plain, some
@@ -226,6 +228,148 @@ class RegressionTable:
         errors = np.sqrt(np.diag(self.covariance))[there]
         usual = "logistic regression" if outcomes else "least squares"
         yield from differences(self.shortened, self.clip_bias[there], errors, usual)
+
+
+# --- a model that has a table ---------------------------------------------------------------------
+
+NOT_KEPT = (
+    "fitted values and residuals are a number for each private row, so a private model keeps none. "
+    "predict(X) computes them; they are as private as X."
+)
+
+
+class TableModel:
+    """What a model with a regression table tells of it, fitted or from a file."""
+
+    table_: RegressionTable
+    quality_: Any
+    n_rows_: Any
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Return the coefficients by name, the constant last; NaN for what was left out."""
+        return self._table.params
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Return the standard errors by name."""
+        return self._table.bse
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Return coefficients over their standard errors."""
+        return self._table.tvalues
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Return two-sided p-values of single coefficients being zero."""
+        return self._table.pvalues
+
+    @property
+    def rsquared(self) -> float:
+        """Return the released R²; NaN if privacy noise leaves nothing to tell of it."""
+        quality = getattr(self, "quality_", None)
+        if quality is None:
+            check_is_fitted(self)
+            raise AttributeError("rsquared was not paid for: fit with quality=True.")
+        return float(quality.r2) if quality.tells_r2 else math.nan
+
+    @property
+    def nobs(self) -> float:
+        """Return the number of rows that rules used: the declared one, or a noisy count."""
+        check_is_fitted(self)
+        return float(self.n_rows_)
+
+    @property
+    def fittedvalues(self) -> NoReturn:
+        """Refuse with an AttributeError: a number for each private row is not kept."""
+        raise AttributeError(NOT_KEPT)
+
+    resid = fittedvalues
+
+    def conf_int(
+        self, level: float = 0.95, *, alpha: float | None = None, constant: bool = False
+    ) -> pd.DataFrame:
+        """Return each feature's interval, low and high; NaN where there is none.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            How often such an interval holds its coefficient; one at a time, not all together.
+            At least 0.5.
+        alpha : float, default=None
+            How often it does not, as other software has it: alpha=0.1 is level=0.9.
+        constant : bool, default=False
+            Whether a last row, const, is for the intercept, as in `params`.
+
+        Returns
+        -------
+        DataFrame
+            One row for each feature, in their order, and columns low and high. `params` and
+            `cov_params` have the constant too; here it must be asked for.
+        """
+        return self._table.conf_int(level, alpha=alpha, constant=constant)
+
+    def cov_params(self) -> pd.DataFrame:
+        """Return the covariance of all coefficients, privacy noise included."""
+        return self._table.cov_params()
+
+    def wald_test(self, names: str | Sequence[str]) -> WaldTest:
+        """Test whether several coefficients are zero together.
+
+        Parameters
+        ----------
+        names : str or list of str
+            Features; the name of a category stands for all of its levels.
+
+        Returns
+        -------
+        WaldTest
+            With `statistic` (F), `df_num`, `df_denom`, `pvalue`, and the names that were
+            `left_out` of the model, of which nothing is tested. Print it.
+        """
+        return self._table.wald_test(names)
+
+    def holm(self) -> pd.Series[float]:
+        """Return the features' p-values adjusted by Holm's rule: all of them may be looked at."""
+        return self._table.holm()
+
+    def standardized(self) -> pd.Series[float]:
+        """Return coefficients per deviation of feature and target, as these were released."""
+        return self._table.standardized()
+
+    @property
+    def _table(self) -> RegressionTable:
+        check_is_fitted(self)
+        return self.table_
+
+
+class OddsTableModel(TableModel):
+    """The same of log-odds."""
+
+    def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
+        """Return by what the odds are multiplied with a step of 1 of each feature.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            How often such an interval holds its odds ratio; one at a time.
+
+        Returns
+        -------
+        DataFrame
+            One row for each feature, in their order, and columns odds_ratio, low and high.
+        """
+        import pandas as pd
+
+        ends = self.conf_int(level)
+        params = self.params.iloc[: len(ends)].rename("odds_ratio")
+        return pd.DataFrame(np.exp(pd.concat([params, ends], axis=1)))
+
+    @property
+    def rsquared(self) -> NoReturn:
+        """Refuse with an AttributeError: chances have no R²."""
+        raise AttributeError("chances have no R²; quality_ tells AUC and deviance.")
 
 
 # --- in a model file ------------------------------------------------------------------------------

@@ -437,13 +437,15 @@ _MOST_WORK = 2**18
 def noise_p_values(path: Path, *, n_features: int, n_constants: int, limit: int | None) -> Array:
     """Return for each feature a p-value of "its gradient was zero at every step" (Lemma 15).
 
-    `n_constants` candidates compete beside the features; `limit` is `max_features`.
+    `n_constants` candidates compete beside the features; `limit` is `max_features`. NaN where
+    noise alone would take the feature as far half of the time: then the path says nothing of it.
     """
     weights = step_weights(path.steps)
     offered = path.n_candidates or n_features
     chances = signed_chances(len(path), offered, n_constants, limit)
     tail = tail_of_sum(weights, chances)
-    return np.minimum(1.0, 2 * tail[farther_way(path, weights, n_features)])
+    found = 2 * tail[farther_way(path, weights, n_features)]
+    return np.where(found < 1, found, np.nan)
 
 
 def step_weights(steps: Array) -> Integers:

@@ -7,7 +7,8 @@ with a small share of the budget (docs/yes-no.md, Lemma 34).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,8 @@ class OutcomeQuality:
     The deviance is −2 log-likelihood over the number of rows; `null_deviance` is that of a model
     that knows the share of outcomes alone. `edges` are chances between which fitted ones were
     counted; `no` and `yes` are noisy counts of rows of the two classes, from below the first edge
-    to above the last: a reliability plot and an ROC curve can be drawn from them.
+    to above the last: a reliability plot and an ROC curve can be drawn from them. What noise hides
+    is NaN.
     """
 
     auc: float
@@ -65,6 +67,15 @@ class OutcomeQuality:
     def tells_deviance(self) -> bool:
         """Whether the deviance stands out of the noise."""
         return self.deviance_high - self.deviance_low <= WIDEST_DEVIANCE
+
+    def without_noise(self) -> OutcomeQuality:
+        """Return the same with NaN for what noise hides."""
+        hidden: dict[str, Any] = {}
+        if not self.tells_auc:
+            hidden |= dict.fromkeys(("auc", "auc_low", "auc_high", "null_deviance"), math.nan)
+        if not self.tells_deviance:
+            hidden |= dict.fromkeys(("deviance", "deviance_low", "deviance_high"), math.nan)
+        return replace(self, **hidden)
 
     def __str__(self) -> str:
         where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"
@@ -156,7 +167,7 @@ def _told(
     # Never narrower than the noise.
     deviances = (deviance, max(deviance - off, 0.0), deviance + off)
     counted = (tuple(one.tolist()) for one in (_chances(places), *(counts * held)))
-    return OutcomeQuality(*aucs, *deviances, null, in_sample, *counted)
+    return OutcomeQuality(*aucs, *deviances, null, in_sample, *counted).without_noise()
 
 
 def noisy_auc(no: Array, yes: Array, noise: float) -> tuple[float, float]:

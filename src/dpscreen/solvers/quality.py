@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +28,11 @@ SIZES_CLIP = 16.0
 WIDEST = 0.5
 """A wider interval tells nothing about R²."""
 
-MOST_BEYOND = 0.5
-"""If as many residuals may lie beyond their clip, their scale, a median's, was noise."""
+MOST_FAR = 0.1
+"""If as many residuals may be larger than all sizes, their scale was noise, or that of a heap."""
+
+MOST_MOVED = 0.5
+"""If noise may move as many residuals from their sizes, there is nothing to tell of these."""
 
 SIZES_PART, MEAN_PART = Fraction(1, 4), Fraction(1, 5)
 """Of the cost, for the sizes of residuals; of what the target's variation costs, for its mean."""
@@ -39,6 +43,10 @@ LEAST_INNER = 1 / 16
 MOST_UNEXPLAINED = 100.0
 """What is put for a share that has no upper end."""
 
+CUT = (
+    "With rows that lie further out, R² of all is another, and the typical error larger; the "
+    "intervals are for privacy noise alone."
+)
 LOST = "cannot be told from noise with these rows at this budget"
 
 CELLS_PER_OCTAVE, OCTAVES = 4, 11
@@ -49,8 +57,10 @@ NORMAL_95, NORMAL_975 = 1.6448536269514722, 1.959963984540054
 class Quality:
     """R² and the typical error of a model, each with the interval of its privacy noise.
 
-    The typical error is the root mean square of residuals, clipped at 2.5 deviations of the target,
-    further out with much signal or where sizes of residuals are still seen; so is the target for
+    The typical error is the root mean square of residuals that count as at most `clip`: 2.5
+    deviations of the target, or further out with much signal or where sizes of residuals are still
+    seen. So does the target for R². At most the share `beyond` is larger; where some are seen to
+    be, the typical error has no upper end, `error_high` is infinite. All are NaN where noise hides
     R². `sizes` and `shares` tell which share of residuals is at most that size, or nothing: all 0.
     """
 
@@ -63,11 +73,21 @@ class Quality:
     in_sample: bool
     sizes: tuple[float, ...]
     shares: tuple[float, ...]
+    clip: float = math.nan
+    beyond: float = math.nan
 
     @property
     def tells_r2(self) -> bool:
         """Whether the noise leaves anything to tell of R²."""
         return self.r2_high - self.r2_low <= WIDEST
+
+    def without_noise(self) -> Quality:
+        """Return the same with NaN in place of what is noise."""
+        if self.tells_r2:
+            return self
+        names = ("r2", "r2_low", "r2_high", "typical_error", "error_low", "error_high")
+        hidden: dict[str, Any] = dict.fromkeys(names, math.nan)
+        return replace(self, **hidden)
 
     def residual_size(self, level: float) -> float:
         """Return a size that this share of residuals does not exceed.
@@ -84,16 +104,22 @@ class Quality:
         return found
 
     def __str__(self) -> str:
+        if not self.tells_r2:
+            return f"R² and typical error {LOST}."
         where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"
         r2 = f"R² {self.r2:.3f} ({self.r2_low:.3f} to {self.r2_high:.3f})"
-        errors = (self.typical_error, self.error_low, self.error_high)
-        error = "typical error {} ({} to {})".format(*(number(one, digits=4) for one in errors))
-        if self.r2_low <= 1 - MOST_UNEXPLAINED:
-            return f"R² and typical error {LOST}."
-        if not self.tells_r2:
-            return f"R² {LOST}, {error}; {where}."
-        cut = "What lies far out is clipped; the intervals are for privacy noise alone."
-        return f"{r2}, {error}; {where}. {cut}"
+        told = (self.typical_error, self.error_low, self.error_high)
+        mid, low, high = (number(one, digits=4) for one in told)
+        open_end = math.isinf(self.error_high)
+        error = f"at least {low}" if open_end else f"{mid} ({low} to {high})"
+        return f"{r2}, typical error {error}{self._cut()}; {where}. {CUT}"
+
+    def _cut(self) -> str:
+        if math.isnan(self.clip):
+            return ""
+        share = number(100 * self.beyond, digits=2)
+        end = number(self.clip, digits=3)
+        return f", both of values cut at ±{end}, as at most {share} % of residuals are"
 
 
 @dataclass(frozen=True)
@@ -125,15 +151,24 @@ def release_quality(
     costs = clips.costs(ZCDP(cost.rho - (cost * SIZES_PART).rho))
     left = _release_residuals(spending, point, clips, costs)
     whole = _release_variation(spending, design.start(1.0), clips.outer, costs.target)
-    outer = noisy[1:][sizes[:-1] >= clips.outer]  # cells that lie beyond the clip as a whole
-    beyond = float(outer.sum()) + NORMAL_95 * noise * math.sqrt(outer.size)
-    n_rows = spending.regime.n_rows
-    if beyond > MOST_BEYOND * n_rows:
+    n_rows, count_noise = spending.regime.n_rows, spending.count_noise
+    if noisy[-1] + NORMAL_95 * noise > MOST_FAR * n_rows:
         whole = replace(whole, value=0.0)
     shares = _shares(noisy, noise, n_rows)
-    r2 = _r2(*left, whole, spending.count_noise)
-    error = _error(*left, n_rows, spending.count_noise)
-    return Quality(*r2, *error, in_sample, tuple(sizes.tolist()), tuple(shares.tolist()))
+    error = _error(*left, n_rows, count_noise)
+    outer = noisy[np.append(sizes[:-1] > clips.outer, True)]  # the last cell has no end
+    whole_cells = noisy[1:][sizes[:-1] >= clips.outer]
+    beyond, off = max(float(outer.sum()), 0.0), NORMAL_95 * noise * math.sqrt(outer.size)
+    seen = clips.outer >= sizes[-1] or float(whole_cells.sum()) > off
+    return Quality(
+        *_r2(*left, whole, count_noise),
+        *(*error[:2], math.inf if seen else error[2]),
+        in_sample,
+        tuple(sizes.tolist()),
+        tuple(shares.tolist()),
+        clip=clips.outer,
+        beyond=min((beyond + off) / n_rows, (error[2] / clips.outer) ** 2, 1.0),
+    ).without_noise()
 
 
 @dataclass(frozen=True)
@@ -298,7 +333,7 @@ def _shares(noisy: Array, noise: float, n_rows: int) -> Array:
     Of the counts that are nearest to the noisy ones, none below 0, that add up to the rows: sums of
     the noisy ones wander, and would reach any share too soon where rows are few.
     """
-    if NORMAL_95 * noise * math.sqrt(noisy.size) / 2 > MOST_BEYOND * n_rows:
+    if NORMAL_95 * noise * math.sqrt(noisy.size) / 2 > MOST_MOVED * n_rows:
         return np.zeros(noisy.size)
     most = np.cumsum(np.sort(noisy)[::-1])
     spare = float(((most - n_rows) / np.arange(1, noisy.size + 1)).max())
