@@ -38,6 +38,7 @@ KNOWN |= {
     for name, options in {
         "0/1 columns": {"feature_bounds": ZERO_ONE, "n_rows": 6_000},
         "sparse rows": {"n_rows": 6_000, "quality": False},
+        "sparse rows, stagewise": {"n_rows": 6_000, "quality": False, "solver": "stagewise"},
         "sparse rows, noisy-gradient": {"solver": "noisy-gradient", "row_norm": 0.9},
     }.items()
 }
@@ -54,6 +55,7 @@ REACHED = {
     "PrivateLasso: auto with a row norm": 0.3,
     "PrivateLasso: 0/1 columns": 0.6,
     "PrivateLasso: sparse rows": 0.3,
+    "PrivateLasso: sparse rows, stagewise": 0.3,
     "PrivateLasso: sparse rows, noisy-gradient": 0.9,
     "PrivateLasso: split": 0.001,  # in its second half; PrivateOLS reaches most of the same
     "PrivateOLS: loose bounds, large budget": 0.9,

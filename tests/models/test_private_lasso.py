@@ -18,6 +18,7 @@ from dpscreen import BoundsWarning, PrivateLasso, PrivateOLS
 from dpscreen.paper.data import synthetic
 from dpscreen.privacy import ZCDP, Accountant, Budget, SeededNoise
 from dpscreen.privacy.ledger import BudgetRefused
+from dpscreen.privacy.replay import record, replay
 from dpscreen.rows.lattice import UNITS, LatticeDesign, LatticePoint
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers.base import Admission, Choices, Selector, Spending, Task
@@ -94,6 +95,42 @@ def test_the_statement_lists_every_mechanism_and_n_is_not_disclosed(rows):
     said = [replace(one.privacy_, mechanisms=(), rho=0.0) for one in (told, fewer)]
     assert said[0] == said[1]
     assert told.n_rows_ == 500
+
+
+@pytest.fixture(scope="module")
+def plain_rows():
+    """Return rows enough for steps along all features."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(3000, 5))
+    return X, X @ [1.0, -0.5, 0.0, 0.0, 0.3] + rng.normal(size=3000)
+
+
+WALKED = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (-5, 5), "target_bounds": (-20, 20)}
+
+
+@pytest.mark.parametrize("quality", [True, False])
+def test_a_walk_spends_the_budget_and_no_more(plain_rows, quality):
+    model = PrivateLasso(**WALKED, quality=quality).fit(*plain_rows)
+    assert (model.solver_, model.n_iter_, model.path_) == ("walk", 8, None)
+    limit = float(ZCDP.within(Budget(1.0, 1e-6)))
+    assert limit * (1 - 1e-9) <= model.privacy_.rho <= limit
+    counts = {one.purpose: one.count for one in model.privacy_.mechanisms}
+    assert counts["all features squared"] == 1
+    sums = "residuals times chosen features, in units of the clip"
+    assert sum(one.count for one in model.privacy_.mechanisms if one.purpose == sums) == 8
+    assert model.score(*plain_rows) > 0.5
+    assert set(np.flatnonzero(model.selected_)) >= {0, 1, 4}
+
+
+def test_a_walk_goes_where_released_sums_say(plain_rows):
+    """Other rows, the same releases: the same model, to the last bit."""
+    with record() as transcript:
+        model = PrivateLasso(**WALKED).fit(*plain_rows)
+    X, y = plain_rows
+    with replay(transcript):
+        other = PrivateLasso(**WALKED).fit(X[:, ::-1] + 0.1, -2 * y)
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    assert model.intercept_ == other.intercept_
 
 
 class Refusing:

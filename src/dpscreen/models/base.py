@@ -296,10 +296,12 @@ class ScalingModel(PrivateEstimator[Choices]):
     def _notes_on_bounds(self, task: Task, units: PublicUnits, declared: Array) -> Iterator[str]:
         names = self.feature_names_out_ if task.at_ends else ()  # there may be very many
         for feature, end in task.at_ends:
-            yield _note_on_bounds(plain(str(names[feature])), declared[feature], end)
+            still = end == NO_END or (task.moving is not None and feature not in task.moving)
+            name = plain(str(names[feature]))
+            yield _note_on_bounds(name, declared[feature], end, still=still)
         at = end_of_target(task, units)
         if at is not None:
-            yield _note_on_bounds("the target", units.target_bounds, at)
+            yield _note_on_bounds("the target", units.target_bounds, at, still=False)
 
     def _statement(
         self, start: FitStart, spending: Spending, composition: str = COMPOSITION
@@ -466,11 +468,12 @@ def warn_of_bounds(notes: Sequence[str]) -> None:
         )
 
 
-def _note_on_bounds(name: str, declared: Array, end: str) -> str:
+def _note_on_bounds(name: str, declared: Array, end: str, *, still: bool) -> str:
     low, high = declared
-    still = "not seen to vary, so it takes no part; narrower bounds may show it"
-    seen = still if end == NO_END else f"released centre at the {end} end"
-    return f"{name}: declared ({low:g}, {high:g}); {seen}"
+    seen = [] if end == NO_END else [f"released centre at the {end} end"]
+    if still:
+        seen.append("not seen to vary, so it takes no part")
+    return f"{name}: declared ({low:g}, {high:g}); {', '.join(seen)}"
 
 
 @contextmanager

@@ -213,8 +213,7 @@ class Places:
         spare = np.where(point, rules.POINT_AT_END, rules.AT_END)
         at_end = np.abs(places) > 1 - spare
         for j in np.flatnonzero(told & (at_end | (self.still & ~binary))):
-            elsewhere = "upper" if places[j] > 0 else "lower"
-            yield int(j), elsewhere if at_end[j] and (binary[j] or not self.still[j]) else NO_END
+            yield int(j), NO_END if not at_end[j] else "upper" if places[j] > 0 else "lower"
 
     @property
     def _reach(self) -> Array:
