@@ -152,7 +152,10 @@ def test_where_residuals_lie_beyond_the_clip_the_typical_error_has_no_upper_end(
         held = [np.mean(np.abs(noise) > one.clip) <= one.beyond for one in told]
         assert sum(held) >= 16
         assert abs(np.mean([math.isinf(one.error_high) for one in told]) - is_open) <= 0.2
-        assert all(f"cut at ±{number(one.clip, digits=3)}, as at most" in str(one) for one in told)
+        assert all(
+            f"cut at ±{number(one.clip, digits=3)}, beyond which at most" in str(one)
+            for one in told
+        )
         assert all(one.error_low < math.sqrt(np.mean(noise**2)) for one in told)
         assert ("typical error at least" in str(told[0])) == math.isinf(told[0].error_high)
 

@@ -43,10 +43,7 @@ LEAST_INNER = 1 / 16
 MOST_UNEXPLAINED = 100.0
 """What is put for a share that has no upper end."""
 
-CUT = (
-    "With rows that lie further out, R² of all is another, and the typical error larger; the "
-    "intervals are for privacy noise alone."
-)
+CUT = "The intervals are for privacy noise alone."
 LOST = "cannot be told from noise with these rows at this budget"
 
 CELLS_PER_OCTAVE, OCTAVES = 4, 11
@@ -112,14 +109,17 @@ class Quality:
         mid, low, high = (number(one, digits=4) for one in told)
         open_end = math.isinf(self.error_high)
         error = f"at least {low}" if open_end else f"{mid} ({low} to {high})"
-        return f"{r2}, typical error {error}{self._cut()}; {where}. {CUT}"
+        return f"{r2}, typical error {error}; {where}. {self._cut()}{CUT}"
 
     def _cut(self) -> str:
         if math.isnan(self.clip):
             return ""
         share = number(100 * self.beyond, digits=2)
         end = number(self.clip, digits=3)
-        return f", both of values cut at ±{end}, as at most {share} % of residuals are"
+        return (
+            f"Both are of values cut at ±{end}, beyond which at most {share} % of residuals lie: "
+            "with these as they are the typical error may be larger. "
+        )
 
 
 @dataclass(frozen=True)
