@@ -105,3 +105,33 @@ def test_weights_are_dropped_that_are_likelier_noise():
     sizes = np.array([9.0, 8.0, 3.0, 1.0, 0.5])
     assert sparse_threshold(sizes, 100) == pytest.approx(np.sqrt(2 * np.log(100 / 3)), abs=0.3)
     assert sparse_threshold(np.full(100, 5.0), 100) == 0  # all have an effect
+
+
+def test_of_features_that_are_alike_one_stands_for_all():
+    """Each of them alone is as good as noise beside the others; together they are not."""
+    rng = np.random.default_rng(9)
+    one = rng.normal(size=(1000, 1))
+    rows = np.hstack([one + 1e-3 * rng.normal(size=(1000, 3)), rng.normal(size=(1000, 20))])
+    gram, truth = rows.T @ rows, np.append(np.full(3, 0.2), np.zeros(20))
+    for seed in range(5):
+        found = walked(gram, truth, gram_noise=10.0, noise=20.0, seed=seed).sparse_weights(23)
+        assert found[:3].sum() == pytest.approx(0.6, abs=0.15)
+        assert np.count_nonzero(found[:3]) < 3
+        assert np.count_nonzero(found[3:]) < 8
+
+
+def test_without_a_feature_others_are_what_they_would_be_believed_to_be():
+    """Conditioning step by step is leaving out the columns, with the same priors."""
+    gram, noise = features(5, 11, alike=0.8), 30.0
+    answer = gram @ np.array([0.5, 0.0, 0.4, 0.0, 0.01]) + noise * np.ones(5)
+    belief = LineBelief(gram, 1e-9)
+    belief.see(np.zeros(5), answer, noise)
+    belief.renew(1.0, NONE)
+    sparse = belief.sparse_weights(5)
+    kept, variances = np.flatnonzero(sparse), belief._variances
+    assert 0 < kept.size < 5
+    told = gram @ np.linalg.inv(noise**2 * np.eye(5) + gram)
+    precision = (told @ gram)[np.ix_(kept, kept)] + np.diag(1 / variances[kept])
+    np.testing.assert_allclose(
+        sparse[kept], np.linalg.solve(precision, (told @ answer)[kept]), rtol=1e-6
+    )

@@ -102,7 +102,7 @@ class LineBelief:
         self._floor = FLOOR * min(blur, max(float(values.mean()), blur / len(values)))
         self._seen = list[Seen]()
         self.weights, self._left = np.zeros(len(gram)), 0.0
-        self.sizes = np.zeros(len(gram))
+        self._covariance, self._variances = np.zeros_like(gram), np.ones(len(gram))
 
     def see(self, weights: Array, sums: Array, noise: float) -> None:
         """Take in sums that were released at these weights."""
@@ -119,10 +119,30 @@ class LineBelief:
             answer, square = self._answer((vectors * values) @ vectors.T, away)
             told = SumsTold(values, vectors, square + deviation**2 * values, answer)
             variances = told.variances(constants)
-            self.weights, left = told.posterior(variances)
-            self._left = float(np.trace(left))
-        errors = np.diag(left) - (left**2 / variances).sum(axis=1)
-        self.sizes = np.abs(self.weights) / np.sqrt(np.maximum(errors, 1e-300))
+            self.weights, self._covariance = told.posterior(variances)
+            self._left = float(np.trace(self._covariance))
+        self._variances = variances
+
+    def sparse_weights(self, n_features: int) -> Array:
+        """Return the weights, all but the first so many being constants', without those of noise.
+
+        The smallest is dropped first, in its deviations, and the others are what they are believed
+        to be without it: of features that are alike the last one stands for all.
+        """
+        weights, covariance = self.weights.copy(), self._covariance.copy()
+        kept = np.arange(len(weights))
+        while (features := kept[kept < n_features]).size:
+            sizes = _sizes(weights, covariance, self._variances, kept)[: len(features)]
+            if sizes.min() >= sparse_threshold(sizes, n_features):
+                break
+            j = features[sizes.argmin()]
+            along = covariance[:, j] / covariance[j, j]
+            weights, covariance = (
+                weights - along * weights[j],
+                covariance - np.outer(along, covariance[j]),
+            )
+            weights[j], kept = 0.0, kept[kept != j]
+        return np.where(np.isin(np.arange(len(weights)), kept), weights, 0.0)
 
     def _put_right(self) -> tuple[Array, Array]:
         """Return axes of the matrix that released ones and differences of sums make likely.
@@ -194,6 +214,13 @@ class SumsTold:
         tried = float(self._noises.mean()) / mean**2 * PRIOR_VARIANCES
         whole = tried[:, None] * self._values**2 + self._noises
         return float(tried[(np.log(whole) + self._along**2 / whole).sum(axis=1).argmin()])
+
+
+def _sizes(weights: Array, covariance: Array, variances: Array, kept: Integers) -> Array:
+    """Return kept weights in deviations of what noise and sampling do to them, given a prior."""
+    inside = covariance[np.ix_(kept, kept)]
+    errors = np.diag(inside) - (inside**2 / variances[kept]).sum(axis=1)
+    return np.asarray(np.abs(weights[kept]) / np.sqrt(np.maximum(errors, 1e-300)))
 
 
 def entry_doubt(values: Array, noise: float) -> float:

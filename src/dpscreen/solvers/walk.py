@@ -20,7 +20,7 @@ from dpscreen.rows.lattice import UNITS, ExactPoint
 from dpscreen.rows.sums import ShortRows
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution, Task, mean_cost, release_mean_move, rescaled
-from dpscreen.solvers.belief import LineBelief, sparse_threshold
+from dpscreen.solvers.belief import LineBelief
 from dpscreen.solvers.refit import move, release_moment, rows_of_features, unseen
 
 GRAINS_PER_DEVIATION = 2.0**20
@@ -158,10 +158,10 @@ class LineWalk:
 
     def drop_noise(self) -> None:
         """Drop features whose weights are as good as noise."""
-        features = self._columns < self._task.n_features
-        sizes = self._belief.sizes[features]
-        few = sizes < sparse_threshold(sizes, self._task.n_features)
-        for feature in self._columns[features][few]:
+        n_features = int(np.count_nonzero(self._columns < self._task.n_features))
+        sparse = self._belief.sparse_weights(n_features)
+        move(self.point, self._columns, (sparse - self._weights) * self._units)
+        for feature in self._columns[:n_features][sparse[:n_features] == 0]:
             self.point.zero(int(feature))
 
     @property
