@@ -300,6 +300,18 @@ def test_threads_of_a_worker_share_a_small_cache(monkeypatch):
     assert len(cache) <= 3
 
 
+def test_what_comes_in_after_a_fit_has_ended_is_not_kept():
+    """A task that the scheduler gave to two workers may be done when all others have forgotten."""
+    X, y = some_rows(10)
+    worker.forget("a fit")
+    given = [(X, y, None, ("a fit", "its first part"))]
+    assert worker.part_length(given, X.shape[1]) == 10
+    assert n_kept() == 0
+    assert worker.part_length([(X, y, None, ("another", "part"))], X.shape[1]) == 10
+    assert n_kept() == 1
+    worker.forget("another")
+
+
 def test_a_peer_leaves_nothing_behind(client):
     X, y = some_rows(300)
     rows = da.from_array(X, chunks=(100, 6)), da.from_array(y, chunks=100)

@@ -7,7 +7,7 @@ here raises: a scheduler would log the exception, and its text could quote cells
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
@@ -28,6 +28,8 @@ _lock = Lock()
 _rows: OrderedDict[Key, tuple[Array, Array]] = OrderedDict()
 _parts: OrderedDict[Key, RowPart] = OrderedDict()
 """Of this worker process: the partitions that fits go on with, as rows and on the lattice."""
+_ended: deque[str] = deque(maxlen=_KEPT)
+"""The fits that ended last: what still comes in for them is not kept."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ def _kept(cache: OrderedDict[Key, Any], key: Key, make: Callable[[], Any]) -> An
             return cache[key]
     made = make()
     with _lock:
+        if key[0] in _ended:  # a task that was asked twice may come late
+            return made
         cache[key] = made
         while len(cache) > _KEPT:
             cache.popitem(last=False)
@@ -150,6 +154,7 @@ def joined(pairs: list[tuple[Any, Any]], n_features: int) -> Any:
 def forget(run: str) -> None:
     """Drop what this worker keeps of one fit."""
     with _lock:
+        _ended.append(run)
         for cache in (_rows, _parts):
             for key in [key for key in cache if key[0] == run]:
                 del cache[key]
