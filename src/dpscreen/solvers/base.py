@@ -335,8 +335,15 @@ def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> fl
     return rules.clamp(-known * rules.shrunk(noisy, noise) / n_rows, -clip, clip)
 
 
-MEAN_OCTAVES, SURE_NOISES = 10, 3.0
-"""How far out residuals are looked for, from their deviation on, and what it takes to see some."""
+MEAN_OCTAVES = 10
+"""How far out residuals are looked for, from their deviation on."""
+
+SURE_NOISES = np.sqrt(9 + 2 * math.log(4) * np.arange(MEAN_OCTAVES + 1))
+"""How many noises it takes to see residuals so many octaves out: 3, and more further out.
+
+To clip an octave further out where there is nothing adds four times as much to the mean square of
+an error, so noise may be taken for rows a quarter as often.
+"""
 
 
 def mean_cost(task: Task) -> ZCDP:

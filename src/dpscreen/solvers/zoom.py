@@ -388,7 +388,7 @@ def onward(counts: Array, noise: float, noises: float = STANDS_OUT) -> Mask:
     return found
 
 
-def last_seen(counts: Array, noise: float, noises: float) -> int | None:
+def last_seen(counts: Array, noise: float, noises: float | Array) -> int | None:
     """Return the last cell that stands out of its noise together with all beyond it, or None."""
     beyond = np.cumsum(counts[::-1])[::-1]
     clear = beyond >= noises * noise * np.sqrt(np.arange(len(counts), 0, -1))
