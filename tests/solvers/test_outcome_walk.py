@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
+from scipy.special import expit
 
+from dpscreen import PrivateLogistic
 from dpscreen.solvers.belief import Seen, lifted, likeliest_variance, weight_variances
-from dpscreen.solvers.outcome_walk import WeightBelief, pooled_sums
+from dpscreen.solvers.outcome_walk import Levels, WeightBelief, pooled_sums
 
 NONE = np.zeros(0)
 
@@ -41,7 +44,8 @@ def test_short_moves_go_to_the_posterior_mean():
     """By precisions: (HV⁻¹H + Λ⁻¹)⁻¹HV⁻¹s, for the variances Λ that were found."""
     rng, curvature, noise = np.random.default_rng(4), square(5, 1e4, 1), 60.0
     answer = curvature @ rng.normal(0, 0.01, 5) + noise * rng.normal(size=5)
-    belief, doubt = WeightBelief(curvature, NONE), noise**2 * np.eye(5) + curvature
+    belief = WeightBelief(curvature, NONE, Levels.none(curvature))
+    doubt = noise**2 * np.eye(5) + curvature
     belief.see(answer, noise)
     way = belief.move(curvature, 10**15)  # so many rows that log-odds hardly move
     told = curvature @ np.linalg.inv(doubt)
@@ -54,7 +58,8 @@ def test_short_moves_go_to_the_posterior_mean():
 
 def test_long_moves_are_cut_to_their_logarithm():
     curvature = 1e6 * np.eye(1)
-    belief = WeightBelief(curvature, np.full(1, 1e-6))  # a constant alone, whose prior is open
+    open_prior = np.full(1, 1e-6)  # of a constant alone
+    belief = WeightBelief(curvature, open_prior, Levels.none(curvature))
     belief.see(curvature @ [9.0], 1e-6)
     assert belief.move(curvature, 10**6)[0] == pytest.approx(np.log1p(9), rel=1e-4)
 
@@ -82,7 +87,7 @@ def test_sizes_without_an_effect_are_a_normals():
     rng, found = np.random.default_rng(3), []
     for _ in range(40):
         curvature = np.diag(rng.uniform(50, 500, 50))
-        belief = WeightBelief(curvature, NONE)
+        belief = WeightBelief(curvature, NONE, Levels.none(curvature))
         drawn = rng.normal(size=50) * np.sqrt(np.diag(curvature)) + 8 * rng.normal(size=50)
         belief.see(drawn, 8.0)
         belief.move(curvature, 10**6)
@@ -104,3 +109,19 @@ def test_noise_alone_in_a_gram_matrix_is_taken_off_and_what_differs_stays():
     np.testing.assert_allclose(apart[1:], np.linspace(0, 3000, 30)[1:], atol=8)
     drowned = np.linalg.eigvalsh(lifted(np.eye(30) + noise, 1.0))
     assert drowned.max() < 2  # where noise hides it, all directions are as the mean
+
+
+@pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
+@pytest.mark.parametrize("epsilon", [3.0, 10.0])
+def test_a_rare_level_with_a_strong_effect_on_a_rare_outcome_keeps_its_log_odds(epsilon):
+    """It had −18 to 24 for 4: rows of the level are less sure than all, and steps swung about."""
+    rng, n = np.random.default_rng(0), 20_000
+    rare, x = rng.random(n) < 0.02, rng.normal(40, 15, n)
+    y = (rng.random(n) < expit(-5 + 4 * rare + 0.03 * (x - 40))).astype(int)
+    X = pd.DataFrame({"x": x, "level": np.where(rare, "d", "a")})
+    public = {"feature_bounds": {"x": (-50, 150)}, "categories": {"level": ["a", "d"]}}
+    for seed in range(3):
+        model = PrivateLogistic(epsilon=epsilon, delta=1e-6, random_state=seed, **public)
+        slope, level = model.fit(X, y).coef_.ravel()
+        assert 3.3 < level < 4.9
+        assert 0.01 < slope < 0.045

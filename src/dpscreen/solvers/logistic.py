@@ -61,12 +61,16 @@ class OutcomeShare:
         return self.share * (1 - self.share)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OutcomeTask(Task):
-    """A task whose target is 0 or 1, the released share of 1, and which columns are 0 and 1."""
+    """A task whose target is 0 or 1: the released share of 1, and what features are in its units.
 
-    share: OutcomeShare = OutcomeShare(0.5)
-    binary: Mask | None = None
+    `binary` are the columns declared 0 and 1.
+    """
+
+    share: OutcomeShare
+    binary: Mask
+    units: PublicUnits
 
     @property
     def refits_all(self) -> bool:
@@ -111,7 +115,8 @@ def place_outcomes(
     )
     binary = is_binary(feature_bounds)
     offered = np.union1d(task.candidates, np.flatnonzero(binary))
-    return OutcomeTask(**{**vars(task), "moving": offered}, share=share, binary=binary), units
+    offered_task = vars(task) | {"moving": offered}
+    return OutcomeTask(**offered_task, share=share, binary=binary, units=units), units
 
 
 class OutcomeRun(StagewiseRun):

@@ -23,6 +23,7 @@ from dpscreen.rows.source import PublicUnits
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution
 from dpscreen.solvers.belief import Seen, lifted, spread, sure_threshold, weight_variances
+from dpscreen.solvers.least_squares import users_units
 from dpscreen.solvers.logistic import OutcomeTask, solve_logistic
 from dpscreen.solvers.placing import is_binary
 from dpscreen.solvers.refit import move, release_moment, unseen
@@ -64,16 +65,19 @@ def solve_outcome_walk(task: OutcomeTask) -> Solution:
     gram, noise = release_squares(task, task.design.short_gram(short), short, gram_cost)
     seen = _seen_columns(task, gram, noise)
     chosen, units = short.chosen[seen], short.in_weights()[seen]
-    belief = WeightBelief(lifted(gram, noise, seen), units[chosen >= task.n_features])
+    gram = lifted(gram, noise, seen)
+    levels = _levels(task, gram, noise, chosen, units)
+    belief = WeightBelief(gram, units[chosen >= task.n_features], levels)
     curvature, cost = None, steps_cost / n_walk_steps(task)
+    start = point.weights[chosen] / units
     for step in range(n_walk_steps(task)):
         moment = release_moment(task.spending, point, 1.0, short, cost)
         belief.see(-moment[seen], short.row_norm / math.sqrt(2 * float(cost)))
         if rich and step == n_walk_steps(task) // 2:
             squares = release_squares(task, point.curved_gram(short), short, gram_cost)
             curvature = task.design.loss.curvature * lifted(*squares, seen)
-        mean = _curvature_now(task, point, belief)
-        by = belief.move(mean * belief.gram if curvature is None else curvature, task.regime.n_rows)
+        here = levels.curvature(start + belief.weights, *_log_odds_now(task, point, belief))
+        by = belief.move(here if curvature is None else curvature, task.regime.n_rows)
         move(point, chosen, by * units)
     sure = belief.sizes >= sure_threshold(task.n_features)
     stands_out = np.isin(np.arange(point.weights.size), chosen[sure])
@@ -95,19 +99,27 @@ def _seen_columns(task: OutcomeTask, gram: Array, noise: float) -> Integers:
     """
     every = np.arange(len(gram))
     doubtful = np.zeros(task.n_features, dtype=bool)
-    if task.doubtful is not None and task.binary is not None:
+    if task.doubtful is not None:
         doubtful = task.doubtful & ~task.binary
     seen = np.delete(every, unseen(doubtful[task.candidates], gram, noise))
     return seen if seen.size else every
 
 
-def _curvature_now(task: OutcomeTask, point: ExactPoint, belief: WeightBelief) -> float:
-    """Return the mean of p(1 − p), with the deviation of log-odds that weights say."""
+def _levels(task: OutcomeTask, gram: Array, noise: float, chosen: Integers, units: Array) -> Levels:
+    """Return what the matrix tells of the rows of each level that is among the chosen columns."""
+    to_users = users_units(task.units)[np.ix_(chosen, chosen)] * units
+    return Levels.of(gram, noise, to_users, columns_of_levels(task.units)[chosen])
+
+
+def _log_odds_now(
+    task: OutcomeTask, point: ExactPoint, belief: WeightBelief
+) -> tuple[float, float]:
+    """Return about the mean of log-odds, and the variance that weights say."""
     constant = float(point.weights[task.n_features :].sum())
     weights = belief.weights.copy()
     weights[len(weights) - belief.n_constants :] = 0
     square = max(float(weights @ belief.gram @ weights) / task.regime.n_rows, 0.0)
-    return mean_curvature(constant, square)
+    return constant, square
 
 
 def mean_curvature(log_odds: float, variance: float) -> float:
@@ -151,9 +163,9 @@ class Levels:
         return cls(to_users, squares, np.flatnonzero(binary & seen))
 
     @classmethod
-    def none(cls, size: int) -> Levels:
+    def none(cls, gram: Array) -> Levels:
         """Return what is told where no column is one of a level."""
-        return cls(np.eye(size), np.eye(size), np.zeros(0, dtype=np.int64))
+        return cls(np.eye(len(gram)), gram, np.zeros(0, dtype=np.int64))
 
     def log_odds(self, weights: Array) -> Array:
         """Return the mean of log-odds over the rows of each level."""
@@ -184,9 +196,8 @@ class WeightBelief:
     given; their prior has a deviation of 1 log-odds.
     """
 
-    def __init__(self, gram: Array, units: Array, levels: Levels | None = None) -> None:
-        self.gram, self._constants = gram, 1 / units**2
-        self.levels = Levels.none(len(gram)) if levels is None else levels
+    def __init__(self, gram: Array, units: Array, levels: Levels) -> None:
+        self.gram, self._constants, self.levels = gram, 1 / units**2, levels
         self.n_constants = len(units)
         self.weights, self.sizes = np.zeros(len(gram)), np.zeros(len(gram))
         self._seen = list[Seen]()
