@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpscreen._core.words import number, plain
-from dpscreen.models.printed import aligned, column_widths, short_name, step_words
+from dpscreen._core.words import aligned, column_widths, number, plain, short_name, step_words
 from dpscreen.models.release import Release
 from dpscreen.privacy import ZCDP
 from dpscreen.solvers.outcome_quality import OutcomeQuality

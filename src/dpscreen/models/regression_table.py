@@ -16,8 +16,15 @@ from scipy.special import fdtrc, ndtri, stdtr, stdtrit
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array, Mask
-from dpscreen._core.words import listed, number, plain, some
-from dpscreen.models.printed import PrintedTable, short_name, step_words
+from dpscreen._core.words import (
+    PrintedTable,
+    listed,
+    number,
+    plain,
+    short_name,
+    some,
+    step_words,
+)
 from dpscreen.solvers.inference import MEANING, FeatureInterval, Inference, differences
 
 if TYPE_CHECKING:
