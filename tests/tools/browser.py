@@ -105,6 +105,13 @@ class Browser:
         while not self.seen("Page.loadEventFired"):
             self._receive()
 
+    def is_silent(self) -> bool:
+        """Whether the page logged nothing, threw nothing, and asked for nothing but itself."""
+        events = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+        asked = [event["request"]["url"] for event in self.seen("Network.requestWillBeSent")]
+        others = [url for url in asked[1:] if not url.startswith("data:")]
+        return not any(map(self.seen, events)) and not others
+
     def until(self, expression: str, seconds: float = 60) -> None:
         """Wait until an expression is true, through any change of page."""
         end = time.monotonic() + seconds
