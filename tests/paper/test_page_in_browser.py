@@ -14,7 +14,8 @@ def tab(written):
 
 
 def test_no_console_message_and_no_request_but_for_the_page(tab):
-    assert tab.is_silent()
+    assert tab.messages() == []
+    assert [url[:5] for url in tab.asked_for()] == ["file:"]
     assert tab.seen("Network.loadingFailed") == []
 
 
@@ -23,9 +24,7 @@ def test_the_watch_would_see_a_request_and_an_error(tmp_path):
     page.write_text("<img src='https://example.org/x.png'><script>throw Error('!')</script>")
     with browser() as tab:
         tab.open(page)
-        assert not tab.is_silent()
-        asked = [event["request"]["url"] for event in tab.seen("Network.requestWillBeSent")]
-        assert any(url.startswith("https://example.org") for url in asked)
+        assert any(url.startswith("https://example.org") for url in tab.asked_for())
         assert tab.seen("Runtime.exceptionThrown")
 
 

@@ -18,7 +18,8 @@ def tab(model_page):
 
 
 def test_no_console_message_and_no_request_but_for_the_page(tab):
-    assert tab.is_silent()
+    assert tab.messages() == []
+    assert [url[:5] for url in tab.asked_for()] == ["file:"]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

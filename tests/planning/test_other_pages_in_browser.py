@@ -86,7 +86,7 @@ def tab(page):
 
 def test_nothing_serious_and_no_message(tab):
     assert tab.evaluate(SERIOUS) == []
-    assert tab.is_silent()
+    assert tab.messages() == []
 
 
 def test_the_check_sees_what_is_wrong(tab):

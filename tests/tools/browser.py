@@ -105,12 +105,15 @@ class Browser:
         while not self.seen("Page.loadEventFired"):
             self._receive()
 
-    def is_silent(self) -> bool:
-        """Whether the page logged nothing, threw nothing, and asked for nothing but itself."""
-        events = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
-        asked = [event["request"]["url"] for event in self.seen("Network.requestWillBeSent")]
-        others = [url for url in asked[1:] if not url.startswith("data:")]
-        return not any(map(self.seen, events)) and not others
+    def messages(self) -> list[dict[str, Any]]:
+        """Return what the page logged or threw."""
+        kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+        return [event for kind in kinds for event in self.seen(kind)]
+
+    def asked_for(self) -> list[str]:
+        """Return the addresses that were asked for, the page's own first."""
+        urls = [event["request"]["url"] for event in self.seen("Network.requestWillBeSent")]
+        return [url for url in urls if not url.startswith("data:")]
 
     def until(self, expression: str, seconds: float = 60) -> None:
         """Wait until an expression is true, through any change of page."""

@@ -79,7 +79,7 @@ def _width(curve: BudgetCurve, now: BudgetPoint) -> Drawn:
     known = [one.values["width"] for one in curve.points if "width" in one.values]
     top = max(2.0, min(10.0, max(known, default=2.0)))
     title = "Width of intervals over those without privacy"
-    return Drawn("width", title, (1.0, top), _times, _width_words(curve.case, now))
+    return Drawn("width", title, (1.0, top), "{:.1f} ×".format, _width_words(curve.case, now))
 
 
 def _width_words(case: BudgetCase, now: BudgetPoint) -> str:
@@ -164,7 +164,3 @@ def _one(value: float) -> str:
 
 def _two(value: float) -> str:
     return f"{value:.2f}"
-
-
-def _times(value: float) -> str:
-    return f"{value:.1f} ×"
