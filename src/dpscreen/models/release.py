@@ -153,6 +153,16 @@ class Release:
         return {interval.feature: interval for interval in found}
 
     @property
+    def how_good(self) -> tuple[str, float] | None:
+        """Return the one number that tells how good it is, with its name; None where none does."""
+        match self.quality:
+            case Quality() if self.quality.tells_r2:
+                return "R²", self.quality.r2
+            case OutcomeQuality() if self.quality.tells_auc:
+                return "AUC", self.quality.auc
+        return None
+
+    @property
     def noise_p_values(self) -> Array | None:
         """Return the noise p-values; None where there is no path to compute them from."""
         if self.path is None:
