@@ -35,7 +35,7 @@ from benchmarks.timing import report
 from dpscreen import PrivateLogistic
 from dpscreen.models import outcome_peers as peers
 from dpscreen.rows.loss import LOGISTIC
-from dpscreen.rows.sparse_lattice import SparseLatticeDesign
+from dpscreen.rows.sparse import SparseLatticeDesign
 
 EPSILONS = (1.0, 5.0)
 LEAST_TRIALS_OF_SIMULATION = 3

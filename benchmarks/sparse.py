@@ -18,7 +18,7 @@ from benchmarks.timing import growth, machine, peak_bytes, report, side_by_side
 from dpscreen.privacy import ZCDP, Accountant, NoisyMax, SecureNoise, SignedNoisyMax
 from dpscreen.rows import sparse_kernels as kernels
 from dpscreen.rows.lattice import UNITS, ExactPoint
-from dpscreen.rows.sparse_lattice import SparseLatticeDesign, SparsePoint
+from dpscreen.rows.sparse import SparseLatticeDesign, SparsePoint
 from dpscreen.solvers.frank_wolfe import Vertex, frank_wolfe, zero_start
 from dpscreen.solvers.stagewise import decaying_grains, grain_size, stagewise
 

@@ -95,8 +95,7 @@ def test_the_page_in_a_browser(page):
         assert tab.evaluate(f"{unlabelled}.length") == 0
         ids = "[...document.querySelectorAll('[id]')].map(e => e.id)"
         assert tab.evaluate(f"new Set({ids}).size === {ids}.length")
-        for event in ("Runtime.exceptionThrown", "Log.entryAdded"):
-            assert tab.seen(event) == []
+        assert tab.messages() == []
 
 
 def test_a_folder_needs_the_word_public(folder):

@@ -2,9 +2,7 @@
 
 import io
 import json
-import threading
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from rich.console import Console
@@ -14,6 +12,7 @@ from dpscreen.cli import console
 from dpscreen.paper.data import CATALOGUE
 from dpscreen.paper.data.store import read_csv
 from tools.command import dpscreen, invoke
+from tools.server import serving
 
 
 @pytest.fixture
@@ -26,29 +25,8 @@ def datasets(tmp_path):
 
 @pytest.fixture
 def site():
-    """Return (address, bodies by path) of a server that answers 404 to anything else."""
-    bodies = {}
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            body = bodies.get(self.path)
-            if body is None:
-                self.send_error(404)
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            """Keep the test output quiet."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", bodies
-        server.shutdown()
-        thread.join()
+    with serving() as site:
+        yield site.base_url, site.bodies
 
 
 def test_list_shows_sizes_and_how_to_get_what_is_missing(datasets):

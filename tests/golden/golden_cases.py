@@ -25,6 +25,7 @@ from dpscreen import (
     PrivateLasso,
     PrivateLogistic,
     PrivateLogit,
+    PrivateOLS,
     RNMScreen,
     load,
     plan,
@@ -32,6 +33,7 @@ from dpscreen import (
     scan,
 )
 from dpscreen.cli import main
+from dpscreen.models.outcome_peers import ClassMeans, NoisyDescent, OutcomeFrankWolfe
 from dpscreen.models.peers import AdaSSP, BoostedAdaSSP, NoisyIHT, PrivateGCD, PrivateSIS
 from dpscreen.planning import power
 
@@ -75,6 +77,12 @@ LASSO = {
     "stagewise, loose bounds": {**LOOSE, "solver": "stagewise"},
     "small budget": {"epsilon": 0.1},
 }
+TABLES = {
+    "defaults": {},
+    "loose bounds": LOOSE,
+    "no intercept": {"fit_intercept": False},
+    "n_rows": {"n_rows": 1900},
+}
 WALKS = {
     "defaults": {},
     "no intercept": {"fit_intercept": False},
@@ -110,6 +118,7 @@ PEER = {
 PEERS = (AdaSSP, BoostedAdaSSP, NoisyIHT, PrivateGCD, PrivateSIS)
 SETTINGS = (
     (PrivateLasso, BOUNDS | BUDGET, LASSO),
+    (PrivateOLS, BOUNDS | BUDGET, TABLES),
     (DPFrankWolfe, BOUNDS | BUDGET | WALK, WALKS | CLIPS),
     (RNMScreen, BOUNDS | BUDGET | WALK, WALKS | SCREENS),
     (ADPScreen, BOUNDS | BUDGET | WALK, WALKS | SCREENS | WHEN),
@@ -135,6 +144,10 @@ OUTCOMES = {
     "PrivateLogit, no intercept": PrivateLogit(**OUTCOME_BOUNDS | BUDGET, fit_intercept=False),
     "PrivateLogistic": PrivateLogistic(**OUTCOME_BOUNDS | BUDGET),
     "PrivateLogistic, a path": PrivateLogistic(**OUTCOME_BOUNDS | BUDGET, n_iter=12),
+    **{
+        peer.__name__: peer(**OUTCOME_BOUNDS | BUDGET)
+        for peer in (ClassMeans, NoisyDescent, OutcomeFrankWolfe)
+    },
 }
 
 
@@ -175,6 +188,7 @@ TABLE_MODELS = {
     "NoisyIHT": NoisyIHT(**TABLE | BUDGET),
     "AdaSSP": AdaSSP(**TABLE | BUDGET),
     "BoostedAdaSSP": BoostedAdaSSP(**TABLE | BUDGET),
+    "PrivateOLS": PrivateOLS(**TABLE | BUDGET),
 }
 
 
@@ -306,7 +320,7 @@ def seeded_commands():
         return lambda self, *rows, **more: fit(self.set_params(random_state=7), *rows, **more)
 
     with ExitStack() as patches:
-        for estimator in (PrivateLasso, DPFrankWolfe, RNMScreen):
+        for estimator in (PrivateLasso, PrivateOLS, DPFrankWolfe, RNMScreen):
             patches.enter_context(patch.object(estimator, "fit", seeded(estimator.fit)))
         yield
 
@@ -314,6 +328,7 @@ def seeded_commands():
 FIT_OPTIONS = {
     "private-lasso": ("--max-features", 4),
     "intervals": ("--inference", "split"),
+    "PrivateOLS": ("--model", "ols"),
     "dp-fw": ("--method", "dp-fw", "--rows-public", 1200),
     "rnm-screen": ("--method", "rnm-screen", "--rows-public", 1200),
 }

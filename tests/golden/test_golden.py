@@ -23,8 +23,8 @@ pytestmark = [
 GOLDEN = read_golden()
 EXACT = os.environ.get("GOLDEN") == "exact"
 
-# LAPACK solves for the weights (AdaSSP, PrivateSIS, outcomes), or gradients are sums of floats.
-ROUNDED_CASES = ("AdaSSP", "PrivateSIS", "outcomes", "FrankWolfeLasso", "published")
+# LAPACK solves for the weights (AdaSSP, SIS, OLS, outcomes), or gradients are sums of floats.
+ROUNDED_CASES = ("AdaSSP", "PrivateSIS", "PrivateOLS", "outcomes", "FrankWolfeLasso", "published")
 # Rows are drawn from normals, or means and errors of predictions are taken.
 ROUNDED_COMMANDS = ("simulate", "compare", "plan", "reproduce")
 # A product with the features' centres (BLAS), LAPACK, and logarithms (libm) after the release.
@@ -69,7 +69,7 @@ def client():
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning:distributed"
 )
-@pytest.mark.parametrize("name", ["PrivateLasso", "split", "RNMScreen", "AdaSSP"])
+@pytest.mark.parametrize("name", ["PrivateLasso", "split", "RNMScreen", "AdaSSP", "PrivateOLS"])
 def test_a_cluster_gives_the_model_of_the_array(name, client, tmp_path):
     found = cases.table_fit(name, cases.in_a_dask_array, tmp_path)
     assert unlike(found, f"table: {name}") == []

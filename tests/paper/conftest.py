@@ -1,9 +1,6 @@
 """Small data sets, a private search path, and an HTTP server that can misbehave."""
 
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +10,7 @@ from study_rows import made_up_rows
 from dpscreen.paper.data import Dataset, store
 from dpscreen.paper.data.store import Archive, DataFile, Frame, TargetColumns, content_hash
 from dpscreen.paper.report import Report, write_report
+from tools.server import Site, serving
 
 
 @pytest.fixture
@@ -59,40 +57,10 @@ def tiny_frame() -> Frame:
     return Frame(("a", "b", "t"), np.array([[1.0, 0.1, 3.0], [np.nan, -2.5, 1e-7]]))
 
 
-@dataclass
-class Site:
-    """What the server answers: bodies by path, and how many bytes to hold back."""
-
-    base_url: str
-    bodies: dict[str, bytes] = field(default_factory=dict)
-    held_back: int = 0
-    asked: list[str] = field(default_factory=list)
-
-
 @pytest.fixture
 def site(cache: Path) -> Iterator[Site]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            served.asked.append(self.path)
-            body = served.bodies.get(self.path)
-            if body is None:
-                self.send_error(404)
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body[: len(body) - served.held_back])
-
-        def log_message(self, *_: object) -> None:
-            """Keep the test output quiet."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        served = Site(f"http://127.0.0.1:{server.server_port}")
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield served
-        server.shutdown()
-        thread.join()
+    with serving() as site:
+        yield site
 
 
 @pytest.fixture(scope="session")

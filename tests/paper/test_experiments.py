@@ -8,7 +8,7 @@ import pytest
 from tiny_study import methods, simulation
 
 from dpscreen.paper import experiments, metrics
-from dpscreen.paper.data import ABLATION, DatasetTable, available
+from dpscreen.paper.data import ABLATION, DatasetTable
 from dpscreen.paper.experiments import RealData, Regression, UniformProcess, noise_for
 from dpscreen.paper.fitters import Fitted
 from dpscreen.paper.methods import Method
@@ -126,7 +126,7 @@ def test_watched_iterations_span_the_run(n_iter):
     assert len(watched) == min(n_iter, MOST_POINTS)
 
 
-@pytest.mark.skipif("housing" not in available(), reason="the housing data are not here")
+@pytest.mark.usefixtures("data_folder")
 def test_real_data_are_prepared_once_and_measured_against_the_lasso():
     source = RealData(
         name="housing",

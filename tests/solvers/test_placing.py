@@ -20,6 +20,7 @@ from dpscreen.solvers import placing as bounds
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import FINE, Choices, Spending
 from dpscreen.solvers.zoom import OCTAVES, Belief, OffPoints, templates
+from tools.noise import ScriptedAccountant
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -72,15 +73,8 @@ def test_lemma_13_is_attained():
     assert FINE * (5 + 7) // 7 - FINE * 5 // 7 == FINE
 
 
-class Scripted(Accountant):
-    """Books nothing, releases what a script says, and keeps what each mechanism was given."""
-
-    def __init__(self, seed):
-        super().__init__(SeededNoise(0), limit=None)
-        self.rng, self.given = np.random.default_rng(seed), []
-
-    def release(self, mechanism, values, *, purpose):
-        self.given.append((mechanism, values.copy(), purpose))
+class Scripted(ScriptedAccountant):
+    def answer(self, mechanism, values, purpose):
         if isinstance(mechanism, NoisyMax):
             return int(self.rng.integers(len(values)))
         answer = self.rng.normal(30, 20, size=values.size)

@@ -25,6 +25,7 @@ from dpscreen.solvers.quality import (
 )
 from dpscreen.solvers.refit import refit
 from dpscreen.solvers.rules import Regime
+from tools.noise import ScriptedAccountant
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -32,15 +33,8 @@ pytestmark = [
 ]
 
 
-class Scripted(Accountant):
-    """Books nothing, releases what a script says, and keeps what each mechanism was given."""
-
-    def __init__(self, seed):
-        super().__init__(SeededNoise(0), limit=None)
-        self.rng, self.given = np.random.default_rng(seed), []
-
-    def release(self, mechanism, values, *, purpose):
-        self.given.append((mechanism, values.copy(), purpose))
+class Scripted(ScriptedAccountant):
+    def answer(self, mechanism, values, purpose):
         assert not isinstance(mechanism, NoisyMax)
         if purpose == "sizes of residuals":  # all of them small
             return 400.0 * np.eye(1, values.size)[0]

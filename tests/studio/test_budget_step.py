@@ -13,7 +13,7 @@ from dpscreen.studio.runs import Simulations
 from dpscreen.studio.session import Session
 from dpscreen.studio.shelf import Shelf
 from dpscreen.studio.steps import live, question
-from dpscreen.studio.views import Asked, Go
+from dpscreen.studio.views import Go, StepRequest
 from dpscreen.tables.schema import load_schema
 from tools.studio import DECLARED, NAMES, write_table
 
@@ -104,7 +104,7 @@ def session(tmp_path):
 def asks(session, **fields):
     form = {"target": "3", "rows": "600", "feature": ["0", "1", "2"]} | fields
     told = {name: value if isinstance(value, list) else [value] for name, value in form.items()}
-    return question(session, Asked({}, told, posted=True))
+    return question(session, StepRequest({}, told, posted=True))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_the_share_of_yes_is_simulated_with(session):
         curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0, "others": 0.5}),
         4,
     )
-    shown = _rendered(session, live(session, Asked({"epsilon": "0.5"}))).body.decode()
+    shown = _rendered(session, live(session, StepRequest({"epsilon": "0.5"}))).body.decode()
     for word in ("AUC on new rows", "a yes in 12 %", "4 points are still", "62.3 %"):
         assert word in shown
 
@@ -153,9 +153,12 @@ def test_the_share_of_yes_is_simulated_with(session):
 def test_the_release_repeats_what_is_to_be_expected_and_simulates_nothing(session):
     asks(session, model=TABLE)
     session.grant("survey", 3.0, 1e-6)
-    assert release(session, Asked()).content["expected"] == []
+    assert release(session, StepRequest()).content["expected"] == []
     curve = curve_of(TABLE, {"needed": 9120.0})
     session.simulations.curve = lambda case, ask: (curve, 0)
-    ((_title, told),) = release(session, Asked()).content["expected"]
+    ((_title, told),) = release(session, StepRequest()).content["expected"]
     assert told.startswith("The table would be empty at this budget")
-    assert "The table would be empty" in _rendered(session, release(session, Asked())).body.decode()
+    assert (
+        "The table would be empty"
+        in _rendered(session, release(session, StepRequest())).body.decode()
+    )

@@ -13,7 +13,7 @@ from dpscreen.studio.draft import Draft, kind_of, whole
 from dpscreen.studio.questions import OUTCOMES, SELECTION
 from dpscreen.studio.session import Session
 from dpscreen.studio.shelf import Shelf
-from dpscreen.studio.views import Asked, Go
+from dpscreen.studio.views import Go, StepRequest
 from dpscreen.tables.declaration import Dialect
 
 
@@ -46,7 +46,7 @@ def posted(*fields, **more):
     form = {}
     for name, value in (*fields, *more.items()):
         form.setdefault(name.replace("_", "-"), []).append(value)
-    return Asked({}, form, posted=True)
+    return StepRequest({}, form, posted=True)
 
 
 def test_names_propose_and_say_why(tmp_path):
@@ -201,9 +201,14 @@ def test_columns_that_are_not_declared_can_be_left_out_at_once(session_of):
 
 def test_a_table_that_changed_is_told_at_every_step(session_of):
     session = session_of("age", "score")
-    assert "it changed since" not in _rendered(session, steps.table(session, Asked())).body.decode()
+    assert (
+        "it changed since"
+        not in _rendered(session, steps.table(session, StepRequest())).body.decode()
+    )
     session.table.write_text("age,score\n1,2\n")
-    assert "it changed since" in _rendered(session, steps.table(session, Asked())).body.decode()
+    assert (
+        "it changed since" in _rendered(session, steps.table(session, StepRequest())).body.decode()
+    )
 
 
 def test_a_folder_that_takes_no_file_is_told_without_its_path(session_of):
@@ -226,14 +231,14 @@ def test_two_thousand_columns(tmp_path):
     def shown(answer):
         return _rendered(session, answer).body.decode()
 
-    page = shown(steps.table(session, Asked()))
+    page = shown(steps.table(session, StepRequest()))
     assert page.count('name="place"') == 100
     assert "Page 1 of 20" in page
     every = {"action": "all", "all_kind": "number", "all_low": "0", "all_high": "9"}
     assert "2000 of 2000 columns are used" in shown(steps.table(session, posted(**every)))
-    assert "&lt;b&gt;y &amp; z&lt;/b&gt;" in shown(steps.table(session, Asked({"find": "Y"})))
+    assert "&lt;b&gt;y &amp; z&lt;/b&gt;" in shown(steps.table(session, StepRequest({"find": "Y"})))
     assert steps.table(session, posted(action="next")) == Go("question")
-    assert shown(steps.question(session, Asked())).count('name="feature"') == 2000
+    assert shown(steps.question(session, StepRequest())).count('name="feature"') == 2000
     features = [("feature", str(k)) for k in range(1500)]
     asked = posted(*features, target="1999", rows="")
     assert steps.question(session, asked) == Go("budget")

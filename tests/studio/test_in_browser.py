@@ -53,8 +53,7 @@ def declare(tab):
 
 def asked_for(tab, host):
     """Return what was asked of anybody else than the studio."""
-    urls = [event["request"]["url"] for event in tab.seen("Network.requestWillBeSent")]
-    return [url for url in urls if not url.startswith((f"http://{host}/", "data:", "about:"))]
+    return [url for url in tab.asked_for() if not url.startswith((f"http://{host}/", "about:"))]
 
 
 @pytest.fixture(scope="module")

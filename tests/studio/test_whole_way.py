@@ -15,7 +15,7 @@ from dpscreen.studio import releasing, steps
 from dpscreen.studio.app import _rendered, framed
 from dpscreen.studio.draft import Draft
 from dpscreen.studio.shelf import ReleaseRecord
-from dpscreen.studio.views import Asked
+from dpscreen.studio.views import StepRequest
 from tools.command import dpscreen, invoke
 from tools.studio import DECLARED, NAMES, SECRET, studio, ticket_of, words, write_table
 
@@ -191,7 +191,7 @@ def test_up_to_the_release_rows_may_be_unreadable(tmp_path):
         form = {}
         for name, value in (*fields, *more.items()):
             form.setdefault(name, []).append(value)
-        answer = _rendered(session, step(session, Asked({}, form, posted=bool(form))))
+        answer = _rendered(session, step(session, StepRequest({}, form, posted=bool(form))))
         said.append(answer.body.decode())
         return answer.headers.get("location")
 

@@ -105,6 +105,16 @@ class Browser:
         while not self.seen("Page.loadEventFired"):
             self._receive()
 
+    def messages(self) -> list[dict[str, Any]]:
+        """Return what the page logged or threw."""
+        kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+        return [event for kind in kinds for event in self.seen(kind)]
+
+    def asked_for(self) -> list[str]:
+        """Return the addresses that were asked for, the page's own first."""
+        urls = [event["request"]["url"] for event in self.seen("Network.requestWillBeSent")]
+        return [url for url in urls if not url.startswith("data:")]
+
     def until(self, expression: str, seconds: float = 60) -> None:
         """Wait until an expression is true, through any change of page."""
         end = time.monotonic() + seconds

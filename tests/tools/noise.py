@@ -1,8 +1,8 @@
-"""A source of noise that says what the test wrote."""
+"""Noise, and releases, that say what the test wrote."""
 
 import numpy as np
 
-from dpscreen.privacy import Noise
+from dpscreen.privacy import Accountant, Noise, SeededNoise
 
 
 class Script(Noise):
@@ -22,3 +22,15 @@ class Script(Noise):
 
     def word(self):
         return self.left.pop(0)
+
+
+class ScriptedAccountant(Accountant):
+    """Books nothing, releases what `answer` says, and keeps what each mechanism was given."""
+
+    def __init__(self, seed):
+        super().__init__(SeededNoise(0), limit=None)
+        self.rng, self.given = np.random.default_rng(seed), []
+
+    def release(self, mechanism, values, *, purpose):
+        self.given.append((mechanism, values.copy(), purpose))
+        return self.answer(mechanism, values, purpose)

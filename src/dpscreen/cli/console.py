@@ -153,57 +153,49 @@ def write_failures(output: Path) -> Iterator[None]:
 # --- options that several commands have ---------------------------------------------------------
 
 
-class NumberWithin(click.FloatRange):
-    """A number within a range, whose refusals are plain sentences."""
+class PlainRange(click.ParamType):  # type: ignore[type-arg]
+    """Numbers within a range, whose refusals are plain sentences."""
+
+    min: Any
+    max: Any
+    min_open: bool
+    max_open: bool
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the number; refuse what is none, or lies outside."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as refused:
+            told = f"must be a {self.name} {self._in_words()}".rstrip()
+            raise click.BadParameter(
+                f"{told}; got {str(value)!r}.", ctx=refused.ctx, param=refused.param
+            ) from None
+
+    def _describe_range(self) -> str:
+        return self._in_words().removeprefix("of ")
+
+    def _in_words(self) -> str:
+        """Return which numbers are allowed, as it stands after the noun."""
+        if self.min is None:
+            return ""
+        if self.max is None:
+            return f"above {self.min}" if self.min_open else f"of at least {self.min}"
+        if self.min_open or self.max_open:
+            start = "above" if self.min_open else "from"
+            return f"{start} {self.min} and {'below' if self.max_open else 'up to'} {self.max}"
+        return f"from {self.min} to {self.max}"
+
+
+class NumberWithin(PlainRange, click.FloatRange):
+    """A number."""
 
     name = "number"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Return the number; refuse what is none, or lies outside."""
-        with _plainly(self, value):
-            return float(super().convert(value, param, ctx))
 
-    def _describe_range(self) -> str:
-        return _range_words(self).removeprefix("of ")
-
-
-class WholeWithin(click.IntRange):
-    """The same for whole numbers."""
+class WholeWithin(PlainRange, click.IntRange):
+    """A whole number."""
 
     name = "whole number"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        """Return the number; refuse what is none, or lies outside."""
-        with _plainly(self, value):
-            return int(super().convert(value, param, ctx))
-
-    def _describe_range(self) -> str:
-        return _range_words(self).removeprefix("of ")
-
-
-@contextmanager
-def _plainly(kind: click.FloatRange | click.IntRange, value: object) -> Iterator[None]:
-    """Say in our own words which numbers an option takes."""
-    try:
-        yield
-    except click.BadParameter as refused:
-        told = f"must be a {kind.name} {_range_words(kind)}".rstrip()
-        raise click.BadParameter(
-            f"{told}; got {str(value)!r}.", ctx=refused.ctx, param=refused.param
-        ) from None
-
-
-def _range_words(kind: click.FloatRange | click.IntRange) -> str:
-    """Return which numbers are allowed, as it stands after the noun."""
-    low, high = kind.min, kind.max
-    if low is None:
-        return ""
-    if high is None:
-        return f"above {low}" if kind.min_open else f"of at least {low}"
-    if kind.min_open or kind.max_open:
-        start = "above" if kind.min_open else "from"
-        return f"{start} {low} and {'below' if kind.max_open else 'up to'} {high}"
-    return f"from {low} to {high}"
 
 
 HELP = {"help_option_names": ["-h", "--help"]}

@@ -275,7 +275,7 @@ def _described(error: Any) -> str:
 
 def _release(found: Mapping[str, Any]) -> Release:
     model = found["model"]
-    features = model["features"]
+    features, notes = model["features"], model.get("bounds_notes")
     names = tuple(one["name"] for one in features)
     return Release(
         estimator=model["estimator"],
@@ -298,7 +298,7 @@ def _release(found: Mapping[str, Any]) -> Release:
         categories={name: tuple(one) for name, one in model.get("categories", {}).items()},
         quality=_read_quality(model.get("quality"))
         or _read_outcome_quality(model.get("outcome_quality")),
-        bounds_notes=_read_notes(model.get("bounds_notes")),
+        bounds_notes=None if notes is None else tuple(map(plain, notes)),
         table=_read_table(model, names),
         schema=found["schema"],
         classes=tuple(model["classes"]) if "classes" in model else None,
@@ -345,10 +345,6 @@ def _read_outcome_quality(found: Mapping[str, Any] | None) -> OutcomeQuality | N
 
 def _not_null(found: Mapping[str, Any]) -> dict[str, Any]:
     return {name: math.nan if one is None else one for name, one in found.items()}
-
-
-def _read_notes(found: list[str] | None) -> tuple[str, ...] | None:
-    return None if found is None else tuple(map(plain, found))
 
 
 def _read_table(model: Mapping[str, Any], names: tuple[str, ...]) -> RegressionTable | None:

@@ -30,8 +30,7 @@ from dpscreen.models.parameters import rows_per_unit
 from dpscreen.privacy.budget import ROW, ZCDP, Unit
 from dpscreen.rows.lattice import MOST_ROWS
 from dpscreen.rows.source import ArrayRows, RowSource
-from dpscreen.rows.sparse import SparseRows
-from dpscreen.rows.sparse_lattice import without_duplicates
+from dpscreen.rows.sparse import SparseRows, without_duplicates
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
 from dpscreen.tables.reading import EncodedRows
 

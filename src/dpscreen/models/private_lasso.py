@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpscreen.models import parameters as check
@@ -15,7 +15,7 @@ from dpscreen.rows.source import RowSource
 from dpscreen.solvers import inference, rules
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
 from dpscreen.solvers.noisy_gradient import rows_fill_the_norm, solve_noisy_gradient
-from dpscreen.solvers.quality import Deviations, Quality, release_quality
+from dpscreen.solvers.quality import Deviations, release_quality
 from dpscreen.solvers.stagewise import solve_frank_wolfe, solve_stagewise
 from dpscreen.solvers.walk import solve_walk, walks_on_line
 
@@ -27,6 +27,7 @@ SOLVERS = {
 }
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateLasso(PathModel):
     """Sparse linear regression under differential privacy that needs a budget and bounds only.
 
@@ -151,50 +152,24 @@ class PrivateLasso(PathModel):
     True
     """
 
-    solver_: str
-    quality_: Quality
-    inference_: inference.Inference
-
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        feature_bounds: Any = None,
-        target_bounds: Any = None,
-        categories: Any = None,
-        radius: float | None = None,
-        n_iter: int | None = None,
-        clip: float | None = None,
-        row_norm: float | None = None,
-        max_features: int | None = None,
-        standardize: bool | str = "auto",
-        inference: str | None = None,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        n_rows: int | None = None,
-        quality: bool = True,
-        rows_per_unit: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_bounds = feature_bounds
-        self.target_bounds = target_bounds
-        self.categories = categories
-        self.radius = radius
-        self.n_iter = n_iter
-        self.clip = clip
-        self.row_norm = row_norm
-        self.max_features = max_features
-        self.standardize = standardize
-        self.inference = inference
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.n_rows = n_rows
-        self.quality = quality
-        self.rows_per_unit = rows_per_unit
-        self.random_state = random_state
+    epsilon: float | None = None
+    delta: float | None = None
+    feature_bounds: Any = None
+    target_bounds: Any = None
+    categories: Any = None
+    radius: float | None = None
+    n_iter: int | None = None
+    clip: float | None = None
+    row_norm: float | None = None
+    max_features: int | None = None
+    standardize: bool | str = "auto"
+    inference: str | None = None
+    solver: str = "auto"
+    fit_intercept: bool = True
+    n_rows: int | None = None
+    quality: bool = True
+    rows_per_unit: int | None = None
+    random_state: Any = None
 
     def _settings(self, unit: Unit) -> Choices:
         check.choice("solver", self.solver, ("auto", *SOLVERS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Task
 from dpscreen.solvers.logistic import OutcomeTask, place_outcomes
-from dpscreen.solvers.outcome_quality import OutcomeQuality, release_outcome_quality
+from dpscreen.solvers.outcome_quality import release_outcome_quality
 from dpscreen.solvers.outcome_walk import n_walk_steps, solve_outcomes, walks_on_outcomes
 
 
@@ -51,6 +52,7 @@ class OutcomeEstimator(OutcomeModel, ScalingModel):  # type: ignore[misc]
         return place_outcomes(start.spending, start.rows, start.bounds[0], start.choices)
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
     """Sparse logistic regression under differential privacy that needs a budget and bounds only.
 
@@ -147,38 +149,19 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
 
     row_norm = None
 
-    quality_: OutcomeQuality
-
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        feature_bounds: Any = None,
-        classes: Any = (0, 1),
-        categories: Any = None,
-        n_iter: int | None = None,
-        max_features: int | None = None,
-        standardize: bool | str = "auto",
-        fit_intercept: bool = True,
-        n_rows: int | None = None,
-        quality: bool = True,
-        rows_per_unit: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_bounds = feature_bounds
-        self.classes = classes
-        self.categories = categories
-        self.n_iter = n_iter
-        self.max_features = max_features
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.n_rows = n_rows
-        self.quality = quality
-        self.rows_per_unit = rows_per_unit
-        self.random_state = random_state
+    epsilon: float | None = None
+    delta: float | None = None
+    feature_bounds: Any = None
+    classes: Any = (0, 1)
+    categories: Any = None
+    n_iter: int | None = None
+    max_features: int | None = None
+    standardize: bool | str = "auto"
+    fit_intercept: bool = True
+    n_rows: int | None = None
+    quality: bool = True
+    rows_per_unit: int | None = None
+    random_state: Any = None
 
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         assert isinstance(task, OutcomeTask), "as it was placed"

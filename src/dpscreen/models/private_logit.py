@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from dpscreen.solvers.logit_table import (
     log_odds_table,
     place_for_odds,
 )
-from dpscreen.solvers.outcome_quality import OutcomeQuality, release_outcome_quality
+from dpscreen.solvers.outcome_quality import release_outcome_quality
 from dpscreen.solvers.wide import WideTask
 
 DROWNED = (
@@ -42,6 +42,7 @@ UNSETTLED = (
 )
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateLogit(OddsTableModel, OutcomeEstimator, PrivateOLS):  # type: ignore[misc]
     """Logistic regression under differential privacy with odds ratios, intervals and tests.
 
@@ -92,32 +93,8 @@ random_state
     True
     """
 
-    quality_: OutcomeQuality  # type: ignore[assignment]
-
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        feature_bounds: Any = None,
-        classes: Any = (0, 1),
-        categories: Any = None,
-        fit_intercept: bool = True,
-        n_rows: int | None = None,
-        quality: bool = True,
-        rows_per_unit: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_bounds = feature_bounds
-        self.classes = classes
-        self.categories = categories
-        self.fit_intercept = fit_intercept
-        self.n_rows = n_rows
-        self.quality = quality
-        self.rows_per_unit = rows_per_unit
-        self.random_state = random_state
+    classes: Any = (0, 1)
+    target_bounds: ClassVar[Any] = OutcomeEstimator.target_bounds  # type: ignore[misc]
 
     # --- the fit ----------------------------------------------------------------------------------
 

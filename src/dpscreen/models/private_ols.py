@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,16 @@ from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers import ols_rules, rules
 from dpscreen.solvers.base import Choices
-from dpscreen.solvers.inference import Inference, why_left_out
+from dpscreen.solvers.inference import why_left_out
 from dpscreen.solvers.least_squares import TableRelease, regress
-from dpscreen.solvers.quality import Deviations, Quality, release_quality
+from dpscreen.solvers.quality import Deviations, release_quality
 from dpscreen.solvers.wide import WideTask, place_widely
 
 PLACED = 0.8
 """The part of a budget that is left for the regression once rows are placed, at least about."""
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateOLS(TableModel, ScalingModel):
     """Linear regression under differential privacy with standard errors, intervals and tests.
 
@@ -111,33 +112,16 @@ class PrivateOLS(TableModel, ScalingModel):
     True
     """
 
-    quality_: Quality
-    inference_: Inference
-
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        feature_bounds: Any = None,
-        target_bounds: Any = None,
-        categories: Any = None,
-        fit_intercept: bool = True,
-        n_rows: int | None = None,
-        quality: bool = True,
-        rows_per_unit: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_bounds = feature_bounds
-        self.target_bounds = target_bounds
-        self.categories = categories
-        self.fit_intercept = fit_intercept
-        self.n_rows = n_rows
-        self.quality = quality
-        self.rows_per_unit = rows_per_unit
-        self.random_state = random_state
+    epsilon: float | None = None
+    delta: float | None = None
+    feature_bounds: Any = None
+    target_bounds: Any = None
+    categories: Any = None
+    fit_intercept: bool = True
+    n_rows: int | None = None
+    quality: bool = True
+    rows_per_unit: int | None = None
+    random_state: Any = None
 
     # --- the fit ----------------------------------------------------------------------------------
 

@@ -16,8 +16,15 @@ from scipy.special import fdtrc, ndtri, stdtr, stdtrit
 from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array, Mask
-from dpscreen._core.words import listed, number, plain, some
-from dpscreen.models.printed import PrintedTable, short_name, step_words
+from dpscreen._core.words import (
+    PrintedTable,
+    listed,
+    number,
+    plain,
+    short_name,
+    some,
+    step_words,
+)
 from dpscreen.solvers.inference import MEANING, FeatureInterval, Inference, differences
 
 if TYPE_CHECKING:
@@ -148,8 +155,8 @@ class RegressionTable:
                 f"an interval that holds its coefficient {level:.0%} of the time is hardly meant: "
                 "level is 0.95 where other software says alpha=0.05."
             )
-        middle, reach = self.params.to_numpy(), self.half_widths(level)
-        ends = {"low": middle - reach, "high": middle + reach}
+        middle, half = self.params.to_numpy(), self.half_widths(level)
+        ends = {"low": middle - half, "high": middle + half}
         found = pd.DataFrame(ends, index=pd.Index(self.names))
         return found if constant else found.iloc[: self.n_features]
 
@@ -157,8 +164,8 @@ class RegressionTable:
         """Return how far intervals without privacy would reach, about: least squares' own."""
         if self.plain_errors is None:
             return None
-        reach = float(ndtri(0.5 + level / 2)) * self.plain_errors
-        return np.where(self.given, reach, np.nan)
+        half = float(ndtri(0.5 + level / 2)) * self.plain_errors
+        return np.where(self.given, half, np.nan)
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of all coefficients."""
@@ -201,15 +208,15 @@ class RegressionTable:
 
     def inference(self, *, outcomes: bool = False) -> Inference:
         """Return the intervals at 95 %, and what they mean; those of log-odds for outcomes."""
-        reach, errors = self.half_widths(0.95), np.sqrt(np.diag(self.covariance))
+        half, errors = self.half_widths(0.95), np.sqrt(np.diag(self.covariance))
         intervals = tuple(
             FeatureInterval(
                 j,
                 self.names[j],
                 float(self.coefficients[j]),
                 float(errors[j]),
-                float(self.coefficients[j] - reach[j]),
-                float(self.coefficients[j] + reach[j]),
+                float(self.coefficients[j] - half[j]),
+                float(self.coefficients[j] + half[j]),
             )
             for j in np.flatnonzero(self.given[: self.n_features]).tolist()
         )

@@ -15,6 +15,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import (
+    PrintedTable,
     how_many,
     listed,
     nice_step,
@@ -22,11 +23,12 @@ from dpscreen._core.words import (
     outcome,
     plain,
     prose,
+    short_name,
     some,
+    step_words,
     whole_percent,
 )
 from dpscreen.models.categories import FrameColumns, about_levels, about_missing, declared_numbers
-from dpscreen.models.printed import PrintedTable, short_name, step_words
 from dpscreen.models.regression_table import SHARE, RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
@@ -149,6 +151,16 @@ class Release:
         """Return the intervals by feature."""
         found = () if self.inference is None else self.inference.intervals
         return {interval.feature: interval for interval in found}
+
+    @property
+    def how_good(self) -> tuple[str, float] | None:
+        """Return the one number that tells how good it is, with its name; None where none does."""
+        match self.quality:
+            case Quality() if self.quality.tells_r2:
+                return "R²", self.quality.r2
+            case OutcomeQuality() if self.quality.tells_auc:
+                return "AUC", self.quality.auc
+        return None
 
     @property
     def noise_p_values(self) -> Array | None:

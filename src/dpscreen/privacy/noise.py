@@ -157,7 +157,7 @@ class SeededNoise(Noise):
     description = "a seeded general-purpose generator (reproducible, so not private)"
 
     def __init__(self, seed: int | str) -> None:
-        self._generator = np.random.PCG64(_entropy(seed))
+        self._generator = np.random.PCG64(named_seed(seed) if isinstance(seed, str) else int(seed))
 
     def words(self, count: int) -> Words:
         """Return the next words of the stream."""
@@ -172,10 +172,6 @@ def _middles(words: Words) -> Array:
     cells = bits.view(np.float64)
     cells -= 1 - 2.0**-53
     return cells
-
-
-def _entropy(seed: int | str) -> int:
-    return named_seed(seed) if isinstance(seed, str) else int(seed)
 
 
 def named_seed(name: str) -> int:

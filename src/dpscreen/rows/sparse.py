@@ -1,23 +1,391 @@
 """Sparse rows: zeros are never stored, so a feature is scaled by its bounds and never centred.
 
 Zero stays zero if bounds are symmetric; those of a sparse feature are made so, by the larger of
-their two ends. Whatever is computed visits the nonzeros alone.
+their two ends. A step touches the rows that hold one feature, and no others.
+
+The numbers are those of `lattice`, bit for bit; what is never stored are zeros, and the constant.
+Nonzeros are kept twice, by column to move a feature and by row to update sums, in 6 bytes each. The
+sums Σψk of the current clip are kept from step to step: where a row's rounded, clipped residual
+changed, the change times the row is added, in whole numbers, so there is no drift (docs/scale.md,
+Lemma 21).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from dpscreen._core.arrays import Array, Integers, Mask
-from dpscreen.rows.source import Count, RowSource
-from dpscreen.rows.sparse_lattice import SparseLatticeDesign
+from dpscreen._core.arrays import (
+    AnyArray,
+    Array,
+    Indices,
+    Integers,
+    Mask,
+    Narrow,
+    Words,
+    pool,
+    threads,
+)
+from dpscreen.rows.lattice import MOST_ROWS, KeepsShortRows, LatticePoint, cell_counts, on_lattice
+from dpscreen.rows.loss import SQUARED, Loss, Rounding
+from dpscreen.rows.score_index import ScoreIndex
+from dpscreen.rows.source import Count, PublicUnits, RowSource
+from dpscreen.rows.sums import LEVELS, short_factors
 
-if TYPE_CHECKING:
-    from dpscreen.rows.source import PublicUnits
+MOST_COLUMNS = 2**31 - 2
+MALFORMED = "the sparse matrix is malformed: it has indices outside its shape."
+_BLOCK = 2**18
+_TILE = 2**16
+# A step that changes more than this part of the nonzeros sums them all up again: by column they are
+# read in order, and by several threads, which is faster than adding to sums all over the place.
+_HEAVY = 1 / 3
+# Below this many nonzeros a second thread costs more than it saves.
+_PARALLEL_NONZEROS = 1_000_000
+
+
+class Packed(NamedTuple):
+    """Rows (or columns) one after the other: row i is at starts[i] : starts[i + 1]."""
+
+    starts: Words
+    indices: Indices
+    values: Narrow
+
+    def at(self, i: int) -> tuple[Indices, Narrow]:
+        """Return the indices and the values of one row."""
+        where = slice(self.starts[i], self.starts[i + 1])
+        return self.indices[where], self.values[where]
+
+
+class SparseLatticeDesign(KeepsShortRows):
+    """Nonzeros by row and by column, a target, and maybe a constant as the last column.
+
+    `constant_level` is what the constant's cells are, in sums.
+    """
+
+    constant_level = LEVELS
+
+    def __init__(
+        self,
+        rows: Packed,
+        target: Array,
+        *,
+        n_columns: int,
+        constant: bool = False,
+        loss: Loss = SQUARED,
+    ) -> None:
+        if len(target) > MOST_ROWS:
+            raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
+        if target.shape != (len(rows.starts) - 1,):
+            raise ValueError("there must be one target for every row.")
+        self.by_row = rows
+        self.by_column = _transposed(rows, n_columns)
+        self.target, self.loss = target, loss
+        self.n_rows, self.n_columns, self.constant = len(target), n_columns, constant
+        self.n_features = n_columns + constant
+        self._shortened: tuple[int, float, SparseLatticeDesign] | None = None
+        self._capped: tuple[int, SparseLatticeDesign] | None = None
+
+    @classmethod
+    def from_rows(
+        cls,
+        X: Any,
+        y: Array,
+        *,
+        bounds: Array | None = None,
+        constant: bool = False,
+        loss: Loss = SQUARED,
+    ) -> SparseLatticeDesign:
+        """Put a scipy matrix on the lattice: values in [−1, 1], or in ±bounds[j] in column j."""
+        rows = _packed(without_duplicates(X), bounds)
+        target = np.asarray(y, dtype=np.float64)
+        return cls(rows, target, n_columns=int(X.shape[1]), constant=constant, loss=loss)
+
+    def _point(self, scale: float, grain: int) -> SparsePoint:
+        return SparsePoint(self, scale, grain=grain)
+
+    def move(self, fit: Integers, feature: int, amount: int) -> None:
+        """Add amount·column to the fit of every row."""
+        from dpscreen.rows import sparse_kernels as kernels
+
+        if feature == self.n_columns and self.constant:
+            fit += amount * LEVELS
+        else:
+            kernels.add_sparse_column(fit, *self.by_column.at(feature), amount)
+
+    def column_squares(self) -> Integers:
+        """Return Σ_i k_ij² for every feature: 2^28 times the squared norm of the column."""
+        from dpscreen.rows import sparse_kernels as kernels
+
+        squares = np.full(self.n_features, self.n_rows * LEVELS**2, dtype=np.int64)
+        kernels.sparse_squares(
+            self.by_column.starts, self.by_column.values, squares[: self.n_columns]
+        )
+        return squares
+
+    def sums(self, levels: Narrow) -> Integers:
+        """Return Σ_i levels_i k_ij for every feature."""
+        out = np.empty(self.n_features, dtype=np.int64)
+        self.feature_sums(levels, out[: self.n_columns])
+        out[self.n_columns :] = self.constant_level * int(levels.sum(dtype=np.int64))
+        return out
+
+    def feature_sums(self, levels: Narrow, out: Integers) -> None:
+        """Fill `out` with Σ_i levels_i k_ij for every column but the constant."""
+        from dpscreen.rows import sparse_kernels as kernels
+
+        starts, rows, values = self.by_column
+        if rows.size < _PARALLEL_NONZEROS:
+            kernels.sparse_column_sums(starts, rows, values, levels, out, 0, out.size)
+            return
+        # Edges between threads where the nonzeros are halved, not the columns.
+        parts = np.linspace(0, rows.size, 4 * threads() + 1).astype(np.uint64)
+        edges = np.searchsorted(starts, parts)
+        edges[0], edges[-1] = 0, out.size
+        jobs = [
+            pool().submit(kernels.sparse_column_sums, starts, rows, values, levels, out, *part)
+            for part in pairwise(edges)
+        ]
+        for job in jobs:
+            job.result()
+
+    def capped(self, cell_clip: int) -> SparseLatticeDesign:
+        """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
+        if cell_clip >= LEVELS:
+            return self
+        if self._capped is None or self._capped[0] != cell_clip:
+            starts, indices, values = self.by_row
+            rows = Packed(
+                starts, indices, np.clip(values, np.int16(-cell_clip), np.int16(cell_clip))
+            )
+            design = self._with(rows, constant=self.constant)
+            design.constant_level = cell_clip
+            self._capped = (cell_clip, design)
+        return self._capped[1]
+
+    def length_counts(self, n_features: int, edges: Integers) -> Integers:
+        """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
+        return cell_counts(self._squared_lengths(n_features), edges)
+
+    def shortened(self, n_features: int, row_norm: float) -> SparseLatticeDesign:
+        """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
+        from dpscreen.rows import sparse_kernels as kernels
+
+        if self._shortened is None or self._shortened[:2] != (n_features, row_norm):
+            factors = short_factors(self._squared_lengths(n_features), row_norm)
+            starts, indices, values = self.by_row
+            short = Packed(starts, indices, np.empty_like(values))
+            kernels.shorten(starts, values, factors, short.values)
+            self._shortened = (n_features, row_norm, self._with(short, constant=False))
+        return self._shortened[2]
+
+    def _with(self, rows: Packed, *, constant: bool) -> SparseLatticeDesign:
+        n_columns, loss = self.n_columns, self.loss
+        return SparseLatticeDesign(
+            rows, self.target, n_columns=n_columns, constant=constant, loss=loss
+        )
+
+    def _squared_lengths(self, n_features: int) -> Integers:
+        from dpscreen.rows import sparse_kernels as kernels
+
+        if n_features != self.n_columns:
+            raise ValueError("sparse rows are measured over all their features.")
+        squares = np.empty(self.n_rows, dtype=np.int64)
+        kernels.sparse_squares(self.by_row.starts, self.by_row.values, squares)
+        return squares
+
+    def dense_columns(self, chosen: Integers) -> Narrow:
+        """Return a few columns, one array each."""
+        out = np.zeros((len(chosen), self.n_rows), dtype=np.int16)
+        for place, feature in enumerate(chosen.tolist()):
+            if feature == self.n_columns and self.constant:
+                out[place] = LEVELS
+            else:
+                rows, values = self.by_column.at(feature)
+                out[place, rows] = values
+        return out
+
+
+class SparsePoint(LatticePoint):
+    """A lattice point that keeps the sums of one clip from step to step."""
+
+    design: SparseLatticeDesign
+
+    def __init__(self, design: SparseLatticeDesign, scale: float, *, grain: int = 1) -> None:
+        super().__init__(design, scale, grain=grain)
+        self._kept: KeptSums | None = None
+
+    def _moved(self, feature: int, grains: int) -> None:
+        super()._moved(feature, grains)
+        if self._kept is not None:
+            self._kept.moved.append(feature)
+
+    def signed_scores(
+        self, clip: float, allowed: Integers, cell_clip: int = LEVELS
+    ) -> Integers | ScoreIndex:
+        """Return the sums of the allowed candidates, counted by class if they are all features.
+
+        Candidates come in order, the constant last. Counted sums belong to the point: the next move
+        changes them.
+        """
+        kept = self._current(clip, cell_clip)
+        n_columns = self.design.n_columns
+        if len(allowed) == n_columns == allowed[-1] + 1:
+            return kept.index
+        if not len(allowed) or allowed[-1] < n_columns:
+            return kept.sums[allowed]
+        constant = kept.design.constant_level * int(kept.levels.sum(dtype=np.int64))
+        return np.append(kept.sums[allowed[:-1]], constant)
+
+    def _current(self, clip: float, cell_clip: int) -> KeptSums:
+        """Return the sums at this clip, from those that are kept if the rows allow it."""
+        rounding, seen = self._rounding(clip), self.design.capped(cell_clip)
+        if self._kept is None or self._kept.design is not seen:
+            self._kept = KeptSums(seen)
+        self._kept.renew(self._fit, rounding)
+        return self._kept
+
+
+class KeptSums:
+    """Levels ψ of all rows and the sums Σψk, at one clip and scale, and what moved since."""
+
+    def __init__(self, design: SparseLatticeDesign) -> None:
+        self.design = design
+        self.levels = np.zeros(design.n_rows, dtype=np.int16)
+        self.sums = np.zeros(design.n_columns, dtype=np.int64)
+        self.index = ScoreIndex(self.sums)
+        self.moved: list[int] = []
+        self._rounding: Rounding | None = None
+        self._changed = np.empty(design.n_rows, dtype=np.uint32)
+        self._changes = np.empty(design.n_rows, dtype=np.int32)
+
+    def renew(self, fit: Integers, rounding: Rounding) -> None:
+        """Bring levels and sums up to date: by rows that moved, or all if the clip is another."""
+        if rounding != self._rounding or self.design.n_columns in self.moved:
+            self._rebuild(fit, rounding)
+        else:
+            for feature in dict.fromkeys(self.moved):
+                self._update(feature, fit, rounding)
+        self.moved.clear()
+
+    def _rebuild(self, fit: Integers, rounding: Rounding) -> None:
+        self.design.loss.levels(fit, self.design.target, rounding, self.levels)
+        self._rounding = rounding
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        self.design.feature_sums(self.levels, self.sums)
+        self.index.forget()
+
+    def _update(self, feature: int, fit: Integers, rounding: Rounding) -> None:
+        from dpscreen.rows import sparse_kernels as kernels
+
+        design, index = self.design, self.index
+        rows, _ = design.by_column.at(feature)
+        new = np.empty(rows.size, dtype=np.int16)
+        design.loss.levels(fit, design.target, rounding, new, rows=rows)
+        count = kernels.changed_levels(rows, new, self.levels, self._changed, self._changes)
+        changed, changes = self._changed[:count], self._changes[:count]
+        if kernels.cells_of(changed, design.by_row.starts) > _HEAVY * design.by_row.indices.size:
+            self._sum_up()
+        elif index.live:
+            kernels.update_sums_and_classes(
+                changed, changes, *design.by_row, self.sums, *index.kept_up_to_date
+            )
+        else:
+            kernels.update_sums(changed, changes, *design.by_row, self.sums)
+
+
+def without_duplicates(X: Any) -> Any:
+    """Return the matrix by rows, duplicates added up; one that is so already is not copied."""
+    if X.format == "csc":
+        _increases(X, X.shape[0])  # or converting it might read where it must not
+    if X.format == "coo":
+        _refuse_outside(X)
+    rows = X.tocsr()
+    if not _increases(rows, X.shape[1]):
+        rows = rows.copy() if rows is X else rows
+        rows.has_sorted_indices = rows.has_canonical_format = False
+        rows.sum_duplicates()
+    return rows
+
+
+def _refuse_outside(X: Any) -> None:
+    for places, size in zip(X.coords, X.shape, strict=True):
+        if len(places) and not 0 <= int(places.min()) <= int(places.max()) < size:
+            raise ValueError(MALFORMED)
+
+
+def _increases(X: Any, n_indices: int) -> bool:
+    """Whether the indices of every row increase, or refuse those that lie outside the matrix.
+
+    The matrix may say so itself, but a cell that is there twice would count twice: it is looked at.
+    """
+    from dpscreen.rows import sparse_kernels as kernels
+
+    found = kernels.order_of(X.indptr, X.indices, min(len(X.indices), len(X.data)), n_indices)
+    if found == kernels.OUTSIDE:
+        raise ValueError(MALFORMED)
+    return bool(found == kernels.INCREASING)
+
+
+def _packed(X: Any, bounds: Array | None) -> Packed:
+    """Return the rows on the lattice, without zeros."""
+    from dpscreen.rows import sparse_kernels as kernels
+
+    if X.shape[1] > MOST_COLUMNS:
+        raise ValueError(f"a sparse design has at most {MOST_COLUMNS} columns.")
+    n_nonzero = int(X.indptr[-1])
+    starts = np.zeros(X.shape[0] + 1, dtype=np.uint64)
+    indices = np.empty(n_nonzero, dtype=np.uint32)
+    values = np.empty(n_nonzero, dtype=np.int16)
+    used = 0
+    for first, last in _blocks(X.indptr):
+        where = slice(int(X.indptr[first]), int(X.indptr[last]))
+        columns = X.indices[where].astype(np.uint32)
+        levels = _levels(X.data[where].astype(np.float64), columns, bounds)
+        ends = X.indptr[first + 1 : last + 1].astype(np.int64) - where.start
+        out_ends = starts[first + 1 : last + 1]
+        used = kernels.pack_rows(ends, columns, levels, used, indices, values, out_ends)
+    return Packed(starts, indices[:used], values[:used])
+
+
+def _blocks(starts: AnyArray) -> Iterator[tuple[int, int]]:
+    """Yield ranges of rows that hold about 2^18 nonzeros."""
+    first, n_rows = 0, len(starts) - 1
+    while first < n_rows:
+        last = int(np.searchsorted(starts, int(starts[first]) + _BLOCK, side="right")) - 1
+        last = min(max(last, first + 1), n_rows)
+        yield first, last
+        first = last
+
+
+def _levels(values: Array, columns: Indices, bounds: Array | None) -> Narrow:
+    """Clip, scale, clip and truncate, cell by cell."""
+    if bounds is not None:
+        bound = bounds[columns]
+        np.clip(values, -bound, bound, out=values)
+        values /= bound
+    return on_lattice(values)
+
+
+def _transposed(rows: Packed, n_columns: int) -> Packed:
+    from dpscreen.rows import sparse_kernels as kernels
+
+    columns = Packed(
+        np.zeros(n_columns + 1, dtype=np.uint64),
+        np.empty_like(rows.indices),
+        np.empty_like(rows.values),
+    )
+    kernels.transpose(*rows, *columns, _TILE)
+    return columns
+
+
+# --- as private rows ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Compiled loops over sparse rows that lie on a lattice. `sparse_lattice` says what they are for.
+"""Compiled loops over sparse rows that lie on a lattice. `sparse` says what they are for.
 
 Rows and columns are both stored: `starts[i] : starts[i + 1]` are the places of row i (or column j)
 in an array of indices and an array of 16-bit values. All sums are sums of whole numbers. Indices

@@ -22,11 +22,12 @@ from dpscreen._core.pictures import SHARED, environment, template_text
 from dpscreen.studio import releasing, steps
 from dpscreen.studio.guard import notice
 from dpscreen.studio.session import Problems, Session
-from dpscreen.studio.views import Asked, Go, Part, Shown, View
+from dpscreen.studio.views import Go, Part, Shown, StepRequest, View
 
 MOST_BYTES = 4_000_000
 MOST_FIELDS = 50_000
-PAGES: dict[str, tuple[Callable[[Session, Asked], Any], tuple[str, ...]]] = {
+Handler = Callable[[Session, StepRequest], Any]
+PAGES: dict[str, tuple[Handler, tuple[str, ...]]] = {
     "table": (steps.table, ("GET", "POST")),
     "question": (steps.question, ("GET", "POST")),
     "budget": (steps.budget, ("GET", "POST")),
@@ -55,7 +56,7 @@ def studio_app(session: Session, place: str) -> Router:
         Route("/alive", _alive(session)),
         Mount("/", app=_nowhere),
     ]
-    _rendered(session, steps.table(session, Asked()))  # once, so that the first one comes at once
+    _rendered(session, steps.table(session, StepRequest()))  # so that the first one comes at once
     return Router([Mount(f"/{place}", routes=[*pages, *others])], default=_nowhere)
 
 
@@ -71,19 +72,19 @@ def templates() -> Environment:
     return environment(__package__)
 
 
-def _endpoint(session: Session, handler: Callable[[Session, Asked], Any]) -> Any:
+def _endpoint(session: Session, handler: Handler) -> Any:
     async def endpoint(request: Request) -> Response:
         try:
             form = await _form(request)
         except ValueError:
             return _cannot(413, "The form is too long.")
-        asked = Asked(dict(request.query_params), form, request.method == "POST")
+        asked = StepRequest(dict(request.query_params), form, request.method == "POST")
         return await run_in_threadpool(_answer, session, handler, asked)
 
     return endpoint
 
 
-def _answer(session: Session, handler: Callable[[Session, Asked], Any], asked: Asked) -> Response:
+def _answer(session: Session, handler: Handler, asked: StepRequest) -> Response:
     try:
         return _rendered(session, handler(session, asked))
     except Problems as problem:  # of the ledger, where a page has no better place for it

@@ -44,7 +44,7 @@ class Drawn:
 
     name: str
     title: str
-    reach: tuple[float, float]
+    ends: tuple[float, float]
     say: Callable[[float], str]
     words: str = ""
 
@@ -79,7 +79,7 @@ def _width(curve: BudgetCurve, now: BudgetPoint) -> Drawn:
     known = [one.values["width"] for one in curve.points if "width" in one.values]
     top = max(2.0, min(10.0, max(known, default=2.0)))
     title = "Width of intervals over those without privacy"
-    return Drawn("width", title, (1.0, top), _times, _width_words(curve.case, now))
+    return Drawn("width", title, (1.0, top), "{:.1f} ×".format, _width_words(curve.case, now))
 
 
 def _width_words(case: BudgetCase, now: BudgetPoint) -> str:
@@ -103,7 +103,7 @@ def _panel(curve: BudgetCurve, epsilon: float, one: Drawn) -> BudgetPanel:
     line = [(place, value) for place, value in drawn if value is not None]
     now = _value(curve, epsilon, one.name)
     said = NONE if now is None else one.say(now)
-    picture = _svg(one.title, line, (epsilon, now), one.reach, one.say)
+    picture = _svg(one.title, line, (epsilon, now), one.ends, one.say)
     return BudgetPanel(one.title, said, one.words, picture)
 
 
@@ -116,10 +116,10 @@ def _svg(
     title: str,
     line: Sequence[tuple[float, float]],
     now: tuple[float, float | None],
-    reach: tuple[float, float],
+    ends: tuple[float, float],
     say: Callable[[float], str],
 ) -> Markup:
-    low, high = reach
+    low, high = ends
 
     def x(epsilon: float) -> float:
         share = math.log(min(max(epsilon, LEAST), MOST) / LEAST) / math.log(MOST / LEAST)
@@ -164,7 +164,3 @@ def _one(value: float) -> str:
 
 def _two(value: float) -> str:
     return f"{value:.2f}"
-
-
-def _times(value: float) -> str:
-    return f"{value:.1f} ×"

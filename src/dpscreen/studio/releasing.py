@@ -15,7 +15,7 @@ from dpscreen.studio.questions import choice_of
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.shelf import FILES, KeptRelease
 from dpscreen.studio.steps import expected, reachable
-from dpscreen.studio.views import Asked, Go, Part, Shown, View
+from dpscreen.studio.views import Go, Part, Shown, StepRequest, View
 
 if TYPE_CHECKING:
     from dpscreen.models.comparison import ComparedFeature
@@ -29,7 +29,7 @@ WRONG_NAME = "That is not the data set's name. Nothing was started."
 # --- release --------------------------------------------------------------------------------------
 
 
-def release(session: Session, asked: Asked) -> View | Go:
+def release(session: Session, asked: StepRequest) -> View | Go:
     """Start a release: once for a ticket, and only with the data set's name typed."""
     if session.run is not None and session.run.running:
         return Go("progress")
@@ -44,7 +44,7 @@ def release(session: Session, asked: Asked) -> View | Go:
     return _release_view(session, problems)
 
 
-def _start(session: Session, asked: Asked) -> Go:
+def _start(session: Session, asked: StepRequest) -> Go:
     if asked.text("dataset").strip() != session.granted.dataset.strip():
         raise Problems((WRONG_NAME,))
     session.release(asked.text("ticket"))
@@ -82,7 +82,7 @@ def _intervals(draft: Draft) -> str:
     return "yes, of every coefficient that the rows allow" if draft.has_intervals else "no"
 
 
-def progress(session: Session, asked: Asked) -> View | Part | Go:
+def progress(session: Session, asked: StepRequest) -> View | Part | Go:
     """Show how far the release is; when it is over, what it spent."""
     run = session.run
     if run is None:
@@ -103,7 +103,7 @@ def progress(session: Session, asked: Asked) -> View | Part | Go:
     return View("release.html", content | {"progress": True})
 
 
-def cancel(session: Session, _asked: Asked) -> Go:
+def cancel(session: Session, _asked: StepRequest) -> Go:
     """Cancel the release that is under way."""
     session.cancel()
     return Go("progress")
@@ -112,7 +112,7 @@ def cancel(session: Session, _asked: Asked) -> Go:
 # --- result ---------------------------------------------------------------------------------------
 
 
-def result(session: Session, asked: Asked) -> View | Part | Go:
+def result(session: Session, asked: StepRequest) -> View | Part | Go:
     """Show a release: its page, its files, and those before it."""
     releases = session.shelf.releases()
     if not releases:
@@ -132,7 +132,7 @@ def result(session: Session, asked: Asked) -> View | Part | Go:
     return View("result.html", content | {"comparison": compared(releases, shown)})
 
 
-def _chosen(releases: list[KeptRelease], asked: Asked) -> KeptRelease:
+def _chosen(releases: list[KeptRelease], asked: StepRequest) -> KeptRelease:
     number = asked.whole("number", 0)
     return next((one for one in releases if one.number == number), releases[0])
 
@@ -147,7 +147,7 @@ def _page(session: Session, shown: KeptRelease) -> bool:
     return shown.file("page.html") is not None or future.done()
 
 
-def result_page(session: Session, asked: Asked) -> Shown | Response:
+def result_page(session: Session, asked: StepRequest) -> Shown | Response:
     """Return the page of a release, for its frame."""
     releases = session.shelf.releases()
     path = _chosen(releases, asked).file("page.html") if releases else None
@@ -156,7 +156,7 @@ def result_page(session: Session, asked: Asked) -> Shown | Response:
     return Shown(path.read_text(encoding="utf-8"))
 
 
-def download(session: Session, asked: Asked) -> Response:
+def download(session: Session, asked: StepRequest) -> Response:
     """Hand out one file of a release."""
     name = asked.query.get("file", "")
     if name == "unsaved.json" and session.run is not None and session.run.unsaved is not None:

@@ -11,7 +11,7 @@ from dpscreen.studio.charts import LEAST, MOST, panels
 from dpscreen.studio.draft import KIND_WORDS, LEAVE_OUT, SKIP, kind_of, whole
 from dpscreen.studio.questions import CHOICES, choice_of
 from dpscreen.studio.session import Problems, Session
-from dpscreen.studio.views import Asked, Go, Part, Shown, View
+from dpscreen.studio.views import Go, Part, Shown, StepRequest, View
 
 if TYPE_CHECKING:
     from dpscreen.planning.curve import BudgetCase
@@ -62,7 +62,7 @@ def _table_is_ready(session: Session) -> bool:
 # --- table ----------------------------------------------------------------------------------------
 
 
-def table(session: Session, asked: Asked) -> View | Go:
+def table(session: Session, asked: StepRequest) -> View | Go:
     """Show names and kinds, some columns at a time; take what was typed."""
     draft = session.draft
     if asked.posted:
@@ -74,7 +74,7 @@ def table(session: Session, asked: Asked) -> View | Go:
     return _table_view(session, asked)
 
 
-def _take_columns(session: Session, asked: Asked) -> None:
+def _take_columns(session: Session, asked: StepRequest) -> None:
     draft = session.draft
     if asked.text("decimal") in (".", ","):
         draft.write_decimals(asked.text("decimal"))
@@ -94,7 +94,7 @@ def _take_columns(session: Session, asked: Asked) -> None:
                 draft.put(place, asked.text("all-kind"), *typed)
 
 
-def _table_view(session: Session, asked: Asked) -> View:
+def _table_view(session: Session, asked: StepRequest) -> View:
     draft, find = session.draft, asked.text("find")
     if asked.text("action") == "find":
         page = 1
@@ -128,7 +128,7 @@ def _table_view(session: Session, asked: Asked) -> View:
 # --- question -------------------------------------------------------------------------------------
 
 
-def question(session: Session, asked: Asked) -> View | Go:
+def question(session: Session, asked: StepRequest) -> View | Go:
     """Ask for target, features, unit and model."""
     if not _table_is_ready(session):
         return Go("table")
@@ -143,7 +143,7 @@ def question(session: Session, asked: Asked) -> View | Go:
     return _question_view(session, problems)
 
 
-def _take_question(session: Session, asked: Asked) -> list[str]:
+def _take_question(session: Session, asked: StepRequest) -> list[str]:
     draft = session.draft
     usable = draft.usable()
     places = {int(one) for one in asked.all("feature") if one.isdecimal()}
@@ -169,7 +169,7 @@ def _take_question(session: Session, asked: Asked) -> list[str]:
     return [*problems, *_take_rate(session, asked)]
 
 
-def _take_rate(session: Session, asked: Asked) -> list[str]:
+def _take_rate(session: Session, asked: StepRequest) -> list[str]:
     """Take the supposed share of a yes, which is asked for where the outcome is one."""
     if not choice_of(session.draft.method).outcomes or not asked.text("rate").strip():
         return []
@@ -207,7 +207,7 @@ def _question_view(session: Session, problems: list[str]) -> View:
 # --- budget ---------------------------------------------------------------------------------------
 
 
-def budget(session: Session, asked: Asked) -> View | Go:
+def budget(session: Session, asked: StepRequest) -> View | Go:
     """Grant a budget once; then choose what one release may spend, seeing what it buys."""
     if "budget" not in reachable(session):
         return Go("question")
@@ -221,7 +221,7 @@ def budget(session: Session, asked: Asked) -> View | Go:
     return _budget_view(session, asked, problems)
 
 
-def _take_budget(session: Session, asked: Asked) -> Go:
+def _take_budget(session: Session, asked: StepRequest) -> Go:
     epsilon, delta = asked.number("epsilon"), asked.number("delta")
     if epsilon is None or not 0 < epsilon <= LARGEST_EPSILON:
         raise Problems((f"Epsilon must be a number above 0, and at most {LARGEST_EPSILON:g}.",))
@@ -239,7 +239,7 @@ def _take_budget(session: Session, asked: Asked) -> Go:
     return Go("dry-run")
 
 
-def _budget_view(session: Session, asked: Asked, problems: list[str]) -> View:
+def _budget_view(session: Session, asked: StepRequest, problems: list[str]) -> View:
     ledger = session.ledger
     status = 422 if problems else 200
     if ledger is None:
@@ -256,21 +256,21 @@ def _budget_view(session: Session, asked: Asked, problems: list[str]) -> View:
     return View("budget.html", content, status)
 
 
-def _shown_epsilon(session: Session, asked: Asked) -> float:
+def _shown_epsilon(session: Session, asked: StepRequest) -> float:
     epsilon = asked.number("epsilon")
     if epsilon is None or not 0 < epsilon <= LARGEST_EPSILON:
         return session.draft.epsilon
     return epsilon
 
 
-def live(session: Session, asked: Asked) -> Part:
+def live(session: Session, asked: StepRequest) -> Part:
     """Answer a moved ε: read off the curve, so at once."""
     content = _live_content(session, session.granted, _shown_epsilon(session, asked), asked)
     return Part("_live.html", content)
 
 
 def _live_content(
-    session: Session, ledger: PrivacyLedger, epsilon: float, asked: Asked | None = None
+    session: Session, ledger: PrivacyLedger, epsilon: float, asked: StepRequest | None = None
 ) -> dict[str, Any]:
     delta = session.delta(ledger)
     typed = None if asked is None else asked.number("delta")
@@ -342,7 +342,7 @@ def _fits(ledger: PrivacyLedger, epsilon: float, delta: float) -> str:
 # --- dry run --------------------------------------------------------------------------------------
 
 
-def dry_run(session: Session, asked: Asked) -> View | Part | Go:
+def dry_run(session: Session, asked: StepRequest) -> View | Part | Go:
     """Fit simulated rows, and show the page that would come out."""
     if "dry-run" not in reachable(session):
         return Go("budget")
@@ -379,7 +379,7 @@ def _problem(session: Session, future: Future[str]) -> str | None:
     return session.said(error) if known else f"The dry run failed ({type(error).__name__})."
 
 
-def dry_run_page(session: Session, _asked: Asked) -> Shown | Go:
+def dry_run_page(session: Session, _asked: StepRequest) -> Shown | Go:
     """Return the page of the dry run, for its frame."""
     if "dry-run" not in reachable(session):
         return Go("../budget")

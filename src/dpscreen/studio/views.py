@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Asked:
+class StepRequest:
     """A request: what stands in its address, and in its form."""
 
     query: dict[str, str] = field(default_factory=dict)

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from dpscreen._core.arrays import Integers
 from dpscreen._core.files import one_ahead
-from dpscreen.tables.columns.date import DateColumn
 from dpscreen.tables.days import is_days
 from dpscreen.tables.declaration import Declaration, TableProblem, called, match_names, quietly
 from dpscreen.tables.encode import level_places, mixed, only_days, readable
@@ -72,7 +71,7 @@ def check_stored(
 
 
 def _days_of(schema: Declaration) -> Set[str]:
-    return {column.name for column in schema.fields if isinstance(column, DateColumn)}
+    return {column.name for column in schema.fields if "days" in column.roles}
 
 
 _HERE = "the frame"

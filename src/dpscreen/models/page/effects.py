@@ -57,7 +57,7 @@ class EffectLine:
         return 0.0 if self.interval is None else self.interval.estimate
 
     @property
-    def reach(self) -> tuple[float, ...]:
+    def drawn(self) -> tuple[float, ...]:
         """Return all effects that are drawn."""
         found = self.interval
         return (self.size,) if found is None else (found.low, self.size, found.high)
@@ -88,10 +88,10 @@ class EffectPicture:
 def effects_of(release: Release, summary: Summary | None = None) -> EffectPicture:
     """Return what there is to draw of a model, the largest effect first."""
     rows = (summary or summary_of(release)).rows
-    reach = None if release.table is None else release.table.plain_half_widths()
+    half = None if release.table is None else release.table.plain_half_widths()
     lines = []
     for j, row in zip(release.selected, rows, strict=True):
-        plain = None if reach is None or not reach[j] > 0 else float(reach[j]) * row.step
+        plain = None if half is None or not half[j] > 0 else float(half[j]) * row.step
         lines.append(_line(row, plain, own=release.table is not None))
     return EffectPicture(tuple(lines), release.classes is not None, release.target)
 
@@ -112,7 +112,7 @@ def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
     axes.axvline(scale(0.0), color=INK, linewidth=0.8)
     axes.set_ylim(len(lines) - 0.4, -0.6)
     if shown.odds:
-        _odds_axis(axes, [scale(one) for line in lines for one in line.reach])
+        _odds_axis(axes, [scale(one) for line in lines for one in line.drawn])
     else:
         axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel(shown.label, fontsize=9, color=INK)

@@ -245,7 +245,7 @@ class Column:
 
     @property
     def roles(self) -> Set[str]:
-        """What it may be, of "target", "unit" and "transformed"; and if "whole" or "untyped"."""
+        """What it may be: "target", "unit", "transformed"; and if "whole", "days" or "untyped"."""
         return frozenset({"unit"})
 
     def needs(self, *, as_target: bool) -> Iterator[str]:

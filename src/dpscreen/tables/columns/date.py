@@ -65,7 +65,7 @@ class DateColumn(Column):
     since: float | None = None
 
     level_sort = None
-    roles = frozenset()
+    roles = frozenset({"days"})
 
     # --- declaration ----------------------------------------------------------------------------
 

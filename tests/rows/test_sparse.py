@@ -12,12 +12,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpscreen.rows import sparse_lattice
+from dpscreen.rows import sparse
 from dpscreen.rows.lattice import LatticeDesign, RelaxedRule
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.source import PublicUnits
-from dpscreen.rows.sparse import SparseRows
-from dpscreen.rows.sparse_lattice import SparseLatticeDesign
+from dpscreen.rows.sparse import SparseLatticeDesign, SparseRows
 from dpscreen.rows.sums import LEVELS, ShortRows, whole_sum
 from dpscreen.solvers.frank_wolfe import Vertex, frank_wolfe
 from dpscreen.solvers.stagewise import decaying_grains, stagewise
@@ -176,7 +175,7 @@ def test_all_other_sums_are_the_same(shape, seed, row_norm):
 
 @pytest.mark.parametrize("heavy", [0.0, 2.0])
 def test_a_step_may_touch_all_rows_or_few(monkeypatch, heavy):
-    monkeypatch.setattr(sparse_lattice, "_HEAVY", heavy)
+    monkeypatch.setattr(sparse, "_HEAVY", heavy)
     ours, theirs = both((60, 50), 1)
     a, b = ours.start(1e-3), theirs.start(1e-3)
     everything = np.arange(50)
@@ -188,7 +187,7 @@ def test_a_step_may_touch_all_rows_or_few(monkeypatch, heavy):
 
 
 def test_several_threads_sum_the_same(monkeypatch):
-    monkeypatch.setattr(sparse_lattice, "_PARALLEL_NONZEROS", 0)
+    monkeypatch.setattr(sparse, "_PARALLEL_NONZEROS", 0)
     ours, theirs = both((300, 200), 2)
     levels = np.random.default_rng(0).integers(-LEVELS, LEVELS, 300).astype(np.int16)
     assert ours.sums(levels).tolist() == theirs.sums(levels).tolist()
@@ -322,14 +321,14 @@ def test_cells_are_scaled_by_the_bound_of_their_column():
 
 
 def test_rows_are_packed_block_by_block(monkeypatch):
-    monkeypatch.setattr(sparse_lattice, "_BLOCK", 7)
+    monkeypatch.setattr(sparse, "_BLOCK", 7)
     ours, theirs = both((40, 30), 6)
     levels = np.arange(40, dtype=np.int16)
     assert ours.sums(levels).tolist() == theirs.sums(levels).tolist()
 
 
 def test_columns_are_filled_tile_by_tile(monkeypatch):
-    monkeypatch.setattr(sparse_lattice, "_TILE", 7)
+    monkeypatch.setattr(sparse, "_TILE", 7)
     for n_features in (6, 7, 8, 30):
         ours, theirs = both((40, n_features), 6)
         levels = np.arange(40, dtype=np.int16)
@@ -355,10 +354,10 @@ def test_what_does_not_fit_is_refused(monkeypatch):
         SparseLatticeDesign.from_rows(matrix, np.zeros(2))
     with pytest.raises(ValueError, match="over all their features"):
         SparseLatticeDesign.from_rows(matrix, np.zeros(3)).length_counts(2, np.zeros(1))
-    monkeypatch.setattr(sparse_lattice, "MOST_ROWS", 2)
+    monkeypatch.setattr(sparse, "MOST_ROWS", 2)
     with pytest.raises(ValueError, match="at most 2 rows"):
         SparseLatticeDesign.from_rows(matrix, np.zeros(3))
-    monkeypatch.setattr(sparse_lattice, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(sparse, "MOST_COLUMNS", 3)
     with pytest.raises(ValueError, match="at most 3 columns"):
         SparseLatticeDesign.from_rows(matrix, np.zeros(3))
 
