@@ -565,6 +565,18 @@ def test_an_entry_for_the_registry(kind):
     assert "first half: " in entry["deployment"]["implementation"]["mechanisms"] or kind != "split"
 
 
+@every
+def test_card_and_entry_call_the_model_what_it_is(kind):
+    """They called every model a sparse linear regression, of coefficients that were selected."""
+    model = fitted(kind)
+    named = type(model).__name__
+    assert ("shrunken" in model.to_model_card()) == (named not in ("PrivateOLS", "PrivateLogit"))
+    if model.privacy_.holds:
+        told = model.to_registry_entry()["deployment"]["basic"]["description"]
+        assert ("logistic" in told) == (named in ("PrivateLogistic", "PrivateLogit"))
+        assert ("sparse" in told) == (named not in ("PrivateOLS", "PrivateLogit"))
+
+
 def test_tiers_tell_more_and_more():
     first, second, third = (fitted("lasso").to_registry_entry(tier=tier) for tier in (1, 2, 3))
     assert set(first["deployment"]) == {"basic", "administrative"}

@@ -14,7 +14,7 @@ USES = (
     "Made for: describing which features go with the target, and predicting it for rows of the "
     "same kind.",
     "Not made for: deciding about one person, or saying what would happen if a feature were "
-    "changed: coefficients are shrunken, noisy and selected, and are not causal effects.",
+    "changed: coefficients are {are}, and are not causal effects.",
     "Predictions beyond the bounds below are guesses.",
 )
 
@@ -36,13 +36,23 @@ def _lines(release: Release) -> Iterator[str]:
     yield from (f"* {name}: {markdown(text)}" for name, text in facts)
     yield from ("", markdown(explanation_of(release)))
     sections = {
-        "Use": (f"* {text}" for text in USES),
+        "Use": (f"* {text.format(are=_coefficients_are(release))}" for text in USES),
         "Features": _features(release),
         "Privacy statement": _table(("what", "value"), _terms(statement)),
         "Mechanisms": _table(MECHANISM, _mechanisms(statement)),
     }
     for title, lines in sections.items():
         yield from ("", f"## {title}", "", *lines)
+
+
+def _coefficients_are(release: Release) -> str:
+    return "shrunken, noisy and selected" if release.table is None else "noisy"
+
+
+def _kind(release: Release) -> str:
+    """Return what the model is, as a person would call it."""
+    model = "linear regression" if release.classes is None else "logistic regression"
+    return f"A sparse {model}" if release.table is None else f"A {model} on all features"
 
 
 def _features(release: Release) -> Iterator[str]:
@@ -157,7 +167,7 @@ def _basic(release: Release) -> dict[str, Any]:
         "data_product_type": "Machine learning model",
         "data_product_region": "",
         "description": (
-            f"A sparse linear regression: coefficients of {len(release.selected)} of "
+            f"{_kind(release)}: coefficients of {len(release.selected)} of "
             f"{release.n_features} features and an intercept, fitted by {release.estimator}."
         ),
         "publication_date": "",
