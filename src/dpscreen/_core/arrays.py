@@ -1,6 +1,6 @@
 """The kinds of arrays, each under one name; compiled loops over them, and the threads they share.
 
-The loops release Python's lock.
+The loops release Python's lock, so the one pool of this process keeps all cores busy.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 Array = NDArray[np.float64]
 """Numbers as the user's data and coefficients are."""
@@ -73,3 +75,11 @@ def pool() -> ThreadPoolExecutor:
 if hasattr(os, "register_at_fork"):
     # The threads of a parent do not live on in a forked child.
     os.register_at_fork(after_in_child=pool.cache_clear)
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Keep linear algebra to one thread while inside: what it solves depends on no core then.
+
+    Matrices of a fit are small: threads spin and wait for each other, on busy cores nearly always.
+    """
+    return threadpool_limits(1, user_api="blas")

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import Array, Mask, one_thread
 from dpscreen._core.words import plain
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
@@ -257,7 +257,12 @@ class ScalingModel(PrivateEstimator[Choices]):
         )
         bounds = rows.usable_bounds(features), target
         start = FitStart(promise, choices, bounds, spending, rows)
-        return lambda: self._spend(self._counted(start))
+
+        def spend() -> PrivacyStatement:
+            with one_thread():  # long sums over rows have a pool of their own
+                return self._spend(self._counted(start))
+
+        return spend
 
     def _warn_of_rows(self, promise: Promise, rows: RowSource) -> None:
         """Wait until the number of rows has been released."""
