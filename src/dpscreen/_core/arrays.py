@@ -78,8 +78,5 @@ if hasattr(os, "register_at_fork"):
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Keep linear algebra to one thread while inside: what it solves depends on no core then.
-
-    Matrices of a fit are small: threads spin and wait for each other, on busy cores nearly always.
-    """
+    """Keep linear algebra to one thread: over small matrices, several wait for each other."""
     return threadpool_limits(1, user_api="blas")

@@ -186,8 +186,8 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     if plan["method"] == "private-lasso":
         chosen = expected["rules"]
         yield (
-            f"Rules:    {chosen['steps']}, residuals clipped at {chosen['clip']:.2g} of their "
-            "deviations, unless set"
+            f"Rules:    {chosen['steps']}, residuals clipped at {chosen['clip']:.2g} times "
+            "their deviation, unless set"
         )
     if "comparison" in expected:
         yield expected["comparison"]
