@@ -112,7 +112,7 @@ def test_scikit_learns_own_steps_predict_the_same(models, kind):
     model, X = models[kind], table(200)[0]
     pipeline = model.to_sklearn()
     assert {type(step).__module__.split(".")[0] for _, step in pipeline.steps} == {"sklearn"}
-    np.testing.assert_allclose(wanted(pipeline, X.to_numpy()), wanted(model, X), rtol=1e-9)
+    np.testing.assert_allclose(wanted(pipeline, X), wanted(model, X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("levels", [["D", "A", "C", "B"], ["10", "9", "1", "2.5"]])

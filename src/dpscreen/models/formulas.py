@@ -181,7 +181,10 @@ def pipeline_of(release: Release) -> Pipeline:
     from sklearn.pipeline import Pipeline
 
     if not release.categories:
-        return Pipeline(_steps(release))
+        steps = _steps(release)
+        if release.named:
+            steps[0][1].feature_names_in_ = np.array(release.names, dtype=object)
+        return Pipeline(steps)
     columns = release.columns
     order = [release.names.index(name) for name in _sorted_features(columns)]
     steps = _steps(replace(release, coefficients=release.coefficients[order]))  # levels are 0 or 1
@@ -191,8 +194,7 @@ def pipeline_of(release: Release) -> Pipeline:
 def _steps(release: Release) -> list[tuple[str, Any]]:
     """Return a scaler that clips to the bounds, and a line or a logistic one."""
     low, high = release.feature_bounds.T
-    widths = high - low
-    line = _line(release)
+    widths, line = high - low, _line(release)
     if not release.clips_features:
         return [("model", line)]
     line.coef_ = line.coef_ * widths
