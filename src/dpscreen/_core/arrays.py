@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -77,6 +76,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=pool.cache_clear)
 
 
-def one_thread() -> AbstractContextManager[object]:
+def one_thread() -> Any:
     """Keep linear algebra to one thread: over small matrices, several wait for each other."""
     return threadpool_limits(1, user_api="blas")

@@ -349,8 +349,9 @@ def about_levels(
 def about_columns(features: Collection[str], schema: Any) -> Iterator[str]:
     """Say what stands for a column of a table, where it is not what its cells hold."""
     block = schema.get("dpscreen") if isinstance(schema, Mapping) else None
-    transforms = block.get("transform") if isinstance(block, Mapping) else None
-    for name in features if isinstance(transforms, Mapping) else ():
+    told = block.get("transform") if isinstance(block, Mapping) else None
+    transforms: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    for name in features:
         if transforms.get(name, "none") != "none":
             yield f"{plain(name)} stands for {transforms[name]}({plain(name)})."
     for one in declared_fields(schema):
