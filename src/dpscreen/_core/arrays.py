@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 Array = NDArray[np.float64]
 """Numbers as the user's data and coefficients are."""
@@ -74,8 +73,3 @@ def pool() -> ThreadPoolExecutor:
 if hasattr(os, "register_at_fork"):
     # The threads of a parent do not live on in a forked child.
     os.register_at_fork(after_in_child=pool.cache_clear)
-
-
-def one_thread() -> Any:
-    """Keep linear algebra to one thread: over small matrices, several wait for each other."""
-    return threadpool_limits(1, user_api="blas")

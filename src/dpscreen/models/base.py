@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
-from dpscreen._core.arrays import Array, Mask, one_thread
+from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import plain
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
@@ -259,7 +260,8 @@ class ScalingModel(PrivateEstimator[Choices]):
         start = FitStart(promise, choices, bounds, spending, rows)
 
         def spend() -> PrivacyStatement:
-            with one_thread():  # long sums over rows have a pool of their own
+            # Several threads wait for each other over small matrices; sums of rows have a pool.
+            with threadpool_limits(1, user_api="blas"):
                 return self._spend(self._counted(start))
 
         return spend

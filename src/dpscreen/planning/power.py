@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
-from dpscreen._core.arrays import Array, Integers, Mask, one_thread
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.models import BoundsWarning, PrivateLasso
 from dpscreen.models.base import FitStart
 from dpscreen.models.intake import RefitWarning
@@ -220,7 +221,7 @@ def _measure(
 ) -> Measured:
     """Return power, false positives and R² of each table, for each size."""
     measured: Measured = {effect: [] for effect in effects}
-    with one_thread():
+    with threadpool_limits(1, user_api="blas"):
         for number in numbers:
             table = simulated_table(setting, scale, f"plan/{seed}/{number}")
             for effect, found in measured.items():
