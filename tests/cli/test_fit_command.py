@@ -263,7 +263,14 @@ def test_a_dry_run_reads_no_cell_and_spends_nothing(garbage, quick_fit):
         cwd=garbage,
     )
     assert done.returncode == 0, done.stderr
-    for told in ("nothing is spent", "private-lasso", "one row", "rho 0.02436", "stays has", "M ="):
+    for told in (
+        "nothing is spent",
+        "private-lasso",
+        "one row",
+        "rho 0.02436",
+        "stays has",
+        "steps along all features",
+    ):
         assert told in done.stdout
     assert SECRET not in done.stdout + done.stderr
     assert only_inputs(garbage)

@@ -614,5 +614,6 @@ def test_weekdays_and_months_are_compared_with_the_first():
     schema = {"fields": [{"name": "in", "type": "date"}, {"name": "out", "type": "date"}]}
     told = about_levels(["in", "in=Tuesday", "out=February", "out=Monday"], schema, {})
     assert list(told) == [
-        "Levels are compared with the first declared one: in with Monday and out with January."
+        "in stands for days since the first.",
+        "Levels are compared with the first declared one: in with Monday and out with January.",
     ]

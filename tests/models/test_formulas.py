@@ -17,6 +17,7 @@ from sklearn.base import is_classifier
 from dpscreen import PrivateLasso, PrivateLogistic, load
 from dpscreen._core.words import letters, plain
 from dpscreen.models.formulas import NoFormula, comments_of, formula_of
+from dpscreen.models.release import summary_of
 
 NAMES = ("age", 'the "income", in €', "a`b\\", "Robert'); DROP TABLE rows;--", "smoker")
 LEVELS = ("A", 'it\'s "B"', "C\\")
@@ -52,6 +53,7 @@ def test_comments_tell_what_stands_for_a_column(models):
     assert f"{plain(name)} stands for log({plain(name)})." in told
     assert f"{plain(other)} stands for days since 2020-01-31." in told
     assert told[-1].startswith("Missing cells must be filled before")
+    assert {told[-3], told[-2]} <= set(summary_of(release).notes)
     assert not any("stands" in line for line in comments_of(models["line"].released(), "sql"))
 
 
@@ -110,7 +112,7 @@ def test_scikit_learns_own_steps_predict_the_same(models, kind):
     model, X = models[kind], table(200)[0]
     pipeline = model.to_sklearn()
     assert {type(step).__module__.split(".")[0] for _, step in pipeline.steps} == {"sklearn"}
-    np.testing.assert_allclose(wanted(pipeline, X.to_numpy()), wanted(model, X), rtol=1e-9)
+    np.testing.assert_allclose(wanted(pipeline, X), wanted(model, X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("levels", [["D", "A", "C", "B"], ["10", "9", "1", "2.5"]])

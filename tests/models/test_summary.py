@@ -129,7 +129,7 @@ def test_one_sentence_says_why_there_are_no_intervals(kind):
         assert "no intervals" not in text
         assert "95 % per coefficient" in text
     elif kind == "split refused":
-        assert text.count("Intervals are not available: M = ") == 1
+        assert text.count("Intervals are not available: there are too few") == 1
     else:
         assert text.count("There are no intervals: ") == 1
 

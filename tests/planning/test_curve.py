@@ -53,8 +53,11 @@ def test_chance_dips_are_levelled_and_ends_are_level():
 
 @given(arrays(float, st.integers(1, 12), elements=st.floats(-5, 5, width=16)))
 def test_levels_are_those_of_isotonic_regression_and_cubics_stay_between_points(values):
-    found, places = levelled(values), np.arange(len(values)) ** 1.5
+    found, places = levelled(values.tolist()), np.arange(len(values)) ** 1.5
     assert found == pytest.approx(IsotonicRegression().fit_transform(places, values), abs=1e-9)
+    weights = 1 + np.abs(values[::-1])
+    weighed = IsotonicRegression().fit_transform(places, values, sample_weight=weights)
+    assert levelled(values.tolist(), weights.tolist()) == pytest.approx(weighed, abs=1e-9)
     read = smooth(places, found)
     between = [read(place) for place in np.linspace(0, places[-1], 50)]
     assert np.all(np.diff(between) >= -1e-9)

@@ -15,7 +15,7 @@ from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
 import dpscreen
 from dpscreen._core.files import write_text
 from dpscreen._core.words import figure, shortened
-from dpscreen.models.page import MOST_BYTES, render_model_page
+from dpscreen.models.page import MOST_BYTES, in_powers, render_model_page
 from dpscreen.planning.what_if import epsilon_of_one_row
 from dpscreen.privacy.budget import Unit
 
@@ -119,6 +119,18 @@ def test_the_numbers_are_those_of_the_model(split_model, page):
         assert text in page.words
     assert all(record.purpose in page.words for record in statement.mechanisms)
     assert "ε 1.68 at δ 1e-06 (ρ 0.0637966)" in page.words
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("delta = 1e-06 for", "delta = 10⁻⁶ for"),
+        ("3.2e-05.", "3.2\u00a0·\u00a010⁻⁵."),
+        ("0.0001, x1e-06, 1e-06y, 1.5e+07", None),
+    ],
+)
+def test_small_numbers_are_written_as_people_do(text, told):
+    assert in_powers(text) == (told or text)
 
 
 def test_a_seeded_model_is_marked_as_not_private(page):

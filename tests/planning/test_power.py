@@ -180,7 +180,7 @@ def test_the_plan_as_data_frame_words_and_dictionary(expected):
 @pytest.mark.parametrize(
     ("rows", "epsilon", "told"),
     [
-        (200, 1, "below 20): do not expect a useful model"),
+        (200, 1, "Too little signal: do not expect a useful model"),
         (500, 1, "Little signal"),
         (2000, 1, "A fair signal"),
         (20_000, 1, "A strong signal"),

@@ -198,7 +198,8 @@ def test_short_rows_are_short_and_exact():
 def test_blocks_are_added_up(monkeypatch):
     columns = np.random.default_rng(32).integers(-LEVELS, LEVELS, size=(3, 50)).astype(np.int16)
     whole = exact_gram(columns)
-    monkeypatch.setattr(sums, "_BLOCK", 7)
+    monkeypatch.setattr(sums, "_BLOCK_CELLS", 7 * len(columns))
+    monkeypatch.setattr(sums, "_PARALLEL_CELLS", 1)
     np.testing.assert_array_equal(exact_gram(columns), whole)
 
 
@@ -304,7 +305,7 @@ def test_too_few_rows_are_refused_and_not_split(rows):
     setting = SETTING | {"epsilon": 1.0, "feature_bounds": (-1, 1)}
     model = PrivateLasso(**setting, random_state=2).fit(*rows)
     assert not model.inference_.available
-    assert "has to be at least 80" in model.inference_.wording
+    assert "too few rows for so many features" in model.inference_.wording
     assert model.inference_.intervals == ()
     without = PrivateLasso(**setting | {"inference": None}, random_state=2).fit(*rows)
     np.testing.assert_array_equal(model.coef_, without.coef_)

@@ -54,6 +54,7 @@ def answered(document, *answers, again=False):
         ("1, 5, 9", {"categories": [1, 5, 9]}),
         ("a, b ,'c'", {"categories": ["a", "b", "c"]}),
         ("1, 2", {"categories": [1, 2]}),
+        ("1, 0", {"categories": [1, 0]}),
         ("1, x", {"categories": ["1", "x"]}),
         ("Yes/No", {"type": "boolean"}),
         (
@@ -225,3 +226,14 @@ def test_what_can_be_answered_fits_a_terminal_and_is_understood():
     for answer in ("0 to 120", "a, b, c", "0, 1", "yes/no", "2020-01-01 to 2024-12-31"):
         assert f"\n{answer} " in f"\n{asking.ANSWERS}"
         assert settings_meant(answer) is not None
+
+
+def test_what_is_typical_fills_missing_cells_where_the_proposal_is_taken():
+    document = new_interview(["weight_kg", "age", "cost"], target="cost")
+    interview, wrong = answered(document, "", "", "18 to 90", "0 to 9")
+    assert wrong == []
+    assert interview.document["columns"] == {
+        "weight_kg": {"bounds": [0, 300], "fill": 75},
+        "age": {"bounds": [18, 90]},  # what was typed is not what was proposed
+        "cost": {"bounds": [0, 9]},
+    }

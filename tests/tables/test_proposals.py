@@ -104,3 +104,12 @@ def test_every_rule_can_be_reached():
 
 def test_the_examples_of_the_module_hold():
     assert doctest.testmod(proposals).failed == 0
+
+
+def test_what_is_typical_lies_within_bounds_and_off_their_middle():
+    told = [rule for rule in name_rules() if rule.typical is not None]
+    assert len(told) > 20
+    for rule in told:
+        low, high = rule.bounds
+        assert low < rule.typical < high, rule
+        assert abs(rule.typical - (low + high) / 2) > 0.02 * (high - low), rule

@@ -1,6 +1,6 @@
 """The kinds of arrays, each under one name; compiled loops over them, and the threads they share.
 
-The loops release Python's lock.
+The loops release Python's lock, so the one pool of this process keeps all cores busy.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict
         "words": planned.words,
         "finding": planned.finding,
         "power": [{"effect": row.effect, "power": row.power} for row in planned.rows],
-        "rules": asdict(planned.settings),
+        "rules": asdict(planned.settings) | {"steps": planned.settings.steps},
     } | ({} if ready.method == "private-lasso" else {"comparison": other})
 
 
@@ -186,8 +186,8 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     if plan["method"] == "private-lasso":
         chosen = expected["rules"]
         yield (
-            f"Rules:    {chosen['n_iter']} {chosen['solver']} steps, residuals clipped at "
-            f"{chosen['clip']:.2g} deviations, unless set"
+            f"Rules:    {chosen['steps']}, residuals clipped at {chosen['clip']:.2g} times "
+            "their deviation, unless set"
         )
     if "comparison" in expected:
         yield expected["comparison"]

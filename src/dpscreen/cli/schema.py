@@ -206,8 +206,8 @@ WELCOME = (
     "privacy budget covers it. Enter takes what stands in brackets; ? tells more."
 )
 MISSING = (
-    "Missing cells will count as the middle of the bounds, or as the first word;\n"
-    "fill = … in a column's line sets something else."
+    "Missing cells will count as fill = … in their column's line says; without it,\n"
+    "as the middle of the bounds, or as the first word."
 )
 QUIT = ("quit", "q", "exit")
 

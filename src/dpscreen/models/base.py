@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import plain
@@ -257,7 +258,13 @@ class ScalingModel(PrivateEstimator[Choices]):
         )
         bounds = rows.usable_bounds(features), target
         start = FitStart(promise, choices, bounds, spending, rows)
-        return lambda: self._spend(self._counted(start))
+
+        def spend() -> PrivacyStatement:
+            # Several threads wait for each other over small matrices; sums of rows have a pool.
+            with threadpool_limits(1, user_api="blas"):
+                return self._spend(self._counted(start))
+
+        return spend
 
     def _warn_of_rows(self, promise: Promise, rows: RowSource) -> None:
         """Wait until the number of rows has been released."""

@@ -324,13 +324,14 @@ FIRST_DAYS = (("Monday", "Tuesday"), ("January", "February"))
 
 
 def about_levels(
-    features: Iterable[str], schema: Any, levels: Levels, gone: Collection[str] = ()
+    features: Collection[str], schema: Any, levels: Levels, gone: Collection[str] = ()
 ) -> Iterator[str]:
-    """Say what levels are compared with, by the features and declarations of a model.
+    """Say what features stand for and levels are compared with, by the declarations of a model.
 
     Rows of a level that is `gone`, left out of the model, have no other level, as those of the
     first: the others are compared with both.
     """
+    yield from about_columns(features, schema)
     there = set(features) - set(gone)
     days = (one["name"] for one in declared_fields(schema) if one.get("type") == "date")
     parts = [(name, of) for name in days for of in FIRST_DAYS]
@@ -343,6 +344,21 @@ def about_levels(
         also = " and those left out" if any(of[1:] for _, of in against) else ""
         told = [f"{plain(name)} with {' or '.join(map(plain, of))}" for name, of in against]
         yield f"Levels are compared with the first declared one{also}: {some(told, _MOST_TOLD)}."
+
+
+def about_columns(features: Collection[str], schema: Any) -> Iterator[str]:
+    """Say what stands for a column of a table, where it is not what its cells hold."""
+    block = schema.get("dpscreen") if isinstance(schema, Mapping) else None
+    told = block.get("transform") if isinstance(block, Mapping) else None
+    transforms: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    for name in features:
+        if transforms.get(name, "none") != "none":
+            yield f"{plain(name)} stands for {transforms[name]}({plain(name)})."
+    for one in declared_fields(schema):
+        if one.get("type") == "date" and one.get("name") in features:
+            limits = one.get("constraints")
+            first = limits.get("minimum") if isinstance(limits, Mapping) else "the first"
+            yield f"{plain(one['name'])} stands for days since {one.get('since', first)}."
 
 
 def about_missing(schema: Any, levels: Levels, *, outcomes: bool) -> Iterator[str]:

@@ -8,7 +8,7 @@ end the formula.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array
 from dpscreen._core.words import letters, outcome, plain
-from dpscreen.models.categories import FrameColumns, declared_fields, declared_in
+from dpscreen.models.categories import FrameColumns, about_columns, declared_in
 from dpscreen.models.release import Release
 
 if TYPE_CHECKING:
@@ -169,16 +169,7 @@ def about_cells(release: Release) -> Iterator[str]:
     """Yield what stands for a column of a table, where it is not what its cells hold."""
     if release.schema is None:
         return
-    block = release.schema.get("dpscreen")
-    transforms = block.get("transform") if isinstance(block, Mapping) else None
-    if isinstance(transforms, Mapping):
-        changed = [name for name in release.names if transforms.get(name, "none") != "none"]
-        yield from (f"{name} stands for {transforms[name]}({name})." for name in changed)
-    for one in declared_fields(release.schema):
-        if one.get("type") == "date" and one.get("name") in release.names:
-            limits = one.get("constraints")
-            first = limits.get("minimum") if isinstance(limits, Mapping) else "the first"
-            yield f"{one['name']} stands for days since {one.get('since', first)}."
+    yield from about_columns(release.names, release.schema)
     yield "Missing cells must be filled before: by the schema's fill, or the middle of the bounds."
 
 
@@ -190,7 +181,10 @@ def pipeline_of(release: Release) -> Pipeline:
     from sklearn.pipeline import Pipeline
 
     if not release.categories:
-        return Pipeline(_steps(release))
+        steps = _steps(release)
+        if release.named:
+            steps[0][1].feature_names_in_ = np.array(release.names, dtype=object)
+        return Pipeline(steps)
     columns = release.columns
     order = [release.names.index(name) for name in _sorted_features(columns)]
     steps = _steps(replace(release, coefficients=release.coefficients[order]))  # levels are 0 or 1
@@ -200,8 +194,7 @@ def pipeline_of(release: Release) -> Pipeline:
 def _steps(release: Release) -> list[tuple[str, Any]]:
     """Return a scaler that clips to the bounds, and a line or a logistic one."""
     low, high = release.feature_bounds.T
-    widths = high - low
-    line = _line(release)
+    widths, line = high - low, _line(release)
     if not release.clips_features:
         return [("model", line)]
     line.coef_ = line.coef_ * widths

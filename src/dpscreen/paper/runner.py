@@ -16,6 +16,9 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
+from threadpoolctl import threadpool_limits
+
+from dpscreen._core.arrays import threads
 from dpscreen.paper.data import DataError, MissingDataset, available, load
 from dpscreen.paper.experiments import Experiment
 from dpscreen.paper.results import (
@@ -103,9 +106,6 @@ def _in_order(wanted: Iterable[Job], have: dict[RowKey, TrialRow]) -> tuple[Tria
     return tuple(have[key] for job in wanted for key in job.keys.values() if key in have)
 
 
-THREAD_LIMITS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-
-
 class Skipped(NamedTuple):
     """A data set that could not be used, and why or how to get it."""
 
@@ -146,33 +146,18 @@ def _result(future: Future[Outcome], job: Job) -> Outcome:
 def _worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     context = get_context("spawn")
     lifeline, held = context.Pipe(duplex=False)
-    with _one_thread_each():
-        pool = ProcessPoolExecutor(
-            workers, mp_context=context, initializer=_hang_on, initargs=(lifeline,)
-        )
-        try:
-            yield pool
-        except BaseException:
-            held.close()  # the trials under way are lost, but nobody waits for them
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
-            held.close()
-            lifeline.close()
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Let processes started meanwhile use one BLAS thread: sums then have one order only."""
-    before = {name: os.environ.get(name) for name in THREAD_LIMITS}
-    os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))
+    pool = ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_hang_on, initargs=(lifeline,)
+    )
     try:
-        yield
+        yield pool
+    except BaseException:
+        held.close()  # the trials under way are lost, but nobody waits for them
+        raise
     finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
+        pool.shutdown(cancel_futures=True)
+        held.close()
+        lifeline.close()
 
 
 def _hang_on(lifeline: Connection) -> None:
@@ -190,14 +175,10 @@ def _end_with_parent(lifeline: Connection) -> None:  # pragma: no cover - ends w
 
 def _run_job(job: Job) -> Outcome:
     try:
-        return list(job.experiment.run(job.trial, job.methods))
+        with threadpool_limits(1, user_api="blas"):  # so that sums have one order only
+            return list(job.experiment.run(job.trial, job.methods))
     except DataError as error:
         return Skipped(job.experiment.data, str(error))
-
-
-def usable_cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Progress(NamedTuple):
@@ -246,7 +227,7 @@ def run(
         report(_progress(done, todo, 0.0))
     started = time.perf_counter()
     # Closed here and now, also when a row cannot be written: no worker outlives the run.
-    with closing(compute(todo, jobs or usable_cores())) as jobs_done:
+    with closing(compute(todo, jobs or threads())) as jobs_done:
         for job, outcome in jobs_done:
             if isinstance(outcome, Skipped):
                 skipped[outcome.data] = outcome

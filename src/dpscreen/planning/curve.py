@@ -9,7 +9,7 @@ Nothing heavy is loaded here: `curve_points` simulates, in a process of its own 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -91,7 +91,7 @@ class BudgetCurve:
         logs = np.log([one.epsilon for one in known])
         sign = -1.0 if name in FALLING else 1.0
         values = sign * np.array([one.values[name] for one in known])
-        curve = smooth(logs, values if name in UNORDERED else levelled(values))
+        curve = smooth(logs, values if name in UNORDERED else levelled(values.tolist()))
 
         def read(place: float) -> float | None:
             if name == "width" and place < logs[0] - 1e-9:
@@ -101,15 +101,16 @@ class BudgetCurve:
         return read
 
 
-def levelled(values: Array) -> Array:
+def levelled(values: Sequence[float], weights: Sequence[float] | None = None) -> Array:
     """Return the nearest values that never fall: neighbours that do are replaced by their mean."""
-    pools: list[tuple[float, int]] = []
-    for value in values.tolist():
-        pools.append((value, 1))
+    pools: list[tuple[float, float, int]] = []
+    for value, weight in zip(values, weights or [1.0] * len(values), strict=True):
+        pools.append((value, weight, 1))
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (one, few), (other, more) = pools[-2:]
-            pools[-2:] = [((one * few + other * more) / (few + more), few + more)]
-    return np.repeat([mean for mean, _ in pools], [count for _, count in pools])
+            (one, less, few), (other, more, many) = pools[-2:]
+            mean = (one * less + other * more) / (less + more)
+            pools[-2:] = [(mean, less + more, few + many)]
+    return np.repeat([mean for mean, _, _ in pools], [count for _, _, count in pools])
 
 
 def smooth(places: Array, values: Array) -> Callable[[float], float]:

@@ -63,15 +63,18 @@ class Recommended:
         )
 
     @property
+    def steps(self) -> str:
+        """Return how many steps of which kind are taken."""
+        kind = "steps along all features" if self.solver == WALK else f"{self.solver} steps"
+        return f"{self.n_iter} {kind}"
+
+    @property
     def words(self) -> str:
         """Return what is done, as a sentence."""
-        steps = (
-            "steps along all features at once" if self.solver == WALK else f"{self.solver} steps"
-        )
         small = f"below {self.smallest_coefficient:.2g} deviations"
         return (
-            f"Left to itself, PrivateLasso takes {self.n_iter} {steps}, clips residuals at "
-            f"{self.clip:.2g} deviations, and drops coefficients "
+            f"Left to itself, PrivateLasso takes {self.steps}, clips residuals at "
+            f"{self.clip:.2g} times their deviation, and drops coefficients "
             f"{small if self.smallest_coefficient else 'that are as good as noise'}."
         )
 
@@ -137,7 +140,8 @@ class Plan:
         setting = self.setting
         head = (
             f"Plan: {setting.n_rows} rows, {setting.n_features} features, epsilon "
-            f"{setting.epsilon:g}, delta {setting.delta:g} (rho {self.rho:.4g})"
+            f"{setting.epsilon:g}, delta {setting.delta:g} (rho {self.rho:.4g}, M = "
+            f"{self.signal:.3g})"
         )
         told = (head, self.words, self.finding, self.settings.words)
         return "\n".join([*(textwrap.fill(part, WIDTH) for part in told), "", *_table(self)])
@@ -355,19 +359,17 @@ def _simulated(
 
 
 def _regime_words(plan: Plan) -> Iterable[str]:
-    signal = f"M = {plan.signal:.3g}"
     if plan.signal < USELESS:
-        yield f"Too little signal ({signal}, below {USELESS}): do not expect a useful model."
+        yield "Too little signal: do not expect a useful model."
         yield "More rows, fewer features or a larger epsilon are needed."
     elif plan.signal < WEAK:
-        yield f"Little signal ({signal}): expect some strong features, chance ones among them."
+        yield "Little signal: expect some strong features, chance ones among them."
     elif plan.signal < FAIR:
-        yield f"A fair signal ({signal}): strong and middling features are found."
+        yield "A fair signal: strong and middling features are found."
     else:
-        yield f"A strong signal ({signal}): the table says how small an effect is found."
+        yield "A strong signal: the table says how small an effect is found."
     if not rules.can_place(plan.setting.regime, plan.setting.n_features):
-        yield f"Bounds of single features cannot be tightened (Q = {plan.counts:.2g}), so give"
-        yield "bounds that fit."
+        yield "Bounds of single features cannot be tightened, so give bounds that fit."
     if plan.setting.delta * plan.setting.n_rows >= 1:
         yield "Delta is at least 1/n, which is a weak promise: choose it far smaller."
 

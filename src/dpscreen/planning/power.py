@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
-from sklearn.isotonic import IsotonicRegression
+from threadpoolctl import threadpool_limits
 
 from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.models import BoundsWarning, PrivateLasso
 from dpscreen.models.base import FitStart
 from dpscreen.models.intake import RefitWarning
 from dpscreen.models.page.charts import PowerRow
+from dpscreen.planning.curve import levelled
 from dpscreen.privacy import (
     ZCDP,
     Budget,
@@ -203,11 +204,7 @@ def simulated_power_near(
 
 def _rising(rows: Sequence[PowerRow]) -> tuple[PowerRow, ...]:
     """Return the rows with the nearest powers that rise, as they do but for few simulations."""
-    powers = IsotonicRegression().fit_transform(
-        [row.effect for row in rows],
-        [row.power for row in rows],
-        sample_weight=[row.repetitions for row in rows],
-    )
+    powers = levelled([row.power for row in rows], [row.repetitions for row in rows])
     return tuple(replace(row, power=float(one)) for row, one in zip(rows, powers, strict=True))
 
 
@@ -224,12 +221,13 @@ def _measure(
 ) -> Measured:
     """Return power, false positives and R² of each table, for each size."""
     measured: Measured = {effect: [] for effect in effects}
-    for number in numbers:
-        table = simulated_table(setting, scale, f"plan/{seed}/{number}")
-        for effect, found in measured.items():
-            found.append(table.fit(effect, f"plan/{seed}/{number}/{effect!r}"))
-            if tick is not None:
-                tick()
+    with threadpool_limits(1, user_api="blas"):
+        for number in numbers:
+            table = simulated_table(setting, scale, f"plan/{seed}/{number}")
+            for effect, found in measured.items():
+                found.append(table.fit(effect, f"plan/{seed}/{number}/{effect!r}"))
+                if tick is not None:
+                    tick()
     return measured
 
 
@@ -441,8 +439,7 @@ def crossing(sizes: Sequence[float], powers: Sequence[float], *, power: float) -
 
     The points are made monotone first (isotonic regression), then joined in the logarithm of size.
     """
-    logs = np.log(np.asarray(sizes, dtype=np.float64))
-    curve = IsotonicRegression().fit_transform(logs, np.asarray(powers, dtype=np.float64))
+    logs, curve = np.log(np.asarray(sizes, dtype=np.float64)), levelled(powers)
     reached = np.flatnonzero(curve >= power)
     if not reached.size:
         return None

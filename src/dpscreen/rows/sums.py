@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers, Narrow, pool, threads
+from dpscreen._core.arrays import AnyArray, Array, Integers, Narrow, pool, threads
 
 # Below this many cells a second thread costs more than it saves.
 _PARALLEL_CELLS = 500_000
@@ -97,7 +98,7 @@ def lattice_columns(X: Array, columns: ColumnMap, *, constant: bool) -> Narrow:
 
 
 def _over_rows(
-    X: Array, shape: tuple[int, ...], count: Callable[[Array, Integers], None]
+    X: AnyArray, shape: tuple[int, ...], count: Callable[[Any, Integers], None]
 ) -> Integers:
     """Add up the counts of several parts of the rows, each in a thread of its own."""
     found: list[Integers] = []
@@ -124,7 +125,7 @@ def in_parts(n_rows: int, n_columns: int, run: Callable[[int, int], None]) -> No
 LEVELS = 2**14
 """Into how many levels 1 is divided."""
 
-_BLOCK = 2**16
+_BLOCK_CELLS = 2**22
 
 
 def squared_lengths(columns: Narrow) -> Integers:
@@ -210,8 +211,11 @@ def curved_rows(rows: Narrow, residuals: Narrow) -> Narrow:
 
 def exact_gram(columns: Narrow) -> Integers:
     """Return Σ_i k_i k_iᵀ. Sums of 2^16 products of at most 2^28 are exact in floats."""
-    gram = np.zeros((len(columns), len(columns)), dtype=np.int64)
-    for first in range(0, columns.shape[1], _BLOCK):
-        block = columns[:, first : first + _BLOCK].astype(np.float64)
-        gram += (block @ block.T).astype(np.int64)
-    return gram
+    size = min(2**16, max(1, _BLOCK_CELLS // len(columns)))
+
+    def add(rows: Narrow, out: Integers) -> None:
+        for first in range(0, len(rows), size):
+            block = rows[first : first + size].astype(np.float64)
+            out += (block.T @ block).astype(np.int64)
+
+    return _over_rows(columns.T, (len(columns), len(columns)), add)

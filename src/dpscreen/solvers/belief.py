@@ -194,7 +194,8 @@ class SumsTold:
         """Return mean and covariance of weights whose prior has such variances."""
         factor, _ = dpotrf(self._precision + np.diag(1 / variances))
         upper, _ = dpotri(factor)
-        covariance = np.triu(upper) + np.triu(upper, 1).T
+        covariance = upper + upper.T  # what lies below the diagonal is 0
+        np.fill_diagonal(covariance, np.diag(upper))
         return covariance @ self._pull, covariance
 
     def variances(self, constants: Array) -> Array:

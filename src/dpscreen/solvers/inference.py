@@ -142,10 +142,7 @@ def refusal(regime: rules.Regime) -> str | None:
     """Return why there can be no intervals, from public numbers; None if there can be."""
     instead = "The model was fitted on all rows, without a split."
     if regime.signal < LEAST_SIGNAL:
-        return (
-            f"M = n√(2ρ)/ln(2d) is {regime.signal:.0f} and has to be at least {LEAST_SIGNAL}: there"
-            f" are too few rows for this budget. {instead}"
-        )
+        return f"there are too few rows for so many features at this budget. {instead}"
     if n_listed(regime) < 1:
         return f"half of the rows cannot carry one coefficient at this budget. {instead}"
     return None

@@ -104,7 +104,8 @@ def regress_on(wide: WideTask, columns: Integers) -> TableRelease:
     return Releases(wide, columns, size, budget).regression()
 
 
-def _all_left_out(n_features: int) -> tuple[LeftOut, ...]:
+def all_left_out(n_features: int) -> tuple[LeftOut, ...]:
+    """Return that no feature can be told from others."""
     return tuple(LeftOut(j, ()) for j in range(n_features))
 
 
@@ -136,7 +137,7 @@ class Releases:
         return TableRelease(
             point.weights,
             self._known(walked, clip.deviation),
-            inverse.left_out if self._n_features else _all_left_out(self.wide.task.n_features),
+            inverse.left_out if self._n_features else all_left_out(self.wide.task.n_features),
             *self._deviations(walked, clip.deviation),
             walk.release_long(),
         )

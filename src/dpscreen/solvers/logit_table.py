@@ -26,7 +26,13 @@ from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending
 from dpscreen.solvers.belief import lifted
 from dpscreen.solvers.influences import OneSided, Sizes
-from dpscreen.solvers.least_squares import NewtonWalk, Releases, TableRelease, users_units
+from dpscreen.solvers.least_squares import (
+    NewtonWalk,
+    Releases,
+    TableRelease,
+    all_left_out,
+    users_units,
+)
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
 from dpscreen.solvers.outcome_walk import (
     Levels,
@@ -39,7 +45,6 @@ from dpscreen.solvers.placing import Places, is_binary, release_places
 from dpscreen.solvers.regression import (
     EvenFrame,
     Inverse,
-    LeftOut,
     Middle,
     NewtonStep,
     Uncertainty,
@@ -120,7 +125,8 @@ class OddsReleases(Releases):
         frame = replace(frame, gram=lifted(frame.gram, frame.noise))  # a step must lead somewhere
         later = self.share(ols_rules.MIDDLE_SHARE).rho + self.share(ols_rules.LONG_SHARE).rho
         left = ZCDP(task.spending.remaining.rho - later)
-        walk = OddsWalk(self, frame, _nothing_known(frame), task.design.start(self._grain))
+        unknown = Inverse(np.zeros_like(frame.gram), ())
+        walk = OddsWalk(self, frame, unknown, task.design.start(self._grain))
         theta = walk.search(self._start(frame), left * SEARCH_PART)
         curved = walk.release_curvature(left * CURVED_PART)
         rest = left * (1 - SEARCH_PART - CURVED_PART)
@@ -146,7 +152,7 @@ class OddsReleases(Releases):
             replace(known, covariance=0 * known.covariance) if drowned else known,
             tuple(one for one in inverse.left_out if one.feature not in held)
             if self._n_features
-            else _every(task.n_features),
+            else all_left_out(task.n_features),
             LOG_ODDS,
             1.0,
             walk.release_long(),
@@ -265,14 +271,6 @@ NOTHING_CUT = Sizes(np.ones(2), np.zeros(3), 1.0, 1)
 
 def _none_one_sided(frame: EvenFrame) -> OneSided:
     return OneSided(np.zeros(len(frame.gram)), 0.0, 0.0, 0.0)
-
-
-def _nothing_known(frame: EvenFrame) -> Inverse:
-    return Inverse(np.zeros_like(frame.gram), ())
-
-
-def _every(n_features: int) -> tuple[LeftOut, ...]:
-    return tuple(LeftOut(j, ()) for j in range(n_features))
 
 
 @dataclass(frozen=True, eq=False)

@@ -154,8 +154,8 @@ def _days_meant(*given: str) -> dict[str, Any] | None:
 
 
 def _are_codes(levels: Sequence[Any]) -> bool:
-    """Whether two numbers with a comma between are codes, as 0, 1; others are bounds."""
-    return all(type(one) is int for one in levels) and levels[1] - levels[0] == 1
+    """Whether two numbers with a comma between are codes, as 0, 1 or 2, 1; others are bounds."""
+    return all(type(one) is int for one in levels) and abs(levels[1] - levels[0]) == 1
 
 
 def in_words(settings: Mapping[str, Any]) -> str:
@@ -325,8 +325,9 @@ class ColumnStep(Step):
             return None
         decimal = settings_of(document, self.names[0]).get("decimal", ".")
         standing = document["columns"].get(self.names[0], {})
-        kept = not text and in_words(standing) == given
-        settings = standing if kept else settings_meant(given, decimal=decimal)
+        offered = () if text else (standing, settings_proposed(propose(self.names[0])))
+        kept = next((one for one in offered if in_words(one) == given), None)
+        settings = kept or settings_meant(given, decimal=decimal)
         if settings is None and is_unsure(given, decimal):
             return f"Is 1{decimal}200 a large number or a small one? Write 1200, or 1{decimal}2."
         if settings is None:

@@ -41,6 +41,7 @@ class Proposal:
     measured_in : the unit of measurement, such as "kg"; "" if the name tells none
     why : one sentence for whoever decides
     sure : whether it can stand without being asked about; else it is a suggestion to confirm
+    typical : what a missing cell had better count as than as the middle of the bounds; or None
     """
 
     name: str
@@ -50,6 +51,7 @@ class Proposal:
     measured_in: str = ""
     why: str = ""
     sure: bool = False
+    typical: float | None = None
 
     @property
     def is_feature(self) -> bool:
@@ -93,6 +95,7 @@ class NameRule:
     measured_in: str = ""
     spelled: bool = False
     sure: bool = True
+    typical: float | None = None
 
     def fits(self, words: str, measure: str) -> bool:
         """Whether a name, as words joined by _ and the unit of measurement that ended it, fits."""
@@ -133,8 +136,8 @@ def propose(name: str) -> Proposal:
     words, measure = _words(name)
     for rule in name_rules():
         if rule.fits(words, measure):
-            unit = measure or rule.measured_in
-            return Proposal(name, rule.kind, rule.bounds, rule.levels, unit, rule.why, rule.sure)
+            holds = rule.bounds, rule.levels, measure or rule.measured_in
+            return Proposal(name, rule.kind, *holds, rule.why, rule.sure, rule.typical)
     if measure:
         why = f"A measurement in {measure}: how much is possible, only you know."
         return Proposal(name, "number", measured_in=measure, why=why)

@@ -305,7 +305,8 @@ def settings_proposed(found: Proposal) -> dict[str, Any]:
         return {}
     if found.kind == "date":
         return {"bounds": [datetime.date.fromisoformat(day) for day in found.bounds]}
-    return {"bounds": list(found.bounds)}
+    fill = {} if found.typical is None else {"fill": found.typical}
+    return {"bounds": list(found.bounds)} | fill
 
 
 def toml_text(document: Document, *, table: str = "the table") -> str:

@@ -5,7 +5,7 @@ It needs neither network nor scripts. Whatever was not made here, such as featur
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -63,13 +63,14 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
     from markupsafe import Markup
 
     statement, summary = release.statement, summary_of(release)
+    table = None if release.table is None else regression_summary_of(release, release.table)
     simulated = expected if isinstance(expected, Expected) else None
     target = shortened(release.target or "the target", 60)
     drawn = effects_of(release, summary)
     return {
         "svg": Markup,
         "summary": summary,
-        "notes": _notes(release, summary),
+        "notes": list(map(in_powers, (summary if table is None else table).notes)),
         "target": target,
         "method": release.estimator,
         "statement": statement,
@@ -103,12 +104,6 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
         "percent": whole_percent,
         "short": shortened,
     }
-
-
-def _notes(release: Release, summary: Summary) -> tuple[str, ...]:
-    if release.table is None:
-        return summary.notes
-    return regression_summary_of(release, release.table).notes
 
 
 def _regression_rows(release: Release) -> dict[str, tuple[float, float]] | None:
@@ -154,15 +149,20 @@ def headline(release: Release, summary: Summary, target: str) -> str:
     return (
         f"{what} with {len(summary.rows)} of {how_many(release.n_features, 'feature')}, fitted "
         f"under differential privacy with ε\u00a0=\u00a0{statement.epsilon:g} and "
-        f"δ\u00a0=\u00a0{_small(statement.delta)}."
+        f"δ\u00a0=\u00a0{in_powers(f'{statement.delta:g}')}."
     )
 
 
-def _small(delta: float) -> str:
-    """Write a small number as people do: 10⁻⁶, or as it is."""
-    power = round(math.log10(delta))
-    signs = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-    return f"10{str(power).translate(signs)}" if delta == float(f"1e{power}") else f"{delta:g}"
+def in_powers(text: str) -> str:
+    """Write small numbers as people do: 10⁻⁶ for 1e-06."""
+    signs = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+    def power(found: re.Match[str]) -> str:
+        return f"{found[1]}\u00a0·\u00a010⁻{found[2].translate(signs)}".removeprefix(
+            "1\u00a0·\u00a0"
+        )
+
+    return re.sub(r"(?<![\w.])([0-9](?:\.[0-9]+)?)e-0*([0-9]+)\b", power, text)
 
 
 def headline_facts(release: Release, summary: Summary) -> Facts:
@@ -170,7 +170,7 @@ def headline_facts(release: Release, summary: Summary) -> Facts:
     statement, rows = release.statement, release.n_rows_words
     facts = [
         ("Epsilon", f"{statement.epsilon:g}"),
-        ("Delta", _small(statement.delta)),
+        ("Delta", in_powers(f"{statement.delta:g}")),
         ("Features chosen" if release.table is None else "Features", f"{len(summary.rows)}"),
     ]
     facts += [("Rows", rows.replace(" rows", ""))] if rows else []
@@ -196,7 +196,7 @@ def _warnings(statement: PrivacyStatement, expected: Expected | None) -> Iterato
 
 def paragraphs(release: Release) -> list[str]:
     """Return the model's own explanation; what is not protected stands apart."""
-    told, sign, limits = without_towers(explanation_of(release)).partition(LIMITS)
+    told, sign, limits = in_powers(without_towers(explanation_of(release))).partition(LIMITS)
     return [told.strip(), sign + limits] if sign else [told]
 
 
@@ -207,7 +207,7 @@ def statement_facts(statement: PrivacyStatement) -> Facts:
     """Return what is promised and on what grounds, as names and texts."""
     rho = "" if statement.rho is None else f", ρ = {statement.rho:.6g} in zCDP"
     return [
-        ("Promise", f"ε = {statement.epsilon:g}, δ = {statement.delta:g}{rho}"),
+        ("Promise", in_powers(f"ε = {statement.epsilon:g}, δ = {statement.delta:g}{rho}")),
         ("Does it hold?", "yes" if statement.holds else "no: see the warning at the top"),
         ("Unit", statement.unit),
         ("Neighbouring data sets", statement.neighbours),
