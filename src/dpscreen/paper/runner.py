@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
+from dpscreen._core.arrays import threads
 from dpscreen.paper.data import DataError, MissingDataset, available, load
 from dpscreen.paper.experiments import Experiment
 from dpscreen.paper.results import (
@@ -195,11 +196,6 @@ def _run_job(job: Job) -> Outcome:
         return Skipped(job.experiment.data, str(error))
 
 
-def usable_cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class Progress(NamedTuple):
     """How far a run has come: trials done and planned, and the one that ended last.
 
@@ -246,7 +242,7 @@ def run(
         report(_progress(done, todo, 0.0))
     started = time.perf_counter()
     # Closed here and now, also when a row cannot be written: no worker outlives the run.
-    with closing(compute(todo, jobs or usable_cores())) as jobs_done:
+    with closing(compute(todo, jobs or threads())) as jobs_done:
         for job, outcome in jobs_done:
             if isinstance(outcome, Skipped):
                 skipped[outcome.data] = outcome

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -57,10 +57,6 @@ class MixedRows:
     def key(self) -> tuple[bytes, bytes, int]:
         """Return what tells it from others."""
         return self.chosen.tobytes(), self.mixing.tobytes(), self.bits
-
-    def weighed(self, weighing: Literal["rest", "even"]) -> MixedRows:
-        """Return the same, but that products with residuals are weighed otherwise."""
-        return replace(self, weighing=weighing)
 
     def of(self, columns: Narrow) -> tuple[Narrow, Array]:
         """Return the rows, and what each was multiplied by: 1 if it was short enough."""

@@ -26,7 +26,14 @@ from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending
 from dpscreen.solvers.belief import lifted
 from dpscreen.solvers.influences import OneSided, Sizes
-from dpscreen.solvers.least_squares import NewtonWalk, Releases, TableRelease, users_units
+from dpscreen.solvers.least_squares import (
+    NewtonWalk,
+    Releases,
+    TableRelease,
+    all_left_out,
+    columns_for,
+    users_units,
+)
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
 from dpscreen.solvers.outcome_walk import (
     Levels,
@@ -39,7 +46,6 @@ from dpscreen.solvers.placing import Places, is_binary, release_places
 from dpscreen.solvers.regression import (
     EvenFrame,
     Inverse,
-    LeftOut,
     Middle,
     NewtonStep,
     Pooled,
@@ -101,12 +107,7 @@ def place_for_odds(
 
 def log_odds_table(wide: WideTask, share: OutcomeShare) -> OddsRelease:
     """Release a table on all features for what is left; on none where noise would drown it."""
-    task, budget = wide.task, wide.task.spending.remaining
-    columns = np.arange(task.design.n_features)
-    size = ols_rules.TableSize(task.regime.n_rows, len(columns), float(budget))
-    if size.hopeless and task.choices.intercept:
-        columns, size = columns[task.n_features :], replace(size, n_columns=1)
-    return OddsReleases(wide, columns, size, budget, share).table()
+    return OddsReleases(wide, *columns_for(wide), share).table()
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,8 @@ class OddsReleases(Releases):
         frame = replace(frame, gram=lifted(frame.gram, frame.noise))  # a step must lead somewhere
         later = self.share(ols_rules.MIDDLE_SHARE).rho + self.share(ols_rules.LONG_SHARE).rho
         left = ZCDP(task.spending.remaining.rho - later)
-        walk = OddsWalk(self, frame, _nothing_known(frame), task.design.start(self._grain))
+        nothing = Inverse(np.zeros_like(frame.gram), ())
+        walk = OddsWalk(self, frame, nothing, task.design.start(self._grain))
         theta = walk.search(self._start(frame), left * SEARCH_PART)
         curved = walk.release_curvature(left * CURVED_PART)
         rest = left * (1 - SEARCH_PART - CURVED_PART)
@@ -139,7 +141,8 @@ class OddsReleases(Releases):
         estimate = long.added_to(estimate)
         walk.move_to(estimate.theta)
         middle = walk.release_squares(self.share(ols_rules.MIDDLE_SHARE))
-        walked = Walked(curved, inverse, estimate, middle, _none_one_sided(curved), math.inf)
+        one_sided = OneSided(np.zeros(len(curved.gram)), 0.0, 0.0, 0.0)
+        walked = Walked(curved, inverse, estimate, middle, one_sided, math.inf)
         known = self._counting_curvature(self._known(walked, 1.0), walked, frame, long)
         unsure = self.size.n_rows * walk.mean_curvature(estimate.theta)
         moved = math.sqrt(estimate.variance * max(float(np.trace(inverse.matrix)), 0.0) / unsure)
@@ -149,7 +152,7 @@ class OddsReleases(Releases):
             replace(known, covariance=0 * known.covariance) if drowned else known,
             tuple(one for one in inverse.left_out if one.feature not in held)
             if self._n_features
-            else _every(task.n_features),
+            else all_left_out(task.n_features),
             LOG_ODDS,
             1.0,
             walk.release_long(),
@@ -272,20 +275,14 @@ class OddsStep(NewtonStep):
 
 @dataclass(frozen=True, eq=False)
 class LongPull:
-    """How far long rows move the answer if they count nearly whole, and noise in that, as a sum.
-
-    (docs/yes-no.md, Lemma 53)
-    """
+    """How far long rows move the answer, and noise in that, as a sum (docs/yes-no.md, Lemma 53)."""
 
     way: Array
     variance: float
 
     @classmethod
     def told(cls, steps: Sequence[OddsStep], estimate: Pooled, inverse: Inverse) -> LongPull:
-        """Return what is believed of it: less, the less the sums stand out of their noise.
-
-        (James and Stein 1961)
-        """
+        """Return what is believed of it: the less, the less sums stand out (James, Stein 1961)."""
         rest = (1 - estimate.part) * steps[0].rest + estimate.part * steps[1].rest
         noise = len(rest) * estimate.variance
         kept = max(0.0, 1 - noise / max(float(rest @ rest), 1e-300))
@@ -293,36 +290,17 @@ class LongPull:
 
     def added_to(self, estimate: Pooled) -> Pooled:
         """Return the estimate in which long rows count."""
-        return replace(
-            estimate,
-            theta=estimate.theta + self.way,
-            way=estimate.way + self.way,
-            variance=estimate.variance + self.variance,
-        )
+        theta, way = estimate.theta + self.way, estimate.way + self.way
+        return replace(estimate, theta=theta, way=way, variance=estimate.variance + self.variance)
 
     def doubt(self, users: Array, squares: Array) -> Array:
-        """Return how far off coefficients may be: whole rows move them by none to twice of it.
-
-        What noise may have done is counted elsewhere; only what is beyond twice that counts.
-        """
+        """Return how far off coefficients may be: none to twice of what is seen beyond noise."""
         seen = (users @ self.way) ** 2 - 2 * self.variance * squares
         return np.sqrt(np.maximum(seen, 0.0) / 3)
 
 
 NOTHING_CUT = Sizes(np.ones(2), np.zeros(3), 1.0, 1)
 """Influences of which none is clipped."""
-
-
-def _none_one_sided(frame: EvenFrame) -> OneSided:
-    return OneSided(np.zeros(len(frame.gram)), 0.0, 0.0, 0.0)
-
-
-def _nothing_known(frame: EvenFrame) -> Inverse:
-    return Inverse(np.zeros_like(frame.gram), ())
-
-
-def _every(n_features: int) -> tuple[LeftOut, ...]:
-    return tuple(LeftOut(j, ()) for j in range(n_features))
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,15 +373,9 @@ class OddsWalk(NewtonWalk):
         return taken, flatter
 
     def release_sums(self, cost: ZCDP) -> tuple[Array, Array, float]:
-        """Release −Σru of short rows, and of what they leave out: one row moves both by ν.
-
-        (docs/yes-no.md, Lemma 53)
-        """
-        rows = self.frame.rows
-        both = [
-            self.point.row_total(capped_products, LOGISTIC.bound, part, 1.0)
-            for part in (rows, rows.weighed("rest"))
-        ]
+        """Release −Σru and its rest, which one row moves by ν in all (docs/yes-no.md, Lemma 53)."""
+        parts = (self.frame.rows, replace(self.frame.rows, weighing="rest"))
+        both = [self.point.row_total(capped_products, LOGISTIC.bound, part, 1.0) for part in parts]
         noisy, noise = release_sums(
             self._accountant,
             np.concatenate(both),
@@ -417,7 +389,7 @@ class OddsWalk(NewtonWalk):
 
     def release_squares(self, cost: ZCDP) -> Middle:
         """Release Σr²uuᵀ, the middle of the sandwich (docs/inference.md, Lemma 26)."""
-        even = self.frame.rows.weighed("even")
+        even = replace(self.frame.rows, weighing="even")
         matrix, noise = release_gram(
             self._accountant,
             self.point.row_total(capped_middle, LOGISTIC.bound, even, 1.0),

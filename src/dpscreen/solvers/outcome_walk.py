@@ -22,7 +22,7 @@ from dpscreen.rows.loss import SATURATED
 from dpscreen.rows.source import PublicUnits
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution
-from dpscreen.solvers.belief import Seen, lifted, spread, sure_threshold, weight_variances
+from dpscreen.solvers.belief import Seen, SumsTold, lifted, sizes_of, sure_threshold
 from dpscreen.solvers.logistic import OutcomeTask, solve_logistic
 from dpscreen.solvers.placing import is_binary
 from dpscreen.solvers.refit import move, release_moment, unseen
@@ -150,11 +150,6 @@ class Levels:
         seen = np.diag(squares) > SEEN * noise * (back**2).sum(axis=0)
         return cls(to_users, squares, np.flatnonzero(binary & seen))
 
-    @classmethod
-    def none(cls, size: int) -> Levels:
-        """Return what is told where no column is one of a level."""
-        return cls(np.eye(size), np.eye(size), np.zeros(0, dtype=np.int64))
-
     def log_odds(self, weights: Array) -> Array:
         """Return the mean of log-odds over the rows of each level."""
         sums = (self.squares @ (self.to_users @ weights))[self.places]
@@ -186,7 +181,8 @@ class WeightBelief:
 
     def __init__(self, gram: Array, units: Array, levels: Levels | None = None) -> None:
         self.gram, self._constants = gram, 1 / units**2
-        self.levels = Levels.none(len(gram)) if levels is None else levels
+        none = np.zeros(0, dtype=np.int64)
+        self.levels = Levels(np.eye(len(gram)), gram, none) if levels is None else levels
         self.n_constants = len(units)
         self.weights, self.sizes = np.zeros(len(gram)), np.zeros(len(gram))
         self._seen = list[Seen]()
@@ -202,14 +198,14 @@ class WeightBelief:
         square tells no more (Lemma 41).
         """
         answer, noise = pooled_sums(self._seen, curvature)
-        doubt = noise**2 * np.eye(len(answer)) + curvature
-        variances = weight_variances(answer, curvature, doubt, self._constants)
-        gain = variances[:, None] * curvature @ np.linalg.inv(spread(variances, curvature) + doubt)
-        way = gain @ answer - self.weights
+        values, vectors = np.linalg.eigh(curvature)
+        told = SumsTold(values, vectors, noise**2 + values, answer)
+        variances = told.variances(self._constants)
+        believed, covariance = told.posterior(variances)
+        way = believed - self.weights
         way *= safe_part(self.levels.largest_move(way, self.gram, n_rows))
         self.weights = self.weights + way
-        errors = np.sqrt(((gain @ doubt) * gain).sum(axis=1))
-        self.sizes = np.abs(gain @ answer) / np.maximum(errors, 1e-300)
+        self.sizes = sizes_of(believed, covariance, variances, np.arange(len(way)))
         return np.asarray(way)
 
 
