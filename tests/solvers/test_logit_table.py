@@ -224,3 +224,12 @@ def test_intervals_hold_what_long_rows_say_where_the_truth_is_no_line():
         off = np.abs(model.coef_[0] - plain.coef_[0] / X.std(axis=0))
         held += (off <= model.table_.half_widths(0.95)[:2]).sum()
     assert held >= int(binom.ppf(1e-3, 12, 0.95))
+
+
+def test_a_level_that_noise_hides_is_not_said_to_have_one_outcome_only():
+    """A level of 66 rows, half of them yes: ten unsure outcomes do not stand out of the noise."""
+    rng = np.random.default_rng(2)
+    X = np.column_stack((rng.normal(size=(3000, 3)), rng.random(3000) < 0.022)).astype(float)
+    y = rng.random(3000) < expit(X[:, 0] / 2)
+    model = fitted(X, y, 3.0, feature_bounds=[(-10, 10)] * 3 + [(0, 1)], random_state=2)
+    assert "privacy noise hides" in model.table_.reasons[3]
