@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.special import expit
 
 from dpscreen import PrivateLogistic
-from dpscreen.solvers.belief import Seen, lifted, likeliest_variance, weight_variances
+from dpscreen.solvers.belief import Seen, SumsTold, lifted
 from dpscreen.solvers.outcome_walk import Levels, WeightBelief, pooled_sums
 
 NONE = np.zeros(0)
@@ -49,7 +49,9 @@ def test_short_moves_go_to_the_posterior_mean():
     belief.see(answer, noise)
     way = belief.move(curvature, 10**15)  # so many rows that log-odds hardly move
     told = curvature @ np.linalg.inv(doubt)
-    prior = np.diag(1 / weight_variances(answer, curvature, doubt, NONE))
+    values, vectors = np.linalg.eigh(curvature)
+    sums = SumsTold(values, vectors, noise**2 + values, answer)
+    prior = np.diag(1 / sums.variances(NONE))
     np.testing.assert_allclose(
         way, np.linalg.solve(told @ curvature + prior, told @ answer), rtol=1e-4
     )
@@ -68,17 +70,21 @@ def test_long_moves_are_cut_to_their_logarithm():
 def test_the_likeliest_variance_is_near_the_true_one(variance):
     """To the grid of factors of 4; noise alone has next to none."""
     rng, noise = np.random.default_rng(1), 2.0
-    curvature, doubt = np.diag(rng.uniform(50, 500, 200)), noise**2 * np.eye(200)
-    seen = curvature @ rng.normal(0, np.sqrt(variance), 200) + noise * rng.normal(size=200)
-    assert variance / 3 < likeliest_variance(seen, curvature, doubt, NONE) < 3 * variance
-    assert likeliest_variance(noise * rng.normal(size=200), curvature, doubt, NONE) < 0.01
+    curved, noises = rng.uniform(50, 500, 200), np.full(200, noise**2)
+
+    def likeliest(answer):
+        return SumsTold(curved, np.eye(200), noises, answer)._common_variance()
+
+    seen = curved * rng.normal(0, np.sqrt(variance), 200) + noise * rng.normal(size=200)
+    assert variance / 3 < likeliest(seen) < 3 * variance
+    assert likeliest(noise * rng.normal(size=200)) < 0.01
 
 
 def test_few_large_weights_vary_by_more_than_the_others():
-    rng, curvature, doubt = np.random.default_rng(2), 100 * np.eye(40), 100 * np.eye(40)
+    rng, curvature, noises = np.random.default_rng(2), 100 * np.eye(40), np.full(40, 100.0)
     truth = np.where(np.arange(40) < 3, 2.0, 0.0)
     answer = curvature @ truth + 10 * rng.normal(size=40)
-    found = weight_variances(answer, curvature, doubt, NONE)
+    found = SumsTold(np.diag(curvature), np.eye(40), noises, answer).variances(NONE)
     assert found[:3].min() > 20 * np.median(found[3:])
 
 

@@ -37,8 +37,8 @@ HELD = (
     "it stays in the model."
 )
 UNSETTLED = (
-    "steps had not arrived: nearly all rows that tell it may have one outcome, and such odds have "
-    "no end."
+    "steps had not arrived, or privacy noise hides whether enough of its rows have either outcome: "
+    "where nearly all have one, odds have no end."
 )
 
 

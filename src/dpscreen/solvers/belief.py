@@ -49,42 +49,6 @@ def lifted(gram: Array, noise: float, columns: Integers | slice = slice(None)) -
     return np.asarray((vectors * drawn) @ vectors.T)
 
 
-def spread(variances: Array, curvature: Array) -> Array:
-    """Return the covariance of Hθ for weights θ with such variances."""
-    return np.asarray((curvature * variances) @ curvature)
-
-
-def weight_variances(answer: Array, curvature: Array, doubt: Array, constants: Array) -> Array:
-    """Return what each weight may vary by: its own square, and as much as all of them do.
-
-    That is EM for weights of Student's law with one degree of freedom, from the variance under
-    which the answer is likeliest if all have the same.
-    """
-    d = len(answer) - len(constants)
-    common = likeliest_variance(answer, curvature, doubt, constants)
-    variances = np.append(np.full(d, common), constants)
-    for _ in range(ROUNDS if d else 0):
-        solved = curvature @ np.linalg.inv(spread(variances, curvature) + doubt)
-        means = variances * (solved @ answer)
-        left = variances - variances**2 * (solved * curvature).sum(axis=1)
-        squares = (means**2 + np.maximum(left, 0.0) + common) / 2
-        variances = np.append(np.maximum(squares[:d], 1e-4 * common), constants)
-        common = d / float((1 / variances[:d]).sum())
-    return variances
-
-
-def likeliest_variance(answer: Array, curvature: Array, doubt: Array, constants: Array) -> float:
-    """Return the common variance of weights under which such an answer is likeliest."""
-    d, k = len(answer) - len(constants), len(answer)
-    tried = np.trace(doubt) * k / np.trace(curvature) ** 2 * PRIOR_VARIANCES
-
-    def misfit(variance: float) -> float:
-        whole = spread(np.append(np.full(d, variance), constants), curvature) + doubt
-        return float(np.linalg.slogdet(whole)[1] + answer @ np.linalg.solve(whole, answer))
-
-    return float(min(tried.tolist(), key=misfit))
-
-
 # --- of a line ------------------------------------------------------------------------------------
 
 
@@ -132,7 +96,7 @@ class LineBelief:
         weights, covariance = self.weights.copy(), self._covariance.copy()
         kept = np.arange(len(weights))
         while (features := kept[kept < n_features]).size:
-            sizes = _sizes(weights, covariance, self._variances, kept)[: len(features)]
+            sizes = sizes_of(weights, covariance, self._variances, kept)[: len(features)]
             if sizes.min() >= sparse_threshold(sizes, n_features):
                 break
             j = features[sizes.argmin()]
@@ -199,7 +163,11 @@ class SumsTold:
         return covariance @ self._pull, covariance
 
     def variances(self, constants: Array) -> Array:
-        """Return what each weight may vary by, as `weight_variances` does; see there."""
+        """Return what each weight may vary by: its own square, and as much as all of them do.
+
+        That is EM for weights of Student's law with one degree of freedom, from the variance under
+        which the answer is likeliest if all have the same.
+        """
         d, common = len(self._pull) - len(constants), self._common_variance()
         variances = np.append(np.full(d, common), constants)
         for _ in range(ROUNDS if d else 0):
@@ -217,7 +185,7 @@ class SumsTold:
         return float(tried[(np.log(whole) + self._along**2 / whole).sum(axis=1).argmin()])
 
 
-def _sizes(weights: Array, covariance: Array, variances: Array, kept: Integers) -> Array:
+def sizes_of(weights: Array, covariance: Array, variances: Array, kept: Integers) -> Array:
     """Return kept weights in deviations of what noise and sampling do to them, given a prior."""
     inside = covariance[np.ix_(kept, kept)]
     errors = np.diag(inside) - (inside**2 / variances[kept]).sum(axis=1)

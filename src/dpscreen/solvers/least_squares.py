@@ -85,13 +85,17 @@ class TableRelease:
 
 def regress(wide: WideTask) -> TableRelease:
     """Release a regression on all features for what is left; on none where noise would drown it."""
+    return Releases(wide, *columns_for(wide)).regression()
+
+
+def columns_for(wide: WideTask) -> tuple[Integers, ols_rules.TableSize, ZCDP]:
+    """Return the columns of a table, its size, and what is left for it."""
     task, budget = wide.task, wide.task.spending.remaining
     columns = np.arange(task.design.n_features)
     size = ols_rules.TableSize(task.regime.n_rows, len(columns), float(budget))
     if size.hopeless and task.choices.intercept:
-        columns = columns[task.n_features :]
-        size = replace(size, n_columns=1)
-    return Releases(wide, columns, size, budget).regression()
+        columns, size = columns[task.n_features :], replace(size, n_columns=1)
+    return columns, size, budget
 
 
 def regress_on(wide: WideTask, columns: Integers) -> TableRelease:

@@ -31,6 +31,7 @@ from dpscreen.solvers.least_squares import (
     Releases,
     TableRelease,
     all_left_out,
+    columns_for,
     users_units,
 )
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
@@ -47,6 +48,7 @@ from dpscreen.solvers.regression import (
     Inverse,
     Middle,
     NewtonStep,
+    Pooled,
     Uncertainty,
     Walked,
     pooled,
@@ -105,12 +107,7 @@ def place_for_odds(
 
 def log_odds_table(wide: WideTask, share: OutcomeShare) -> OddsRelease:
     """Release a table on all features for what is left; on none where noise would drown it."""
-    task, budget = wide.task, wide.task.spending.remaining
-    columns = np.arange(task.design.n_features)
-    size = ols_rules.TableSize(task.regime.n_rows, len(columns), float(budget))
-    if size.hopeless and task.choices.intercept:
-        columns, size = columns[task.n_features :], replace(size, n_columns=1)
-    return OddsReleases(wide, columns, size, budget, share).table()
+    return OddsReleases(wide, *columns_for(wide), share).table()
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,10 +137,13 @@ class OddsReleases(Releases):
             replace(curved, gram=flatter * curved.gram, noise=flatter * curved.noise),
         )
         estimate = pooled(steps[-2:], inverse, curved, NOTHING_CUT, 0.0)
+        long = LongPull.told(steps[-2:], estimate, inverse)
+        estimate = long.added_to(estimate)
         walk.move_to(estimate.theta)
         middle = walk.release_squares(self.share(ols_rules.MIDDLE_SHARE))
-        walked = Walked(curved, inverse, estimate, middle, _none_one_sided(curved), math.inf)
-        known = self._counting_curvature(self._known(walked, 1.0), walked, frame)
+        one_sided = OneSided(np.zeros(len(curved.gram)), 0.0, 0.0, 0.0)
+        walked = Walked(curved, inverse, estimate, middle, one_sided, math.inf)
+        known = self._counting_curvature(self._known(walked, 1.0), walked, frame, long)
         unsure = self.size.n_rows * walk.mean_curvature(estimate.theta)
         moved = math.sqrt(estimate.variance * max(float(np.trace(inverse.matrix)), 0.0) / unsure)
         drowned = moved > MOST_ERROR
@@ -162,7 +162,7 @@ class OddsReleases(Releases):
         )
 
     def _counting_curvature(
-        self, known: Uncertainty, walked: Walked, frame: EvenFrame
+        self, known: Uncertainty, walked: Walked, frame: EvenFrame, long: LongPull
     ) -> Uncertainty:
         """Count that the curvature has noise, and that it is another one farther on.
 
@@ -170,7 +170,7 @@ class OddsReleases(Releases):
         that. Where log-odds went by m from where the last sums were released, over all rows or with
         a feature, these may be off by the m-th part of the way. And what the middle says of squared
         residuals is what the curvature is where steps ended: where that is less, errors are larger
-        by as much (docs/yes-no.md, Lemma 49).
+        by as much (docs/yes-no.md, Lemma 49). What long rows changed may be more, or less.
         """
         inverse, way = walked.inverse.matrix, walked.estimate.way
         users = users_units(self.wide.units)[:, self.columns] @ walked.frame.matrix.T
@@ -181,6 +181,7 @@ class OddsReleases(Releases):
         moved, all_rows = np.abs(users @ way), float(way @ frame.gram @ way) / self.size.n_rows
         of_feature = np.append(self.feature_steps(), 0.0)[: len(moved)] * moved
         left = np.maximum(math.sqrt(max(all_rows, 0.0)), of_feature) * moved
+        left = np.hypot(left, long.doubt(users, squares))
         old = np.maximum(np.diag(known.covariance), 1e-300)
         curved = ((directions @ walked.frame.gram) * directions).sum(axis=1) / squares
         ended, _ = walked.middle.along(directions, walked.frame.spread)
@@ -265,12 +266,41 @@ class OddsReleases(Releases):
         return np.asarray(kept + inverse.matrix @ curved.gram @ (theta - kept))
 
 
+@dataclass(frozen=True, eq=False)
+class OddsStep(NewtonStep):
+    """A step, and the noisy sum of what it leaves out of long rows."""
+
+    rest: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LongPull:
+    """How far long rows move the answer, and noise in that, as a sum (docs/yes-no.md, Lemma 53)."""
+
+    way: Array
+    variance: float
+
+    @classmethod
+    def told(cls, steps: Sequence[OddsStep], estimate: Pooled, inverse: Inverse) -> LongPull:
+        """Return what is believed of it: the less, the less sums stand out (James, Stein 1961)."""
+        rest = (1 - estimate.part) * steps[0].rest + estimate.part * steps[1].rest
+        noise = len(rest) * estimate.variance
+        kept = max(0.0, 1 - noise / max(float(rest @ rest), 1e-300))
+        return cls(kept * inverse.matrix @ rest, kept**2 * estimate.variance)
+
+    def added_to(self, estimate: Pooled) -> Pooled:
+        """Return the estimate in which long rows count."""
+        theta, way = estimate.theta + self.way, estimate.way + self.way
+        return replace(estimate, theta=theta, way=way, variance=estimate.variance + self.variance)
+
+    def doubt(self, users: Array, squares: Array) -> Array:
+        """Return how far off coefficients may be: none to twice of what is seen beyond noise."""
+        seen = (users @ self.way) ** 2 - 2 * self.variance * squares
+        return np.sqrt(np.maximum(seen, 0.0) / 3)
+
+
 NOTHING_CUT = Sizes(np.ones(2), np.zeros(3), 1.0, 1)
 """Influences of which none is clipped."""
-
-
-def _none_one_sided(frame: EvenFrame) -> OneSided:
-    return OneSided(np.zeros(len(frame.gram)), 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +313,8 @@ class OddsWalk(NewtonWalk):
         belief = WeightBelief(self.frame.gram, np.zeros(0), levels := self._levels)
         for _ in range(SEARCH_STEPS):
             self.move_to(theta + belief.weights)
-            belief.see(*self.release_sums(cost / SEARCH_STEPS))
+            sums, _, noise = self.release_sums(cost / SEARCH_STEPS)
+            belief.see(sums, noise)
             there = theta + belief.weights
             belief.move(levels.curvature(there, *self.log_odds(there)), n_rows)
         self.move_to(theta + belief.weights)
@@ -322,19 +353,17 @@ class OddsWalk(NewtonWalk):
             self.frame, gram=size * gram, noise=size * noise, spread=math.sqrt(mean) * spread
         )
 
-    def last_steps(
-        self, theta: Array, cost: ZCDP, at_first: float
-    ) -> tuple[list[NewtonStep], float]:
+    def last_steps(self, theta: Array, cost: ZCDP, at_first: float) -> tuple[list[OddsStep], float]:
         """Take Newton steps with that curvature; none moves log-odds by more than Lemma 41 says.
 
         And return by how much the loss is less curved where the last one begins than it was at
         first, where the curvature was released.
         """
-        taken, flatter, levels = list[NewtonStep](), 1.0, self._levels
+        taken, flatter, levels = list[OddsStep](), 1.0, self._levels
         self.move_to(theta)
         for part in LAST_PARTS:
-            moment, noise = self.release_sums(cost * part)
-            taken.append(NewtonStep(theta, moment, noise, 0.0))
+            moment, rest, noise = self.release_sums(cost * part)
+            taken.append(OddsStep(theta, moment, noise, 0.0, rest))
             flatter = self.mean_curvature(theta) / at_first
             way = self.inverse.matrix @ moment / flatter
             if len(taken) < len(LAST_PARTS):
@@ -343,23 +372,27 @@ class OddsWalk(NewtonWalk):
                 self.move_to(theta)
         return taken, flatter
 
-    def release_sums(self, cost: ZCDP) -> tuple[Array, float]:
-        """Release −Σru, which one row moves by at most ν (docs/yes-no.md, Lemma 32)."""
+    def release_sums(self, cost: ZCDP) -> tuple[Array, Array, float]:
+        """Release −Σru and its rest, which one row moves by ν in all (docs/yes-no.md, Lemma 53)."""
+        parts = (self.frame.rows, replace(self.frame.rows, weighing="rest"))
+        both = [self.point.row_total(capped_products, LOGISTIC.bound, part, 1.0) for part in parts]
         noisy, noise = release_sums(
             self._accountant,
-            self.point.row_total(capped_products, LOGISTIC.bound, self.frame.rows, 1.0),
+            np.concatenate(both),
             units_per_one=UNITS,
             change=1.0,
             cost=cost,
             purpose="residuals times features, in units of the clips",
         )
-        return -self.frame.row_norm * noisy, self.frame.row_norm * noise
+        sums, rest = np.split(-self.frame.row_norm * noisy, 2)
+        return sums, rest, self.frame.row_norm * noise
 
     def release_squares(self, cost: ZCDP) -> Middle:
         """Release Σr²uuᵀ, the middle of the sandwich (docs/inference.md, Lemma 26)."""
+        even = replace(self.frame.rows, weighing="even")
         matrix, noise = release_gram(
             self._accountant,
-            self.point.row_total(capped_middle, LOGISTIC.bound, self.frame.rows, 1.0),
+            self.point.row_total(capped_middle, LOGISTIC.bound, even, 1.0),
             units_per_one=UNITS,
             cost=cost,
             purpose="the same squared",

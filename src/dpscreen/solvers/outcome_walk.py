@@ -22,7 +22,7 @@ from dpscreen.rows.loss import SATURATED
 from dpscreen.rows.source import PublicUnits
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution
-from dpscreen.solvers.belief import Seen, lifted, spread, sure_threshold, weight_variances
+from dpscreen.solvers.belief import Seen, SumsTold, lifted, sizes_of, sure_threshold
 from dpscreen.solvers.least_squares import users_units
 from dpscreen.solvers.logistic import OutcomeTask, solve_logistic
 from dpscreen.solvers.placing import is_binary
@@ -213,14 +213,14 @@ class WeightBelief:
         square tells no more (Lemma 41).
         """
         answer, noise = pooled_sums(self._seen, curvature)
-        doubt = noise**2 * np.eye(len(answer)) + curvature
-        variances = weight_variances(answer, curvature, doubt, self._constants)
-        gain = variances[:, None] * curvature @ np.linalg.inv(spread(variances, curvature) + doubt)
-        way = gain @ answer - self.weights
+        values, vectors = np.linalg.eigh(curvature)
+        told = SumsTold(values, vectors, noise**2 + values, answer)
+        variances = told.variances(self._constants)
+        believed, covariance = told.posterior(variances)
+        way = believed - self.weights
         way *= safe_part(self.levels.largest_move(way, self.gram, n_rows))
         self.weights = self.weights + way
-        errors = np.sqrt(((gain @ doubt) * gain).sum(axis=1))
-        self.sizes = np.abs(gain @ answer) / np.maximum(errors, 1e-300)
+        self.sizes = sizes_of(believed, covariance, variances, np.arange(len(way)))
         return np.asarray(way)
 
 
