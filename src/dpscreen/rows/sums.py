@@ -124,7 +124,8 @@ def in_parts(n_rows: int, n_columns: int, run: Callable[[int, int], None]) -> No
 LEVELS = 2**14
 """Into how many levels 1 is divided."""
 
-_BLOCK = 2**16
+_BLOCK = 2**12
+"""So many rows at once stay in the cache."""
 
 
 def squared_lengths(columns: Narrow) -> Integers:
@@ -179,13 +180,14 @@ class ShortRows:
 
     def of(self, columns: Narrow) -> tuple[Narrow, Array]:
         """Return the rows, those that are longer shrunk, and what each was multiplied by."""
-        if self.constant:
-            columns = columns.copy()
-            columns[-1] = self.constant
-        factors = short_factors(squared_lengths(columns), self.row_norm)
+        from dpscreen.rows import kernels
+
+        cells = columns[:-1] if self.constant else columns
+        factors = short_factors(squared_lengths(cells) + self.constant**2, self.row_norm)
         rows = np.empty_like(columns)
-        for row, column in zip(rows, columns, strict=True):  # no copy in floats of all at once
-            row[:] = np.trunc(column * factors)
+        rows[len(cells) :] = np.trunc(self.constant * factors)
+        for row, column in zip(rows, cells, strict=False):
+            kernels.shrink(column, factors, row)
         return rows, factors
 
 
@@ -209,7 +211,7 @@ def curved_rows(rows: Narrow, residuals: Narrow) -> Narrow:
 
 
 def exact_gram(columns: Narrow) -> Integers:
-    """Return Σ_i k_i k_iᵀ. Sums of 2^16 products of at most 2^28 are exact in floats."""
+    """Return Σ_i k_i k_iᵀ. Sums of 2^12 products of at most 2^28 are exact in floats."""
     gram = np.zeros((len(columns), len(columns)), dtype=np.int64)
     for first in range(0, columns.shape[1], _BLOCK):
         block = columns[:, first : first + _BLOCK].astype(np.float64)

@@ -9,15 +9,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from dpscreen._core.arrays import Array, Integers
 
 PRIOR_VARIANCES = 4.0 ** np.arange(-5, 8)
 """What is tried for the variance of weights, in squares of the noise of a middling one."""
 
-ROUNDS = 12
-"""How often what single weights may vary by is brought up to date."""
+ROUNDS, LINE_ROUNDS = 12, 4
+"""How often what single weights may vary by is brought up to date; of a line, in each iteration."""
 
 FLOOR = 0.5
 """The least eigenvalue of a matrix that sums have put right, in the blur of its noise."""
@@ -113,12 +113,13 @@ class LineBelief:
 
         `constants` are the prior variances of the constants' weights.
         """
-        (values, vectors), away = self._put_right(), self._away()
+        (values, vectors), away, variances = self._put_right(), self._away(), None
+        gram = (vectors * values) @ vectors.T
         for _ in range(ITERATIONS):
             away = (away + self._away()) / 2  # where doubt is large, little is believed; and back
-            answer, square = self._answer((vectors * values) @ vectors.T, away)
+            answer, square = self._answer(gram, away)
             told = SumsTold(values, vectors, square + deviation**2 * values, answer)
-            variances = told.variances(constants)
+            variances = told.variances(constants, variances)
             self.weights, self._covariance = told.posterior(variances)
             self._left = float(np.trace(self._covariance))
         self._variances = variances
@@ -129,20 +130,21 @@ class LineBelief:
         The smallest is dropped first, in its deviations, and the others are what they are believed
         to be without it: of features that are alike the last one stands for all.
         """
-        weights, covariance = self.weights.copy(), self._covariance.copy()
+        weights, covariance, variances = self.weights, self._covariance, self._variances
         kept = np.arange(len(weights))
-        while (features := kept[kept < n_features]).size:
-            sizes = _sizes(weights, covariance, self._variances, kept)[: len(features)]
+        while left := int(np.count_nonzero(kept < n_features)):
+            sizes = _sizes(weights, covariance, variances)[:left]
             if sizes.min() >= sparse_threshold(sizes, n_features):
                 break
-            j = features[sizes.argmin()]
-            along = covariance[:, j] / covariance[j, j]
-            weights, covariance = (
-                weights - along * weights[j],
-                covariance - np.outer(along, covariance[j]),
-            )
-            weights[j], kept = 0.0, kept[kept != j]
-        return np.where(np.isin(np.arange(len(weights)), kept), weights, 0.0)
+            j = int(sizes.argmin())
+            kept, variances = np.delete(kept, j), np.delete(variances, j)
+            along = np.delete(covariance[j], j)
+            weights = np.delete(weights, j) - along * (weights[j] / covariance[j, j])
+            others = np.delete(np.delete(covariance, j, axis=0), j, axis=1)
+            covariance = others - np.outer(along / covariance[j, j], along)
+        sparse = np.zeros(len(self.weights))
+        sparse[kept] = weights
+        return sparse
 
     def _put_right(self) -> tuple[Array, Array]:
         """Return axes of the matrix that released ones and differences of sums make likely.
@@ -158,11 +160,9 @@ class LineBelief:
                 np.stack([one.sums for one in self._seen], axis=1),
             )
         )
-        sure = np.eye(len(apart)) / self._noise**2
-        found = np.linalg.solve(
-            sure + apart * precisions @ apart.T,
-            sure @ self._first - apart @ (sums * precisions).T,
-        )
+        ways = self._noise * np.sqrt(precisions) * apart
+        off = self._noise * np.sqrt(precisions) * (sums + self._first @ apart)
+        found = self._first - ways @ np.linalg.solve(np.eye(len(precisions)) + ways.T @ ways, off.T)
         values, vectors = np.linalg.eigh((found + found.T) / 2)
         return np.maximum(values, self._floor), vectors
 
@@ -188,24 +188,36 @@ class SumsTold:
     def __init__(self, values: Array, vectors: Array, noises: Array, answer: Array) -> None:
         self._values, self._noises, self._along = values, noises, vectors.T @ answer
         self._pull = vectors @ (values / noises * self._along)
-        self._precision = (vectors * (values**2 / noises)) @ vectors.T
+        self._precision = np.asfortranarray((vectors * (values**2 / noises)) @ vectors.T)
 
     def posterior(self, variances: Array) -> tuple[Array, Array]:
         """Return mean and covariance of weights whose prior has such variances."""
-        factor, _ = dpotrf(self._precision + np.diag(1 / variances))
-        upper, _ = dpotri(factor)
-        covariance = np.triu(upper) + np.triu(upper, 1).T
+        root = self._root(variances)
+        covariance = root @ root.T
         return covariance @ self._pull, covariance
 
-    def variances(self, constants: Array) -> Array:
-        """Return what each weight may vary by, as `weight_variances` does; see there."""
-        d, common = len(self._pull) - len(constants), self._common_variance()
-        variances = np.append(np.full(d, common), constants)
-        for _ in range(ROUNDS if d else 0):
-            means, left = self.posterior(variances)
-            squares = (means**2 + np.diag(left) + common) / 2
-            variances = np.append(np.maximum(squares[:d], 1e-4 * common), constants)
-            common = d / float((1 / variances[:d]).sum())
+    def _root(self, variances: Array) -> Array:
+        """Return the upper triangle R of the covariance RRᵀ."""
+        precision = self._precision.copy(order="F")  # as LAPACK takes it, and overwrites it
+        np.fill_diagonal(precision, precision.diagonal() + 1 / variances)
+        factor, _ = dpotrf(precision, overwrite_a=True)
+        root, _ = dtrtri(factor, overwrite_c=True)
+        return np.asarray(root)
+
+    def variances(self, constants: Array, begin: Array | None = None) -> Array:
+        """Return what each weight may vary by, as `weight_variances` does; see there.
+
+        An iteration may begin where another ended.
+        """
+        d = len(self._pull) - len(constants)
+        features = np.full(d, self._common_variance()) if begin is None else begin[:d]
+        variances, common = np.append(features, constants), _harmonic_mean(features)
+        for _ in range(LINE_ROUNDS if d else 0):
+            root = self._root(variances)
+            means, left = root @ (self._pull @ root), np.einsum("ij,ij->i", root, root)
+            squares = (means**2 + left + common) / 2
+            features = np.maximum(squares[:d], 1e-4 * common)
+            variances, common = np.append(features, constants), _harmonic_mean(features)
         return variances
 
     def _common_variance(self) -> float:
@@ -216,11 +228,15 @@ class SumsTold:
         return float(tried[(np.log(whole) + self._along**2 / whole).sum(axis=1).argmin()])
 
 
-def _sizes(weights: Array, covariance: Array, variances: Array, kept: Integers) -> Array:
-    """Return kept weights in deviations of what noise and sampling do to them, given a prior."""
-    inside = covariance[np.ix_(kept, kept)]
-    errors = np.diag(inside) - (inside**2 / variances[kept]).sum(axis=1)
-    return np.asarray(np.abs(weights[kept]) / np.sqrt(np.maximum(errors, 1e-300)))
+def _sizes(weights: Array, covariance: Array, variances: Array) -> Array:
+    """Return weights in deviations of what noise and sampling do to them, given a prior."""
+    errors = np.diag(covariance) - covariance**2 @ (1 / variances)
+    return np.asarray(np.abs(weights) / np.sqrt(np.maximum(errors, 1e-300)))
+
+
+def _harmonic_mean(variances: Array) -> float:
+    """Return the common variance that single ones tell of, if there are any."""
+    return len(variances) / float((1 / variances).sum()) if len(variances) else 0.0
 
 
 def entry_doubt(values: Array, noise: float) -> float:
