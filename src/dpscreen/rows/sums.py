@@ -124,8 +124,7 @@ def in_parts(n_rows: int, n_columns: int, run: Callable[[int, int], None]) -> No
 LEVELS = 2**14
 """Into how many levels 1 is divided."""
 
-_BLOCK = 2**12
-"""So many rows at once stay in the cache."""
+_BLOCK = 2**12  # so many rows at once stay in the cache
 
 
 def squared_lengths(columns: Narrow) -> Integers:

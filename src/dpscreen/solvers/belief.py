@@ -113,16 +113,15 @@ class LineBelief:
 
         `constants` are the prior variances of the constants' weights.
         """
-        (values, vectors), away, variances = self._put_right(), self._away(), None
+        (values, vectors), away = self._put_right(), self._away()
         gram = (vectors * values) @ vectors.T
-        for _ in range(ITERATIONS):
+        for iteration in range(ITERATIONS):
             away = (away + self._away()) / 2  # where doubt is large, little is believed; and back
             answer, square = self._answer(gram, away)
             told = SumsTold(values, vectors, square + deviation**2 * values, answer)
-            variances = told.variances(constants, variances)
-            self.weights, self._covariance = told.posterior(variances)
+            self._variances = told.variances(constants, self._variances if iteration else None)
+            self.weights, self._covariance = told.posterior(self._variances)
             self._left = float(np.trace(self._covariance))
-        self._variances = variances
 
     def sparse_weights(self, n_features: int) -> Array:
         """Return the weights, all but the first so many being constants', without those of noise.
@@ -137,11 +136,11 @@ class LineBelief:
             if sizes.min() >= sparse_threshold(sizes, n_features):
                 break
             j = int(sizes.argmin())
-            kept, variances = np.delete(kept, j), np.delete(variances, j)
-            along = np.delete(covariance[j], j)
-            weights = np.delete(weights, j) - along * (weights[j] / covariance[j, j])
+            along = np.delete(covariance[j], j) / covariance[j, j]
             others = np.delete(np.delete(covariance, j, axis=0), j, axis=1)
-            covariance = others - np.outer(along / covariance[j, j], along)
+            weights = np.delete(weights, j) - along * weights[j]
+            covariance = others - np.outer(along, along * covariance[j, j])
+            kept, variances = np.delete(kept, j), np.delete(variances, j)
         sparse = np.zeros(len(self.weights))
         sparse[kept] = weights
         return sparse
@@ -153,15 +152,10 @@ class LineBelief:
         looked for enters.
         """
         precisions = np.array([one.noise**-2 for one in self._seen])
-        apart, sums = (
-            stacked - (stacked @ precisions / precisions.sum())[:, None]
-            for stacked in (
-                np.stack([one.weights for one in self._seen], axis=1),
-                np.stack([one.sums for one in self._seen], axis=1),
-            )
-        )
-        ways = self._noise * np.sqrt(precisions) * apart
-        off = self._noise * np.sqrt(precisions) * (sums + self._first @ apart)
+        every = np.array([(one.weights, one.sums) for one in self._seen])
+        apart, sums = np.moveaxis(every - np.average(every, axis=0, weights=precisions), 0, 2)
+        size = self._noise * np.sqrt(precisions)
+        ways, off = size * apart, size * (sums + self._first @ apart)
         found = self._first - ways @ np.linalg.solve(np.eye(len(precisions)) + ways.T @ ways, off.T)
         values, vectors = np.linalg.eigh((found + found.T) / 2)
         return np.maximum(values, self._floor), vectors
@@ -205,19 +199,16 @@ class SumsTold:
         return np.asarray(root)
 
     def variances(self, constants: Array, begin: Array | None = None) -> Array:
-        """Return what each weight may vary by, as `weight_variances` does; see there.
-
-        An iteration may begin where another ended.
-        """
+        """Return what `weight_variances` does, by rounds that may begin where others ended."""
         d = len(self._pull) - len(constants)
-        features = np.full(d, self._common_variance()) if begin is None else begin[:d]
-        variances, common = np.append(features, constants), _harmonic_mean(features)
+        alike = np.append(np.full(d, self._common_variance()), constants)
+        variances = alike if begin is None else begin
         for _ in range(LINE_ROUNDS if d else 0):
+            common = d / float((1 / variances[:d]).sum())
             root = self._root(variances)
             means, left = root @ (self._pull @ root), np.einsum("ij,ij->i", root, root)
             squares = (means**2 + left + common) / 2
-            features = np.maximum(squares[:d], 1e-4 * common)
-            variances, common = np.append(features, constants), _harmonic_mean(features)
+            variances = np.append(np.maximum(squares[:d], 1e-4 * common), constants)
         return variances
 
     def _common_variance(self) -> float:
@@ -232,11 +223,6 @@ def _sizes(weights: Array, covariance: Array, variances: Array) -> Array:
     """Return weights in deviations of what noise and sampling do to them, given a prior."""
     errors = np.diag(covariance) - covariance**2 @ (1 / variances)
     return np.asarray(np.abs(weights) / np.sqrt(np.maximum(errors, 1e-300)))
-
-
-def _harmonic_mean(variances: Array) -> float:
-    """Return the common variance that single ones tell of, if there are any."""
-    return len(variances) / float((1 / variances).sum()) if len(variances) else 0.0
 
 
 def entry_doubt(values: Array, noise: float) -> float:
