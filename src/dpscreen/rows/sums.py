@@ -125,7 +125,7 @@ def in_parts(n_rows: int, n_columns: int, run: Callable[[int, int], None]) -> No
 LEVELS = 2**14
 """Into how many levels 1 is divided."""
 
-_BLOCK_CELLS = 2**22
+_BLOCK = 2**12  # so many rows at once stay in the cache
 
 
 def squared_lengths(columns: Narrow) -> Integers:
@@ -180,13 +180,14 @@ class ShortRows:
 
     def of(self, columns: Narrow) -> tuple[Narrow, Array]:
         """Return the rows, those that are longer shrunk, and what each was multiplied by."""
-        if self.constant:
-            columns = columns.copy()
-            columns[-1] = self.constant
-        factors = short_factors(squared_lengths(columns), self.row_norm)
+        from dpscreen.rows import kernels
+
+        cells = columns[:-1] if self.constant else columns
+        factors = short_factors(squared_lengths(cells) + self.constant**2, self.row_norm)
         rows = np.empty_like(columns)
-        for row, column in zip(rows, columns, strict=True):  # no copy in floats of all at once
-            row[:] = np.trunc(column * factors)
+        rows[len(cells) :] = np.trunc(self.constant * factors)
+        for row, column in zip(rows, cells, strict=False):
+            kernels.shrink(column, factors, row)
         return rows, factors
 
 
@@ -210,12 +211,11 @@ def curved_rows(rows: Narrow, residuals: Narrow) -> Narrow:
 
 
 def exact_gram(columns: Narrow) -> Integers:
-    """Return Σ_i k_i k_iᵀ. Sums of 2^16 products of at most 2^28 are exact in floats."""
-    size = min(2**16, max(1, _BLOCK_CELLS // len(columns)))
+    """Return Σ_i k_i k_iᵀ. Sums of 2^12 products of at most 2^28 are exact in floats."""
 
     def add(rows: Narrow, out: Integers) -> None:
-        for first in range(0, len(rows), size):
-            block = rows[first : first + size].astype(np.float64)
+        for first in range(0, len(rows), _BLOCK):
+            block = rows[first : first + _BLOCK].astype(np.float64)
             out += (block.T @ block).astype(np.int64)
 
     return _over_rows(columns.T, (len(columns), len(columns)), add)

@@ -9,15 +9,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from dpscreen._core.arrays import Array, Integers
 
 PRIOR_VARIANCES = 4.0 ** np.arange(-5, 8)
 """What is tried for the variance of weights, in squares of the noise of a middling one."""
 
-ROUNDS = 12
-"""How often what single weights may vary by is brought up to date."""
+ROUNDS, LINE_ROUNDS = 12, 4
+"""How often what single weights may vary by is brought up to date; of a line, in each iteration."""
 
 FLOOR = 0.5
 """The least eigenvalue of a matrix that sums have put right, in the blur of its noise."""
@@ -78,14 +78,15 @@ class LineBelief:
         `constants` are the prior variances of the constants' weights.
         """
         (values, vectors), away = self._put_right(), self._away()
-        for _ in range(ITERATIONS):
+        gram = (vectors * values) @ vectors.T
+        for iteration in range(ITERATIONS):
             away = (away + self._away()) / 2  # where doubt is large, little is believed; and back
-            answer, square = self._answer((vectors * values) @ vectors.T, away)
+            answer, square = self._answer(gram, away)
             told = SumsTold(values, vectors, square + deviation**2 * values, answer)
-            variances = told.variances(constants)
-            self.weights, self._covariance = told.posterior(variances)
+            begin = self._variances if iteration else None
+            self._variances = told.variances(constants, begin, LINE_ROUNDS)
+            self.weights, self._covariance = told.posterior(self._variances)
             self._left = float(np.trace(self._covariance))
-        self._variances = variances
 
     def sparse_weights(self, n_features: int) -> Array:
         """Return the weights, all but the first so many being constants', without those of noise.
@@ -93,20 +94,21 @@ class LineBelief:
         The smallest is dropped first, in its deviations, and the others are what they are believed
         to be without it: of features that are alike the last one stands for all.
         """
-        weights, covariance = self.weights.copy(), self._covariance.copy()
+        weights, covariance, variances = self.weights, self._covariance, self._variances
         kept = np.arange(len(weights))
-        while (features := kept[kept < n_features]).size:
-            sizes = sizes_of(weights, covariance, self._variances, kept)[: len(features)]
+        while left := int(np.count_nonzero(kept < n_features)):
+            sizes = sizes_of(weights, covariance, variances)[:left]
             if sizes.min() >= sparse_threshold(sizes, n_features):
                 break
-            j = features[sizes.argmin()]
-            along = covariance[:, j] / covariance[j, j]
-            weights, covariance = (
-                weights - along * weights[j],
-                covariance - np.outer(along, covariance[j]),
-            )
-            weights[j], kept = 0.0, kept[kept != j]
-        return np.where(np.isin(np.arange(len(weights)), kept), weights, 0.0)
+            j = int(sizes.argmin())
+            along = np.delete(covariance[j], j) / covariance[j, j]
+            others = np.delete(np.delete(covariance, j, axis=0), j, axis=1)
+            weights = np.delete(weights, j) - along * weights[j]
+            covariance = others - np.outer(along, along * covariance[j, j])
+            kept, variances = np.delete(kept, j), np.delete(variances, j)
+        sparse = np.zeros(len(self.weights))
+        sparse[kept] = weights
+        return sparse
 
     def _put_right(self) -> tuple[Array, Array]:
         """Return axes of the matrix that released ones and differences of sums make likely.
@@ -115,18 +117,11 @@ class LineBelief:
         looked for enters.
         """
         precisions = np.array([one.noise**-2 for one in self._seen])
-        apart, sums = (
-            stacked - (stacked @ precisions / precisions.sum())[:, None]
-            for stacked in (
-                np.stack([one.weights for one in self._seen], axis=1),
-                np.stack([one.sums for one in self._seen], axis=1),
-            )
-        )
-        sure = np.eye(len(apart)) / self._noise**2
-        found = np.linalg.solve(
-            sure + apart * precisions @ apart.T,
-            sure @ self._first - apart @ (sums * precisions).T,
-        )
+        every = np.array([(one.weights, one.sums) for one in self._seen])
+        apart, sums = np.moveaxis(every - np.average(every, axis=0, weights=precisions), 0, 2)
+        size = self._noise * np.sqrt(precisions)
+        ways, off = size * apart, size * (sums + self._first @ apart)
+        found = self._first - ways @ np.linalg.solve(np.eye(len(precisions)) + ways.T @ ways, off.T)
         values, vectors = np.linalg.eigh((found + found.T) / 2)
         return np.maximum(values, self._floor), vectors
 
@@ -152,29 +147,39 @@ class SumsTold:
     def __init__(self, values: Array, vectors: Array, noises: Array, answer: Array) -> None:
         self._values, self._noises, self._along = values, noises, vectors.T @ answer
         self._pull = vectors @ (values / noises * self._along)
-        self._precision = (vectors * (values**2 / noises)) @ vectors.T
+        self._precision = np.asfortranarray((vectors * (values**2 / noises)) @ vectors.T)
 
     def posterior(self, variances: Array) -> tuple[Array, Array]:
         """Return mean and covariance of weights whose prior has such variances."""
-        factor, _ = dpotrf(self._precision + np.diag(1 / variances))
-        upper, _ = dpotri(factor)
-        covariance = upper + upper.T  # what lies below the diagonal is 0
-        np.fill_diagonal(covariance, np.diag(upper))
+        root = self._root(variances)
+        covariance = root @ root.T
         return covariance @ self._pull, covariance
 
-    def variances(self, constants: Array) -> Array:
+    def _root(self, variances: Array) -> Array:
+        """Return the upper triangle R of the covariance RRᵀ."""
+        precision = self._precision.copy(order="F")  # as LAPACK takes it, and overwrites it
+        np.fill_diagonal(precision, precision.diagonal() + 1 / variances)
+        factor, _ = dpotrf(precision, overwrite_a=True)
+        root, _ = dtrtri(factor, overwrite_c=True)
+        return np.asarray(root)
+
+    def variances(
+        self, constants: Array, begin: Array | None = None, rounds: int = ROUNDS
+    ) -> Array:
         """Return what each weight may vary by: its own square, and as much as all of them do.
 
-        That is EM for weights of Student's law with one degree of freedom, from the variance under
-        which the answer is likeliest if all have the same.
+        That is EM for weights of Student's law with one degree of freedom, from where other rounds
+        ended, or from the variance under which the answer is likeliest if all have the same.
         """
-        d, common = len(self._pull) - len(constants), self._common_variance()
-        variances = np.append(np.full(d, common), constants)
-        for _ in range(ROUNDS if d else 0):
-            means, left = self.posterior(variances)
-            squares = (means**2 + np.diag(left) + common) / 2
-            variances = np.append(np.maximum(squares[:d], 1e-4 * common), constants)
+        d = len(self._pull) - len(constants)
+        alike = np.append(np.full(d, self._common_variance()), constants)
+        variances = alike if begin is None else begin
+        for _ in range(rounds if d else 0):
             common = d / float((1 / variances[:d]).sum())
+            root = self._root(variances)
+            means, left = root @ (self._pull @ root), np.einsum("ij,ij->i", root, root)
+            squares = (means**2 + left + common) / 2
+            variances = np.append(np.maximum(squares[:d], 1e-4 * common), constants)
         return variances
 
     def _common_variance(self) -> float:
@@ -185,11 +190,10 @@ class SumsTold:
         return float(tried[(np.log(whole) + self._along**2 / whole).sum(axis=1).argmin()])
 
 
-def sizes_of(weights: Array, covariance: Array, variances: Array, kept: Integers) -> Array:
-    """Return kept weights in deviations of what noise and sampling do to them, given a prior."""
-    inside = covariance[np.ix_(kept, kept)]
-    errors = np.diag(inside) - (inside**2 / variances[kept]).sum(axis=1)
-    return np.asarray(np.abs(weights[kept]) / np.sqrt(np.maximum(errors, 1e-300)))
+def sizes_of(weights: Array, covariance: Array, variances: Array) -> Array:
+    """Return weights in deviations of what noise and sampling do to them, given a prior."""
+    errors = np.diag(covariance) - covariance**2 @ (1 / variances)
+    return np.asarray(np.abs(weights) / np.sqrt(np.maximum(errors, 1e-300)))
 
 
 def entry_doubt(values: Array, noise: float) -> float:

@@ -220,7 +220,7 @@ class WeightBelief:
         way = believed - self.weights
         way *= safe_part(self.levels.largest_move(way, self.gram, n_rows))
         self.weights = self.weights + way
-        self.sizes = sizes_of(believed, covariance, variances, np.arange(len(way)))
+        self.sizes = sizes_of(believed, covariance, variances)
         return np.asarray(way)
 
 

@@ -79,8 +79,10 @@ def place_rows(
     if places is None:
         return replace(task, spread=_release_spread(spending, task.design)), units
     task = replace(task, moving=places.moving, at_ends=tuple(places.at_ends))
-    task = replace(task, doubtful=places.doubtful & ~places.varying)
-    return replace(task, spread=1 / places.ratio), units
+    doubtful = places.doubtful & ~places.varying
+    if loss.curvature == 1:  # a number keeps what a line finds: its declared bounds hold it
+        doubtful &= is_binary(places.declared)
+    return replace(task, doubtful=doubtful, spread=1 / places.ratio), units
 
 
 def _release_spread(spending: Spending, design: ExactDesign) -> float:
