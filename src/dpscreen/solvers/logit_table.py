@@ -133,7 +133,8 @@ class OddsReleases(Releases):
             replace(inverse, matrix=inverse.matrix / flatter),
             replace(curved, gram=flatter * curved.gram, noise=flatter * curved.noise),
         )
-        estimate = pooled(steps[-2:], inverse, curved, NOTHING_CUT, 0.0)
+        whole = np.eye(len(curved.gram))
+        estimate = pooled(steps[-2:], inverse, curved, (NOTHING_CUT, 0.0), whole)
         walk.move_to(estimate.theta)
         middle = walk.release_squares(self.share(ols_rules.MIDDLE_SHARE))
         walked = Walked(curved, inverse, estimate, middle, _none_one_sided(curved), math.inf)
