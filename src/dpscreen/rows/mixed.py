@@ -53,6 +53,10 @@ class MixedRows:
         """Return what tells it from others."""
         return self.chosen.tobytes(), self.mixing.tobytes(), self.bits
 
+    def smaller(self, times: float) -> MixedRows:
+        """Return rows so many times smaller: those are shrunk that are as much longer."""
+        return MixedRows.near(self.chosen, self.matrix / times) if times > 1 else self
+
     def of(self, columns: Narrow) -> tuple[Narrow, Array]:
         """Return the rows, and what each was multiplied by: 1 if it was short enough."""
         from dpscreen.rows import kernels
