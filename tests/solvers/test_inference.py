@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dpscreen import PrivateLasso
 from dpscreen.privacy import ZCDP, Accountant, Budget, SecureNoise, SeededNoise
 from dpscreen.privacy.accountant import release_sums, triangle_change
-from dpscreen.rows import sums
+from dpscreen.rows.kernels import GRAM_ROWS
 from dpscreen.rows.lattice import UNITS, LatticeDesign
 from dpscreen.rows.source import ArrayRows, PublicUnits
 from dpscreen.rows.sums import LEVELS, ShortRows, exact_gram, short_residuals
@@ -195,12 +195,11 @@ def test_short_rows_are_short_and_exact():
         assert (moment == x @ psi).all()
 
 
-def test_blocks_are_added_up(monkeypatch):
-    columns = np.random.default_rng(32).integers(-LEVELS, LEVELS, size=(3, 50)).astype(np.int16)
-    whole = exact_gram(columns)
-    monkeypatch.setattr(sums, "_BLOCK_CELLS", 7 * len(columns))
-    monkeypatch.setattr(sums, "_PARALLEL_CELLS", 1)
-    np.testing.assert_array_equal(exact_gram(columns), whole)
+@pytest.mark.parametrize("size", [(3, 50), (9, 2 * GRAM_ROWS + 7), (6, 100_000)])
+def test_a_gram_matrix_is_exact_in_blocks_and_threads(size):
+    columns = np.random.default_rng(32).integers(-LEVELS, LEVELS, size=size).astype(np.int16)
+    whole = columns.astype(np.int64)
+    np.testing.assert_array_equal(exact_gram(columns), whole @ whole.T)
 
 
 def second_half(X, y, *, noise, forced=None, constant=True):

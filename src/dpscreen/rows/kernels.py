@@ -13,33 +13,55 @@ import numpy as np
 
 from dpscreen._core.arrays import compiled, inlined
 
+GRAM_ROWS, MIXED_ROWS = 4096, 128
+"""How many rows are looked at together: as many as the cache holds."""
+
 
 @compiled
 def column_sums(columns, levels, out, first, last):
-    """Set out[j] = Σ_i columns[j, i]·levels[i] for first ≤ j < last, four columns at a time.
+    """Set out[j] = Σ_i columns[j, i]·levels[i] for first ≤ j < last."""
+    out[first:last] = 0
+    add_products(columns, levels, out, first, last, 0, levels.size)
+
+
+@compiled
+def add_products(columns, levels, out, first, last, a, b):
+    """Add Σ_i columns[j, i]·levels[i], a ≤ i < b, to out[j]: four columns at a time.
 
     Factors are at most 2^14, so a product fits 32 bits and a sum of 2^34 of them fits 64.
     """
-    n = levels.size
+    part = levels[a:b]
     j = first
     while j + 4 <= last:
-        c0, c1, c2, c3 = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
+        c0, c1 = columns[j][a:b], columns[j + 1][a:b]
+        c2, c3 = columns[j + 2][a:b], columns[j + 3][a:b]
         s0, s1, s2, s3 = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-        for i in range(n):
-            level = np.int32(levels[i])
+        for i in range(part.size):
+            level = np.int32(part[i])
             s0 += np.int64(np.int32(c0[i]) * level)
             s1 += np.int64(np.int32(c1[i]) * level)
             s2 += np.int64(np.int32(c2[i]) * level)
             s3 += np.int64(np.int32(c3[i]) * level)
-        out[j], out[j + 1], out[j + 2], out[j + 3] = s0, s1, s2, s3
+        out[j] += s0
+        out[j + 1] += s1
+        out[j + 2] += s2
+        out[j + 3] += s3
         j += 4
     while j < last:
-        column = columns[j]
-        s0 = np.int64(0)
-        for i in range(n):
-            s0 += np.int64(np.int32(column[i]) * np.int32(levels[i]))
-        out[j] = s0
+        column, s0 = columns[j][a:b], np.int64(0)
+        for i in range(part.size):
+            s0 += np.int64(np.int32(column[i]) * np.int32(part[i]))
+        out[j] += s0
         j += 1
+
+
+@compiled
+def add_gram(columns, first, last, out):
+    """Add Σ_i k_i k_iᵀ of rows first ≤ i < last to the upper triangle of out."""
+    d = columns.shape[0]
+    for a in range(first, last, GRAM_ROWS):
+        for j in range(d):
+            add_products(columns, columns[j], out[j], j, d, a, min(a + GRAM_ROWS, last))
 
 
 @compiled
@@ -58,19 +80,50 @@ def add_squares(columns, out):
             out[i] += cell * cell
 
 
+@inlined
+def combine(cells, parts, size, out):
+    """Set out[i] to Σ_k parts[k]·cells[k, i], exact in any order, four products at a time."""
+    out[:] = 0.0
+    d = parts.size
+    for k in range(d // 4 * 4, d):
+        part, column = parts[k], cells[k]
+        for i in range(size):
+            out[i] += part * column[i]
+    for k in range(0, d // 4 * 4, 4):
+        p0, p1, p2, p3 = parts[k], parts[k + 1], parts[k + 2], parts[k + 3]
+        c0, c1, c2, c3 = cells[k], cells[k + 1], cells[k + 2], cells[k + 3]
+        for i in range(size):
+            out[i] += p0 * c0[i] + p1 * c1[i] + p2 * c2[i] + p3 * c3[i]
+
+
 @compiled
-def shorten(mixed, most, factors, rows):
-    """Shrink rows that are longer than `most` in L2 and truncate them; say by how much."""
-    for i in range(factors.size):
-        factors[i] = 0.0
-    for j in range(mixed.shape[0]):
-        for i in range(factors.size):
-            factors[i] += mixed[j, i] * mixed[j, i]
-    for i in range(factors.size):
-        factors[i] = most / max(np.sqrt(factors[i]), most)
-    for j in range(mixed.shape[0]):
-        for i in range(factors.size):
-            rows[j, i] = np.int16(mixed[j, i] * factors[i])
+def mix(columns, mixing, unit, most, first, last, factors, rows):
+    """Set rows to mixing·columns·unit, those longer than `most` in L2 shrunk, all truncated.
+
+    Say by how much in factors. Whole numbers as `mixing` and columns are, products are exact.
+    """
+    cells = np.empty((len(columns), MIXED_ROWS))
+    mixed = np.empty((len(columns), MIXED_ROWS))
+    for a in range(first, last, MIXED_ROWS):
+        size = min(MIXED_ROWS, last - a)
+        factor = factors[a : a + size]
+        factor[:] = 0.0
+        for j in range(len(columns)):
+            column = columns[j][a : a + size]
+            for i in range(size):
+                cells[j, i] = column[i]
+        for j in range(len(columns)):
+            row = mixed[j]
+            combine(cells, mixing[j], size, row)
+            for i in range(size):
+                row[i] *= unit
+                factor[i] += row[i] * row[i]
+        for i in range(size):
+            factor[i] = most / max(np.sqrt(factor[i]), most)
+        for j in range(len(columns)):
+            short, row = rows[j][a : a + size], mixed[j]
+            for i in range(size):
+                short[i] = np.int16(row[i] * factor[i])
 
 
 @compiled
@@ -119,9 +172,11 @@ def count_half_octaves(levels, squares, unit, out):
 @compiled
 def divided_products(columns, levels, divisor, first, out):
     """Set out[j, a] to columns[j, i]·levels[i]/divisor, i = first + a, truncated."""
+    last = first + out.shape[1]
     for j in range(out.shape[0]):
+        column, level = columns[j][first:last], levels[first:last]
         for a in range(out.shape[1]):
-            product = np.int32(columns[j, first + a]) * np.int32(levels[first + a])
+            product = np.int32(column[a]) * np.int32(level[a])
             out[j, a] = np.int16(np.float64(product) / divisor)
 
 
@@ -155,17 +210,25 @@ def fill_tile(tile, X, j, first, low, high, middle, half_width):
     return size
 
 
+@inlined
+def add_up(cells, size, counts):
+    """Count cells. They were found before, all at once: in vector lanes."""
+    for i in range(size):
+        counts[cells[i]] += 1
+
+
 @compiled
 def uniform_cells(X, chosen, low, high, middle, half_width, origin, per_unit, out):
     """Count cells floor((u − origin)·per_unit) of chosen columns; beyond, at the ends of out."""
-    tile = np.empty(TILE)
+    tile, cells = np.empty(TILE), np.empty(TILE, dtype=np.uint32)
     last = np.float64(out.shape[1] - 1)
     for first in range(0, X.shape[0], TILE):
         for k in range(chosen.size):
             size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
             for i in range(size):
                 place = np.floor((tile[i] - origin[k]) * per_unit[k]) + 1
-                out[k, np.int64(min(max(0.0, place), last))] += 1
+                cells[i] = np.uint32(min(max(0.0, place), last))
+            add_up(cells, size, out[k])
 
 
 @compiled
@@ -187,6 +250,25 @@ def distances_below(X, chosen, low, high, middle, half_width, centres, edges, ou
                 out[k, e] += below
 
 
+@compiled
+def octaves_by_side(X, chosen, low, high, middle, half_width, first_octave, out):
+    """Count the octaves of |u| of chosen columns, below zero from the farthest on, and above.
+
+    The exponent of a float tells. What is below the first octave, 2^first, is in the middle cell.
+    """
+    tile, cells = np.empty(TILE), np.empty(TILE, dtype=np.uint32)
+    bits = tile.view(np.int64)
+    near = np.int64(out.shape[1] // 2)
+    for first in range(0, X.shape[0], TILE):
+        for k in range(chosen.size):
+            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
+            for i in range(size):
+                exponent = ((bits[i] >> 52) & 2047) - 1022 - first_octave
+                away = min(max(exponent, 0), near)
+                cells[i] = np.uint32(near + (away if bits[i] >= 0 else -away))
+            add_up(cells, size, out[k])
+
+
 @inlined
 def level_of(value, levels):
     """Return a number, clipped to [−1, 1], in whole numbers of 1/levels, truncated."""
@@ -200,10 +282,13 @@ def level_moments(X, chosen, low, high, middle, half_width, levels, out):
     for first in range(0, X.shape[0], TILE):
         for k in range(chosen.size):
             size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
+            total, squares = np.int64(0), np.int64(0)
             for i in range(size):
-                level = np.int64(level_of(tile[i], levels))
-                out[0, k] += level
-                out[1, k] += level * level // np.int64(levels)
+                level = level_of(tile[i], levels)
+                total += np.int64(level)
+                squares += np.int64(np.floor(level * level / levels))
+            out[0, k] += total
+            out[1, k] += squares
 
 
 @compiled

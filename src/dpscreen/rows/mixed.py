@@ -8,19 +8,18 @@ say. A combination is a function of its row alone, as residuals are (docs/exactn
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Narrow
-from dpscreen.rows.sums import LEVELS, exact_gram, in_parts
+from dpscreen.rows.sums import LEVELS, added_up, both_triangles, in_parts
 
 RowCount = Callable[..., Integers]
 """Short rows, ‖x‖², residuals in levels and other arguments to whole numbers that add up."""
 
-_BLOCK = 2**13
 _SAFE = 1 - 1e-12
 _BITS = 53 - 14 - 1  # of a sum of products with cells, all exact in floats
 
@@ -58,16 +57,19 @@ class MixedRows:
         """Return what tells it from others."""
         return self.chosen.tobytes(), self.mixing.tobytes(), self.bits
 
+    def smaller(self, times: float) -> MixedRows:
+        """Return rows so many times smaller: those are shrunk that are as much longer."""
+        return MixedRows.near(self.chosen, self.matrix / times) if times > 1 else self
+
     def of(self, columns: Narrow) -> tuple[Narrow, Array]:
         """Return the rows, and what each was multiplied by: 1 if it was short enough."""
         from dpscreen.rows import kernels
 
         rows, factors = np.empty(columns.shape, dtype=np.int16), np.empty(columns.shape[1])
+        whole = self.mixing.astype(np.float64), math.ldexp(1.0, -self.bits), LEVELS * _SAFE
 
         def mix(first: int, last: int) -> None:
-            for block in _blocks(first, last):
-                mixed = self.mixed(columns[:, block])
-                kernels.shorten(mixed, LEVELS * _SAFE, factors[block], rows[:, block])
+            kernels.mix(columns, *whole, first, last, factors, rows)
 
         in_parts(columns.shape[1], columns.shape[0], mix)
         return rows, factors
@@ -83,16 +85,6 @@ class MixedRows:
         weighed = np.empty_like(levels)
         kernels.weigh(levels, factors, self.reach**2, float(LEVELS), weighed)
         return weighed
-
-    def mixed(self, columns: Narrow) -> Array:
-        """Return Mk of every row: whole numbers below 2^53, the same in any order of summing."""
-        mixed = self.mixing.astype(np.float64) @ columns.astype(np.float64)
-        mixed *= math.ldexp(1.0, -self.bits)
-        return mixed
-
-
-def _blocks(first: int, last: int) -> Iterator[slice]:
-    return (slice(one, min(one + _BLOCK, last)) for one in range(first, last, _BLOCK))
 
 
 def capped(squares: Integers, residuals: Narrow, cap: float) -> Narrow:
@@ -117,13 +109,15 @@ def capped_middle(rows: Narrow, squares: Integers, residuals: Narrow, cap: float
     """Return Σzzᵀ in 1/2^28, z = ψx/cap truncated to 1/2^14, each row's residual capped."""
     from dpscreen.rows import kernels
 
-    total = np.zeros((len(rows), len(rows)), dtype=np.int64)
     per_level, kept = float(math.ceil(cap * LEVELS)), capped(squares, residuals, cap)
-    for block in _blocks(0, rows.shape[1]):
-        z = np.empty((len(rows), block.stop - block.start), dtype=np.int16)
-        kernels.divided_products(rows, kept, per_level, block.start, z)
-        total += exact_gram(z)
-    return total
+
+    def count(first: int, last: int, out: Integers) -> None:
+        for start in range(first, last, kernels.GRAM_ROWS):
+            z = np.empty((len(rows), min(kernels.GRAM_ROWS, last - start)), dtype=np.int16)
+            kernels.divided_products(rows, kept, per_level, start, z)
+            kernels.add_gram(z, 0, z.shape[1], out)
+
+    return both_triangles(added_up(rows.shape[::-1], (len(rows), len(rows)), count))
 
 
 def size_counts(

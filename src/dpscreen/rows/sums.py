@@ -71,6 +71,19 @@ def counts_by_distance(X: Array, columns: ColumnMap, centres: Array, edges: Arra
     return _over_rows(X, (len(columns.chosen), len(every)), count)
 
 
+def counts_by_octave(X: Array, columns: ColumnMap, octaves: Integers) -> Integers:
+    """Return, for each column, how many u are in which octave, those below zero first, inwards.
+
+    What is nearer to zero than the first octave is in the middle, what is beyond the last at ends.
+    """
+    from dpscreen.rows import kernels
+
+    def count(part: Array, out: Integers) -> None:
+        kernels.octaves_by_side(part, columns.chosen, *columns.numbers, octaves[0], out)
+
+    return _over_rows(X, (len(columns.chosen), 2 * len(octaves) + 1), count)
+
+
 def level_moments(X: Array, columns: ColumnMap) -> Integers:
     """Return Σk and Σ⌊k²/2^14⌋ of each column, k = u in whole numbers of 1/2^14, truncated."""
     from dpscreen.rows import kernels
@@ -100,15 +113,21 @@ def lattice_columns(X: Array, columns: ColumnMap, *, constant: bool) -> Narrow:
 def _over_rows(
     X: AnyArray, shape: tuple[int, ...], count: Callable[[Any, Integers], None]
 ) -> Integers:
+    return added_up(X.shape, shape, lambda first, last, out: count(X[first:last], out))
+
+
+def added_up(
+    size: tuple[int, ...], shape: tuple[int, ...], count: Callable[[int, int, Integers], None]
+) -> Integers:
     """Add up the counts of several parts of the rows, each in a thread of its own."""
     found: list[Integers] = []
 
     def run(first: int, last: int) -> None:
         out = np.zeros(shape, dtype=np.int64)
-        count(X[first:last], out)
+        count(first, last, out)
         found.append(out)
 
-    in_parts(X.shape[0], X.shape[1], run)
+    in_parts(size[0], size[1], run)
     return np.asarray(np.sum(found, axis=0, dtype=np.int64))
 
 
@@ -124,8 +143,6 @@ def in_parts(n_rows: int, n_columns: int, run: Callable[[int, int], None]) -> No
 
 LEVELS = 2**14
 """Into how many levels 1 is divided."""
-
-_BLOCK = 2**12  # so many rows at once stay in the cache
 
 
 def squared_lengths(columns: Narrow) -> Integers:
@@ -211,11 +228,15 @@ def curved_rows(rows: Narrow, residuals: Narrow) -> Narrow:
 
 
 def exact_gram(columns: Narrow) -> Integers:
-    """Return Σ_i k_i k_iᵀ. Sums of 2^12 products of at most 2^28 are exact in floats."""
+    """Return Σ_i k_i k_iᵀ, in whole numbers."""
+    from dpscreen.rows import kernels
 
-    def add(rows: Narrow, out: Integers) -> None:
-        for first in range(0, len(rows), _BLOCK):
-            block = rows[first : first + _BLOCK].astype(np.float64)
-            out += (block.T @ block).astype(np.int64)
+    def count(first: int, last: int, out: Integers) -> None:
+        kernels.add_gram(columns, first, last, out)
 
-    return _over_rows(columns.T, (len(columns), len(columns)), add)
+    return both_triangles(added_up(columns.shape[::-1], (len(columns),) * 2, count))
+
+
+def both_triangles(upper: Integers) -> Integers:
+    """Return the symmetric matrix with that upper triangle."""
+    return np.asarray(upper + np.triu(upper, 1).T)

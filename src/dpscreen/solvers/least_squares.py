@@ -130,7 +130,8 @@ class Releases:
         walk = NewtonWalk(self, frame, inverse, point)
         longer = replace(walk, frame=frame.reaching(ols_rules.REACH))
         steps, pull, clip, sizes = walk.steps(longer)
-        estimate = pooled(steps[-2:], inverse, frame, sizes, clip.part)
+        damping = inverse.damping(self.size.n_rows, frame)
+        estimate = pooled(steps[-2:], inverse, frame, (sizes, clip.part), damping)
         moment = pull.sum_at(estimate.theta, frame.gram)
         one_sided = OneSided(moment, pull.noise, sizes.cut_off(pull.clip), estimate.cut_off)
         lost = one_sided.lost(estimate.variance)
@@ -391,12 +392,13 @@ class NewtonWalk:
         return Middle(influence**2 * matrix, influence**2 * noise)
 
     def release_long(self) -> float:
-        """Release how many rows were shortened; none, if noise explains it.
+        """Release how many rows were shortened and lie far out; none, if noise explains it.
 
         (docs/private-lasso.md, Lemma 13)
         """
         residual = self.releases.wide.task.deviation
-        count = self.point.row_total(long_count, residual, self.frame.rows)
+        times = ols_rules.FAR_OUT * self.frame.mean_length / self.frame.row_norm
+        count = self.point.row_total(long_count, residual, self.frame.rows.smaller(times))
         noisy, noise = self.releases.wide.task.spending.release_sum(
             int(count[0]),
             most=1,

@@ -39,6 +39,9 @@ RESIDUALS_KEPT = (12.0, 6.0, 3.0, 2.0)
 REACH = 3.0
 """How many times as long rows count whole in the last step."""
 
+FAR_OUT = 2.0
+"""From how many times the mean length on a row lies far out."""
+
 MIDDLE_SHARE = 0.08
 ONE_SIDED_SHARE = 0.03
 LONG_SHARE = 0.005

@@ -30,6 +30,7 @@ from dpscreen.rows.sums import (
     LEVELS,
     ColumnMap,
     counts_by_distance,
+    counts_by_octave,
     counts_on_grid,
     level_moments,
     whole_sum,
@@ -37,7 +38,7 @@ from dpscreen.rows.sums import (
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Spending, Task
 from dpscreen.solvers.target import LARGEST, PlacedTarget, place_target
-from dpscreen.solvers.zoom import OCTAVES, OffPoints, Sighting, sighted
+from dpscreen.solvers.zoom import EXPONENTS, OffPoints, Sighting, sighted
 
 Below = Callable[[Array, float, int], Integers]
 
@@ -349,19 +350,11 @@ class NumericColumns:
 def counts_by_side(rows: RowSource, columns: ColumnMap) -> Integers:
     """Return how many rows are how far below centres, from the farthest octave on, and above.
 
-    Seen from one side, rows on the other are clipped to the centre: a row is in one cell. Both
-    sides are counted in one pass, so that this holds for rows that change while they are read. A
-    centre at an end of narrow bounds is put back inside, which rounding may have taken it out of.
+    A row is in one cell, also of rows that change while they are read. A centre at an end of narrow
+    bounds is put back inside, which rounding may have taken it out of.
     """
-    low, high = columns.bounds.T
-    centres = np.clip(columns.centres, low, high)
-    bounds = np.stack((np.append(low, centres), np.append(centres, high)), axis=1)
-    middles, widths = (np.tile(one, 2) for one in (centres, columns.half_widths))
-    sides = ColumnMap(np.tile(columns.chosen, 2), bounds, middles, widths)
-    below = rows.feature_total(counts_by_distance, sides, np.zeros(len(bounds)), OCTAVES)
-    left, right = np.split(np.diff(below, axis=1, prepend=0), 2)
-    near = left[:, :1] - right[:, 1:].sum(axis=1, keepdims=True)
-    return np.hstack((left[:, :0:-1], near, right[:, 1:]))
+    centres = np.clip(columns.centres, *columns.bounds.T)
+    return rows.feature_total(counts_by_octave, replace(columns, centres=centres), EXPONENTS)
 
 
 def _reaches(

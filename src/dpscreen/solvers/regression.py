@@ -93,6 +93,19 @@ class Inverse:
     matrix: Array
     left_out: tuple[LeftOut, ...]
 
+    def damping(self, n_rows: int, frame: EvenFrame) -> Array:
+        """Return D: a step where rows count longer than in the Gram matrix is `matrix` times Db.
+
+        Of a direction that varies less than it was made to, by more than the blur, rows were
+        shortened, so that a whole step would go beyond the end (docs/inference.md, Lemma 50).
+        """
+        scales = np.outer(frame.spread, frame.spread)
+        values, vectors = np.linalg.eigh(self.matrix * scales)
+        blur = vectors.T**2 @ (frame.blur / frame.spread**2)
+        larger = np.clip(n_rows * values / (1 + values * blur), 1.0, ols_rules.REACH**2)
+        damped = (vectors * values * 2 / (1 + larger)) @ vectors.T
+        return np.asarray(frame.gram @ (damped / scales))
+
 
 def told_apart(frame: EvenFrame, n_features: int, per_scale: Array) -> Inverse:
     """Leave out features, one by one, until every direction stands out of the noise.
@@ -204,8 +217,9 @@ class SolutionBelief:
 class Pooled:
     """The estimate θ from two steps: its noise, what clips cut off, and how far it went.
 
-    `last` is how far the last answer is from the one before, `last_variance` what noise there is
-    in that, as a sum, and `part` that of the last answer in the estimate.
+    `last` is how far the last answer is from the one before, and `part` that of the last in the
+    estimate; `whole` is how far a whole step would have gone, with noise of `whole_variance` as a
+    sum. That in the estimate has the covariance `noises`, about `variance` in each direction.
     """
 
     theta: Array
@@ -213,8 +227,11 @@ class Pooled:
     cut_off: float
     way: Array
     last: Array
-    last_variance: float
+    whole: Array
+    whole_variance: float
     part: float
+    damping: Array
+    noises: Array
 
     def left_by_long_rows(self, to_parameters: Array, squares: Array) -> Array:
         """Return the variance of parameters from rows that are longer than counts.
@@ -222,31 +239,47 @@ class Pooled:
         The last step saw rows that are longer. What that changed, beyond twice what noise does,
         is half of what whole rows would change, or less (docs/inference.md, Lemma 50).
         """
-        seen = (to_parameters @ self.last) ** 2 - 2 * squares * self.last_variance
+        seen = (to_parameters @ self.whole) ** 2 - 2 * squares * self.whole_variance
         return np.maximum(seen, 0.0) * ((1 - self.part) ** 2 + 1 / 3)
 
 
 def pooled(
-    steps: Sequence[NewtonStep], inverse: Inverse, frame: EvenFrame, sizes: Sizes, part: float
+    steps: Sequence[NewtonStep],
+    inverse: Inverse,
+    frame: EvenFrame,
+    cut: tuple[Sizes, float],
+    damping: Array,
 ) -> Pooled:
     """Return the mean of two steps' answers, by how little noise each has (Lemma 27).
 
     The first of them counts for less by as much as the two are further apart than by noise: then
-    it was not there yet. A part of what clips cut off is taken to pull one way.
+    it was not there yet. A part of what clips `cut` off is taken to pull one way. Of what damping
+    takes off the last step, the answer before stays.
     """
-    first, second = (step.start + inverse.matrix @ step.moment for step in steps)
+    first, whole = (step.start + inverse.matrix @ step.moment for step in steps)
+    second = steps[1].start + inverse.matrix @ damping @ steps[1].moment
     noises = np.array([step.noise for step in steps])
-    cuts = np.array([sizes.cut_off(step.clip) for step in steps])
+    cuts = np.array([cut[0].cut_off(step.clip) for step in steps])
     ways = np.array([float((step.start - second) @ (step.start - second)) for step in steps])
-    variances = noises**2 + frame.noise**2 * ways / 2 + (part * cuts) ** 2
+    variances = noises**2 + frame.noise**2 * ways / 2 + (cut[1] * cuts) ** 2
     apart = frame.gram @ (second - first)
     variances[0] += max(0.0, float(apart @ apart) / len(apart) - float(variances.sum()))
     weights = (1 / variances) / (1 / variances).sum()
     theta = weights[0] * first + weights[1] * second
     start = weights[0] * steps[0].start + weights[1] * steps[1].start
-    noise, cut = float(weights**2 @ noises**2), float(weights @ cuts)
-    last = float(noises @ noises) + frame.noise**2 * float(ways.sum()) / 2
-    return Pooled(theta, noise, cut, theta - start, second - first, last, float(weights[1]))
+    used, every = weights[1] * damping, np.eye(len(theta))
+    return Pooled(
+        theta,
+        float(weights**2 @ noises**2),
+        float(weights @ cuts),
+        theta - start,
+        second - first,
+        whole - first,
+        float(noises @ noises) + frame.noise**2 * float(ways.sum()) / 2,
+        float(weights[1]),
+        damping,
+        noises[0] ** 2 * (every - used) @ (every - used).T + noises[1] ** 2 * used @ used.T,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,13 +343,15 @@ class Walked:
     one_sided: OneSided
     residual_clip: float
 
-    def slopes(self, directions: Array, sampling: Array) -> Array:
+    def slopes(self, directions: Array, to_parameters: Array) -> Array:
         """Return how much of a parameter's rows is not clipped: what a step really goes by.
 
         (docs/inference.md, Lemma 39)
         """
-        squares = np.maximum((directions**2).sum(axis=1), 1e-300)
-        gram = ((directions @ self.frame.gram) * directions).sum(axis=1) / squares
+        damped = directions @ self.estimate.damping
+        squares = np.maximum((damped**2).sum(axis=1), 1e-300)
+        gram = (damped * to_parameters).sum(axis=1) / squares
+        sampling, _ = self.middle.along(damped, self.frame.spread)
         residuals = np.sqrt(sampling / np.maximum(gram, self.frame.noise))
         return kept_slopes(residuals / self.residual_clip)
 
@@ -332,7 +367,7 @@ def uncertainty(walked: Walked, to_parameters: Array) -> Uncertainty:
     estimate, middle = walked.estimate, walked.middle
     way, k = estimate.way, len(estimate.way)
     crossed = float(way @ way) * np.eye(k) + np.outer(way, way)
-    private = estimate.variance * np.eye(k) + walked.frame.noise**2 / 2 * crossed
+    private = estimate.noises + walked.frame.noise**2 / 2 * crossed
     spread = walked.frame.spread
     common = directions @ (middle.shrunk(spread) + private) @ directions.T
     sampling, error = middle.along(directions, spread)
@@ -340,7 +375,7 @@ def uncertainty(walked: Walked, to_parameters: Array) -> Uncertainty:
     variances = squares * sampling + ((directions @ private) * directions).sum(axis=1)
     freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
     slopes, bias = (
-        walked.slopes(directions, sampling),
+        walked.slopes(directions, to_parameters),
         walked.one_sided.along(directions, estimate.variance),
     )
     left = (1 - slopes) * (to_parameters @ estimate.last)

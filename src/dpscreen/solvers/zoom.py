@@ -318,7 +318,8 @@ def _priors() -> Array:
     return np.asarray(log_priors - np.log(np.exp(log_priors).sum(axis=0)))
 
 
-OCTAVES: Array = np.exp2(np.arange(-20.0, 2.0))
+EXPONENTS = np.arange(-20, 2)
+OCTAVES: Array = np.exp2(EXPONENTS)
 """Distances from a centre that are told apart, in half-widths of the declared bounds."""
 
 _ENDS = np.minimum(2 * OCTAVES, 2.0)
