@@ -439,10 +439,19 @@ def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
         yield from _about_left_out(release, table)
     if release.inference is not None:
         yield prose(release.inference.wording)
-    if release.quality is not None:
-        yield f"How good it is, by its own account: {release.quality}"
+    yield from _how_good(release)
     yield from _about_bounds(release.bounds_notes or ())
     yield promise(release)
+
+
+def _how_good(release: Release) -> Iterator[str]:
+    """Say how good the model is by what was released of it; a constant has no R²."""
+    quality = release.quality
+    if isinstance(quality, Quality):
+        told = quality.told(constant=not release.coefficients.any())
+        yield f"How good it is, by its own account: {told}"
+    elif quality is not None:
+        yield f"How good it is, by its own account: {quality}"
 
 
 def _about_left_out(release: Release, table: RegressionTable) -> Iterator[str]:
@@ -487,8 +496,7 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
         yield prose(release.why_no_intervals)
     elif release.inference is not None:
         yield ("" if release.table else REFIT) + prose(release.inference.wording)
-    if release.quality is not None:
-        yield f"How good it is, by its own account: {release.quality}"
+    yield from _how_good(release)
     yield from _about_bounds(release.bounds_notes or ())
     yield promise(release)
 

@@ -31,6 +31,8 @@ NARROWEST, WIDEST = 0.1, 2.0
 WIDEST_AUC, WIDEST_DEVIANCE = 0.4, 1.0
 """A wider interval tells nothing. Without features the deviance is at most 2 ln 2 = 1.39 a row."""
 
+NO_BETTER = "By that the model is no better than a constant. "
+
 LEAST_CLASS = 4.0
 """How many deviations of its noise the number of rows of a class must be to count as one."""
 
@@ -40,10 +42,10 @@ class OutcomeQuality:
     """AUC and deviance of a model, each with the interval of its privacy noise.
 
     The deviance is −2 log-likelihood over the number of rows; `null_deviance` is that of a model
-    that knows the share of outcomes alone. `edges` are chances between which fitted ones were
-    counted; `no` and `yes` are noisy counts of rows of the two classes, from below the first edge
-    to above the last: a reliability plot and an ROC curve can be drawn from them. What noise hides
-    is NaN.
+    that knows the share of outcomes alone, which was released before. `edges` are chances between
+    which fitted ones were counted; `no` and `yes` are noisy counts of rows of the two classes, from
+    below the first edge to above the last: a reliability plot and an ROC curve can be drawn from
+    them. What noise hides is NaN.
     """
 
     auc: float
@@ -68,11 +70,16 @@ class OutcomeQuality:
         """Whether the deviance stands out of the noise."""
         return self.deviance_high - self.deviance_low <= WIDEST_DEVIANCE
 
+    @property
+    def is_no_better(self) -> bool:
+        """Whether a constant would do as well, by what is told."""
+        return self.deviance >= self.null_deviance or self.auc <= 0.5
+
     def without_noise(self) -> OutcomeQuality:
         """Return the same with NaN for what noise hides."""
         hidden: dict[str, Any] = {}
         if not self.tells_auc:
-            hidden |= dict.fromkeys(("auc", "auc_low", "auc_high", "null_deviance"), math.nan)
+            hidden |= dict.fromkeys(("auc", "auc_low", "auc_high"), math.nan)
         if not self.tells_deviance:
             hidden |= dict.fromkeys(("deviance", "deviance_low", "deviance_high"), math.nan)
         return replace(self, **hidden)
@@ -84,11 +91,12 @@ class OutcomeQuality:
         auc = f"AUC {self.auc:.3f} ({self.auc_low:.3f} to {self.auc_high:.3f})"
         ends = f"{self.deviance_low:.3f} to {self.deviance_high:.3f}"
         deviance = f"deviance {self.deviance:.3f} ({ends}) a row"
-        if self.tells_auc:  # then so is the share of outcomes
+        if not math.isnan(self.null_deviance):  # as it is in some files of old
             deviance += f", {self.null_deviance:.3f} without features"
         told = auc if self.tells_auc else f"AUC {LOST}"
         told += f", {deviance}" if self.tells_deviance else f", deviance {LOST}"
-        return f"{told}; {where}. The intervals are for privacy noise alone."
+        no_better = NO_BETTER if self.is_no_better else ""
+        return f"{told}; {where}. {no_better}The intervals are for privacy noise alone."
 
 
 def release_outcome_quality(
@@ -118,7 +126,13 @@ def release_outcome_quality(
         spending.accountant, counts, cost=cost, purpose="chances by outcome"
     )
     n_rows = spending.regime.n_rows
-    return _told(noisy.reshape(2, -1), held, noise, places, n_rows, in_sample=in_sample)
+    null = _entropy(float(_chances(np.array(log_odds))))
+    return _told(noisy.reshape(2, -1), held, noise, places, n_rows, null, in_sample=in_sample)
+
+
+def _entropy(share: float) -> float:
+    """Return the deviance a row of a model that knows the share of outcomes alone."""
+    return -2 * (share * math.log(share) + (1 - share) * math.log1p(-share))
 
 
 def _within_reach(reach: float, constant: float, places: Array) -> Mask:
@@ -150,7 +164,14 @@ def _chances(log_odds: Array) -> Array:
 
 
 def _told(
-    counts: Array, held: Mask, noise: float, places: Array, n_rows: int, *, in_sample: bool
+    counts: Array,
+    held: Mask,
+    noise: float,
+    places: Array,
+    n_rows: int,
+    null: float,
+    *,
+    in_sample: bool,
 ) -> OutcomeQuality:
     """Put released counts together; noise is carried through to first order."""
     no, yes = counts[:, held]
@@ -160,9 +181,6 @@ def _told(
     deviance = max(float(cost_no @ no + cost_yes @ yes) / n_rows, 0.0)
     off = NORMAL_975 * noise * float(np.linalg.norm((cost_no, cost_yes))) / n_rows
     auc, auc_off = noisy_auc(no, yes, noise)
-    least = 1 / max(n_rows, 2)
-    share = min(max(float(yes.sum()) / n_rows, least), 1 - least)
-    null = -2 * (share * math.log(share) + (1 - share) * math.log1p(-share))
     aucs = (auc, max(auc - auc_off, 0.0), min(auc + auc_off, 1.0))
     # Never narrower than the noise.
     deviances = (deviance, max(deviance - off, 0.0), deviance + off)
