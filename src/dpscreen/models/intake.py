@@ -48,6 +48,9 @@ NO_ROW_COUNTS = (
 )
 
 
+TWO_LABELS = " A target of two labels is one for PrivateLogistic, in whose classes= they stand."
+
+
 def unit_of_rows(X: Any, told: int | None) -> Unit:
     """Return the unit that a fit is for: what the rows say, or else what the user told, or a row.
 
@@ -63,6 +66,16 @@ def unit_of_rows(X: Any, told: int | None) -> Unit:
             "says. Leave rows_per_unit out, or change the schema."
         )
     return carried
+
+
+def refuse_unaligned(X: Any, y: Any) -> None:
+    """Refuse a frame and a series of pandas whose rows have other labels, or another order."""
+    pandas = all(type(one).__module__.split(".")[0] == "pandas" for one in (X, y))
+    if pandas and len(X) == len(y) and not X.index.equals(y.index):
+        raise ValueError(
+            "X and y have different indices, and would be paired by place: align them, or give "
+            "y.to_numpy() if places are right."
+        )
 
 
 def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
@@ -173,9 +186,12 @@ _FILL = (
     "Which column it is in is not told here, as that would tell more of the rows; in a data frame, "
     "X.isna().any() tells you."
 )
+_LEAVE_OUT = "A row may be left out for its own target, or filled by a rule chosen beforehand."
 _HARMLESS = {
-    r"Input [Xy] contains NaN": _FILL,
-    r"Input [Xy] contains infinity or a value too large for dtype\('float64'\)": _FILL,
+    r"Input X contains NaN": _FILL,
+    r"Input X contains infinity or a value too large for dtype\('float64'\)": _FILL,
+    r"Input y contains NaN": _LEAVE_OUT,
+    r"Input y contains infinity or a value too large for dtype\('float64'\)": _LEAVE_OUT,
     r"Expected 2D array, got (?:1D|scalar) array instead": _RESHAPE,
     r"Expected 2D input, got input with shape \([\d, ]*\)": _RESHAPE,
     r"Found array with dim \d+, while dim <= 2 is required": "",
@@ -275,7 +291,7 @@ def _refuse_text(X: Any, y: Any) -> None:
         raise ValueError(NOT_NUMBERS.format(where=columns))
     for name, values in (("X", X), ("y", y)):
         if getattr(getattr(values, "dtype", None), "kind", "") in ("U", "S"):
-            raise ValueError(NOT_NUMBERS.format(where=name))
+            raise ValueError(NOT_NUMBERS.format(where=name) + TWO_LABELS * (name == "y"))
 
 
 def _without_values(message: str, X: Any) -> str:
@@ -285,7 +301,8 @@ def _without_values(message: str, X: Any) -> str:
         found = re.match(pattern, message)
         if found:
             return f"{found.group()}. {advice}".rstrip()
-    return NOT_NUMBERS.format(where=_columns_but(is_number, X) or "X and y")
+    columns = _columns_but(is_number, X)
+    return NOT_NUMBERS.format(where=columns or "X and y") + TWO_LABELS * (not columns)
 
 
 def _columns_but(fits: Callable[[Any], bool], X: Any) -> str:
