@@ -16,7 +16,7 @@ from scipy import stats
 from sklearn.datasets import load_diabetes
 
 from dpscreen import BoundsWarning, PrivacyLedger, PrivateLasso, PrivateLogistic, PrivateOLS
-from dpscreen.models.intake import refuse_unaligned
+from dpscreen.models.intake import aligned
 from dpscreen.paper.data import synthetic
 from dpscreen.privacy import ZCDP, Accountant, Budget, SeededNoise
 from dpscreen.privacy.ledger import BudgetRefused
@@ -464,6 +464,6 @@ def test_rows_are_not_paired_with_the_targets_of_others(kind, tmp_path):
     with pytest.raises(ValueError, match="different indices"):
         model.fit(X.sample(frac=1, random_state=0), y, ledger=ledger)
     assert not ledger.entries()
-    refuse_unaligned(X[:2], y)  # whose lengths are refused elsewhere
-    refuse_unaligned(X.sample(frac=1, random_state=0), y.to_numpy())
-    refuse_unaligned(X.set_index(pd.Index([7, 8, 9])), y.set_axis([7, 8, 9]))
+    assert aligned(y, X[:2]) is not None  # whose lengths are refused elsewhere
+    assert aligned(y.to_numpy(), X.sample(frac=1, random_state=0)) is not None
+    assert aligned(y.set_axis([7, 8, 9]), X.set_index(pd.Index([7, 8, 9]))) is not None

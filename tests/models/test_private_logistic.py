@@ -373,6 +373,25 @@ def test_quality_tells_auc_and_deviance_within_its_intervals():
     assert missed <= 8
 
 
+@pytest.mark.parametrize("kind", [PrivateLogistic, PrivateLogit])
+def test_the_deviance_without_features_is_that_of_the_released_share(kind):
+    """It was that of counts by chance, with four times as much noise."""
+    X, y = some_rows(4000)
+    y = np.where(np.arange(4000) % 3, y, 0)
+    share = y.mean()
+    true = -2 * (share * np.log(share) + (1 - share) * np.log(1 - share))
+    told = [model(kind, epsilon=1.0, random_state=seed).fit(X, y).quality_ for seed in range(8)]
+    assert max(abs(one.null_deviance - true) for one in told) < 0.06
+
+
+def test_a_model_that_is_no_better_than_a_constant_is_said_to_be():
+    X, y = some_rows(5000)
+    told = model().fit(X, y).quality_
+    assert "no better" not in str(told)
+    assert "no better than a constant" in str(replace(told, deviance=told.null_deviance + 0.01))
+    assert "no better than a constant" in str(replace(told, auc=0.49, auc_low=0.45, auc_high=0.53))
+
+
 def test_counts_that_noise_made_negative_tell_no_deviance():
     counts, places = np.full((2, 16), -50.0), np.linspace(-4, 4, 15)
     held = np.ones(16, dtype=bool)

@@ -58,6 +58,15 @@ def test_a_typical_step_is_a_round_number_near_a_tenth_of_the_bounds(bounds, ste
     assert summary_of(release).rows[0].zero_one == (bounds == (0, 1))
 
 
+def test_a_step_of_what_a_schema_calls_whole_is_at_least_1():
+    """Released bounds of a count are no whole numbers: an adult more was half of one."""
+    release = replace(fitted("lasso").released(), feature_bounds=np.array([(0, 4.7)] * 6))
+    assert release.steps.tolist() == [0.5] * 6
+    for kind, step in (("number", 0.5), ("integer", 1.0)):
+        fields = [{"name": name, "type": kind} for name in release.names]
+        assert replace(release, schema={"fields": fields}).steps.tolist() == [step] * 6
+
+
 @pytest.mark.parametrize(
     ("declared", "step"),
     [

@@ -11,8 +11,6 @@ from dpscreen._core.words import number, plain
 from dpscreen.models.printed import aligned, column_widths, short_name, step_words
 from dpscreen.models.release import Release
 from dpscreen.privacy import ZCDP
-from dpscreen.solvers.outcome_quality import OutcomeQuality
-from dpscreen.solvers.quality import Quality
 
 NONE = "–"
 
@@ -135,16 +133,7 @@ def _facts(releases: Sequence[Release]) -> Iterator[tuple[str, tuple[str, ...]]]
     yield "features used", tuple(f"{len(one.selected)} of {one.n_features}" for one in releases)
     if any(one.classes is not None for one in releases):
         yield "effects are", tuple("log-odds" if one.classes else "changes" for one in releases)
-    yield "how good, as released", tuple(_how_good(one.quality) for one in releases)
-
-
-def _how_good(quality: object) -> str:
-    match quality:
-        case Quality() if quality.tells_r2:
-            return f"R² {quality.r2:.2f}"
-        case OutcomeQuality() if quality.tells_auc:
-            return f"AUC {quality.auc:.2f}"
-    return NONE
+    yield "how good, as released", tuple(" ".join(one.headline) or NONE for one in releases)
 
 
 def _together(releases: Sequence[Release]) -> str:

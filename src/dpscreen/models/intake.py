@@ -68,14 +68,15 @@ def unit_of_rows(X: Any, told: int | None) -> Unit:
     return carried
 
 
-def refuse_unaligned(X: Any, y: Any) -> None:
-    """Refuse a frame and a series of pandas whose rows have other labels, or another order."""
+def aligned(y: Any, X: Any) -> Any:
+    """Return y, or refuse a series of pandas whose rows have other labels than those of a frame."""
     pandas = all(type(one).__module__.split(".")[0] == "pandas" for one in (X, y))
     if pandas and len(X) == len(y) and not X.index.equals(y.index):
         raise ValueError(
             "X and y have different indices, and would be paired by place: align them, or give "
             "y.to_numpy() if places are right."
         )
+    return y
 
 
 def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
@@ -188,10 +189,8 @@ _FILL = (
 )
 _LEAVE_OUT = "A row may be left out for its own target, or filled by a rule chosen beforehand."
 _HARMLESS = {
-    r"Input X contains NaN": _FILL,
-    r"Input X contains infinity or a value too large for dtype\('float64'\)": _FILL,
-    r"Input y contains NaN": _LEAVE_OUT,
-    r"Input y contains infinity or a value too large for dtype\('float64'\)": _LEAVE_OUT,
+    r"Input X contains (?:NaN|infinity or a value too large for dtype\('float64'\))": _FILL,
+    r"Input y contains (?:NaN|infinity or a value too large for dtype\('float64'\))": _LEAVE_OUT,
     r"Expected 2D array, got (?:1D|scalar) array instead": _RESHAPE,
     r"Expected 2D input, got input with shape \([\d, ]*\)": _RESHAPE,
     r"Found array with dim \d+, while dim <= 2 is required": "",

@@ -70,16 +70,11 @@ class OutcomeQuality:
         """Whether the deviance stands out of the noise."""
         return self.deviance_high - self.deviance_low <= WIDEST_DEVIANCE
 
-    @property
-    def is_no_better(self) -> bool:
-        """Whether a constant would do as well, by what is told."""
-        return self.deviance >= self.null_deviance or self.auc <= 0.5
-
     def without_noise(self) -> OutcomeQuality:
         """Return the same with NaN for what noise hides."""
         hidden: dict[str, Any] = {}
         if not self.tells_auc:
-            hidden |= dict.fromkeys(("auc", "auc_low", "auc_high"), math.nan)
+            hidden |= dict.fromkeys(("auc", "auc_low", "auc_high", "null_deviance"), math.nan)
         if not self.tells_deviance:
             hidden |= dict.fromkeys(("deviance", "deviance_low", "deviance_high"), math.nan)
         return replace(self, **hidden)
@@ -91,12 +86,12 @@ class OutcomeQuality:
         auc = f"AUC {self.auc:.3f} ({self.auc_low:.3f} to {self.auc_high:.3f})"
         ends = f"{self.deviance_low:.3f} to {self.deviance_high:.3f}"
         deviance = f"deviance {self.deviance:.3f} ({ends}) a row"
-        if not math.isnan(self.null_deviance):  # as it is in some files of old
+        if self.tells_auc:  # then so is the share of outcomes
             deviance += f", {self.null_deviance:.3f} without features"
         told = auc if self.tells_auc else f"AUC {LOST}"
         told += f", {deviance}" if self.tells_deviance else f", deviance {LOST}"
-        no_better = NO_BETTER if self.is_no_better else ""
-        return f"{told}; {where}. {no_better}The intervals are for privacy noise alone."
+        as_good = self.deviance >= self.null_deviance or self.auc <= 0.5
+        return f"{told}; {where}. {NO_BETTER * as_good}The intervals are for privacy noise alone."
 
 
 def release_outcome_quality(
@@ -126,13 +121,9 @@ def release_outcome_quality(
         spending.accountant, counts, cost=cost, purpose="chances by outcome"
     )
     n_rows = spending.regime.n_rows
-    null = _entropy(float(_chances(np.array(log_odds))))
-    return _told(noisy.reshape(2, -1), held, noise, places, n_rows, null, in_sample=in_sample)
-
-
-def _entropy(share: float) -> float:
-    """Return the deviance a row of a model that knows the share of outcomes alone."""
-    return -2 * (share * math.log(share) + (1 - share) * math.log1p(-share))
+    told = _told(noisy.reshape(2, -1), held, noise, places, n_rows, in_sample=in_sample)
+    null = 2 * float(np.logaddexp(0, log_odds) - log_odds * _chances(np.array(log_odds)))
+    return replace(told, null_deviance=null).without_noise()
 
 
 def _within_reach(reach: float, constant: float, places: Array) -> Mask:
@@ -164,14 +155,7 @@ def _chances(log_odds: Array) -> Array:
 
 
 def _told(
-    counts: Array,
-    held: Mask,
-    noise: float,
-    places: Array,
-    n_rows: int,
-    null: float,
-    *,
-    in_sample: bool,
+    counts: Array, held: Mask, noise: float, places: Array, n_rows: int, *, in_sample: bool
 ) -> OutcomeQuality:
     """Put released counts together; noise is carried through to first order."""
     no, yes = counts[:, held]
@@ -185,7 +169,7 @@ def _told(
     # Never narrower than the noise.
     deviances = (deviance, max(deviance - off, 0.0), deviance + off)
     counted = (tuple(one.tolist()) for one in (_chances(places), *(counts * held)))
-    return OutcomeQuality(*aucs, *deviances, null, in_sample, *counted).without_noise()
+    return OutcomeQuality(*aucs, *deviances, math.nan, in_sample, *counted).without_noise()
 
 
 def noisy_auc(no: Array, yes: Array, noise: float) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array
 from dpscreen._core.words import number
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_histograms
@@ -33,9 +33,6 @@ MOST_MOVED = 0.5
 SIZES_PART, MEAN_PART = Fraction(1, 4), Fraction(1, 5)
 """Of the cost, for sizes of residuals, for those of the target, and for either sum of squares; of
 what the target's sum costs, for its mean."""
-
-LEAST = 16
-"""The least deviation of residuals that sizes are made for is that of the target over this."""
 
 MOST_UNEXPLAINED = 100.0
 """What is put for a share that has no upper end."""
@@ -126,11 +123,10 @@ class Quality:
         return f"R² cannot be told: {FAR}" if math.isinf(self.error_high) else f"R² {LOST}"
 
     def _error(self) -> str:
-        told = (self.typical_error, self.error_low, self.error_high)
-        mid, low, high = (number(one, digits=4) for one in told)
         if math.isinf(self.error_high):
-            return f"typical error at least {low}"
-        return f"typical error {mid} ({low} to {high})"
+            return f"typical error at least {number(self.error_low, digits=4)}"
+        told = (self.typical_error, self.error_low, self.error_high)
+        return "typical error {} ({} to {})".format(*(number(one, digits=4) for one in told))
 
 
 @dataclass(frozen=True)
@@ -158,7 +154,7 @@ def release_quality(
     point = design.at(weights, scale=max(deviations.target, float(np.abs(weights).max(initial=0))))
     target, part = design.start(1.0), cost * SIZES_PART
     reach, bound = deviations.bound + float(np.abs(weights).sum()), deviations.bound
-    deviation = max(deviations.residuals, deviations.target / LEAST)
+    deviation = max(deviations.residuals, deviations.target / 16)
     sizes = _release_sizes(spending, point, deviation, reach, part, "residuals")
     ends = _release_sizes(spending, target, deviations.target, bound, part, "the target")
     far, out = sizes.reach(part), ends.reach(part)
@@ -219,9 +215,8 @@ class SizeCounts:
 
     def _ahead(self) -> tuple[Array, Array]:
         """Return how many rows are in each cell and the next ones, two octaves, and the noise."""
-        more = np.append(self.counts, np.zeros(AHEAD - 1))
         held = np.minimum(np.arange(len(self.counts), 0, -1), AHEAD)
-        sums = np.lib.stride_tricks.sliding_window_view(more, AHEAD).sum(axis=1)
+        sums = np.convolve(self.counts[::-1], np.ones(AHEAD))[: len(held)][::-1]
         return sums, self.noise * np.sqrt(held)
 
     def _last_seen(self) -> int | None:
@@ -262,14 +257,6 @@ class NoisySum:
     noise: float
     per_row: float
 
-    def more(self, value: float) -> NoisySum:
-        """Return a sum that is so much larger, and as noisy."""
-        return replace(self, value=self.value + value)
-
-    def at_least_noise(self, count_noise: float) -> float:
-        """Return the sum, or its noise, which tells nothing, where that is more."""
-        return max(self.value, self.deviation(count_noise))
-
     def deviation(self, count_noise: float) -> float:
         """Return that of all noise."""
         return math.hypot(self.noise, self.per_row * count_noise)
@@ -283,29 +270,19 @@ class NoisySum:
 def _release_squares(
     spending: Spending, point: ExactPoint, clip: float, cost: ZCDP, purpose: str
 ) -> NoisySum:
-    """Release Σψ_c(r)² (docs/private-lasso.md, Lemma 45)."""
-    counts, squares = point.residual_counts(clip), np.arange(LEVELS + 1, dtype=np.int64) ** 2
-    return _release_total(spending, counts, squares, (clip / LEVELS) ** 2, cost, purpose)
+    """Release Σψ_c(r)².
 
-
-def _release_total(
-    spending: Spending, counts: Integers, values: Integers, unit: float, cost: ZCDP, purpose: str
-) -> NoisySum:
-    """Release the sum of a value for each row, none below 0, by the counts of rows of each value.
-
-    A row's value less up to a half of the largest is smaller than the value; what that takes off in
-    all is known as the number of rows is (docs/private-lasso.md, Lemma 45).
+    A row's square less up to a half of the largest is smaller than the square; what that takes off
+    in all is known as the number of rows is (docs/private-lasso.md, Lemma 45).
     """
-    largest = int(values[-1])
+    counts, squares = point.residual_counts(clip), np.arange(LEVELS + 1, dtype=np.int64) ** 2
+    largest, unit = LEVELS**2, (clip / LEVELS) ** 2
     noise = 1 / math.sqrt(2 * float(cost))
     middle = math.floor(largest * min(0.5, noise**2 / (noise**2 + spending.count_noise**2)))
     most = largest - middle
+    total = whole_sum(counts * (squares - middle))
     noisy, own = spending.release_sum(
-        whole_sum(counts * (values - middle)),
-        most=most,
-        bound=most * unit,
-        cost=cost,
-        purpose=purpose,
+        total, most=most, bound=most * unit, cost=cost, purpose=purpose
     )
     per_row = middle * unit
     return NoisySum(noisy + per_row * spending.regime.n_rows, own, per_row)
@@ -321,11 +298,7 @@ def _release_variation(spending: Spending, point: ExactPoint, clip: float, cost:
     rest = ZCDP(cost.rho - part.rho)
     square = _release_squares(spending, point, clip, rest, "squared target")
     total, noise = spending.release_sum(
-        point.residual_total(clip),
-        most=LEVELS,
-        bound=clip,
-        cost=part,
-        purpose="the target's sum",
+        point.residual_total(clip), most=LEVELS, bound=clip, cost=part, purpose="the target's sum"
     )
     mean = rules.clamp(rules.shrunk(total, noise) / n_rows, -clip, clip)
     left = max(square.value - mean**2 * n_rows, 0.0)
@@ -375,10 +348,10 @@ def _r2(left: NoisySum, whole: NoisySum, far: Reach, out: Reach, count_noise: fl
     added, more = (min(one.light, one.heavy) for one in (far, out))
     if math.isinf(added) or math.isinf(more):
         return (math.nan,) * 3
-    most = _ratio_interval(left.more(added), whole, count_noise)[1]
-    least = _ratio_interval(left, whole.more(more), count_noise)[0]
-    share = left.at_least_noise(count_noise) / whole.at_least_noise(count_noise)
-    return 1 - rules.clamp(share, least, most), 1 - most, 1 - least
+    most = _ratio_interval(replace(left, value=left.value + added), whole, count_noise)[1]
+    least = _ratio_interval(left, replace(whole, value=whole.value + more), count_noise)[0]
+    top, bottom = (max(one.value, one.deviation(count_noise)) for one in (left, whole))
+    return 1 - rules.clamp(top / bottom, least, most), 1 - most, 1 - least
 
 
 def _error(left: NoisySum, far: Reach, n_rows: int, count_noise: float) -> Told:

@@ -33,8 +33,6 @@ from dpscreen.models.release import (
     summary_of,
 )
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers.outcome_quality import OutcomeQuality
-from dpscreen.solvers.quality import Quality
 
 MOST_LISTED = 200
 """Rows of the table; what is beyond is in the model file."""
@@ -176,17 +174,8 @@ def headline_facts(release: Release, summary: Summary) -> Facts:
         ("Features chosen" if release.table is None else "Features", f"{len(summary.rows)}"),
     ]
     facts += [("Rows", rows.replace(" rows", ""))] if rows else []
-    return [*facts, *_how_good(release.quality)]
-
-
-def _how_good(quality: Quality | OutcomeQuality | None) -> Facts:
-    """Return the one number that tells how good the model is, if it was released and tells it."""
-    match quality:
-        case Quality() if quality.tells_r2:
-            return [("R², as released", f"{quality.r2:.2f}")]
-        case OutcomeQuality() if quality.tells_auc:
-            return [("AUC, as released", f"{quality.auc:.2f}")]
-    return []
+    measure, value = release.headline
+    return [*facts, (f"{measure}, as released", value)] if measure else facts
 
 
 def _warnings(statement: PrivacyStatement, expected: Expected | None) -> Iterator[str]:
