@@ -388,8 +388,10 @@ def test_a_model_that_is_no_better_than_a_constant_is_said_to_be():
     X, y = some_rows(5000)
     told = model().fit(X, y).quality_
     assert "no better" not in str(told)
-    assert "no better than a constant" in str(replace(told, deviance=told.null_deviance + 0.01))
-    assert "no better than a constant" in str(replace(told, auc=0.49, auc_low=0.45, auc_high=0.53))
+    poor = replace(told, deviance=told.null_deviance + 0.01)
+    assert "By its deviance the model is no better than a constant" in str(poor)
+    poor = replace(poor, auc=0.49, auc_low=0.45, auc_high=0.53)
+    assert "By its AUC and deviance the model is no better than a constant" in str(poor)
 
 
 def test_counts_that_noise_made_negative_tell_no_deviance():

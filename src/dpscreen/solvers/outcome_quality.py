@@ -31,7 +31,7 @@ NARROWEST, WIDEST = 0.1, 2.0
 WIDEST_AUC, WIDEST_DEVIANCE = 0.4, 1.0
 """A wider interval tells nothing. Without features the deviance is at most 2 ln 2 = 1.39 a row."""
 
-NO_BETTER = "By that the model is no better than a constant. "
+NO_BETTER = "By its {} the model is no better than a constant. "
 
 LEAST_CLASS = 4.0
 """How many deviations of its noise the number of rows of a class must be to count as one."""
@@ -90,8 +90,9 @@ class OutcomeQuality:
             deviance += f", {self.null_deviance:.3f} without features"
         told = auc if self.tells_auc else f"AUC {LOST}"
         told += f", {deviance}" if self.tells_deviance else f", deviance {LOST}"
-        as_good = self.deviance >= self.null_deviance or self.auc <= 0.5
-        return f"{told}; {where}. {NO_BETTER * as_good}The intervals are for privacy noise alone."
+        poor = ["AUC"] * (self.auc <= 0.5) + ["deviance"] * (self.deviance >= self.null_deviance)
+        no_better = NO_BETTER.format(" and ".join(poor)) if poor else ""
+        return f"{told}; {where}. {no_better}The intervals are for privacy noise alone."
 
 
 def release_outcome_quality(

@@ -83,9 +83,8 @@ class Quality:
 
     def without_noise(self) -> Quality:
         """Return the same with NaN in place of what is noise."""
-        names = () if self.tells_r2 else ("r2", "r2_low", "r2_high")
-        if not self.tells_error:
-            names += ("typical_error", "error_low", "error_high")
+        names = [] if self.tells_r2 else ["r2", "r2_low", "r2_high"]
+        names += [] if self.tells_error else ["typical_error", "error_low", "error_high"]
         hidden: dict[str, Any] = dict.fromkeys(names, math.nan)
         return replace(self, **hidden)
 
