@@ -41,8 +41,8 @@ CUT = "The intervals are for privacy noise; no rows are expected far beyond all 
 LOST = "cannot be told from noise with these rows at this budget"
 FAR = "few rows far out, which noise hides, may decide it"
 ASIDE = (
-    "If these lie on one side, as high costs do, predictions add up to less than the target, or "
-    "to more. "
+    "If rows that noise hides lie far out on one side, as high costs do, predictions add up to "
+    "less than the target, or to more."
 )
 
 CELLS_PER_OCTAVE, OCTAVES = 4, 11
@@ -113,8 +113,9 @@ class Quality:
         error = self._error() if self.tells_error else f"typical error {LOST}"
         if constant:
             return f"the model is a constant and has no R²; {error}; {where}. {CUT}"
-        aside = ASIDE if math.isinf(self.error_high) else ""
-        return f"{self._r2()}, {error}; {where}. {aside}{CUT}"
+        open_end = math.isinf(self.error_high)
+        notes = [ASIDE] * open_end + [CUT] * (self.tells_r2 or not open_end)
+        return " ".join((f"{self._r2()}, {error}; {where}.", *notes))
 
     def _r2(self) -> str:
         if self.tells_r2:
