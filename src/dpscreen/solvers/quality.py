@@ -240,8 +240,8 @@ class SizeCounts:
         if not most > few > upper:
             return Reach(clip, math.inf, math.inf)
         faster = math.log(few / fewest) / (start - middle) > math.log(most / few) / (middle - first)
-        fall = math.log(few / upper)
-        rate, power = fall / (start - middle), fall / math.log(start / middle)
+        rate = math.log(few / upper) / (start - middle)
+        power = math.log2(max((few - 2 * NORMAL_975 * self.noise) / upper, 1.0))  # at least
         light = upper * math.exp(-rate * (clip - start)) * 2 * (clip / rate + 1 / rate**2)
         span = math.log(self.limit / clip)
         grown = span if power == 2 else math.expm1((2 - power) * span) / (2 - power)
