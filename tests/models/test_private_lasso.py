@@ -8,13 +8,15 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.datasets import load_diabetes
 
-from dpscreen import BoundsWarning, PrivateLasso, PrivateOLS
+from dpscreen import BoundsWarning, PrivacyLedger, PrivateLasso, PrivateLogistic, PrivateOLS
+from dpscreen.models.intake import aligned
 from dpscreen.paper.data import synthetic
 from dpscreen.privacy import ZCDP, Accountant, Budget, SeededNoise
 from dpscreen.privacy.ledger import BudgetRefused
@@ -437,3 +439,31 @@ def test_a_target_beyond_its_bounds_is_told_and_one_inside_loose_bounds_is_not(k
         with pytest.warns(BoundsWarning, match=f"the target: declared .* at the {end} end"):
             model.set_params(target_bounds=bounds).fit(X, y)
     assert model.set_params(target_bounds=(0, 3000)).fit(X, y).bounds_notes_ == ()
+
+
+# --- what is refused in words ---------------------------------------------------------------------
+
+
+def test_a_target_that_cannot_be_fitted_is_refused_with_what_to_do():
+    X, y = pd.DataFrame({"a": [1.0, 2.0, 3.0]}), pd.Series([1.0, 2.0, 3.0])
+    model = PrivateLasso(epsilon=1, delta=1e-6, feature_bounds=(0, 9), target_bounds=(0, 9))
+    with pytest.raises(ValueError, match="left out for its own target"):
+        model.fit(X, y.where(y > 1))
+    for words in (["yes", "no", "no"], np.array(["yes", "no", "no"])):
+        with pytest.raises(ValueError, match="PrivateLogistic"):
+            model.fit(X, pd.Series(words) if isinstance(words, list) else words)
+
+
+@pytest.mark.parametrize("kind", [PrivateLasso, PrivateLogistic])
+def test_rows_are_not_paired_with_the_targets_of_others(kind, tmp_path):
+    """They were, by place, where one of the two was sorted or drawn anew."""
+    X, y = pd.DataFrame({"a": [1.0, 2.0, 3.0]}), pd.Series([1, 0, 1])
+    ledger = PrivacyLedger.create(tmp_path / "b.db", dataset="d", epsilon=10, delta=1e-4)
+    more = {"target_bounds": (0, 1)} if kind is PrivateLasso else {}
+    model = kind(epsilon=1, delta=1e-6, feature_bounds=(0, 9), **more)
+    with pytest.raises(ValueError, match="different indices"):
+        model.fit(X.sample(frac=1, random_state=0), y, ledger=ledger)
+    assert not ledger.entries()
+    assert aligned(y, X[:2]) is not None  # whose lengths are refused elsewhere
+    assert aligned(y.to_numpy(), X.sample(frac=1, random_state=0)) is not None
+    assert aligned(y.set_axis([7, 8, 9]), X.set_index(pd.Index([7, 8, 9]))) is not None

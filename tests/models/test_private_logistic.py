@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dpscreen import BudgetRefused, PrivacyLedger, PrivateLogistic, PrivateLogit, load
 from dpscreen.models import intake, outcome_peers
 from dpscreen.models.explain import explanation_of
+from dpscreen.models.formulas import comments_of
 from dpscreen.privacy import ZCDP, Accountant, Budget, DiscreteGaussian, SeededNoise
 from dpscreen.solvers import outcome_quality
 from dpscreen.tables.schema import toml_schema
@@ -107,7 +108,9 @@ LABELS = {
     "truths": ((False, True), lambda y: y == 1),
     "truths as numbers": ((0, 1), lambda y: y == 1),
     "signs": ((-1, 1), lambda y: 2 * y - 1),
-    "floats": ((1, 0), lambda y: y.astype(float)),
+    "floats": ((0, 1), lambda y: y.astype(float)),
+    "against the alphabet": (("live", "dead"), lambda y: np.where(y, "dead", "live")),
+    "from high to low": ((2, 1), lambda y: 2 - y),
     "series": (("no", "yes"), lambda y: pd.Series(np.where(y, "yes", "no"), dtype="category")),
     "nullable": ((0, 1), lambda y: pd.Series(y == 1, dtype="boolean")),
     "polars": (("no", "yes"), lambda y: pl.Series(np.where(y, "yes", "no"))),
@@ -121,9 +124,35 @@ def test_labels_of_any_kind_give_one_model(kind):
     classes, as_labels = LABELS[kind]
     fitted = model(classes=classes).fit(X, as_labels(y))
     np.testing.assert_array_equal(released(fitted), released(model().fit(X, y)))
-    assert fitted.classes_.tolist() == sorted(classes)
+    assert fitted.classes_.tolist() == list(classes)
+    np.testing.assert_array_equal(fitted.predict(X) == classes[1], fitted.decision_function(X) > 0)
     assert set(fitted.predict(X).tolist()) == set(classes)
     assert fitted.score(X, np.asarray(as_labels(y)).astype(fitted.classes_.dtype)) > 0.7
+
+
+@pytest.mark.parametrize("kind", [PrivateLogistic, PrivateLogit])
+def test_the_second_of_the_declared_classes_is_modelled_by_whatever_is_told(kind):
+    """Labels used to be sorted: of live and dead, declared so, live was modelled."""
+    X, y = some_rows(5000)
+    frame, labels = pd.DataFrame(X, columns=list("abcdef")), np.where(y, "dead", "live")
+    fitted = model(kind, classes=("live", "dead")).fit(frame, labels)
+    chances = fitted.predict_proba(frame)[:, 1]
+    assert roc_auc_score(y, chances) > 0.8
+    assert "dead against live" in str(fitted.summary())
+    assert fitted.released().classes == ("live", "dead")
+    assert "is dead" in " ".join(comments_of(fitted.released(), "sql"))
+    steps = fitted.to_sklearn()
+    np.testing.assert_allclose(steps.predict_proba(frame)[:, 1], chances, rtol=1e-9)
+    np.testing.assert_array_equal(steps.predict(frame), fitted.predict(frame))
+
+
+@pytest.mark.parametrize("levels", [["live", "dead"], ["dead", "live"]])
+def test_of_two_levels_of_a_schema_the_second_is_the_outcome(levels):
+    columns = {"age": {"bounds": [0, 99]}, "end": {"categories": levels}}
+    schema = toml_schema({"target": "end", "columns": columns})
+    rows = schema.encode(pd.DataFrame({"age": [1.0, 2.0], "end": ["dead", "live"]}))
+    assert schema.classes == tuple(levels)
+    assert np.asarray(rows.y).tolist() == [levels.index("dead"), levels.index("live")]
 
 
 @pytest.mark.parametrize(
@@ -344,6 +373,27 @@ def test_quality_tells_auc_and_deviance_within_its_intervals():
     assert missed <= 8
 
 
+@pytest.mark.parametrize("kind", [PrivateLogistic, PrivateLogit])
+def test_the_deviance_without_features_is_that_of_the_released_share(kind):
+    """It was that of counts by chance, with four times as much noise."""
+    X, y = some_rows(4000)
+    y = np.where(np.arange(4000) % 3, y, 0)
+    share = y.mean()
+    true = -2 * (share * np.log(share) + (1 - share) * np.log(1 - share))
+    told = [model(kind, epsilon=1.0, random_state=seed).fit(X, y).quality_ for seed in range(8)]
+    assert max(abs(one.null_deviance - true) for one in told) < 0.06
+
+
+def test_a_model_that_is_no_better_than_a_constant_is_said_to_be():
+    X, y = some_rows(5000)
+    told = model().fit(X, y).quality_
+    assert "no better" not in str(told)
+    poor = replace(told, deviance=told.null_deviance + 0.01)
+    assert "By its deviance the model is no better than a constant" in str(poor)
+    poor = replace(poor, auc=0.49, auc_low=0.45, auc_high=0.53)
+    assert "By its AUC and deviance the model is no better than a constant" in str(poor)
+
+
 def test_counts_that_noise_made_negative_tell_no_deviance():
     counts, places = np.full((2, 16), -50.0), np.linspace(-4, 4, 15)
     held = np.ones(16, dtype=bool)
@@ -466,7 +516,9 @@ def test_the_whole_budget_is_spent_and_more_of_it_helps(kind):
 # --- what a release becomes -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("classes", [(0, 1), ("no", "yes"), (False, True), (-1.0, 2.0)])
+@pytest.mark.parametrize(
+    "classes", [(0, 1), ("no", "yes"), ("yes", "no"), (True, False), (2.0, -1)]
+)
 def test_a_file_brings_the_whole_model_back(classes, tmp_path):
     X, y = some_rows()
     labels = np.array(classes)[y]

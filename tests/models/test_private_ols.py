@@ -167,7 +167,7 @@ def test_it_predicts_with_intervals(fitted):
     found = fitted.predict(table, interval=0.9)
     assert found.shape == (len(y), 3)
     inside = (found[:, 1] <= y) & (y <= found[:, 2])
-    assert 0.85 < inside.mean() < 0.97
+    assert 0.85 < inside.mean() < 0.98  # sizes are a quarter octave apart
 
 
 def test_intervals_of_predictions_keep_to_the_bounds_of_the_target(fitted):

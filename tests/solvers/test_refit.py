@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 from dpscreen import BoundsWarning, PrivateLasso
-from dpscreen._core.words import number
 from dpscreen.privacy import ZCDP, Accountant, NoisyMax, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.solvers.base import Choices, Spending, Task
@@ -36,7 +35,7 @@ pytestmark = [
 class Scripted(ScriptedAccountant):
     def answer(self, mechanism, values, purpose):
         assert not isinstance(mechanism, NoisyMax)
-        if purpose == "sizes of residuals":  # all of them small
+        if purpose.startswith("sizes of"):  # all of them small
             return 400.0 * np.eye(1, values.size)[0]
         return self.rng.normal(0, 30, size=values.size)
 
@@ -76,10 +75,10 @@ def test_lemmas_23_24_and_45_no_release_moves_further_than_is_booked(intercept):
             closest[purpose] = max(closest.get(purpose, 0.0), share)
     assert len(closest) == 7
     assert max(closest.values()) <= 1
-    assert min(closest.values()) > 0.3
+    assert min(closest.values()) > 0.2
 
 
-def measured(fitted, target, deviations, seed):
+def measured(fitted, target, deviations, seed, weight=1.0):
     """Return the quality of a model whose predictions are the first column, at ε = 1."""
     rng = np.random.default_rng(seed)
     limit = ZCDP(Fraction(163, 10_000))
@@ -91,21 +90,22 @@ def measured(fitted, target, deviations, seed):
     )
     design = LatticeDesign.from_rows(fitted[:, None], target)
     cost = spending.share(0.02)
-    return release_quality(
-        spending, design, np.ones(1), Deviations(*deviations), cost=cost, in_sample=True
-    )
+    weights, here = np.full(1, weight), Deviations(*deviations)
+    return release_quality(spending, design, weights, here, cost=cost, in_sample=True)
 
 
 def test_intervals_of_a_good_fit_are_narrow_and_hold_what_is_true():
-    """95 % of 60 but for 8: a false alarm in 100 000. They were .29 and .18 wide."""
+    """95 % of 60 but for 8: a false alarm in 100 000. Few rows of 5 000 may hide far out."""
     rng = np.random.default_rng(5)
-    for r2, widest in ((0.8, 0.13), (0.95, 0.13)):
+    for r2, widest in ((0.8, 0.3), (0.95, 0.13)):
         fitted = math.sqrt(r2) * rng.uniform(-0.5, 0.5, 5000)
         noise = rng.normal(size=5000) * math.sqrt((1 - r2) / 12)
         target = fitted + noise
         told = [measured(fitted, target, (noise.std(), target.std()), seed) for seed in range(60)]
         true = 1 - np.sum(noise**2) / np.sum((target - target.mean()) ** 2)
-        assert sum(one.r2_low <= true <= one.r2_high for one in told) >= 60 * 0.95 - 8
+        told = [one for one in told if one.tells_r2]
+        assert len(told) >= 45
+        assert sum(one.r2_low <= true <= one.r2_high for one in told) >= len(told) * 0.95 - 8
         assert np.median([one.r2_high - one.r2_low for one in told]) < widest
         assert abs(np.mean([one.r2 for one in told]) - true) < 0.02
 
@@ -123,35 +123,54 @@ def test_far_residuals_that_the_deviation_does_not_show_are_not_missed():
     assert sum(one.r2 >= 0.2 for one in told) < 10
 
 
-def test_nothing_is_told_where_the_scale_is_that_of_a_heap():
-    """A quarter of the target lies far beyond all sizes: the mean square would be of the clip."""
+def test_no_r2_is_told_where_the_scale_is_that_of_a_heap():
+    """A quarter of the target lies far beyond: what is seen of squares is a lower end."""
     rng = np.random.default_rng(7)
     fitted = rng.uniform(-0.001, 0.001, 3000)
     target = np.where(rng.random(3000) < 0.25, rng.uniform(0.2, 1, 3000), 0.0) + fitted
     for seed in range(10):
         told = measured(fitted, target, (0.001, 0.001), seed)
-        numbers = told.r2, told.r2_low, told.r2_high
-        assert np.isnan([*numbers, told.typical_error, told.error_low, told.error_high]).all()
-        assert str(told).startswith("R² and typical error cannot be told")
+        assert np.isnan([told.r2, told.r2_low, told.r2_high, told.typical_error]).all()
+        assert not told.error_low > np.sqrt(np.mean((target - fitted) ** 2))
 
 
-def test_where_residuals_lie_beyond_the_clip_the_typical_error_has_no_upper_end():
-    """What is beyond is at most as told in 95 % of fits: 5 of 20 miss once in 300."""
-    rng = np.random.default_rng(8)
-    fitted = rng.uniform(-0.02, 0.02, 20_000)
-    calm = 0.02 * rng.normal(size=20_000)
-    wild = np.where(rng.random(20_000) < 0.06, rng.uniform(0.3, 0.9, 20_000), calm)
-    for noise, is_open in ((calm, False), (wild, True)):
-        told = [measured(fitted, fitted + noise, (0.02, 0.023), seed) for seed in range(20)]
-        held = [np.mean(np.abs(noise) > one.clip) <= one.beyond for one in told]
-        assert sum(held) >= 16
-        assert abs(np.mean([math.isinf(one.error_high) for one in told]) - is_open) <= 0.2
-        assert all(
-            f"cut at ±{number(one.clip, digits=3)}, beyond which at most" in str(one)
-            for one in told
-        )
-        assert all(one.error_low < math.sqrt(np.mean(noise**2)) for one in told)
-        assert ("typical error at least" in str(told[0])) == math.isinf(told[0].error_high)
+TAILS = {
+    "normal": (lambda rng, n: rng.normal(size=n), 17),
+    "uniform": (lambda rng, n: rng.uniform(-1, 1, n), 17),
+    "exponential": (lambda rng, n: rng.exponential(size=n) - 1, 0),
+    "two moments": (lambda rng, n: rng.standard_t(2, n), 0),
+    "costs": (lambda rng, n: np.exp(rng.normal(0, 1.3, n)), 0),
+}
+
+
+@pytest.mark.parametrize("kind", TAILS)
+@pytest.mark.parametrize("r2", [0.1, 0.7])
+def test_what_is_told_is_true_of_values_as_they_are_however_heavy_their_tails(kind, r2):
+    """Told was R² of clipped values: .48 to .71 where .25 was true, typical errors half as large.
+
+    Of 20 intervals at 95 % 4 may miss: a false alarm in 3 000. Light tails have an upper end.
+    """
+    draw, least = TAILS[kind]
+    rng = np.random.default_rng(12)
+    noise = draw(rng, 30_000) / 1000
+    noise -= noise.mean()
+    fitted = math.sqrt(r2 / (1 - r2)) * noise.std() * rng.normal(size=30_000)
+    target = fitted + noise
+    deviations = (np.quantile(np.abs(one), 0.68) for one in (noise, target))
+    known = *deviations, 1.2 * float(np.abs(target).max())
+    told = [measured(fitted, target, known, seed) for seed in range(20)]
+    true, size = 1 - np.mean(noise**2) / target.var(), math.sqrt(np.mean(noise**2))
+    assert sum(one.r2_high < true or one.r2_low > true for one in told) <= 4
+    assert sum(one.error_high < size or one.error_low > size for one in told) <= 4
+    assert sum(math.isfinite(one.error_high) for one in told) >= least
+
+
+def test_a_model_that_is_a_constant_has_no_r2():
+    target = np.random.default_rng(2).normal(size=20_000) / 9
+    told = measured(np.zeros(20_000), target, (0.11, 0.11, 1.0), 0, weight=0.0)
+    assert math.isnan(told.r2)
+    assert told.error_low < target.std() < told.error_high
+    assert "has no R²" in told.told(constant=True)
 
 
 LEVELS = {

@@ -22,7 +22,7 @@ from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import plain
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
-from dpscreen.models.intake import count_fit, join_family, private_rows, unit_of_rows
+from dpscreen.models.intake import aligned, count_fit, join_family, private_rows, unit_of_rows
 from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.privacy import (
     ZCDP,
@@ -119,7 +119,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             settings = self._settings(promise.unit)
             self._warn(settings, ledger)
             noise = noise_source(self.random_state)
-            with closing(self._rows(X, y)) as rows:
+            with closing(self._rows(X, aligned(y, X))) as rows:
                 spend = self._prepare(settings, promise, noise, rows)
                 self._warn_of_rows(promise, rows)
                 # Whatever parameters can make fail has failed by now; then the budget is gone.

@@ -304,11 +304,9 @@ def declared_in(schema: Any, levels: Levels) -> dict[str, list[str]]:
     return declared
 
 
-def declared_numbers(schema: Any) -> set[str]:
-    """Return the columns that a schema declares as numbers: not truths, whole numbers or levels."""
-    numbers = {
-        str(one.get("name")) for one in declared_fields(schema) if one.get("type") == "number"
-    }
+def declared_numbers(schema: Any, kind: str = "number") -> set[str]:
+    """Return the columns that a schema declares as numbers, or integers: not truths or levels."""
+    numbers = {str(one.get("name")) for one in declared_fields(schema) if one.get("type") == kind}
     return numbers - set(declared_in(schema, {}))
 
 

@@ -47,6 +47,9 @@ NO_ROW_COUNTS = (
 )
 
 
+TWO_LABELS = " A target of two labels is one for PrivateLogistic, in whose classes= they stand."
+
+
 def unit_of_rows(X: Any, told: int | None) -> Unit:
     """Return the unit that a fit is for: what the rows say, or else what the user told, or a row.
 
@@ -62,6 +65,17 @@ def unit_of_rows(X: Any, told: int | None) -> Unit:
             "says. Leave rows_per_unit out, or change the schema."
         )
     return carried
+
+
+def aligned(y: Any, X: Any) -> Any:
+    """Return y, or refuse a series of pandas whose rows have other labels than those of a frame."""
+    pandas = all(type(one).__module__.split(".")[0] == "pandas" for one in (X, y))
+    if pandas and len(X) == len(y) and not X.index.equals(y.index):
+        raise ValueError(
+            "X and y have different indices, and would be paired by place: align them, or give "
+            "y.to_numpy() if places are right."
+        )
+    return y
 
 
 def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
@@ -172,9 +186,10 @@ _FILL = (
     "Which column it is in is not told here, as that would tell more of the rows; in a data frame, "
     "X.isna().any() tells you."
 )
+_LEAVE_OUT = "A row may be left out for its own target, or filled by a rule chosen beforehand."
 _HARMLESS = {
-    r"Input [Xy] contains NaN": _FILL,
-    r"Input [Xy] contains infinity or a value too large for dtype\('float64'\)": _FILL,
+    r"Input X contains (?:NaN|infinity or a value too large for dtype\('float64'\))": _FILL,
+    r"Input y contains (?:NaN|infinity or a value too large for dtype\('float64'\))": _LEAVE_OUT,
     r"Expected 2D array, got (?:1D|scalar) array instead": _RESHAPE,
     r"Expected 2D input, got input with shape \([\d, ]*\)": _RESHAPE,
     r"Found array with dim \d+, while dim <= 2 is required": "",
@@ -274,7 +289,7 @@ def _refuse_text(X: Any, y: Any) -> None:
         raise ValueError(NOT_NUMBERS.format(where=columns))
     for name, values in (("X", X), ("y", y)):
         if getattr(getattr(values, "dtype", None), "kind", "") in ("U", "S"):
-            raise ValueError(NOT_NUMBERS.format(where=name))
+            raise ValueError(NOT_NUMBERS.format(where=name) + TWO_LABELS * (name == "y"))
 
 
 def _without_values(message: str, X: Any) -> str:
@@ -284,7 +299,8 @@ def _without_values(message: str, X: Any) -> str:
         found = re.match(pattern, message)
         if found:
             return f"{found.group()}. {advice}".rstrip()
-    return NOT_NUMBERS.format(where=_columns_but(is_number, X) or "X and y")
+    columns = _columns_but(is_number, X)
+    return NOT_NUMBERS.format(where=columns or "X and y") + TWO_LABELS * (not columns)
 
 
 def _columns_but(fits: Callable[[Any], bool], X: Any) -> str:

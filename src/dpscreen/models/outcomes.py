@@ -28,15 +28,16 @@ NOT_DECLARED = (
 
 
 def declared_classes(given: Any) -> AnyArray:
-    """Return two different labels in order, as scikit-learn orders them; refuse anything else."""
+    """Return two different labels in the order that was declared; refuse anything else."""
     try:
         pair = list(given)
-        labels = np.unique(np.asarray(pair))
+        labels = np.asarray(pair)
     except (TypeError, ValueError):
         pair, labels = [], np.array([])
     alike = len({isinstance(label, str) for label in pair}) == 1 and not isinstance(given, str)
     finite = labels.dtype.kind != "f" or bool(np.isfinite(labels).all())
-    if not (len(pair) == len(labels) == 2 and alike and finite and labels.dtype.kind in "biufU"):
+    known = labels.dtype.kind in "biufU" and labels.shape == (2,) and labels[0] != labels[1]
+    if not (alike and finite and known):
         raise ValueError("classes must be two different labels: texts, numbers or truths.")
     return labels
 

@@ -207,7 +207,7 @@ class PrivateLasso(PathModel):
             spending,
             design,
             solution.weights,
-            Deviations(solution.deviation, task.deviation),
+            Deviations(solution.deviation, task.deviation, task.target_bound),
             cost=spending.remaining,
             in_sample=in_sample,
         )

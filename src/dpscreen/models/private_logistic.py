@@ -71,8 +71,11 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
         Public bounds (low, high), the same for all features or one pair each. They may be far too
         wide: see `standardize`. Never take them from the data.
     classes : pair of labels, default=(0, 1)
-        The two classes of the target: numbers, truths or texts. A declaration, never learnt from
-        rows; a target that holds anything else is refused. Rows that a schema read have 0 and 1.
+        The two classes of the target, the reference first: chances and odds are those of the
+        second, in whatever order labels would sort. Numbers, truths or texts. A declaration, never
+        learnt from rows; a target that holds anything else is refused. Rows that a schema read have
+        0 and 1. scikit-learn's scorers of chances ("roc_auc", "neg_log_loss") take the label that
+        sorts last for the second: where it is not, compare `predict_proba` with y yourself.
     categories : mapping from column name to list of levels, default=None
         The levels that may occur in columns of a data frame, the reference first, as in
         `PrivateLasso`.
@@ -101,7 +104,7 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The declared classes, in order.
+        The declared classes, as declared.
     coef_, intercept_ : ndarray of shape (1, n_features), ndarray of shape (1,)
         The released model of the log-odds of the second class, in the user's units. It applies to
         features clipped to `feature_bounds_`, as `predict` does.

@@ -57,12 +57,13 @@ class PrivateLogit(OddsTableModel, OutcomeEstimator, PrivateOLS):  # type: ignor
 random_state
         As in `PrivateOLS`.
     classes : pair of labels, default=(0, 1)
-        The two classes of the target, as in `PrivateLogistic`: a declaration, never learnt.
+        The two classes of the target, the reference first, as in `PrivateLogistic`: a declaration,
+        never learnt.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The declared classes, in order.
+        The declared classes, as declared.
     coef_, intercept_ : ndarray of shape (1, n_features), ndarray of shape (1,)
         The released model of the log-odds of the second class, in the user's units; 0 for features
         that were left out.

@@ -168,7 +168,7 @@ class PrivateOLS(TableModel, ScalingModel):
                 start.spending,
                 wide.task.design,
                 found.weights,
-                Deviations(found.deviation, found.target_deviation),
+                Deviations(found.deviation, found.target_deviation, wide.units.target_bound),
                 cost=start.spending.remaining,
                 in_sample=True,
             )

@@ -115,13 +115,14 @@ class Release:
         """Return a typical step of every feature, a round number in its own units.
 
         About a released deviation, or about a tenth of the width of the bounds where there is none;
-        at least 1 where bounds are whole numbers, as levels and grades have them; but not for what
-        a schema declares as a number between 0 and 1, as shares are.
+        at least 1 where a schema says that they are whole numbers, or these bounds are, as those of
+        grades; but not for what a schema declares as a number between 0 and 1, as shares are.
         """
         low, high = self.feature_bounds.T
         sizes = high / 10 - low / 10 if self.table is None else self.table.scales
         steps = np.array([nice_step(size) for size in sizes.tolist()])
-        whole = (low == np.round(low)) & (high == np.round(high))
+        integers = np.isin(self.names, list(declared_numbers(self.schema, "integer")))
+        whole = integers | (low == np.round(low)) & (high == np.round(high))
         shares = self._within_zero_one & ~self.zero_one
         return np.where(whole & ~shares, np.maximum(steps, 1.0), steps)
 
@@ -147,20 +148,20 @@ class Release:
         return [int(j) for j in order if self.coefficients[j] != 0]
 
     @property
+    def headline(self) -> tuple[str, str]:
+        """Return the one number that tells how good the model is, and its name; "" if none does."""
+        match self.quality:
+            case Quality() if self.quality.tells_r2:
+                return "R²", f"{self.quality.r2:.2f}"
+            case OutcomeQuality() if self.quality.tells_auc:
+                return "AUC", f"{self.quality.auc:.2f}"
+        return "", ""
+
+    @property
     def intervals(self) -> dict[int, FeatureInterval]:
         """Return the intervals by feature."""
         found = () if self.inference is None else self.inference.intervals
         return {interval.feature: interval for interval in found}
-
-    @property
-    def how_good(self) -> tuple[str, float] | None:
-        """Return the one number that tells how good it is, with its name; None where none does."""
-        match self.quality:
-            case Quality() if self.quality.tells_r2:
-                return "R²", self.quality.r2
-            case OutcomeQuality() if self.quality.tells_auc:
-                return "AUC", self.quality.auc
-        return None
 
     @property
     def noise_p_values(self) -> Array | None:
@@ -451,10 +452,17 @@ def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
         yield from _about_left_out(release, table)
     if release.inference is not None:
         yield prose(release.inference.wording)
-    if release.quality is not None:
-        yield f"How good it is, by its own account: {release.quality}"
+    yield from _how_good(release)
     yield from _about_bounds(release.bounds_notes or ())
     yield promise(release)
+
+
+def _how_good(release: Release) -> Iterator[str]:
+    """Say how good the model is by what was released of it; a constant has no R²."""
+    quality, constant = release.quality, not release.coefficients.any()
+    if quality is not None:
+        told = quality.told(constant=constant) if isinstance(quality, Quality) else quality
+        yield f"How good it is, by its own account: {told}"
 
 
 def _about_left_out(release: Release, table: RegressionTable) -> Iterator[str]:
@@ -499,8 +507,7 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
         yield prose(release.why_no_intervals)
     elif release.inference is not None:
         yield ("" if release.table else REFIT) + prose(release.inference.wording)
-    if release.quality is not None:
-        yield f"How good it is, by its own account: {release.quality}"
+    yield from _how_good(release)
     yield from _about_bounds(release.bounds_notes or ())
     yield promise(release)
 

@@ -142,7 +142,8 @@ class Task:
     design is the constant, if there is an intercept. `moving` are the features that seem to vary;
     `doubtful` those that may be one point; `at_ends` those whose released centre is at an
     end of the declared bounds, and at which. `heaped` says that most of the target is in a heap,
-    `doubt` how far its centre may be off, where that is known.
+    `doubt` how far its centre may be off, where that is known, `target_bound` how far the declared
+    bounds reach from it.
     """
 
     spending: Spending
@@ -155,6 +156,7 @@ class Task:
     at_ends: tuple[tuple[int, str], ...] = ()
     heaped: bool = False
     doubt: float = math.inf
+    target_bound: float = math.inf
 
     @property
     def refits(self) -> bool:

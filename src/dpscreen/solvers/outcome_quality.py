@@ -31,6 +31,8 @@ NARROWEST, WIDEST = 0.1, 2.0
 WIDEST_AUC, WIDEST_DEVIANCE = 0.4, 1.0
 """A wider interval tells nothing. Without features the deviance is at most 2 ln 2 = 1.39 a row."""
 
+NO_BETTER = "By its {} the model is no better than a constant. "
+
 LEAST_CLASS = 4.0
 """How many deviations of its noise the number of rows of a class must be to count as one."""
 
@@ -40,10 +42,10 @@ class OutcomeQuality:
     """AUC and deviance of a model, each with the interval of its privacy noise.
 
     The deviance is −2 log-likelihood over the number of rows; `null_deviance` is that of a model
-    that knows the share of outcomes alone. `edges` are chances between which fitted ones were
-    counted; `no` and `yes` are noisy counts of rows of the two classes, from below the first edge
-    to above the last: a reliability plot and an ROC curve can be drawn from them. What noise hides
-    is NaN.
+    that knows the share of outcomes alone, which was released before. `edges` are chances between
+    which fitted ones were counted; `no` and `yes` are noisy counts of rows of the two classes, from
+    below the first edge to above the last: a reliability plot and an ROC curve can be drawn from
+    them. What noise hides is NaN.
     """
 
     auc: float
@@ -88,7 +90,9 @@ class OutcomeQuality:
             deviance += f", {self.null_deviance:.3f} without features"
         told = auc if self.tells_auc else f"AUC {LOST}"
         told += f", {deviance}" if self.tells_deviance else f", deviance {LOST}"
-        return f"{told}; {where}. The intervals are for privacy noise alone."
+        poor = ["AUC"] * (self.auc <= 0.5) + ["deviance"] * (self.deviance >= self.null_deviance)
+        no_better = NO_BETTER.format(" and ".join(poor)) if poor else ""
+        return f"{told}; {where}. {no_better}The intervals are for privacy noise alone."
 
 
 def release_outcome_quality(
@@ -118,7 +122,9 @@ def release_outcome_quality(
         spending.accountant, counts, cost=cost, purpose="chances by outcome"
     )
     n_rows = spending.regime.n_rows
-    return _told(noisy.reshape(2, -1), held, noise, places, n_rows, in_sample=in_sample)
+    told = _told(noisy.reshape(2, -1), held, noise, places, n_rows, in_sample=in_sample)
+    null = 2 * float(np.logaddexp(0, log_odds) - log_odds * _chances(np.array(log_odds)))
+    return replace(told, null_deviance=null).without_noise()
 
 
 def _within_reach(reach: float, constant: float, places: Array) -> Mask:
@@ -160,14 +166,11 @@ def _told(
     deviance = max(float(cost_no @ no + cost_yes @ yes) / n_rows, 0.0)
     off = NORMAL_975 * noise * float(np.linalg.norm((cost_no, cost_yes))) / n_rows
     auc, auc_off = noisy_auc(no, yes, noise)
-    least = 1 / max(n_rows, 2)
-    share = min(max(float(yes.sum()) / n_rows, least), 1 - least)
-    null = -2 * (share * math.log(share) + (1 - share) * math.log1p(-share))
     aucs = (auc, max(auc - auc_off, 0.0), min(auc + auc_off, 1.0))
     # Never narrower than the noise.
     deviances = (deviance, max(deviance - off, 0.0), deviance + off)
     counted = (tuple(one.tolist()) for one in (_chances(places), *(counts * held)))
-    return OutcomeQuality(*aucs, *deviances, null, in_sample, *counted).without_noise()
+    return OutcomeQuality(*aucs, *deviances, math.nan, in_sample, *counted).without_noise()
 
 
 def noisy_auc(no: Array, yes: Array, noise: float) -> tuple[float, float]:

@@ -76,7 +76,8 @@ def place_rows(
         target_at=target.centre,
     )
     task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
-    task = replace(task, heaped=target.heaped, doubt=target.doubt)
+    bound = units.target_bound
+    task = replace(task, heaped=target.heaped, doubt=target.doubt, target_bound=bound)
     if places is None:
         return replace(task, spread=_release_spread(spending, task.design)), units
     task = replace(task, moving=places.moving, at_ends=tuple(places.at_ends))

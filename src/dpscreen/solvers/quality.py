@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array
 from dpscreen._core.words import number
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_histograms
@@ -20,33 +20,33 @@ from dpscreen.rows.lattice import ExactDesign, ExactPoint
 from dpscreen.rows.sums import LEVELS, whole_sum
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Spending
-from dpscreen.solvers.zoom import stand_out
 
-SIZES_CLIP = 16.0
-"""Up to where sizes of residuals are told apart, in deviations of the target."""
+TOP_OCTAVES = 7
+"""Up to how far out sizes are told apart, from a deviation on."""
 
-WIDEST = 0.5
+WIDEST = 0.6
 """A wider interval tells nothing about R²."""
-
-MOST_FAR = 0.1
-"""If as many residuals may be larger than all sizes, their scale was noise, or that of a heap."""
 
 MOST_MOVED = 0.5
 """If noise may move as many residuals from their sizes, there is nothing to tell of these."""
 
 SIZES_PART, MEAN_PART = Fraction(1, 4), Fraction(1, 5)
-"""Of the cost, for the sizes of residuals; of what the target's variation costs, for its mean."""
-
-LEAST_INNER = 1 / 16
-"""The least clip of residuals, in that of the target: a smaller one would lower no noise."""
+"""Of the cost, for sizes of residuals, for those of the target, and for either sum of squares; of
+what the target's sum costs, for its mean."""
 
 MOST_UNEXPLAINED = 100.0
 """What is put for a share that has no upper end."""
 
-CUT = "The intervals are for privacy noise alone."
+CUT = "The intervals are for privacy noise; no rows are expected far beyond all that are seen."
 LOST = "cannot be told from noise with these rows at this budget"
+FAR = "few rows far out, which noise hides, may decide it"
+ASIDE = (
+    "If rows that noise hides lie far out on one side, as high costs do, predictions add up to "
+    "less than the target, or to more."
+)
 
 CELLS_PER_OCTAVE, OCTAVES = 4, 11
+AHEAD = 2 * CELLS_PER_OCTAVE
 NORMAL_95, NORMAL_975 = 1.6448536269514722, 1.959963984540054
 
 
@@ -54,11 +54,11 @@ NORMAL_95, NORMAL_975 = 1.6448536269514722, 1.959963984540054
 class Quality:
     """R² and the typical error of a model, each with the interval of its privacy noise.
 
-    The typical error is the root mean square of residuals that count as at most `clip`: 2.5
-    deviations of the target, or further out with much signal or where sizes of residuals are still
-    seen. So does the target for R². At most the share `beyond` is larger; where some are seen to
-    be, the typical error has no upper end, `error_high` is infinite. All are NaN where noise hides
-    R². `sizes` and `shares` tell which share of residuals is at most that size, or nothing: all 0.
+    The typical error is the root mean square of residuals. The intervals hold what rows may add
+    that are too few to be seen beyond all others. Where these may be far out, the typical error is
+    known from below: `error_high` is infinite and `typical_error` NaN. All are NaN where noise
+    hides them, and so is R² of a model that is a constant. `sizes` and `shares` tell which share of
+    residuals is at most that size, or nothing: all 0.
     """
 
     r2: float
@@ -70,19 +70,21 @@ class Quality:
     in_sample: bool
     sizes: tuple[float, ...]
     shares: tuple[float, ...]
-    clip: float = math.nan
-    beyond: float = math.nan
 
     @property
     def tells_r2(self) -> bool:
         """Whether the noise leaves anything to tell of R²."""
         return self.r2_high - self.r2_low <= WIDEST
 
+    @property
+    def tells_error(self) -> bool:
+        """Whether the typical error is seen to be larger than 0."""
+        return self.error_low > 0
+
     def without_noise(self) -> Quality:
         """Return the same with NaN in place of what is noise."""
-        if self.tells_r2:
-            return self
-        names = ("r2", "r2_low", "r2_high", "typical_error", "error_low", "error_high")
+        names = [] if self.tells_r2 else ["r2", "r2_low", "r2_high"]
+        names += [] if self.tells_error else ["typical_error", "error_low", "error_high"]
         hidden: dict[str, Any] = dict.fromkeys(names, math.nan)
         return replace(self, **hidden)
 
@@ -101,33 +103,39 @@ class Quality:
         return found
 
     def __str__(self) -> str:
-        if not self.tells_r2:
+        return self.told()
+
+    def told(self, *, constant: bool = False) -> str:
+        """Say it in a sentence or two; a model that is a constant has no R²."""
+        if not (self.tells_r2 or self.tells_error):
             return f"R² and typical error {LOST}."
         where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"
-        r2 = f"R² {self.r2:.3f} ({self.r2_low:.3f} to {self.r2_high:.3f})"
-        told = (self.typical_error, self.error_low, self.error_high)
-        mid, low, high = (number(one, digits=4) for one in told)
+        error = self._error() if self.tells_error else f"typical error {LOST}"
+        if constant:
+            return f"the model is a constant and has no R²; {error}; {where}. {CUT}"
         open_end = math.isinf(self.error_high)
-        error = f"at least {low}" if open_end else f"{mid} ({low} to {high})"
-        return f"{r2}, typical error {error}; {where}. {self._cut()}{CUT}"
+        notes = [ASIDE] * open_end + [CUT] * (self.tells_r2 or not open_end)
+        return " ".join((f"{self._r2()}, {error}; {where}.", *notes))
 
-    def _cut(self) -> str:
-        if math.isnan(self.clip):
-            return ""
-        share = number(100 * self.beyond, digits=2)
-        end = number(self.clip, digits=3)
-        return (
-            f"Both are of values cut at ±{end}, beyond which at most {share} % of residuals lie: "
-            "with these as they are the typical error may be larger. "
-        )
+    def _r2(self) -> str:
+        if self.tells_r2:
+            return f"R² {self.r2:.3f} ({self.r2_low:.3f} to {self.r2_high:.3f})"
+        return f"R² cannot be told: {FAR}" if math.isinf(self.error_high) else f"R² {LOST}"
+
+    def _error(self) -> str:
+        if math.isinf(self.error_high):
+            return f"typical error at least {number(self.error_low, digits=4)}"
+        told = (self.typical_error, self.error_low, self.error_high)
+        return "typical error {} ({} to {})".format(*(number(one, digits=4) for one in told))
 
 
 @dataclass(frozen=True)
 class Deviations:
-    """Of the residuals and of the target: where both are clipped alike follows from them."""
+    """Of the residuals and of the target, and how far the target may be from its centre."""
 
     residuals: float
     target: float
+    bound: float = math.inf
 
 
 def release_quality(
@@ -139,36 +147,106 @@ def release_quality(
     cost: ZCDP,
     in_sample: bool,
 ) -> Quality:
-    """Release mean squares of residuals and target, and a histogram of the residuals' sizes.
+    """Release sums of squares of residuals and target, and histograms of their sizes.
 
     (docs/private-lasso.md, Lemmas 24 and 45)
     """
-    largest = float(np.abs(weights).max(initial=0.0))
-    point = design.at(weights, scale=max(deviations.target, largest))
-    sizes, noisy, noise = _release_sizes(spending, point, deviations, cost * SIZES_PART)
-    factor = rules.quality_clip(spending.regime, float(cost))
-    clips = Clips.of(sizes, noisy, noise, deviations, factor)
-    costs = clips.costs(ZCDP(cost.rho - (cost * SIZES_PART).rho))
-    left = _release_residuals(spending, point, clips, costs)
-    whole = _release_variation(spending, design.start(1.0), clips.outer, costs.target)
+    point = design.at(weights, scale=max(deviations.target, float(np.abs(weights).max(initial=0))))
+    target, part = design.start(1.0), cost * SIZES_PART
+    reach, bound = deviations.bound + float(np.abs(weights).sum()), deviations.bound
+    deviation = max(deviations.residuals, deviations.target / 16)
+    sizes = _release_sizes(spending, point, deviation, reach, part, "residuals")
+    ends = _release_sizes(spending, target, deviations.target, bound, part, "the target")
+    far, out = sizes.reach(part), ends.reach(part)
+    left = _release_squares(spending, point, far.clip, part, "squared residuals")
+    whole = _release_variation(spending, target, out.clip, ZCDP(cost.rho - 3 * part.rho))
+    if math.inf in (far.light, out.light):  # where one is heavy, so may be the other
+        far, out = replace(far, light=math.inf), replace(out, light=math.inf)
     n_rows, count_noise = spending.regime.n_rows, spending.count_noise
-    if noisy[-1] + NORMAL_95 * noise > MOST_FAR * n_rows:
-        whole = replace(whole, value=0.0)
-    shares = _shares(noisy, noise, n_rows)
-    error = _error(*left, n_rows, count_noise)
-    outer = noisy[np.append(sizes[:-1] > clips.outer, True)]  # the last cell has no end
-    whole_cells = noisy[1:][sizes[:-1] >= clips.outer]
-    beyond, off = max(float(outer.sum()), 0.0), NORMAL_95 * noise * math.sqrt(outer.size)
-    seen = clips.outer >= sizes[-1] or float(whole_cells.sum()) > off
+    some = weights[: spending.regime.n_features].any()
     return Quality(
-        *_r2(*left, whole, count_noise),
-        *(*error[:2], math.inf if seen else error[2]),
+        *(_r2(left, whole, far, out, count_noise) if some else (math.nan,) * 3),
+        *_error(left, far, n_rows, count_noise),
         in_sample,
-        tuple(sizes.tolist()),
-        tuple(shares.tolist()),
-        clip=clips.outer,
-        beyond=min((beyond + off) / n_rows, (error[2] / clips.outer) ** 2, 1.0),
+        tuple(sizes.ends.tolist()),
+        tuple(_shares(sizes.counts, sizes.noise, n_rows).tolist()),
     ).without_noise()
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Where squares are clipped, and what rows beyond may add to their sum.
+
+    `light` if sizes fall off faster and faster, infinite if they are not seen to; `heavy` if they
+    fall off as a power does.
+    """
+
+    clip: float
+    light: float = 0.0
+    heavy: float = 0.0
+
+
+@dataclass(frozen=True)
+class SizeCounts:
+    """Noisy counts of rows by size, up to each of some `ends`; none is beyond `limit`."""
+
+    ends: Array
+    counts: Array
+    noise: float
+    deviation: float
+    limit: float
+
+    def reach(self, cost: ZCDP) -> Reach:
+        """Return an octave beyond the last size from which on rows are seen, or all there can be.
+
+        All, if the sum's noise is then less than what may hide beyond the octave, and less than
+        half of the squares that are seen.
+        """
+        last, starts = self._last_seen(), np.append(0.0, self.ends[:-1])
+        if last is None:
+            return Reach(min(2 * self.deviation, self.limit), math.inf, math.inf)
+        near = min(2 * float(starts[last]), self.limit)
+        found = self._beyond(last, starts, near) if near < self.limit else Reach(near)
+        per_square = NORMAL_975 / math.sqrt(2 * float(cost))
+        seen = float(self.counts[:last] @ starts[:last] ** 2)
+        if per_square * self.limit**2 <= min(found.light + per_square * near**2, seen / 2):
+            return Reach(self.limit)
+        return found
+
+    def _ahead(self) -> tuple[Array, Array]:
+        """Return how many rows are in each cell and the next ones, two octaves, and the noise."""
+        held = np.minimum(np.arange(len(self.counts), 0, -1), AHEAD)
+        sums = np.convolve(self.counts[::-1], np.ones(AHEAD))[: len(held)][::-1]
+        return sums, self.noise * np.sqrt(held)
+
+    def _last_seen(self) -> int | None:
+        rows, noises = self._ahead()
+        octaves = np.log2(np.maximum(self.ends / self.deviation, 1.0))
+        seen = np.flatnonzero(rows >= np.sqrt(9 + 2 * math.log(4) * octaves) * noises)
+        return int(seen[-1]) if seen.size and seen[-1] > AHEAD else None
+
+    def _beyond(self, last: int, starts: Array, clip: float) -> Reach:
+        """Return what rows beyond a clip may add if they go on to fall off as they are seen to.
+
+        They are taken to be light if their logarithm falls off faster in the last octave than in
+        the one before: such tails end no later than an exponential one.
+        """
+        rows, noises = self._ahead()
+        at = [last - AHEAD, last - CELLS_PER_OCTAVE, last]
+        first, middle, start = starts[at].tolist()
+        most, few = (float(rows[last] + self.counts[one:last].sum()) for one in at[:2])
+        fewest = float(rows[last])
+        upper = fewest + NORMAL_975 * float(noises[last])
+        if not most > few > upper:
+            return Reach(clip, math.inf, math.inf)
+        faster = math.log(few / fewest) / (start - middle) > math.log(most / few) / (middle - first)
+        rate = math.log(few / upper) / (start - middle)
+        power = math.log2(max((few - 2 * NORMAL_975 * self.noise) / upper, 1.0))  # at least
+        light = upper * math.exp(-rate * (clip - start)) * 2 * (clip / rate + 1 / rate**2)
+        span = math.log(self.limit / clip)
+        grown = span if power == 2 else math.expm1((2 - power) * span) / (2 - power)
+        heavy = 2 * upper * (clip / start) ** -power * clip**2 * grown
+        return Reach(clip, light if faster else math.inf, heavy)
 
 
 @dataclass(frozen=True)
@@ -178,10 +256,6 @@ class NoisySum:
     value: float
     noise: float
     per_row: float
-
-    def __add__(self, other: NoisySum) -> NoisySum:
-        noise = math.hypot(self.noise, other.noise)
-        return NoisySum(self.value + other.value, noise, self.per_row + other.per_row)
 
     def deviation(self, count_noise: float) -> float:
         """Return that of all noise."""
@@ -193,93 +267,22 @@ class NoisySum:
         return mean, math.hypot(self.noise, (self.per_row - mean) * count_noise) / n_rows
 
 
-@dataclass(frozen=True)
-class QualityCosts:
-    """What the squares of residuals cost, inside their own clip and beyond, and the target's."""
-
-    inner: ZCDP
-    tail: ZCDP
-    target: ZCDP
-
-
-@dataclass(frozen=True)
-class Clips:
-    """Where residuals and target are clipped: alike, so that R² compares like with like.
-
-    Few residuals lie beyond the `level`, in whole numbers of outer/2^14; these are summed apart.
-    """
-
-    outer: float
-    level: int
-
-    @classmethod
-    def of(
-        cls, sizes: Array, noisy: Array, noise: float, deviations: Deviations, factor: float
-    ) -> Clips:
-        """Return clips of so many deviations, of the target's and of the residuals'.
-
-        Further out where sizes of residuals still stand out of their noise, as a deviation is a
-        median's and says nothing of few large ones.
-        """
-        seen = float(sizes[stand_out(noisy[None, :], noise, rules.CLEAR)[0]].max(initial=0.0))
-        inner = max(factor * deviations.residuals, seen)
-        outer = max(factor * deviations.target, inner)
-        return cls(outer, math.ceil(LEVELS * max(inner / outer, LEAST_INNER)))
-
-    @property
-    def part(self) -> Fraction:
-        """Return which part of the largest square lies inside the level."""
-        return Fraction(self.level, LEVELS) ** 2
-
-    def costs(self, cost: ZCDP) -> QualityCosts:
-        """Divide a cost as the noises enter R²: by what one row may change each sum.
-
-        Where few residuals turn out to be large, the target's matters more than it seemed to.
-        """
-        target = max(self.part, Fraction(1, 2))
-        inner, tail = (cost * (part / (1 + target)) for part in (self.part, 1 - self.part))
-        return QualityCosts(inner, tail, ZCDP(cost.rho - inner.rho - tail.rho))
-
-
-def _release_residuals(
-    spending: Spending, point: ExactPoint, clips: Clips, costs: QualityCosts
-) -> tuple[NoisySum, NoisySum]:
-    """Release Σψ_s(r)² and Σ(ψ_c(r)² − ψ_s(r)²), for the smaller clip s and the larger one c.
-
-    (docs/private-lasso.md, Lemma 45)
-    """
-    counts, squares = point.residual_counts(clips.outer), _squares()
-    unit = (clips.outer / LEVELS) ** 2
-    inner = np.minimum(squares, clips.level**2)
-    small = _release_total(spending, counts, inner, unit, costs.inner, "squared residuals")
-    if clips.level == LEVELS:
-        return small, NoisySum(0.0, 0.0, 0.0)
-    far = _release_total(spending, counts, squares - inner, unit, costs.tail, "far residuals")
-    return small, far
-
-
-def _squares() -> Integers:
-    return np.arange(LEVELS + 1, dtype=np.int64) ** 2
-
-
-def _release_total(
-    spending: Spending, counts: Integers, values: Integers, unit: float, cost: ZCDP, purpose: str
+def _release_squares(
+    spending: Spending, point: ExactPoint, clip: float, cost: ZCDP, purpose: str
 ) -> NoisySum:
-    """Release the sum of a value for each row, none below 0, by the counts of rows of each value.
+    """Release Σψ_c(r)².
 
-    A row's value less up to a half of the largest is smaller than the value; what that takes off in
-    all is known as the number of rows is (docs/private-lasso.md, Lemma 45).
+    A row's square less up to a half of the largest is smaller than the square; what that takes off
+    in all is known as the number of rows is (docs/private-lasso.md, Lemma 45).
     """
-    largest = int(values[-1])
+    counts, squares = point.residual_counts(clip), np.arange(LEVELS + 1, dtype=np.int64) ** 2
+    largest, unit = LEVELS**2, (clip / LEVELS) ** 2
     noise = 1 / math.sqrt(2 * float(cost))
     middle = math.floor(largest * min(0.5, noise**2 / (noise**2 + spending.count_noise**2)))
     most = largest - middle
+    total = whole_sum(counts * (squares - middle))
     noisy, own = spending.release_sum(
-        whole_sum(counts * (values - middle)),
-        most=most,
-        bound=most * unit,
-        cost=cost,
-        purpose=purpose,
+        total, most=most, bound=most * unit, cost=cost, purpose=purpose
     )
     per_row = middle * unit
     return NoisySum(noisy + per_row * spending.regime.n_rows, own, per_row)
@@ -292,14 +295,10 @@ def _release_variation(spending: Spending, point: ExactPoint, clip: float, cost:
     (docs/private-lasso.md, Lemmas 24 and 45).
     """
     part, n_rows = cost * MEAN_PART, spending.regime.n_rows
-    counts, unit, rest = point.residual_counts(clip), (clip / LEVELS) ** 2, cost.rho - part.rho
-    square = _release_total(spending, counts, _squares(), unit, ZCDP(rest), "squared target")
+    rest = ZCDP(cost.rho - part.rho)
+    square = _release_squares(spending, point, clip, rest, "squared target")
     total, noise = spending.release_sum(
-        point.residual_total(clip),
-        most=LEVELS,
-        bound=clip,
-        cost=part,
-        purpose="the target's sum",
+        point.residual_total(clip), most=LEVELS, bound=clip, cost=part, purpose="the target's sum"
     )
     mean = rules.clamp(rules.shrunk(total, noise) / n_rows, -clip, clip)
     left = max(square.value - mean**2 * n_rows, 0.0)
@@ -307,24 +306,24 @@ def _release_variation(spending: Spending, point: ExactPoint, clip: float, cost:
 
 
 def _release_sizes(
-    spending: Spending, point: ExactPoint, deviations: Deviations, cost: ZCDP
-) -> tuple[Array, Array, float]:
-    """Release how many residuals are of which size: one row is in one cell. Return the noise too.
+    spending: Spending, point: ExactPoint, deviation: float, reach: float, cost: ZCDP, what: str
+) -> SizeCounts:
+    """Release how many rows are of which size: one row is in one cell.
 
     (docs/private-lasso.md, Lemmas 22 and 24)
     """
-    top = SIZES_CLIP * max(deviations.residuals, deviations.target)
+    top = min(math.ldexp(deviation, TOP_OCTAVES), reach)
     steps = np.arange(OCTAVES * CELLS_PER_OCTAVE, -1, -1) / CELLS_PER_OCTAVE
     levels = np.floor(LEVELS * 2.0**-steps).astype(np.int64)
     below = np.cumsum(point.residual_counts(top))
     at_most = np.concatenate((below[levels[:-1]], below[-1:]))
     counts = np.diff(at_most, prepend=0)[None, :]
     noisy, noise = release_histograms(
-        spending.accountant, counts, cost=cost, purpose="sizes of residuals"
+        spending.accountant, counts, cost=cost, purpose=f"sizes of {what}"
     )
     # They add up to the number of rows, which is known better.
     spare = (float(noisy.sum()) - spending.regime.n_rows) / noisy.size
-    return top * levels / LEVELS, noisy[0] - spare, noise
+    return SizeCounts(top * levels / LEVELS, noisy[0] - spare, noise, deviation, reach)
 
 
 def _shares(noisy: Array, noise: float, n_rows: int) -> Array:
@@ -344,27 +343,25 @@ Told = tuple[float, float, float]
 """A number and the ends of its interval."""
 
 
-def _r2(small: NoisySum, far: NoisySum, whole: NoisySum, count_noise: float) -> Told:
-    """Return R²: far residuals only add, so they cannot lower what the others are seen to be."""
-    ends = [_ratio_interval(top, whole, count_noise) for top in (small, small + far)]
-    least, most = (max(pair) for pair in zip(*ends, strict=True))
-    share = _seen(small, far, count_noise) / max(whole.value, whole.deviation(count_noise))
-    return 1 - rules.clamp(share, least, most), 1 - most, 1 - least
+def _r2(left: NoisySum, whole: NoisySum, far: Reach, out: Reach, count_noise: float) -> Told:
+    """Return R²: what is hidden may be the residuals' alone, or the target's alone."""
+    added, more = (min(one.light, one.heavy) for one in (far, out))
+    if math.isinf(added) or math.isinf(more):
+        return (math.nan,) * 3
+    most = _ratio_interval(replace(left, value=left.value + added), whole, count_noise)[1]
+    least = _ratio_interval(left, replace(whole, value=whole.value + more), count_noise)[0]
+    top, bottom = (max(one.value, one.deviation(count_noise)) for one in (left, whole))
+    return 1 - rules.clamp(top / bottom, least, most), 1 - most, 1 - least
 
 
-def _error(small: NoisySum, far: NoisySum, n_rows: int, count_noise: float) -> Told:
-    """Return the typical error."""
-    means = [top.mean(n_rows, count_noise) for top in (small, small + far)]
-    low = max(mean - NORMAL_975 * noise for mean, noise in means)
-    high = max(mean + NORMAL_975 * noise for mean, noise in means)
-    mid = _seen(small, far, count_noise) / n_rows
-    return math.sqrt(mid), math.sqrt(max(min(low, mid), 0.0)), math.sqrt(max(high, mid))
-
-
-def _seen(small: NoisySum, far: NoisySum, count_noise: float) -> float:
-    """Return the sum of all squared residuals: no less than its noise, which tells nothing."""
-    added = max(rules.shrunk(far.value, far.deviation(count_noise)), 0.0)
-    return max(small.value + added, small.deviation(count_noise))
+def _error(left: NoisySum, far: Reach, n_rows: int, count_noise: float) -> Told:
+    """Return the typical error; NaN and infinite where rows beyond the clip may add anything."""
+    mean, noise = left.mean(n_rows, count_noise)
+    low = math.sqrt(max(mean - NORMAL_975 * noise, 0.0))
+    if math.isinf(far.light):
+        return math.nan, low, math.inf
+    high = max(mean, noise) + NORMAL_975 * noise + far.light / n_rows
+    return math.sqrt(max(mean, noise)), low, math.sqrt(high)
 
 
 def _ratio_interval(top: NoisySum, bottom: NoisySum, count_noise: float) -> tuple[float, float]:

@@ -438,13 +438,6 @@ def walk_rescale_share(regime: Regime) -> float:
 # --- how good it is -------------------------------------------------------------------------------
 
 QUALITY_SHARE = 0.02
-QUALITY_NOISE = 0.02
-"""The noise of R² up to which clips are loosened."""
-
-
-def quality_clip(regime: Regime, rho: float) -> float:
-    """Return where residuals and target are clipped for their mean squares, in deviations."""
-    return clamp(math.sqrt(QUALITY_NOISE * regime.n_rows * math.sqrt(2 * rho)), 2.5, 10.0)
 
 
 # --- noisy gradients ------------------------------------------------------------------------------

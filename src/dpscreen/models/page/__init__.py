@@ -174,8 +174,8 @@ def headline_facts(release: Release, summary: Summary) -> Facts:
         ("Features chosen" if release.table is None else "Features", f"{len(summary.rows)}"),
     ]
     facts += [("Rows", rows.replace(" rows", ""))] if rows else []
-    good = release.how_good
-    return [*facts, (f"{good[0]}, as released", f"{good[1]:.2f}")] if good else facts
+    measure, value = release.headline
+    return [*facts, (f"{measure}, as released", value)] if measure else facts
 
 
 def _warnings(statement: PrivacyStatement, expected: Expected | None) -> Iterator[str]:

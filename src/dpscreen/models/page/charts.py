@@ -13,8 +13,6 @@ from dpscreen._core.words import figure, whole_percent
 from dpscreen.models.page.effects import WIDTH, Picture
 from dpscreen.models.regression_table import RegressionTable
 from dpscreen.models.release import Release
-from dpscreen.solvers.outcome_quality import OutcomeQuality
-from dpscreen.solvers.quality import Quality
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -285,29 +283,21 @@ def _of_selection(release: Release, expected: Expected) -> Iterator[Outlook]:
     aucs = [row.auc for row in expected.rows if isinstance(row, OutcomeRow)]
     if aucs:
         reached = f"{min(aucs):.2f} to {max(aucs):.2f}, as effects are small or large"
-        yield Outlook("AUC", reached, _auc_words(release.quality))
+        yield Outlook("AUC", reached, _came(release))
         return
     here = [row for row in expected.what_if if row.epsilon == release.statement.epsilon]
     if here:
         r2 = f"{EXPLAINABLE * here[0].captured:.2f} where features explain half of the variance"
-        yield Outlook("R²", r2, _r2_words(release.quality))
+        yield Outlook("R²", r2, _came(release))
 
 
-def _r2_words(quality: object) -> str:
-    if not isinstance(quality, Quality):
+def _came(release: Release) -> str:
+    quality, name = release.quality, "r2" if release.classes is None else "auc"
+    if quality is None:
         return "not released"
-    if not quality.tells_r2:
-        return "cannot be told from noise"
+    told, low, high = (getattr(quality, name + end) for end in ("", "_low", "_high"))
     where = "on its own rows" if quality.in_sample else "on rows held out"
-    return f"{quality.r2:.2f} ({quality.r2_low:.2f} to {quality.r2_high:.2f}) {where}"
-
-
-def _auc_words(quality: object) -> str:
-    if not isinstance(quality, OutcomeQuality):
-        return "not released"
-    if not quality.tells_auc:
-        return "cannot be told from noise"
-    return f"{quality.auc:.2f} ({quality.auc_low:.2f} to {quality.auc_high:.2f}) on its own rows"
+    return f"{told:.2f} ({low:.2f} to {high:.2f}) {where}" if low <= high else "cannot be told"
 
 
 def _of_table(table: RegressionTable, expected: ExpectedTable) -> Iterator[Outlook]:

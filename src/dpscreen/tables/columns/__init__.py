@@ -69,15 +69,15 @@ class CategoryColumn(Column):
 
     @property
     def classes(self) -> tuple[Level, Level] | None:
-        """Two levels, in order."""
+        """Two levels, the reference first."""
         if len(self.levels) != 2:
             return None
-        low, high = sorted(self.levels, key=value_of_level)
-        return low, high
+        first, second = self.levels
+        return first, second
 
     @property
     def declared_bounds(self) -> tuple[float, float]:
-        """Of two levels the first, in order, is 0 and the other 1."""
+        """Of two levels the first is 0 and the other 1."""
         return 0.0, 1.0
 
     @property
@@ -147,11 +147,6 @@ class CategoryColumn(Column):
     def spelled(self, cell: Any) -> str:
         """Write a drawn cell as the levels' kind does."""
         return self.of.spelled(cell)
-
-
-def value_of_level(level: Level) -> tuple[str, Level]:
-    """Return what levels are ordered by."""
-    return type(level).__name__, level
 
 
 def read_column(
