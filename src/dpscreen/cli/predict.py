@@ -115,7 +115,7 @@ def _predicted(model: LoadedModel, rows: Array) -> Array:
 
 
 def _features(model: LoadedModel, schema: TableSchema) -> list[str]:
-    """Return the names of the model's features; older models have one for every level."""
+    """Return the names of the model's features, which may have one for every level."""
     names = [str(name) for name in getattr(model, "feature_names_in_", schema.feature_names)]
     every = [one for name in schema.columns for one in schema.field(name).every_feature]
     if names not in (list(schema.feature_names), every) or len(names) != model.n_features_in_:

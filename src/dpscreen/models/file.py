@@ -328,8 +328,6 @@ def _read_quality(found: Mapping[str, Any] | None) -> Quality | None:
     if len(sizes) != len(shares) or list(sizes) != sorted(sizes) or list(shares) != sorted(shares):
         raise ValueError("sizes and shares of residuals must be as many, and must not decrease.")
     told = _not_null(found) | {"sizes": sizes, "shares": shares}
-    for name in ("clip", "beyond"):  # of files of old, whose numbers were of clipped values
-        told.pop(name, None)
     if found["error_low"] is not None and found["error_high"] is None:
         told["error_high"] = math.inf
     return Quality(**told).without_noise()

@@ -71,7 +71,7 @@ class RegressionTable:
     clipped influences may have moved a coefficient, by what a lower clip would change.
     `scales` and `target_scale` are released deviations, in which effects are compared.
     `shortened` is the noisy number of rows that count for less because they lie far out.
-    `plain_errors` are what standard errors would be about without privacy; None in old files.
+    `plain_errors` are what standard errors would be about without privacy.
     """
 
     names: tuple[str, ...]
@@ -82,8 +82,8 @@ class RegressionTable:
     scales: Array
     target_scale: float
     shortened: float
+    plain_errors: Array
     reasons: Mapping[int, str] = field(default_factory=dict)
-    plain_errors: Array | None = None
 
     @property
     def n_features(self) -> int:
@@ -160,10 +160,8 @@ class RegressionTable:
         found = pd.DataFrame(ends, index=pd.Index(self.names))
         return found if constant else found.iloc[: self.n_features]
 
-    def plain_half_widths(self, level: float = 0.95) -> Array | None:
+    def plain_half_widths(self, level: float = 0.95) -> Array:
         """Return how far intervals without privacy would reach, about: least squares' own."""
-        if self.plain_errors is None:
-            return None
         half = float(ndtri(0.5 + level / 2)) * self.plain_errors
         return np.where(self.given, half, np.nan)
 
@@ -392,20 +390,21 @@ def table_fields(table: RegressionTable) -> dict[str, Any]:
         "target_scale": table.target_scale,
         "shortened": table.shortened,
         "left_out": [{"feature": j, "reason": why} for j, why in table.reasons.items()],
-    } | ({} if table.plain_errors is None else {"plain_errors": table.plain_errors.tolist()})
+        "plain_errors": table.plain_errors.tolist(),
+    }
 
 
 def table_of_fields(
     found: Mapping[str, Any], names: tuple[str, ...], coefficients: Sequence[float], d: int
 ) -> RegressionTable:
     """Return the table of d features in a model file, or raise a ValueError."""
-    covariance, freedom, bias, scales = (
+    covariance, freedom, bias, scales, plain_errors = (
         np.array(found[key], dtype=np.float64)
-        for key in ("covariance", "freedom", "clip_bias", "scales")
+        for key in ("covariance", "freedom", "clip_bias", "scales", "plain_errors")
     )
     k = len(names)
     left_out = {int(one["feature"]): plain(one["reason"]) for one in found["left_out"]}
-    if covariance.shape != (k, k) or freedom.shape != (k,) or bias.shape != (k,):
+    if covariance.shape != (k, k) or {one.shape for one in (freedom, bias, plain_errors)} != {(k,)}:
         raise ValueError("the regression table must have one entry for each coefficient.")
     if scales.shape != (d,) or len(left_out) != len(found["left_out"]):
         raise ValueError("the regression table must have each feature once.")
@@ -415,16 +414,7 @@ def table_of_fields(
         raise ValueError("a feature is left out that the model does not have.")
     numbers = np.array(coefficients, dtype=np.float64), covariance, freedom, bias, scales
     told = float(found["target_scale"]), float(found["shortened"])
-    return RegressionTable(names, *numbers, *told, left_out, _plain_errors(found, k))
-
-
-def _plain_errors(found: Mapping[str, Any], k: int) -> Array | None:
-    if "plain_errors" not in found:
-        return None
-    errors = np.array(found["plain_errors"], dtype=np.float64)
-    if errors.shape != (k,):
-        raise ValueError("the regression table must have one entry for each coefficient.")
-    return errors
+    return RegressionTable(names, *numbers, *told, plain_errors, left_out)
 
 
 # --- the summary ----------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class Encoder:
     """Turns batches into numbers, each row by itself.
 
     `features` chooses some, by their names or by the column they are made of, in that order; what
-    is chosen by name may be a reference level, which older models have as a feature.
+    is chosen by name may be a reference level, if a model was fitted to all of them.
     """
 
     def __init__(self, schema: Declaration, features: Sequence[str] | None = None) -> None:

@@ -304,7 +304,7 @@ def _of_table(table: RegressionTable, expected: ExpectedTable) -> Iterator[Outlo
     given = table.given[: table.n_features]
     told = "none" if expected.ratio is None else f"all {expected.n_features}"
     yield Outlook("Features with an interval", told, f"{int(given.sum())} of {len(given)}")
-    if table.plain_errors is None or not given.any():
+    if not given.any():
         return
     errors = np.sqrt(np.diag(table.covariance))[: len(given)][given]
     ratios = errors / np.maximum(table.plain_errors[: len(given)][given], 1e-300)
