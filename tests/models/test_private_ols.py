@@ -214,3 +214,18 @@ def test_bounds_in_the_wrong_units_are_told():
     table["dose"] *= 1000
     with pytest.warns(BoundsWarning, match="dose"):
         PrivateOLS(**SETTING).fit(table, y)
+
+
+@pytest.mark.parametrize("low", [1, -1, 2**20])
+def test_yes_and_no_may_be_coded_as_any_whole_numbers_next_to_each_other(low):
+    """Coded 1 and 2, one row in 25 having a 2, errors were 25 times those of 0 and 1."""
+    rng = np.random.default_rng(0)
+    X, setting = rng.normal(50, 10, (5000, 2)), SETTING | {"categories": None, "epsilon": 1.0}
+    X[:, 1] = rng.random(len(X)) < 0.04
+    y = X @ (0.5, 6.0) + rng.normal(0, 8, len(X))
+    told = []
+    for code in (0, low):
+        setting["feature_bounds"] = [(0, 150), (code, code + 1)]
+        told.append(PrivateOLS(**setting).fit(X + np.array([0, code]), y))
+    np.testing.assert_allclose(told[1].coef_, told[0].coef_, rtol=1e-6)
+    np.testing.assert_allclose(told[1].bse.iloc[:2], told[0].bse.iloc[:2], rtol=1e-6)

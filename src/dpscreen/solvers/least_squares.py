@@ -35,7 +35,7 @@ from dpscreen.solvers.influences import (
     Sizes,
     influence_clip,
 )
-from dpscreen.solvers.placing import is_binary
+from dpscreen.solvers.placing import is_yes_no
 from dpscreen.solvers.regression import (
     EvenFrame,
     Inverse,
@@ -185,7 +185,7 @@ class Releases:
         """
         rules, even = self.size, np.diag(self._cells_in_scales())
         spread = np.append(self.wide.left, 1.0)[self.columns]
-        levels = np.append(is_binary(self.wide.units.feature_bounds), False)[self.columns]
+        levels = np.append(is_yes_no(self.wide.units.feature_bounds), False)[self.columns]
         even *= spread[:, None]
         for _ in range(ols_rules.LOOKS):
             look = self._look(even, rules.look_share, self._room(even, spread, most), "a look")
