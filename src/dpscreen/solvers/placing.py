@@ -136,7 +136,8 @@ class Places:
     """Where features lie: clip bounds inside the declared ones, centres and scales.
 
     A feature that is not seen to vary (`still`) is not offered to the choice. Whether it varies is
-    `doubtful` where it looks like a point, unless rows are seen off that (`varying`).
+    `doubtful` where it looks like a point, unless rows are seen off that (`varying`). What is
+    declared yes or no has `two` values, unless its mean square says that it has not.
     """
 
     declared: Array
@@ -146,13 +147,15 @@ class Places:
     still: Mask
     doubtful: Mask
     varying: Mask
+    two: Mask
 
     @classmethod
     def unplaced(cls, declared: Array) -> Places:
         """Return what is public: the middles, and half of the half-widths."""
         places = ColumnMap.of_bounds(declared)
         scales, none = rules.UNPLACED * places.half_widths, np.zeros(len(declared), dtype=bool)
-        return cls(declared, declared, places.centres, scales, none, doubtful=none, varying=none)
+        two = is_yes_no(declared)
+        return cls(declared, declared, places.centres, scales, none, none, none, two)
 
     def moved(self, chosen: Integers, *, centres: Array, reaches: Array, scales: Array) -> Places:
         """Return chosen features elsewhere: clipped to centre ± reach, inside the declared bounds.
@@ -477,12 +480,13 @@ def _with_moments(
         purpose="the features' means and mean squares",
     )
     moments = NoisyMoments.of(noisy, noise, spending.regime.n_rows, weights)
-    still, below = places.still.copy(), np.minimum(6 * moments.noise, rules.STILL)
+    still, two = places.still.copy(), places.two.copy()
+    below, two[chosen] = np.minimum(6 * moments.noise, rules.STILL), moments.two(binary)
     still[chosen] |= all_have & (moments.means > 0) & (moments.most_variances < below)
     doubtful = places.doubtful.copy()
     doubtful[chosen] |= binary & (moments.seen(binary) < np.minimum(6 * moments.noise, RARE))
     found = places.rescaled(chosen, moments.means, moments.variances(binary))
-    return replace(found, still=still, doubtful=doubtful)
+    return replace(found, still=still, doubtful=doubtful, two=two)
 
 
 @dataclass(frozen=True, eq=False)
@@ -526,6 +530,10 @@ class NoisyMoments:
         Those of columns declared yes or no are as of two values, unless the mean square says that
         they are not: of two values the mean tells it better.
         """
+        return np.where(self.two(binary), self.most_variances, self.raw_variances)
+
+    def two(self, binary: Mask) -> Mask:
+        """Return which of these columns have no values between their ends, for all that is seen."""
         noise = self.noise * np.sqrt(1 + 4 * self.means**2)
-        two = binary & (self.most_variances - self.raw_variances < rules.SEEN * noise)
-        return np.where(two, self.most_variances, self.raw_variances)
+        inside = self.most_variances - self.raw_variances
+        return np.asarray(binary & (inside < rules.SEEN * noise))
