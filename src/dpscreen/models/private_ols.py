@@ -97,7 +97,8 @@ class PrivateOLS(TableModel, ScalingModel):
     -----
     Where features cannot be told apart at this budget, the later one is left out, as usual software
     does; so is one of which noise hides all that a feature can do. The table says which, and that
-    the other coefficients are of the model without it. Where there are too few rows for any table, the model is a constant and says so.
+    the other coefficients are of the model without it. Where there are too few rows for any table,
+    the model is a constant and says so.
 
     Examples
     --------
