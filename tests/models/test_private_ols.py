@@ -141,14 +141,14 @@ def test_a_column_may_be_called_const():
 
 def test_a_share_that_is_left_out_for_its_bounds_is_told_what_to_declare():
     rng = np.random.default_rng(3)
-    table = pd.DataFrame({"rate": rng.normal(0.06, 0.01, 4000), "dose": rng.normal(3, 1, 4000)})
-    y = 1000 * table["rate"] + rng.normal(0, 10, 4000)
+    table = pd.DataFrame({"rate": rng.normal(0.006, 0.001, 4000), "dose": rng.normal(3, 1, 4000)})
+    y = 10000 * table["rate"] + rng.normal(0, 10, 4000)
     bounds = {"rate": (0, 1), "dose": (0, 60)}
     setting = SETTING | {"feature_bounds": bounds, "categories": None}
-    assert "if this is a share" in PrivateOLS(**setting).fit(table, y).table_.reasons[0]
+    assert "if this is a number" in PrivateOLS(**setting).fit(table, y).table_.reasons[0]
     setting["feature_bounds"] = bounds | {"rate": (0, 0.5)}
     low, high = PrivateOLS(**setting).fit(table, y).conf_int().loc["rate"]
-    assert 900 < low < high < 1100
+    assert 9000 < low < high < 11000
 
 
 def test_the_summary_compares_levels_with_those_left_out_too(fitted):
@@ -214,3 +214,29 @@ def test_bounds_in_the_wrong_units_are_told():
     table["dose"] *= 1000
     with pytest.warns(BoundsWarning, match="dose"):
         PrivateOLS(**SETTING).fit(table, y)
+
+
+@pytest.mark.parametrize("low", [1, -1, 2**20])
+def test_yes_and_no_may_be_coded_as_any_whole_numbers_next_to_each_other(low):
+    """Coded 1 and 2, one row in 25 having a 2, errors were 25 times those of 0 and 1."""
+    rng = np.random.default_rng(0)
+    X, setting = rng.normal(50, 10, (5000, 2)), SETTING | {"categories": None, "epsilon": 1.0}
+    X[:, 1] = rng.random(len(X)) < 0.04
+    y = X @ (0.5, 6.0) + rng.normal(0, 8, len(X))
+    told = []
+    for code in (0, low):
+        setting["feature_bounds"] = [(0, 150), (code, code + 1)]
+        told.append(PrivateOLS(**setting).fit(X + np.array([0, code]), y))
+    np.testing.assert_allclose(told[1].coef_, told[0].coef_, rtol=1e-6)
+    np.testing.assert_allclose(told[1].bse.iloc[:2], told[0].bse.iloc[:2], rtol=1e-6)
+
+
+def test_a_number_that_is_seen_to_lie_between_neighbouring_bounds_has_its_own_scale():
+    """A longitude, declared to the degree: taken for yes and no to the end, it was left out."""
+    rng = np.random.default_rng(1)
+    X = np.stack((rng.normal(-93.27, 0.02, 8000), rng.normal(50, 10, 8000)), axis=1)
+    y = 500 * X[:, 0] + X[:, 1] + rng.normal(0, 10, len(X))
+    bounds = {"feature_bounds": [(-94, -93), (0, 150)], "target_bounds": (-50_000, 0)}
+    model = PrivateOLS(**SETTING | bounds | {"categories": None}).fit(X, y)
+    assert model.bse["x0"] < 15
+    assert abs(model.coef_[0] - 500) < 4 * model.bse["x0"]

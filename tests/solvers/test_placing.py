@@ -50,7 +50,7 @@ def target_of(y) -> ArrayRows:
 
 
 def kinds_of(public) -> bounds.FeatureKinds:
-    binary = bounds.is_binary(public)
+    binary = bounds.is_yes_no(public)
     return bounds.FeatureKinds(np.flatnonzero(~binary), np.flatnonzero(binary))
 
 
@@ -103,7 +103,7 @@ def scripted_placing(X, y, public, seed, *, rich):
 def test_lemmas_22_and_46_no_release_moves_further_than_is_booked(rich):
     """Neighbouring rows under one transcript; extreme rows come close to the bounds."""
     rng = np.random.default_rng(33)
-    public = np.array([[-3.0, 5.0], [0.0, 1.0], [-1.0, 1.0], [0.0, 1.0]])
+    public = np.array([[-3.0, 5.0], [0.0, 1.0], [-1.0, 1.0], [1.0, 2.0]])
     corners = list(itertools.product(*public, (0, 1)))
     closest: dict[str, float] = {}
     for trial, (*corner, side) in enumerate(itertools.chain(corners, corners)):
@@ -125,6 +125,36 @@ def test_lemmas_22_and_46_no_release_moves_further_than_is_booked(rich):
     assert "the features' distances from points" in closest
     assert ("the features' tails" in closest) == rich
     assert ("the number of rows" in closest) != rich
+
+
+@given(
+    low=st.integers(-(2**53), 2**53 - 1) | st.integers(2**52, 2**53 - 1),
+    row=st.floats(allow_infinity=False, allow_nan=False) | st.integers(-2, 2),
+)
+@example(low=2**52 + 1, row=0)
+@example(low=2**52 + 1, row=1)
+@example(low=2**53 - 1, row=1)
+def test_lemma_22_holds_for_bounds_next_to_each_other_wherever_they_are(low, row):
+    """From 2^52 on their middle is no float: mapped, one end would be 0, and the other 2."""
+    public = np.array([[low, low + 1.0]])
+    assert bounds.is_yes_no(public).all()
+    rows = rows_of(np.array([[low + row]], dtype=float))
+    moved = bounds.centred_moments(rows, public, np.arange(1), np.array([1]))
+    assert np.linalg.norm(moved) <= bounds.moments_change(0, 1) * 2 * LEVELS
+
+
+def test_yes_and_no_are_whole_numbers_next_to_each_other():
+    pairs = [(0, 1), (1, 2), (-1, 0), (2**53 - 1, 2**53), (0.5, 1.5), (0, 2), (2**53, 2**53 + 2)]
+    told = [True, True, True, True, False, False, False]
+    assert bounds.is_yes_no(np.array(pairs, dtype=float)).tolist() == told
+
+
+def test_a_rare_level_is_offered_whichever_of_1_and_2_it_is():
+    """Of 0 and 1 it is 1, and one that is 1 in all rows is none; of 1 and 2 nobody says which."""
+    rare = np.zeros((3000, 1))
+    for ends, moving in (((0.0, 1.0), (True, False)), ((1.0, 2.0), (True, True))):
+        found = [placed(rare + end, np.array([ends])).moving.size > 0 for end in ends]
+        assert tuple(found) == moving
 
 
 @given(

@@ -67,8 +67,9 @@ class PrivateLasso(PathModel):
         At most so many distinct features ever enter the model. Costs nothing.
     standardize : {"auto", True, False}, default="auto"
         Whether numeric features are placed privately: centre, scale, and tighter bounds. "auto"
-        does so where there are rows enough for the budget, True always. A feature with bounds
-        (0, 1) keeps them. Sparse rows keep the public bounds: "auto" is False, and True is refused.
+        does so where there are rows enough for the budget, True always. One of yes and
+        no, whose bounds are whole numbers next to each other, such as (0, 1) or (1, 2), keeps them.
+        Sparse rows keep the public bounds: "auto" is False, and True is refused.
     inference : {None, "split"}, default=None
         "split": secret coins send each row to one of two halves. One selects and gives the model,
         the other gives 95 % intervals for at most 20 of the selected features by the table of

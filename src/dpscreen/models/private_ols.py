@@ -18,6 +18,7 @@ from dpscreen.solvers import ols_rules, rules
 from dpscreen.solvers.base import Choices
 from dpscreen.solvers.inference import why_left_out
 from dpscreen.solvers.least_squares import TableRelease, regress
+from dpscreen.solvers.placing import is_yes_no
 from dpscreen.solvers.quality import Deviations, release_quality
 from dpscreen.solvers.wide import WideTask, place_widely
 
@@ -42,8 +43,8 @@ class PrivateOLS(TableModel, ScalingModel):
     feature_bounds : pair, list of pairs, or mapping from column name to pair
         Public bounds (low, high), the same for all features or one pair each. They may be wide,
         and are what the linear model is meant on: rows beyond are clipped. Never take them from
-        the data. Bounds (0, 1) are taken for those of yes or no: of a small share, such as a rate
-        of interest, declare less.
+        the data. Whole numbers next to each other, such as (0, 1) and (1, 2), are taken for those
+        of yes and no: of a small share, such as a rate of interest, declare less.
     target_bounds : pair
         Public bounds of the target; they too may be wide.
     categories : mapping from column name to list of levels, default=None
@@ -95,8 +96,9 @@ class PrivateOLS(TableModel, ScalingModel):
     Notes
     -----
     Where features cannot be told apart at this budget, the later one is left out, as usual software
-    does; the table says which, and that the other coefficients are of the model without it. Where
-    there are too few rows for any table, the model is a constant and says so.
+    does; so is one of which noise hides all that a feature can do. The table says which, and that
+    the other coefficients are of the model without it. Where there are too few rows for any table,
+    the model is a constant and says so.
 
     Examples
     --------
@@ -204,7 +206,7 @@ class PrivateOLS(TableModel, ScalingModel):
         if left_out and len(left_out) == len(names):
             public = len(names) + 1, PLACED * wide.task.regime.rho, wide.task.regime.n_rows
             return dict.fromkeys(range(len(names)), self._too_few(*public))
-        shares = (wide.units.feature_bounds == (0, 1)).all(axis=1)
+        shares = is_yes_no(wide.units.feature_bounds)
         unsure = {
             one.feature
             for one in left_out

@@ -35,8 +35,8 @@ LEAST_LEVEL = 0.5
 """Below it a level is taken for somebody's alpha, and refused."""
 
 SHARE = (
-    " Bounds (0, 1) are kept, as those of yes or no: if this is a share that keeps to a part of "
-    "them, declare that part."
+    " Bounds that are whole numbers next to each other are kept, as those of yes and no: if this "
+    "is a number that keeps to a part of them, declare that part."
 )
 
 

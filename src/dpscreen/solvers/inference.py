@@ -90,6 +90,11 @@ def not_available(reason: str) -> Inference:
 
 def why_left_out(one: LeftOut, names: Sequence[str]) -> str:
     """Say why there is no interval of a feature."""
+    if one.drowned:
+        return (
+            "drowned in the privacy noise of this budget: an interval would hold all that a "
+            "feature can do; left out."
+        )
     partners = [names[j] for j in one.partners if j < len(names)]
     if not partners:
         return "not seen to vary through the privacy noise of this budget; left out."

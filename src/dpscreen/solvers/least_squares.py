@@ -35,17 +35,19 @@ from dpscreen.solvers.influences import (
     Sizes,
     influence_clip,
 )
-from dpscreen.solvers.placing import is_binary
+from dpscreen.solvers.placing import is_yes_no
 from dpscreen.solvers.regression import (
     EvenFrame,
     Inverse,
     LeftOut,
     Middle,
     NewtonStep,
+    Pooled,
     SolutionBelief,
     Uncertainty,
     Walked,
     pooled,
+    private_errors,
     told_apart,
     uncertainty,
 )
@@ -129,12 +131,9 @@ class Releases:
         point = self.wide.task.design.start(self._grain)
         walk = NewtonWalk(self, frame, inverse, point)
         longer = replace(walk, frame=frame.reaching(ols_rules.REACH))
-        steps, pull, clip, sizes = walk.steps(longer)
-        damping = inverse.damping(self.size.n_rows, frame)
-        estimate = pooled(steps[-2:], inverse, frame, (sizes, clip.part), damping)
-        moment = pull.sum_at(estimate.theta, frame.gram)
-        one_sided = OneSided(moment, pull.noise, sizes.cut_off(pull.clip), estimate.cut_off)
-        lost = one_sided.lost(estimate.variance)
+        taken = walk.steps(longer)
+        inverse, estimate, one_sided = self._answer(longer.frame, inverse, *taken)
+        clip, lost = taken[2], one_sided.lost(estimate.variance)
         walk.move_to(estimate.theta + inverse.matrix @ lost)
         middle = longer.release_middle(clip.tight)
         residual = clip.tight / frame.longest
@@ -146,6 +145,28 @@ class Releases:
             *self._deviations(walked, clip.deviation),
             walk.release_long(),
         )
+
+    def _answer(
+        self,
+        frame: EvenFrame,
+        inverse: Inverse,
+        steps: list[NewtonStep],
+        pull: NewtonStep,
+        clip: InfluenceClip,
+        sizes: Sizes,
+    ) -> tuple[Inverse, Pooled, OneSided]:
+        """Return what steps answer, and what clips cut off, without features that noise drowns."""
+        damping = inverse.damping(self.size.n_rows, frame)
+        estimate = pooled(steps[-2:], inverse, frame, (sizes, clip.part), damping)
+        moment = frame.gram @ inverse.matrix @ pull.sum_at(estimate.theta, frame.gram)
+        one_sided = OneSided(moment, pull.noise, sizes.cut_off(pull.clip), estimate.cut_off)
+        per_scale, n_features = self._cells_in_scales(), self._n_features
+        errors = private_errors(estimate, frame, inverse, per_scale, one_sided)[:n_features]
+        deviation = max(self.wide.task.deviation, clip.deviation)
+        if errors.max(initial=0.0) <= deviation / 2:
+            return inverse, estimate, one_sided
+        fewer = inverse.without(int(np.argmax(errors)), frame)
+        return self._answer(frame, fewer, steps, pull, clip, sizes)
 
     def share(self, share: float) -> ZCDP:
         """Return a share of the regression's budget."""
@@ -185,7 +206,7 @@ class Releases:
         """
         rules, even = self.size, np.diag(self._cells_in_scales())
         spread = np.append(self.wide.left, 1.0)[self.columns]
-        levels = np.append(is_binary(self.wide.units.feature_bounds), False)[self.columns]
+        levels = np.append(is_yes_no(self.wide.units.feature_bounds), False)[self.columns]
         even *= spread[:, None]
         for _ in range(ols_rules.LOOKS):
             look = self._look(even, rules.look_share, self._room(even, spread, most), "a look")

@@ -22,7 +22,7 @@ from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
 from dpscreen.solvers.belief import sparse_threshold, sure_threshold
-from dpscreen.solvers.placing import is_binary, place_rows
+from dpscreen.solvers.placing import is_yes_no, place_rows
 from dpscreen.solvers.refit import Refit
 from dpscreen.solvers.stagewise import Schedule, StagewiseRun, solve_stagewise
 from dpscreen.solvers.target import PlacedTarget
@@ -101,8 +101,8 @@ def place_outcomes(
 ) -> tuple[OutcomeTask, PublicUnits]:
     """Release the share of outcomes and where features lie, and put the rows on the lattice.
 
-    Columns of 0 and 1 that are not seen to vary are offered too: a level that one row in fifty has
-    may tell most of all about a rare outcome, and one that no row has has no gradient.
+    Columns of yes and no that are not seen to vary are offered too: a level that one row in fifty
+    has may tell most of all about a rare outcome, and one that no row has has no gradient.
     """
     share = release_share(spending, rows)
     task, units = place_rows(
@@ -113,7 +113,7 @@ def place_outcomes(
         target=PlacedTarget(0.0, LOG_ODDS),
         loss=LOGISTIC,
     )
-    binary = is_binary(feature_bounds)
+    binary = is_yes_no(feature_bounds)
     offered = np.union1d(task.candidates, np.flatnonzero(binary))
     offered_task = vars(task) | {"moving": offered}
     return OutcomeTask(**offered_task, share=share, binary=binary, units=units), units

@@ -83,7 +83,7 @@ def place_rows(
     task = replace(task, moving=places.moving, at_ends=tuple(places.at_ends))
     doubtful = places.doubtful & ~places.varying
     if loss.curvature == 1:  # a number keeps what a line finds: its declared bounds hold it
-        doubtful &= is_binary(places.declared)
+        doubtful &= is_yes_no(places.declared)
     return replace(task, doubtful=doubtful, spread=1 / places.ratio), units
 
 
@@ -109,13 +109,19 @@ def _release_spread(spending: Spending, design: ExactDesign) -> float:
 
 
 def is_binary(bounds: Array) -> Mask:
-    """Return which columns are declared 0/1: their bounds say so."""
+    """Return which columns are declared 0/1, 1 being that a row has the level."""
     return np.asarray((bounds[:, 0] == 0) & (bounds[:, 1] == 1))
+
+
+def is_yes_no(bounds: Array) -> Mask:
+    """Return which columns are declared as yes or no, however coded: 0 and 1, or 1 and 2."""
+    low, high = bounds.T
+    return np.asarray((high - low == 1) & (low == np.floor(low)))
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureKinds:
-    """Which columns hold numbers, and which are declared 0/1."""
+    """Which columns hold numbers, and which are declared yes or no."""
 
     numeric: Integers
     binary: Integers
@@ -131,7 +137,8 @@ class Places:
     """Where features lie: clip bounds inside the declared ones, centres and scales.
 
     A feature that is not seen to vary (`still`) is not offered to the choice. Whether it varies is
-    `doubtful` where it looks like a point, unless rows are seen off that (`varying`).
+    `doubtful` where it looks like a point, unless rows are seen off that (`varying`). What is
+    declared yes or no has `two` values, unless its mean square says that it has not.
     """
 
     declared: Array
@@ -141,13 +148,15 @@ class Places:
     still: Mask
     doubtful: Mask
     varying: Mask
+    two: Mask
 
     @classmethod
     def unplaced(cls, declared: Array) -> Places:
         """Return what is public: the middles, and half of the half-widths."""
         places = ColumnMap.of_bounds(declared)
         scales, none = rules.UNPLACED * places.half_widths, np.zeros(len(declared), dtype=bool)
-        return cls(declared, declared, places.centres, scales, none, doubtful=none, varying=none)
+        two = is_yes_no(declared)
+        return cls(declared, declared, places.centres, scales, none, none, none, two)
 
     def moved(self, chosen: Integers, *, centres: Array, reaches: Array, scales: Array) -> Places:
         """Return chosen features elsewhere: clipped to centre ± reach, inside the declared bounds.
@@ -208,7 +217,7 @@ class Places:
         bounds begin, if rows are seen elsewhere; a level that all rows have is, and so is a number
         that does not seem to vary.
         """
-        inside, binary = ColumnMap.of_bounds(self.declared), is_binary(self.declared)
+        inside, binary = ColumnMap.of_bounds(self.declared), is_yes_no(self.declared)
         places = (self.centres - inside.centres) / inside.half_widths
         narrow = self.scales / inside.half_widths < rules.NARROW
         point = self.still | self.doubtful
@@ -235,7 +244,7 @@ def release_places(
     auto = choices.standardize == "auto"
     if not choices.standardize or (auto and choices.row_norm is not None):
         return None
-    binary = is_binary(declared)
+    binary = is_yes_no(declared)
     kinds = FeatureKinds(np.flatnonzero(~binary), np.flatnonzero(binary))
     n_numeric = len(kinds.numeric)
     seen = n_numeric > 0 and (not auto or rules.can_place(spending.regime, n_numeric))
@@ -247,7 +256,7 @@ def release_places(
 def place_features(
     spending: Spending, rows: RowSource, declared: Array, kinds: FeatureKinds, *, seen: bool
 ) -> Places:
-    """Release where numeric columns lie if `seen`, and the means of 0/1 columns."""
+    """Release where numeric columns lie if `seen`, and the means of yes-no columns."""
     places, n_numeric = Places.unplaced(declared), len(kinds.numeric)
     rich = seen and rules.is_rich(spending.regime, n_numeric)
     share = rules.binary_share(spending.regime, len(kinds.binary))
@@ -457,10 +466,11 @@ def _with_moments(
 ) -> Places:
     """Release means and mean squares inside the clip bounds, and tell what is still.
 
-    A column with bounds (0, 1) may be a rare level, and is offered unless all rows have it: a refit
-    tells whether it varies. A share between 0 and 1 competes in its own scale.
+    A column declared yes or no may be a rare level, and is offered unless it is 1 of 0 and 1 in all
+    rows: a refit tells whether it varies. A share between 0 and 1 competes in its own scale.
     """
-    binary = is_binary(places.declared)[chosen]
+    binary = is_yes_no(places.declared)[chosen]
+    all_have = is_binary(places.declared)[chosen]
     weights = np.where(binary, 1, 2)
     noisy, noise = release_sums(
         spending.accountant,
@@ -471,12 +481,13 @@ def _with_moments(
         purpose="the features' means and mean squares",
     )
     moments = NoisyMoments.of(noisy, noise, spending.regime.n_rows, weights)
-    still, below = places.still.copy(), np.minimum(6 * moments.noise, rules.STILL)
-    still[chosen] |= binary & (moments.means > 0) & (moments.most_variances < below)
+    still, two = places.still.copy(), places.two.copy()
+    below, two[chosen] = np.minimum(6 * moments.noise, rules.STILL), moments.two(binary)
+    still[chosen] |= all_have & (moments.means > 0) & (moments.most_variances < below)
     doubtful = places.doubtful.copy()
     doubtful[chosen] |= binary & (moments.seen(binary) < np.minimum(6 * moments.noise, RARE))
     found = places.rescaled(chosen, moments.means, moments.variances(binary))
-    return replace(found, still=still, doubtful=doubtful)
+    return replace(found, still=still, doubtful=doubtful, two=two)
 
 
 @dataclass(frozen=True, eq=False)
@@ -517,9 +528,13 @@ class NoisyMoments:
     def seen(self, binary: Mask) -> Array:
         """Return the variances as they are seen.
 
-        Those of columns with bounds (0, 1) are as of 0 and 1, unless the mean square says that they
-        are not: of 0 and 1 the mean tells it better.
+        Those of columns declared yes or no are as of two values, unless the mean square says that
+        they are not: of two values the mean tells it better.
         """
+        return np.where(self.two(binary), self.most_variances, self.raw_variances)
+
+    def two(self, binary: Mask) -> Mask:
+        """Return which of these columns have no values between their ends, for all that is seen."""
         noise = self.noise * np.sqrt(1 + 4 * self.means**2)
-        two = binary & (self.most_variances - self.raw_variances < rules.SEEN * noise)
-        return np.where(two, self.most_variances, self.raw_variances)
+        inside = self.most_variances - self.raw_variances
+        return np.asarray(binary & (inside < rules.SEEN * noise))

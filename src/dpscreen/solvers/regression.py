@@ -80,10 +80,14 @@ class EvenFrame:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A feature that noise does not tell apart from a combination of others, or from none."""
+    """A feature that noise does not tell apart from a combination of others, or from none.
+
+    It is `drowned` if it is, but nothing could be said of its coefficient.
+    """
 
     feature: int
     partners: tuple[int, ...]
+    drowned: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +96,19 @@ class Inverse:
 
     matrix: Array
     left_out: tuple[LeftOut, ...]
+
+    def without(self, feature: int, frame: EvenFrame) -> Inverse:
+        """Return what solves without one more feature, which noise drowns."""
+        ways = frame.matrix[:, [feature]]
+        across = self.matrix @ ways
+        matrix = self.matrix - across @ across.T / float(ways[:, 0] @ across[:, 0])
+        gone = (*self.left_out, LeftOut(feature, (), drowned=True))
+        return Inverse(matrix, tuple(sorted(gone, key=lambda one: one.feature)))
+
+    def begun(self, start: Array, frame: EvenFrame) -> Array:
+        """Return where steps that began there would have begun without what is drowned."""
+        drowned = any(one.drowned for one in self.left_out)
+        return np.asarray(self.matrix @ (frame.gram @ start)) if drowned else start
 
     def damping(self, n_rows: int, frame: EvenFrame) -> Array:
         """Return D: a step where rows count longer than in the Gram matrix is `matrix` times Db.
@@ -233,6 +250,11 @@ class Pooled:
     damping: Array
     noises: Array
 
+    def private(self, frame: EvenFrame) -> Array:
+        """Return the covariance of privacy's noise as a sum: of Σψu, and of G along the way."""
+        crossed = float(self.way @ self.way) * np.eye(len(self.way)) + np.outer(self.way, self.way)
+        return np.asarray(self.noises + frame.noise**2 / 2 * crossed)
+
     def left_by_long_rows(self, to_parameters: Array, squares: Array) -> Array:
         """Return the variance of parameters from rows that are longer than counts.
 
@@ -256,8 +278,11 @@ def pooled(
     it was not there yet. A part of what clips `cut` off is taken to pull one way. Of what damping
     takes off the last step, the answer before stays.
     """
-    first, whole = (step.start + inverse.matrix @ step.moment for step in steps)
-    second = steps[1].start + inverse.matrix @ damping @ steps[1].moment
+    begun = [inverse.begun(step.start, frame) for step in steps]
+    first, whole = (
+        at + inverse.matrix @ step.moment for at, step in zip(begun, steps, strict=True)
+    )
+    second = begun[1] + inverse.matrix @ damping @ steps[1].moment
     noises = np.array([step.noise for step in steps])
     cuts = np.array([cut[0].cut_off(step.clip) for step in steps])
     ways = np.array([float((step.start - second) @ (step.start - second)) for step in steps])
@@ -280,6 +305,24 @@ def pooled(
         damping,
         noises[0] ** 2 * (every - used) @ (every - used).T + noises[1] ** 2 * used @ used.T,
     )
+
+
+def private_errors(
+    estimate: Pooled, frame: EvenFrame, inverse: Inverse, per_scale: Array, bias: OneSided
+) -> Array:
+    """Return privacy's errors of coefficients, per deviation that others leave of a feature.
+
+    What a feature explains that way is at most the target's deviation, of which an error of half as
+    much tells nothing (docs/inference.md, Lemma 52).
+    """
+    scaled = (frame.matrix / per_scale).T
+    directions, back = scaled @ inverse.matrix, np.linalg.inv(scaled)
+    squares, moments = (directions**2).sum(axis=1), back.T @ frame.gram @ back
+    variances = ((directions @ estimate.private(frame)) * directions).sum(axis=1)
+    variances += estimate.left_by_long_rows(scaled, squares)
+    variances += bias.along(directions, estimate.variance) ** 2
+    alike = np.maximum(np.diag(moments) * (directions * scaled).sum(axis=1), 1.0)
+    return np.asarray(np.sqrt(variances / alike))
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,10 +408,7 @@ def uncertainty(walked: Walked, to_parameters: Array) -> Uncertainty:
     """
     directions = to_parameters @ walked.inverse.matrix
     estimate, middle = walked.estimate, walked.middle
-    way, k = estimate.way, len(estimate.way)
-    crossed = float(way @ way) * np.eye(k) + np.outer(way, way)
-    private = estimate.noises + walked.frame.noise**2 / 2 * crossed
-    spread = walked.frame.spread
+    private, spread = estimate.private(walked.frame), walked.frame.spread
     common = directions @ (middle.shrunk(spread) + private) @ directions.T
     sampling, error = middle.along(directions, spread)
     squares = (directions**2).sum(axis=1)

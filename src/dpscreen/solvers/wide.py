@@ -19,7 +19,7 @@ from dpscreen.rows.sums import ColumnMap
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending, Task
 from dpscreen.solvers.influences import are_points, left_of_level, seen_scales
-from dpscreen.solvers.placing import Places, counts_by_side, is_binary, release_places
+from dpscreen.solvers.placing import Places, counts_by_side, release_places
 from dpscreen.solvers.target import LARGEST, PlacedTarget, place_target
 from dpscreen.solvers.zoom import OCTAVES, STANDS_OUT
 
@@ -97,10 +97,9 @@ def _rescaled(
     the scale that as many rows at their ends would give it.
     """
     columns = chosen[chosen < len(places.declared)]
-    binary = is_binary(places.declared)
-    left = np.ones(len(binary))
-    left[binary] = left_of_level(places.scales[binary], longest)
-    numeric = columns[~binary[columns]]
+    left = np.ones(len(places.declared))
+    left[places.two] = left_of_level(places.scales[places.two], longest)
+    numeric = columns[~places.two[columns]]
     if not numeric.size:
         return places, left
     widths = ColumnMap.of_bounds(places.declared, numeric).half_widths
