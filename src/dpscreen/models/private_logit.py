@@ -136,7 +136,8 @@ random_state
         if found.drowned:
             return dict.fromkeys(range(len(names)), DROWNED)
         needed = ols_rules.rows_needed(len(names) + 1, PLACED * wide.task.regime.rho)
-        if len(found.left_out) == len(names) and wide.task.regime.n_rows >= needed:
+        nowhere = len(found.left_out) + len(found.held) == len(names)
+        if nowhere and wide.task.regime.n_rows >= needed:
             return dict.fromkeys(range(len(names)), UNSEEN)
         without = dict.fromkeys(found.unsettled, UNSETTLED) | dict.fromkeys(found.held, HELD)
         return without | super()._reasons(found, names, wide)

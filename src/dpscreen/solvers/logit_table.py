@@ -240,18 +240,17 @@ class OddsReleases(Releases):
         return np.asarray(np.linalg.solve(frame.matrix.T, weights))
 
     def _held(self, inverse: Inverse, curved: EvenFrame, frame: EvenFrame) -> tuple[int, ...]:
-        """Return the levels that rows have, but hardly any row of which the outcome is unsure.
+        """Return the features that rows tell apart, but not those whose outcome is unsure.
 
-        Without them the model would be another one, as they tell outcomes nearly for sure; and
-        where exactly they are matters to no other feature.
+        Without them the model would be another one, as they may tell outcomes nearly for sure; and
+        where exactly they are matters little to others, as none is like them. One that is like
+        others where outcomes are unsure is held if it is a level of which hardly a row is.
         """
-        if not inverse.matrix.any():
-            return ()
         flat = told_apart(frame, self._n_features, self._cells_in_scales())
         hidden = {one.feature for one in flat.left_out}
         sure = self._too_few_events(curved, np.zeros(self._n_features))
-        gone = (one.feature for one in inverse.left_out)
-        return tuple(j for j in gone if sure[j] and j not in hidden)
+        gone = (one for one in inverse.left_out if one.feature not in hidden)
+        return tuple(one.feature for one in gone if sure[one.feature] or not one.partners)
 
     def _without(
         self, inverse: Inverse, curved: EvenFrame, theta: Array, held: tuple[int, ...]
@@ -260,10 +259,13 @@ class OddsReleases(Releases):
 
         The weights of what is held stay as they are.
         """
-        weights, there = curved.matrix.T @ theta, np.isin(np.arange(len(theta)), held)
-        kept = np.linalg.solve(curved.matrix.T, np.where(there, weights, 0.0))
+        weights, places = curved.matrix.T @ theta, np.arange(len(theta))
+        there = np.isin(places, held)
         if not inverse.matrix.any():
-            return np.asarray(kept + self._start(curved))
+            if not held:
+                return self._start(curved)
+            there |= places >= self._n_features
+        kept = np.linalg.solve(curved.matrix.T, np.where(there, weights, 0.0))
         return np.asarray(kept + inverse.matrix @ curved.gram @ (theta - kept))
 
 
