@@ -36,6 +36,7 @@ from dpscreen.solvers.least_squares import (
 )
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
 from dpscreen.solvers.outcome_walk import (
+    SEEN,
     Levels,
     WeightBelief,
     columns_of_levels,
@@ -124,7 +125,7 @@ class OddsReleases(Releases):
         left = ZCDP(task.spending.remaining.rho - later)
         unknown = Inverse(np.zeros_like(frame.gram), ())
         walk = OddsWalk(self, frame, unknown, task.design.start(self._grain))
-        theta = walk.search(self._start(frame), left * SEARCH_PART)
+        theta, doubt = walk.search(self._start(frame), left * SEARCH_PART)
         curved = walk.release_curvature(left * CURVED_PART)
         rest = left * (1 - SEARCH_PART - CURVED_PART)
         inverse = told_apart(curved, self._n_features, self._cells_in_scales())
@@ -145,6 +146,7 @@ class OddsReleases(Releases):
         one_sided = OneSided(np.zeros(len(curved.gram)), 0.0, 0.0, 0.0)
         walked = Walked(curved, inverse, estimate, middle, one_sided, math.inf)
         known = self._counting_curvature(self._known(walked, 1.0), walked, frame, long)
+        known = self._counting_held(known, walked, held, doubt)
         unsure = self.size.n_rows * walk.mean_curvature(estimate.theta)
         moved = math.sqrt(estimate.variance * max(float(np.trace(inverse.matrix)), 0.0) / unsure)
         drowned = moved > MOST_ERROR
@@ -194,6 +196,20 @@ class OddsReleases(Releases):
             freedom=np.maximum(freedom, ols_rules.LEAST_FREEDOM),
         )
 
+    def _counting_held(
+        self, known: Uncertainty, walked: Walked, held: tuple[int, ...], doubt: Array
+    ) -> Uncertainty:
+        """Count that what is held may be elsewhere: others take over what it lacks.
+
+        The `doubt` is the covariance of what the search believes.
+        """
+        there = np.isin(np.arange(len(doubt)), held)
+        weights = np.where(there, walked.frame.matrix, 0.0).T
+        moves = np.linalg.solve(walked.frame.matrix.T, weights)
+        moves -= walked.inverse.matrix @ walked.frame.gram @ moves
+        moved = self.users(walked.frame) @ moves
+        return replace(known, covariance=known.covariance + moved @ doubt @ moved.T)
+
     def feature_steps(self) -> Array:
         """Return a step of each feature: from no to yes, or its deviation."""
         return np.where(is_binary(self.wide.units.feature_bounds), 1.0, self.wide.scales)
@@ -228,9 +244,7 @@ class OddsReleases(Releases):
         back = np.linalg.inv(curved.matrix)
         holding = units.feature_half_widths[:, None] * back[:d]
         holding += units.feature_centres[:, None] * back[d]
-        sides = np.stack((holding, back[d] - holding))
-        events = sides @ curved.gram @ back[d]
-        noises = curved.noise * np.linalg.norm(sides, axis=2) * np.linalg.norm(back[d])
+        events, noises = _events(curved, np.stack((holding, back[d] - holding)), back[d])
         few = (np.exp(-moved[:d]) * (events - 2 * noises) < LEAST_EVENTS).any(axis=0)
         return np.asarray(few & is_binary(units.feature_bounds))
 
@@ -244,8 +258,13 @@ class OddsReleases(Releases):
 
         Without them the model would be another one, as they may tell outcomes nearly for sure; and
         where exactly they are matters little to others, as none is like them. One that is like
-        others where outcomes are unsure is held if it is a level of which hardly a row is.
+        others where outcomes are unsure is held if it is a level of which hardly a row is. Where
+        not even the number of unsure outcomes is seen, the search saw nothing, and none is held.
         """
+        every = np.linalg.inv(curved.matrix)[-1]
+        events, noise = _events(curved, every, every)
+        if len(self.columns) > self._n_features and events <= SEEN * noise:
+            return ()
         flat = told_apart(frame, self._n_features, self._cells_in_scales())
         hidden = {one.feature for one in flat.left_out}
         sure = self._too_few_events(curved, np.zeros(self._n_features))
@@ -267,6 +286,12 @@ class OddsReleases(Releases):
             there |= places >= self._n_features
         kept = np.linalg.solve(curved.matrix.T, np.where(there, weights, 0.0))
         return np.asarray(kept + inverse.matrix @ curved.gram @ (theta - kept))
+
+
+def _events(curved: EvenFrame, rows: Array, constant: Array) -> tuple[Array, Array]:
+    """Return Σp(1 − p) over rows of which a combination of columns is 1, else 0; and its noise."""
+    noises = curved.noise * np.linalg.norm(rows, axis=-1) * np.linalg.norm(constant)
+    return rows @ curved.gram @ constant, noises
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,8 +335,11 @@ NOTHING_CUT = Sizes(np.ones(2), np.zeros(3), 1.0, 1)
 class OddsWalk(NewtonWalk):
     """A point on its way to the likeliest log-odds, and what is asked of the rows there."""
 
-    def search(self, theta: Array, cost: ZCDP) -> Array:
-        """Take cheap steps towards the answer, each to what all sums so far make believe."""
+    def search(self, theta: Array, cost: ZCDP) -> tuple[Array, Array]:
+        """Take cheap steps towards the answer, each to what all sums so far make believe.
+
+        And return the covariance of what is believed.
+        """
         n_rows = self.releases.size.n_rows
         belief = WeightBelief(self.frame.gram, np.zeros(0), levels := self._levels)
         for _ in range(SEARCH_STEPS):
@@ -321,7 +349,7 @@ class OddsWalk(NewtonWalk):
             there = theta + belief.weights
             belief.move(levels.curvature(there, *self.log_odds(there)), n_rows)
         self.move_to(theta + belief.weights)
-        return np.asarray(theta + belief.weights)
+        return np.asarray(theta + belief.weights), belief.covariance
 
     def mean_curvature(self, theta: Array) -> float:
         """Return the mean of p(1 − p) there, if log-odds are normal."""

@@ -200,6 +200,7 @@ class WeightBelief:
         self.gram, self._constants, self.levels = gram, 1 / units**2, levels
         self.n_constants = len(units)
         self.weights, self.sizes = np.zeros(len(gram)), np.zeros(len(gram))
+        self.covariance = np.zeros_like(gram)
         self._seen = list[Seen]()
 
     def see(self, sums: Array, noise: float) -> None:
@@ -216,11 +217,11 @@ class WeightBelief:
         values, vectors = np.linalg.eigh(curvature)
         told = SumsTold(values, vectors, noise**2 + values, answer)
         variances = told.variances(self._constants)
-        believed, covariance = told.posterior(variances)
+        believed, self.covariance = told.posterior(variances)
         way = believed - self.weights
         way *= safe_part(self.levels.largest_move(way, self.gram, n_rows))
         self.weights = self.weights + way
-        self.sizes = sizes_of(believed, covariance, variances)
+        self.sizes = sizes_of(believed, self.covariance, variances)
         return np.asarray(way)
 
 
