@@ -125,7 +125,7 @@ class OddsReleases(Releases):
         left = ZCDP(task.spending.remaining.rho - later)
         unknown = Inverse(np.zeros_like(frame.gram), ())
         walk = OddsWalk(self, frame, unknown, task.design.start(self._grain))
-        theta, doubt = walk.search(self._start(frame), left * SEARCH_PART)
+        theta, belief = walk.search(self._start(frame), left * SEARCH_PART)
         curved = walk.release_curvature(left * CURVED_PART)
         rest = left * (1 - SEARCH_PART - CURVED_PART)
         inverse = told_apart(curved, self._n_features, self._cells_in_scales())
@@ -146,7 +146,7 @@ class OddsReleases(Releases):
         one_sided = OneSided(np.zeros(len(curved.gram)), 0.0, 0.0, 0.0)
         walked = Walked(curved, inverse, estimate, middle, one_sided, math.inf)
         known = self._counting_curvature(self._known(walked, 1.0), walked, frame, long)
-        known = self._counting_held(known, walked, held, doubt)
+        known = self._counting_held(known, walked, held, belief)
         unsure = self.size.n_rows * walk.mean_curvature(estimate.theta)
         moved = math.sqrt(estimate.variance * max(float(np.trace(inverse.matrix)), 0.0) / unsure)
         drowned = moved > MOST_ERROR
@@ -197,12 +197,10 @@ class OddsReleases(Releases):
         )
 
     def _counting_held(
-        self, known: Uncertainty, walked: Walked, held: tuple[int, ...], doubt: Array
+        self, known: Uncertainty, walked: Walked, held: tuple[int, ...], belief: WeightBelief
     ) -> Uncertainty:
-        """Count that what is held may be elsewhere: others take over what it lacks.
-
-        The `doubt` is the covariance of what the search believes.
-        """
+        """Count that what is held may be elsewhere: others take over what it lacks."""
+        doubt = belief.doubt(lifted(walked.frame.gram, walked.frame.noise))
         there = np.isin(np.arange(len(doubt)), held)
         weights = np.where(there, walked.frame.matrix, 0.0).T
         moves = np.linalg.solve(walked.frame.matrix.T, weights)
@@ -335,11 +333,8 @@ NOTHING_CUT = Sizes(np.ones(2), np.zeros(3), 1.0, 1)
 class OddsWalk(NewtonWalk):
     """A point on its way to the likeliest log-odds, and what is asked of the rows there."""
 
-    def search(self, theta: Array, cost: ZCDP) -> tuple[Array, Array]:
-        """Take cheap steps towards the answer, each to what all sums so far make believe.
-
-        And return the covariance of what is believed.
-        """
+    def search(self, theta: Array, cost: ZCDP) -> tuple[Array, WeightBelief]:
+        """Take cheap steps towards the answer, each to what all sums so far make believe."""
         n_rows = self.releases.size.n_rows
         belief = WeightBelief(self.frame.gram, np.zeros(0), levels := self._levels)
         for _ in range(SEARCH_STEPS):
@@ -349,7 +344,7 @@ class OddsWalk(NewtonWalk):
             there = theta + belief.weights
             belief.move(levels.curvature(there, *self.log_odds(there)), n_rows)
         self.move_to(theta + belief.weights)
-        return np.asarray(theta + belief.weights), belief.covariance
+        return np.asarray(theta + belief.weights), belief
 
     def mean_curvature(self, theta: Array) -> float:
         """Return the mean of p(1 − p) there, if log-odds are normal."""

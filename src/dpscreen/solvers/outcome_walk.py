@@ -200,7 +200,6 @@ class WeightBelief:
         self.gram, self._constants, self.levels = gram, 1 / units**2, levels
         self.n_constants = len(units)
         self.weights, self.sizes = np.zeros(len(gram)), np.zeros(len(gram))
-        self.covariance = np.zeros_like(gram)
         self._seen = list[Seen]()
 
     def see(self, sums: Array, noise: float) -> None:
@@ -213,16 +212,28 @@ class WeightBelief:
         Where log-odds would move by m, of all rows or of those of a level, only by ln(1 + m): a
         square tells no more (Lemma 41).
         """
-        answer, noise = pooled_sums(self._seen, curvature)
-        values, vectors = np.linalg.eigh(curvature)
-        told = SumsTold(values, vectors, noise**2 + values, answer)
+        told = self._told(curvature)
         variances = told.variances(self._constants)
-        believed, self.covariance = told.posterior(variances)
+        believed, covariance = told.posterior(variances)
         way = believed - self.weights
         way *= safe_part(self.levels.largest_move(way, self.gram, n_rows))
         self.weights = self.weights + way
-        self.sizes = sizes_of(believed, self.covariance, variances)
+        self.sizes = sizes_of(believed, covariance, variances)
         return np.asarray(way)
+
+    def doubt(self, curvature: Array) -> Array:
+        """Return how far off weights may be if the loss is curved like that, as a covariance.
+
+        The mean of what they vary by is taken for each: one that noise hides may be large.
+        """
+        told = self._told(curvature)
+        variances = told.variances(self._constants)
+        return told.posterior(np.full_like(variances, variances.mean()))[1]
+
+    def _told(self, curvature: Array) -> SumsTold:
+        answer, noise = pooled_sums(self._seen, curvature)
+        values, vectors = np.linalg.eigh(curvature)
+        return SumsTold(values, vectors, noise**2 + values, answer)
 
 
 def safe_part(size: float) -> float:
