@@ -91,6 +91,8 @@ def not_available(reason: str) -> Inference:
 def why_left_out(one: LeftOut, names: Sequence[str]) -> str:
     """Say why there is no interval of a feature."""
     partners = [names[j] for j in one.partners if j < len(names)]
+    if not partners and one.varies:
+        return "not told apart from a mix of other features at this budget; left out."
     if not partners:
         return "not seen to vary through the privacy noise of this budget; left out."
     return f"not told apart from {some(partners)} at this budget; left out."

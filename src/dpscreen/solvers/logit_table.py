@@ -47,6 +47,7 @@ from dpscreen.solvers.placing import Places, is_binary, release_places
 from dpscreen.solvers.regression import (
     EvenFrame,
     Inverse,
+    LeftOut,
     Middle,
     NewtonStep,
     Pooled,
@@ -86,12 +87,14 @@ class OddsRelease(TableRelease):
     """A table of log-odds; `drowned` tells that no interval of it would be honest.
 
     `unsettled` are features that the last step still moved by more than noise explains, `held`
-    those that stay where the search led, as their outcomes are too sure for a step to be told.
+    those that stay where the search led, as their outcomes are too sure for a step to be told, and
+    `untold` those that are left out for it.
     """
 
     drowned: bool = False
     unsettled: tuple[int, ...] = ()
     held: tuple[int, ...] = ()
+    untold: tuple[int, ...] = ()
 
 
 def place_for_odds(
@@ -129,7 +132,8 @@ class OddsReleases(Releases):
         curved = walk.release_curvature(left * CURVED_PART)
         rest = left * (1 - SEARCH_PART - CURVED_PART)
         inverse = told_apart(curved, self._n_features, self._cells_in_scales())
-        held = self._held(inverse, curved, frame)
+        flat = told_apart(frame, self._n_features, self._cells_in_scales())
+        held = self._held(inverse, curved, flat)
         at_first, walk = walk.mean_curvature(theta), replace(walk, inverse=inverse)
         begun = self._without(inverse, curved, theta, held)
         steps, flatter = walk.last_steps(begun, rest, at_first)
@@ -150,18 +154,18 @@ class OddsReleases(Releases):
         unsure = self.size.n_rows * walk.mean_curvature(estimate.theta)
         moved = math.sqrt(estimate.variance * max(float(np.trace(inverse.matrix)), 0.0) / unsure)
         drowned = moved > MOST_ERROR
+        left_out, untold = _why_gone(inverse, flat, held)
         return OddsRelease(
             walk.point.weights,
             replace(known, covariance=0 * known.covariance) if drowned else known,
-            tuple(one for one in inverse.left_out if one.feature not in held)
-            if self._n_features
-            else all_left_out(task.n_features),
+            left_out if self._n_features else all_left_out(task.n_features),
             LOG_ODDS,
             1.0,
             walk.release_long(),
             drowned=drowned,
             unsettled=self._unsettled(walked, steps),
             held=held,
+            untold=untold,
         )
 
     def _counting_curvature(
@@ -251,23 +255,28 @@ class OddsReleases(Releases):
         weights = np.where(self.columns < self.wide.task.n_features, 0.0, self.outcomes.log_odds)
         return np.asarray(np.linalg.solve(frame.matrix.T, weights))
 
-    def _held(self, inverse: Inverse, curved: EvenFrame, frame: EvenFrame) -> tuple[int, ...]:
-        """Return the features that rows tell apart, but not those whose outcome is unsure.
+    def _held(self, inverse: Inverse, curved: EvenFrame, flat: Inverse) -> tuple[int, ...]:
+        """Return the levels that all rows tell apart, but not those whose outcome is unsure.
 
         Without them the model would be another one, as they may tell outcomes nearly for sure; and
         where exactly they are matters little to others, as none is like them. One that is like
-        others where outcomes are unsure is held if it is a level of which hardly a row is. Where
-        not even the number of unsure outcomes is seen, the search saw nothing, and none is held.
+        others where outcomes are unsure is held if hardly a row of it is. Numbers are where no
+        feature is told from others: rows far out, which sums shorten, would say where else they
+        belong. If not even the number of unsure outcomes is seen, the search saw nothing.
         """
         every = np.linalg.inv(curved.matrix)[-1]
         events, noise = _events(curved, every, every)
         if len(self.columns) > self._n_features and events <= SEEN * noise:
             return ()
-        flat = told_apart(frame, self._n_features, self._cells_in_scales())
         hidden = {one.feature for one in flat.left_out}
         sure = self._too_few_events(curved, np.zeros(self._n_features))
+        alone = is_binary(self.wide.units.feature_bounds)
+        alone |= len(inverse.left_out) == self._n_features
         gone = (one for one in inverse.left_out if one.feature not in hidden)
-        return tuple(one.feature for one in gone if sure[one.feature] or not one.partners)
+        stays = (
+            one for one in gone if (alone[one.feature] and not one.partners) or sure[one.feature]
+        )
+        return tuple(one.feature for one in stays)
 
     def _without(
         self, inverse: Inverse, curved: EvenFrame, theta: Array, held: tuple[int, ...]
@@ -284,6 +293,17 @@ class OddsReleases(Releases):
             there |= places >= self._n_features
         kept = np.linalg.solve(curved.matrix.T, np.where(there, weights, 0.0))
         return np.asarray(kept + inverse.matrix @ curved.gram @ (theta - kept))
+
+
+def _why_gone(
+    inverse: Inverse, flat: Inverse, held: tuple[int, ...]
+) -> tuple[tuple[LeftOut, ...], tuple[int, ...]]:
+    """Return what is left out and like which others, and what only the curvature hides."""
+    hidden = {one.feature: one for one in flat.left_out}
+    gone = [one for one in inverse.left_out if one.feature not in held]
+    unlike = {one.feature for one in gone if not (one.partners or one.varies)}
+    left_out = (hidden.get(j, one) if (j := one.feature) in unlike else one for one in gone)
+    return tuple(left_out), tuple(sorted(unlike - hidden.keys()))
 
 
 def _events(curved: EvenFrame, rows: Array, constant: Array) -> tuple[Array, Array]:
