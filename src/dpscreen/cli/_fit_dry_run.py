@@ -121,6 +121,7 @@ def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str
     """Say how wide intervals will be, or that there will be none."""
     from dpscreen.planning.outcome_plan import HALF
     from dpscreen.planning.regression_plan import expected_table
+    from dpscreen.solvers.placing import is_binary
 
     options, odds = ready.options, ready.method == "private-logit"
     expected = expected_table(
@@ -130,6 +131,7 @@ def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str
         delta=options.delta,
         others=False,
         rate=HALF if odds else None,
+        levels=int(is_binary(ready.request.feature_bounds).sum()),
         progress=progress,
     )
     return {

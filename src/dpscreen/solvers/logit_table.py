@@ -141,8 +141,7 @@ class OddsReleases(Releases):
             replace(inverse, matrix=inverse.matrix / flatter),
             replace(curved, gram=flatter * curved.gram, noise=flatter * curved.noise),
         )
-        whole = np.eye(len(curved.gram))
-        estimate = pooled(steps[-2:], inverse, curved, (NOTHING_CUT, 0.0), whole)
+        estimate = pooled(steps[-2:], inverse, curved, (NOTHING_CUT, 0.0), np.eye(len(theta)))
         long = LongPull.told(steps[-2:], estimate, inverse)
         estimate = long.added_to(estimate)
         walk.move_to(estimate.theta)
