@@ -103,7 +103,7 @@ def expected_of_model(
     }
     rate = None if release.classes is None else _rate(release.quality)
     if release.table is not None:
-        return expected_table(rate=rate, **public)
+        return expected_table(rate=rate, levels=int(release.zero_one.sum()), **public)
     if rate is not None:
         per_unit = statement.rows_per_unit
         return expected_of_outcomes(rate=rate, rows_per_unit=per_unit, **public)

@@ -43,7 +43,7 @@ MOST_ROWS = 10_000
 TABLES = 3
 
 SURE = 3.0
-"""The deviation of log-odds where outcomes are nearly sure: AUC is .93, with 1 it is .74."""
+"""The deviation of log-odds where outcomes are nearly sure: AUC is .92, with 1 it is .74."""
 
 HALF, RAREST = 0.5, 0.03
 """The shares of rows that the most frequent level is supposed to have, and the rarest.

@@ -300,7 +300,7 @@ def _why_gone(
     """Return what is left out and like which others, and what only the curvature hides."""
     hidden = {one.feature: one for one in flat.left_out}
     gone = [one for one in inverse.left_out if one.feature not in held]
-    unlike = {one.feature for one in gone if not (one.partners or one.varies)}
+    unlike = {one.feature for one in gone if not one.partners}
     left_out = (hidden.get(j, one) if (j := one.feature) in unlike else one for one in gone)
     return tuple(left_out), tuple(sorted(unlike - hidden.keys()))
 
