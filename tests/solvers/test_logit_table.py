@@ -10,6 +10,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 from dpscreen import PrivateLogit, load
 from dpscreen.models import intake
@@ -19,6 +20,7 @@ from dpscreen.rows.loss import LOGISTIC
 from dpscreen.rows.mixed import MixedRows, capped_middle, capped_products
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import logit_table
+from dpscreen.solvers.outcome_walk import WeightBelief
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -157,6 +159,60 @@ def test_a_rare_level_with_a_strong_effect_is_not_led_beyond_its_odds():
     for seed in range(4):
         model = fitted(X, y, 3.0, feature_bounds=[(-10, 10), (0, 1), (0, 1)], random_state=seed)
         assert np.abs(model.coef_[0] - truth).max() < 1.0
+
+
+def nearly_sure(seed, n=6000):
+    """Return 17 levels and outcomes: three rows of ten lack the last level, and hardly have a yes.
+
+    With it goes the first one; both it and the second have an effect, of ½ and −½.
+    """
+    rng = np.random.default_rng(seed)
+    here = rng.random(n) < 0.7
+    others = rng.random((n, 16)) < np.geomspace(0.5, 0.1, 16)
+    others[:, 0] = rng.random(n) < np.where(here, 0.6, 0.3)
+    chances = np.where(here, expit(1 + others[:, :2] @ [0.5, -0.5]), 0.002)
+    return np.column_stack((others, here)).astype(float), (rng.random(n) < chances).astype(int)
+
+
+def test_the_level_that_tells_most_stays_where_noise_hides_how_it_is_curved():
+    """Left out, it was not said to vary, and the first level's log-odds were 1.1 in place of ½."""
+    for seed in (1, 2, 3):
+        model = fitted(*nearly_sure(seed), 2.0, feature_bounds=(0, 1), random_state=seed)
+        assert model.coef_[0, -1] > 3
+        assert "it stays in the model" in model.table_.reasons[16]
+        low, high = model.conf_int().iloc[0]
+        assert low < 0.5 < high
+        assert abs(model.coef_[0, 0] - 0.5) < 0.3
+
+
+def test_what_is_held_is_doubted_in_the_intervals_of_what_goes_with_it(monkeypatch):
+    """Most in that of the constant, which takes over what it lacks."""
+    setting = {"epsilon": 2.0, "feature_bounds": (0, 1), "random_state": 2}
+    doubted = fitted(*nearly_sure(2), **setting).bse.to_numpy()
+    monkeypatch.setattr(WeightBelief, "doubt", lambda self, curvature: 0 * curvature)
+    wider = doubted / fitted(*nearly_sure(2), **setting).bse.to_numpy()
+    assert (wider[:16] >= 1).all()
+    assert wider[-1] > 1.2
+
+
+def test_a_number_whose_far_rows_are_sure_is_not_said_not_to_vary():
+    rng = np.random.default_rng(0)
+    far = np.exp(1.5 * rng.normal(size=20_000) + 4)
+    X = np.column_stack((rng.normal(size=(20_000, 2)), far))
+    y = rng.random(20_000) < expit(-1 + X[:, 0] - 0.05 * far)
+    bounds = [(-5, 5), (-5, 5), (0, 100_000)]
+    model = fitted(X, y.astype(int), 0.5, feature_bounds=bounds, random_state=0)
+    reasons = model.table_.reasons
+    assert "hides how far outcomes that are not sure vary with it; left out" in reasons[2]
+
+
+def test_where_no_feature_is_told_from_others_the_search_still_tells_outcomes():
+    """Noise in the curvature grows with the columns, and left a constant: an AUC of ½."""
+    X, y = nearly_sure(5, 3000)
+    for seed in range(2):
+        model = fitted(X, y, 1.6, feature_bounds=(0, 1), random_state=seed)
+        assert model.conf_int().isna().all(axis=None)
+        assert roc_auc_score(y, model.predict_proba(X)[:, 1]) > 0.75
 
 
 def test_a_level_with_one_outcome_has_no_interval_and_a_reason():

@@ -119,8 +119,8 @@ def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict
 
 def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
     """Say how wide intervals will be, or that there will be none."""
-    from dpscreen.planning.outcome_plan import HALF
-    from dpscreen.planning.regression_plan import expected_table
+    from dpscreen.planning.regression_plan import HALF, expected_table
+    from dpscreen.solvers.placing import is_binary
 
     options, odds = ready.options, ready.method == "private-logit"
     expected = expected_table(
@@ -130,6 +130,7 @@ def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str
         delta=options.delta,
         others=False,
         rate=HALF if odds else None,
+        levels=int(is_binary(ready.request.feature_bounds).sum()),
         progress=progress,
     )
     return {
@@ -142,14 +143,9 @@ def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str
 
 def _of_outcomes(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
     """Say what a model of yes and no will find, if half of the rows are a yes."""
-    from dpscreen.planning.outcome_plan import (
-        HALF,
-        TOO_FEW,
-        OutcomeContest,
-        expected_outcomes,
-        finding,
-    )
+    from dpscreen.planning.outcome_plan import TOO_FEW, OutcomeContest, expected_outcomes, finding
     from dpscreen.planning.plan import USELESS, setting_of
+    from dpscreen.planning.regression_plan import HALF
 
     options, request = ready.options, ready.request
     signal = 0.0 if request.regime is None else request.regime.signal

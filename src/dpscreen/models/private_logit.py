@@ -36,6 +36,7 @@ HELD = (
     "the outcomes of rows that tell it are too sure, or too few, for an interval at this budget; "
     "it stays in the model."
 )
+UNTOLD = "privacy noise hides how far outcomes that are not sure vary with it; left out."
 UNSETTLED = (
     "steps had not arrived, or privacy noise hides whether enough of its rows have either outcome: "
     "where nearly all have one, odds have no end."
@@ -137,7 +138,8 @@ random_state
         if found.drowned:
             return dict.fromkeys(range(len(names)), DROWNED)
         needed = ols_rules.rows_needed(len(names) + 1, PLACED * wide.task.regime.rho)
-        if len(found.left_out) == len(names) and wide.task.regime.n_rows >= needed:
+        nowhere = len(found.left_out) + len(found.held) == len(names)
+        if nowhere and wide.task.regime.n_rows >= needed:
             return dict.fromkeys(range(len(names)), UNSEEN)
         without = dict.fromkeys(found.unsettled, UNSETTLED) | dict.fromkeys(found.held, HELD)
-        return without | super()._reasons(found, names, wide)
+        return without | super()._reasons(found, names, wide) | dict.fromkeys(found.untold, UNTOLD)

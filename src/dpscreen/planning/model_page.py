@@ -15,9 +15,9 @@ from dpscreen._core.files import write_text
 from dpscreen.models.page import render_model_page
 from dpscreen.models.page.charts import Expected, ExpectedTable
 from dpscreen.planning import power as simulation
-from dpscreen.planning.outcome_plan import HALF, expected_of_outcomes
+from dpscreen.planning.outcome_plan import expected_of_outcomes
 from dpscreen.planning.plan import plan, setting_of
-from dpscreen.planning.regression_plan import expected_table
+from dpscreen.planning.regression_plan import HALF, expected_table
 from dpscreen.planning.what_if import SECONDS, epsilon_of_one_row, what_if
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.outcome_quality import OutcomeQuality
@@ -103,7 +103,7 @@ def expected_of_model(
     }
     rate = None if release.classes is None else _rate(release.quality)
     if release.table is not None:
-        return expected_table(rate=rate, **public)
+        return expected_table(rate=rate, levels=int(release.zero_one.sum()), **public)
     if rate is not None:
         per_unit = statement.rows_per_unit
         return expected_of_outcomes(rate=rate, rows_per_unit=per_unit, **public)

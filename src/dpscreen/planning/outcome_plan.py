@@ -36,7 +36,7 @@ from dpscreen.planning.power import (
     support,
     ticks,
 )
-from dpscreen.planning.regression_plan import UNLIMITED, around
+from dpscreen.planning.regression_plan import HALF, UNLIMITED, around
 from dpscreen.planning.what_if import TriedBudgets, apart, for_rows
 from dpscreen.privacy import ZCDP, Budget, named_seed
 
@@ -54,8 +54,6 @@ PRIVATE = {
 METHODS = (*PRIVATE, NOT_PRIVATE)
 EFFECTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 USUAL_EFFECT = 0.5
-HALF = 0.5
-"""The share of yes that is supposed where nothing is known of it."""
 MOST_CELLS, TEST_ROWS, TABLES = 400_000, 4000, 4
 TOO_FEW = "Do not expect a useful model: more rows, fewer features or a larger epsilon needed."
 

@@ -96,6 +96,8 @@ def why_left_out(one: LeftOut, names: Sequence[str]) -> str:
             "feature can do; left out."
         )
     partners = [names[j] for j in one.partners if j < len(names)]
+    if not partners and one.varies:
+        return "not told apart from a mix of other features at this budget; left out."
     if not partners:
         return "not seen to vary through the privacy noise of this budget; left out."
     return f"not told apart from {some(partners)} at this budget; left out."

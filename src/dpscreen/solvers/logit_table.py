@@ -36,6 +36,7 @@ from dpscreen.solvers.least_squares import (
 )
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
 from dpscreen.solvers.outcome_walk import (
+    SEEN,
     Levels,
     WeightBelief,
     columns_of_levels,
@@ -46,6 +47,7 @@ from dpscreen.solvers.placing import Places, is_binary, release_places
 from dpscreen.solvers.regression import (
     EvenFrame,
     Inverse,
+    LeftOut,
     Middle,
     NewtonStep,
     Pooled,
@@ -85,12 +87,14 @@ class OddsRelease(TableRelease):
     """A table of log-odds; `drowned` tells that no interval of it would be honest.
 
     `unsettled` are features that the last step still moved by more than noise explains, `held`
-    those that stay where the search led, as their outcomes are too sure for a step to be told.
+    those that stay where the search led, as their outcomes are too sure for a step to be told, and
+    `untold` those that are left out for it.
     """
 
     drowned: bool = False
     unsettled: tuple[int, ...] = ()
     held: tuple[int, ...] = ()
+    untold: tuple[int, ...] = ()
 
 
 def place_for_odds(
@@ -124,11 +128,12 @@ class OddsReleases(Releases):
         left = ZCDP(task.spending.remaining.rho - later)
         unknown = Inverse(np.zeros_like(frame.gram), ())
         walk = OddsWalk(self, frame, unknown, task.design.start(self._grain))
-        theta = walk.search(self._start(frame), left * SEARCH_PART)
+        theta, belief = walk.search(self._start(frame), left * SEARCH_PART)
         curved = walk.release_curvature(left * CURVED_PART)
         rest = left * (1 - SEARCH_PART - CURVED_PART)
         inverse = told_apart(curved, self._n_features, self._cells_in_scales())
-        held = self._held(inverse, curved, frame)
+        flat = told_apart(frame, self._n_features, self._cells_in_scales())
+        held = self._held(inverse, curved, flat)
         at_first, walk = walk.mean_curvature(theta), replace(walk, inverse=inverse)
         begun = self._without(inverse, curved, theta, held)
         steps, flatter = walk.last_steps(begun, rest, at_first)
@@ -136,8 +141,7 @@ class OddsReleases(Releases):
             replace(inverse, matrix=inverse.matrix / flatter),
             replace(curved, gram=flatter * curved.gram, noise=flatter * curved.noise),
         )
-        whole = np.eye(len(curved.gram))
-        estimate = pooled(steps[-2:], inverse, curved, (NOTHING_CUT, 0.0), whole)
+        estimate = pooled(steps[-2:], inverse, curved, (NOTHING_CUT, 0.0), np.eye(len(theta)))
         long = LongPull.told(steps[-2:], estimate, inverse)
         estimate = long.added_to(estimate)
         walk.move_to(estimate.theta)
@@ -145,21 +149,22 @@ class OddsReleases(Releases):
         one_sided = OneSided(np.zeros(len(curved.gram)), 0.0, 0.0, 0.0)
         walked = Walked(curved, inverse, estimate, middle, one_sided, math.inf)
         known = self._counting_curvature(self._known(walked, 1.0), walked, frame, long)
+        known = self._counting_held(known, walked, held, belief)
         unsure = self.size.n_rows * walk.mean_curvature(estimate.theta)
         moved = math.sqrt(estimate.variance * max(float(np.trace(inverse.matrix)), 0.0) / unsure)
         drowned = moved > MOST_ERROR
+        left_out, untold = _why_gone(inverse, flat, held)
         return OddsRelease(
             walk.point.weights,
             replace(known, covariance=0 * known.covariance) if drowned else known,
-            tuple(one for one in inverse.left_out if one.feature not in held)
-            if self._n_features
-            else all_left_out(task.n_features),
+            left_out if self._n_features else all_left_out(task.n_features),
             LOG_ODDS,
             1.0,
             walk.release_long(),
             drowned=drowned,
             unsettled=self._unsettled(walked, steps),
             held=held,
+            untold=untold,
         )
 
     def _counting_curvature(
@@ -193,6 +198,18 @@ class OddsReleases(Releases):
             covariance=known.covariance * np.outer(wider, wider),
             freedom=np.maximum(freedom, ols_rules.LEAST_FREEDOM),
         )
+
+    def _counting_held(
+        self, known: Uncertainty, walked: Walked, held: tuple[int, ...], belief: WeightBelief
+    ) -> Uncertainty:
+        """Count that what is held may be elsewhere: others take over what it lacks."""
+        doubt = belief.doubt(lifted(walked.frame.gram, walked.frame.noise))
+        there = np.isin(np.arange(len(doubt)), held)
+        weights = np.where(there, walked.frame.matrix, 0.0).T
+        moves = np.linalg.solve(walked.frame.matrix.T, weights)
+        moves -= walked.inverse.matrix @ walked.frame.gram @ moves
+        moved = self.users(walked.frame) @ moves
+        return replace(known, covariance=known.covariance + moved @ doubt @ moved.T)
 
     def feature_steps(self) -> Array:
         """Return a step of each feature: from no to yes, or its deviation."""
@@ -228,9 +245,7 @@ class OddsReleases(Releases):
         back = np.linalg.inv(curved.matrix)
         holding = units.feature_half_widths[:, None] * back[:d]
         holding += units.feature_centres[:, None] * back[d]
-        sides = np.stack((holding, back[d] - holding))
-        events = sides @ curved.gram @ back[d]
-        noises = curved.noise * np.linalg.norm(sides, axis=2) * np.linalg.norm(back[d])
+        events, noises = _events(curved, np.stack((holding, back[d] - holding)), back[d])
         few = (np.exp(-moved[:d]) * (events - 2 * noises) < LEAST_EVENTS).any(axis=0)
         return np.asarray(few & is_binary(units.feature_bounds))
 
@@ -239,19 +254,28 @@ class OddsReleases(Releases):
         weights = np.where(self.columns < self.wide.task.n_features, 0.0, self.outcomes.log_odds)
         return np.asarray(np.linalg.solve(frame.matrix.T, weights))
 
-    def _held(self, inverse: Inverse, curved: EvenFrame, frame: EvenFrame) -> tuple[int, ...]:
-        """Return the levels that rows have, but hardly any row of which the outcome is unsure.
+    def _held(self, inverse: Inverse, curved: EvenFrame, flat: Inverse) -> tuple[int, ...]:
+        """Return the levels that all rows tell apart, but not those whose outcome is unsure.
 
-        Without them the model would be another one, as they tell outcomes nearly for sure; and
-        where exactly they are matters to no other feature.
+        Without them the model would be another one, as they may tell outcomes nearly for sure; and
+        where exactly they are matters little to others, as none is like them. One that is like
+        others where outcomes are unsure is held if hardly a row of it is. Numbers are where no
+        feature is told from others: rows far out, which sums shorten, would say where else they
+        belong. If not even the number of unsure outcomes is seen, the search saw nothing.
         """
-        if not inverse.matrix.any():
+        every = np.linalg.inv(curved.matrix)[-1]
+        events, noise = _events(curved, every, every)
+        if len(self.columns) > self._n_features and events <= SEEN * noise:
             return ()
-        flat = told_apart(frame, self._n_features, self._cells_in_scales())
         hidden = {one.feature for one in flat.left_out}
         sure = self._too_few_events(curved, np.zeros(self._n_features))
-        gone = (one.feature for one in inverse.left_out)
-        return tuple(j for j in gone if sure[j] and j not in hidden)
+        alone = is_binary(self.wide.units.feature_bounds)
+        alone |= len(inverse.left_out) == self._n_features
+        gone = (one for one in inverse.left_out if one.feature not in hidden)
+        stays = (
+            one for one in gone if (alone[one.feature] and not one.partners) or sure[one.feature]
+        )
+        return tuple(one.feature for one in stays)
 
     def _without(
         self, inverse: Inverse, curved: EvenFrame, theta: Array, held: tuple[int, ...]
@@ -260,11 +284,31 @@ class OddsReleases(Releases):
 
         The weights of what is held stay as they are.
         """
-        weights, there = curved.matrix.T @ theta, np.isin(np.arange(len(theta)), held)
-        kept = np.linalg.solve(curved.matrix.T, np.where(there, weights, 0.0))
+        weights, places = curved.matrix.T @ theta, np.arange(len(theta))
+        there = np.isin(places, held)
         if not inverse.matrix.any():
-            return np.asarray(kept + self._start(curved))
+            if not held:
+                return self._start(curved)
+            there |= places >= self._n_features
+        kept = np.linalg.solve(curved.matrix.T, np.where(there, weights, 0.0))
         return np.asarray(kept + inverse.matrix @ curved.gram @ (theta - kept))
+
+
+def _why_gone(
+    inverse: Inverse, flat: Inverse, held: tuple[int, ...]
+) -> tuple[tuple[LeftOut, ...], tuple[int, ...]]:
+    """Return what is left out and like which others, and what only the curvature hides."""
+    hidden = {one.feature: one for one in flat.left_out}
+    gone = [one for one in inverse.left_out if one.feature not in held]
+    unlike = {one.feature for one in gone if not one.partners}
+    left_out = (hidden.get(j, one) if (j := one.feature) in unlike else one for one in gone)
+    return tuple(left_out), tuple(sorted(unlike - hidden.keys()))
+
+
+def _events(curved: EvenFrame, rows: Array, constant: Array) -> tuple[Array, Array]:
+    """Return Σp(1 − p) over rows of which a combination of columns is 1, else 0; and its noise."""
+    noises = curved.noise * np.linalg.norm(rows, axis=-1) * np.linalg.norm(constant)
+    return rows @ curved.gram @ constant, noises
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +352,7 @@ NOTHING_CUT = Sizes(np.ones(2), np.zeros(3), 1.0, 1)
 class OddsWalk(NewtonWalk):
     """A point on its way to the likeliest log-odds, and what is asked of the rows there."""
 
-    def search(self, theta: Array, cost: ZCDP) -> Array:
+    def search(self, theta: Array, cost: ZCDP) -> tuple[Array, WeightBelief]:
         """Take cheap steps towards the answer, each to what all sums so far make believe."""
         n_rows = self.releases.size.n_rows
         belief = WeightBelief(self.frame.gram, np.zeros(0), levels := self._levels)
@@ -319,7 +363,7 @@ class OddsWalk(NewtonWalk):
             there = theta + belief.weights
             belief.move(levels.curvature(there, *self.log_odds(there)), n_rows)
         self.move_to(theta + belief.weights)
-        return np.asarray(theta + belief.weights)
+        return np.asarray(theta + belief.weights), belief
 
     def mean_curvature(self, theta: Array) -> float:
         """Return the mean of p(1 − p) there, if log-odds are normal."""

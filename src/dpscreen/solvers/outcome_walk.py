@@ -212,9 +212,7 @@ class WeightBelief:
         Where log-odds would move by m, of all rows or of those of a level, only by ln(1 + m): a
         square tells no more (Lemma 41).
         """
-        answer, noise = pooled_sums(self._seen, curvature)
-        values, vectors = np.linalg.eigh(curvature)
-        told = SumsTold(values, vectors, noise**2 + values, answer)
+        told = self._told(curvature)
         variances = told.variances(self._constants)
         believed, covariance = told.posterior(variances)
         way = believed - self.weights
@@ -222,6 +220,20 @@ class WeightBelief:
         self.weights = self.weights + way
         self.sizes = sizes_of(believed, covariance, variances)
         return np.asarray(way)
+
+    def doubt(self, curvature: Array) -> Array:
+        """Return how far off weights may be if the loss is curved like that, as a covariance.
+
+        The mean of what they vary by is taken for each: one that noise hides may be large.
+        """
+        told = self._told(curvature)
+        variances = told.variances(self._constants)
+        return told.posterior(np.full_like(variances, variances.mean()))[1]
+
+    def _told(self, curvature: Array) -> SumsTold:
+        answer, noise = pooled_sums(self._seen, curvature)
+        values, vectors = np.linalg.eigh(curvature)
+        return SumsTold(values, vectors, noise**2 + values, answer)
 
 
 def safe_part(size: float) -> float:

@@ -82,12 +82,14 @@ class EvenFrame:
 class LeftOut:
     """A feature that noise does not tell apart from a combination of others, or from none.
 
-    It is `drowned` if it is, but nothing could be said of its coefficient.
+    With no partner it may still vary: then many others, each a little, are what it is like. It is
+    `drowned` if it is told apart, but nothing could be said of its coefficient.
     """
 
     feature: int
     partners: tuple[int, ...]
     drowned: bool = False
+    varies: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,13 +165,15 @@ def _left_out(frame: EvenFrame, gone: Sequence[int], n_features: int) -> tuple[L
     noise = ols_rules.TOLD_APART * frame.noise * (back**2).sum(axis=1)
     kept = np.array([j for j in range(len(moments)) if j not in gone], dtype=np.int64)
     sizes = np.sqrt(np.maximum(np.diag(moments), 0))
-    told = []
+    constant, told = moments[n_features:, n_features:], []
     for j in sorted(gone):
         slopes = np.linalg.solve(moments[np.ix_(kept, kept)], moments[kept, j])
         parts = np.abs(slopes) * sizes[kept]
         seen = moments[j, j] > noise[j]
         alike = kept[(parts > PARTNER * sizes[j]) & (kept < n_features)] if seen else kept[:0]
-        told.append(LeftOut(j, tuple(alike.tolist())))
+        beside = moments[n_features:, j]
+        alone = moments[j, j] - beside @ np.linalg.solve(constant, beside)
+        told.append(LeftOut(j, tuple(alike.tolist()), varies=bool(alone > noise[j])))
     return tuple(told)
 
 

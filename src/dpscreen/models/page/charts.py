@@ -129,8 +129,8 @@ class ExpectedTable:
     """What could be expected of a regression table, from public numbers alone.
 
     `rows_needed` is with how many rows there is a table at all, `finding` says it in words, and
-    `widths` are for several ε, that of the fit, `epsilon`, among them. Of odds ratios, `rate` is
-    the share of yes that was supposed.
+    `widths` are for several ε, that of the fit, `epsilon`, among them; `given` is how many features
+    have an interval, in words. Of odds ratios, `rate` is the share of yes that was supposed.
     """
 
     n_rows: int
@@ -140,6 +140,7 @@ class ExpectedTable:
     finding: str
     widths: tuple[TableWidth, ...]
     rate: float | None = None
+    given: str = ""
 
     @property
     def ratio(self) -> float | None:
@@ -302,7 +303,7 @@ def _came(release: Release) -> str:
 
 def _of_table(table: RegressionTable, expected: ExpectedTable) -> Iterator[Outlook]:
     given = table.given[: table.n_features]
-    told = "none" if expected.ratio is None else f"all {expected.n_features}"
+    told = "none" if expected.ratio is None else expected.given
     yield Outlook("Features with an interval", told, f"{int(given.sum())} of {len(given)}")
     if not given.any():
         return
