@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from dpscreen import PrivateLasso, PrivateLogistic, PrivateOLS
+from dpscreen.models import intake
 from dpscreen.models.comparison import compared
 from dpscreen.models.intake import RefitWarning
 from dpscreen.models.page.effects import MOST_DRAWN
@@ -107,6 +108,17 @@ def test_a_search_over_settings_says_it_once():
     search = GridSearchCV(PrivateLasso(**SETTING), {"max_features": [1, 2]}, cv=3)
     (told,) = heard(lambda: search.fit(X, y))
     assert "search over settings" in told
+
+
+def test_a_search_over_data_that_were_fitted_before_says_it_once_and_counts_both():
+    """It said it twice, of 2 fits each time: of two folds, and of the first fit and the last."""
+    X, y = rows(500)
+    PrivateLasso(**SETTING).fit(X, y)
+    search = GridSearchCV(PrivateLasso(**SETTING), {"max_features": [1, 2]}, cv=3)
+    assert len(heard(lambda: search.fit(X, y))) == 1
+    assert intake._BY_OBJECT[id(X)].fits == 1 + 2 * 3 + 1
+    PrivateLasso(**SETTING).fit(X, y)
+    assert intake._BY_OBJECT[id(X)].fits == 9
 
 
 def test_what_a_ledger_counts_and_what_is_not_private_are_left_alone(tmp_path):

@@ -369,6 +369,11 @@ class Tally:
         """Count one more fit."""
         self.fits, self.spent = self.fits + 1, self.spent + cost
 
+    def join(self, other: Tally) -> None:
+        """Count what was counted elsewhere, too: of parts of the same data."""
+        self.fits, self.spent = self.fits + other.fits, self.spent + other.spent
+        self.told |= other.told
+
     def tell(self, delta: float) -> None:
         """Warn of the second fit, and of no other."""
         if self.fits < 2 or self.told:
@@ -390,7 +395,11 @@ _BY_FAMILY: weakref.WeakKeyDictionary[Any, Tally] = weakref.WeakKeyDictionary()
 
 def count_fit(estimator: Any, data: Any, cost: ZCDP, delta: float) -> None:
     """Count a fit that has spent its budget, and warn if it is the second of its data."""
-    tally = _BY_OBJECT.get(id(data)) or _BY_FAMILY.get(estimator) or Tally()
+    known, family = _BY_OBJECT.get(id(data)), _BY_FAMILY.get(estimator)
+    tally = known or family or Tally()
+    if family is not None and tally is not family:  # a search ends with a fit of all its parts
+        tally.join(family)
+        _BY_FAMILY[estimator] = tally
     _remember(data, tally)
     tally.add(cost)
     tally.tell(delta)
