@@ -74,7 +74,8 @@ class TableFit:
         """Say how much is explained, as far as the release can tell, and without privacy."""
         told, plain = self.quality, f"least squares, not private: {self.plain_r2:.2f}"
         if not told.tells_r2:
-            return f"Released R²: lost in noise this time, as happens with {ROWS} rows ({plain})."
+            error = f"; the typical error is at least {told.error_low:.0f}" * told.tells_error
+            return f"Released R²: hidden by noise, as {ROWS} rows are few ({plain}){error}."
         span = f"{told.r2_low:.2f} to {told.r2_high:.2f}"
         return f"Released R²: {told.r2:.2f}, privacy noise {span} ({plain})."
 
