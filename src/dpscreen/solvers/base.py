@@ -340,12 +340,17 @@ def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> fl
 MEAN_OCTAVES = 10
 """How far out residuals are looked for, from their deviation on."""
 
-SURE_NOISES = np.sqrt(9 + 2 * math.log(4) * np.arange(MEAN_OCTAVES + 1))
-"""How many noises it takes to see residuals so many octaves out: 3, and more further out.
 
-To clip an octave further out where there is nothing adds four times as much to the mean square of
-an error, so noise may be taken for rows a quarter as often.
-"""
+def sure_noises(octaves: Array) -> Array:
+    """Return how many noises it takes to see rows so many octaves out: 3, and more further out.
+
+    To clip an octave further out where there is nothing adds four times as much to the mean square
+    of an error, so noise may be taken for rows a quarter as often.
+    """
+    return np.asarray(np.sqrt(9 + 2 * math.log(4) * octaves))
+
+
+SURE_NOISES = sure_noises(np.arange(MEAN_OCTAVES + 1.0))
 
 
 def mean_cost(task: Task) -> ZCDP:

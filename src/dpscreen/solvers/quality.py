@@ -19,7 +19,7 @@ from dpscreen.privacy.accountant import release_histograms
 from dpscreen.rows.lattice import ExactDesign, ExactPoint
 from dpscreen.rows.sums import LEVELS, whole_sum
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Spending
+from dpscreen.solvers.base import Spending, sure_noises
 
 TOP_OCTAVES = 7
 """Up to how far out sizes are told apart, from a deviation on."""
@@ -222,7 +222,7 @@ class SizeCounts:
     def _last_seen(self) -> int | None:
         rows, noises = self._ahead()
         octaves = np.log2(np.maximum(self.ends / self.deviation, 1.0))
-        seen = np.flatnonzero(rows >= np.sqrt(9 + 2 * math.log(4) * octaves) * noises)
+        seen = np.flatnonzero(rows >= sure_noises(octaves) * noises)
         return int(seen[-1]) if seen.size and seen[-1] > AHEAD else None
 
     def _beyond(self, last: int, starts: Array, clip: float) -> Reach:
