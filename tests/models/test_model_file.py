@@ -98,7 +98,13 @@ def test_what_is_not_told_of_quality_is_null_in_the_file():
     hidden = replace(told, r2_low=-7.0).without_noise()
     assert math.isnan(hidden.r2)
     assert hidden.error_low == told.error_low
-    for quality, name in ((open_end, "error_high"), (hidden, "r2")):
+    cut = replace(hidden, cut_r2=0.5, cut_r2_low=0.4, cut_r2_high=0.6, cut_error=7.0)
+    cut = replace(cut, cut_target_low=math.nan, cut_target_high=math.nan)
+    assert "with errors cut at ±7 (" in str(cut)
+    both = replace(cut, cut_target_low=-1.0, cut_target_high=9.0)
+    assert "with errors cut at ±7 and the target at -1 and 9 (" in str(both)
+    pairs = ((open_end, "error_high"), (hidden, "r2"), (cut, "cut_target_low"), (both, "r2_low"))
+    for quality, name in pairs:
         found = encoded(replace(release, quality=quality))
         assert json.loads(found)["model"]["quality"][name] is None
         assert str(decoded(found).quality) == str(quality)

@@ -123,6 +123,38 @@ def test_far_residuals_that_the_deviation_does_not_show_are_not_missed():
     assert sum(one.r2 >= 0.2 for one in told) < 10
 
 
+def cut_truth(told, fitted, target):
+    """Return R² of values as they are cut, the declared bounds being nowhere."""
+    left = np.clip(target - fitted, -told.cut_error, told.cut_error)
+    cut = np.clip(target, told.cut_target_low, told.cut_target_high)
+    return 1 - np.sum(left**2) / np.sum((cut - cut.mean()) ** 2)
+
+
+@pytest.mark.parametrize("n", [2000, 20_000])
+def test_where_tails_hide_r2_that_of_cut_values_is_told_and_held(n):
+    """t with two moments: 95 % of 60 but for 8, a false alarm in 100 000; few rows have less."""
+    rng = np.random.default_rng(8)
+    fitted = rng.uniform(-0.5, 0.5, n)
+    target = fitted + 0.02 * rng.standard_t(2.1, n) * (5 if n > 2000 else 1)
+    seen = np.median(np.abs(target - fitted)) / 0.67
+    told = [measured(fitted, target, (seen, target.std()), seed) for seed in range(60)]
+    cut = [one for one in told if one.tells_cut_r2]
+    assert len(cut) >= 55 > sum(one.tells_r2 for one in told) * 5
+    held = [one.cut_r2_low <= cut_truth(one, fitted, target) <= one.cut_r2_high for one in cut]
+    assert sum(held) >= len(held) * 0.95 - 8
+
+
+def test_no_r2_is_claimed_by_cutting_seen_rows_down_to_a_heap():
+    """A quarter lies hundreds of its deviations out: a line explains the heap, and nothing else."""
+    rng = np.random.default_rng(7)
+    fitted = rng.uniform(-0.001, 0.001, 3000)
+    target = np.where(rng.random(3000) < 0.25, rng.uniform(0.2, 1, 3000), 0.0) + fitted
+    for seed in range(20):
+        told = measured(fitted, target, (0.001, 0.001), seed)
+        assert not told.cut_error < 0.05
+        assert not told.cut_r2_low > 0.05
+
+
 def test_no_r2_is_told_where_the_scale_is_that_of_a_heap():
     """A quarter of the target lies far beyond: what is seen of squares is a lower end."""
     rng = np.random.default_rng(7)

@@ -73,11 +73,14 @@ class TableFit:
     def fit(self) -> str:
         """Say how much is explained, as far as the release can tell, and without privacy."""
         told, plain = self.quality, f"least squares, not private: {self.plain_r2:.2f}"
-        if not told.tells_r2:
-            error = f"; the typical error is at least {told.error_low:.0f}" * told.tells_error
-            return f"Released R²: hidden by noise, as {ROWS} rows are few ({plain}){error}."
-        span = f"{told.r2_low:.2f} to {told.r2_high:.2f}"
-        return f"Released R²: {told.r2:.2f}, privacy noise {span} ({plain})."
+        if told.tells_r2:
+            found = f"{told.r2:.2f}, privacy noise {told.r2_low:.2f} to {told.r2_high:.2f}"
+        elif told.tells_cut_r2:
+            ends = f"{told.cut_r2_low:.2f} to {told.cut_r2_high:.2f}"
+            found = f"{told.cut_r2:.2f}, privacy noise {ends}, {told.where_cut}"
+        else:
+            found = f"hidden by noise, as {ROWS} rows are few"
+        return f"Released R²: {found} ({plain})."
 
     @property
     def meaning(self) -> str:

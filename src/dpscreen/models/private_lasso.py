@@ -208,7 +208,7 @@ class PrivateLasso(PathModel):
             spending,
             design,
             solution.weights,
-            Deviations(solution.deviation, task.deviation, task.target_bound),
+            Deviations(solution.deviation, task.deviation, task.target_at, task.target_bounds),
             cost=spending.remaining,
             in_sample=in_sample,
         )

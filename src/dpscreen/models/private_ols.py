@@ -170,7 +170,12 @@ class PrivateOLS(TableModel, ScalingModel):
                 start.spending,
                 wide.task.design,
                 found.weights,
-                Deviations(found.deviation, found.target_deviation, wide.units.target_bound),
+                Deviations(
+                    found.deviation,
+                    found.target_deviation,
+                    wide.units.target_centre,
+                    wide.units.target_ends,
+                ),
                 cost=start.spending.remaining,
                 in_sample=True,
             )

@@ -272,7 +272,10 @@ class TableModel:
 
     @property
     def rsquared(self) -> float:
-        """Return the released R²; NaN if privacy noise leaves nothing to tell of it."""
+        """Return the released R²; NaN if privacy noise leaves nothing to tell of it.
+
+        `quality_.cut_r2` may tell it of values that are cut where noise begins to hide them.
+        """
         quality = getattr(self, "quality_", None)
         if quality is None:
             check_is_fitted(self)

@@ -153,6 +153,8 @@ class Release:
         match self.quality:
             case Quality() if self.quality.tells_r2:
                 return "R²", f"{self.quality.r2:.2f}"
+            case Quality() if self.quality.tells_cut_r2:
+                return "R² of cut values", f"{self.quality.cut_r2:.2f}"
             case OutcomeQuality() if self.quality.tells_auc:
                 return "AUC", f"{self.quality.auc:.2f}"
         return "", ""

@@ -55,6 +55,12 @@ class PublicUnits:
         return float(high / 2 - low / 2)
 
     @property
+    def target_ends(self) -> tuple[float, float]:
+        """Return the target's bounds as two numbers."""
+        low, high = self.target_bounds
+        return float(low), float(high)
+
+    @property
     def target_centre(self) -> float:
         """Return the middle of the target's bounds, or what stands for it."""
         if self.target_at is not None:

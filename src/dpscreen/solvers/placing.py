@@ -76,8 +76,13 @@ def place_rows(
         target_at=target.centre,
     )
     task = Task(spending, rows.lattice(units), target.deviation, 1.0, choices)
-    bound = units.target_bound
-    task = replace(task, heaped=target.heaped, doubt=target.doubt, target_bound=bound)
+    task = replace(
+        task,
+        heaped=target.heaped,
+        doubt=target.doubt,
+        target_at=target.centre,
+        target_bounds=units.target_ends,
+    )
     if places is None:
         return replace(task, spread=_release_spread(spending, task.design)), units
     task = replace(task, moving=places.moving, at_ends=tuple(places.at_ends))

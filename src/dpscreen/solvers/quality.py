@@ -27,6 +27,12 @@ TOP_OCTAVES = 7
 WIDEST = 0.6
 """A wider interval tells nothing about R²."""
 
+LEAST_CLIP = 2.5
+"""In deviations: what 99 of 100 values of a normal law are within."""
+
+MOST_NOISE = 0.25
+"""Of the squares that are seen; squares are clipped lower if their noise is more, at 95 %."""
+
 MOST_MOVED = 0.5
 """If noise may move as many residuals from their sizes, there is nothing to tell of these."""
 
@@ -45,6 +51,10 @@ ASIDE = (
     "less than the target, or to more. Narrower target bounds, or a logarithm, would tell more."
 )
 
+CUT_NAMES = [
+    *("cut_r2", "cut_r2_low", "cut_r2_high"),
+    *("cut_error", "cut_target_low", "cut_target_high"),
+]
 CELLS_PER_OCTAVE, OCTAVES = 4, 11
 AHEAD = 2 * CELLS_PER_OCTAVE
 NORMAL_95, NORMAL_975 = 1.6448536269514722, 1.959963984540054
@@ -59,6 +69,10 @@ class Quality:
     known from below: `error_high` is infinite and `typical_error` NaN. All are NaN where noise
     hides them, and so is R² of a model that is a constant. `sizes` and `shares` tell which share of
     residuals is at most that size, or nothing: all 0.
+
+    `cut_r2` needs no rows but those that are seen: it is R² if residuals beyond ± `cut_error` count
+    as that, and targets beyond `cut_target_low` and `cut_target_high` as these; NaN where they are
+    not cut, as declared bounds are no wider.
     """
 
     r2: float
@@ -70,6 +84,12 @@ class Quality:
     in_sample: bool
     sizes: tuple[float, ...]
     shares: tuple[float, ...]
+    cut_r2: float = math.nan
+    cut_r2_low: float = math.nan
+    cut_r2_high: float = math.nan
+    cut_error: float = math.nan
+    cut_target_low: float = math.nan
+    cut_target_high: float = math.nan
 
     @property
     def tells_r2(self) -> bool:
@@ -81,9 +101,15 @@ class Quality:
         """Whether the typical error is seen to be larger than 0."""
         return self.error_low > 0
 
+    @property
+    def tells_cut_r2(self) -> bool:
+        """Whether the noise leaves anything to tell of R² of cut values."""
+        return self.cut_r2_high - self.cut_r2_low <= WIDEST
+
     def without_noise(self) -> Quality:
         """Return the same with NaN in place of what is noise."""
         names = [] if self.tells_r2 else ["r2", "r2_low", "r2_high"]
+        names += [] if self.tells_cut_r2 else CUT_NAMES
         names += [] if self.tells_error else ["typical_error", "error_low", "error_high"]
         hidden: dict[str, Any] = dict.fromkeys(names, math.nan)
         return replace(self, **hidden)
@@ -107,7 +133,7 @@ class Quality:
 
     def told(self, *, constant: bool = False) -> str:
         """Say it in a sentence or two; a model that is a constant has no R²."""
-        if not (self.tells_r2 or self.tells_error):
+        if not (self.tells_r2 or self.tells_cut_r2 or self.tells_error):
             return f"R² and typical error {LOST}."
         where = "in-sample: on the rows of the fit" if self.in_sample else "on rows held out"
         error = self._error() if self.tells_error else f"typical error {LOST}"
@@ -120,7 +146,19 @@ class Quality:
     def _r2(self) -> str:
         if self.tells_r2:
             return f"R² {self.r2:.3f} ({self.r2_low:.3f} to {self.r2_high:.3f})"
+        if self.tells_cut_r2:
+            told = f"R² {self.cut_r2:.3f} ({self.cut_r2_low:.3f} to {self.cut_r2_high:.3f})"
+            return f"{told} {self.where_cut} (of all values as they are it cannot be told: {FAR})"
         return f"R² cannot be told: {FAR}" if math.isinf(self.error_high) else f"R² {LOST}"
+
+    @property
+    def where_cut(self) -> str:
+        """Say which values `cut_r2` is of."""
+        errors = f"with errors cut at ±{number(self.cut_error, digits=3)}"
+        if math.isnan(self.cut_target_low):
+            return errors
+        ends = (number(one, digits=3) for one in (self.cut_target_low, self.cut_target_high))
+        return f"{errors} and the target at {' and '.join(ends)}"
 
     def _error(self) -> str:
         if math.isinf(self.error_high):
@@ -131,11 +169,24 @@ class Quality:
 
 @dataclass(frozen=True)
 class Deviations:
-    """Of the residuals and of the target, and how far the target may be from its centre."""
+    """Of the residuals and of the target, where its centre is, and its declared bounds."""
 
     residuals: float
     target: float
-    bound: float = math.inf
+    centre: float = 0.0
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+
+    @property
+    def bound(self) -> float:
+        """Return how far the target may be from its centre."""
+        return max(self.bounds[1] - self.centre, self.centre - self.bounds[0])
+
+    def cut(self, clip: float) -> tuple[float, float]:
+        """Return where a clip cuts the target; NaN if the declared bounds are no wider."""
+        if clip >= self.bound:
+            return math.nan, math.nan
+        low, high = self.bounds
+        return max(self.centre - clip, low), min(self.centre + clip, high)
 
 
 def release_quality(
@@ -160,16 +211,20 @@ def release_quality(
     far, out = sizes.reach(part), ends.reach(part)
     left = _release_squares(spending, point, far.clip, part, "squared residuals")
     whole = _release_variation(spending, target, out.clip, ZCDP(cost.rho - 3 * part.rho))
+    cut = Reach(far.clip), Reach(out.clip)
     if math.inf in (far.light, out.light):  # where one is heavy, so may be the other
         far, out = replace(far, light=math.inf), replace(out, light=math.inf)
     n_rows, count_noise = spending.regime.n_rows, spending.count_noise
-    some = weights[: spending.regime.n_features].any()
+    some = bool(weights[: spending.regime.n_features].any())
     return Quality(
-        *(_r2(left, whole, far, out, count_noise) if some else (math.nan,) * 3),
+        *(_r2(left, whole, (far, out), count_noise) if some else NOT_TOLD),
         *_error(left, far, n_rows, count_noise),
         in_sample,
         tuple(sizes.ends.tolist()),
         tuple(_shares(sizes.counts, sizes.noise, n_rows).tolist()),
+        *(_r2(left, whole, cut, count_noise) if some else NOT_TOLD),
+        far.clip,
+        *deviations.cut(out.clip),
     ).without_noise()
 
 
@@ -200,15 +255,18 @@ class SizeCounts:
         """Return an octave beyond the last size from which on rows are seen, or all there can be.
 
         All, if the sum's noise is then less than what may hide beyond the octave, and less than
-        half of the squares that are seen.
+        half of the squares that are seen. Less than the octave, if its noise is much of these; but
+        no less than that last size, nor than what holds 99 of 100 values of a normal law.
         """
-        last, starts = self._last_seen(), np.append(0.0, self.ends[:-1])
+        least, last = LEAST_CLIP * self.deviation, self._last_seen()
         if last is None:
-            return Reach(min(2 * self.deviation, self.limit), math.inf, math.inf)
-        near = min(2 * float(starts[last]), self.limit)
-        found = self._beyond(last, starts, near) if near < self.limit else Reach(near)
+            return Reach(min(least, self.limit), math.inf, math.inf)
+        starts = np.append(0.0, self.ends[:-1])
+        start, seen = float(starts[last]), max(float(self.counts[:last] @ starts[:last] ** 2), 0.0)
         per_square = NORMAL_975 / math.sqrt(2 * float(cost))
-        seen = float(self.counts[:last] @ starts[:last] ** 2)
+        quiet = min(math.sqrt(MOST_NOISE * seen / per_square), 2 * start)
+        near = min(max(quiet, least, start), self.limit)
+        found = self._beyond(last, starts, near) if near < self.limit else Reach(near)
         if per_square * self.limit**2 <= min(found.light + per_square * near**2, seen / 2):
             return Reach(self.limit)
         return found
@@ -341,13 +399,14 @@ def _shares(noisy: Array, noise: float, n_rows: int) -> Array:
 
 Told = tuple[float, float, float]
 """A number and the ends of its interval."""
+NOT_TOLD = (math.nan, math.nan, math.nan)
 
 
-def _r2(left: NoisySum, whole: NoisySum, far: Reach, out: Reach, count_noise: float) -> Told:
+def _r2(left: NoisySum, whole: NoisySum, beyond: tuple[Reach, Reach], count_noise: float) -> Told:
     """Return R²: what is hidden may be the residuals' alone, or the target's alone."""
-    added, more = (min(one.light, one.heavy) for one in (far, out))
+    added, more = (min(one.light, one.heavy) for one in beyond)
     if math.isinf(added) or math.isinf(more):
-        return (math.nan,) * 3
+        return NOT_TOLD
     most = _ratio_interval(replace(left, value=left.value + added), whole, count_noise)[1]
     least = _ratio_interval(left, replace(whole, value=whole.value + more), count_noise)[0]
     top, bottom = (max(one.value, one.deviation(count_noise)) for one in (left, whole))

@@ -13,6 +13,7 @@ from dpscreen._core.words import figure, whole_percent
 from dpscreen.models.page.effects import WIDTH, Picture
 from dpscreen.models.regression_table import RegressionTable
 from dpscreen.models.release import Release
+from dpscreen.solvers.quality import Quality
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -296,8 +297,10 @@ def _came(release: Release) -> str:
     quality, name = release.quality, "r2" if release.classes is None else "auc"
     if quality is None:
         return "not released"
-    told, low, high = (getattr(quality, name + end) for end in ("", "_low", "_high"))
     where = "on its own rows" if quality.in_sample else "on rows held out"
+    if isinstance(quality, Quality) and quality.tells_cut_r2 and not quality.tells_r2:
+        name, where = "cut_r2", f"{where}, {quality.where_cut}"
+    told, low, high = (getattr(quality, name + end) for end in ("", "_low", "_high"))
     return f"{told:.2f} ({low:.2f} to {high:.2f}) {where}" if low <= high else "cannot be told"
 
 
