@@ -22,6 +22,7 @@ HEAPS = {
     "yes in five": (0.8, lambda _, n: np.ones(n), (0.0, 1.0)),
     "amounts": (0.8, lambda rng, n: rng.gamma(2, 10, n), (0.0, 1000.0)),
     "counts": (0.7, lambda rng, n: 1.0 + rng.poisson(1, n), (0.0, 50.0)),
+    "few amounts": (0.9, lambda rng, n: rng.gamma(2, 10, n), (0.0, 1000.0)),
     "half at zero": (0.55, lambda rng, n: rng.gamma(2, 10, n), (0.0, 1000.0)),
 }
 
@@ -37,7 +38,7 @@ def _heaped(kind, n, seed):
     return X, y, slopes, {"feature_bounds": (-8, 12), "target_bounds": bounds, "delta": 1e-6}
 
 
-@pytest.mark.parametrize("kind", HEAPS)
+@pytest.mark.parametrize("kind", [kind for kind in HEAPS if kind != "few amounts"])
 def test_a_lasso_finds_the_slopes_of_least_squares(kind):
     """They were .04 of them, or a millionth. Seeds are fixed; in 8 fits each was .83 to 1.2."""
     for seed in range(3):
@@ -86,13 +87,35 @@ def test_only_heaps_are_heaps():
     assert found(np.zeros(5000)) == (0.0, 0.0)
 
 
+def test_rows_beside_a_point_that_one_look_hides_are_seen_by_a_second():
+    """One row in twelve has an amount, and a column tells which: R² of least squares is .9.
+
+    It was −.03 to .3 with one look; seeds are fixed, and of 6 fits the least had .88.
+    """
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack((rng.normal(50, 10, (3000, 5)), rng.random(3000) < 0.08))
+        y = X[:, 5] * (20 + 0.5 * (X[:, 0] - 50) + rng.normal(0, 4, 3000))
+        model = PrivateLasso(
+            epsilon=1,
+            delta=1e-6,
+            feature_bounds=[(0, 100)] * 5 + [(0, 1)],
+            target_bounds=(0, 200),
+            random_state=seed,
+        ).fit(X, y)
+        assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize(("kind", "looks"), [("amounts", 1), ("few amounts", 2)])
 @pytest.mark.parametrize("estimator", [PrivateLasso, PrivateOLS])
-def test_whether_there_is_a_heap_is_released(estimator):
+def test_whether_there_is_a_heap_is_released(estimator, kind, looks):
     """Rows without one, under the same releases, give the same model."""
-    X, y, _, declared = _heaped("amounts", 2000, 0)
-    model = estimator(epsilon=5, random_state=0, **declared)
+    X, y, _, declared = _heaped(kind, 2000, 0)
+    model = estimator(epsilon=5 / looks**2, random_state=0, **declared)
     with record() as made:
         heaped = model.fit(X, y).coef_
+    told = [one for one in model.privacy_.mechanisms if "distances from its centre" in one.purpose]
+    assert sum(one.count for one in told) == looks
     with replay(made):
         other = model.fit(X, np.random.default_rng(1).uniform(0, 1000, len(y))).coef_
     np.testing.assert_array_equal(heaped, other)

@@ -112,6 +112,14 @@ def heap_share(regime: Regime) -> float:
     return clamp(regime.need, 0.01, 0.03)
 
 
+def point_target_share(regime: Regime) -> float:
+    """Return the share of ρ of a second look at a target that seems to be one point.
+
+    What shows four rows in a hundred beside it, and a tenth at most.
+    """
+    return clamp(150 * regime.need, 0.02, 0.1)
+
+
 def has_few_targets(regime: Regime) -> bool:
     """Whether rows are so few that the target's centre and scale may be noise."""
     return regime.need > 0.2

@@ -167,23 +167,57 @@ def _target_deviation(
 def _beside_heap(spending: Spending, target: TargetCounts, centre: float) -> tuple[float, float]:
     """Return the deviation of the rows beside the heap that most rows are in, and that of all.
 
-    Where noise hides all others beside one point, the second is what it may be at most; both are 0
-    where there is no heap. From a noisy histogram by octaves; one row is in one cell
-    (docs/private-lasso.md, Lemma 22).
+    Where most rows seem to be one point and noise hides all others, a second look costs more. Where
+    it hides them still, the second is what it may be at most; both are 0 where there is no heap.
+    From noisy histograms by octaves; one row is in one cell (docs/private-lasso.md, Lemma 22).
     """
-    top, n_rows = 1 + abs(centre), spending.regime.n_rows
-    edges = top * 2.0 ** -np.arange(SPREAD_OCTAVES, -1.0, -1.0)
-    counts = target.distance_counts(centre, np.concatenate(([0.0], edges[:-1], [math.inf])))
-    noisy, noise = release_histograms(
-        spending.accountant,
-        counts[None, :],
-        cost=spending.share(rules.heap_share(spending.regime)),
-        purpose="the target's distances from its centre",
-    )
-    found = spread_beside_heap(noisy[0], noise, edges / math.sqrt(2), n_rows)
+    n_rows, share = spending.regime.n_rows, rules.heap_share(spending.regime)
+    looks = OctaveLooks(spending, target, centre)
+    noisy, noise = looks.look(share)
+    found = spread_beside_heap(noisy, noise, looks.middles, n_rows)
     if found[0] > 0 or noisy.max() <= rules.MOST_AT_POINT * n_rows:
         return found
-    return 0.0, math.sqrt(SURE_NOISES * noise / n_rows) * top
+    more = rules.point_target_share(spending.regime)
+    again, less = looks.look(more)
+    part = more / (share + more)
+    noisy, noise = part * again + (1 - part) * noisy, math.sqrt(part) * less
+    found = spread_beside_heap(noisy, noise, looks.middles, n_rows)
+    return found if found[0] > 0 else (0.0, math.sqrt(SURE_NOISES * noise / n_rows) * looks.top)
+
+
+@dataclass(frozen=True)
+class OctaveLooks:
+    """Noisy histograms of the distances from a centre, by octaves up to the ends of the bounds."""
+
+    spending: Spending
+    target: TargetCounts
+    centre: float
+
+    @property
+    def top(self) -> float:
+        """Return how far the target may be from the centre."""
+        return 1 + abs(self.centre)
+
+    @property
+    def edges(self) -> Array:
+        """Return the upper ends of the cells."""
+        return np.asarray(self.top * 2.0 ** -np.arange(SPREAD_OCTAVES, -1.0, -1.0))
+
+    @property
+    def middles(self) -> Array:
+        """Return the middles of the cells, by octaves."""
+        return self.edges / math.sqrt(2)
+
+    def look(self, share: float) -> tuple[Array, float]:
+        """Release how many rows are in each cell, for a share of the budget."""
+        edges = np.concatenate(([0.0], self.edges[:-1], [math.inf]))
+        noisy, noise = release_histograms(
+            self.spending.accountant,
+            self.target.distance_counts(self.centre, edges)[None, :],
+            cost=self.spending.share(share),
+            purpose="the target's distances from its centre",
+        )
+        return noisy[0], noise
 
 
 def spread_beside_heap(
