@@ -73,7 +73,7 @@ def test_lemmas_23_24_and_45_no_release_moves_further_than_is_booked(intercept):
             size = float(np.linalg.norm((new - old).astype(float)))
             share = size * mechanism.unit / mechanism.sensitivity
             closest[purpose] = max(closest.get(purpose, 0.0), share)
-    assert len(closest) == 7
+    assert len(closest) == 8
     assert max(closest.values()) <= 1
     assert min(closest.values()) > 0.2
 
@@ -91,7 +91,9 @@ def measured(fitted, target, deviations, seed, weight=1.0):
     design = LatticeDesign.from_rows(fitted[:, None], target)
     cost = spending.share(0.02)
     weights, here = np.full(1, weight), Deviations(*deviations)
-    return release_quality(spending, design, weights, here, cost=cost, in_sample=True)
+    told = release_quality(spending, design, weights, here, cost=cost, in_sample=True)
+    assert spending.accountant.spent.rho <= cost.rho
+    return told
 
 
 def test_intervals_of_a_good_fit_are_narrow_and_hold_what_is_true():

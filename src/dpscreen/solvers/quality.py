@@ -27,10 +27,10 @@ TOP_OCTAVES = 7
 WIDEST = 0.6
 """A wider interval tells nothing about R²."""
 
-LEAST_CLIP = 2.5
-"""In deviations: what 99 of 100 values of a normal law are within."""
+LEAST_CLIP = 2.0
+"""In deviations: what 19 of 20 values of a normal law are within."""
 
-MOST_NOISE = 0.25
+MOST_NOISE = 0.5
 """Of the squares that are seen; squares are clipped lower if their noise is more, at 95 %."""
 
 MOST_MOVED = 0.5
@@ -70,7 +70,7 @@ class Quality:
     hides them, and so is R² of a model that is a constant. `sizes` and `shares` tell which share of
     residuals is at most that size, or nothing: all 0.
 
-    `cut_r2` needs no rows but those that are seen: it is R² if residuals beyond ± `cut_error` count
+    Where rows may hide that would decide it, `cut_r2` is R² if residuals beyond ± `cut_error` count
     as that, and targets beyond `cut_target_low` and `cut_target_high` as these; NaN where they are
     not cut, as declared bounds are no wider.
     """
@@ -208,10 +208,9 @@ def release_quality(
     deviation = max(deviations.residuals, deviations.target / 16)
     sizes = _release_sizes(spending, point, deviation, reach, part, "residuals")
     ends = _release_sizes(spending, target, deviations.target, bound, part, "the target")
-    far, out = sizes.reach(part), ends.reach(part)
-    left = _release_squares(spending, point, far.clip, part, "squared residuals")
+    far, out, clip = _reaches(sizes, ends, part)
+    left, both = _release_left(spending, point, far.clip, clip, part)
     whole = _release_variation(spending, target, out.clip, ZCDP(cost.rho - 3 * part.rho))
-    cut = Reach(far.clip), Reach(out.clip)
     if math.inf in (far.light, out.light):  # where one is heavy, so may be the other
         far, out = replace(far, light=math.inf), replace(out, light=math.inf)
     n_rows, count_noise = spending.regime.n_rows, spending.count_noise
@@ -222,10 +221,39 @@ def release_quality(
         in_sample,
         tuple(sizes.ends.tolist()),
         tuple(_shares(sizes.counts, sizes.noise, n_rows).tolist()),
-        *(_r2(left, whole, cut, count_noise) if some else NOT_TOLD),
-        far.clip,
+        *(_r2(both, whole, NOTHING_HIDDEN, count_noise) if some and clip else NOT_TOLD),
+        clip,
         *deviations.cut(out.clip),
     ).without_noise()
+
+
+def _reaches(sizes: SizeCounts, ends: SizeCounts, cost: ZCDP) -> tuple[Reach, Reach, float]:
+    """Return where squares of residuals and of the target are clipped, and where both are, or 0.
+
+    Each where rows are seen to end, unless hidden ones may decide R². Then R² of cut values is
+    told, for which both are cut alike: to cut the residuals of far rows lower than their targets
+    would count as explained what is cut off. The residuals have a clip of their own all the same,
+    if their sum would have twice the noise without.
+    """
+    far, out = sizes.reach(cost), ends.reach(cost)
+    if max(far.hidden, out.hidden) <= WIDEST * ends.squares:
+        return far, out, 0.0
+    clip = max(far.clip, out.clip)
+    return far if 2 * far.clip**2 < clip**2 else sizes.beyond(clip), ends.beyond(clip), clip
+
+
+def _release_left(
+    spending: Spending, point: ExactPoint, own: float, clip: float, cost: ZCDP
+) -> tuple[NoisySum, NoisySum]:
+    """Release the residuals' squares up to their own clip, and up to that of the target's."""
+    if not own < clip:
+        one = _release_squares(spending, point, own, cost, "squared residuals")
+        return one, one
+    half = cost * Fraction(1, 2)
+    return (
+        _release_squares(spending, point, own, half, "squared residuals"),
+        _release_squares(spending, point, clip, half, "squared residuals, cut as the target"),
+    )
 
 
 @dataclass(frozen=True)
@@ -239,6 +267,14 @@ class Reach:
     clip: float
     light: float = 0.0
     heavy: float = 0.0
+
+    @property
+    def hidden(self) -> float:
+        """Return what rows beyond may add by the milder of both."""
+        return min(self.light, self.heavy)
+
+
+NOTHING_HIDDEN = Reach(0.0), Reach(0.0)
 
 
 @dataclass(frozen=True)
@@ -256,20 +292,40 @@ class SizeCounts:
 
         All, if the sum's noise is then less than what may hide beyond the octave, and less than
         half of the squares that are seen. Less than the octave, if its noise is much of these; but
-        no less than that last size, nor than what holds 99 of 100 values of a normal law.
+        no less than that last size, nor than what holds 19 of 20 values of a normal law.
         """
         least, last = LEAST_CLIP * self.deviation, self._last_seen()
         if last is None:
-            return Reach(min(least, self.limit), math.inf, math.inf)
-        starts = np.append(0.0, self.ends[:-1])
-        start, seen = float(starts[last]), max(float(self.counts[:last] @ starts[:last] ** 2), 0.0)
-        per_square = NORMAL_975 / math.sqrt(2 * float(cost))
-        quiet = min(math.sqrt(MOST_NOISE * seen / per_square), 2 * start)
-        near = min(max(quiet, least, start), self.limit)
-        found = self._beyond(last, starts, near) if near < self.limit else Reach(near)
-        if per_square * self.limit**2 <= min(found.light + per_square * near**2, seen / 2):
+            return self.beyond(least)
+        start, per_square = self._start(last), NORMAL_975 / math.sqrt(2 * float(cost))
+        quiet = min(math.sqrt(MOST_NOISE * self.squares / per_square), 2 * start)
+        found = self.beyond(max(quiet, least, start))
+        noise = per_square * self.limit**2
+        if noise <= min(found.light + per_square * found.clip**2, MOST_NOISE * self.squares):
             return Reach(self.limit)
         return found
+
+    def beyond(self, clip: float) -> Reach:
+        """Return a clip, and what rows beyond it may add if they fall off as they are seen to."""
+        last = self._last_seen()
+        if clip >= self.limit:
+            return Reach(self.limit)
+        if last is None or clip < self._start(last):
+            return Reach(clip, math.inf, math.inf)
+        return self._falling(last, clip)
+
+    @property
+    def squares(self) -> float:
+        """Return the sum of squares of the rows that are seen, about."""
+        last = self._last_seen() or 0
+        return max(float(self.counts[:last] @ self._starts[:last] ** 2), 0.0)
+
+    @property
+    def _starts(self) -> Array:
+        return np.append(0.0, self.ends[:-1])
+
+    def _start(self, cell: int) -> float:
+        return float(self._starts[cell])
 
     def _ahead(self) -> tuple[Array, Array]:
         """Return how many rows are in each cell and the next ones, two octaves, and the noise."""
@@ -283,7 +339,7 @@ class SizeCounts:
         seen = np.flatnonzero(rows >= sure_noises(octaves) * noises)
         return int(seen[-1]) if seen.size and seen[-1] > AHEAD else None
 
-    def _beyond(self, last: int, starts: Array, clip: float) -> Reach:
+    def _falling(self, last: int, clip: float) -> Reach:
         """Return what rows beyond a clip may add if they go on to fall off as they are seen to.
 
         They are taken to be light if their logarithm falls off faster in the last octave than in
@@ -291,7 +347,7 @@ class SizeCounts:
         """
         rows, noises = self._ahead()
         at = [last - AHEAD, last - CELLS_PER_OCTAVE, last]
-        first, middle, start = starts[at].tolist()
+        first, middle, start = self._starts[at].tolist()
         most, few = (float(rows[last] + self.counts[one:last].sum()) for one in at[:2])
         fewest = float(rows[last])
         upper = fewest + NORMAL_975 * float(noises[last])
@@ -404,7 +460,7 @@ NOT_TOLD = (math.nan, math.nan, math.nan)
 
 def _r2(left: NoisySum, whole: NoisySum, beyond: tuple[Reach, Reach], count_noise: float) -> Told:
     """Return R²: what is hidden may be the residuals' alone, or the target's alone."""
-    added, more = (min(one.light, one.heavy) for one in beyond)
+    added, more = (one.hidden for one in beyond)
     if math.isinf(added) or math.isinf(more):
         return NOT_TOLD
     most = _ratio_interval(replace(left, value=left.value + added), whole, count_noise)[1]
