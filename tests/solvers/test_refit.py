@@ -73,7 +73,7 @@ def test_lemmas_23_24_and_45_no_release_moves_further_than_is_booked(intercept):
             size = float(np.linalg.norm((new - old).astype(float)))
             share = size * mechanism.unit / mechanism.sensitivity
             closest[purpose] = max(closest.get(purpose, 0.0), share)
-    assert len(closest) == 8
+    assert len(closest) == 7
     assert max(closest.values()) <= 1
     assert min(closest.values()) > 0.2
 

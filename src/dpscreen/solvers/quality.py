@@ -246,14 +246,10 @@ def _release_left(
     spending: Spending, point: ExactPoint, own: float, clip: float, cost: ZCDP
 ) -> tuple[NoisySum, NoisySum]:
     """Release the residuals' squares up to their own clip, and up to that of the target's."""
-    if not own < clip:
-        one = _release_squares(spending, point, own, cost, "squared residuals")
-        return one, one
-    half = cost * Fraction(1, 2)
-    return (
-        _release_squares(spending, point, own, half, "squared residuals"),
-        _release_squares(spending, point, clip, half, "squared residuals, cut as the target"),
-    )
+    alike = not own < clip
+    clips, cost = ((own,), cost) if alike else ((own, clip), cost * Fraction(1, 2))
+    made = [_release_squares(spending, point, one, cost, "squared residuals") for one in clips]
+    return made[0], made[-1]
 
 
 @dataclass(frozen=True)
