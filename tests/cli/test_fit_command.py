@@ -277,6 +277,17 @@ def test_a_dry_run_reads_no_cell_and_spends_nothing(garbage, quick_fit):
     assert spent(garbage) == 0
 
 
+def test_a_dry_run_loads_no_slow_library_that_it_does_not_need(garbage):
+    slow = {"scipy.stats._stats_py", "scipy.optimize", "matplotlib"}
+    told = f"print('loaded:', {slow} & {{*sys.modules}})"
+    seen = f"import atexit, sys; atexit.register(lambda: {told})"
+    options = ("data.csv", "--schema", "schema.json", *BUDGET, "--rows-public", 500, "--dry-run")
+    done = run("fit", *options, before=seen, cwd=garbage)
+    assert done.returncode == 0, done.stderr
+    assert "Power:" in done.stdout
+    assert done.stdout.splitlines()[-1] == "loaded: set()"
+
+
 def test_a_dry_run_of_another_method_compares_it(garbage, monkeypatch):
     monkeypatch.setattr(plan, "SECONDS", 0.1)
     done = fit("--dry-run", "--rows-public", 500, "--method", "dp-fw")

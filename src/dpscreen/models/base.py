@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import Array, Mask, one_blas_thread
 from dpscreen._core.words import plain
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
@@ -260,8 +259,7 @@ class ScalingModel(PrivateEstimator[Choices]):
         start = FitStart(promise, choices, bounds, spending, rows)
 
         def spend() -> PrivacyStatement:
-            # Several threads wait for each other over small matrices; sums of rows have a pool.
-            with threadpool_limits(1, user_api="blas"):
+            with one_blas_thread():  # sums of rows have a pool
                 return self._spend(self._counted(start))
 
         return spend
