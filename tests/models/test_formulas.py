@@ -89,6 +89,19 @@ def by_r(formula: str, X: pd.DataFrame) -> np.ndarray:
     return np.asarray(eval(python, {"__builtins__": {}}, columns), dtype=np.float64)
 
 
+class Empty:
+    """A cell with nothing in it: alike to an empty text, and no more than 0 in a sum."""
+
+    __hash__ = None
+    __eq__ = lambda self, other: other == ""  # noqa: E731
+    __radd__ = lambda self, other: other  # noqa: E731
+
+
+def in_excel(*values):
+    """Return the largest of some cells: MAX passes over truths of cells, a sum does not."""
+    return max(one for one in values if not isinstance(one, bool))
+
+
 def by_excel(formula: str, X: pd.DataFrame) -> np.ndarray:
     """Evaluate what a sheet would, row by row."""
     assert formula.startswith("=")
@@ -104,7 +117,7 @@ def by_excel(formula: str, X: pd.DataFrame) -> np.ndarray:
     }
     known["IF"] = lambda truth, yes, no: yes if truth else no
     cells = [f"{letters(j).upper()}2" for j in range(X.shape[1])]
-    shown = X.astype(object).where(X.notna(), "")
+    shown = X.astype(object).where(X.notna(), Empty())
     rows = (dict(zip(cells, row, strict=True)) for row in shown.to_numpy().tolist())
     return np.array([eval(run, known, row) for row in rows])
 
@@ -217,6 +230,13 @@ def test_a_formula_fills_missing_cells_as_predict_does(tmp_path):
     for language, run in (("sql", by_sqlite), ("r", by_r), ("excel", by_excel)):
         np.testing.assert_allclose(run(formula_of(release, language), holes), expected, rtol=1e-12)
         assert any("count as they did" in line for line in comments_of(release, language))
+
+
+def test_a_truth_in_a_sheet_counts_as_1(models):
+    model, X = models["line"], table(20)[0]
+    X["smoker"] = np.arange(20) % 2
+    shown = X.astype({"smoker": bool})
+    np.testing.assert_allclose(by_excel(model.to_formula("excel"), shown), model.predict(X))
 
 
 def test_a_model_of_nothing_and_one_that_is_too_large(models):

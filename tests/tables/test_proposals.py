@@ -48,6 +48,8 @@ YEAR, SHARE, PERCENT = (0, 120), (0, 1), (0, 100)
         ("latitude", "number", (-90, 90), True),
         ("hour", "integer", (0, 24), True),
         ("year", "integer", (1900, 2100), False),
+        ("year built", "integer", (1900, 2100), False),
+        ("sq m", "unknown", None, False),
         ("number_of_visits", "integer", (0, 50), False),
         ("is_member", "boolean", None, True),
         ("HasCar", "boolean", None, True),

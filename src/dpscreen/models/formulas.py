@@ -85,8 +85,8 @@ LANGUAGES = {
         whole="({})",
         comment="#",
     ),
-    "excel": Language(  # EXACT: = would not tell a from A
-        clip="MIN(MAX({0},{1}),{2})",
+    "excel": Language(  # EXACT: = would not tell a from A; MAX passes over TRUE and texts, 0+ not
+        clip="MIN(MAX(0+{0},{1}),{2})",
         filled='IF({0}="",{1},{2})',  # else an empty cell would count as 0
         chance="1/(1+EXP(-({})))",
         is_level="IF(EXACT({},{}),1,0)",
