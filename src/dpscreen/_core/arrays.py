@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -74,17 +73,3 @@ def pool() -> ThreadPoolExecutor:
 if hasattr(os, "register_at_fork"):
     # The threads of a parent do not live on in a forked child.
     os.register_at_fork(after_in_child=pool.cache_clear)
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep matrices to one thread each: several wait for each other over small ones."""
-    return _blas().limit(limits=1)  # type: ignore[no-any-return]
-
-
-@cache
-def _blas() -> Any:
-    """Find the libraries once: reading the process's map anew took a quarter of a small fit."""
-    import scipy.linalg  # noqa: F401 - brings a library of its own
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController().select(user_api="blas")

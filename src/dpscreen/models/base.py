@@ -9,15 +9,17 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import ThreadpoolController
 
-from dpscreen._core.arrays import Array, Mask, one_blas_thread
+from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import plain
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
@@ -501,3 +503,17 @@ EXACT = (
     "exact: features are truncated to 2^-14 of their half-width and clipped residuals rounded to "
     "2^-14 of the clip, sums are of whole numbers, and noise is sampled without rounding"
 )
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Keep matrices to one thread each: several wait for each other over small ones."""
+    return _blas().limit(limits=1)  # type: ignore[no-any-return]
+
+
+@cache
+def _blas() -> Any:
+    """Find the libraries once: reading the process's map anew took a quarter of a small fit."""
+    return ThreadpoolController().select(user_api="blas")

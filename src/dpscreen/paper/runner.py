@@ -16,7 +16,8 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
-from dpscreen._core.arrays import one_blas_thread, threads
+from dpscreen._core.arrays import threads
+from dpscreen.models.base import one_blas_thread
 from dpscreen.paper.data import DataError, MissingDataset, available, load
 from dpscreen.paper.experiments import Experiment
 from dpscreen.paper.results import (

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from dpscreen._core.arrays import Array, Integers, Mask, one_blas_thread
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.models import BoundsWarning, PrivateLasso
-from dpscreen.models.base import FitStart
+from dpscreen.models.base import FitStart, one_blas_thread
 from dpscreen.models.intake import RefitWarning
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.planning.curve import levelled
