@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -275,6 +276,17 @@ def test_a_dry_run_reads_no_cell_and_spends_nothing(garbage, quick_fit):
     assert SECRET not in done.stdout + done.stderr
     assert only_inputs(garbage)
     assert spent(garbage) == 0
+
+
+def test_a_dry_run_loads_no_slow_library_that_it_does_not_need(garbage):
+    slow = {"scipy.stats._stats_py", "scipy.optimize", "matplotlib"}
+    told = f"print('loaded:', {slow} & {{*sys.modules}})"
+    seen = f"import atexit, sys; atexit.register(lambda: {told})"
+    options = ("data.csv", "--schema", "schema.json", *BUDGET, "--rows-public", 500, "--dry-run")
+    done = run("fit", *options, before=seen, cwd=garbage)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"Power: .* 0\.4: \d+% ± \d+%", " ".join(done.stdout.split()))
+    assert done.stdout.splitlines()[-1] == "loaded: set()"
 
 
 def test_a_dry_run_of_another_method_compares_it(garbage, monkeypatch):

@@ -128,3 +128,51 @@ def test_what_will_be_found_of_a_yes_or_no():
 
 def test_help_teaches_by_example():
     assert "dpscreen plan --rows 5000 --features 40 --epsilon 1" in dpscreen_plan("-h").stdout
+
+
+SCHEMA = """
+target = "y"
+unit = "who"
+rows_per_unit = 3
+[columns]
+who = {}
+ward = {categories = ["a", "b", "c"]}
+age = {bounds = [0, 120]}
+smoker = {type = "boolean"}
+"""
+
+
+def test_a_schema_shapes_the_plan(tmp_path, monkeypatch):
+    monkeypatch.setattr(power, "affordable_repetitions", lambda *_, **__: 4)
+    asked = ("--rows", 500, "--epsilon", 1, "--json", "--schema", "s.toml")
+    (tmp_path / "s.toml").write_text(SCHEMA + "y = {bounds = [0, 9]}")
+    done = dpscreen_plan(*asked, cwd=tmp_path)
+    assert "A unit has up to 3 rows: epsilon below is for one row" in done.stderr
+    setting = json.loads(done.stdout)["setting"]
+    assert setting["n_features"] == 4  # ward=b, ward=c, age and smoker
+    assert setting["epsilon"] == pytest.approx(1 / 3, rel=0.1)
+    (tmp_path / "s.toml").write_text(SCHEMA.replace("= 3", "= 1") + 'y = {type = "boolean"}')
+    done = dpscreen_plan(*asked, cwd=tmp_path)
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["rate"] == 0.5  # of a yes or no, chances are planned for
+
+
+def test_levels_of_a_schema_are_planned_as_levels(tmp_path, monkeypatch):
+    seen = {}
+
+    def table(**public):
+        seen.update(public)
+        raise ValueError("seen")
+
+    monkeypatch.setattr("dpscreen.planning.regression_plan.expected_table", table)
+    (tmp_path / "s.toml").write_text(SCHEMA + 'y = {type = "boolean"}')
+    asked = ("--rows", 500, "--epsilon", 1, "--model", "logit", "--schema", "s.toml")
+    with pytest.raises(ValueError, match="seen"):
+        dpscreen_plan(*asked, cwd=tmp_path)
+    assert (seen["n_features"], seen["levels"]) == (4, 3)
+
+
+@pytest.mark.parametrize("given", [(), ("--features", 3, "--schema", "s.toml")])
+def test_features_or_a_schema(given):
+    done = dpscreen_plan("--rows", 500, "--epsilon", 1, *given)
+    assert "Give --features or --schema: one of them." in done.stderr

@@ -106,7 +106,7 @@ def test_a_planted_link_is_not_followed(tmp_path):
         (("other.json", "new.csv"), 1, "does not describe its features"),
         (("nonsense.json", "new.csv"), 1, "Table Schema"),
         (("model.json", "wrong.csv"), 1, "sex"),
-        (("model.json", "missing.csv"), 1, "missing.csv"),
+        (("model.json", "missing.csv"), 1, "The table missing.csv cannot be read"),
         (("new.csv", "model.json"), 1, "not JSON"),
         (("model.json", "new.csv", "-o", "nowhere/out.csv"), 1, "Cannot write"),
         (("model.json",), 2, "DATA"),

@@ -18,6 +18,7 @@ from dpscreen import PrivateLasso, PrivateLogistic, load
 from dpscreen._core.words import letters, plain
 from dpscreen.models.formulas import NoFormula, comments_of, formula_of
 from dpscreen.models.release import summary_of
+from dpscreen.tables.schema import TableSchema
 
 NAMES = ("age", 'the "income", in €', "a`b\\", "Robert'); DROP TABLE rows;--", "smoker")
 LEVELS = ("A", 'it\'s "B"', "C\\")
@@ -70,7 +71,10 @@ def by_sqlite(formula: str, X: pd.DataFrame) -> np.ndarray:
 
 def by_r(formula: str, X: pd.DataFrame) -> np.ndarray:
     """Evaluate what R would, with numpy: names in backticks, pmin, pmax and plogis."""
+    formula = formula.replace("%in%", "==").replace("is.na", "isna")
     columns: dict[str, object] = {
+        "ifelse": np.where,
+        "isna": pd.isna,
         "pmin": np.minimum,
         "pmax": np.maximum,
         "plogis": lambda z: 1 / (1 + np.exp(-z)),
@@ -85,15 +89,36 @@ def by_r(formula: str, X: pd.DataFrame) -> np.ndarray:
     return np.asarray(eval(python, {"__builtins__": {}}, columns), dtype=np.float64)
 
 
+class Empty:
+    """A cell with nothing in it: alike to an empty text, and no more than 0 in a sum."""
+
+    __hash__ = None
+    __eq__ = lambda self, other: other == ""  # noqa: E731
+    __radd__ = lambda self, other: other  # noqa: E731
+
+
+def in_excel(*values):
+    """Return the largest of some cells: MAX passes over truths of cells, a sum does not."""
+    return max(one for one in values if not isinstance(one, bool))
+
+
 def by_excel(formula: str, X: pd.DataFrame) -> np.ndarray:
     """Evaluate what a sheet would, row by row."""
     assert formula.startswith("=")
     texts = re.sub(r'"((?:[^"]|"")*)"', lambda one: repr(one[1].replace('""', '"')), formula[1:])
+    texts = texts.replace("='',", "=='',")
     run = compile(texts, "cell", "eval")
-    known = {"MIN": min, "MAX": max, "EXP": math.exp, "EXACT": eq, "__builtins__": {}}
+    known = {
+        "MIN": min,
+        "MAX": lambda a, b: max(0 if a == "" else a, b),
+        "EXP": math.exp,
+        "EXACT": eq,
+        "__builtins__": {},
+    }
     known["IF"] = lambda truth, yes, no: yes if truth else no
     cells = [f"{letters(j).upper()}2" for j in range(X.shape[1])]
-    rows = (dict(zip(cells, row, strict=True)) for row in X.to_numpy().tolist())
+    shown = X.astype(object).where(X.notna(), Empty())
+    rows = (dict(zip(cells, row, strict=True)) for row in shown.to_numpy().tolist())
     return np.array([eval(run, known, row) for row in rows])
 
 
@@ -173,6 +198,45 @@ def test_levels_are_compared_with_texts(declared):
         found = run(formula_of(release, language), X[:100])
         np.testing.assert_allclose(found, model.predict(X[:100]), rtol=1e-12)
     assert "Cells: A2 ward, B2 age" in list(comments_of(release, "excel"))
+
+
+def test_a_formula_fills_missing_cells_as_predict_does(tmp_path):
+    levels = {"age": (0, 100), "ward": ["A", "B", "C"], "pay": (0, 50), "y": (-20, 40)}
+    limits = {
+        name: dict(zip(("minimum", "maximum"), one, strict=False))
+        if isinstance(one, tuple)
+        else {"enum": one}
+        for name, one in levels.items()
+    }
+    fields = [
+        {"name": name, "type": "string" if "enum" in one else "number", "constraints": one}
+        for name, one in limits.items()
+    ]
+    told = {"fields": fields, "dpscreen": {"target": "y", "fill": {"age": 30, "ward": "B"}}}
+    schema = TableSchema.from_dict(told)
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"age": rng.uniform(-5, 110, 3000), "ward": rng.choice(["A", "B", "C"], 3000)})
+    X["pay"] = rng.uniform(0, 60, 3000)
+    rows = schema.encode(X.assign(y=X["age"] / 10 + 9 * (X["ward"] == "B") - X["pay"] / 9))
+    bounds = {"feature_bounds": schema.feature_bounds, "target_bounds": schema.target_bounds}
+    model = PrivateLasso(epsilon=5, delta=1e-6, **bounds, random_state=1)
+    model = quiet(model, pd.DataFrame(rows.X, columns=schema.feature_names), rows.y)
+    release = model.described(schema=schema.to_dict())
+    assert (release.coefficients != 0).sum() >= 3
+    holes = X[:60].mask(rng.random((60, 3)) < 0.4, None)
+    expected = model.predict(
+        pd.DataFrame(schema.encode_features(holes), columns=schema.feature_names)
+    )
+    for language, run in (("sql", by_sqlite), ("r", by_r), ("excel", by_excel)):
+        np.testing.assert_allclose(run(formula_of(release, language), holes), expected, rtol=1e-12)
+        assert any("count as they did" in line for line in comments_of(release, language))
+
+
+def test_a_truth_in_a_sheet_counts_as_1(models):
+    model, X = models["line"], table(20)[0]
+    X["smoker"] = np.arange(20) % 2
+    shown = X.astype({"smoker": bool})
+    np.testing.assert_allclose(by_excel(model.to_formula("excel"), shown), model.predict(X))
 
 
 def test_a_model_of_nothing_and_one_that_is_too_large(models):

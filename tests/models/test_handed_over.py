@@ -159,3 +159,10 @@ def test_what_a_regression_table_tells_nothing_of_is_no_zero_beside_other_models
     assert len(table.table.reasons) == table.n_features == 3  # too few rows for any coefficient
     told = compared([table, other], ["table", "selection"])
     assert {line.effects[0] for line in told.features} == {None}
+
+
+def test_what_is_not_told_of_a_model_is_a_dash_beside_another():
+    one = fitted("lasso").released()
+    told = str(compared([one, replace(one, quality=None)], ["a", "b"]))
+    (line,) = (line for line in told.splitlines() if line.startswith("how good"))
+    assert line.endswith("–")

@@ -16,6 +16,7 @@ import dpscreen
 from dpscreen._core.files import write_text
 from dpscreen._core.words import figure, shortened
 from dpscreen.models.page import MOST_BYTES, in_powers, render_model_page
+from dpscreen.planning.model_page import expected_of
 from dpscreen.planning.what_if import epsilon_of_one_row
 from dpscreen.privacy.budget import Unit
 
@@ -273,3 +274,11 @@ def test_towers_of_accents_are_taken_down_and_usual_ones_kept():
 def test_a_name_that_fits_is_kept(name):
     if name.isprintable() and len(name) < 40:
         assert shortened(name, 80) == name
+
+
+def test_a_page_has_tables_enough_for_each_size_of_effect():
+    expected = expected_of(n_rows=1500, n_features=7, epsilon=3, delta=1e-6)
+    assert expected.n_effects == 1  # so each table says yes or no, and four would say little
+    assert min(row.repetitions for row in expected.rows) >= 8
+    page = render_model_page(fitted(800), expected=expected)
+    assert "7 features, of which 1 matters, and the budget" in page

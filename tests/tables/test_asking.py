@@ -105,6 +105,8 @@ def test_answers_are_understood_or_not(text, settings):
         ("1,5 to 2,5 €", ",", {"bounds": [1.5, 2.5], "bare": False}),
         ("0 to 200,000", ",", None),
         ("0 to 1.5", ",", {"bounds": [0, 1.5]}),
+        ("1, 2", ",", {"categories": [1, 2]}),
+        ("18, 90", ",", {"bounds": [18, 90]}),
     ],
 )
 def test_numbers_are_answered_as_the_table_writes_them(text, decimal, settings):
@@ -219,6 +221,13 @@ def test_where_nothing_is_proposed_it_says_what_to_type():
         assert interview.question.default == ""  # words of others would make every cell a stranger
         assert interview.question.why.endswith(asking.HINTS[kind])
         assert interview.answer("") is None
+
+
+def test_what_it_says_to_type_is_written_as_the_table_is():
+    document = new_interview(["income", "y"], target="y", unit="", delimiter=";")
+    interview, _ = answered(document, ",")
+    assert "$0 to $1.500" in interview.question.why
+    assert interview.answer("$0 to $1.500") is None
 
 
 def test_what_can_be_answered_fits_a_terminal_and_is_understood():

@@ -536,7 +536,7 @@ REFUSED = {
     ),
     "not utf-8": (
         GOOD + "5,\xff,3,1,1,7,x\n".encode("latin-1"),
-        r"line 5 of \S+ is not text in UTF-8",
+        r'line 5 of \S+ is not text in UTF-8; put encoding = "cp1252" into the schema',
     ),
     "utf-16": (GOOD.decode().encode("utf-16"), "not a table"),
     "empty": (b"", "holds no column names"),

@@ -112,7 +112,10 @@ def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict
         "smallest_effect": planned.smallest_effect,
         "words": planned.words,
         "finding": planned.finding,
-        "power": [{"effect": row.effect, "power": row.power} for row in planned.rows],
+        "power": [
+            {"effect": row.effect, "power": row.power, "power_se": row.power_se}
+            for row in planned.rows
+        ],
         "rules": asdict(planned.settings) | {"steps": planned.settings.steps},
     } | ({} if ready.method == "private-lasso" else {"comparison": other})
 
@@ -177,7 +180,10 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     yield f"Expect:   {expected['words']} {expected.get('finding', '')}".rstrip()
     if "power" not in expected:
         return
-    powers = (f"{one['effect']:g}:\u00a0{one['power']:.0%}" for one in expected["power"])
+    powers = (
+        f"{one['effect']:g}:\u00a0{one['power']:.0%}\u00a0±\u00a0{one['power_se']:.0%}"
+        for one in expected["power"]
+    )
     yield f"Power:    by standardised coefficient, {', '.join(powers)}"
     if plan["method"] == "private-lasso":
         chosen = expected["rules"]

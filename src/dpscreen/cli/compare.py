@@ -33,13 +33,7 @@ LESSON = (
 @click.command(context_settings=console.HELP)
 @click.option("--rows", type=console.WholeWithin(min=2), required=True, help="Number of rows.")
 @click.option("--features", type=console.WholeWithin(min=1), help="Number of features.")
-@click.option(
-    "--schema",
-    "schema_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Take the number of features, and the rows of a unit, from this schema. If its target has "
-    "two levels, models of a yes or no are compared.",
-)
+@console.schema_option("If its target has two levels, models of a yes or no are compared.")
 @click.option(
     "--rate",
     type=console.SHARE,
@@ -109,8 +103,8 @@ def command(
       dpscreen compare --rows 5000 --features 20 --rate 0.2
     """
     console.check_plot(plot)
-    shape, yes_or_no = _shape(features, schema_file)
-    rate = 0.5 if yes_or_no and rate is None else rate
+    shape = console.table_shape(features, schema_file)
+    rate = 0.5 if shape.yes_or_no and rate is None else rate
     if rate is not None and plot is not None:
         raise click.UsageError("--plot is for targets that are numbers.")
     contest = _contest(rows, shape, epsilons, delta, methods, effect, n_effects, rate)
@@ -127,20 +121,9 @@ def command(
         _show(outcomes, title)
 
 
-def _shape(features: int | None, schema_file: Path | None) -> tuple[tuple[int, int], bool]:
-    """Return the number of features and the most rows of a unit, and if the target is yes or no."""
-    if (features is None) == (schema_file is None):
-        raise click.UsageError("Give --features or --schema: one of them.")
-    if schema_file is None:
-        assert features is not None
-        return (features, 1), False
-    schema = console.checked_schema(schema_file)
-    return (len(schema.feature_names), schema.rows_per_unit), schema.classes is not None
-
-
 def _contest(
     rows: int,
-    shape: tuple[int, int],
+    shape: console.TableShape,
     epsilons: Sequence[float],
     delta: float,
     methods: Sequence[str],
@@ -157,13 +140,15 @@ def _contest(
 
     contest: Contest | OutcomeContest
     with console.wrong_usage():
-        setting = setting_of(rows, shape[0], chosen[0], delta, n_effects=n_effects)
+        setting = setting_of(rows, shape.features, chosen[0], delta, n_effects=n_effects)
         if rate is None:
             size = None if effect is None else checked_sizes(setting, [effect])[0]
-            contest = Contest(setting, chosen, asked, size, rows_per_unit=shape[1])
+            contest = Contest(setting, chosen, asked, size, rows_per_unit=shape.rows_per_unit)
         else:
             sizes = (effect or USUAL_EFFECT,)
-            contest = OutcomeContest(setting, rate, asked, chosen, sizes, rows_per_unit=shape[1])
+            contest = OutcomeContest(
+                setting, rate, asked, chosen, sizes, rows_per_unit=shape.rows_per_unit
+            )
         contest.check()
     return contest
 

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 from rich.console import Console
@@ -211,6 +211,36 @@ MODEL = click.argument("model", type=click.Path(path_type=Path))
 def delta_option(words: str) -> Callable[[Command], Command]:
     """Return the option of a plan's delta, with what it is said to be."""
     return click.option("--delta", type=SHARE, default=1e-6, show_default=True, help=words)
+
+
+def schema_option(words: str) -> Callable[[Command], Command]:
+    """Return the option of a schema in place of a number of features, read by `table_shape`."""
+    kind = click.Path(dir_okay=False, path_type=Path)
+    told = f"Take the number of features, and the rows of a unit, from this schema. {words}"
+    return click.option("--schema", "schema_file", type=kind, help=told)
+
+
+class TableShape(NamedTuple):
+    """What is public of a table to simulate: how many features are levels, and rows of a unit."""
+
+    features: int
+    levels: int = 0
+    rows_per_unit: int = 1
+    yes_or_no: bool = False
+
+
+def table_shape(features: int | None, schema_file: Path | None) -> TableShape:
+    """Return what a schema declares, or so many features."""
+    if features is not None and schema_file is None:
+        return TableShape(features)
+    if features is not None or schema_file is None:
+        raise click.UsageError("Give --features or --schema: one of them.")
+    from dpscreen.solvers.placing import is_binary
+
+    schema = checked_schema(schema_file)
+    levels = int(is_binary(schema.feature_bounds).sum())
+    outcomes = schema.classes is not None
+    return TableShape(len(schema.feature_names), levels, schema.rows_per_unit, outcomes)
 
 
 def plot_option(words: str) -> Callable[[Command], Command]:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @click.command(context_settings=console.HELP)
 @click.option("--rows", type=console.WholeWithin(min=2), help="Number of rows.")
-@click.option("--features", type=console.COUNT, required=True, help="Number of features.")
+@click.option("--features", type=console.COUNT, help="Number of features.")
+@console.schema_option("Its levels count as such, and a target of two levels as a yes or no.")
 @click.option("--epsilon", type=console.POSITIVE, help="Budget: epsilon.")
 @console.delta_option("Budget: delta.")
 @click.option(
@@ -44,10 +45,9 @@ if TYPE_CHECKING:
 @click.option(
     "--model",
     type=click.Choice(["lasso", "ols", "logistic", "logit"]),
-    default="lasso",
-    show_default=True,
-    help="lasso: which features are found. ols: how wide a regression table's intervals are. "
-    "logistic: which features of a yes or no are found. logit: how wide intervals of its odds are.",
+    help="lasso, the default: which features are found. ols: how wide a regression table's "
+    "intervals are. logistic: which features of a yes or no are found. logit: how wide intervals "
+    "of its odds are.",
 )
 @click.option(
     "--rate",
@@ -59,14 +59,15 @@ if TYPE_CHECKING:
 @console.AS_JSON
 def command(
     rows: int | None,
-    features: int,
+    features: int | None,
+    schema_file: Path | None,
     epsilon: float | None,
     delta: float,
     effect: float | None,
     n_effects: int | None,
     correlation: float,
     looseness: float,
-    model: str,
+    model: str | None,
     rate: float | None,
     seed: str,
     plot: Path | None,
@@ -83,21 +84,26 @@ def command(
     Examples:
       dpscreen plan --rows 5000 --features 40 --epsilon 1
       dpscreen plan --rows 5000 --features 40 --epsilon 1 --plot plan.png
+      dpscreen plan --rows 5000 --schema schema.toml --epsilon 1
       dpscreen plan --rows 5000 --features 40 --effect 0.1
       dpscreen plan --epsilon 1 --features 40 --effect 0.1
       dpscreen plan --rows 5000 --features 8 --epsilon 1 --model ols
       dpscreen plan --rows 5000 --features 20 --epsilon 1 --model logistic
       dpscreen plan --rows 9000 --features 8 --epsilon 1 --model logit --rate 0.2
     """
+    shape = console.table_shape(features, schema_file)
+    model = model or ("logistic" if shape.yes_or_no else "lasso")
     _check_model(model, rows, epsilon, rate)
+    epsilon = _for_one_row(epsilon, delta, shape.rows_per_unit)
+    numbers = (rows, shape.features, epsilon, delta)
     if model in ("ols", "logit"):
         share = None if model == "ols" else rate or 0.5
-        return _show_widths((rows, features, epsilon, delta), share, as_json=as_json)
+        return _show_widths(numbers, share, shape.levels, as_json=as_json)
     if model == "logistic":
         if plot is not None or correlation:
             raise click.UsageError("--model logistic has neither --plot nor --correlation.")
-        numbers = (rows, features, epsilon, delta, n_effects, 0.0, looseness)
-        return _show_outcomes(numbers, rate, effect, seed, as_json=as_json)
+        public = (*numbers, n_effects, 0.0, looseness)
+        return _show_outcomes(public, rate, effect, seed, as_json=as_json)
     _check(rows, epsilon, effect, plot)
     supposed = {
         "n_effects": n_effects,
@@ -105,7 +111,22 @@ def command(
         "looseness": looseness,
         "random_state": seed,
     }
-    _plan_lasso((rows, features, epsilon, delta), effect, supposed, plot, as_json=as_json)
+    _plan_lasso(numbers, effect, supposed, plot, as_json=as_json)
+
+
+def _for_one_row(epsilon: float | None, delta: float, rows_per_unit: int) -> float | None:
+    """Return what an ε for a unit of several rows is for one row, and say so."""
+    if rows_per_unit == 1:
+        return epsilon
+    from dpscreen.planning.what_if import epsilon_of_one_row
+
+    told = f"A unit has up to {rows_per_unit} rows: epsilon below is for one row"
+    if epsilon is None:
+        console.say(f"{told}.")
+        return None
+    one_row = float(f"{epsilon_of_one_row(epsilon, delta, rows_per_unit):.3g}")
+    console.say(f"{told}, {one_row:g} where a unit has {epsilon:g}.")
+    return one_row
 
 
 def _plan_lasso(
@@ -154,14 +175,16 @@ def _check_model(model: str, rows: int | None, epsilon: float | None, rate: floa
         raise click.UsageError(f"--model {model} needs --rows and --epsilon.")
 
 
-def _show_widths(numbers: tuple[Any, ...], rate: float | None, *, as_json: bool) -> None:
+def _show_widths(
+    numbers: tuple[Any, ...], rate: float | None, levels: int, *, as_json: bool
+) -> None:
     """Say how wide the intervals of a table will be, and at other ε."""
     from dpscreen.planning.regression_plan import expected_table
 
     names = ("n_rows", "n_features", "epsilon", "delta")
     with console.simulating("simulating") as progress:
         public: Any = dict(zip(names, numbers, strict=True))
-        expected = expected_table(**public, rate=rate, progress=progress)
+        expected = expected_table(**public, rate=rate, levels=levels, progress=progress)
     if as_json:
         click.echo(json.dumps(asdict(expected), indent=2))
         return

@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from dpscreen._core.words import how_many
-from dpscreen.cli.console import HELP, MODEL, loaded, write_failures
+from dpscreen.cli.console import HELP, MODEL, data_failures, loaded, write_failures
 
 if TYPE_CHECKING:
     from dpscreen._core.arrays import Array
@@ -72,7 +72,6 @@ def _lines(values: Array, column: str) -> Iterator[str]:
 
 
 def _predictions(model: LoadedModel, data: Path) -> Array:
-    from dpscreen.tables.declaration import DataError
     from dpscreen.tables.reading import read_features
     from dpscreen.tables.schema import TableSchema
 
@@ -81,17 +80,15 @@ def _predictions(model: LoadedModel, data: Path) -> Array:
             "the model was saved without a schema, so it is not known which columns it needs; use "
             "dpscreen.load and predict in Python, or save it with a schema."
         )
-    try:
+    with data_failures():
         schema = TableSchema.from_dict(model.schema)
         schema.check()
         absent: Counter[str] = Counter()
         rows = read_features(data, schema, features=_features(model, schema), absent=absent)
-        if not len(rows):
-            raise click.ClickException(f"{data} has no rows to predict for.")
-        _tell_absent(absent, len(rows))
-        return schema.untransform_target(_predicted(model, rows))
-    except DataError as problem:
-        raise click.ClickException(str(problem)) from None
+    if not len(rows):
+        raise click.ClickException(f"{data} has no rows to predict for.")
+    _tell_absent(absent, len(rows))
+    return schema.untransform_target(_predicted(model, rows))
 
 
 def _tell_absent(absent: Counter[str], n_rows: int) -> None:

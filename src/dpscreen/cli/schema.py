@@ -206,7 +206,7 @@ WELCOME = (
     "privacy budget covers it. Enter takes what stands in brackets; ? tells more."
 )
 MISSING = (
-    "Missing cells will count as fill = … in their column's line says; without it,\n"
+    "A missing cell will count as the fill = … in its column's line; without one,\n"
     "as the middle of the bounds, or as the first word."
 )
 QUIT = ("quit", "q", "exit")

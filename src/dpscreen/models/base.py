@@ -9,14 +9,15 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import plain
@@ -260,8 +261,7 @@ class ScalingModel(PrivateEstimator[Choices]):
         start = FitStart(promise, choices, bounds, spending, rows)
 
         def spend() -> PrivacyStatement:
-            # Several threads wait for each other over small matrices; sums of rows have a pool.
-            with threadpool_limits(1, user_api="blas"):
+            with one_blas_thread():  # sums of rows have a pool
                 return self._spend(self._counted(start))
 
         return spend
@@ -503,3 +503,17 @@ EXACT = (
     "exact: features are truncated to 2^-14 of their half-width and clipped residuals rounded to "
     "2^-14 of the clip, sums are of whole numbers, and noise is sampled without rounding"
 )
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Keep matrices to one thread each: several wait for each other over small ones."""
+    return _blas().limit(limits=1)  # type: ignore[no-any-return]
+
+
+@cache
+def _blas() -> Any:
+    """Find the libraries once: reading the process's map anew took a quarter of a small fit."""
+    return ThreadpoolController().select(user_api="blas")

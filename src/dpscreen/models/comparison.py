@@ -132,7 +132,7 @@ def _facts(releases: Sequence[Release]) -> Iterator[tuple[str, tuple[str, ...]]]
     yield "features used", tuple(f"{len(one.selected)} of {one.n_features}" for one in releases)
     if any(one.classes is not None for one in releases):
         yield "effects are", tuple("log-odds" if one.classes else "changes" for one in releases)
-    yield "how good, as released", tuple(" ".join(one.headline) or NONE for one in releases)
+    yield "how good, as released", tuple(" ".join(one.headline).strip() or NONE for one in releases)
 
 
 def _together(releases: Sequence[Release]) -> str:

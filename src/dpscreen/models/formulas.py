@@ -50,11 +50,12 @@ def _sql_name(name: str) -> str:
 class Language:
     """How a language writes things, {} standing for what they are made of.
 
-    A clip is made of a value and two ends; `is_level`, 1 or 0, of a column and a text. Without
-    `name` columns are cells of a sheet.
+    A clip is made of a value and two ends; `is_level`, 1 or 0, of a column and a text; `filled` of
+    a column and what cells count as, missing ones and others. Without `name` columns are cells.
     """
 
     clip: str
+    filled: str
     chance: str
     is_level: str
     text: Callable[[str], str]
@@ -67,6 +68,7 @@ class Language:
 LANGUAGES = {
     "sql": Language(  # CASE: not every dialect has LEAST, and MIN may be something else
         clip="CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END",
+        filled="COALESCE({2}, {1})",
         chance="1 / (1 + EXP(-({})))",
         is_level="CASE WHEN {} = {} THEN 1 ELSE 0 END",
         name=_sql_name,
@@ -75,15 +77,17 @@ LANGUAGES = {
     ),
     "r": Language(  # in brackets, without which it would end with its first line
         clip="pmin(pmax({0}, {1}), {2})",
+        filled="ifelse(is.na({0}), {1}, {2})",
         chance="plogis({})",
-        is_level="({} == {})",
+        is_level="({} %in% {})",
         name=_escaped("`"),
         text=_escaped('"'),
         whole="({})",
         comment="#",
     ),
-    "excel": Language(  # EXACT: = would not tell a from A
-        clip="MIN(MAX({0},{1}),{2})",
+    "excel": Language(  # EXACT: = would not tell a from A; MAX passes over TRUE and texts, 0+ not
+        clip="MIN(MAX(0+{0},{1}),{2})",
+        filled='IF({0}="",{1},{2})',  # else an empty cell would count as 0
         chance="1/(1+EXP(-({})))",
         is_level="IF(EXACT({},{}),1,0)",
         text=_doubled('"'),
@@ -106,17 +110,18 @@ def formula_of(release: Release, language: str) -> str:
 def _terms(release: Release, form: Language, name: Callable[[str], str]) -> Iterator[str]:
     """Yield the intercept and what each feature adds, in the order of the features."""
     yield number(release.intercept)
-    levels = levels_of(release)
+    levels, fills = levels_of(release), fills_of(release)
     for j, coefficient in enumerate(release.coefficients.tolist()):
         if coefficient:
             column, level = levels.get(release.names[j], (release.names[j], None))
+            told = cell = name(column)
+            if release.clips_features and level is None:
+                told = form.clip.format(cell, *map(number, release.feature_bounds[j].tolist()))
+            if (fill := fills.get(column)) is not None:
+                text = number(float(fill)) if level is None else form.text(fill)
+                told = form.filled.format(cell, text, told)
             if level is not None:
-                told = form.is_level.format(name(column), form.text(level))
-            elif release.clips_features:
-                ends = map(number, release.feature_bounds[j].tolist())
-                told = form.clip.format(name(column), *ends)
-            else:
-                told = name(column)
+                told = form.is_level.format(told, form.text(level))
             yield f"+ {number(coefficient)} * {told}"
 
 
@@ -127,6 +132,25 @@ def levels_of(release: Release) -> dict[str, tuple[str, str]]:
         for column, levels in declared_in(release.schema, release.categories).items()
         for level in levels
     }
+
+
+def fills_of(release: Release) -> dict[str, str]:
+    """Return what a missing cell of a column counts as, where the model has a whole schema."""
+    import pyarrow as pa
+
+    from dpscreen.tables.declaration import SchemaProblem
+    from dpscreen.tables.schema import TableSchema
+
+    try:
+        schema = TableSchema.from_dict(release.schema or {})
+        schema.check()
+    except SchemaProblem:
+        return {}
+    nothing = pa.table({column: pa.nulls(1, pa.string()) for column in schema.columns})
+    row, levels = schema.encode_features(nothing)[0].tolist(), levels_of(release)
+    features = zip(schema.feature_names, row, strict=True)
+    told = ((name, value) for name, value in features if value or name not in levels)
+    return dict(levels.get(name, (name, str(value))) for name, value in told)
 
 
 def columns_of(release: Release) -> list[str]:
@@ -170,7 +194,9 @@ def about_cells(release: Release) -> Iterator[str]:
     if release.schema is None:
         return
     yield from about_columns(release.names, release.schema)
-    yield "Missing cells must be filled before: by the schema's fill, or the middle of the bounds."
+    known = "count as they did in the fit; so must those that cannot be read."
+    before = "must be filled before: by the schema's fill, or the middle of the bounds."
+    yield f"Missing cells {known if fills_of(release) else before}"
 
 
 # --- scikit-learn ---------------------------------------------------------------------------------

@@ -503,7 +503,7 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
     if shown:
         yield _about_steps(release)
     if release.clips_features:
-        yield "Features are clipped to feature_bounds_ before the coefficients apply."
+        yield "Features are clipped to their bounds before the coefficients apply."
     yield from _about_cells(release)
     if release.why_no_intervals is not None:
         yield prose(release.why_no_intervals)

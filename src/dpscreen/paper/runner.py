@@ -16,9 +16,8 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
-from threadpoolctl import threadpool_limits
-
 from dpscreen._core.arrays import threads
+from dpscreen.models.base import one_blas_thread
 from dpscreen.paper.data import DataError, MissingDataset, available, load
 from dpscreen.paper.experiments import Experiment
 from dpscreen.paper.results import (
@@ -175,7 +174,7 @@ def _end_with_parent(lifeline: Connection) -> None:  # pragma: no cover - ends w
 
 def _run_job(job: Job) -> Outcome:
     try:
-        with threadpool_limits(1, user_api="blas"):  # so that sums have one order only
+        with one_blas_thread():  # so that sums have one order only
             return list(job.experiment.run(job.trial, job.methods))
     except DataError as error:
         return Skipped(job.experiment.data, str(error))

@@ -137,9 +137,14 @@ def expected_of(
     """
     one_row = epsilon_of_one_row(epsilon, delta, rows_per_unit)
     rows = max(2, n_rows // 2) if split else n_rows
+    numbers = rows, n_features, one_row, delta
+    setting = setting_of(*numbers)
+    sizes = simulation.default_effects(setting)[::2]  # so each has tables enough
+    affordable = simulation.affordable_repetitions(setting, len(sizes), seconds=SECONDS)
     planned = plan(
-        *(rows, n_features, one_row, delta),
-        repetitions=repetitions or _affordable(rows, n_features, one_row, delta),
+        *numbers,
+        effects=sizes,
+        repetitions=repetitions or max(8, affordable),
         progress=None if progress is None else lambda share: progress(share / 2),
     )
     others = what_if(
@@ -160,10 +165,3 @@ def expected_of(
         what_if=others,
         split=split,
     )
-
-
-def _affordable(n_rows: int, n_features: int, epsilon: float, delta: float) -> int:
-    """Return how many simulations of each size a page may take: fewer than a plan by itself."""
-    setting = setting_of(n_rows, n_features, epsilon, delta)
-    sizes = len(simulation.default_effects(setting))
-    return simulation.affordable_repetitions(setting, sizes, seconds=SECONDS)

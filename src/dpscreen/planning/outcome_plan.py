@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import rankdata
 
 from dpscreen._core.arrays import Array
 from dpscreen.models.page.charts import Expected, OutcomeRow
@@ -255,6 +254,8 @@ class SimulatedOutcomes:
 
 def auc(line: Array, y: Array) -> float:
     """Return how often a row of the second class has more than one of the first; ½: no telling."""
+    from scipy.stats import rankdata  # slow to import: half a second
+
     yes = float(y.sum())
     if not 0 < yes < len(y):
         return 0.5

@@ -21,13 +21,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
 from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.models import BoundsWarning, PrivateLasso
-from dpscreen.models.base import FitStart
+from dpscreen.models.base import FitStart, one_blas_thread
 from dpscreen.models.intake import RefitWarning
 from dpscreen.models.page.charts import PowerRow
 from dpscreen.planning.curve import levelled
@@ -221,7 +219,7 @@ def _measure(
 ) -> Measured:
     """Return power, false positives and R² of each table, for each size."""
     measured: Measured = {effect: [] for effect in effects}
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         for number in numbers:
             table = simulated_table(setting, scale, f"plan/{seed}/{number}")
             for effect, found in measured.items():
@@ -422,6 +420,8 @@ def thinned_epsilon(setting: Setting, scale: Scale) -> float:
 
 def constant_for(rate: float, deviation: float) -> float:
     """Return the intercept with which that share of outcomes is of the second class."""
+    from scipy.optimize import brentq  # slow to import, and plans of a number need none
+
     nodes, weights = np.polynomial.hermite_e.hermegauss(31)
     weights = weights / weights.sum()
 

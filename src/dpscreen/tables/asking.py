@@ -118,7 +118,8 @@ def _bounds_meant(given: str, decimal: str, *, sure: bool) -> dict[str, Any] | N
         return None
     bare = _SIGNS.sub("", given).strip()
     more: dict[str, Any] = {} if bare == given else {"bare": False}
-    if decimal == "," and (found := _RANGE.fullmatch(bare.translate(_SWAPPED))):
+    swapped = "" if ", " in bare or decimal == "." else bare.translate(_SWAPPED)  # 1, 2 are two
+    if found := _RANGE.fullmatch(swapped):
         return _range_meant(found, ".") | more
     if found := _RANGE.fullmatch(bare):
         return _range_meant(found, ",") | more
@@ -313,7 +314,10 @@ class ColumnStep(Step):
             title += f" … {shortened(self.names[-1], 40)}, {len(self.names)} columns"
         target = " (the target)" if document.get("target") in self.names else ""
         default = self._default(document, found)
-        why = _why(found) if default else f"{_why(found)} {HINTS.get(found.kind, '')}".rstrip()
+        hint = "" if default else HINTS.get(found.kind, "")
+        if settings_of(document, first).get("decimal") == ",":
+            hint = hint.replace("1,500", "1.500")
+        why = f"{_why(found)} {hint}".rstrip()
         return SchemaQuestion(title + target, why, default)
 
     def take(self, document: Document, text: str) -> str | None:

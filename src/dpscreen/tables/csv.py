@@ -370,5 +370,6 @@ def _wrong_encoding(path: Path) -> str | None:
             try:
                 line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:
-                return f"line {number} of {path} is not text in UTF-8; declare its encoding."
+                told = 'put encoding = "cp1252" into the schema if it comes from Windows or Excel'
+                return f"line {number} of {path} is not text in UTF-8; {told}."
     return None
