@@ -104,19 +104,15 @@ class Belief:
 class Glimpse:
     """What the last look told of columns.
 
-    A column is `resolved` unless most of its rows seem to lie in one cell, or at an edge of two; so
-    many rows as `outside` seem to lie in other cells, give or take the `noise`.
+    A column is `resolved` unless most of its rows seem to lie in one cell, or at an edge of two.
     """
 
     belief: Belief
     resolved: Mask
-    outside: Array
-    noise: float
 
     def part(self, chosen: Integers) -> Glimpse:
         """Return what is known of some columns."""
-        belief = self.belief.part(chosen)
-        return Glimpse(belief, self.resolved[chosen], self.outside[chosen], self.noise)
+        return Glimpse(self.belief.part(chosen), self.resolved[chosen])
 
     @property
     def done(self) -> bool:
@@ -230,19 +226,14 @@ class Fits:
 
     templates: Array
     point: Array
-    outside: Array
-    noise: float
 
 
 def _fits(counts: Array, noise: float, n_rows: int, splits: tuple[float, ...]) -> Fits:
     points = point_shares(splits)
     logs = _log_fits(counts, noise, n_rows, points)
-    inside = points[logs.argmax(axis=1)] > 1 / rules.HISTOGRAM_CELLS
     return Fits(
         _log_fits(counts, noise, n_rows, templates().shares),
         point=_log_sum(logs) - math.log(len(points)),
-        outside=n_rows - (counts * inside).sum(axis=1),
-        noise=noise,
     )
 
 
@@ -274,7 +265,7 @@ def _viewed(fits: Fits, windows: tuple[Array, Array], log_prior: LogPrior) -> Gl
     evidence = _log_sum(logs[:, wide]) - _log_sum(prior[:, wide])
     belief = _posterior(np.exp(logs - _log_sum(logs)), centres, log_scales, half_widths)
     resolved = (evidence > fits.point)[:, 0] & (belief.log_scale > np.log(POINT * half_widths))
-    return Glimpse(belief, resolved, fits.outside, fits.noise)
+    return Glimpse(belief, resolved)
 
 
 def _posterior(chances: Array, centres: Array, log_scales: Array, half_widths: Array) -> Belief:
