@@ -59,7 +59,7 @@ def test_a_target_of_two_levels_leads_to_models_of_outcomes(tmp_path):
     done = dpscreen_compare(*asked, "--schema", "schema.json", "--json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)["outcomes"]
-    names = ["private-logistic", "noisy-descent", "outcome-frank-wolfe", "class-means", "logistic"]
+    names = ["private-logistic", "noisy-descent", "outcome-fw", "class-means", "logistic"]
     assert [one["method"] for one in told] == names
     done = dpscreen_compare(*asked, "--features", 2, "--rate", 0.2, cwd=tmp_path)
     assert "20% yes" in " ".join(done.stdout.split())

@@ -189,7 +189,7 @@ def test_what_is_held_is_doubted_in_the_intervals_of_what_goes_with_it(monkeypat
     """Most in that of the constant, which takes over what it lacks."""
     setting = {"epsilon": 2.0, "feature_bounds": (0, 1), "random_state": 2}
     doubted = fitted(*nearly_sure(2), **setting).bse.to_numpy()
-    monkeypatch.setattr(WeightBelief, "doubt", lambda self, curvature: 0 * curvature)
+    monkeypatch.setattr(WeightBelief, "doubt", lambda self, curvature, *_: 0 * curvature)
     wider = doubted / fitted(*nearly_sure(2), **setting).bse.to_numpy()
     assert (wider[:16] >= 1).all()
     assert wider[-1] > 1.2

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from dpscreen import PrivateLogistic
 from dpscreen.solvers.belief import Seen, SumsTold, lifted
-from dpscreen.solvers.outcome_walk import Levels, WeightBelief, pooled_sums
+from dpscreen.solvers.outcome_walk import Levels, Squares, WeightBelief, pooled_sums
 
 NONE = np.zeros(0)
 
@@ -27,17 +27,44 @@ def test_on_a_square_loss_all_sums_count_alike_wherever_they_were_taken():
     seen = [
         Seen(w, curvature @ (truth - w), noise) for w, noise in zip(places, (1, 2, 4), strict=True)
     ]
-    pooled, noise = pooled_sums(seen, curvature)
+    pooled, noise = pooled_sums(seen, curvature, np.array([1.0, 4.0, 16.0]))
     np.testing.assert_allclose(pooled, curvature @ truth)
     assert noise == pytest.approx((1 + 1 / 4 + 1 / 16) ** -0.5)
 
 
-def test_sums_that_no_square_explains_count_for_as_much_less():
-    curvature, weights = np.eye(2), np.zeros(2)
-    seen = [Seen(weights, np.full(2, 100.0), 1.0), Seen(weights, np.zeros(2), 1.0)]
-    pooled, noise = pooled_sums(seen, curvature)
-    assert (np.abs(pooled) < 0.02).all()
-    assert 0.99 < noise < 1
+def test_sums_from_far_away_count_for_less_by_how_far_log_odds_went():
+    """Where log-odds went by m, the curvature is off by m-th parts, and by half on the way."""
+    curvature = 100 * np.eye(1)
+    belief = WeightBelief(curvature, NONE, Levels.none(curvature))
+    for place in (0.0, 2.0, 2.2):
+        belief.weights = np.array([place])
+        belief.see(np.zeros(1), 5.0)
+    far = 100 * np.array([2.2, 0.2, 0.0])
+    expected = 25 + (far * np.array([1.1, 0.1, 0.0])) ** 2
+    np.testing.assert_allclose(belief._squares(curvature, 100), expected)
+
+
+def test_steps_arrive_along_a_direction_whose_curvature_noise_made_too_large():
+    """Five times too large there, steps go a fifth of what is left, and pooled ones less."""
+    true, truth = np.diag([1000.0, 20.0]), np.array([0.1, 1.0])
+    found = []
+    for doubt in (0.0, 25.0):
+        belief = WeightBelief(true, NONE, Levels.none(true))
+        for _ in range(6):
+            belief.see(true @ (truth - belief.weights), 0.1)
+            belief.move(np.diag([1000.0, 100.0]), 10**6, doubt)
+        found.append(belief.weights[1])
+    assert found[0] < 0.6 < 0.85 < found[1] < 1.05
+
+
+def test_a_curved_matrix_follows_how_unsure_outcomes_are():
+    gram = square(3, 100, 5)
+    levels, unsure = Levels.none(gram), np.array([0.2, 0.1, 0.05])
+    there = Squares(gram, 2.0, size=1 / unsure)
+    matrix, doubt = levels.curvature(there, unsure)
+    np.testing.assert_allclose(matrix, gram)
+    assert doubt == pytest.approx(2.0)
+    np.testing.assert_allclose(levels.curvature(there, unsure / 2)[0], gram / 2)
 
 
 def test_short_moves_go_to_the_posterior_mean():

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from dpscreen.planning.outcome_plan import OutcomeContest
 
 NAMES = ("private-lasso", "dp-fw", "rnm-screen", "lasso")
-OUTCOME_NAMES = (
-    *("private-logistic", "noisy-descent", "outcome-frank-wolfe", "class-means", "logistic"),
-)
+OUTCOME_NAMES = ("private-logistic", "noisy-descent", "outcome-fw", "class-means", "logistic")
 MOST_FITS = 60
 LESSON = (
     "Simulated rows: nothing was read and nothing is spent. Real rows are less tidy, so read it as "

@@ -42,13 +42,7 @@ from dpscreen.privacy import ZCDP, Budget, named_seed
 NOT_PRIVATE = "logistic"
 """Logistic regression with a light ridge, to measure by."""
 
-PRIVATE = {
-    "private-logistic": "private-logistic",
-    "noisy-descent": "noisy-descent",
-    "outcome-frank-wolfe": "outcome-fw",
-    "class-means": "class-means",
-}
-"""What the register of methods calls them."""
+PRIVATE = ("private-logistic", "noisy-descent", "outcome-fw", "class-means")
 
 METHODS = (*PRIVATE, NOT_PRIVATE)
 EFFECTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
@@ -227,7 +221,7 @@ class SimulatedOutcomes:
             n_rows=len(self.X),
             random_state=RoughNoise(f"{self.name}/{method}/{epsilon!r}"),
         )
-        model = fit_quietly(estimator(PRIVATE[method], request), self.X, self.y)
+        model = fit_quietly(estimator(method, request), self.X, self.y)
         return model.coef_[0], getattr(model, "selected_", model.coef_[0] != 0)
 
     def _thinned(self, epsilon: float) -> float:

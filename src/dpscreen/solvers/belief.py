@@ -6,6 +6,7 @@ Everything here is made from released numbers (docs/privacy.md, Lemma 7); no fun
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,20 @@ def lifted(gram: Array, noise: float, columns: Integers | slice = slice(None)) -
     part = min(1.0, (k * noise) ** 2 / max(apart, 1e-300))
     drawn = np.maximum((1 - part) * values + part * mean, min(noise * math.sqrt(k), mean))
     return np.asarray((vectors * drawn) @ vectors.T)
+
+
+def put_right(matrix: Array, doubt: float, seen: Sequence[Seen], squares: Array) -> Array:
+    """Return the matrix that it makes likely together with differences of sums.
+
+    Sums differ by the matrix times how far their weights are apart, which no weight that is looked
+    for enters. Entries may be off by `doubt`, and sums by the roots of `squares`.
+    """
+    every = np.array([(one.weights, one.sums) for one in seen])
+    apart, sums = np.moveaxis(every - np.average(every, axis=0, weights=1 / squares), 0, 2)
+    size = doubt / np.sqrt(squares)
+    ways, off = size * apart, size * (sums + matrix @ apart)
+    found = matrix - ways @ np.linalg.solve(np.eye(len(squares)) + ways.T @ ways, off.T)
+    return np.asarray((found + found.T) / 2)
 
 
 # --- of a line ------------------------------------------------------------------------------------
@@ -111,18 +126,10 @@ class LineBelief:
         return sparse
 
     def _put_right(self) -> tuple[Array, Array]:
-        """Return axes of the matrix that released ones and differences of sums make likely.
-
-        Sums differ by the matrix times how far their weights are apart, which no weight that is
-        looked for enters.
-        """
-        precisions = np.array([one.noise**-2 for one in self._seen])
-        every = np.array([(one.weights, one.sums) for one in self._seen])
-        apart, sums = np.moveaxis(every - np.average(every, axis=0, weights=precisions), 0, 2)
-        size = self._noise * np.sqrt(precisions)
-        ways, off = size * apart, size * (sums + self._first @ apart)
-        found = self._first - ways @ np.linalg.solve(np.eye(len(precisions)) + ways.T @ ways, off.T)
-        values, vectors = np.linalg.eigh((found + found.T) / 2)
+        """Return axes of the matrix that released ones and differences of sums make likely."""
+        squares = np.array([one.noise**2 for one in self._seen])
+        found = put_right(self._first, self._noise, self._seen, squares)
+        values, vectors = np.linalg.eigh(found)
         return np.maximum(values, self._floor), vectors
 
     def _away(self) -> Array:

@@ -38,6 +38,7 @@ from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, re
 from dpscreen.solvers.outcome_walk import (
     SEEN,
     Levels,
+    Squares,
     WeightBelief,
     columns_of_levels,
     mean_curvature,
@@ -203,7 +204,8 @@ class OddsReleases(Releases):
         self, known: Uncertainty, walked: Walked, held: tuple[int, ...], belief: WeightBelief
     ) -> Uncertainty:
         """Count that what is held may be elsewhere: others take over what it lacks."""
-        doubt = belief.doubt(lifted(walked.frame.gram, walked.frame.noise))
+        curvature = lifted(walked.frame.gram, walked.frame.noise)
+        doubt = belief.doubt(curvature, self.size.n_rows)
         there = np.isin(np.arange(len(doubt)), held)
         weights = np.where(there, walked.frame.matrix, 0.0).T
         moves = np.linalg.solve(walked.frame.matrix.T, weights)
@@ -356,12 +358,14 @@ class OddsWalk(NewtonWalk):
         """Take cheap steps towards the answer, each to what all sums so far make believe."""
         n_rows = self.releases.size.n_rows
         belief = WeightBelief(self.frame.gram, np.zeros(0), levels := self._levels)
+        squares = Squares(self.frame.gram, 0.0)
         for _ in range(SEARCH_STEPS):
             self.move_to(theta + belief.weights)
             sums, _, noise = self.release_sums(cost / SEARCH_STEPS)
             belief.see(sums, noise)
             there = theta + belief.weights
-            belief.move(levels.curvature(there, *self.log_odds(there)), n_rows)
+            unsure = levels.unsure(there, *self.log_odds(there))
+            belief.move(levels.curvature(squares, unsure)[0], n_rows)
         self.move_to(theta + belief.weights)
         return np.asarray(theta + belief.weights), belief
 

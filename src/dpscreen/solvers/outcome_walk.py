@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -22,7 +22,16 @@ from dpscreen.rows.loss import SATURATED
 from dpscreen.rows.source import PublicUnits
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Solution
-from dpscreen.solvers.belief import Seen, SumsTold, lifted, sizes_of, sure_threshold
+from dpscreen.solvers.belief import (
+    FLOOR,
+    Seen,
+    SumsTold,
+    entry_doubt,
+    lifted,
+    put_right,
+    sizes_of,
+    sure_threshold,
+)
 from dpscreen.solvers.least_squares import users_units
 from dpscreen.solvers.logistic import OutcomeTask, solve_logistic
 from dpscreen.solvers.placing import is_binary
@@ -65,19 +74,20 @@ def solve_outcome_walk(task: OutcomeTask) -> Solution:
     gram, noise = release_squares(task, task.design.short_gram(short), short, gram_cost)
     seen = _seen_columns(task, gram, noise)
     chosen, units = short.chosen[seen], short.in_weights()[seen]
-    gram = lifted(gram, noise, seen)
-    levels = _levels(task, gram, noise, chosen, units)
-    belief = WeightBelief(gram, units[chosen >= task.n_features], levels)
-    curvature, cost = None, steps_cost / n_walk_steps(task)
-    start = point.weights[chosen] / units
+    squares = Squares.of(gram, noise, seen)
+    levels = _levels(task, squares.matrix, noise, chosen, units)
+    belief = WeightBelief(squares.matrix, units[chosen >= task.n_features], levels)
+    start, cost = point.weights[chosen] / units, steps_cost / n_walk_steps(task)
     for step in range(n_walk_steps(task)):
         moment = release_moment(task.spending, point, 1.0, short, cost)
         belief.see(-moment[seen], short.row_norm / math.sqrt(2 * float(cost)))
+        unsure = levels.unsure(start + belief.weights, *_log_odds_now(task, point, belief))
         if rich and step == n_walk_steps(task) // 2:
-            squares = release_squares(task, point.curved_gram(short), short, gram_cost)
-            curvature = task.design.loss.curvature * lifted(*squares, seen)
-        here = levels.curvature(start + belief.weights, *_log_odds_now(task, point, belief))
-        by = belief.move(here if curvature is None else curvature, task.regime.n_rows)
+            gram, noise = release_squares(task, point.curved_gram(short), short, gram_cost)
+            size = task.design.loss.curvature / unsure
+            squares = replace(Squares.of(gram, noise, seen), size=size)
+        curvature, doubt = levels.curvature(squares, unsure)
+        by = belief.move(curvature, task.regime.n_rows, doubt)
         move(point, chosen, by * units)
     sure = belief.sizes >= sure_threshold(task.n_features)
     stands_out = np.isin(np.arange(point.weights.size), chosen[sure])
@@ -177,16 +187,40 @@ class Levels:
         square = max(float(way @ gram @ way) / n_rows, 0.0)
         return max(math.sqrt(square), float(np.abs(self.log_odds(way)).max(initial=0.0)))
 
-    def curvature(self, weights: Array, mean: float, variance: float) -> Array:
-        """Return what Σp(1 − p)xxᵀ is about: each level has the mean of p(1 − p) of its own rows.
+    def unsure(self, weights: Array, mean: float, variance: float) -> Array:
+        """Return the mean of p(1 − p) for each column: over the rows of its level, or all rows.
 
         Where outcomes are rare, those of a level with a strong effect are several times less sure
         than all, and steps would swing about it.
         """
         own = np.full(len(weights), mean_curvature(mean, variance))
         own[self.places] = [mean_curvature(at, variance) for at in self.log_odds(weights)]
-        roots = np.sqrt(own)[:, None] * self.to_users
-        return np.asarray(roots.T @ self.squares @ roots)
+        return own
+
+    def curvature(self, squares: Squares, unsure: Array) -> tuple[Array, float]:
+        """Return what Σp(1 − p)xxᵀ is about, by how unsure outcomes are, and the entries' doubt."""
+        sizes = squares.size * unsure
+        ways = np.linalg.solve(self.to_users, np.sqrt(sizes)[:, None] * self.to_users)
+        return ways.T @ squares.matrix @ ways, squares.doubt * float(sizes.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """A matrix as its release makes it likely, and how far off its entries may be.
+
+    `size` is what a column counts for each part that outcomes are unsure: 1 of Σxxᵀ, and of a
+    curved matrix as much less as they were unsure where it was released.
+    """
+
+    matrix: Array
+    doubt: float
+    size: Array | float = 1.0
+
+    @classmethod
+    def of(cls, released: Array, noise: float, seen: Integers) -> Squares:
+        """Return what is believed of these columns."""
+        values = np.linalg.eigvalsh(released[np.ix_(seen, seen)]).astype(np.float64)
+        return cls(lifted(released, noise, seen), entry_doubt(values, noise))
 
 
 class WeightBelief:
@@ -206,13 +240,15 @@ class WeightBelief:
         """Take in what was released where weights are now."""
         self._seen.append(Seen(self.weights, sums, noise))
 
-    def move(self, curvature: Array, n_rows: int) -> Array:
-        """Go to what is believed if the loss is curved like that, and return how far that is.
+    def move(self, curvature: Array, n_rows: int, doubt: float = 0.0) -> Array:
+        """Go to what is believed if the loss is about so curved, and return how far that is.
 
-        Where log-odds would move by m, of all rows or of those of a level, only by ln(1 + m): a
-        square tells no more (Lemma 41).
+        Entries of the curvature may be off by `doubt`, which differences of sums put right. Where
+        log-odds would move by m, of all rows or of those of a level, only by ln(1 + m): a square
+        tells no more (Lemma 41).
         """
-        told = self._told(curvature)
+        squares = self._squares(curvature, n_rows)
+        told = self._told(self._put_right(curvature, doubt, squares), squares)
         variances = told.variances(self._constants)
         believed, covariance = told.posterior(variances)
         way = believed - self.weights
@@ -221,17 +257,36 @@ class WeightBelief:
         self.sizes = sizes_of(believed, covariance, variances)
         return np.asarray(way)
 
-    def doubt(self, curvature: Array) -> Array:
+    def doubt(self, curvature: Array, n_rows: int) -> Array:
         """Return how far off weights may be if the loss is curved like that, as a covariance.
 
         The mean of what they vary by is taken for each: one that noise hides may be large.
         """
-        told = self._told(curvature)
+        told = self._told(curvature, self._squares(curvature, n_rows))
         variances = told.variances(self._constants)
         return told.posterior(np.full_like(variances, variances.mean()))[1]
 
-    def _told(self, curvature: Array) -> SumsTold:
-        answer, noise = pooled_sums(self._seen, curvature)
+    def _squares(self, curvature: Array, n_rows: int) -> Array:
+        """Return by how much, squared, each of the sums is off the square at the last weights.
+
+        Where log-odds went by m since, its curvature was another one by about the m-th part, and
+        half of that on the way.
+        """
+        ways = [one.weights - self._seen[-1].weights for one in self._seen]
+        moved = np.array([self.levels.largest_move(way, self.gram, n_rows) for way in ways])
+        off = np.array([((curvature @ way) ** 2).mean() for way in ways])
+        noises = np.array([one.noise for one in self._seen])
+        return np.asarray(noises**2 + (moved / 2) ** 2 * off)
+
+    def _put_right(self, curvature: Array, doubt: float, squares: Array) -> Array:
+        """Return what differences of sums make of the curvature; none is below half the blur."""
+        values, vectors = np.linalg.eigh(put_right(curvature, doubt, self._seen, squares))
+        blur = doubt * math.sqrt(len(values))
+        values = np.maximum(values, FLOOR * min(blur, float(values.mean())))
+        return np.asarray((vectors * values) @ vectors.T)
+
+    def _told(self, curvature: Array, squares: Array) -> SumsTold:
+        answer, noise = pooled_sums(self._seen, curvature, squares)
         values, vectors = np.linalg.eigh(curvature)
         return SumsTold(values, vectors, noise**2 + values, answer)
 
@@ -241,15 +296,8 @@ def safe_part(size: float) -> float:
     return math.log1p(size) / size if size > 1e-6 else 1.0
 
 
-def pooled_sums(seen: Sequence[Seen], curvature: Array) -> tuple[Array, float]:
-    """Return Hθ as all sums tell it, s + Hw each, and its noise.
-
-    The earlier ones count for less by as much as they are further from the last than by noise: so
-    far the loss is no square.
-    """
+def pooled_sums(seen: Sequence[Seen], curvature: Array, squares: Array) -> tuple[Array, float]:
+    """Return Hθ as all sums tell it, s + Hw each, and its noise, if they are off by so much."""
     answers = [one.sums + curvature @ one.weights for one in seen]
-    squares = np.array([one.noise**2 for one in seen])
-    apart = np.array([((answer - answers[-1]) ** 2).mean() for answer in answers])
-    weights = 1 / (squares + np.maximum(apart - squares - squares[-1], 0.0))
-    pooled = np.tensordot(weights, answers, axes=1) / weights.sum()
-    return np.asarray(pooled), 1 / math.sqrt(float(weights.sum()))
+    pooled = np.average(answers, axis=0, weights=1 / squares)
+    return np.asarray(pooled), float((1 / squares).sum()) ** -0.5
