@@ -499,9 +499,12 @@ GRID = [
 @pytest.mark.parametrize("categories", [False, True])
 @pytest.mark.parametrize(("kind", "n_rows", "n_features", "epsilon"), GRID)
 def test_coverage_over_the_grid(kind, n_rows, n_features, epsilon, categories):
-    """Between .93 and .985 in every setting, over 200 fits each."""
+    """Between .93 and .985 in every setting, over 200 fits each.
+
+    Without effects the first half selects nothing in about every second of them.
+    """
     setting = kind, n_rows, n_features, epsilon
     found, given = coverage(*setting, repetitions=200, categories=categories)
     print(f"{setting}, categories {categories}: {found:.3f} in {given} fits")
-    assert given > 100
+    assert given > (50 if kind == "null" else 100)
     assert 0.93 <= found <= 0.985
