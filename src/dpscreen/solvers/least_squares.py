@@ -197,12 +197,13 @@ class Releases:
     def _grain(self) -> float:
         return self.wide.task.deviation / GRAINS_PER_DEVIATION
 
-    def release_frame(self, most: float = math.inf) -> EvenFrame:
+    def release_frame(self, most: float = math.inf, room: float = ols_rules.LAST_ROOM) -> EvenFrame:
         """Release Gram matrices, each of what the one before showed to vary alike.
 
         There are fewer where all directions stand out already. Directions that few rows tell vary
         less, so that these rows are no longer than others (docs/inference.md, Lemmas 26 and 36).
-        No row gets more room than `most`.
+        No row counts as longer than `most`; in the last one there is `room` for longer ones than
+        are seen: few rows may be all that tells a direction, and noise hides them.
         """
         rules, even = self.size, np.diag(self._cells_in_scales())
         spread = np.append(self.wide.left, 1.0)[self.columns]
@@ -216,7 +217,7 @@ class Releases:
                 break
         longest = min(self._longest(even), most)
         blur = ols_rules.GRAM_BLUR * float(spread.min()) ** 2
-        norm = min(ols_rules.ROOM * longest, rules.row_norm(rules.gram_share, blur))
+        norm = min(room * longest, rules.row_norm(rules.gram_share, blur))
         frame = self._look(even, rules.gram_share, norm, "the whole")
         longest = min(longest, frame.row_norm, self.size.longest)
         return replace(frame, spread=spread, longest=longest)

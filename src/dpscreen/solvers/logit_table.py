@@ -123,7 +123,9 @@ class OddsReleases(Releases):
 
     def table(self) -> OddsRelease:
         """Release all, and put it together."""
-        frame, task = self.release_frame(self.size.longest), self.wide.task
+        # Noise of all sums grows with the room, as no influence is clipped.
+        frame = self.release_frame(self.size.longest, ols_rules.ROOM)
+        task = self.wide.task
         frame = replace(frame, gram=lifted(frame.gram, frame.noise))  # a step must lead somewhere
         later = self.share(ols_rules.MIDDLE_SHARE).rho + self.share(ols_rules.LONG_SHARE).rho
         left = ZCDP(task.spending.remaining.rho - later)

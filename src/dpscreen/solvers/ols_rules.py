@@ -30,8 +30,9 @@ DISTANCE_SHARE = 0.02
 LENGTH_SHARE = 0.01
 """What a histogram of the rows' lengths costs."""
 
-ROOM = 1.2
-"""How much longer rows may be than the longest that are seen, as the frame still changes."""
+ROOM, LAST_ROOM = 1.2, 1.7
+"""How much longer rows may be than the longest that are seen: in a look, as the frame still
+changes, and in the last matrix, as few that noise hides may be all that tells a direction."""
 
 RESIDUALS_KEPT = (12.0, 6.0, 3.0, 2.0)
 """Up to how many deviations residuals of the longest rows stay whole, in each step."""
