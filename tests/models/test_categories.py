@@ -149,7 +149,9 @@ def test_a_schema_means_what_categories_mean(kind):
 @pytest.mark.parametrize(
     ("block", "outcomes", "told"),
     [
-        ({"target": "y"}, False, "So does a missing target."),
+        ({"target": "y"}, False, "Rows without a target are left out."),
+        ({"target": "y", "fill": {"y": 3.0}}, False, "So does a missing target."),
+        ({"target": "y", "missing_target": "fill"}, False, "So does a missing target."),
         ({"target": "y", "missing_target": "leave out"}, False, "Rows without a target are left"),
         ({"target": "y"}, True, "Rows without a target are left out."),
         ({"target": "y", "fill": {"y": True}}, True, "So does a missing target."),

@@ -14,7 +14,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from dpscreen import PrivateLasso, PrivateLogistic, PrivateOLS
+from dpscreen._core.words import number
 from dpscreen.models import intake
+from dpscreen.models.cards import model_card_of
 from dpscreen.models.comparison import compared
 from dpscreen.models.intake import RefitWarning
 from dpscreen.models.page.effects import MOST_DRAWN
@@ -135,7 +137,7 @@ def test_what_a_ledger_counts_and_what_is_not_private_are_left_alone(tmp_path):
 
 
 def test_models_are_compared_over_the_same_steps():
-    one = fitted("split").released()
+    one = replace(fitted("split").released(), inference=None)
     wider = one.feature_bounds * 1000
     other = replace(one, coefficients=one.coefficients * 2, feature_bounds=wider)
     assert (other.steps != one.steps).any()
@@ -150,6 +152,18 @@ def test_models_are_compared_over_the_same_steps():
     assert "they cost epsilon" in told.total
     assert float(told.total.split("epsilon ")[1].split()[0]) == pytest.approx(rho, rel=0.01)
     assert "\\n" in str(told).splitlines()[0]
+
+
+def test_an_interval_stands_beside_the_estimate_that_it_is_of():
+    """Half of the coefficients that predict lay outside the intervals that stood beside them."""
+    one = fitted("split").released()
+    told = compared([one, one], ["a", "b"])
+    with_ends = [line for line in told.features if line.intervals[0] is not None]
+    assert with_ends
+    for line in with_ends:
+        assert line.intervals[0][0] < line.effects[0] < line.intervals[0][1]
+    found = next(iter(one.intervals.values()))
+    assert f"(refit {number(found.coefficient, digits=4)})" in model_card_of(one)
 
 
 def test_what_a_regression_table_tells_nothing_of_is_no_zero_beside_other_models():

@@ -119,3 +119,22 @@ def test_whether_there_is_a_heap_is_released(estimator, kind, looks):
     with replay(made):
         other = model.fit(X, np.random.default_rng(1).uniform(0, 1000, len(y))).coef_
     np.testing.assert_array_equal(heaped, other)
+
+
+@pytest.mark.parametrize("n_rows", [325, 340, 406])
+def test_two_looks_leave_enough_for_what_follows(n_rows):
+    """Few rows, many columns that are mostly zero: a fit failed after its budget was spent."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        numbers = np.where(rng.random((n_rows, 8)) < 0.8, 0.0, rng.gamma(2, 1, (n_rows, 8)))
+        X = np.column_stack((numbers, rng.random((n_rows, 20)) < 0.05))
+        y = np.where(rng.random(n_rows) < 0.97, 0.0, rng.gamma(2, 3, n_rows))
+        model = PrivateLasso(
+            epsilon=1,
+            delta=1e-6,
+            feature_bounds=[(0, 100)] * 8 + [(0, 1)] * 20,
+            target_bounds=(0, 200),
+            n_rows=n_rows,
+            random_state=seed,
+        ).fit(X, y)
+        assert np.isfinite(model.coef_).all()

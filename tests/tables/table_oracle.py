@@ -37,6 +37,7 @@ def described(**dpscreen) -> dict:
             "target": "cost",
             "unit": "who",
             "rows_per_unit": 2,
+            "missing_target": "fill",
             "fill": {"smoker": "no"},
             "transform": {"income": "log", "cost": "log1p"},
             **dpscreen,

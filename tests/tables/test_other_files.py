@@ -45,7 +45,7 @@ WANT = [[1234.5, 1, 30, 1], [12.5, 0, 59, 2], [2500, 0, 182.5, 6.5]]
 
 
 def schema(**more):
-    return toml_schema({"target": "y", "columns": COLUMNS} | more)
+    return toml_schema({"target": "y", "columns": COLUMNS, "missing_target": "fill"} | more)
 
 
 def text(rows=ROWS, names=tuple(COLUMNS), sign=";", end="\r\n"):
@@ -190,7 +190,9 @@ def test_problems_of_days_are_told(settings, told):
 
 def test_a_missing_day_is_filled_by_the_declared_one():
     columns = COLUMNS | {"am": COLUMNS["am"] | {"fill": datetime.date(2020, 3, 1)}}
-    declared = toml_schema({"target": "y", "columns": columns, "missing": ["", "31.01.2020"]})
+    declared = toml_schema(
+        {"target": "y", "columns": columns, "missing": ["", "31.01.2020"], "missing_target": "fill"}
+    )
     frame = pd.DataFrame(dict(zip(COLUMNS, zip(*ROWS, strict=True), strict=True)))
     assert declared.problems() == []
     assert declared.encode(frame).X[:, 2].tolist() == [60, 59, 60]

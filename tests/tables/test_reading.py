@@ -141,12 +141,19 @@ def test_small_blocks_give_the_same(write, monkeypatch):
     same(cut, expected(rows))
 
 
-def test_rows_of_a_missing_target_can_be_left_out(write):
-    schema = make_schema(missing_target="leave out", **ROW_IS_UNIT)
-    rows = read_rows(write(as_csv(ROWS)), schema)
-    assert len(rows) == 5
-    whole = read_rows(write(as_csv(ROWS)), make_schema(**ROW_IS_UNIT))
-    assert np.array_equal(rows.X, whole.X[[0, 1, 2, 4, 7]])
+def test_rows_of_a_missing_target_are_left_out_unless_they_are_declared_to_be_filled(write):
+    """In the middle of wide bounds they turned the effects of columns around that tell them."""
+    whole = read_rows(write(as_csv(ROWS)), make_schema(missing_target="fill", **ROW_IS_UNIT))
+    for declared in ("leave out", None):
+        given_ = described(missing_target=declared, **ROW_IS_UNIT)
+        if declared is None:
+            del given_["dpscreen"]["missing_target"]
+        rows = read_rows(write(as_csv(ROWS)), TableSchema.from_dict(given_))
+        assert np.array_equal(rows.X, whole.X[[0, 1, 2, 4, 7]])
+    given_["dpscreen"]["fill"] = {"smoker": "no", "cost": 10}
+    filled = read_rows(write(as_csv(ROWS)), TableSchema.from_dict(given_))
+    assert np.array_equal(filled.X[[0, 1, 2, 4, 7]], rows.X)
+    assert filled.y[3] == np.log1p(10)
 
 
 @pytest.mark.parametrize(

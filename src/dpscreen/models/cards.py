@@ -7,7 +7,7 @@ from typing import Any
 
 from dpscreen._core.words import markdown, number, plain
 from dpscreen.models.explain import explanation_of
-from dpscreen.models.release import Release, about_facts, promise, summary_of
+from dpscreen.models.release import Release, SummaryRow, about_facts, promise, summary_of
 from dpscreen.privacy import PrivacyStatement
 
 USES = (
@@ -63,7 +63,7 @@ def _features(release: Release) -> Iterator[str]:
             number(row.coefficient),
             f"{number(row.odds_ratio if summary.has_odds else row.effect, digits=4)} "
             f"({row.step_words})",
-            "" if row.low is None or row.high is None else _span(row.low, row.high),
+            _span(row),
             " to ".join(number(float(end), digits=4) for end in release.feature_bounds[j]),
         )
         for j, row in zip(release.selected, summary.rows, strict=True)
@@ -76,8 +76,13 @@ def _features(release: Release) -> Iterator[str]:
     yield from (f"* {markdown(note)}" for note in summary.notes)
 
 
-def _span(low: float, high: float) -> str:
-    return f"{number(low, digits=4)} to {number(high, digits=4)}"
+def _span(row: SummaryRow) -> str:
+    """Return an interval; with the estimate that it is of, if that is not what predicts."""
+    if row.low is None or row.high is None:
+        return ""
+    ends = f"{number(row.low, digits=4)} to {number(row.high, digits=4)}"
+    alone = row.refit is None or row.refit == row.coefficient
+    return ends if alone else f"{ends} (refit {number(row.refit or 0.0, digits=4)})"
 
 
 def _terms(statement: PrivacyStatement) -> Iterator[tuple[str, str]]:

@@ -33,7 +33,8 @@ DATES = (
 )
 MISSING_CELLS = (
     "A cell that is missing or cannot be read counts as the fill that the schema declares; without "
-    "one, a number counts as the middle of its bounds and a category as its first level."
+    "one, a number counts as the middle of its bounds, a yes or no as half of each, and a category "
+    "as its first level."
 )
 _OPEN = "__UNKNOWN_CATEGORIES__"  # what Dask writes for levels that it would have to look for
 _MOST_TOLD = 20
@@ -372,7 +373,8 @@ def _about_missing_target(schema: Mapping[str, Any], *, outcomes: bool) -> str:
     entries = block if isinstance(block, Mapping) else {}
     fills = entries.get("fill")
     filled = isinstance(fills, Mapping) and entries.get("target") in fills
-    if entries.get("missing_target") == "leave out" or (outcomes and not filled):
+    declared = entries.get("missing_target")
+    if declared == "leave out" or (not filled and (outcomes or declared != "fill")):
         return "Rows without a target are left out."
     return "So does a missing target."
 

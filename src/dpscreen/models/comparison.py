@@ -19,7 +19,8 @@ class ComparedFeature:
     """One feature: the step that all effects are for, and effect and interval of each model.
 
     An effect is None where a model was not offered the feature or can tell nothing of it, and 0
-    where it did not choose it. `zero_one` tells that the step is from 0 to 1.
+    where it did not choose it; where there is an interval, it is the estimate that this is of.
+    `zero_one` tells that the step is from 0 to 1.
     """
 
     feature: str
@@ -115,8 +116,9 @@ def _effect(
     if release.table is not None and j in release.table.reasons:
         return None, None
     interval = release.intervals.get(j)
-    ends = None if interval is None else (interval.low * step, interval.high * step)
-    return float(release.coefficients[j]) * step, ends
+    if interval is None:
+        return float(release.coefficients[j]) * step, None
+    return interval.coefficient * step, (interval.low * step, interval.high * step)
 
 
 def _facts(releases: Sequence[Release]) -> Iterator[tuple[str, tuple[str, ...]]]:

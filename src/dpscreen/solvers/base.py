@@ -355,10 +355,14 @@ SURE_NOISES = sure_noises(np.arange(MEAN_OCTAVES + 1.0))
 
 
 def mean_cost(task: Task) -> ZCDP:
-    """Return what `release_mean_move` costs, twice; nothing where it is not asked for."""
+    """Return what `release_mean_move` costs, twice; nothing where it is not asked for.
+
+    Where little is left, it takes no more than half of that.
+    """
     free = math.isinf(task.design.loss.bound) and task.choices.clip is None
     told = bool(rules.rescale_times(task.regime)) and task.refits and task.choices.intercept
-    return task.spending.share(rules.MEAN_SHARE) * int(free and told)
+    wanted = task.spending.share(rules.MEAN_SHARE) * int(free and told)
+    return min(wanted, task.spending.remaining / 4)
 
 
 def release_mean_move(task: Task, point: ExactPoint, deviation: float, cost: ZCDP) -> float:

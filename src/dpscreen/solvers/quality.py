@@ -33,6 +33,9 @@ LEAST_CLIP = 2.0
 MOST_NOISE = 0.5
 """Of the squares that are seen; squares are clipped lower if their noise is more, at 95 %."""
 
+HARDLY_WIDER = 1.5
+"""If declared bounds reach no further than this part of a clip, the target is not cut."""
+
 MOST_MOVED = 0.5
 """If noise may move as many residuals from their sizes, there is nothing to tell of these."""
 
@@ -140,7 +143,8 @@ class Quality:
         if constant:
             return f"the model is a constant and has no R²; {error}; {where}. {CUT}"
         open_end = math.isinf(self.error_high)
-        notes = [ASIDE] * open_end + [CUT] * (self.tells_r2 or not open_end)
+        bounded = self.tells_cut_r2 and math.isnan(self.cut_target_low)
+        notes = [ASIDE] * (open_end and not bounded) + [CUT] * (self.tells_r2 or not open_end)
         return " ".join((f"{self._r2()}, {error}; {where}.", *notes))
 
     def _r2(self) -> str:
@@ -148,7 +152,7 @@ class Quality:
             return f"R² {self.r2:.3f} ({self.r2_low:.3f} to {self.r2_high:.3f})"
         if self.tells_cut_r2:
             told = f"R² {self.cut_r2:.3f} ({self.cut_r2_low:.3f} to {self.cut_r2_high:.3f})"
-            return f"{told} {self.where_cut} (of all values as they are it cannot be told: {FAR})"
+            return f"{told} {self.where_cut} (noise hides how many lie beyond)"
         return f"R² cannot be told: {FAR}" if math.isinf(self.error_high) else f"R² {LOST}"
 
     @property
@@ -211,12 +215,12 @@ def release_quality(
     far, out, clip = _reaches(sizes, ends, part)
     left, both = _release_left(spending, point, far.clip, clip, part)
     whole = _release_variation(spending, target, out.clip, ZCDP(cost.rho - 3 * part.rho))
-    if math.inf in (far.light, out.light):  # where one is heavy, so may be the other
+    if clip or math.inf in (far.light, out.light):  # where one is heavy, so may be the other
         far, out = replace(far, light=math.inf), replace(out, light=math.inf)
     n_rows, count_noise = spending.regime.n_rows, spending.count_noise
     some = bool(weights[: spending.regime.n_features].any())
     return Quality(
-        *(_r2(left, whole, (far, out), count_noise) if some else NOT_TOLD),
+        *(_r2(left, whole, (far, out), count_noise) if some and not clip else NOT_TOLD),
         *_error(left, far, n_rows, count_noise),
         in_sample,
         tuple(sizes.ends.tolist()),
@@ -236,10 +240,19 @@ def _reaches(sizes: SizeCounts, ends: SizeCounts, cost: ZCDP) -> tuple[Reach, Re
     if their sum would have twice the noise without.
     """
     far, out = sizes.reach(cost), ends.reach(cost)
-    if max(far.hidden, out.hidden) <= WIDEST * ends.squares:
+    if math.isfinite(out.hidden) and _undecided(sizes, ends, far, out) <= WIDEST:
         return far, out, 0.0
     clip = max(far.clip, out.clip)
+    clip = max(clip, ends.limit) if ends.limit < HARDLY_WIDER * clip else clip
     return far if 2 * far.clip**2 < clip**2 else sizes.beyond(clip), ends.beyond(clip), clip
+
+
+def _undecided(sizes: SizeCounts, ends: SizeCounts, far: Reach, out: Reach) -> float:
+    """Return how far apart R² may be, about, as hidden rows are the residuals' or the target's."""
+    whole = max(ends.squares, sizes.squares)
+    if whole <= 0:
+        return math.inf
+    return far.hidden / whole + sizes.squares / whole * out.hidden / (whole + out.hidden)
 
 
 def _release_left(
@@ -338,19 +351,19 @@ class SizeCounts:
     def _falling(self, last: int, clip: float) -> Reach:
         """Return what rows beyond a clip may add if they go on to fall off as they are seen to.
 
-        They are taken to be light if their logarithm falls off faster in the last octave than in
-        the one before: such tails end no later than an exponential one.
+        They are taken to be light if their logarithm falls off faster in the last octave, however
+        much of that is noise, than in the one before: such tails end no later than an exponential
+        one.
         """
         rows, noises = self._ahead()
         at = [last - AHEAD, last - CELLS_PER_OCTAVE, last]
         first, middle, start = self._starts[at].tolist()
         most, few = (float(rows[last] + self.counts[one:last].sum()) for one in at[:2])
-        fewest = float(rows[last])
-        upper = fewest + NORMAL_975 * float(noises[last])
+        upper = float(rows[last]) + NORMAL_975 * float(noises[last])
         if not most > few > upper:
             return Reach(clip, math.inf, math.inf)
-        faster = math.log(few / fewest) / (start - middle) > math.log(most / few) / (middle - first)
         rate = math.log(few / upper) / (start - middle)
+        faster = rate > math.log(most / few) / (middle - first)
         power = math.log2(max((few - 2 * NORMAL_975 * self.noise) / upper, 1.0))  # at least
         light = upper * math.exp(-rate * (clip - start)) * 2 * (clip / rate + 1 / rate**2)
         span = math.log(self.limit / clip)

@@ -176,6 +176,7 @@ def _refitted(task: Task, point: ExactPoint, path: Path | None, run: StagewiseRu
     deviation = run.deviation
     if rules.rescale_times(task.regime) and task.rescales:
         cost = task.spending.share(rules.rescale_share(task.regime))
+        cost = min(cost, task.spending.remaining / 4)  # where little is left
         deviation = rescaled(task, point, deviation, cost)
     entered = np.zeros(0, dtype=np.int64) if path is None else path.features
     features = refitted_features(task, point.weights, entered)

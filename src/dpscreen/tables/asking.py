@@ -49,7 +49,7 @@ quit              stop here; what is answered is kept
 (Enter)           take what stands in brackets; leave it open if nothing does
 """
 HINTS = {
-    "number": "Type the least and the most that can be, as in 0 to 500 or $0 to $1,500.",
+    "number": "Type the least and the most that can be, as in 0 to 500, or $0 to $1,500 of money.",
     "category": "Type the words or codes, as in a, b, c; the others are compared with the first.",
     "date": "Type the first and the last, as in 2020-01-01 to 2024-12-31.",
     "unknown": (

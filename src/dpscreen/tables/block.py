@@ -26,7 +26,7 @@ class SchemaBlock:
     rows_per_unit: int | None = None
     fill: Pairs = ()
     transform: Pairs = ()
-    missing_target: str = "fill"
+    missing_target: str | None = None
     faults: tuple[str, ...] = ()
 
     def feature_columns(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ def read_block(given: Any) -> SchemaBlock:
         used.get("rows_per_unit"),
         tuple((used.get("fill") or {}).items()),
         tuple((column, word) for column, word in transform if _is_transform(word)),
-        used.get("missing_target", "fill"),
+        used.get("missing_target"),
         tuple(_faults(given)),
     )
 

@@ -193,9 +193,7 @@ def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Any]:
     """Yield (which rows count or None for all, target, batch)."""
     counter = UnitCounter(schema.rows_per_unit) if schema.unit is not None else None
     aim = schema.field(schema.target)
-    # There is no middle between two outcomes, so what is neither, and not filled, is left out.
-    no_fill = aim.classes is not None and aim.fill is None
-    leave_out = no_fill or schema.block.missing_target == "leave out"
+    leave_out = leaves_out(schema.block.missing_target, aim.fill, aim.classes)
     for batch in source:
         target = encoder.target(batch)
         absent = np.isnan(target)
@@ -205,6 +203,16 @@ def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Any]:
         if leave_out:
             keep = ~absent if keep is None else keep & ~absent
         yield keep, target, batch
+
+
+def leaves_out(declared: str | None, fill: object, classes: object) -> bool:
+    """Whether rows without a target are left out: unless they are declared to be filled.
+
+    There is no middle between two outcomes, so what is neither, and has no fill, is left out.
+    """
+    if declared == "fill":
+        return classes is not None and fill is None
+    return declared == "leave out" or fill is None
 
 
 def _chunks(batches: Iterator[Pair], width: int, size: int) -> Iterator[Pair]:

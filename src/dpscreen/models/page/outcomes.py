@@ -81,10 +81,12 @@ def _reliability(cells: Sequence[ChanceCell]) -> Picture:
     above = [min(2 * one.error, 1 - one.share) for one in cells]
     axes.errorbar(chances, shares, [below, above], color=COLOURS[0], marker="o", markersize=4)
     _square(axes, "chance, as the model says", "share of yes, as released")
-    worst = max(cells, key=lambda one: abs(one.share - one.chance))
+    worst = max(cells, key=lambda one: abs(one.share - one.chance) / one.error)
+    low, high = max(worst.share - 2 * worst.error, 0.0), min(worst.share + 2 * worst.error, 1.0)
     words = (
         f"Reliability: of rows to which the model gives a chance of {whole_percent(worst.chance)}, "
-        f"{whole_percent(worst.share)} were yes; no other of {len(cells)} groups is further off."
+        f"{whole_percent(low)} to {whole_percent(high)} were yes, as far as noise lets tell; no "
+        f"other of {len(cells)} groups is further off for its noise."
     )
     return Picture(themed_svg(sheet, prefix="reliability"), words)
 
