@@ -195,6 +195,17 @@ def test_what_is_held_is_doubted_in_the_intervals_of_what_goes_with_it(monkeypat
     assert wider[-1] > 1.2
 
 
+def test_what_is_held_takes_over_what_columns_like_it_had():
+    """Of four columns that are one, three are left out; the search had shared its effect anyhow."""
+    for seed in (1, 2, 3):
+        X, y = nearly_sure(seed)
+        X = np.column_stack((X, X[:, [-1] * 3]))
+        model = fitted(X, y, 2.0, feature_bounds=(0, 1), random_state=seed)
+        assert np.count_nonzero(model.coef_[0, 16:]) == 1
+        assert 3 < model.coef_[0, 16:].sum() < 6
+        assert np.abs(model.coef_[0, :2] - [0.5, -0.5]).max() < 0.3
+
+
 def test_a_number_whose_far_rows_are_sure_is_not_said_not_to_vary():
     rng = np.random.default_rng(0)
     far = np.exp(1.5 * rng.normal(size=20_000) + 4)

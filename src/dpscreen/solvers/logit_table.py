@@ -138,7 +138,8 @@ class OddsReleases(Releases):
         flat = told_apart(frame, self._n_features, self._cells_in_scales())
         held = self._held(inverse, curved, flat)
         at_first, walk = walk.mean_curvature(theta), replace(walk, inverse=inverse)
-        begun = self._without(inverse, curved, theta, held)
+        kept = self._kept(frame, inverse, held)
+        begun = self._without(inverse, curved, theta, kept)
         steps, flatter = walk.last_steps(begun, rest, at_first)
         inverse, curved = (
             replace(inverse, matrix=inverse.matrix / flatter),
@@ -152,7 +153,7 @@ class OddsReleases(Releases):
         one_sided = OneSided(np.zeros(len(curved.gram)), 0.0, 0.0, 0.0)
         walked = Walked(curved, inverse, estimate, middle, one_sided, math.inf)
         known = self._counting_curvature(self._known(walked, 1.0), walked, frame, long)
-        known = self._counting_held(known, walked, held, belief)
+        known = self._counting_held(known, walked, kept, belief)
         unsure = self.size.n_rows * walk.mean_curvature(estimate.theta)
         moved = math.sqrt(estimate.variance * max(float(np.trace(inverse.matrix)), 0.0) / unsure)
         drowned = moved > MOST_ERROR
@@ -203,15 +204,12 @@ class OddsReleases(Releases):
         )
 
     def _counting_held(
-        self, known: Uncertainty, walked: Walked, held: tuple[int, ...], belief: WeightBelief
+        self, known: Uncertainty, walked: Walked, kept: Array, belief: WeightBelief
     ) -> Uncertainty:
         """Count that what is held may be elsewhere: others take over what it lacks."""
         curvature = lifted(walked.frame.gram, walked.frame.noise)
         doubt = belief.doubt(curvature, self.size.n_rows)
-        there = np.isin(np.arange(len(doubt)), held)
-        weights = np.where(there, walked.frame.matrix, 0.0).T
-        moves = np.linalg.solve(walked.frame.matrix.T, weights)
-        moves -= walked.inverse.matrix @ walked.frame.gram @ moves
+        moves = kept - walked.inverse.matrix @ walked.frame.gram @ kept
         moved = self.users(walked.frame) @ moves
         return replace(known, covariance=known.covariance + moved @ doubt @ moved.T)
 
@@ -281,21 +279,30 @@ class OddsReleases(Releases):
         )
         return tuple(one.feature for one in stays)
 
-    def _without(
-        self, inverse: Inverse, curved: EvenFrame, theta: Array, held: tuple[int, ...]
-    ) -> Array:
+    def _kept(self, frame: EvenFrame, inverse: Inverse, held: tuple[int, ...]) -> Array:
+        """Return what makes of the search's answer the part that is held.
+
+        First those that are left out give to those that stay what they tell alike, as all rows see
+        it: of columns that are one, any of them may have had the whole effect, or its opposite.
+        """
+        gone = {one.feature for one in inverse.left_out} - set(held)
+        places = np.arange(len(frame.gram))
+        ways = np.linalg.inv(frame.matrix.T)[:, stays := ~np.isin(places, list(gone))]
+        there = np.isin(places, held)
+        if held and not inverse.matrix.any():
+            there |= places >= self._n_features
+        given = np.linalg.solve(ways.T @ frame.gram @ ways, ways.T @ frame.gram)
+        return np.asarray(ways @ (there[stays, None] * given))
+
+    def _without(self, inverse: Inverse, curved: EvenFrame, theta: Array, kept: Array) -> Array:
         """Return what is next to these weights, as rows see it, without what is left out.
 
-        The weights of what is held stay as they are.
+        What is held is where all rows see it.
         """
-        weights, places = curved.matrix.T @ theta, np.arange(len(theta))
-        there = np.isin(places, held)
-        if not inverse.matrix.any():
-            if not held:
-                return self._start(curved)
-            there |= places >= self._n_features
-        kept = np.linalg.solve(curved.matrix.T, np.where(there, weights, 0.0))
-        return np.asarray(kept + inverse.matrix @ curved.gram @ (theta - kept))
+        if not inverse.matrix.any() and not kept.any():
+            return self._start(curved)
+        held = kept @ theta
+        return np.asarray(held + inverse.matrix @ curved.gram @ (theta - held))
 
 
 def _why_gone(

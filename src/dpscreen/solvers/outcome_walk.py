@@ -280,6 +280,8 @@ class WeightBelief:
 
     def _put_right(self, curvature: Array, doubt: float, squares: Array) -> Array:
         """Return what differences of sums make of the curvature; none is below half the blur."""
+        if not doubt:
+            return curvature
         values, vectors = np.linalg.eigh(put_right(curvature, doubt, self._seen, squares))
         blur = doubt * math.sqrt(len(values))
         values = np.maximum(values, FLOOR * min(blur, float(values.mean())))
