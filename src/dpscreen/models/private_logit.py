@@ -33,16 +33,13 @@ UNSEEN = (
     "outcome, or outcomes are nearly decided by the features, so that hardly any is uncertain. It "
     "takes more rows, or a larger epsilon."
 )
-HELD = (
-    "outcomes are nearly decided by this feature (as far as privacy noise lets see, hardly any row "
-    "that tells it has an uncertain one), so its odds ratio has no end that these rows could tell; "
-    "it stays in the model."
+DECIDED = (
+    "as far as privacy noise lets see, hardly any row that tells this feature has an uncertain "
+    "outcome: where outcomes are nearly decided by it, its odds ratio has no end that these rows "
+    "could tell; "
 )
-UNTOLD = (
-    "outcomes are nearly decided by this feature (as far as privacy noise lets see, hardly any row "
-    "that tells it has an uncertain one), so its odds ratio has no end that these rows could tell; "
-    "left out."
-)
+HELD = DECIDED + "it stays in the model."
+UNTOLD = DECIDED + "left out."
 UNSETTLED = (
     "steps had not arrived, or privacy noise hides whether enough of its rows have either outcome: "
     "where nearly all have one, odds have no end."
