@@ -30,13 +30,16 @@ DROWNED = (
 )
 UNSEEN = (
     "privacy noise hides how far outcomes vary with the features: too few rows have the rarer "
-    "outcome, or nearly all chances are near 0 or 1. It takes more rows, or a larger epsilon."
+    "outcome, or outcomes are nearly decided by the features, so that hardly any is uncertain. It "
+    "takes more rows, or a larger epsilon."
 )
-HELD = (
-    "the outcomes of rows that tell it are too sure, or too few, for an interval at this budget; "
-    "it stays in the model."
+DECIDED = (
+    "as far as privacy noise lets see, hardly any row that tells this feature has an uncertain "
+    "outcome: where outcomes are nearly decided by it, its odds ratio has no end that these rows "
+    "could tell; "
 )
-UNTOLD = "privacy noise hides how far outcomes that are not sure vary with it; left out."
+HELD = DECIDED + "it stays in the model."
+UNTOLD = DECIDED + "left out."
 UNSETTLED = (
     "steps had not arrived, or privacy noise hides whether enough of its rows have either outcome: "
     "where nearly all have one, odds have no end."

@@ -43,6 +43,7 @@ from dpscreen.solvers.outcome_walk import (
     columns_of_levels,
     mean_curvature,
     safe_part,
+    unsure_spread,
 )
 from dpscreen.solvers.placing import Places, is_binary, release_places
 from dpscreen.solvers.regression import (
@@ -137,13 +138,13 @@ class OddsReleases(Releases):
         inverse = told_apart(curved, self._n_features, self._cells_in_scales())
         flat = told_apart(frame, self._n_features, self._cells_in_scales())
         held = self._held(inverse, curved, flat)
-        at_first, walk = walk.mean_curvature(theta), replace(walk, inverse=inverse)
-        begun = self._without(inverse, curved, theta, held)
-        steps, flatter = walk.last_steps(begun, rest, at_first)
-        inverse, curved = (
-            replace(inverse, matrix=inverse.matrix / flatter),
-            replace(curved, gram=flatter * curved.gram, noise=flatter * curved.noise),
-        )
+        walk = replace(walk, inverse=inverse)
+        kept = self._kept(frame, inverse, held)
+        begun = self._without(inverse, curved, theta, kept)
+        steps, flatter = walk.last_steps(begun, rest, theta)
+        inverse, size = flattened(inverse, flatter), float(np.trace(flatter)) / len(theta)
+        gram = flatter @ curved.gram @ flatter.T
+        curved = replace(curved, gram=gram, noise=size**2 * curved.noise)
         estimate = pooled(steps[-2:], inverse, curved, (NOTHING_CUT, 0.0), np.eye(len(theta)))
         long = LongPull.told(steps[-2:], estimate, inverse)
         estimate = long.added_to(estimate)
@@ -152,7 +153,7 @@ class OddsReleases(Releases):
         one_sided = OneSided(np.zeros(len(curved.gram)), 0.0, 0.0, 0.0)
         walked = Walked(curved, inverse, estimate, middle, one_sided, math.inf)
         known = self._counting_curvature(self._known(walked, 1.0), walked, frame, long)
-        known = self._counting_held(known, walked, held, belief)
+        known = self._counting_held(known, walked, kept, belief)
         unsure = self.size.n_rows * walk.mean_curvature(estimate.theta)
         moved = math.sqrt(estimate.variance * max(float(np.trace(inverse.matrix)), 0.0) / unsure)
         drowned = moved > MOST_ERROR
@@ -203,15 +204,12 @@ class OddsReleases(Releases):
         )
 
     def _counting_held(
-        self, known: Uncertainty, walked: Walked, held: tuple[int, ...], belief: WeightBelief
+        self, known: Uncertainty, walked: Walked, kept: Array, belief: WeightBelief
     ) -> Uncertainty:
         """Count that what is held may be elsewhere: others take over what it lacks."""
         curvature = lifted(walked.frame.gram, walked.frame.noise)
         doubt = belief.doubt(curvature, self.size.n_rows)
-        there = np.isin(np.arange(len(doubt)), held)
-        weights = np.where(there, walked.frame.matrix, 0.0).T
-        moves = np.linalg.solve(walked.frame.matrix.T, weights)
-        moves -= walked.inverse.matrix @ walked.frame.gram @ moves
+        moves = kept - walked.inverse.matrix @ walked.frame.gram @ kept
         moved = self.users(walked.frame) @ moves
         return replace(known, covariance=known.covariance + moved @ doubt @ moved.T)
 
@@ -281,21 +279,44 @@ class OddsReleases(Releases):
         )
         return tuple(one.feature for one in stays)
 
-    def _without(
-        self, inverse: Inverse, curved: EvenFrame, theta: Array, held: tuple[int, ...]
-    ) -> Array:
+    def _kept(self, frame: EvenFrame, inverse: Inverse, held: tuple[int, ...]) -> Array:
+        """Return what makes of the search's answer the part that is held.
+
+        First those that are left out give to those that stay what they tell alike, as all rows see
+        it: of columns that are one, any of them may have had the whole effect, or its opposite.
+        """
+        gone = {one.feature for one in inverse.left_out} - set(held)
+        places = np.arange(len(frame.gram))
+        ways = np.linalg.inv(frame.matrix.T)[:, stays := ~np.isin(places, list(gone))]
+        there = np.isin(places, held)
+        if held and not inverse.matrix.any():
+            there |= places >= self._n_features
+        given = np.linalg.solve(ways.T @ frame.gram @ ways, ways.T @ frame.gram)
+        return np.asarray(ways @ (there[stays, None] * given))
+
+    def _without(self, inverse: Inverse, curved: EvenFrame, theta: Array, kept: Array) -> Array:
         """Return what is next to these weights, as rows see it, without what is left out.
 
-        The weights of what is held stay as they are.
+        What is held is where all rows see it.
         """
-        weights, places = curved.matrix.T @ theta, np.arange(len(theta))
-        there = np.isin(places, held)
-        if not inverse.matrix.any():
-            if not held:
-                return self._start(curved)
-            there |= places >= self._n_features
-        kept = np.linalg.solve(curved.matrix.T, np.where(there, weights, 0.0))
-        return np.asarray(kept + inverse.matrix @ curved.gram @ (theta - kept))
+        if not inverse.matrix.any() and not kept.any():
+            return self._start(curved)
+        held = kept @ theta
+        return np.asarray(held + inverse.matrix @ curved.gram @ (theta - held))
+
+
+def stretch(gram: Array, way: Array, by: float) -> Array:
+    """Return S, with which SHSᵀ is H, but b² times as curved along a way."""
+    pulled = gram @ way
+    square = float(way @ pulled)
+    shadow = np.outer(pulled, way) / square if square else 0.0
+    return np.asarray(np.eye(len(way)) + (by - 1) * shadow)
+
+
+def flattened(inverse: Inverse, flatter: Array) -> Inverse:
+    """Return what solves with SHSᵀ in place of H."""
+    back = np.linalg.inv(flatter)
+    return replace(inverse, matrix=back.T @ inverse.matrix @ back)
 
 
 def _why_gone(
@@ -375,6 +396,25 @@ class OddsWalk(NewtonWalk):
         """Return the mean of p(1 − p) there, if log-odds are normal."""
         return mean_curvature(*self.log_odds(theta))
 
+    def numbers(self, theta: Array) -> Array:
+        """Return the part of the way that is of numbers, without what is left out."""
+        releases = self.releases
+        there = ~columns_of_levels(releases.wide.units)[releases.columns]
+        there &= releases.columns < releases.wide.task.n_features
+        there[[one.feature for one in self.inverse.left_out]] = False
+        weights = np.where(there, self.frame.matrix.T @ theta, 0.0)
+        return np.asarray(np.linalg.solve(self.frame.matrix.T, weights))
+
+    def flatness(self, way: Array, theta: Array, log_odds: tuple[float, float]) -> float:
+        """Return by which part less the loss is curved along a way of numbers, if they are normal.
+
+        Levels are not: each has the mean of p(1 − p) of its own rows.
+        """
+        pulled, squares = self.frame.gram @ way, self.releases.size.n_rows * log_odds[1]
+        sizes = float(way @ pulled) * squares
+        alike = min(float(pulled @ self.numbers(theta)) ** 2 / sizes, 1.0) if sizes else 0.0
+        return 1 - alike * (1 - unsure_spread(*log_odds))
+
     def log_odds(self, theta: Array) -> tuple[float, float]:
         """Return about the mean of log-odds there, and their variance."""
         constant = float(self.point.weights[self.releases.wide.task.n_features :].sum())
@@ -404,19 +444,24 @@ class OddsWalk(NewtonWalk):
             self.frame, gram=size * gram, noise=size * noise, spread=math.sqrt(mean) * spread
         )
 
-    def last_steps(self, theta: Array, cost: ZCDP, at_first: float) -> tuple[list[OddsStep], float]:
+    def last_steps(self, theta: Array, cost: ZCDP, first: Array) -> tuple[list[OddsStep], Array]:
         """Take Newton steps with that curvature; none moves log-odds by more than Lemma 41 says.
 
-        And return by how much the loss is less curved where the last one begins than it was at
-        first, where the curvature was released.
+        And return S: where the last one begins, the matrix is about SHSᵀ, not H as at first, where
+        it was released.
         """
-        taken, flatter, levels = list[OddsStep](), 1.0, self._levels
+        taken, flatter, levels = list[OddsStep](), np.eye(len(theta)), self._levels
+        before = self.log_odds(first)
         self.move_to(theta)
         for part in LAST_PARTS:
             moment, rest, noise = self.release_sums(cost * part)
             taken.append(OddsStep(theta, moment, noise, 0.0, rest))
-            flatter = self.mean_curvature(theta) / at_first
-            way = self.inverse.matrix @ moment / flatter
+            now, along = self.log_odds(theta), self.numbers(theta)
+            less = self.flatness(along, theta, now) / self.flatness(along, first, before)
+            flatter = math.sqrt(mean_curvature(*now) / mean_curvature(*before)) * stretch(
+                self.frame.gram, along, math.sqrt(less)
+            )
+            way = flattened(self.inverse, flatter).matrix @ moment
             if len(taken) < len(LAST_PARTS):
                 size = levels.largest_move(way, self.frame.gram, self.releases.size.n_rows)
                 theta = theta + safe_part(size) * way

@@ -46,6 +46,7 @@ LEAST = 0.5
 """How large n√(2ρ) must be, in d^1.5, for no feature to be chosen."""
 
 _NODES, _PARTS = np.polynomial.hermite_e.hermegauss(21)
+_FINE = np.linspace(-8, 8, 801)
 
 
 def walks_on_outcomes(task: OutcomeTask) -> bool:
@@ -137,6 +138,18 @@ def mean_curvature(log_odds: float, variance: float) -> float:
     places = np.clip(log_odds + math.sqrt(variance) * _NODES, -SATURATED, SATURATED)
     chances = 1 / (1 + np.exp(-places))
     return float(_PARTS @ (chances * (1 - chances)) / _PARTS.sum())
+
+
+def unsure_spread(log_odds: float, variance: float) -> float:
+    """Return the variance of normal log-odds, each counting as p(1 − p), as a part of the whole.
+
+    Rows far out are sure: so much less is the loss curved where all log-odds grow by one factor.
+    """
+    places = np.clip(log_odds + math.sqrt(variance) * _FINE, -SATURATED, SATURATED)
+    chances = 1 / (1 + np.exp(-places))
+    parts = np.exp(-(_FINE**2) / 2) * chances * (1 - chances)
+    mean = _FINE @ parts / parts.sum()
+    return float((_FINE - mean) ** 2 @ parts / parts.sum())
 
 
 # --- what is believed -----------------------------------------------------------------------------
@@ -280,6 +293,8 @@ class WeightBelief:
 
     def _put_right(self, curvature: Array, doubt: float, squares: Array) -> Array:
         """Return what differences of sums make of the curvature; none is below half the blur."""
+        if not doubt:
+            return curvature
         values, vectors = np.linalg.eigh(put_right(curvature, doubt, self._seen, squares))
         blur = doubt * math.sqrt(len(values))
         values = np.maximum(values, FLOOR * min(blur, float(values.mean())))
