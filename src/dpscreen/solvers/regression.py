@@ -55,14 +55,10 @@ class EvenFrame:
         """Return how far noise moves eigenvalues, about."""
         return math.sqrt(2 * len(self.gram)) * self.noise
 
-    def _seen(self, spread: Array) -> tuple[Array, Array, Array]:
-        """Return eigenvalues in units of spreads, their directions, and the blur of each.
-
-        In other units a direction that hardly varies may be alike to one that is not meant to vary
-        more: noise would mix them, and rows of a rare level be stretched with the other.
-        """
-        values, vectors = np.linalg.eigh(self.gram / np.outer(spread, spread))
-        return values, vectors, vectors.T**2 @ (self.blur / spread**2)
+    def _seen(self, n_rows: int, spread: Array) -> tuple[Array, Array, Array]:
+        """Return eigenvalues, directions, and the least that such spreads would give them."""
+        values, vectors = np.linalg.eigh(self.gram)
+        return values, vectors, n_rows / (vectors.T**2 @ spread**-2.0)
 
     def seen_spread(self, n_rows: int, spread: Array, levels: Mask) -> Array:
         """Return the same spreads, but of levels no more than is seen of them."""
@@ -71,15 +67,21 @@ class EvenFrame:
 
     def resolved(self, n_rows: int, spread: Array) -> bool:
         """Whether all directions stand out of the noise that can, so that no look is needed."""
-        values, _, blur = self._seen(spread)
-        clear = ols_rules.RESOLVED * blur
-        return bool(((values >= clear) | (n_rows < clear)).all())
+        values, _, wanted = self._seen(n_rows, spread)
+        clear = ols_rules.RESOLVED * self.blur
+        return bool(((values >= clear) | (wanted < clear)).all())
 
     def evened(self, n_rows: int, spread: Array) -> Array:
-        """Return a matrix whose combinations vary as spreads say, as far as noise lets see."""
-        values, vectors, blur = self._seen(spread)
-        lifted = np.maximum(values, np.minimum(blur, n_rows))
-        evenly = (vectors * np.sqrt(n_rows / lifted)) @ vectors.T
+        """Return a matrix whose combinations vary as spreads say, as far as noise lets see.
+
+        In units of spreads: else noise mixes a direction that hardly varies with one that is not
+        meant to vary more, and rows of a rare level are stretched with the other.
+        """
+        values, vectors, wanted = self._seen(n_rows, spread)
+        lifted = np.maximum(values, np.minimum(self.blur, wanted))
+        seen = (vectors * lifted) @ vectors.T / np.outer(spread, spread)
+        values, vectors = np.linalg.eigh(seen)
+        evenly = (vectors * np.sqrt(n_rows / values)) @ vectors.T
         return np.asarray(spread[:, None] * evenly / spread @ self.matrix)
 
 
