@@ -221,8 +221,8 @@ def test_a_number_whose_far_rows_are_sure_is_not_said_not_to_vary():
 def test_where_no_feature_is_told_from_others_the_search_still_tells_outcomes():
     """Noise in the curvature grows with the columns, and left a constant: an AUC of ½."""
     X, y = nearly_sure(5, 3000)
-    for seed in range(2):
-        model = fitted(X, y, 1.6, feature_bounds=(0, 1), random_state=seed)
+    for seed in (1, 2):
+        model = fitted(X, y, 1.5, feature_bounds=(0, 1), random_state=seed)
         assert model.conf_int().isna().all(axis=None)
         assert roc_auc_score(y, model.predict_proba(X)[:, 1]) > 0.75
 

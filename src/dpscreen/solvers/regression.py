@@ -56,9 +56,9 @@ class EvenFrame:
         return math.sqrt(2 * len(self.gram)) * self.noise
 
     def _seen(self, n_rows: int, spread: Array) -> tuple[Array, Array, Array]:
-        """Return eigenvalues, directions, and what eigenvalues such spreads would give them."""
+        """Return eigenvalues, directions, and the least that such spreads would give them."""
         values, vectors = np.linalg.eigh(self.gram)
-        return values, vectors, n_rows * (vectors.T**2 @ spread**2)
+        return values, vectors, n_rows / (vectors.T**2 @ spread**-2.0)
 
     def seen_spread(self, n_rows: int, spread: Array, levels: Mask) -> Array:
         """Return the same spreads, but of levels no more than is seen of them."""
@@ -72,10 +72,17 @@ class EvenFrame:
         return bool(((values >= clear) | (wanted < clear)).all())
 
     def evened(self, n_rows: int, spread: Array) -> Array:
-        """Return a matrix whose combinations vary as spreads say, as far as noise lets see."""
+        """Return a matrix whose combinations vary as spreads say, as far as noise lets see.
+
+        In units of spreads: else noise mixes a direction that hardly varies with one that is not
+        meant to vary more, and rows of a rare level are stretched with the other.
+        """
         values, vectors, wanted = self._seen(n_rows, spread)
         lifted = np.maximum(values, np.minimum(self.blur, wanted))
-        return np.asarray((vectors * np.sqrt(wanted / lifted)) @ vectors.T @ self.matrix)
+        seen = (vectors * lifted) @ vectors.T / np.outer(spread, spread)
+        values, vectors = np.linalg.eigh(seen)
+        evenly = (vectors * np.sqrt(n_rows / values)) @ vectors.T
+        return np.asarray(spread[:, None] * evenly / spread @ self.matrix)
 
 
 @dataclass(frozen=True)
