@@ -116,6 +116,12 @@ def log_odds_table(wide: WideTask, share: OutcomeShare) -> OddsRelease:
     return OddsReleases(wide, *columns_for(wide), share).table()
 
 
+def _flattened_frame(curved: EvenFrame, flatter: Array) -> EvenFrame:
+    """Return a frame whose Gram matrix is flatter, and whose noise is as much smaller."""
+    size = float(np.trace(flatter)) / len(flatter)
+    return replace(curved, gram=flatter @ curved.gram @ flatter.T, noise=size**2 * curved.noise)
+
+
 @dataclass(frozen=True, eq=False)
 class OddsReleases(Releases):
     """What one table of log-odds releases, in the frame that least squares would have."""
@@ -142,9 +148,7 @@ class OddsReleases(Releases):
         kept = self._kept(frame, inverse, held)
         begun = self._without(inverse, curved, theta, kept)
         steps, flatter = walk.last_steps(begun, rest, theta)
-        inverse, size = flattened(inverse, flatter), float(np.trace(flatter)) / len(theta)
-        gram = flatter @ curved.gram @ flatter.T
-        curved = replace(curved, gram=gram, noise=size**2 * curved.noise)
+        inverse, curved = flattened(inverse, flatter), _flattened_frame(curved, flatter)
         estimate = pooled(steps[-2:], inverse, curved, (NOTHING_CUT, 0.0), np.eye(len(theta)))
         long = LongPull.told(steps[-2:], estimate, inverse)
         estimate = long.added_to(estimate)

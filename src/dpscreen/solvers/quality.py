@@ -258,7 +258,10 @@ def _undecided(sizes: SizeCounts, ends: SizeCounts, far: Reach, out: Reach) -> f
 def _release_left(
     spending: Spending, point: ExactPoint, own: float, clip: float, cost: ZCDP
 ) -> tuple[NoisySum, NoisySum]:
-    """Release the residuals' squares up to their own clip, and up to that of the target's."""
+    """Release the residuals' squares up to their own clip, and up to that of the target's.
+
+    (docs/private-lasso.md, Lemmas 24 and 45)
+    """
     alike = not own < clip
     clips, cost = ((own,), cost) if alike else ((own, clip), cost * Fraction(1, 2))
     made = [_release_squares(spending, point, one, cost, "squared residuals") for one in clips]
