@@ -292,7 +292,7 @@ class WeightBelief:
         return np.asarray(noises**2 + (moved / 2) ** 2 * off)
 
     def _put_right(self, curvature: Array, doubt: float, squares: Array) -> Array:
-        """Return what differences of sums make of the curvature; none is below half the blur."""
+        """Return what differences of sums make of it; none is below half of blur or mean."""
         if not doubt:
             return curvature
         values, vectors = np.linalg.eigh(put_right(curvature, doubt, self._seen, squares))
