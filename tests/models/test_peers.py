@@ -257,7 +257,11 @@ def move_of(mechanism, move):
 
 BOOSTED = {"features squared", "features times residuals, in units of the clip"}
 ATTACKS = [
-    (peers.AdaSSP, {}, {"features squared", "features times target, in units of the clip"}),
+    (
+        peers.AdaSSP,
+        {"standardize": True},
+        {"features squared", "features times target, in units of the clip"},
+    ),
     (peers.BoostedAdaSSP, {}, BOOSTED),
     (peers.BoostedAdaSSP, {"row_norm": 1.5, "fit_intercept": False}, BOOSTED),
     (peers.PrivateSIS, {"epsilon": 5.0}, {"correlation with the target", "features squared"}),

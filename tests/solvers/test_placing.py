@@ -57,7 +57,8 @@ def kinds_of(public) -> bounds.FeatureKinds:
 def placed(X, public, *, n_rows=None, rho=0.5, seed="bounds") -> bounds.Places:
     paid = spending(n_rows or len(X), len(public), rho=rho, seed=seed)
     kinds = kinds_of(public)
-    return bounds.place_features(paid, rows_of(X), public, kinds, seen=kinds.numeric.size > 0)
+    places = bounds.Places.unplaced(public)
+    return bounds.place_features(paid, rows_of(X), places, kinds, seen=kinds.numeric.size > 0)
 
 
 # --- sensitivities --------------------------------------------------------------------------------
@@ -95,7 +96,8 @@ def scripted_placing(X, y, public, seed, *, rich):
     paid = Spending(paid.accountant, paid.limit, regime)  # rules as if another number came out
     bounds.place_target(paid, ArrayRows(X, y), np.array([-2.0, 2.0]))
     kinds = kinds_of(public)
-    places = bounds.place_features(paid, ArrayRows(X, y), public, kinds, seen=True)
+    unplaced = bounds.Places.unplaced(public)
+    places = bounds.place_features(paid, ArrayRows(X, y), unplaced, kinds, seen=True)
     return paid.accountant.given, places
 
 

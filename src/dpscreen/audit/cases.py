@@ -273,12 +273,15 @@ def _steep(purpose: str, _mechanism: object, size: int) -> Array | None:
 
 WALKS = {"dp-fw": DPFrankWolfe, "rnm-screen": RNMScreen, "adp-screen": ADPScreen}
 FITS: dict[str, AuditedFit] = {
-    "lasso": _ample(PrivateLasso, n_rows=100),
+    "lasso": _ample(PrivateLasso, n_rows=100, standardize=True),
+    "lasso-even": _ample(PrivateLasso, n_rows=4),
     "lasso-counted": _ample(PrivateLasso, n_rows=None),
     "lasso-walk": _ample(PrivateLasso, epsilon=20.0, n_rows=None, n_iter=None),
     "lasso-fw": _ample(PrivateLasso, solver="frank-wolfe", standardize=False),
     "lasso-gradient": _ample(PrivateLasso, solver="noisy-gradient"),
-    "lasso-lengths": replace(_ample(PrivateLasso, solver="noisy-gradient"), steer=_steep),
+    "lasso-lengths": replace(
+        _ample(PrivateLasso, solver="noisy-gradient", standardize=True), steer=_steep
+    ),
     "lasso-short-rows": replace(_ample(PrivateLasso, row_norm=2.0, n_rows=100), copies=30),
     "split": _ample(PrivateLasso, inference="split", n_rows=4_000, epsilon=20.0),
     "ols": _ample(PrivateOLS, epsilon=70.0),
@@ -313,6 +316,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "sizes of the target",
         "how far residuals lie",
     ),
+    "lasso-even": ("sides of zero", "all features about zero"),
     "lasso-counted": ("the number of rows",),
     "lasso-walk": ("all features squared",),
     "lasso-fw": ("the features' mean square", "Frank-Wolfe step"),

@@ -170,14 +170,27 @@ def release_histograms(
     """Release a histogram of every column, a row each, and their noise's deviation.
 
     Every row is counted in exactly one cell of each of d columns, and moves the counts by √d in L2
-    (docs/private-lasso.md, Lemma 22). The lattice is finer than counts: a large budget pays for
-    less noise than one row.
+    (docs/private-lasso.md, Lemma 22).
+    """
+    change = math.sqrt(len(counts))
+    noisy, noise = release_counts(
+        accountant, counts.ravel(), change=change, cost=cost, purpose=purpose
+    )
+    return noisy.reshape(counts.shape), noise
+
+
+def release_counts(
+    accountant: Accountant, counts: Integers, *, change: float, cost: ZCDP, purpose: str
+) -> tuple[Array, float]:
+    """Release whole numbers that one row moves by at most `change` in L2, and their noise's size.
+
+    The change is rounded up (docs/private-lasso.md, Lemma 22). The lattice is finer than counts: a
+    large budget pays for less noise than one row.
     """
     fine = 2**10
-    change = math.nextafter(math.sqrt(len(counts)), math.inf)
-    mechanism = DiscreteGaussian.of_cost(cost, sensitivity=change, unit=1 / fine)
-    noisy = accountant.release(mechanism, fine * counts.ravel(), purpose=purpose)
-    return noisy.reshape(counts.shape), mechanism.scale
+    most = math.nextafter(change, math.inf)
+    mechanism = DiscreteGaussian.of_cost(cost, sensitivity=most, unit=1 / fine)
+    return accountant.release(mechanism, fine * counts, purpose=purpose), mechanism.scale
 
 
 # --- sums -----------------------------------------------------------------------------------------

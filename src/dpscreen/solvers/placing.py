@@ -19,6 +19,7 @@ from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import (
     columns_change,
+    release_counts,
     release_histograms,
     release_search,
     release_sums,
@@ -37,8 +38,8 @@ from dpscreen.rows.sums import (
 )
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Spending, Task
-from dpscreen.solvers.target import LARGEST, PlacedTarget, place_target
-from dpscreen.solvers.zoom import EXPONENTS, OffPoints, Sighting, sighted
+from dpscreen.solvers.target import LARGEST, PlacedTarget, place_target, unevenness
+from dpscreen.solvers.zoom import EXPONENTS, OffPoints, Sighting, pooled_scale, sighted
 
 Below = Callable[[Array, float, int], Integers]
 
@@ -65,8 +66,10 @@ def place_rows(
 
     `bounds` are the public ones of the features and of the target, whose place may be known.
     """
-    target = place_target(spending, rows, bounds[1]) if target is None else target
-    places = release_places(spending, rows, bounds[0], choices)
+    trusting = choices.standardize == "auto"
+    if target is None:
+        target = place_target(spending, rows, bounds[1], trusting=trusting)
+    places = release_places(spending, rows, bounds[0], choices, trusting=trusting)
     units = PublicUnits(
         bounds[0] if places is None else places.bounds,
         np.clip(bounds[1], -LARGEST, LARGEST),
@@ -163,6 +166,12 @@ class Places:
         two = is_yes_no(declared)
         return cls(declared, declared, places.centres, scales, none, none, none, two)
 
+    def evenly(self, chosen: Integers, scale: float) -> Places:
+        """Return chosen features with one scale, in half-widths of their bounds."""
+        scales = self.scales.copy()
+        scales[chosen] = scale * ColumnMap.of_bounds(self.declared, chosen).half_widths
+        return replace(self, scales=scales)
+
     def moved(self, chosen: Integers, *, centres: Array, reaches: Array, scales: Array) -> Places:
         """Return chosen features elsewhere: clipped to centre ± reach, inside the declared bounds.
 
@@ -240,11 +249,17 @@ class Places:
 
 
 def release_places(
-    spending: Spending, rows: RowSource, declared: Array, choices: Choices
+    spending: Spending,
+    rows: RowSource,
+    declared: Array,
+    choices: Choices,
+    *,
+    trusting: bool = False,
 ) -> Places | None:
     """Release where features lie; None where the public map is all there is.
 
-    (docs/private-lasso.md, Lemma 22)
+    With trust, one pair of bounds for all, even about zero, declares columns that were
+    standardised (docs/private-lasso.md, Lemma 22).
     """
     auto = choices.standardize == "auto"
     if not choices.standardize or (auto and choices.row_norm is not None):
@@ -255,19 +270,55 @@ def release_places(
     seen = n_numeric > 0 and (not auto or rules.can_place(spending.regime, n_numeric))
     if not seen and not kinds.binary.size:
         return None
-    return place_features(spending, rows, declared, kinds, seen=seen)
+    places = Places.unplaced(declared)
+    if seen and trusting and not rows.keeps_zero and is_even(declared[kinds.numeric]):
+        scale = _common_scale(spending, rows, declared, kinds.numeric)
+        seen, places = scale is None, places.evenly(kinds.numeric, scale or rules.UNPLACED)
+    return place_features(spending, rows, places, kinds, seen=seen)
+
+
+def is_even(bounds: Array) -> bool:
+    """Whether all columns have one pair of bounds, even about zero: the user has scaled them."""
+    return bool((bounds == bounds[0]).all() and bounds[0, 0] == -bounds[0, 1])
+
+
+def _common_scale(
+    spending: Spending, rows: RowSource, declared: Array, numeric: Integers
+) -> float | None:
+    """Release one scale for all numeric columns, in half-widths, if they lie about zero; else None.
+
+    Counts of how far cells are from zero, of all columns together, and how uneven the sides of each
+    are, added up: a row moves either by at most d in L2 (docs/private-lasso.md, Lemma 54).
+    """
+    regime, d, near = spending.regime, len(numeric), len(EXPONENTS)
+    if rules.is_rich(regime, d):
+        return None
+    counts = counts_by_side(rows, ColumnMap.of_bounds(declared, numeric))
+    below, above = counts[:, near - 1 :: -1], counts[:, near + 1 :]
+    uneven = unevenness(below.sum(axis=1), counts[:, near], above.sum(axis=1)).sum()
+    sizes = np.append(counts[:, near].sum(), (below + above).sum(axis=0))
+    noisy, noise = release_counts(
+        spending.accountant,
+        np.append(sizes, uneven),
+        change=math.sqrt(2) * d,
+        cost=spending.share(rules.pooled_share(regime)),
+        purpose="all features about zero",
+    )
+    scale = pooled_scale(noisy[:-1] / d, noise / d, regime.n_rows)
+    even = noisy[-1] < rules.MOST_UNEVEN_CELLS * d * regime.n_rows
+    return scale if even and scale > rules.WIDEST else None
 
 
 def place_features(
-    spending: Spending, rows: RowSource, declared: Array, kinds: FeatureKinds, *, seen: bool
+    spending: Spending, rows: RowSource, places: Places, kinds: FeatureKinds, *, seen: bool
 ) -> Places:
-    """Release where numeric columns lie if `seen`, and the means of yes-no columns."""
-    places, n_numeric = Places.unplaced(declared), len(kinds.numeric)
+    """Release where numeric columns lie if they are to be `seen`, and means of yes-no columns."""
+    n_numeric = len(kinds.numeric)
     rich = seen and rules.is_rich(spending.regime, n_numeric)
     share = rules.binary_share(spending.regime, len(kinds.binary))
     if seen:
         part = rules.place_share(spending.regime, n_numeric) / (3 if rich else 1)
-        columns = NumericColumns(rows, ColumnMap.of_bounds(declared, kinds.numeric))
+        columns = NumericColumns(rows, ColumnMap.of_bounds(places.declared, kinds.numeric))
         places = _placed(spending, columns, places, part, rich=rich)
         share = part if rich else share
     measured = kinds.both[~places.doubtful[kinds.both]] if rich else kinds.binary

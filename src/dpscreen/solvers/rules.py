@@ -92,6 +92,29 @@ def usable_count(noisy: float) -> int:
     return max(LEAST_ROWS, round(noisy))
 
 
+# --- bounds that are even about zero --------------------------------------------------------------
+
+MOST_UNEVEN, MOST_UNEVEN_CELLS = 0.5, 0.75
+"""How uneven the sides of zero may be if it is the centre of a target, and of cells of all columns
+on average: a quarter and an eighth on the emptier side. Of two values one may be rare."""
+
+SKEWED = 0.31
+"""How far mean and median of an exponential law are apart, in deviations: few are more skewed."""
+
+WIDEST = 1 / 8
+"""The least scale, in half-widths of bounds, of columns that bounds were made for."""
+
+
+def side_share(regime: Regime) -> float:
+    """Return the share of ρ that tells whether rows lie on both sides of zero: 6 noises for all."""
+    return clamp(0.2 * regime.need, 0.002, 0.1)
+
+
+def pooled_share(regime: Regime) -> float:
+    """Return the share of ρ that tells the same, and a scale, of all columns together."""
+    return clamp(1.5 * regime.need, 0.005, 0.05)
+
+
 # --- the target -----------------------------------------------------------------------------------
 
 MEAN_CLIP = 2.5

@@ -42,6 +42,9 @@ SPREAD_OCTAVES, SURE_NOISES = 12, 3.5
 HEAP_NOISES = 2.0
 """By how many noises more than half of the rows must be near, unless they are one point."""
 
+SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
+"""What is nearer to zero is zero, and on neither side of it."""
+
 WINSOR, ROUNDS = 5.0, 40
 """How many spreads away a row counts as it is, and how often a spread is put right by that."""
 
@@ -64,11 +67,18 @@ class PlacedTarget:
     doubt: float = math.inf
 
 
-def place_target(spending: Spending, rows: RowSource, bounds: Array) -> PlacedTarget:
-    """Release where the target lies, in the user's units."""
+def place_target(
+    spending: Spending, rows: RowSource, bounds: Array, *, trusting: bool = False
+) -> PlacedTarget:
+    """Release where the target lies, in the user's units.
+
+    With trust, bounds that are even about zero declare a target about zero.
+    """
     low, high = np.clip(bounds, -LARGEST, LARGEST)
     middle, half = low / 2 + high / 2, high / 2 - low / 2
-    seen = _seat(spending, TargetCounts(rows, bounds))
+    target = TargetCounts(rows, bounds)
+    even = bool(trusting and low == -high)
+    seen = (_even_seat(spending, target) if even else None) or _seat(spending, target)
     centre = middle + half * rules.clamp(seen.centre, -1.0, 1.0)
     deviation, spread = (float(half * min(one, 1.0)) for one in (seen.deviation, seen.spread))
     doubt = float(half * seen.doubt)
@@ -105,6 +115,37 @@ class TargetCounts:
         return int(self.rows.target_total(clipped_levels, self.bounds, centre, clip)[0])
 
 
+def unevenness(below: Integers, at: Integers, above: Integers) -> Integers:
+    """Return by how much the sides of zero differ; what is on neither counts for that too."""
+    return np.asarray(at + np.abs(above - below))
+
+
+def _even_seat(spending: Spending, target: TargetCounts) -> PlacedTarget | None:
+    """Release the deviation about zero, if rows lie on both sides of it; else None.
+
+    A row moves how uneven they are by at most 1 (docs/private-lasso.md, Lemma 54).
+    """
+    regime = spending.regime
+    sides = target.counts(np.array([-1.0, 0.0, SMALLEST, math.inf]))
+    uneven, _ = spending.release_sum(
+        int(unevenness(*sides)),
+        most=1,
+        bound=1.0,
+        cost=spending.share(rules.side_share(regime)),
+        purpose="sides of zero",
+    )
+    if uneven > rules.MOST_UNEVEN * regime.n_rows:
+        return None
+    if rules.has_few_targets(regime):
+        return _few_scale(spending, target, Seat.about_zero())
+    quantile = rules.target_quantile(regime)
+    deviation = _target_deviation(spending, target, 0.0, quantile=quantile)
+    beside, spread = _beside_heap(spending, target, 0.0)
+    deviation = max(deviation, beside)
+    doubt = math.inf if beside else rules.SKEWED * deviation
+    return PlacedTarget(0.0, deviation, beside > 0, spread, doubt)
+
+
 def _seat(spending: Spending, target: TargetCounts) -> PlacedTarget:
     """Release centre and deviation, in units of the public bounds."""
     regime = spending.regime
@@ -129,7 +170,14 @@ def _seat_of_few(spending: Spending, target: TargetCounts) -> PlacedTarget:
     edges = _target_edges(rules.few_cells(depth))
     cell = _target_median(spending, target, edges, cost)
     seat = Seat.around(float(edges[cell]) + 1 / (len(edges) - 1))
-    seat = seat.saw(seat.below(np.append(-math.inf, edges[1:])), cell, depth)
+    return _few_scale(
+        spending, target, seat.saw(seat.below(np.append(-math.inf, edges[1:])), cell, depth)
+    )
+
+
+def _few_scale(spending: Spending, target: TargetCounts, seat: Seat) -> PlacedTarget:
+    """Release the cell of the distance from the likely centre: what is likely then."""
+    regime = spending.regime
     cost, centre = spending.share(rules.few_scale_share(regime)), seat.centre
     sizes = deviation_edges(1 + abs(centre))
     cell = release_cell(
@@ -291,6 +339,13 @@ class Seat:
         middles = (centres[:-1] + centres[1:]) / 2
         widths = np.diff(np.concatenate((centres[:1], middles, centres[-1:])))
         return cls(centres, np.repeat(np.log(widths)[:, None], len(SCALES), axis=1))
+
+    @classmethod
+    def about_zero(cls) -> Seat:
+        """Return what is likely of a target that is declared to lie about zero."""
+        seat = cls.around(0.0)
+        off = seat.centres[:, None] / (rules.SKEWED * SCALES)
+        return replace(seat, logs=seat.logs - np.log(SCALES) - off**2 / 2)
 
     def below(self, edges: Array) -> Array:
         """Return the share of rows below every edge, for each centre and scale."""

@@ -25,7 +25,7 @@ from dpscreen.solvers.refit import move, release_moment, rows_of_features, unsee
 
 GRAINS_PER_DEVIATION = 2.0**20
 
-LEAST = 2.0
+LEAST = 5.0
 """How large n√(2ρ) must be, in d^1.5, for no feature of a line to be chosen."""
 
 
