@@ -304,15 +304,25 @@ class Selector:
 
 
 def rescaled(task: Task, point: ExactPoint, deviation: float, cost: ZCDP) -> float:
-    """Release the residuals' deviation, from Σ min(|r|, c)²; it is only ever lowered.
+    """Release the residuals' deviation; it is only ever lowered.
+
+    Where the target is heaped, it tells nothing of the rows beside the heap. Of few rows it is by a
+    quantile: at their price the noise of a mean square is that of residuals half as wide.
+    """
+    if task.heaped:
+        return deviation
+    release = _quantile_of_sizes if rules.has_few_residuals(task.regime) else _root_mean_square
+    return min(release(task, point, deviation, cost), deviation)
+
+
+def _root_mean_square(task: Task, point: ExactPoint, deviation: float, cost: ZCDP) -> float:
+    """Release √(Σ min(|r|, c)²/n).
 
     Of residuals that are either small or large, as those of a target of 0 and 1, a median tells the
     small ones, and clips that follow it make them smaller still; a mean square is least where the
     mean is. Its noise is added: a clip that is too small does more harm (docs/private-lasso.md,
-    Lemma 13). Where the target is heaped, it tells nothing of the rows beside the heap.
+    Lemma 13).
     """
-    if task.heaped:
-        return deviation
     clip = rules.RESIDUAL_CLIP * deviation
     noisy, noise = task.spending.release_sum(
         int(point.residual_counts(clip) @ np.arange(LEVELS + 1) ** 2),
@@ -321,7 +331,30 @@ def rescaled(task: Task, point: ExactPoint, deviation: float, cost: ZCDP) -> flo
         cost=cost,
         purpose="the residuals' scale",
     )
-    return min(clip * math.sqrt((max(noisy, 0.0) + noise) / task.regime.n_rows), deviation)
+    return clip * math.sqrt((max(noisy, 0.0) + noise) / task.regime.n_rows)
+
+
+def _quantile_of_sizes(task: Task, point: ExactPoint, deviation: float, cost: ZCDP) -> float:
+    """Release a quantile of |r|, as the deviation of a normal with it.
+
+    (docs/private-lasso.md, Lemma 11)
+    """
+    top = 2 * rules.RESIDUAL_CLIP * deviation
+    sizes = point.residual_counts(top)
+
+    def count(edges: Array) -> Integers:
+        starts = np.ceil(edges[1:-1] / top * LEVELS).astype(np.int64)
+        return np.asarray(np.add.reduceat(sizes, np.append(0, starts)))
+
+    noise = math.sqrt(1 / (2 * float(cost))) / task.regime.n_rows
+    return release_deviation(
+        task.spending,
+        count,
+        top=top,
+        cost=cost,
+        purpose="the residuals' scale",
+        quantile=rules.clear_quantile(10 * noise),
+    )
 
 
 def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> float:

@@ -317,9 +317,14 @@ def rescale_share(regime: Regime) -> float:
     return clamp(regime.need, 0.0025, 0.02)
 
 
+def has_few_residuals(regime: Regime) -> bool:
+    """Whether rows are so few that a quantile of residuals tells more than their mean square."""
+    return regime.need > 0.01
+
+
 def rescale_times(regime: Regime) -> tuple[float, ...]:
     """Return when the residuals' scale is estimated anew, as fractions of the path."""
-    if regime.need <= 0.01:
+    if not has_few_residuals(regime):
         return (0.125, 0.25, 0.5, 0.75)
     return (0.3, 0.6) if regime.need <= 0.04 else ()
 
