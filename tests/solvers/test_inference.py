@@ -327,7 +327,7 @@ def test_of_features_that_are_alike_one_gets_an_interval():
     model = PrivateLasso(**setting, random_state=0).fit(X, x[:, 0] + rng.normal(size=3000))
     assert len(set(model.path_.features)) > 1
     (only,) = model.inference_.intervals
-    assert only.low < 1 < only.high
+    assert only.coefficient == pytest.approx(1, abs=4 * only.standard_error)
     assert "not told apart from" in model.inference_.wording
     assert model.privacy_.rho <= float(ZCDP.within(Budget(3.0, 1e-5)))
 

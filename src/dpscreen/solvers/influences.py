@@ -265,23 +265,24 @@ class OneSided:
     def along(self, directions: Array, variance: float) -> Array:
         """Return how far the upper clip moves parameters, about, in each direction (Lemma 38).
 
-        It counts for less by as much as noise explains it: that of the sum, and of the estimate.
+        It counts for less by as much as noise explains of all directions together: that of the
+        sum, and of the estimate, with that `variance`.
         """
-        squares = (directions**2).sum(axis=1)
-        pulled = (directions @ self.moment) ** 2
-        noises = squares * (self.noise**2 + variance)
-        pulled /= np.sqrt(np.maximum(pulled + noises, 1e-300))
-        return np.asarray(np.minimum(self._part * pulled, self.upper * np.sqrt(squares)))
-
-    def lost(self, variance: float) -> Array:
-        """Return Σ(r − ψ)u about, drawn to zero by as much as noise explains.
-
-        The estimate has noise of that `variance`, which moves the sum too.
-        """
-        size = float(self.moment @ self.moment)
         noise = len(self.moment) * (self.noise**2 + variance)
-        found = max(0.0, 1 - noise / max(size, 1e-300)) * self._part
-        return -min(found, self.upper / max(math.sqrt(size), 1e-300)) * self.moment
+        seen = max(0.0, 1 - noise / max(float(self.moment @ self.moment), 1e-300))
+        return math.sqrt(seen) * np.abs(self._cut_off(directions))
+
+    def lost(self, directions: Array, variance: float) -> Array:
+        """Return what parameters lack because of it: what is beyond two deviations of noise."""
+        noises = (directions**2).sum(axis=1) * (self.noise**2 + variance)
+        sums = np.maximum((directions @ self.moment) ** 2, 1e-300)
+        seen = np.maximum(0.0, 1 - 4 * noises / sums)
+        return np.asarray(-seen * self._cut_off(directions))
+
+    def _cut_off(self, directions: Array) -> Array:
+        """Return what the upper clip cuts off in each direction, noise and all."""
+        most = self.upper * np.sqrt((directions**2).sum(axis=1))
+        return np.clip(self._part * (directions @ self.moment), -most, most)
 
 
 def kept_slopes(sizes: Array) -> Array:

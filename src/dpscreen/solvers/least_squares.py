@@ -133,8 +133,8 @@ class Releases:
         longer = replace(walk, frame=frame.reaching(ols_rules.REACH))
         taken = walk.steps(longer)
         inverse, estimate, one_sided = self._answer(longer.frame, inverse, *taken)
-        clip, lost = taken[2], one_sided.lost(estimate.variance)
-        walk.move_to(estimate.theta + inverse.matrix @ lost)
+        clip, weights = taken[2], frame.matrix.T @ inverse.matrix
+        walk.move_to(estimate.theta, one_sided.lost(weights, estimate.variance))
         middle = longer.release_middle(clip.tight)
         residual = clip.tight / frame.longest
         walked = Walked(longer.frame, inverse, estimate, middle, one_sided, residual)
@@ -430,9 +430,9 @@ class NewtonWalk:
         )
         return noisy if noisy > 2 * noise else 0.0
 
-    def move_to(self, theta: Array) -> None:
-        """Move the point's weights there, by whole numbers of grains."""
-        weights, columns = self.frame.matrix.T @ theta, self.releases.columns
+    def move_to(self, theta: Array, put_back: float | Array = 0.0) -> None:
+        """Move the point's weights there, and by what is put back, by whole numbers of grains."""
+        weights, columns = self.frame.matrix.T @ theta + put_back, self.releases.columns
         moves = (weights - self.point.weights[columns]) / self.point.scale
         for column, move in zip(columns.tolist(), moves.tolist(), strict=True):
             self.point.add(column, round(clamp(move, -MOST_GRAINS, MOST_GRAINS)))

@@ -36,7 +36,7 @@ from dpscreen.solvers.zoom import last_seen
 LARGEST = np.finfo(np.float64).max / 4
 """Bounds beyond this are as good as none, and their differences would overflow."""
 
-SPREAD_OCTAVES, SURE_NOISES = 12, 3.5
+SPREAD_OCTAVES, SURE_NOISES = 20, 3.5
 """How finely distances of the target are told apart, and how many noises it takes to see rows."""
 
 HEAP_NOISES = 2.0
@@ -153,11 +153,11 @@ def _seat(spending: Spending, target: TargetCounts) -> PlacedTarget:
         return _seat_of_few(spending, target)
     edges = _target_edges(rules.centre_cells(regime))
     cell = _target_median(spending, target, edges, spending.share(rules.centre_share(regime)))
-    centre = float(edges[cell]) + 1 / (len(edges) - 1)
+    centre = _centre_of(edges, cell)
     quantile = rules.target_quantile(regime)
     deviation = _target_deviation(spending, target, centre, quantile=quantile)
     beside, spread = _beside_heap(spending, target, centre)
-    deviation = max(deviation, beside)
+    deviation = beside or deviation
     mean = _clipped_mean(spending, target, centre, rules.MEAN_CLIP * deviation)
     return PlacedTarget(centre + mean, deviation, beside > 0, spread)
 
@@ -192,6 +192,12 @@ def _few_scale(spending: Spending, target: TargetCounts, seat: Seat) -> PlacedTa
 
 def _target_edges(cells: int) -> Array:
     return np.append(2 * np.arange(cells) / cells - 1, math.inf)
+
+
+def _centre_of(edges: Array, cell: int) -> float:
+    """Return the middle of a cell, but of the outermost ones the bound: a heap may be at it."""
+    cells = len(edges) - 1
+    return {0: -1.0, cells - 1: 1.0}.get(cell, float(edges[cell]) + 1 / cells)
 
 
 def _target_median(spending: Spending, target: TargetCounts, edges: Array, cost: ZCDP) -> int:
@@ -273,26 +279,52 @@ def spread_beside_heap(
 ) -> tuple[float, float]:
     """Return the root mean square of sizes that are not in a heap, and of all; 0 if there is none.
 
-    That of all, s, is the largest whose square is the mean of min(size, 5s)², of the rows that are
-    seen: few that are very far out count as if they were less far, as in Huber's second proposal.
-    There is a heap if half of the rows are in cells within a part of it; within all of it if they
-    are one point, which the centre may miss. Sizes are the cells' middles by octaves.
+    If most rows are one point, the others are those that are seen more than an octave beyond it.
+    Else there is a heap if half of the rows are in cells within a part of the spread of all.
+    Sizes are the cells' middles by octaves.
     """
-    last = last_seen(noisy, noise, SURE_NOISES)
+    last, point = last_seen(noisy, noise, SURE_NOISES), int(noisy.argmax())
     if last is None:
         return 0.0, 0.0
     counts = np.where(np.arange(len(noisy)) <= last, np.maximum(noisy, 0.0), 0.0)
-    spread = float(sizes[last])
+    if noisy[point] > rules.MOST_AT_POINT * n_rows:
+        return _spreads_beside_point(noisy, sizes, slice(point + 2, last + 1), n_rows)
+    spread = _winsorized_spread(counts, sizes, n_rows)
+    inside = math.sqrt(2) * sizes < spread * rules.HEAPED  # whole cells
+    if noisy[inside].sum() < n_rows / 2 + HEAP_NOISES * noise * math.sqrt(inside.sum()):
+        return 0.0, 0.0
+    others, squares = counts[~inside], np.minimum(sizes[~inside], WINSOR * spread) ** 2
+    return math.sqrt(float(others @ squares) / max(1.0, others.sum())), spread
+
+
+def _spreads_beside_point(
+    noisy: Array, sizes: Array, seen: slice, n_rows: int
+) -> tuple[float, float]:
+    """Return the root mean square of the sizes in cells that are seen, and of all.
+
+    In that of all, rows from the last of these on are an octave further out, or at the bound: noise
+    hides which of them are, and they may be all that tells a coefficient.
+    """
+    counts, cells = np.maximum(noisy[seen], 0.0), sizes[seen]
+    if not counts.any():
+        return 0.0, 0.0
+    beside = _winsorized_spread(counts, cells, float(counts.sum()))
+    counts[-1] = float(noisy[seen.stop - 1 :].sum())
+    cells = np.append(cells[:-1], min(2 * cells[-1], math.sqrt(2) * sizes[-1]))
+    whole = float(counts.sum())
+    return beside, _winsorized_spread(counts, cells, whole) * math.sqrt(whole / n_rows)
+
+
+def _winsorized_spread(counts: Array, sizes: Array, n_rows: float) -> float:
+    """Return the largest s whose square is the mean of min(size, 5s)².
+
+    Few that are very far out count as if they were less far, as in Huber's second proposal.
+    """
+    spread = float(sizes[np.flatnonzero(counts)].max(initial=0.0))
     for _ in range(ROUNDS):
         squares = np.minimum(sizes, WINSOR * spread) ** 2
         spread = math.sqrt(float(counts @ squares) / n_rows)
-    point = noisy.max() > rules.MOST_AT_POINT * n_rows
-    inside = math.sqrt(2) * sizes < spread * (1.0 if point else rules.HEAPED)  # whole cells
-    doubt = 0.0 if point else HEAP_NOISES * noise * math.sqrt(inside.sum())
-    if noisy[inside].sum() < n_rows / 2 + doubt:
-        return 0.0, 0.0
-    others = counts[~inside]
-    return math.sqrt(float(others @ squares[~inside]) / max(1.0, others.sum())), spread
+    return spread
 
 
 def _clipped_mean(spending: Spending, target: TargetCounts, centre: float, clip: float) -> float:
