@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse
 from replays import CASES, Case, Neighbours, moves_between, wild
 
-from dpscreen import PrivateLasso, PrivateLogit
+from dpscreen import PrivateLasso
 from dpscreen.models import outcome_peers
 
 pytestmark = [
@@ -123,17 +123,3 @@ def test_the_worst_row_stays_within_what_was_booked(name):
     found = largest_moves(KNOWN[name], 60 if many else 24)
     assert found
     assert {purpose: part for purpose, part in found.items() if part < REACHED[name]} == {}
-
-
-def test_an_outcome_that_nobody_expects_moves_squares_by_what_is_booked():
-    """Few rows leave log-odds near 0; where they are sure, a residual is nearly 1."""
-    rng = np.random.default_rng(2)
-    X = rng.uniform(-1, 1, size=(4000, 2))
-    y = (X[:, 0] + 0.05 * rng.normal(size=4000) > 0).astype(int)
-    more = np.vstack((X, [-1.0, 1.0])), np.append(y, 1)
-    model = PrivateLogit(epsilon=40.0, delta=1e-6, feature_bounds=(-1, 1), random_state=3)
-    parts = {}
-    for move in moves_between(model, [(X, y), more], coins=([], []), steer=wild(0, 0.0)):
-        assert move.within, f"{move.purpose}: {move.part} of what is booked"
-        parts[move.purpose] = max(parts.get(move.purpose, 0.0), move.part)
-    assert parts["the same squared"] > 0.5

@@ -40,6 +40,11 @@ DECIDED = (
 )
 HELD = DECIDED + "it stays in the model."
 UNTOLD = DECIDED + "left out."
+ENDLESS = (
+    "an effect is too strong for this many rows at this epsilon: outcomes are nearly decided by "
+    "the features, and privacy noise hides where their odds end. It takes more rows, or a larger "
+    "epsilon."
+)
 UNSETTLED = (
     "steps had not arrived, or privacy noise hides whether enough of its rows have either outcome: "
     "where nearly all have one, odds have no end."
@@ -53,7 +58,7 @@ class PrivateLogit(OddsTableModel, OutcomeEstimator, PrivateOLS):  # type: ignor
     The sibling of `PrivateOLS` for outcomes that are yes or no: all features, all rows, no
     selection. Noisy sums are taken of combinations of columns that vary alike; steps lead near the
     answer, where the curvature is released, and Newton steps follow. Standard errors are those of
-    the sandwich, and count every privacy noise (docs/yes-no.md).
+    the curvature where they end, and count every privacy noise (docs/yes-no.md).
 
     Parameters
     ----------
@@ -140,6 +145,8 @@ random_state
         assert isinstance(found, OddsRelease), "as it was released"
         if found.drowned:
             return dict.fromkeys(range(len(names)), DROWNED)
+        if found.endless:
+            return dict.fromkeys(range(len(names)), ENDLESS)
         needed = ols_rules.rows_needed(len(names) + 1, PLACED * wide.task.regime.rho)
         nowhere = len(found.left_out) + len(found.held) == len(names)
         if nowhere and wide.task.regime.n_rows >= needed:

@@ -30,15 +30,15 @@ class MixedRows:
 
     M holds whole numbers; k, and x too, are whole numbers of 1/2^14. In products with residuals,
     rows up to `reach` times as long count whole, and longer ones as if they were that long. Where
-    residuals are at most 1, a row that was shrunk by f may count f of itself: as residuals are
-    (`weighing` is "even"), or f² of it and, in other sums, f√(1 − f²), the "rest".
+    residuals are at most 1, a row that was shrunk by f counts f² of itself and, in other sums,
+    f√(1 − f²), the "rest".
     """
 
     chosen: Integers
     mixing: Integers
     bits: int
     reach: float = 1.0
-    weighing: Literal["short", "rest", "even"] = "short"
+    weighing: Literal["short", "rest"] = "short"
 
     @classmethod
     def near(cls, chosen: Integers, mixing: Array) -> MixedRows:
@@ -78,8 +78,6 @@ class MixedRows:
         """Return what goes with short rows so that products are those of longer ones."""
         from dpscreen.rows import kernels
 
-        if self.weighing == "even":
-            return levels
         if self.weighing == "rest":
             return np.trunc(levels * np.sqrt(1 - factors * factors)).astype(np.int16)
         weighed = np.empty_like(levels)

@@ -20,7 +20,7 @@ from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_gram, release_sums
 from dpscreen.rows.lattice import UNITS
 from dpscreen.rows.loss import LOGISTIC
-from dpscreen.rows.mixed import capped_middle, capped_products
+from dpscreen.rows.mixed import capped_products
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers import ols_rules
 from dpscreen.solvers.base import Choices, Spending
@@ -32,7 +32,6 @@ from dpscreen.solvers.least_squares import (
     TableRelease,
     all_left_out,
     columns_for,
-    users_units,
 )
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
 from dpscreen.solvers.outcome_walk import (
@@ -41,6 +40,7 @@ from dpscreen.solvers.outcome_walk import (
     Squares,
     WeightBelief,
     columns_of_levels,
+    farther_end,
     mean_curvature,
     safe_part,
     unsure_spread,
@@ -74,6 +74,9 @@ outcome is unsure: beyond, steps end too early, and intervals are too short."""
 SETTLED = 3.5
 """How many deviations of their noise the last two answers may be apart."""
 
+SIDES = 1.96
+"""How many deviations of all noise sums may be off, for an effect to have an end."""
+
 LEAST_EVENTS = 10.0
 """How many outcomes that are not sure a level must have."""
 
@@ -88,12 +91,15 @@ LAST_PARTS = tuple(Fraction(part, 10) for part in (2, 3, 5))
 class OddsRelease(TableRelease):
     """A table of log-odds; `drowned` tells that no interval of it would be honest.
 
+    Nor is one if it is `endless`: numbers tell outcomes so well that rows leave open how well.
+
     `unsettled` are features that the last step still moved by more than noise explains, `held`
     those that stay where the search led, as their outcomes are too sure for a step to be told, and
     `untold` those that are left out for it.
     """
 
     drowned: bool = False
+    endless: bool = False
     unsettled: tuple[int, ...] = ()
     held: tuple[int, ...] = ()
     untold: tuple[int, ...] = ()
@@ -149,14 +155,10 @@ class OddsReleases(Releases):
         begun = self._without(inverse, curved, theta, kept)
         steps, flatter = walk.last_steps(begun, rest, theta)
         inverse, curved = flattened(inverse, flatter), _flattened_frame(curved, flatter)
-        estimate = pooled(steps[-2:], inverse, curved, (NOTHING_CUT, 0.0), np.eye(len(theta)))
-        long = LongPull.told(steps[-2:], estimate, inverse)
-        estimate = long.added_to(estimate)
-        walk.move_to(estimate.theta)
-        middle = walk.release_squares(self.share(ols_rules.MIDDLE_SHARE))
-        one_sided = OneSided(np.zeros(len(curved.gram)), 0.0, 0.0, 0.0)
-        walked = Walked(curved, inverse, estimate, middle, one_sided, math.inf)
-        known = self._counting_curvature(self._known(walked, 1.0), walked, frame, long)
+        walked, long = self._ended(walk, steps[-2:], inverse, curved)
+        estimate, inverse = walked.estimate, walked.inverse
+        farther = walk.farther(walked)
+        known = self._counting_curvature(self._known(walked, 1.0), walked, frame, long, farther)
         known = self._counting_held(known, walked, kept, belief)
         unsure = self.size.n_rows * walk.mean_curvature(estimate.theta)
         moved = math.sqrt(estimate.variance * max(float(np.trace(inverse.matrix)), 0.0) / unsure)
@@ -170,41 +172,63 @@ class OddsReleases(Releases):
             1.0,
             walk.release_long(),
             drowned=drowned,
-            unsettled=self._unsettled(walked, steps),
+            unsettled=self._unsettled(walked, steps, frame),
+            endless=math.isinf(farther),
             held=held,
             untold=untold,
         )
 
+    def _ended(
+        self, walk: OddsWalk, steps: Sequence[OddsStep], inverse: Inverse, curved: EvenFrame
+    ) -> tuple[Walked, LongPull]:
+        """Release the curvature where two steps end, solve with it, and go there.
+
+        As the variance of an outcome is p(1 − p), it is the middle of the sandwich, too.
+        """
+        walk.move_to(answered(steps, inverse, curved)[0].theta)
+        now = curved_anew(curved, walk.release_curvature(self.share(ols_rules.MIDDLE_SHARE)))
+        inverse = solving_anew(inverse, now)
+        estimate, long = answered(steps, inverse, now)
+        walk.move_to(estimate.theta)
+        nothing = OneSided(np.zeros(len(now.gram)), 0.0, 0.0, 0.0)
+        middle = Middle(now.gram, now.noise)
+        return Walked(now, inverse, estimate, middle, nothing, math.inf), long
+
     def _counting_curvature(
-        self, known: Uncertainty, walked: Walked, frame: EvenFrame, long: LongPull
+        self,
+        known: Uncertainty,
+        walked: Walked,
+        frame: EvenFrame,
+        long: LongPull,
+        farther: float,
     ) -> Uncertainty:
         """Count that the curvature has noise, and that it is another one farther on.
 
-        Along a direction h the matrix is off by ‖G⁻¹h‖/‖h‖ of its noise, and a variance by twice
-        that. Where log-odds went by m from where the last sums were released, over all rows or with
-        a feature, these may be off by the m-th part of the way. And what the middle says of squared
-        residuals is what the curvature is where steps ended: where that is less, errors are larger
-        by as much (docs/yes-no.md, Lemma 49). What long rows changed may be more, or less.
+        The error of a variance is that of the curvature where it is sampling's, and twice that
+        where it is noise of sums. Where log-odds went by m from where the last sums were released,
+        over all rows or with a feature, these may be off by the m-th part of the way. What long
+        rows changed may be more, or less; and numbers that tell much end `farther` than a line says
+        (docs/yes-no.md, Lemma 49).
         """
         inverse, way = walked.inverse.matrix, walked.estimate.way
-        users = users_units(self.wide.units)[:, self.columns] @ walked.frame.matrix.T
+        users = self.users(walked.frame)
         directions = users @ inverse
         squares = np.maximum((directions**2).sum(axis=1), 1e-300)
-        off = walked.frame.noise**2 * ((directions @ inverse) ** 2).sum(axis=1) / squares
-        freedom = 1 / (1 / known.freedom + 2 * off)
         moved, all_rows = np.abs(users @ way), float(way @ frame.gram @ way) / self.size.n_rows
-        of_feature = np.append(self.feature_steps(), 0.0)[: len(moved)] * moved
+        of_feature = self._one_step(len(users)) * moved
         left = np.maximum(math.sqrt(max(all_rows, 0.0)), of_feature) * moved
         left = np.hypot(left, long.doubt(users, squares))
         old = np.maximum(np.diag(known.covariance), 1e-300)
-        curved = ((directions @ walked.frame.gram) * directions).sum(axis=1) / squares
-        ended, _ = walked.middle.along(directions, walked.frame.spread)
-        flatter = curved / np.maximum(ended, 1e-300)
-        wider = np.sqrt(1 + left**2 / old) * np.maximum(flatter, 1.0)
+        sampling, _ = walked.middle.along(directions, walked.frame.spread)
+        lengths = np.sqrt(((directions @ inverse) ** 2).sum(axis=1) / squares)
+        off = walked.middle.noise * lengths * (2 - squares * sampling / old)
+        numbers = np.append(~is_binary(self.wide.units.feature_bounds), False)[: len(users)]
+        wider = np.sqrt(1 + left**2 / old)
+        wider[numbers] *= farther if math.isfinite(farther) else 1.0
         return replace(
             known,
             covariance=known.covariance * np.outer(wider, wider),
-            freedom=np.maximum(freedom, ols_rules.LEAST_FREEDOM),
+            freedom=np.maximum(2 / np.maximum(off, 1e-3) ** 2, ols_rules.LEAST_FREEDOM),
         )
 
     def _counting_held(
@@ -217,24 +241,30 @@ class OddsReleases(Releases):
         moved = self.users(walked.frame) @ moves
         return replace(known, covariance=known.covariance + moved @ doubt @ moved.T)
 
-    def feature_steps(self) -> Array:
-        """Return a step of each feature: from no to yes, or its deviation."""
-        return np.where(is_binary(self.wide.units.feature_bounds), 1.0, self.wide.scales)
+    def _one_step(self, length: int) -> Array:
+        """Return a step of each feature: from no to yes, or its deviation; of a constant, none."""
+        steps = np.where(is_binary(self.wide.units.feature_bounds), 1.0, self.wide.scales)
+        return np.append(steps, 0.0)[:length]
 
-    def _unsettled(self, walked: Walked, steps: Sequence[NewtonStep]) -> tuple[int, ...]:
+    def _unsettled(
+        self, walked: Walked, steps: Sequence[NewtonStep], frame: EvenFrame
+    ) -> tuple[int, ...]:
         """Return the features of which two answers differ by more than their noise.
 
-        Or that moved log-odds far, by a deviation or from no to yes, since the curvature was taken,
-        or levels of which nearly all rows have one outcome: their log-odds go on and on.
+        Or of which log-odds moved far beyond it, by a deviation or from no to yes, since the last
+        sums were taken: all of them, if that is so over all rows. Or levels of which nearly all
+        rows have one outcome: their log-odds go on and on.
         """
-        users = users_units(self.wide.units)[:, self.columns] @ walked.frame.matrix.T
+        users, estimate = self.users(walked.frame), walked.estimate
         noises = math.hypot(*(step.noise for step in steps[-2:])) * walked.inverse.matrix
-        apart = np.abs(users @ walked.estimate.last)
-        clear = apart > SETTLED * np.sqrt(((users @ noises) ** 2).sum(axis=1))
-        one = self.feature_steps()
-        moved = np.abs(users @ (walked.estimate.theta - steps[0].start))[: len(one)]
-        errors = np.sqrt(((users @ noises) ** 2).sum(axis=1))[: len(one)]
-        clear[: len(one)] |= one * (moved - 3 * errors) > STALE
+        errors = np.sqrt(((users @ noises) ** 2).sum(axis=1))
+        one = self._one_step(len(users))
+        clear = np.abs(users @ estimate.last) > SETTLED * errors
+        clear |= one * (np.abs(users @ estimate.way) - errors) > STALE
+        ways = np.column_stack((estimate.way, noises))
+        squares = np.maximum(((frame.gram @ ways) * ways).sum(axis=0), 0.0) / self.size.n_rows
+        clear |= math.sqrt(squares[0]) - math.sqrt(squares[1:].sum()) > STALE
+        moved = one * np.abs(users @ (estimate.theta - steps[0].start))
         clear[: self._n_features] |= self._too_few_events(walked.frame, moved)
         return tuple(np.flatnonzero(clear[: self._n_features]).tolist())
 
@@ -323,6 +353,37 @@ def flattened(inverse: Inverse, flatter: Array) -> Inverse:
     return replace(inverse, matrix=back.T @ inverse.matrix @ back)
 
 
+def curved_anew(before: EvenFrame, now: EvenFrame) -> EvenFrame:
+    """Return the curvature where steps ended, drawn to what is known of it as far as noise goes.
+
+    Two matrices that noise alone tells apart are pooled; beyond, the last counts (James, Stein).
+    """
+    noises, k = np.square([before.noise, now.noise]), len(now.gram)
+    off, pool = now.gram - before.gram, float(noises[0] / noises.sum())
+    chance = k * (k + 1) / 2 * float(noises.sum()) / max(float((off**2).sum()), 1e-300)
+    part = pool + (1 - pool) * max(0.0, 1 - chance)
+    noise = math.sqrt(float(np.square([1 - part, part]) @ noises))
+    return replace(now, gram=before.gram + part * off, noise=noise)
+
+
+def solving_anew(inverse: Inverse, frame: EvenFrame) -> Inverse:
+    """Return what solves with another matrix, the same features being left out."""
+    sizes, vectors = np.linalg.eigh(inverse.matrix)
+    basis = vectors[:, sizes > 1e-9 * max(float(sizes[-1]), 1e-300)]
+    values, turned = np.linalg.eigh(basis.T @ frame.gram @ basis)
+    ways = basis @ turned
+    return replace(inverse, matrix=ways / np.maximum(values, frame.noise) @ ways.T)
+
+
+def answered(
+    steps: Sequence[OddsStep], inverse: Inverse, frame: EvenFrame
+) -> tuple[Pooled, LongPull]:
+    """Return what two steps answer together, and what long rows have in it."""
+    estimate = pooled(steps, inverse, frame, (NOTHING_CUT, 0.0), np.eye(len(frame.gram)))
+    long = LongPull.told(steps, estimate, inverse)
+    return long.added_to(estimate), long
+
+
 def _why_gone(
     inverse: Inverse, flat: Inverse, held: tuple[int, ...]
 ) -> tuple[tuple[LeftOut, ...], tuple[int, ...]]:
@@ -395,6 +456,15 @@ class OddsWalk(NewtonWalk):
             belief.move(levels.curvature(squares, unsure)[0], n_rows)
         self.move_to(theta + belief.weights)
         return np.asarray(theta + belief.weights), belief
+
+    def farther(self, walked: Walked) -> float:
+        """Return how many times farther than a line says numbers may tell log-odds; inf: no end."""
+        theta, n_rows = walked.estimate.theta, self.releases.size.n_rows
+        along, curved = self.numbers(theta), walked.frame
+        noises = float(along @ (curved.gram + walked.estimate.private(curved)) @ along)
+        square = max(float(along @ self.frame.gram @ along), 0.0) / n_rows
+        reach = SIDES * math.sqrt(max(noises, 0.0)) / n_rows
+        return farther_end(self.log_odds(theta)[0], square, reach)
 
     def mean_curvature(self, theta: Array) -> float:
         """Return the mean of p(1 − p) there, if log-odds are normal."""
@@ -486,16 +556,3 @@ class OddsWalk(NewtonWalk):
         )
         sums, rest = np.split(-self.frame.row_norm * noisy, 2)
         return sums, rest, self.frame.row_norm * noise
-
-    def release_squares(self, cost: ZCDP) -> Middle:
-        """Release Σr²uuᵀ, the middle of the sandwich (docs/inference.md, Lemma 26)."""
-        even = replace(self.frame.rows, weighing="even")
-        matrix, noise = release_gram(
-            self._accountant,
-            self.point.row_total(capped_middle, LOGISTIC.bound, even, 1.0),
-            units_per_one=UNITS,
-            cost=cost,
-            purpose="the same squared",
-        )
-        size = self.frame.row_norm**2
-        return Middle(size * matrix, size * noise)

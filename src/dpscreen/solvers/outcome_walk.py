@@ -152,6 +152,21 @@ def unsure_spread(log_odds: float, variance: float) -> float:
     return float((_FINE - mean) ** 2 @ parts / parts.sum())
 
 
+def farther_end(log_odds: float, variance: float, reach: float) -> float:
+    """Return how many times farther log-odds of a spread may go than a line says.
+
+    Rows far out are sure, so sums change ever less where log-odds grow. If they may be off by
+    `reach`, in a row, for growing k times, a line ends too early: and there may be no end at all.
+    """
+    times, normal = np.geomspace(1, 64, 200)[:, None], np.exp(-(_FINE**2) / 2)
+    around = _FINE * math.sqrt(variance)
+    chances = 1 / (1 + np.exp(-np.clip(log_odds + times * around, -SATURATED, SATURATED)))
+    sums = chances @ (around * normal) / normal.sum()
+    slope = chances[0] * (1 - chances[0]) @ (around**2 * normal) / normal.sum()
+    end = float(np.interp(reach, sums - sums[0], times[:, 0], right=math.inf))
+    return max((end - 1) * float(slope) / reach, 1.0) if reach else 1.0
+
+
 # --- what is believed -----------------------------------------------------------------------------
 
 
