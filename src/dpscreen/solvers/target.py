@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 from scipy.special import ndtr
@@ -138,12 +137,8 @@ def _even_seat(spending: Spending, target: TargetCounts) -> PlacedTarget | None:
         return None
     if rules.has_few_targets(regime):
         return _few_scale(spending, target, Seat.about_zero())
-    quantile = rules.target_quantile(regime)
-    deviation = _target_deviation(spending, target, 0.0, quantile=quantile)
-    beside, spread = _beside_heap(spending, target, 0.0)
-    deviation = max(deviation, beside)
-    doubt = math.inf if beside else rules.SKEWED * deviation
-    return PlacedTarget(0.0, deviation, beside > 0, spread, doubt)
+    seat = _seat_at(spending, target, 0.0)
+    return seat if seat.heaped else replace(seat, doubt=rules.SKEWED * seat.deviation)
 
 
 def _seat(spending: Spending, target: TargetCounts) -> PlacedTarget:
@@ -153,13 +148,16 @@ def _seat(spending: Spending, target: TargetCounts) -> PlacedTarget:
         return _seat_of_few(spending, target)
     edges = _target_edges(rules.centre_cells(regime))
     cell = _target_median(spending, target, edges, spending.share(rules.centre_share(regime)))
-    centre = _centre_of(edges, cell)
-    quantile = rules.target_quantile(regime)
-    deviation = _target_deviation(spending, target, centre, quantile=quantile)
+    seat = _seat_at(spending, target, _centre_of(edges, cell))
+    mean = _clipped_mean(spending, target, seat.centre, rules.MEAN_CLIP * seat.deviation)
+    return replace(seat, centre=seat.centre + mean)
+
+
+def _seat_at(spending: Spending, target: TargetCounts, centre: float) -> PlacedTarget:
+    """Release the deviation about a centre, and whether most rows are in a heap there."""
+    deviation = _target_deviation(spending, target, centre)
     beside, spread = _beside_heap(spending, target, centre)
-    deviation = beside or deviation
-    mean = _clipped_mean(spending, target, centre, rules.MEAN_CLIP * deviation)
-    return PlacedTarget(centre + mean, deviation, beside > 0, spread)
+    return PlacedTarget(centre, beside or deviation, beside > 0, spread)
 
 
 def _seat_of_few(spending: Spending, target: TargetCounts) -> PlacedTarget:
@@ -205,16 +203,14 @@ def _target_median(spending: Spending, target: TargetCounts, edges: Array, cost:
     return release_cell(spending.accountant, counts, cost=cost, purpose="the target's centre")
 
 
-def _target_deviation(
-    spending: Spending, target: TargetCounts, centre: float, *, quantile: Fraction
-) -> float:
+def _target_deviation(spending: Spending, target: TargetCounts, centre: float) -> float:
     return release_deviation(
         spending,
         lambda edges: target.distance_counts(centre, edges),
         top=1 + abs(centre),
         cost=spending.share(rules.target_share(spending.regime)),
         purpose="the target's scale",
-        quantile=quantile,
+        quantile=rules.target_quantile(spending.regime),
     )
 
 
@@ -226,52 +222,30 @@ def _beside_heap(spending: Spending, target: TargetCounts, centre: float) -> tup
     From noisy histograms by octaves; one row is in one cell (docs/private-lasso.md, Lemma 22).
     """
     n_rows, share = spending.regime.n_rows, rules.heap_share(spending.regime)
-    looks = OctaveLooks(spending, target, centre)
-    noisy, noise = looks.look(share)
-    found = spread_beside_heap(noisy, noise, looks.middles, n_rows)
-    if found[0] > 0 or noisy.max() <= rules.MOST_AT_POINT * n_rows:
-        return found
-    more = rules.point_target_share(spending.regime)
-    again, less = looks.look(more)
-    part = more / (share + more)
-    noisy, noise = part * again + (1 - part) * noisy, math.sqrt(part) * less
-    found = spread_beside_heap(noisy, noise, looks.middles, n_rows)
-    return found if found[0] > 0 else (0.0, math.sqrt(SURE_NOISES * noise / n_rows) * looks.top)
+    top = 1 + abs(centre)
+    ends = top * 2.0 ** -np.arange(SPREAD_OCTAVES, -1.0, -1.0)
+    counts = target.distance_counts(centre, np.concatenate(([0.0], ends[:-1], [math.inf])))
+    middles = ends / math.sqrt(2)
 
-
-@dataclass(frozen=True)
-class OctaveLooks:
-    """Noisy histograms of the distances from a centre, by octaves up to the ends of the bounds."""
-
-    spending: Spending
-    target: TargetCounts
-    centre: float
-
-    @property
-    def top(self) -> float:
-        """Return how far the target may be from the centre."""
-        return 1 + abs(self.centre)
-
-    @property
-    def edges(self) -> Array:
-        """Return the upper ends of the cells."""
-        return np.asarray(self.top * 2.0 ** -np.arange(SPREAD_OCTAVES, -1.0, -1.0))
-
-    @property
-    def middles(self) -> Array:
-        """Return the middles of the cells, by octaves."""
-        return self.edges / math.sqrt(2)
-
-    def look(self, share: float) -> tuple[Array, float]:
-        """Release how many rows are in each cell, for a share of the budget."""
-        edges = np.concatenate(([0.0], self.edges[:-1], [math.inf]))
+    def look(share: float) -> tuple[Array, float]:
         noisy, noise = release_histograms(
-            self.spending.accountant,
-            self.target.distance_counts(self.centre, edges)[None, :],
-            cost=self.spending.share(share),
+            spending.accountant,
+            counts[None, :],
+            cost=spending.share(share),
             purpose="the target's distances from its centre",
         )
         return noisy[0], noise
+
+    noisy, noise = look(share)
+    found = spread_beside_heap(noisy, noise, middles, n_rows)
+    if found[0] > 0 or noisy.max() <= rules.MOST_AT_POINT * n_rows:
+        return found
+    more = rules.point_target_share(spending.regime)
+    again, less = look(more)
+    part = more / (share + more)
+    noisy, noise = part * again + (1 - part) * noisy, math.sqrt(part) * less
+    found = spread_beside_heap(noisy, noise, middles, n_rows)
+    return found if found[0] > 0 else (0.0, math.sqrt(SURE_NOISES * noise / n_rows) * top)
 
 
 def spread_beside_heap(
