@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen.rows.mixed import MixedRows
@@ -201,17 +200,11 @@ class NewtonStep:
         return np.asarray(self.moment - gram @ (theta - self.start))
 
     def pulls(self, directions: Array, variances: Array) -> bool:
-        """Whether the sum is not zero along a direction: by chance so in one of twenty walks.
+        """Whether the sum is not zero along a direction, by more than two deviations.
 
         `variances` are of what is in it besides, by direction.
         """
-        along = np.abs(directions @ self.moment)
-        return bool((along > pull_noises(len(along)) * np.sqrt(variances)).any())
-
-
-def pull_noises(n_directions: int) -> float:
-    """Return how many deviations none of some normal numbers has, in 19 of 20 series."""
-    return float(-ndtri(0.025 / max(n_directions, 1)))
+        return bool((np.abs(directions @ self.moment) > 2 * np.sqrt(variances)).any())
 
 
 class SolutionBelief:
