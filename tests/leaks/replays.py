@@ -53,6 +53,7 @@ PUBLIC = {
 }
 WALK = {"radius": 3.0, "n_iter": 6}
 LOOSE = {"feature_bounds": (-1e4, 3e4), "target_bounds": (-1e5, 2e4)}
+EVEN = {"feature_bounds": (-3, 3), "target_bounds": (-5, 5)}
 MANY_ROWS = {"n_rows": 6_000}
 
 LASSO = {
@@ -70,6 +71,8 @@ LASSO = {
     "auto with a row norm, 60 features": {"row_norm": 2.0, "n_rows": 100, "epsilon": 10.0},
     "standardized": {"standardize": True},
     "not standardized, no intercept": {"standardize": False, "fit_intercept": False},
+    "even bounds": EVEN | {"n_rows": 50},
+    "even bounds, few rows": EVEN | {"epsilon": 0.5},
     "loose bounds": LOOSE,
     "loose bounds, many rows": LOOSE | MANY_ROWS,
     "a pair of bounds each": {"feature_bounds": [(-1, 1), (0, 1), (-50, 3)]},
@@ -125,6 +128,7 @@ OUTCOMES = {
     "defaults": {},
     "all features at once": {"n_rows": 500},
     "many rows": MANY_ROWS,
+    "even bounds": {"feature_bounds": (-3, 3)},
     "loose bounds": {"feature_bounds": (-1e4, 3e4)},
     "max_features, no intercept": {"max_features": 1, "fit_intercept": False, "epsilon": 40.0},
     "not standardized, without quality": {"standardize": False, "quality": False},

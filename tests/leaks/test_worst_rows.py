@@ -47,6 +47,7 @@ REACHED = {
     "PrivateLasso: large budget": 0.9,
     "PrivateLasso: stagewise, large budget": 0.9,
     "PrivateLasso: rows_per_unit": 0.5,  # few rows: the target's clip is beyond its bounds
+    "PrivateLasso: even bounds": 0.6,
     "PrivateLasso: frank-wolfe": 0.99,
     "PrivateLasso: noisy-gradient": 0.99,
     "PrivateLasso: noisy-gradient, row_norm, max_features": 0.99,
