@@ -4,7 +4,9 @@ Simulated tables with four numbers and a category of three levels, and real colu
 classification tables of DPSCREEN_DATA, if it is set, with rows drawn again and outcomes drawn from
 a logistic regression of the real ones, whose coefficients are the truth. Beside it stands how often
 the usual intervals of logistic regression without privacy hold the same: all features of a table
-share their draws, so an unlucky series shows in both.
+share their draws, so an unlucky series shows in both. Where few features have an interval, fits go
+on until enough were seen: of 23 intervals that hold 95 times in 100, three or more miss in one
+series of ten.
 
 `DPSCREEN_TRIALS` sets the repetitions (100).
 """
@@ -28,6 +30,9 @@ from dpscreen import PrivateLogit
 
 N_ROWS, EPSILONS = (5_000, 20_000), (1.0, 5.0)
 MANY_ROWS = 50_000
+ENOUGH, MOST_SERIES = 300, 20
+"""How many intervals tell coverage to ± .025, and how many times the repetitions go on for them."""
+
 KINDS = ("plain", "correlated", "rare", "strong", "skewed", "rare level")
 BOUNDS = np.array([(-10, 10), (0, 120), (-20, 40), (-10, 10), (0, 1), (0, 1)], dtype=np.float64)
 
@@ -125,7 +130,9 @@ def usual(X: Any, y: Any) -> tuple[Any, Any]:
 def study(design: Design, epsilon: float, trials: int) -> None:
     """Print how often intervals hold the truth, their widths, and how many there are."""
     held, theirs, wider, given = list[float](), list[float](), list[float](), list[float]()
-    for seed in range(trials):
+    for seed in range(MOST_SERIES * trials):
+        if seed >= trials and (not held or len(held) >= ENOUGH):
+            break
         X, y = design.drawn(seed)
         model = PrivateLogit(
             epsilon=epsilon,
@@ -147,7 +154,7 @@ def study(design: Design, epsilon: float, trials: int) -> None:
     title = f"logit, {design.name}, epsilon {epsilon:g}"
     if held:
         report(f"{title}: coverage", float(np.mean(held)), at_least=0.93)
-        width = f"without privacy {np.mean(theirs):.3f}; "
+        width = f"of {len(held)} in {len(given)} fits; without privacy {np.mean(theirs):.3f}; "
         width += f"{np.median(wider):.2f} times as wide as those of sampling alone; "
     else:
         print(title, end=" ")
