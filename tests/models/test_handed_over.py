@@ -167,7 +167,7 @@ def test_an_interval_stands_beside_the_estimate_that_it_is_of():
 
 
 def test_what_a_regression_table_tells_nothing_of_is_no_zero_beside_other_models():
-    X, y = rows(150)
+    X, y = rows(400)
     table, other = PrivateOLS(**SETTING).fit(X, y).released(), fitted("lasso").released()
     table = replace(table, names=tuple(other.names[j] for j in other.selected[:3]))
     assert len(table.table.reasons) == table.n_features == 3  # too few rows for any coefficient

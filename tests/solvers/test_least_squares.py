@@ -352,13 +352,13 @@ def test_rows_of_many_levels_do_not_lie_far_out():
 
 
 def test_a_pull_is_seen_along_features_and_noise_is_none():
-    """Of 400 sums that are noise, five directions each, 83 seem to pull: 57 to 110 in 999 of 1 000.
+    """Of 400 sums that are noise, five directions each, 20 seem to pull: 8 to 36 in 999 of 1 000.
 
     One of five deviations is always seen.
     """
     rng, directions = np.random.default_rng(2), np.eye(6)[:5]
     sums = [NewtonStep(np.zeros(6), 3 * one, 1.0, 1.0) for one in rng.normal(size=(400, 6))]
-    assert 57 <= sum(one.pulls(directions, np.full(5, 9.0)) for one in sums) <= 110
+    assert 8 <= sum(one.pulls(directions, np.full(5, 9.0)) for one in sums) <= 36
     pulled = NewtonStep(np.zeros(6), 15 * np.eye(6)[2], 1.0, 1.0)
     constant = NewtonStep(np.zeros(6), 150 * np.eye(6)[5], 1.0, 1.0)
     assert pulled.pulls(directions, np.full(5, 9.0))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtri
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen.rows.mixed import MixedRows
@@ -200,11 +201,17 @@ class NewtonStep:
         return np.asarray(self.moment - gram @ (theta - self.start))
 
     def pulls(self, directions: Array, variances: Array) -> bool:
-        """Whether the sum is not zero along a direction, by more than two deviations.
+        """Whether the sum is not zero along a direction: by chance so in one of twenty walks.
 
         `variances` are of what is in it besides, by direction.
         """
-        return bool((np.abs(directions @ self.moment) > 2 * np.sqrt(variances)).any())
+        along = np.abs(directions @ self.moment)
+        return bool((along > pull_noises(len(along)) * np.sqrt(variances)).any())
+
+
+def pull_noises(n_directions: int) -> float:
+    """Return how many deviations none of some normal numbers has, in 19 of 20 series."""
+    return float(-ndtri(0.025 / max(n_directions, 1)))
 
 
 class SolutionBelief:
