@@ -121,6 +121,6 @@ def largest_moves(case, trials):
 @pytest.mark.parametrize("name", REACHED)
 def test_the_worst_row_stays_within_what_was_booked(name):
     many = name.endswith(("split", "large budget"))  # a half is few rows; many kinds of releases
-    found = largest_moves(KNOWN[name], 60 if many else 24)
+    found = largest_moves(KNOWN[name], 100 if many else 24)
     assert found
     assert {purpose: part for purpose, part in found.items() if part < REACHED[name]} == {}
