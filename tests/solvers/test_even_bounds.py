@@ -147,6 +147,16 @@ def test_columns_that_hardly_fill_their_bounds_are_placed():
     assert model.score(X, y) > 0.5
 
 
+def test_even_bounds_that_are_far_too_wide_are_not_believed():
+    """Mean R² of ten fits, 300 rows, ε = 2: .83; .00 when no count outweighed what was believed."""
+    found = []
+    for seed in range(10):
+        X, y = drawn(300, 10, seed)
+        model = fitted(X, y, width=300.0, epsilon=2.0, random_state=str(seed))
+        found.append(model.score(X, y))
+    assert np.mean(found) > 0.6
+
+
 @pytest.mark.parametrize(
     "options", [{"standardize": True}, {"feature_bounds": [(-3, 3)] * 11 + [(-2, 2)]}]
 )

@@ -329,6 +329,17 @@ def test_a_file_and_the_summary_tell_odds_ratios(tmp_path):
         _ = model.rsquared
 
 
+def test_a_table_with_levels_that_are_held_can_be_saved(tmp_path):
+    """Files ask for a symmetric covariance: rounding of what others take over made it none."""
+    rng = np.random.default_rng(0)
+    levels = rng.choice(4, size=20_000, p=[0.6, 0.3, 0.09, 0.01])[:, None] == [1, 2, 3]
+    X = np.column_stack((rng.normal(size=(20_000, 3)), levels)).astype(float)
+    y = rng.random(20_000) < expit(X[:, 0] / 2 + X[:, 5] - 4)
+    model = fitted(X, y, feature_bounds=[(-10, 10)] * 3 + [(0, 1)] * 3)
+    model.save(tmp_path / "model.json")
+    assert (load(tmp_path / "model.json").table_.covariance == model.table_.covariance).all()
+
+
 def test_intervals_hold_what_long_rows_say_where_the_truth_is_no_line():
     """Effects that end at 2, of columns that reach 50: logistic regression follows rows far out.
 

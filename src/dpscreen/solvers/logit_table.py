@@ -239,7 +239,8 @@ class OddsReleases(Releases):
         doubt = belief.doubt(curvature, self.size.n_rows)
         moves = kept - walked.inverse.matrix @ walked.frame.gram @ kept
         moved = self.users(walked.frame) @ moves
-        return replace(known, covariance=known.covariance + moved @ doubt @ moved.T)
+        taken_over = moved @ doubt @ moved.T
+        return replace(known, covariance=known.covariance + (taken_over + taken_over.T) / 2)
 
     def _one_step(self, length: int) -> Array:
         """Return a step of each feature: from no to yes, or its deviation; of a constant, none."""

@@ -320,14 +320,15 @@ def pooled_scale(counts: Array, noise: float, n_rows: int) -> float:
     """Return the likely root mean square of cells about zero, from noisy counts by octaves.
 
     The first count is of what is nearer than the first octave. Normal laws and Laplace's are
-    thought of; before anything is seen a third of the bounds is likely, by a factor of √2.
+    thought of; before anything is seen a third of the bounds is likely, by a factor of √2, but a
+    thousandth is not out of the question: bounds may be far too wide.
     """
     octaves = np.tile(np.arange(-12, 0.25, 0.25), 2)
     edges = np.append(OCTAVES[:-1], np.inf) / np.exp2(octaves)[:, None]
     normal, laplace = np.split(edges, 2)
     within = np.concatenate((2 * ndtr(normal) - 1, -np.expm1(-math.sqrt(2) * laplace)))
     shares = np.diff(within, prepend=0.0, append=1.0, axis=1)
-    likely = -2 * (octaves - math.log2(rules.UNKNOWN_SPREAD)) ** 2
+    likely = -2 * np.log1p((octaves - math.log2(rules.UNKNOWN_SPREAD)) ** 2)
     logs = likely + _log_fits(counts[None, :], noise, n_rows, shares)
     chances = np.exp(logs - _log_sum(logs))[0]
     return float(_rounded(np.exp2(chances @ octaves)))
