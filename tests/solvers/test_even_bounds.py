@@ -126,14 +126,23 @@ def test_even_bounds_are_worth_more_than_uneven_ones():
     assert found[0] > found[1] + 0.03
 
 
+def test_a_pair_of_guesses_declares_nothing():
+    """Half of the columns lie at 100, in (−200, 200): R² was 0, as all were taken to be about 0."""
+    Z, y = drawn(300, 10, seed=7)
+    X = 10 * Z + 100 * (np.arange(10) % 2)
+    model = fitted(X, y, width=200.0, epsilon=5.0)
+    assert ALL not in purposes(model)
+    assert model.score(X, y) > 0.6
+
+
 @pytest.mark.parametrize("off", ["features", "target", "zeros"])
 def test_bounds_that_rows_contradict_are_not_believed(off):
     X, y = drawn(800, 6, seed=3)
-    X = X + 20 * (off == "features")
+    X = 0.8 * X + 4 * (off == "features")
     if off == "zeros":
-        X = np.where(X > 0.8, X, 0.0)
+        X = np.where(X > 0.6, X, 0.0)
     y = y + 30 * (off == "target")
-    model = fitted(X, y, width=40.0, target=60.0)
+    model = fitted(X, y, width=8.0, target=60.0)
     kept = "the target's centre" if off == "target" else "the features' histograms"
     assert {ALL, SIDES, kept} <= purposes(model)
     assert model.score(X, y) > 0.2
@@ -142,8 +151,9 @@ def test_bounds_that_rows_contradict_are_not_believed(off):
 
 def test_columns_that_hardly_fill_their_bounds_are_placed():
     X, y = drawn(800, 6, seed=4)
-    model = fitted(X, y, width=60.0)
+    model = fitted(X / 100, y, width=5.0)
     assert {ALL, "the features' histograms"} <= purposes(model)
+    X = X / 100
     assert model.score(X, y) > 0.5
 
 
@@ -152,8 +162,8 @@ def test_even_bounds_that_are_far_too_wide_are_not_believed():
     found = []
     for seed in range(10):
         X, y = drawn(300, 10, seed)
-        model = fitted(X, y, width=300.0, epsilon=2.0, random_state=str(seed))
-        found.append(model.score(X, y))
+        model = fitted(X / 50, y, width=6.0, epsilon=2.0, random_state=str(seed))
+        found.append(model.score(X / 50, y))
     assert np.mean(found) > 0.6
 
 
@@ -167,7 +177,12 @@ def test_only_one_pair_for_all_declares_standardised_columns(options):
 
 @pytest.mark.parametrize(
     ("bounds", "even"),
-    [([(-3, 3), (-3, 3)], True), ([(-3, 3), (-2, 2)], False), ([(0, 6), (0, 6)], False)],
+    [
+        ([(-3, 3), (-3, 3)], True),
+        ([(-3, 3), (-2, 2)], False),
+        ([(0, 6), (0, 6)], False),
+        ([(-200, 200)], False),
+    ],
 )
 def test_evenness(bounds, even):
     assert is_even(np.array(bounds, dtype=float)) is even

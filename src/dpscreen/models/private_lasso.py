@@ -68,7 +68,7 @@ class PrivateLasso(PathModel):
     standardize : {"auto", True, False}, default="auto"
         Whether numeric features are placed privately: centre, scale, and tighter bounds. "auto"
         does so where there are rows enough for the budget, True always. One pair of bounds for all
-        that is even about zero, such as (-3, 3), declares standardised columns: with few rows
+        that is even about zero, (-8, 8) at most, declares standardised columns: with few rows
         "auto" only checks that they lie about zero, and how wide they are. Target bounds even about
         zero declare a target about zero, which is checked too. One of yes and
         no, whose bounds are whole numbers next to each other, such as (0, 1) or (1, 2), keeps them.

@@ -46,8 +46,8 @@ ENDLESS = (
     "epsilon."
 )
 UNSETTLED = (
-    "steps had not arrived, or privacy noise hides whether enough of its rows have either outcome: "
-    "where nearly all have one, odds have no end."
+    "the estimate still moved by more than privacy noise explains, as where features nearly decide "
+    "the outcome: these rows do not tell how large its odds ratio is."
 )
 
 

@@ -315,7 +315,8 @@ class NewtonWalk:
             walk = longer if last else self
             far = FAR if taken else 0
             sizes = walk.release_sizes(top, residual, self.releases.share(share), far)
-            clip = self._clip(sizes, kept, cost, ols_rules.ONE_SIDED)
+            # Beside a heap all that a clip cuts off lies on one side.
+            clip = self._clip(sizes, kept, cost, 1.0 if task.heaped else ols_rules.ONE_SIDED)
             if last:
                 pull = walk.release_pull(clip.lower, theta)
                 if self._pulls(pull, taken[-1].noise, clip.deviation):

@@ -278,8 +278,12 @@ def release_places(
 
 
 def is_even(bounds: Array) -> bool:
-    """Whether all columns have one pair of bounds, even about zero: the user has scaled them."""
-    return bool((bounds == bounds[0]).all() and bounds[0, 0] == -bounds[0, 1])
+    """Whether one pair of bounds, even about zero, declares columns that were standardised.
+
+    These lie within a few deviations: wider pairs are guesses for columns as they came.
+    """
+    low, high = bounds[0]
+    return bool((bounds == bounds[0]).all() and low == -high and high * rules.WIDEST <= 1)
 
 
 def _common_scale(

@@ -102,7 +102,7 @@ SKEWED = 0.31
 """How far mean and median of an exponential law are apart, in deviations: few are more skewed."""
 
 WIDEST = 1 / 8
-"""The least scale, in half-widths of bounds, of columns that bounds were made for."""
+"""The least scale of standardised columns, in half-widths of bounds: these are within (−8, 8)."""
 
 
 def side_share(regime: Regime) -> float:

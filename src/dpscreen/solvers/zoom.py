@@ -328,7 +328,8 @@ def pooled_scale(counts: Array, noise: float, n_rows: int) -> float:
     normal, laplace = np.split(edges, 2)
     within = np.concatenate((2 * ndtr(normal) - 1, -np.expm1(-math.sqrt(2) * laplace)))
     shares = np.diff(within, prepend=0.0, append=1.0, axis=1)
-    likely = -2 * np.log1p((octaves - math.log2(rules.UNKNOWN_SPREAD)) ** 2)
+    away = octaves - math.log2(rules.UNKNOWN_SPREAD)
+    likely = -4.5 * np.log1p(away**2 / 2)  # a t law with 8 degrees of freedom
     logs = likely + _log_fits(counts[None, :], noise, n_rows, shares)
     chances = np.exp(logs - _log_sum(logs))[0]
     return float(_rounded(np.exp2(chances @ octaves)))
