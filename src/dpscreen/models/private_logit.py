@@ -46,8 +46,8 @@ ENDLESS = (
     "epsilon."
 )
 UNSETTLED = (
-    "the estimate still moved by more than privacy noise explains, as where features nearly decide "
-    "the outcome: these rows do not tell how large its odds ratio is."
+    "privacy noise hides how large its odds ratio is: where steps ended the estimate still moved, "
+    "or too few of the rows that tell it may have either outcome."
 )
 
 
