@@ -6,6 +6,8 @@ import itertools
 import math
 import pickle
 from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -145,6 +147,16 @@ def test_the_statement_lists_both_halves_and_the_larger_rho(model):
     assert "secret coin" in text
     assert "larger of the two sums, not their total" in text
     assert not privacy.rows_disclosed
+
+
+@pytest.mark.parametrize("spent", [(0.5, 0.125), (0.125, 0.5)])
+def test_lemma_16_of_two_halves_the_dearer_counts(spent):
+    def spending(rho):
+        used = SimpleNamespace(spent=ZCDP(Fraction(rho)))
+        return SimpleNamespace(accountant=used)
+
+    first, second = map(spending, spent)
+    assert inference.parallel_cost(spending(0.25), first, second) == ZCDP(Fraction(3, 4))
 
 
 def test_a_ledger_is_charged_once(table):
