@@ -156,14 +156,10 @@ class OddsReleases(Releases):
         steps, flatter = walk.last_steps(begun, rest, theta)
         inverse, curved = flattened(inverse, flatter), _flattened_frame(curved, flatter)
         walked, long = self._ended(walk, steps[-2:], inverse, curved)
-        estimate, inverse = walked.estimate, walked.inverse
-        farther = walk.farther(walked)
+        farther, drowned = walk.farther(walked), walk.drowns(walked)
         known = self._counting_curvature(self._known(walked, 1.0), walked, frame, long, farther)
         known = self._counting_held(known, walked, kept, belief)
-        unsure = self.size.n_rows * walk.mean_curvature(estimate.theta)
-        moved = math.sqrt(estimate.variance * max(float(np.trace(inverse.matrix)), 0.0) / unsure)
-        drowned = moved > MOST_ERROR
-        left_out, untold = _why_gone(inverse, flat, held)
+        left_out, untold = _why_gone(walked.inverse, flat, held)
         return OddsRelease(
             walk.point.weights,
             replace(known, covariance=0 * known.covariance) if drowned else known,
@@ -466,6 +462,12 @@ class OddsWalk(NewtonWalk):
         square = max(float(along @ self.frame.gram @ along), 0.0) / n_rows
         reach = SIDES * math.sqrt(max(noises, 0.0)) / n_rows
         return farther_end(self.log_odds(theta)[0], square, reach)
+
+    def drowns(self, walked: Walked) -> bool:
+        """Whether privacy noise moves log-odds too far, in the root mean square of unsure rows."""
+        unsure = self.releases.size.n_rows * self.mean_curvature(walked.estimate.theta)
+        trace = max(float(np.trace(walked.inverse.matrix)), 0.0)
+        return math.sqrt(walked.estimate.variance * trace / unsure) > MOST_ERROR
 
     def mean_curvature(self, theta: Array) -> float:
         """Return the mean of p(1 − p) there, if log-odds are normal."""
