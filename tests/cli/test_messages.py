@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -157,5 +158,5 @@ def test_a_warning_of_few_rows_depends_on_the_declared_number_alone(folder, n_ro
         done = invoke(*FIT, "--epsilon", "1", "--delta", "1e-6", "--rows-public", n_rows, "--force")
         assert done.exit_code == 0
         told.add("no useful model can be expected" in done.output)
-        assert "4177" not in done.output
+        assert not re.search(r"(?<![\d.])4177(?!\d)", done.output)  # digits of noise may hold it
     assert told == {n_rows < 50}
