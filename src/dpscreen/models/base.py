@@ -38,10 +38,12 @@ from dpscreen.privacy import (
 from dpscreen.privacy.budget import Unit
 from dpscreen.privacy.ledger import reserve
 from dpscreen.privacy.noise import watched
-from dpscreen.privacy.statement import COMPOSITION
+from dpscreen.privacy.statement import COMPOSITION, IN_HALVES
+from dpscreen.rows.lattice import ExactDesign
 from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.solvers import rules
+from dpscreen.solvers import inference, rules
 from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
+from dpscreen.solvers.inference import Inference, Table
 from dpscreen.solvers.placing import NO_END, place_rows
 from dpscreen.solvers.target import end_of_target
 
@@ -333,10 +335,12 @@ class PathModel(ScalingModel):
 
     n_iter: int | None
     max_features: int | None
+    inference: str | None
     quality: bool
 
     path_: Path | None
     selected_: Mask
+    inference_: Inference
 
     _takes_sparse = True
 
@@ -367,6 +371,12 @@ class PathModel(ScalingModel):
         return tags
 
     def _settings(self, unit: Unit) -> Choices:
+        check.choice("inference", self.inference, (None, "split"))
+        if self.inference is not None and unit.rows_per_unit > 1:
+            raise ValueError(
+                "inference='split' needs rows_per_unit=1: rows of one unit are not independent, "
+                "so intervals that count them as if they were would be too short."
+            )
         return replace(
             super()._settings(unit),
             refit=True,
@@ -375,13 +385,63 @@ class PathModel(ScalingModel):
             max_features=check.optional(check.whole, "max_features", self.max_features),
         )
 
+    @abstractmethod
+    def _measure(
+        self,
+        spending: Spending,
+        design: ExactDesign,
+        task: Any,
+        solution: Solution,
+        *,
+        in_sample: bool,
+    ) -> None:
+        """Release how good the solution is on these rows, for all that is left."""
+
+    @abstractmethod
+    def _table(self, task: Any) -> Table:
+        """Return what releases a table of chosen features, given what the first half released."""
+
     def _walk(self, task: Task, solve: Callable[[Any], Solution]) -> Solution:
-        """Release a path and what it chose, and leave what the quality costs."""
+        """Release a path and what it chose, and how good that is."""
         kept = rules.QUALITY_SHARE if task.choices.quality else 0.0
         solution = solve(replace(task, spending=replace(task.spending, reserved=kept)))
         self.path_ = solution.path
         self.selected_ = solution.chosen_weights[: task.n_features] != 0
+        if task.choices.quality:
+            self._measure(task.spending, task.design, task, solution, in_sample=True)
         return solution
+
+    def _spend(self, start: FitStart) -> PrivacyStatement:
+        """Release the model, with intervals if they were asked for and can be had."""
+        if self.inference is None:
+            return super()._spend(start)
+        reason = inference.refusal(start.spending.regime)
+        if reason is None:
+            return self._spend_in_halves(start)
+        self.inference_ = inference.not_available(reason)
+        return super()._spend(start)
+
+    def _spend_in_halves(self, start: FitStart) -> PrivacyStatement:
+        """Release the model from one half of the rows and intervals from the other (Lemma 16)."""
+        first, second = inference.split(start.spending, start.rows)
+        choices = replace(start.choices, quality=False)
+        task, units, solution = self._release(
+            replace(start, spending=first.spending, rows=first.rows, choices=choices)
+        )
+        selected = inference.Selected(solution.chosen_weights, units, task.deviation, task.spread)
+        names = list(self.feature_names_out_)
+        kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
+        self.inference_ = inference.infer(
+            second.reserving(kept), selected, start.bounds[0], choices, names, self._table(task)
+        )
+        if start.choices.quality:
+            design = second.rows.lattice(units)
+            self._measure(second.spending, design, task, solution, in_sample=False)
+        paid = (start.spending, first.spending, second.spending)
+        return inference.parallel_statement(
+            float(inference.parallel_cost(*paid)),
+            *(self._statement(start, spending, IN_HALVES) for spending in paid),
+        )
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:

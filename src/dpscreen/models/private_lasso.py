@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpscreen.models import parameters as check
-from dpscreen.models.base import FitStart, PathModel
-from dpscreen.privacy import PrivacyStatement
+from dpscreen.models.base import PathModel
 from dpscreen.privacy.budget import Unit
-from dpscreen.privacy.statement import IN_HALVES
 from dpscreen.rows.lattice import ExactDesign
 from dpscreen.rows.source import RowSource
-from dpscreen.solvers import inference, rules
+from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Spending, Task
+from dpscreen.solvers.inference import Table
+from dpscreen.solvers.least_squares import regress
 from dpscreen.solvers.noisy_gradient import rows_fill_the_norm, solve_noisy_gradient
 from dpscreen.solvers.quality import Deviations, release_quality
 from dpscreen.solvers.stagewise import solve_frank_wolfe, solve_stagewise
@@ -177,12 +177,6 @@ class PrivateLasso(PathModel):
 
     def _settings(self, unit: Unit) -> Choices:
         check.choice("solver", self.solver, ("auto", *SOLVERS))
-        check.choice("inference", self.inference, (None, "split"))
-        if self.inference is not None and unit.rows_per_unit > 1:
-            raise ValueError(
-                "inference='split' needs rows_per_unit=1: rows of one unit are not independent, "
-                "so intervals that count them as if they were would be too short."
-            )
         return replace(
             super()._settings(unit),
             radius=check.optional(check.size, "radius", self.radius),
@@ -192,10 +186,7 @@ class PrivateLasso(PathModel):
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         self.solver_ = self.solver if self.solver != "auto" else _best_solver(task)
         rows.announce(_n_passes(task, self.solver_))
-        solution = self._walk(task, {**SOLVERS, WALK: solve_walk}[self.solver_])
-        if task.choices.quality:
-            self._measure(task.spending, task.design, task, solution, in_sample=True)
-        return solution
+        return self._walk(task, {**SOLVERS, WALK: solve_walk}[self.solver_])
 
     def _measure(
         self,
@@ -206,7 +197,6 @@ class PrivateLasso(PathModel):
         *,
         in_sample: bool,
     ) -> None:
-        """Release how good the solution is on these rows, for all that is left."""
         self.quality_ = release_quality(
             spending,
             design,
@@ -216,37 +206,8 @@ class PrivateLasso(PathModel):
             in_sample=in_sample,
         )
 
-    def _spend(self, start: FitStart) -> PrivacyStatement:
-        """Release the model, with intervals if they were asked for and can be had."""
-        if self.inference is None:
-            return super()._spend(start)
-        reason = inference.refusal(start.spending.regime)
-        if reason is None:
-            return self._spend_in_halves(start)
-        self.inference_ = inference.not_available(reason)
-        return super()._spend(start)
-
-    def _spend_in_halves(self, start: FitStart) -> PrivacyStatement:
-        """Release the model from one half of the rows and intervals from the other (Lemma 16)."""
-        first, second = inference.split(start.spending, start.rows)
-        choices = replace(start.choices, quality=False)
-        task, units, solution = self._release(
-            replace(start, spending=first.spending, rows=first.rows, choices=choices)
-        )
-        selected = inference.Selected(solution.chosen_weights, units, task.deviation, task.spread)
-        names = list(self.feature_names_out_)
-        kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
-        self.inference_ = inference.infer(
-            second.reserving(kept), selected, start.bounds[0], choices, names
-        )
-        if start.choices.quality:
-            design = second.rows.lattice(units)
-            self._measure(second.spending, design, task, solution, in_sample=False)
-        paid = (start.spending, first.spending, second.spending)
-        return inference.parallel_statement(
-            float(inference.parallel_cost(*paid)),
-            *(self._statement(start, spending, IN_HALVES) for spending in paid),
-        )
+    def _table(self, _task: Task) -> Table:
+        return regress
 
 
 def _n_passes(task: Task, solver: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,13 @@ from dpscreen.models.outcomes import (
     refuse_strangers,
 )
 from dpscreen.privacy.budget import Unit
+from dpscreen.rows.lattice import ExactDesign
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Choices, Solution, Task
+from dpscreen.solvers.base import Choices, Solution, Spending, Task
+from dpscreen.solvers.inference import Table
 from dpscreen.solvers.logistic import OutcomeTask, place_outcomes
+from dpscreen.solvers.logit_table import log_odds_table
 from dpscreen.solvers.outcome_quality import release_outcome_quality
 from dpscreen.solvers.outcome_walk import n_walk_steps, solve_outcomes, walks_on_outcomes
 
@@ -160,6 +164,7 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
     n_iter: int | None = None
     max_features: int | None = None
     standardize: bool | str = "auto"
+    inference: str | None = None
     fit_intercept: bool = True
     n_rows: int | None = None
     quality: bool = True
@@ -174,15 +179,26 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
             else task.n_steps + len(rules.newton_parts())
         )
         rows.announce(1 + steps)
-        solution = self._walk(task, solve_outcomes)
-        if task.choices.quality:
-            self.quality_ = release_outcome_quality(
-                task.spending,
-                task.design,
-                solution.weights,
-                task.share.log_odds,
-                spread=task.spread,
-                cost=task.spending.remaining,
-                in_sample=True,
-            )
-        return solution
+        return self._walk(task, solve_outcomes)
+
+    def _measure(
+        self,
+        spending: Spending,
+        design: ExactDesign,
+        task: OutcomeTask,
+        solution: Solution,
+        *,
+        in_sample: bool,
+    ) -> None:
+        self.quality_ = release_outcome_quality(
+            spending,
+            design,
+            solution.weights,
+            task.share.log_odds,
+            spread=task.spread,
+            cost=spending.remaining,
+            in_sample=in_sample,
+        )
+
+    def _table(self, task: OutcomeTask) -> Table:
+        return partial(log_odds_table, task.share)

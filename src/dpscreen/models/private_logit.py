@@ -13,6 +13,7 @@ from dpscreen.models.private_ols import PLACED, PrivateOLS
 from dpscreen.models.regression_table import OddsTableModel
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers import ols_rules, rules
+from dpscreen.solvers.inference import why_no_odds
 from dpscreen.solvers.least_squares import TableRelease
 from dpscreen.solvers.logit_table import (
     LAST_PARTS,
@@ -23,32 +24,6 @@ from dpscreen.solvers.logit_table import (
 )
 from dpscreen.solvers.outcome_quality import release_outcome_quality
 from dpscreen.solvers.wide import WideTask
-
-DROWNED = (
-    "privacy noise moves log-odds too far at this budget for an interval to be honest: it takes "
-    "more rows, fewer features, or a larger epsilon."
-)
-UNSEEN = (
-    "privacy noise hides how far outcomes vary with the features: too few rows have the rarer "
-    "outcome, or outcomes are nearly decided by the features, so that hardly any is uncertain. It "
-    "takes more rows, or a larger epsilon."
-)
-DECIDED = (
-    "as far as privacy noise lets see, hardly any row that tells this feature has an uncertain "
-    "outcome: where outcomes are nearly decided by it, its odds ratio has no end that these rows "
-    "could tell; "
-)
-HELD = DECIDED + "it stays in the model."
-UNTOLD = DECIDED + "left out."
-ENDLESS = (
-    "an effect is too strong for this many rows at this epsilon: outcomes are nearly decided by "
-    "the features, and privacy noise hides where their odds end. It takes more rows, or a larger "
-    "epsilon."
-)
-UNSETTLED = (
-    "privacy noise hides how large its odds ratio is: where steps ended the estimate still moved, "
-    "or too few of the rows that tell it may have either outcome."
-)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -113,7 +88,7 @@ random_state
         spending = replace(start.spending, reserved=kept)
         wide, share = place_for_odds(spending, start.rows, start.bounds[0], start.choices)
         self.bounds_notes_ = tuple(self._notes_on_bounds(wide.task, wide.units, start.bounds[0]))
-        found = log_odds_table(wide, share)
+        found = log_odds_table(share, wide)
         self._take(wide, found)
         if start.choices.quality:
             moves = found.weights[: len(wide.scales)]
@@ -143,13 +118,6 @@ random_state
         self, found: TableRelease, names: tuple[str, ...], wide: WideTask
     ) -> dict[int, str]:
         assert isinstance(found, OddsRelease), "as it was released"
-        if found.drowned:
-            return dict.fromkeys(range(len(names)), DROWNED)
-        if found.endless:
-            return dict.fromkeys(range(len(names)), ENDLESS)
         needed = ols_rules.rows_needed(len(names) + 1, PLACED * wide.task.regime.rho)
-        nowhere = len(found.left_out) + len(found.held) == len(names)
-        if nowhere and wide.task.regime.n_rows >= needed:
-            return dict.fromkeys(range(len(names)), UNSEEN)
-        without = dict.fromkeys(found.unsettled, UNSETTLED) | dict.fromkeys(found.held, HELD)
-        return without | super()._reasons(found, names, wide) | dict.fromkeys(found.untold, UNTOLD)
+        left_out, too_few = super()._reasons(found, names, wide), wide.task.regime.n_rows < needed
+        return why_no_odds(found, left_out, len(names), too_few=too_few)

@@ -1,14 +1,15 @@
-"""Intervals: what they are, and those of PrivateLasso, for which one half of the rows selects.
+"""Intervals: what they are, and those of selected features, where one half of the rows selects.
 
 A secret coin sends each row to one half, so one row touches one half only and each half may spend
 the whole budget (docs/private-lasso.md, Lemma 16). The second half is the regression table of
-PrivateOLS on the features that the first half chose (docs/inference.md).
+PrivateOLS, or of PrivateLogit for outcomes, on the features that the first half chose
+(docs/inference.md, docs/yes-no.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +21,8 @@ from dpscreen.privacy import ZCDP, Accountant, MechanismRecord, PrivacyStatement
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Spending
-from dpscreen.solvers.least_squares import TableRelease, regress_on
+from dpscreen.solvers.least_squares import TableRelease
+from dpscreen.solvers.logit_table import OddsRelease
 from dpscreen.solvers.ols_rules import TableSize
 from dpscreen.solvers.placing import Places
 from dpscreen.solvers.regression import LeftOut
@@ -101,6 +103,48 @@ def why_left_out(one: LeftOut, names: Sequence[str]) -> str:
     if not partners:
         return "not seen to vary through the privacy noise of this budget; left out."
     return f"not told apart from {some(partners)} at this budget; left out."
+
+
+DROWNED = (
+    "privacy noise moves log-odds too far at this budget for an interval to be honest: it takes "
+    "more rows, fewer features, or a larger epsilon."
+)
+UNSEEN = (
+    "privacy noise hides how far outcomes vary with the features: too few rows have the rarer "
+    "outcome, or outcomes are nearly decided by the features, so that hardly any is uncertain. It "
+    "takes more rows, or a larger epsilon."
+)
+DECIDED = (
+    "as far as privacy noise lets see, hardly any row that tells this feature has an uncertain "
+    "outcome: where outcomes are nearly decided by it, its odds ratio has no end that these rows "
+    "could tell; "
+)
+HELD = DECIDED + "it stays in the model."
+UNTOLD = DECIDED + "left out."
+ENDLESS = (
+    "an effect is too strong for this many rows at this epsilon: outcomes are nearly decided by "
+    "the features, and privacy noise hides where their odds end. It takes more rows, or a larger "
+    "epsilon."
+)
+UNSETTLED = (
+    "privacy noise hides how large its odds ratio is: where steps ended the estimate still moved, "
+    "or too few of the rows that tell it may have either outcome."
+)
+
+
+def why_no_odds(
+    found: OddsRelease, left_out: Mapping[int, str], n_features: int, *, too_few: bool = False
+) -> dict[int, str]:
+    """Say by feature why its odds ratio has no interval; why some are `left_out` is known.
+
+    Where rows are `too_few` for such a table that is why all are.
+    """
+    nowhere = len(found.left_out) + len(found.held) == n_features and not too_few
+    for no_table, why in ((found.drowned, DROWNED), (found.endless, ENDLESS), (nowhere, UNSEEN)):
+        if no_table:
+            return dict.fromkeys(range(n_features), why)
+    without = dict.fromkeys(found.unsettled, UNSETTLED) | dict.fromkeys(found.held, HELD)
+    return without | dict(left_out) | dict.fromkeys(found.untold, UNTOLD)
 
 
 def differences(
@@ -221,54 +265,74 @@ class Selected:
         return replace(Places.unplaced(declared), centres=self.units.feature_centres, scales=scales)
 
 
+Table = Callable[[WideTask, Integers], TableRelease]
+"""Releases a table on some columns: what `infer` asks of the second half."""
+
+
 def infer(
-    half: SplitHalf, selected: Selected, declared: Array, choices: Choices, names: Sequence[str]
+    half: SplitHalf,
+    selected: Selected,
+    declared: Array,
+    choices: Choices,
+    names: Sequence[str],
+    table: Table,
 ) -> Inference:
     """Release intervals for the features that the first half weighs most.
 
     `declared` are the public bounds of the features: they are clipped to nothing narrower.
     """
-    regime = half.spending.regime
+    regime, units = half.spending.regime, selected.units
     chosen = selected.columns(n_listed(replace(regime, n_rows=2 * regime.n_rows)))
     if not chosen.size:
         return not_available("the first half selected no feature.")
-    target = PlacedTarget(selected.units.target_centre, selected.deviation)
-    wide = widened(
-        half.spending,
-        half.rows,
-        (selected.places(declared), target, selected.units.target_bounds),
-        choices,
-        chosen,
-    )
-    return _intervals(wide, regress_on(wide, chosen), chosen, names)
+    target = PlacedTarget(units.target_centre, selected.deviation)
+    where = (selected.places(declared), target, units.target_bounds)
+    wide = widened(half.spending, half.rows, where, choices, chosen, units.loss)
+    return _intervals(wide, table(wide, chosen), chosen, names)
 
 
 def _intervals(
     wide: WideTask, found: TableRelease, chosen: Integers, names: Sequence[str]
 ) -> Inference:
     features = chosen[chosen < wide.task.n_features]
-    known, called = found.uncertainty, [names[j] for j in features]
-    gone = {int(features[one.feature]): why_left_out(one, called) for one in found.left_out}
-    coefficients, _ = wide.units.in_users_units(found.weights)
-    errors = np.sqrt(np.diag(known.covariance))
-    reaches = stdtrit(known.freedom, 0.975) * errors
-    given = [j for j in features.tolist() if j not in gone]
-    reasons = [f"{names[j]}: {why}" for j, why in gone.items()]
+    called, known = [names[j] for j in features], found.uncertainty
+    gone = {one.feature: why_left_out(one, called) for one in found.left_out}
+    if isinstance(found, OddsRelease):
+        gone = why_no_odds(found, gone, len(called))
+    reasons = _told_together(gone, called)
+    given = [place for place in range(len(called)) if place not in gone]
     if not given:
         return not_available(" ".join(reasons))
+    errors = np.sqrt(np.diag(known.covariance))
+    coefficients = wide.units.in_users_units(found.weights)[0][features]
+    numbers = (coefficients, errors, stdtrit(known.freedom, 0.975) * errors)
+    model, usual = _model(found, called)
     constant = "and a constant" if wide.units.constant else "without a constant"
-    told = MEANING.format(
-        model=f"of the features with an interval alone, {constant}", bounds="to the declared bounds"
-    )
-    differing = differences(found.long_rows, known.bias[given], errors[given])
+    told = MEANING.format(model=f"{model}, {constant}", bounds="to the declared bounds")
+    differing = differences(found.long_rows, known.bias[given], errors[given], usual)
     return Inference(
         True,
         " ".join((told, *reasons, *differing)),
         tuple(
-            _interval(j, names[j], float(coefficients[j]), float(errors[j]), float(reaches[j]))
-            for j in given
+            _interval(int(features[k]), called[k], *(float(one[k]) for one in numbers))
+            for k in given
         ),
     )
+
+
+def _model(found: TableRelease, names: Sequence[str]) -> tuple[str, str]:
+    """Return in words of which features a table is a model, and what usually estimates it."""
+    if not isinstance(found, OddsRelease):
+        return "of the features with an interval alone", "least squares"
+    beside = [names[place] for place in found.beside]
+    others = f" and of {some(beside)}" if beside else " alone"
+    return f"of log-odds of the features with an interval{others}", "logistic regression"
+
+
+def _told_together(reasons: Mapping[int, str], names: Sequence[str]) -> Iterator[str]:
+    """Yield why features have no interval, those with one reason together."""
+    for why in dict.fromkeys(reasons[place] for place in sorted(reasons)):
+        yield f"{some([names[place] for place in sorted(reasons) if reasons[place] == why])}: {why}"
 
 
 def _interval(

@@ -73,8 +73,8 @@ SHORT_ROWS = 0.5
 class TableRelease:
     """Released weights, one for each column of the lattice, and how well they are known.
 
-    `uncertainty` is of the coefficients in the user's units, the constant last if there is one. The
-    deviations are of residuals, and of the target from its centre.
+    `uncertainty` is of the columns' coefficients in the user's units, the constant last if there is
+    one. The deviations are of residuals, and of the target from its centre.
     """
 
     weights: Array
@@ -85,29 +85,25 @@ class TableRelease:
     long_rows: float
 
 
-def regress(wide: WideTask) -> TableRelease:
-    """Release a regression on all features for what is left; on none where noise would drown it."""
-    return Releases(wide, *columns_for(wide)).regression()
+def regress(wide: WideTask, columns: Integers | None = None) -> TableRelease:
+    """Release a regression on some columns, or all features, for what is left."""
+    return Releases(wide, *columns_for(wide, columns)).regression()
 
 
-def columns_for(wide: WideTask) -> tuple[Integers, ols_rules.TableSize, ZCDP]:
-    """Return the columns of a table, its size, and what is left for it."""
-    task, budget = wide.task, wide.task.spending.remaining
-    columns = np.arange(task.design.n_features)
-    size = ols_rules.TableSize(task.regime.n_rows, len(columns), float(budget))
-    if size.hopeless and task.choices.intercept:
-        columns, size = columns[task.n_features :], replace(size, n_columns=1)
-    return columns, size, budget
+def columns_for(
+    wide: WideTask, columns: Integers | None
+) -> tuple[Integers, ols_rules.TableSize, ZCDP]:
+    """Return the columns of a table, its size, and what is left for it.
 
-
-def regress_on(wide: WideTask, columns: Integers) -> TableRelease:
-    """Release a regression on some columns, the constant last if it is one, for what is left.
-
-    What is left out is told by its place among the columns.
+    They are those that are given, the constant last if it is one, and what is left out is told by
+    its place among them. Or all: but no feature, where noise would drown them.
     """
-    budget = wide.task.spending.remaining
-    size = ols_rules.TableSize(wide.task.regime.n_rows, len(columns), float(budget))
-    return Releases(wide, columns, size, budget).regression()
+    task, budget = wide.task, wide.task.spending.remaining
+    chosen = np.arange(task.design.n_features) if columns is None else columns
+    size = ols_rules.TableSize(task.regime.n_rows, len(chosen), float(budget))
+    if columns is None and size.hopeless and task.choices.intercept:
+        chosen, size = chosen[task.n_features :], replace(size, n_columns=1)
+    return chosen, size, budget
 
 
 def all_left_out(n_features: int) -> tuple[LeftOut, ...]:
@@ -127,7 +123,7 @@ class Releases:
     def regression(self) -> TableRelease:
         """Release all, and put it together."""
         frame = self.release_frame()
-        inverse = told_apart(frame, self._n_features, self._cells_in_scales())
+        inverse = told_apart(frame, self.n_features, self._cells_in_scales())
         point = self.wide.task.design.start(self._grain)
         walk = NewtonWalk(self, frame, inverse, point)
         longer = replace(walk, frame=frame.reaching(ols_rules.REACH))
@@ -141,7 +137,7 @@ class Releases:
         return TableRelease(
             point.weights,
             self._known(walked, clip.deviation),
-            inverse.left_out if self._n_features else all_left_out(self.wide.task.n_features),
+            inverse.left_out if self.n_features else all_left_out(self.wide.task.n_features),
             *self._deviations(walked, clip.deviation),
             walk.release_long(),
         )
@@ -160,7 +156,7 @@ class Releases:
         estimate = pooled(steps[-2:], inverse, frame, (sizes, clip.part), damping)
         moment = frame.gram @ inverse.matrix @ pull.sum_at(estimate.theta, frame.gram)
         one_sided = OneSided(moment, pull.noise, sizes.cut_off(pull.clip), estimate.cut_off)
-        per_scale, n_features = self._cells_in_scales(), self._n_features
+        per_scale, n_features = self._cells_in_scales(), self.n_features
         errors = private_errors(estimate, frame, inverse, per_scale, one_sided)[:n_features]
         deviation = max(self.wide.task.deviation, clip.deviation)
         if errors.max(initial=0.0) <= deviation / 2:
@@ -181,13 +177,13 @@ class Releases:
         return [left * part for part in ols_rules.NEWTON_PARTS]
 
     @property
-    def _n_features(self) -> int:
+    def n_features(self) -> int:
         """Return how many of the columns are features: the constant is the last, if any."""
         return int(np.count_nonzero(self.columns < self.wide.task.n_features))
 
     def _deviations(self, walked: Walked, residuals: float) -> tuple[float, float]:
         """Return those of residuals and target: what the line explains, and what it leaves."""
-        if not self._n_features:
+        if not self.n_features:
             return self.wide.task.deviation, self.wide.task.deviation
         theta = walked.estimate.theta
         explained = max(float(theta @ walked.frame.gram @ theta), 0.0) / self.size.n_rows
@@ -271,17 +267,23 @@ class Releases:
         squares = np.maximum(((users @ walked.inverse.matrix) * users).sum(axis=1), 0.0)
         return replace(uncertainty(walked, users), plain=deviation * np.sqrt(squares))
 
+    @property
+    def told(self) -> Integers:
+        """Return the coefficients that are told: those of the columns; all, if none is left."""
+        return self.columns if self.n_features else np.arange(self.wide.units.n_candidates)
+
     def users(self, frame: EvenFrame) -> Array:
-        """Return the matrix from a frame's parameters to all coefficients in the user's units."""
-        return np.asarray(users_units(self.wide.units)[:, self.columns] @ frame.matrix.T)
+        """Return the matrix from a frame's parameters to what is told, in the user's units."""
+        there = np.isin(self.told, self.columns)
+        return np.asarray(users_units(self.wide.units, self.told)[:, there] @ frame.matrix.T)
 
 
-def users_units(units: PublicUnits) -> Array:
-    """Return the matrix from weights to coefficients in the user's units, the constant last."""
-    widths, d = units.feature_half_widths, len(units.feature_half_widths)
-    matrix = np.eye(units.n_candidates)
+def users_units(units: PublicUnits, columns: Integers) -> Array:
+    """Return the matrix from weights of columns, the constant last, to the user's units."""
+    features, matrix = columns[columns < len(units.feature_bounds)], np.eye(len(columns))
+    widths, d = units.feature_half_widths[features], len(features)
     matrix[np.arange(d), np.arange(d)] = 1 / widths
-    matrix[d:, :d] = -units.feature_centres / widths
+    matrix[d:, :d] = -units.feature_centres[features] / widths
     return matrix
 
 
@@ -340,7 +342,7 @@ class NewtonWalk:
 
         In the sum are also the noise of the step before it, and sampling's.
         """
-        features = self.releases.users(self.frame)[: self.releases.wide.task.n_features]
+        features = self.releases.users(self.frame)[: self.releases.n_features]
         directions = features @ self.inverse.matrix
         directions = directions[directions.any(axis=1)]
         sampling = self.releases.size.n_rows * deviation**2 * self.frame.spread**2

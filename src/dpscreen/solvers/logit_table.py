@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_gram, release_sums
 from dpscreen.rows.lattice import UNITS
@@ -32,6 +32,7 @@ from dpscreen.solvers.least_squares import (
     TableRelease,
     all_left_out,
     columns_for,
+    users_units,
 )
 from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
 from dpscreen.solvers.outcome_walk import (
@@ -104,6 +105,11 @@ class OddsRelease(TableRelease):
     held: tuple[int, ...] = ()
     untold: tuple[int, ...] = ()
 
+    @property
+    def beside(self) -> list[int]:
+        """Return what is in the model, but without an interval."""
+        return sorted({*self.unsettled, *self.held} - {one.feature for one in self.left_out})
+
 
 def place_for_odds(
     spending: Spending, rows: RowSource, feature_bounds: Array, choices: Choices
@@ -117,9 +123,14 @@ def place_for_odds(
     return widened(spending, rows, where, choices, every, LOGISTIC), share
 
 
-def log_odds_table(wide: WideTask, share: OutcomeShare) -> OddsRelease:
-    """Release a table on all features for what is left; on none where noise would drown it."""
-    return OddsReleases(wide, *columns_for(wide), share).table()
+def log_odds_table(
+    share: OutcomeShare, wide: WideTask, columns: Integers | None = None
+) -> OddsRelease:
+    """Release a table on some columns, or all features, for what is left (`columns_for`).
+
+    The constant starts where a released share of outcomes says, of whatever rows.
+    """
+    return OddsReleases(wide, *columns_for(wide, columns), share).table()
 
 
 def _flattened_frame(curved: EvenFrame, flatter: Array) -> EvenFrame:
@@ -147,8 +158,8 @@ class OddsReleases(Releases):
         theta, belief = walk.search(self._start(frame), left * SEARCH_PART)
         curved = walk.release_curvature(left * CURVED_PART)
         rest = left * (1 - SEARCH_PART - CURVED_PART)
-        inverse = told_apart(curved, self._n_features, self._cells_in_scales())
-        flat = told_apart(frame, self._n_features, self._cells_in_scales())
+        inverse = told_apart(curved, self.n_features, self._cells_in_scales())
+        flat = told_apart(frame, self.n_features, self._cells_in_scales())
         held = self._held(inverse, curved, flat)
         walk = replace(walk, inverse=inverse)
         kept = self._kept(frame, inverse, held)
@@ -163,7 +174,7 @@ class OddsReleases(Releases):
         return OddsRelease(
             walk.point.weights,
             replace(known, covariance=0 * known.covariance) if drowned else known,
-            left_out if self._n_features else all_left_out(task.n_features),
+            left_out if self.n_features else all_left_out(task.n_features),
             LOG_ODDS,
             1.0,
             walk.release_long(),
@@ -211,14 +222,14 @@ class OddsReleases(Releases):
         directions = users @ inverse
         squares = np.maximum((directions**2).sum(axis=1), 1e-300)
         moved, all_rows = np.abs(users @ way), float(way @ frame.gram @ way) / self.size.n_rows
-        of_feature = self._one_step(len(users)) * moved
+        of_feature = self._one_step * moved
         left = np.maximum(math.sqrt(max(all_rows, 0.0)), of_feature) * moved
         left = np.hypot(left, long.doubt(users, squares))
         old = np.maximum(np.diag(known.covariance), 1e-300)
         sampling, _ = walked.middle.along(directions, walked.frame.spread)
         lengths = np.sqrt(((directions @ inverse) ** 2).sum(axis=1) / squares)
         off = walked.middle.noise * lengths * (2 - squares * sampling / old)
-        numbers = np.append(~is_binary(self.wide.units.feature_bounds), False)[: len(users)]
+        numbers = np.append(~is_binary(self.wide.units.feature_bounds), False)[self.told]
         wider = np.sqrt(1 + left**2 / old)
         wider[numbers] *= farther if math.isfinite(farther) else 1.0
         return replace(
@@ -238,10 +249,16 @@ class OddsReleases(Releases):
         taken_over = moved @ doubt @ moved.T
         return replace(known, covariance=known.covariance + (taken_over + taken_over.T) / 2)
 
-    def _one_step(self, length: int) -> Array:
+    @property
+    def _one_step(self) -> Array:
         """Return a step of each feature: from no to yes, or its deviation; of a constant, none."""
         steps = np.where(is_binary(self.wide.units.feature_bounds), 1.0, self.wide.scales)
-        return np.append(steps, 0.0)[:length]
+        return np.append(steps, 0.0)[self.told]
+
+    @property
+    def _binary(self) -> Mask:
+        """Return which of the features are of 0 and 1."""
+        return is_binary(self.wide.units.feature_bounds[self.columns[: self.n_features]])
 
     def _unsettled(
         self, walked: Walked, steps: Sequence[NewtonStep], frame: EvenFrame
@@ -255,15 +272,15 @@ class OddsReleases(Releases):
         users, estimate = self.users(walked.frame), walked.estimate
         noises = math.hypot(*(step.noise for step in steps[-2:])) * walked.inverse.matrix
         errors = np.sqrt(((users @ noises) ** 2).sum(axis=1))
-        one = self._one_step(len(users))
+        one = self._one_step
         clear = np.abs(users @ estimate.last) > SETTLED * errors
         clear |= one * (np.abs(users @ estimate.way) - errors) > STALE
         ways = np.column_stack((estimate.way, noises))
         squares = np.maximum(((frame.gram @ ways) * ways).sum(axis=0), 0.0) / self.size.n_rows
         clear |= math.sqrt(squares[0]) - math.sqrt(squares[1:].sum()) > STALE
         moved = one * np.abs(users @ (estimate.theta - steps[0].start))
-        clear[: self._n_features] |= self._too_few_events(walked.frame, moved)
-        return tuple(np.flatnonzero(clear[: self._n_features]).tolist())
+        clear[: self.n_features] |= self._too_few_events(walked.frame, moved)
+        return tuple(np.flatnonzero(clear[: self.n_features]).tolist())
 
     def _too_few_events(self, curved: EvenFrame, moved: Array) -> Mask:
         """Return the levels of which Σp(1 − p), over their rows or all others, is hardly seen.
@@ -272,15 +289,16 @@ class OddsReleases(Releases):
         intervals hold. They were counted where the search had led, and each is e^|m| times less
         sure of a level whose log-odds moved by m since.
         """
-        d, units = self._n_features, self.wide.units
+        d, units = self.n_features, self.wide.units
         if len(self.columns) == d or not d:
             return np.zeros(d, dtype=bool)
         back = np.linalg.inv(curved.matrix)
-        holding = units.feature_half_widths[:, None] * back[:d]
-        holding += units.feature_centres[:, None] * back[d]
+        features = self.columns[:d]
+        holding = units.feature_half_widths[features, None] * back[:d]
+        holding += units.feature_centres[features, None] * back[d]
         events, noises = _events(curved, np.stack((holding, back[d] - holding)), back[d])
         few = (np.exp(-moved[:d]) * (events - 2 * noises) < LEAST_EVENTS).any(axis=0)
-        return np.asarray(few & is_binary(units.feature_bounds))
+        return np.asarray(few & self._binary)
 
     def _start(self, frame: EvenFrame) -> Array:
         """Return where the constant is what the share says."""
@@ -298,12 +316,11 @@ class OddsReleases(Releases):
         """
         every = np.linalg.inv(curved.matrix)[-1]
         events, noise = _events(curved, every, every)
-        if len(self.columns) > self._n_features and events <= SEEN * noise:
+        if len(self.columns) > self.n_features and events <= SEEN * noise:
             return ()
         hidden = {one.feature for one in flat.left_out}
-        sure = self._too_few_events(curved, np.zeros(self._n_features))
-        alone = is_binary(self.wide.units.feature_bounds)
-        alone |= len(inverse.left_out) == self._n_features
+        sure = self._too_few_events(curved, np.zeros(self.n_features))
+        alone = self._binary | (len(inverse.left_out) == self.n_features)
         gone = (one for one in inverse.left_out if one.feature not in hidden)
         stays = (
             one for one in gone if (alone[one.feature] and not one.partners) or sure[one.feature]
@@ -321,7 +338,7 @@ class OddsReleases(Releases):
         ways = np.linalg.inv(frame.matrix.T)[:, stays := ~np.isin(places, list(gone))]
         there = np.isin(places, held)
         if held and not inverse.matrix.any():
-            there |= places >= self._n_features
+            there |= places >= self.n_features
         given = np.linalg.solve(ways.T @ frame.gram @ ways, ways.T @ frame.gram)
         return np.asarray(ways @ (there[stays, None] * given))
 
@@ -501,7 +518,7 @@ class OddsWalk(NewtonWalk):
     @property
     def _levels(self) -> Levels:
         releases = self.releases
-        to_users = releases.users(self.frame)[releases.columns]
+        to_users = users_units(releases.wide.units, releases.columns) @ self.frame.matrix.T
         binary = columns_of_levels(releases.wide.units)[releases.columns]
         return Levels.of(self.frame.gram, self.frame.noise, to_users, binary)
 

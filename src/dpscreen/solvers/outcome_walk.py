@@ -118,7 +118,7 @@ def _seen_columns(task: OutcomeTask, gram: Array, noise: float) -> Integers:
 
 def _levels(task: OutcomeTask, gram: Array, noise: float, chosen: Integers, units: Array) -> Levels:
     """Return what the matrix tells of the rows of each level that is among the chosen columns."""
-    to_users = users_units(task.units)[np.ix_(chosen, chosen)] * units
+    to_users = users_units(task.units, chosen) * units
     return Levels.of(gram, noise, to_users, columns_of_levels(task.units)[chosen])
 
 
