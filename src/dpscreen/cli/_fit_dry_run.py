@@ -89,14 +89,14 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
 
 def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
     """Say what private-lasso will find; of another method it is a standard to measure by."""
-    from dpscreen.planning.plan import QUICK_SECONDS, SECONDS, plan, setting_of
+    from dpscreen.planning.plan import QUICK_SECONDS, SECONDS, plan, selecting_rows, setting_of
     from dpscreen.planning.power import default_effects
     from dpscreen.planning.what_if import epsilon_of_one_row
 
     options, request = ready.options, ready.request
     one_row = epsilon_of_one_row(options.epsilon, options.delta, request.rows_per_unit)
     public = options.rows_public or 2
-    rows = public if options.inference is None else max(2, public // 2)
+    rows = selecting_rows(public, split=options.inference is not None)
     width = len(request.feature_bounds)
     public_numbers = rows, width, one_row, options.delta
     few = default_effects(setting_of(*public_numbers))[::2]  # so each has tables enough
@@ -147,15 +147,16 @@ def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str
 def _of_outcomes(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
     """Say what a model of yes and no will find, if half of the rows are a yes."""
     from dpscreen.planning.outcome_plan import TOO_FEW, OutcomeContest, expected_outcomes, finding
-    from dpscreen.planning.plan import USELESS, setting_of
+    from dpscreen.planning.plan import USELESS, selecting_rows, setting_of
     from dpscreen.planning.regression_plan import HALF
 
     options, request = ready.options, ready.request
     signal = 0.0 if request.regime is None else request.regime.signal
     if signal < USELESS:
         return {"signal": signal, "useful": False, "words": TOO_FEW}
-    width, public = len(request.feature_bounds), options.rows_public or 2
-    setting = setting_of(public, width, options.epsilon, options.delta)
+    rows = selecting_rows(options.rows_public or 2, split=options.inference is not None)
+    width = len(request.feature_bounds)
+    setting = setting_of(rows, width, options.epsilon, options.delta)
     contest = OutcomeContest(setting, HALF, rows_per_unit=request.rows_per_unit)
     told = f"{finding(expected_outcomes(contest, progress=progress))}{HALF_SUPPOSED}"
     return {"signal": signal, "useful": True, "words": told}

@@ -60,7 +60,8 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--inference",
     type=click.Choice(["split"]),
-    help="Half of the rows select, the other half gives intervals (private-lasso).",
+    help="Half of the rows select, the other half gives intervals (private-lasso, "
+    "private-logistic).",
 )
 @click.option(
     "--max-features",

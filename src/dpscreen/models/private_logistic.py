@@ -91,6 +91,11 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
     standardize : {"auto", True, False}, default="auto"
         Whether numeric features are placed privately: centre, scale, and tighter bounds, as in
         `PrivateLasso`.
+    inference : {None, "split"}, default=None
+        "split": secret coins send each row to one of two halves. One selects and gives the model,
+        the other gives 95 % intervals of log-odds for at most 20 of the selected features by the
+        table of `PrivateLogit`, each half at the whole budget. What has no interval is told in
+        `inference_`.
     fit_intercept : bool, default=True
         Estimate an intercept inside the same budget. Without it, the chance is ½ where all features
         are in the middle of their bounds, which are public or released.
@@ -100,7 +105,8 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
     quality : bool, default=True
         Whether to release how good the model is, `quality_`, for 2 % of the budget.
     rows_per_unit : int, default=None
-        The most rows that one unit, a person for example, has, as in `PrivateLasso`.
+        The most rows that one unit, a person for example, has, as in `PrivateLasso`. More than one
+        not with ``inference="split"``.
     random_state : None, int, str or numpy generator, default=None
         None draws noise from a cryptographic stream. Anything else is reproducible, not private,
         and warned about.
@@ -126,10 +132,13 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
     n_rows_ : int
         The number of rows that rules used: public, or a noisy count.
     quality_ : OutcomeQuality
-        AUC and deviance, each with the interval of its privacy noise, on the rows of the fit. Print
-        it.
+        AUC and deviance, each with the interval of its privacy noise, on the rows of the fit; with
+        ``inference="split"`` on rows that did not choose the model. Print it.
     bounds_notes_ : tuple of str
         Columns whose rows seem to lie at an end of the declared bounds.
+    inference_ : Inference
+        Only with ``inference="split"``, as in `PrivateLasso`, of log-odds: their exponentials are
+        odds ratios. They are those of the model of these features alone. Print it.
     privacy_ : PrivacyStatement
         What is promised, and what it rests on. Print it.
     n_features_in_, feature_names_in_, feature_names_out_, columns_
@@ -137,10 +146,11 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
 
     Notes
     -----
-    Coefficients are shrunken, noisy and selected; no standard errors are valid: `PrivateLogit` has
-    a table of all features with intervals, and needs no split of the rows for it. Where classes can
-    be told apart without an error, weights stay finite, as the steps are. Expect no useful model
-    where M = n√(2ρ)/ln(2d) is below 20, or the rarer class has fewer than some hundred rows.
+    Coefficients are shrunken, noisy and selected; no standard errors are valid, but those of
+    ``inference="split"``. `PrivateLogit` has a table of all features with intervals, from all rows,
+    where they are few enough for one. Where classes can be told apart without an error, weights
+    stay finite, as the steps are. Expect no useful model where M = n√(2ρ)/ln(2d) is below 20, or
+    the rarer class has fewer than some hundred rows.
 
     Examples
     --------

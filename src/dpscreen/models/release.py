@@ -39,7 +39,7 @@ from dpscreen.solvers.quality import Quality
 if TYPE_CHECKING:
     import pandas as pd
 
-OFFERS_INTERVALS = "PrivateLasso"
+OFFER_INTERVALS = ("PrivateLasso", "PrivateLogistic")
 SOME_HAVE = (
     *("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes"),
     "table",
@@ -183,14 +183,10 @@ class Release:
         """Return why there are no intervals, in one sentence; None if there are."""
         if self.inference is not None:
             return None if self.inference.available else self.inference.wording
-        if self.classes is not None:
+        if self.estimator not in OFFER_INTERVALS:
+            other = OFFER_INTERVALS[self.classes is not None]
             return (
-                f"There are no intervals: {self.estimator} has none; PrivateLogit gives odds "
-                "ratios of all features with them."
-            )
-        if self.estimator != OFFERS_INTERVALS:
-            return (
-                f"There are no intervals: {self.estimator} has none; PrivateLasso with "
+                f"There are no intervals: {self.estimator} has none; {other} with "
                 "inference='split' gives them."
             )
         return (
@@ -266,8 +262,9 @@ LONGEST_ABOUT = 500
 
 REFIT = (
     "The coefficient predicts. The refit is estimated on the other half of the rows and is what "
-    "the interval is for: "
+    "the interval is for{}: "
 )
+AS_ODDS = ", both as odds ratios with the step"
 
 
 @dataclass(frozen=True)
@@ -295,10 +292,12 @@ class SummaryRow:
         return _exponential(self.effect)
 
     @property
-    def odds_interval(self) -> tuple[float, float] | None:
-        """Return the ends of the interval as odds ratios; None if there is none."""
-        ends = self.effect_interval
-        return None if ends is None else (_exponential(ends[0]), _exponential(ends[2]))
+    def odds_interval(self) -> tuple[float, float, float] | None:
+        """Return low end, refit and high end of the interval as odds ratios; None without one."""
+        if self.effect_interval is None:
+            return None
+        low, refit, high = map(_exponential, self.effect_interval)
+        return low, refit, high
 
     @property
     def step_words(self) -> str:
@@ -359,7 +358,9 @@ class Summary(PrintedTable):
         cells = [short_name(row.feature), number(row.coefficient), row.step_words]
         cells.append(number(row.odds_ratio if self.has_odds else row.effect, digits=4))
         if self.has_intervals:
-            cells += [_optional(value) for value in (row.refit, row.low, row.high)]
+            shown = row.odds_interval if self.has_odds else (row.low, row.refit, row.high)
+            low, refit, high = shown or (None, None, None)
+            cells += [_optional(value) for value in (refit, low, high)]
         return cells
 
 
@@ -508,7 +509,8 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
     if release.why_no_intervals is not None:
         yield prose(release.why_no_intervals)
     elif release.inference is not None:
-        yield ("" if release.table else REFIT) + prose(release.inference.wording)
+        refit = REFIT.format("" if release.classes is None else AS_ODDS)
+        yield ("" if release.table else refit) + prose(release.inference.wording)
     yield from _how_good(release)
     yield from _about_bounds(release.bounds_notes or ())
     yield promise(release)

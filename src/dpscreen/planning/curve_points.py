@@ -12,10 +12,11 @@ from dpscreen.models.page.charts import EXPLAINABLE
 from dpscreen.planning import power as simulation
 from dpscreen.planning.curve import BudgetCase, BudgetPoint
 from dpscreen.planning.outcome_plan import USUAL_EFFECT, OutcomeContest, expected_outcomes
-from dpscreen.planning.plan import setting_of
+from dpscreen.planning.plan import selecting_rows, setting_of
 from dpscreen.planning.power import FEATURE_BOUND, TARGET_BOUND, Scale, Setting
 from dpscreen.planning.regression_plan import TableSetting
 from dpscreen.planning.what_if import epsilon_of_one_row, usual_effect
+from dpscreen.solvers.inference import refusal
 
 SECONDS = 0.3
 MOST_CELLS_OF_A_TABLE = 5_000_000
@@ -75,7 +76,7 @@ def _table(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
 def _outcomes(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
     """Simulate PrivateLogistic (docs/planning.md)."""
     contest = OutcomeContest(
-        setting,
+        _selecting(case, setting),
         case.rate,
         epsilons=(epsilon,),
         effects=(USUAL_EFFECT,),
@@ -85,11 +86,25 @@ def _outcomes(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint
     count = setting.n_effects
     return BudgetPoint(
         epsilon,
-        {"auc": max(0.5, row.auc), "found": row.power * count, "others": row.false_positives},
+        {"auc": max(0.5, row.auc), "found": row.power * count, "others": row.false_positives}
+        | (_width_of_odds(case, setting) if case.intervals else {}),
         {"auc": row.auc_se, "found": row.power_se * count},
         count,
         row.best_auc,
     )
+
+
+def _width_of_odds(case: BudgetCase, setting: Setting) -> dict[str, float]:
+    """Return how much wider intervals are than without privacy on all rows, if there are any.
+
+    They are a table of the features that matter, on half of the rows.
+    """
+    if refusal(setting.regime) is not None:
+        return {}
+    public = (setting.n_effects, setting.epsilon, setting.delta, case.rate)
+    half = TableSetting(selecting_rows(case.n_rows, split=True), *public)
+    width = half.width_ratio(TABLES_WITH_INTERVALS, lambda: None)
+    return {} if width is None else {"width": math.sqrt(2) * max(1.0, width)}
 
 
 POINTS = {
@@ -103,7 +118,7 @@ POINTS = {
 
 def _selecting(case: BudgetCase, setting: Setting) -> Setting:
     """Return the rows that select: half of them where the other half gives intervals."""
-    return replace(setting, n_rows=max(2, case.n_rows // 2)) if case.intervals else setting
+    return replace(setting, n_rows=selecting_rows(case.n_rows, split=case.intervals))
 
 
 def width_over_ols(setting: Setting) -> float | None:

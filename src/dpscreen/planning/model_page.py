@@ -16,7 +16,7 @@ from dpscreen.models.page import render_model_page
 from dpscreen.models.page.charts import Expected, ExpectedTable
 from dpscreen.planning import power as simulation
 from dpscreen.planning.outcome_plan import expected_of_outcomes
-from dpscreen.planning.plan import plan, setting_of
+from dpscreen.planning.plan import plan, selecting_rows, setting_of
 from dpscreen.planning.regression_plan import HALF, expected_table
 from dpscreen.planning.what_if import SECONDS, epsilon_of_one_row, what_if
 from dpscreen.privacy import PrivacyStatement
@@ -104,11 +104,11 @@ def expected_of_model(
     rate = None if release.classes is None else _rate(release.quality)
     if release.table is not None:
         return expected_table(rate=rate, levels=int(release.zero_one.sum()), **public)
-    if rate is not None:
-        per_unit = statement.rows_per_unit
-        return expected_of_outcomes(rate=rate, rows_per_unit=per_unit, **public)
-    split = bool(release.inference is not None and release.inference.available)
-    return expected_of(rows_per_unit=statement.rows_per_unit, split=split, **public)
+    public |= {
+        "rows_per_unit": statement.rows_per_unit,
+        "split": bool(release.inference is not None and release.inference.available),
+    }
+    return expected_of(**public) if rate is None else expected_of_outcomes(rate=rate, **public)
 
 
 def _rate(quality: object) -> float:
@@ -136,8 +136,7 @@ def expected_of(
     noise scale, as a smaller ε for one row would.
     """
     one_row = epsilon_of_one_row(epsilon, delta, rows_per_unit)
-    rows = max(2, n_rows // 2) if split else n_rows
-    numbers = rows, n_features, one_row, delta
+    numbers = selecting_rows(n_rows, split=split), n_features, one_row, delta
     setting = setting_of(*numbers)
     sizes = simulation.default_effects(setting)[::2]  # so each has tables enough
     affordable = simulation.affordable_repetitions(setting, len(sizes), seconds=SECONDS)

@@ -21,7 +21,7 @@ from scipy.special import expit
 from dpscreen._core.arrays import Array
 from dpscreen.models.page.charts import Expected, OutcomeRow
 from dpscreen.planning.methods import FitRequest, estimator
-from dpscreen.planning.plan import USELESS, setting_of
+from dpscreen.planning.plan import USELESS, selecting_rows, setting_of
 from dpscreen.planning.power import (
     FEATURE_BOUND,
     MOST_FEATURES,
@@ -126,11 +126,12 @@ def expected_of_outcomes(
     delta: float,
     rate: float = HALF,
     rows_per_unit: int = 1,
+    split: bool = False,
     tables: int = TABLES,
     progress: Progress | None = None,
 ) -> Expected:
     """Simulate fits of PrivateLogistic, for a page: by sizes of effect, then at other ε."""
-    setting = setting_of(n_rows, n_features, epsilon, delta)
+    setting = setting_of(selecting_rows(n_rows, split=split), n_features, epsilon, delta)
     possible = [one for one in around(epsilon) if for_rows(setting, one, rows_per_unit)]
     public: Any = {"setting": setting, "rate": rate, "rows_per_unit": rows_per_unit}
     sizes = OutcomeContest(**public)
@@ -149,6 +150,7 @@ def expected_of_outcomes(
         power_wanted=POWER,
         rows=rows,
         what_if=apart(possible, tried, ideal),
+        split=split,
         rate=rate,
     )
 

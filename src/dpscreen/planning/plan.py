@@ -295,6 +295,11 @@ def plan_for(
 # --- checks ---------------------------------------------------------------------------------------
 
 
+def selecting_rows(n_rows: int, *, split: bool) -> int:
+    """Return how many rows select: half of them if the other half gives intervals."""
+    return max(2, n_rows // 2) if split else n_rows
+
+
 def setting_of(
     n_rows: int,
     n_features: int,

@@ -44,6 +44,7 @@ CHOICES = (
         "PrivateLogistic",
         "Yes or no",
         "Predicts how likely a yes is: the target is a column of yes and no.",
+        offers_intervals=True,
         outcomes=True,
     ),
     ModelChoice(

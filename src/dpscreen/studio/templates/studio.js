@@ -120,8 +120,6 @@ const question = document.getElementById("question");
 if (question) {
   const models = [...question.elements.model], target = document.getElementById("target");
   const ofOutcomes = (one) => "outcomes" in one.dataset;
-  const shown = () => { question.dataset.model = question.elements.model.value; };
-  for (const one of models) one.addEventListener("change", shown);
   for (const button of question.querySelectorAll("[data-all]")) {
     button.addEventListener("click", () => {
       for (const one of question.querySelectorAll("[name=feature]")) one.checked = button.dataset.all;
@@ -132,7 +130,6 @@ if (question) {
     if (models.some((one) => one.checked && ofOutcomes(one) !== two)) {
       models.find((one) => ofOutcomes(one) === two).checked = true;
     }
-    shown();
   });
 }
 
