@@ -134,6 +134,10 @@ OUTCOMES = {
     "not standardized, without quality": {"standardize": False, "quality": False},
     "rows_per_unit": {"rows_per_unit": 3},
     "large budget": {"epsilon": 300.0},
+    "split": {"inference": "split", **MANY_ROWS},
+    "split, no intercept": {"inference": "split", "fit_intercept": False, "epsilon": 40.0},
+    "split, path, large budget": {"inference": "split", "n_iter": 9, "epsilon": 300.0},
+    "split, refused": {"inference": "split", "epsilon": 0.05},
 }
 
 

@@ -34,6 +34,7 @@ NAMES = (
     "PrivateOLS: loose bounds, large budget",
     "PrivateLogit: loose bounds, large budget",
     "PrivateLogistic: large budget",
+    "PrivateLogistic: split",
     "DPFrankWolfe: defaults",
     "RNMScreen: defaults",
     "ADPScreen: defaults",
