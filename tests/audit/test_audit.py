@@ -27,6 +27,7 @@ SMALL = {
     "published-screening": 2_000,
     "published-noisy-max": 6_000,
     "private-lasso-split": 30,
+    "private-logistic-split": 30,
     "weak-rnm-screen-screening": 16_000,
     "weak-adp-screen-screening": 10_000,
     "weak-lasso-gradient-the-rows-norm": 20_000,
@@ -91,8 +92,9 @@ def test_published_dp_fw_is_refuted_beyond_its_claim():
     assert found.verdict == "claim refuted"
 
 
-def test_the_split_case_does_refit():
-    outputs = all_cases()["private-lasso-split"].sample(True, 20, SeededNoise("refit"))
+@pytest.mark.parametrize("name", ["private-lasso-split", "private-logistic-split"])
+def test_the_split_case_does_refit(name):
+    outputs = all_cases()[name].sample(True, 20, SeededNoise("refit"))
     assert (outputs[:, -1] > 0).mean() > 0.5
 
 

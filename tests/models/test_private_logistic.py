@@ -71,6 +71,7 @@ def other_labels(estimator):
     [
         PrivateLogistic(**{**SETTING, "epsilon": 1000.0}),
         PrivateLogistic(**SETTING, n_rows=50),
+        PrivateLogistic(**SETTING, n_rows=100_000, inference="split"),
         PrivateLogit(**SETTING),
     ],
     expected_failed_checks=other_labels,
