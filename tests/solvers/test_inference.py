@@ -25,6 +25,7 @@ from dpscreen.rows.source import ArrayRows, PublicUnits
 from dpscreen.rows.sums import LEVELS, ShortRows, exact_gram, short_residuals
 from dpscreen.solvers import inference
 from dpscreen.solvers.base import Choices, Spending
+from dpscreen.solvers.inference import SecondTable
 from dpscreen.solvers.least_squares import regress
 from dpscreen.solvers.rules import Regime
 
@@ -232,7 +233,12 @@ def second_half(X, y, *, noise, forced=None, constant=True):
     half = inference.SplitHalf(spending, ArrayRows(X, y))
     with mock.patch.object(Accountant, "release", listened):
         found = inference.infer(
-            half, selected, units.feature_bounds, Choices(intercept=constant), list("abc"), regress
+            half,
+            selected,
+            units.feature_bounds,
+            Choices(intercept=constant),
+            list("abc"),
+            SecondTable(regress),
         )
     return found, kept
 
@@ -377,7 +383,7 @@ def test_nothing_selected_is_said():
         units.feature_bounds,
         Choices(),
         "ab",
-        regress,
+        SecondTable(regress),
     )
     assert "selected no feature" in found.wording
     assert spending.accountant.spent == ZCDP.free()

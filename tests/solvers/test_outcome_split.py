@@ -56,7 +56,7 @@ def second_half(X, y, weights, noise, table):
     spending = Spending(Accountant(noise, limit=ZCDP(1)), ZCDP(1), Regime(len(X), d, 1.0))
     names = [f"{weight:g}" for weight in weights]
     half = inference.SplitHalf(spending, ArrayRows(X, y.astype(float)))
-    return inference.infer(half, selected, bounds, Choices(), names, table)
+    return inference.infer(half, selected, bounds, Choices(), names, inference.SecondTable(table))
 
 
 def of_outcomes(wide, columns):

@@ -39,11 +39,10 @@ from dpscreen.privacy.budget import Unit
 from dpscreen.privacy.ledger import reserve
 from dpscreen.privacy.noise import watched
 from dpscreen.privacy.statement import COMPOSITION, IN_HALVES
-from dpscreen.rows.lattice import ExactDesign
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import inference, rules
 from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
-from dpscreen.solvers.inference import Inference, Table
+from dpscreen.solvers.inference import Inference, SecondTable
 from dpscreen.solvers.placing import NO_END, place_rows
 from dpscreen.solvers.target import end_of_target
 
@@ -386,19 +385,11 @@ class PathModel(ScalingModel):
         )
 
     @abstractmethod
-    def _measure(
-        self,
-        spending: Spending,
-        design: ExactDesign,
-        task: Any,
-        solution: Solution,
-        *,
-        in_sample: bool,
-    ) -> None:
-        """Release how good the solution is on these rows, for all that is left."""
+    def _measure(self, task: Any, solution: Solution, *, in_sample: bool) -> None:
+        """Release how good the solution is on the rows of a task, for all that is left."""
 
     @abstractmethod
-    def _table(self, task: Any) -> Table:
+    def _table(self, task: Any) -> SecondTable:
         """Return what releases a table of chosen features, given what the first half released."""
 
     def _walk(self, task: Task, solve: Callable[[Any], Solution]) -> Solution:
@@ -408,7 +399,7 @@ class PathModel(ScalingModel):
         self.path_ = solution.path
         self.selected_ = solution.chosen_weights[: task.n_features] != 0
         if task.choices.quality:
-            self._measure(task.spending, task.design, task, solution, in_sample=True)
+            self._measure(task, solution, in_sample=True)
         return solution
 
     def _spend(self, start: FitStart) -> PrivacyStatement:
@@ -435,8 +426,8 @@ class PathModel(ScalingModel):
             second.reserving(kept), selected, start.bounds[0], choices, names, self._table(task)
         )
         if start.choices.quality:
-            design = second.rows.lattice(units)
-            self._measure(second.spending, design, task, solution, in_sample=False)
+            other = replace(task, spending=second.spending, design=second.rows.lattice(units))
+            self._measure(other, solution, in_sample=False)
         paid = (start.spending, first.spending, second.spending)
         return inference.parallel_statement(
             float(inference.parallel_cost(*paid)),

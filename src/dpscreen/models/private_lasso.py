@@ -8,11 +8,10 @@ from typing import Any
 from dpscreen.models import parameters as check
 from dpscreen.models.base import PathModel
 from dpscreen.privacy.budget import Unit
-from dpscreen.rows.lattice import ExactDesign
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Choices, Solution, Spending, Task
-from dpscreen.solvers.inference import Table
+from dpscreen.solvers.base import Choices, Solution, Task
+from dpscreen.solvers.inference import SecondTable
 from dpscreen.solvers.least_squares import regress
 from dpscreen.solvers.noisy_gradient import rows_fill_the_norm, solve_noisy_gradient
 from dpscreen.solvers.quality import Deviations, release_quality
@@ -188,26 +187,18 @@ class PrivateLasso(PathModel):
         rows.announce(_n_passes(task, self.solver_))
         return self._walk(task, {**SOLVERS, WALK: solve_walk}[self.solver_])
 
-    def _measure(
-        self,
-        spending: Spending,
-        design: ExactDesign,
-        task: Task,
-        solution: Solution,
-        *,
-        in_sample: bool,
-    ) -> None:
+    def _measure(self, task: Task, solution: Solution, *, in_sample: bool) -> None:
         self.quality_ = release_quality(
-            spending,
-            design,
+            task.spending,
+            task.design,
             solution.weights,
             Deviations(solution.deviation, task.deviation, task.target_at, task.target_bounds),
-            cost=spending.remaining,
+            cost=task.spending.remaining,
             in_sample=in_sample,
         )
 
-    def _table(self, _task: Task) -> Table:
-        return regress
+    def _table(self, _task: Task) -> SecondTable:
+        return SecondTable(regress)
 
 
 def _n_passes(task: Task, solver: str) -> int:

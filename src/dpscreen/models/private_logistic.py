@@ -17,11 +17,10 @@ from dpscreen.models.outcomes import (
     refuse_strangers,
 )
 from dpscreen.privacy.budget import Unit
-from dpscreen.rows.lattice import ExactDesign
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Choices, Solution, Spending, Task
-from dpscreen.solvers.inference import Table
+from dpscreen.solvers.base import Choices, Solution, Task
+from dpscreen.solvers.inference import SecondTable
 from dpscreen.solvers.logistic import OutcomeTask, place_outcomes
 from dpscreen.solvers.logit_table import log_odds_table
 from dpscreen.solvers.outcome_quality import release_outcome_quality
@@ -191,24 +190,17 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
         rows.announce(1 + steps)
         return self._walk(task, solve_outcomes)
 
-    def _measure(
-        self,
-        spending: Spending,
-        design: ExactDesign,
-        task: OutcomeTask,
-        solution: Solution,
-        *,
-        in_sample: bool,
-    ) -> None:
+    def _measure(self, task: OutcomeTask, solution: Solution, *, in_sample: bool) -> None:
         self.quality_ = release_outcome_quality(
-            spending,
-            design,
+            task.spending,
+            task.design,
             solution.weights,
             task.share.log_odds,
             spread=task.spread,
-            cost=spending.remaining,
+            cost=task.spending.remaining,
             in_sample=in_sample,
         )
 
-    def _table(self, task: OutcomeTask) -> Table:
-        return partial(log_odds_table, task.share)
+    def _table(self, task: OutcomeTask) -> SecondTable:
+        # The share of the first half is released: it costs the second nothing to start there.
+        return SecondTable(partial(log_odds_table, task.share), telling=4 * task.share.variance)

@@ -206,16 +206,10 @@ class RegressionTable:
 
     def inference(self, *, outcomes: bool = False) -> Inference:
         """Return the intervals at 95 %, and what they mean; those of log-odds for outcomes."""
-        half, errors = self.half_widths(0.95), np.sqrt(np.diag(self.covariance))
+        errors = np.sqrt(np.diag(self.covariance))
+        numbers = (self.coefficients, errors, self.half_widths(0.95))
         intervals = tuple(
-            FeatureInterval(
-                j,
-                self.names[j],
-                float(self.coefficients[j]),
-                float(errors[j]),
-                float(self.coefficients[j] - half[j]),
-                float(self.coefficients[j] + half[j]),
-            )
+            FeatureInterval.of(j, self.names[j], *(float(one[j]) for one in numbers))
             for j in np.flatnonzero(self.given[: self.n_features]).tolist()
         )
         return Inference(bool(intervals), " ".join(self.meaning(outcomes=outcomes)), intervals)

@@ -67,6 +67,13 @@ class FeatureInterval:
     low: float
     high: float
 
+    @classmethod
+    def of(
+        cls, feature: int, name: str, coefficient: float, error: float, reach: float
+    ) -> FeatureInterval:
+        """Return the interval that reaches so far to either side."""
+        return cls(feature, name, coefficient, error, coefficient - reach, coefficient + reach)
+
 
 @dataclass(frozen=True)
 class Inference:
@@ -179,11 +186,14 @@ class SplitHalf:
         return replace(self, spending=replace(self.spending, reserved=share))
 
 
-def n_listed(regime: rules.Regime) -> int:
-    """Return q, how many features get intervals at most, from the regime of all rows."""
+def n_listed(regime: rules.Regime, telling: float = 1.0) -> int:
+    """Return q, how many features get intervals at most, from the regime of all rows.
+
+    Of a row's outcome a part may be `telling`, where one that is unsure would tell 1.
+    """
     half = regime.n_rows // 2
-    by_noise = half * math.sqrt(2 * regime.rho) / NOISE_PER_FEATURE
-    listed = int(min(MOST_FEATURES, by_noise, half / ROWS_PER_FEATURE))
+    by_noise = telling * half * math.sqrt(2 * regime.rho) / NOISE_PER_FEATURE
+    listed = int(min(MOST_FEATURES, by_noise, telling * half / ROWS_PER_FEATURE))
     while listed and TableSize(half, listed + 1, REGRESSION_PART * regime.rho).hopeless:
         listed -= 1
     return listed
@@ -265,8 +275,12 @@ class Selected:
         return replace(Places.unplaced(declared), centres=self.units.feature_centres, scales=scales)
 
 
-Table = Callable[[WideTask, Integers], TableRelease]
-"""Releases a table on some columns: what `infer` asks of the second half."""
+@dataclass(frozen=True)
+class SecondTable:
+    """What is asked of the second half: a table on some columns, of which rows tell such a part."""
+
+    release: Callable[[WideTask, Integers], TableRelease]
+    telling: float = 1.0
 
 
 def infer(
@@ -275,20 +289,23 @@ def infer(
     declared: Array,
     choices: Choices,
     names: Sequence[str],
-    table: Table,
+    table: SecondTable,
 ) -> Inference:
     """Release intervals for the features that the first half weighs most.
 
     `declared` are the public bounds of the features: they are clipped to nothing narrower.
     """
     regime, units = half.spending.regime, selected.units
-    chosen = selected.columns(n_listed(replace(regime, n_rows=2 * regime.n_rows)))
+    most = n_listed(replace(regime, n_rows=2 * regime.n_rows), table.telling)
+    if not most:
+        return not_available("too few rows have the rarer outcome for one coefficient.")
+    chosen = selected.columns(most)
     if not chosen.size:
         return not_available("the first half selected no feature.")
     target = PlacedTarget(units.target_centre, selected.deviation)
     where = (selected.places(declared), target, units.target_bounds)
     wide = widened(half.spending, half.rows, where, choices, chosen, units.loss)
-    return _intervals(wide, table(wide, chosen), chosen, names)
+    return _intervals(wide, table.release(wide, chosen), chosen, names)
 
 
 def _intervals(
@@ -314,7 +331,7 @@ def _intervals(
         True,
         " ".join((told, *reasons, *differing)),
         tuple(
-            _interval(int(features[k]), called[k], *(float(one[k]) for one in numbers))
+            FeatureInterval.of(int(features[k]), called[k], *(float(one[k]) for one in numbers))
             for k in given
         ),
     )
@@ -333,10 +350,3 @@ def _told_together(reasons: Mapping[int, str], names: Sequence[str]) -> Iterator
     """Yield why features have no interval, those with one reason together."""
     for why in dict.fromkeys(reasons[place] for place in sorted(reasons)):
         yield f"{some([names[place] for place in sorted(reasons) if reasons[place] == why])}: {why}"
-
-
-def _interval(
-    feature: int, name: str, coefficient: float, error: float, reach: float
-) -> FeatureInterval:
-    low, high = coefficient - reach, coefficient + reach
-    return FeatureInterval(feature, name, coefficient, error, low, high)
