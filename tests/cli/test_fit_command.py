@@ -614,6 +614,25 @@ def test_a_target_of_truths_is_modelled_by_its_chances(wide):
         assert "where one of the two is rare" in told
 
 
+def test_a_split_of_outcomes_by_a_process_of_its_own(wide):
+    asked = ("fit", "data.csv", "--schema", "high.json", "--epsilon", 8, "--delta", "1e-6")
+    asked += ("--model", "logistic", "--inference", "split", "--rows-public", 5000)
+    done = run(*asked, "-o", "yes.json", "--report", "page.html", cwd=wide)
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert "refit [0.025 0.975]" in told
+    assert "on rows held out" in told
+    found = dpscreen.load(wide / "yes.json").inference_
+    assert found.available
+    assert found.intervals[0].name == "age"
+    assert "with its 95 % interval" in (wide / "page.html").read_text(encoding="utf-8")
+    dry, whole = (
+        json.loads(fit_wide("high.json", *more, "--dry-run", "--json").stdout)["expected"]["words"]
+        for more in (asked[8:], ("--model", "logistic", "--rows-public", 5000))
+    )
+    assert dry != whole  # half of the rows choose
+
+
 @pytest.mark.parametrize(
     ("schema", "model"),
     [

@@ -145,6 +145,18 @@ def test_a_regression_table_says_how_many_rows_it_needs():
     assert wide.values.keys() == {"needed"}  # too large to be simulated while somebody waits
 
 
+def test_a_split_of_outcomes_tells_how_wide_intervals_are_and_selects_with_half():
+    asked = {"rate": 0.4, "method": "private-logistic"}
+    whole = budget_point(BudgetCase(12_000, 8, 1e-6, **asked), 1.0)
+    split = budget_point(BudgetCase(12_000, 8, 1e-6, intervals=True, **asked), 1.0)
+    half = budget_point(BudgetCase(6_000, 8, 1e-6, **asked), 1.0)
+    assert "width" not in whole.values
+    assert 2**0.5 <= split.values["width"] < 4
+    assert split.values["auc"] == half.values["auc"]
+    few = budget_point(BudgetCase(200, 8, 1e-6, intervals=True, **asked), 0.3)
+    assert "width" not in few.values
+
+
 @pytest.mark.slow
 def test_widths_of_thinned_tables_are_those_of_whole_ones(monkeypatch):
     """A table of 40 000 rows, simulated with a quarter of them and with all."""

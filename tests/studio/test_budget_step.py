@@ -37,6 +37,10 @@ SELECTED = {"r2": 0.4, "found": 4.2, "others": 1.5}
             ["R² on new rows", "of 5 that matter", "without privacy", "2.0 ×", "on 1 500 rows, of"],
         ),
         (curve_of(SELECTION, SELECTED, intervals=True), ["the rows are too few for intervals"]),
+        (
+            curve_of(OUTCOMES, SELECTED | {"auc": 0.7, "width": 2.0}, intervals=True),
+            ["AUC on new rows", "without privacy", "2.0 ×"],
+        ),
         (curve_of(TABLE, {"width": 1.5, "needed": 900.0}), ["1.5 ×", "on 2 700 rows, of 6 000"]),
         (
             curve_of(TABLE, {"needed": 9120.0}),
