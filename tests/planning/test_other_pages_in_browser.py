@@ -57,7 +57,7 @@ def table() -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame(columns), cost + rng.normal(0, 400, n)
 
 
-@pytest.fixture(scope="module", params=["table", "odds", "outcomes"])
+@pytest.fixture(scope="module", params=["table", "odds", "outcomes", "split"])
 def page(request, tmp_path_factory):
     """Return a page that was written from a model file."""
     (X, y), place = table(), tmp_path_factory.mktemp("other")
@@ -71,7 +71,8 @@ def page(request, tmp_path_factory):
             expected = expected_table(**public, tables=2)
         else:
             kind = PrivateLogit if request.param == "odds" else PrivateLogistic
-            model = kind(**told, random_state=3).fit(X, (y > 2500).astype(int))
+            more = {"inference": "split"} if request.param == "split" else {}
+            model = kind(**told, **more, random_state=3).fit(X, (y > 2500).astype(int))
     model.save(place / "model.json", about=ABOUT)
     loaded = load(place / "model.json")
     return request.param, write_model_page(loaded, place / "page.html", expected=expected)
@@ -160,10 +161,13 @@ def test_what_each_kind_shows(page, tab):
         (share,) = re.findall(r"with a yes in (\d+) % of them", told)  # as released
         assert abs(int(share) - 100 * (table()[1] > 2500).mean()) < 3
         assert "Expected from public numbers and the share of yes, and what came" in told
-    if kind == "outcomes":
+    assert ("the half that selects" in told) == (kind == "split")
+    if kind in ("outcomes", "split"):
         assert tab.evaluate("document.querySelectorAll('#model .plot svg').length") == 3
         assert "HELD-OUT AUC" in told.upper()
         assert tab.evaluate("document.querySelectorAll('#what-if-table tbody tr').length") == 7
+        head = tab.evaluate("document.querySelector('#features thead').innerText")
+        assert ("Refit" in head) == (kind == "split")
         return
     plain = "least squares’" if kind == "table" else "logistic regression’s"
     assert f"about as wide as {plain} own interval" in told

@@ -125,6 +125,16 @@ def asks(session, **fields):
             {"model": SELECTION, "intervals": "on", "unit": "0", "rows-per-unit": "2"},
             "Intervals need one row",
         ),
+        (
+            {
+                "model": OUTCOMES,
+                "target": "1",
+                "intervals": "on",
+                "unit": "0",
+                "rows-per-unit": "2",
+            },
+            "Intervals need one row",
+        ),
         ({"rows": "many"}, "The number of rows is no number"),
     ],
 )
