@@ -25,7 +25,14 @@ from dpscreen._core.words import (
     some,
     step_words,
 )
-from dpscreen.solvers.inference import MEANING, FeatureInterval, Inference, differences
+from dpscreen.solvers.inference import (
+    MEANING,
+    OF_CHANCES,
+    UNEQUAL,
+    FeatureInterval,
+    Inference,
+    differences,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -221,8 +228,11 @@ class RegressionTable:
             yield f"Intervals are not available{': ' + why.pop() if len(why) == 1 else '.'}"
             return
         model = f"without {some(self.left_out)}" if self.left_out else "of all listed features"
-        told = ("of log-odds ", "") if outcomes else ("", " and target_bounds_")
-        yield MEANING.format(model=told[0] + model, bounds=f"to feature_bounds_{told[1]}")
+        yield MEANING.format(
+            model=f"of log-odds {model}" if outcomes else model,
+            bounds="to feature_bounds_" if outcomes else "to feature_bounds_ and target_bounds_",
+            sampling=OF_CHANCES if outcomes else UNEQUAL,
+        )
         there = self.given
         errors = np.sqrt(np.diag(self.covariance))[there]
         usual = "logistic regression" if outcomes else "least squares"

@@ -45,9 +45,11 @@ NOTED_BIAS = 0.5
 
 MEANING = (
     "95 % per coefficient, not simultaneous, for the linear model {model}, on rows clipped "
-    "{bounds}; counting sampling with unequal variances, and every privacy noise; not a causal "
+    "{bounds}; counting sampling {sampling}, and every privacy noise; not a causal "
     "effect."
 )
+
+UNEQUAL, OF_CHANCES = "with unequal variances", "as far as chances are those of that model"
 
 PARALLEL = (
     "that a secret coin of its own sent each row to one of two halves; one row touches one half "
@@ -325,7 +327,11 @@ def _intervals(
     numbers = (coefficients, errors, stdtrit(known.freedom, 0.975) * errors)
     model, usual = _model(found, called)
     constant = "and a constant" if wide.units.constant else "without a constant"
-    told = MEANING.format(model=f"{model}, {constant}", bounds="to the declared bounds")
+    told = MEANING.format(
+        model=f"{model}, {constant}",
+        bounds="to the declared bounds",
+        sampling=OF_CHANCES if isinstance(found, OddsRelease) else UNEQUAL,
+    )
     differing = differences(found.long_rows, known.bias[given], errors[given], usual)
     return Inference(
         True,
