@@ -449,8 +449,11 @@ class OddsWalk(NewtonWalk):
             sums, _, noise = self.release_sums(cost / SEARCH_STEPS)
             belief.see(sums, noise)
             there = theta + belief.weights
-            unsure = levels.unsure(there, *self.log_odds(there))
-            belief.move(levels.curvature(squares, unsure)[0], n_rows)
+            now, along = self.log_odds(there), self.numbers(there)
+            curvature, _ = levels.curvature(squares, levels.unsure(there, *now))
+            less = math.sqrt(self.flatness(along, there, now))
+            flatter = stretch(self.frame.gram, along, less)
+            belief.move(flatter @ curvature @ flatter.T, n_rows)
         self.move_to(theta + belief.weights)
         return np.asarray(theta + belief.weights), belief
 
