@@ -20,7 +20,7 @@ from dpscreen.rows.loss import LOGISTIC
 from dpscreen.rows.mixed import MixedRows, capped_products
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers import logit_table
-from dpscreen.solvers.outcome_walk import WeightBelief, farther_end
+from dpscreen.solvers.outcome_walk import WeightBelief, farther_end, mean_curvature
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -296,6 +296,13 @@ def test_log_odds_may_go_farther_than_a_line_says_and_without_end():
         assert farther_end(0.0, 400.0, part * left) == pytest.approx(
             ((1 - part) ** -0.5 - 1) / line, rel=0.1
         )
+
+
+def test_of_strong_log_odds_so_many_rows_are_unsure_as_lie_near_the_middle():
+    """∫σ(1 − σ) = 1, times the density there; few nodes had three times as many."""
+    for deviation in (12.0, 18.0, 60.0):
+        there = 1 / (np.sqrt(2 * np.pi) * deviation)
+        assert mean_curvature(0.0, deviation**2) == pytest.approx(there, rel=0.02)
 
 
 def test_errors_of_rare_outcomes_are_those_of_sampling_and_sums_not_of_noise_in_squares():
