@@ -68,6 +68,9 @@ SEARCH_STEPS, SEARCH_PART = 16, Fraction(15, 100)
 CURVED_PART = Fraction(35, 100)
 """What the curvature there costs."""
 
+CLEAR = 4.0
+"""How many times what can be told apart it is meant to be where it is released."""
+
 MOST_ERROR = 0.4
 """How far privacy noise may move log-odds, in the root mean square over rows, each as much as its
 outcome is unsure: beyond, steps end too early, and intervals are too short."""
@@ -156,6 +159,7 @@ class OddsReleases(Releases):
         unknown = Inverse(np.zeros_like(frame.gram), ())
         walk = OddsWalk(self, frame, unknown, task.design.start(self._grain))
         theta, belief = walk.search(self._start(frame), left * SEARCH_PART)
+        walk.move_to(first := walk.clearer(theta, left * CURVED_PART))
         curved = walk.release_curvature(left * CURVED_PART)
         rest = left * (1 - SEARCH_PART - CURVED_PART)
         inverse = told_apart(curved, self.n_features, self._cells_in_scales())
@@ -164,7 +168,7 @@ class OddsReleases(Releases):
         walk = replace(walk, inverse=inverse)
         kept = self._kept(frame, inverse, held)
         begun = self._without(inverse, curved, theta, kept)
-        steps, flatter = walk.last_steps(begun, rest, theta)
+        steps, flatter = walk.last_steps(begun, rest, first)
         inverse, curved = flattened(inverse, flatter), _flattened_frame(curved, flatter)
         walked, long = self._ended(walk, steps[-2:], inverse, curved)
         farther, drowned = walk.farther(walked), walk.drowns(walked)
@@ -459,17 +463,35 @@ class OddsWalk(NewtonWalk):
     def search(self, theta: Array, cost: ZCDP) -> tuple[Array, WeightBelief]:
         """Take cheap steps towards the answer, each to what all sums so far make believe."""
         n_rows = self.releases.size.n_rows
-        belief = WeightBelief(self.frame.gram, np.zeros(0), levels := self._levels)
-        squares = Squares(self.frame.gram, 0.0)
+        belief = WeightBelief(self.frame.gram, np.zeros(0), self._levels)
         for _ in range(SEARCH_STEPS):
             self.move_to(theta + belief.weights)
             sums, _, noise = self.release_sums(cost / SEARCH_STEPS)
             belief.see(sums, noise)
             there = theta + belief.weights
-            unsure = levels.unsure(there, *self.log_odds(there))
-            belief.move(levels.curvature(squares, unsure)[0], n_rows)
+            belief.move(self.expected(there), n_rows)
         self.move_to(theta + belief.weights)
         return np.asarray(theta + belief.weights), belief
+
+    def expected(self, theta: Array) -> Array:
+        """Return what Σp(1 − p)uuᵀ is about there, if the log-odds that numbers tell are normal."""
+        now, along, levels = self.log_odds(theta), self.numbers(theta), self._levels
+        flat = levels.curvature(Squares(self.frame.gram, 0.0), levels.unsure(theta, *now))[0]
+        flatter = stretch(self.frame.gram, along, math.sqrt(self.flatness(along, theta, now)))
+        return np.asarray(flatter @ flat @ flatter.T)
+
+    def clearer(self, theta: Array, cost: ZCDP) -> Array:
+        """Return where the curvature is meant to be seen: numbers may tell less than there.
+
+        Where they decide outcomes hardly a row is unsure, and noise hides how the loss is curved.
+        Nearer to the start it is seen, and how much flatter it is farther on is known about.
+        """
+        along, k = self.numbers(theta), len(theta)
+        noise = LOGISTIC.curvature * self.frame.row_norm**2 / math.sqrt(4 * float(cost))
+        least = CLEAR * max(ols_rules.TOLD_APART, math.sqrt(2 * k)) * noise * float(along @ along)
+        back = (theta - (1 - part) * along for part in np.geomspace(1, 1 / 64, 25))
+        seen = (at for at in back if along @ self.expected(at) @ along >= least)
+        return next(seen, theta)
 
     def farther(self, walked: Walked) -> float:
         """Return how many times farther than a line says numbers may tell log-odds; inf: no end."""

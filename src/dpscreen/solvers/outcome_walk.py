@@ -45,8 +45,8 @@ FEWEST_STEPS, MOST_STEPS, DEPTH_PER_STEP = 5, 16, 8.0
 LEAST = 0.5
 """How large n√(2ρ) must be, in d^1.5, for no feature to be chosen."""
 
-_NODES, _PARTS = np.polynomial.hermite_e.hermegauss(21)
 _FINE = np.linspace(-8, 8, 801)
+_NORMAL = np.exp(-(_FINE**2) / 2) / np.exp(-(_FINE**2) / 2).sum()
 
 
 def walks_on_outcomes(task: OutcomeTask) -> bool:
@@ -135,9 +135,9 @@ def _log_odds_now(
 
 def mean_curvature(log_odds: float, variance: float) -> float:
     """Return the mean of p(1 − p) of rows whose log-odds are normal."""
-    places = np.clip(log_odds + math.sqrt(variance) * _NODES, -SATURATED, SATURATED)
+    places = np.clip(log_odds + math.sqrt(variance) * _FINE, -SATURATED, SATURATED)
     chances = 1 / (1 + np.exp(-places))
-    return float(_PARTS @ (chances * (1 - chances)) / _PARTS.sum())
+    return float(_NORMAL @ (chances * (1 - chances)))
 
 
 def unsure_spread(log_odds: float, variance: float) -> float:
@@ -147,7 +147,7 @@ def unsure_spread(log_odds: float, variance: float) -> float:
     """
     places = np.clip(log_odds + math.sqrt(variance) * _FINE, -SATURATED, SATURATED)
     chances = 1 / (1 + np.exp(-places))
-    parts = np.exp(-(_FINE**2) / 2) * chances * (1 - chances)
+    parts = _NORMAL * chances * (1 - chances)
     mean = _FINE @ parts / parts.sum()
     return float((_FINE - mean) ** 2 @ parts / parts.sum())
 
@@ -158,11 +158,10 @@ def farther_end(log_odds: float, variance: float, reach: float) -> float:
     Rows far out are sure, so sums change ever less where log-odds grow. If they may be off by
     `reach`, in a row, for growing k times, a line ends too early: and there may be no end at all.
     """
-    times, normal = np.geomspace(1, 64, 200)[:, None], np.exp(-(_FINE**2) / 2)
-    around = _FINE * math.sqrt(variance)
+    times, around = np.geomspace(1, 64, 200)[:, None], _FINE * math.sqrt(variance)
     chances = 1 / (1 + np.exp(-np.clip(log_odds + times * around, -SATURATED, SATURATED)))
-    sums = chances @ (around * normal) / normal.sum()
-    slope = chances[0] * (1 - chances[0]) @ (around**2 * normal) / normal.sum()
+    sums = chances @ (around * _NORMAL)
+    slope = chances[0] * (1 - chances[0]) @ (around**2 * _NORMAL)
     end = float(np.interp(reach, sums - sums[0], times[:, 0], right=math.inf))
     return max((end - 1) * float(slope) / reach, 1.0) if reach else 1.0
 
