@@ -84,7 +84,7 @@ MOST_SCALES = 256.0
 PRIVATE_PART = 0.1
 """The variance of privacy noise over that of sampling, up to which clips are loosened."""
 
-ONE_SIDED = 0.25
+ONE_SIDED = 1 / 3
 """Which part of what clips cut off is taken to pull one way, where no feature shows more."""
 
 TAIL_INDICES = np.linspace(1.25, 12.0, 44)
