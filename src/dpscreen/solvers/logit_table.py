@@ -161,6 +161,7 @@ class OddsReleases(Releases):
         theta, belief = walk.search(self._start(frame), left * SEARCH_PART)
         walk.move_to(first := walk.clearer(theta, left * CURVED_PART))
         curved = walk.release_curvature(left * CURVED_PART)
+        lucky = self._not_expected(replace(curved, gram=walk.expected(first)))
         rest = left * (1 - SEARCH_PART - CURVED_PART)
         inverse = told_apart(curved, self.n_features, self._cells_in_scales())
         flat = told_apart(frame, self.n_features, self._cells_in_scales())
@@ -183,7 +184,7 @@ class OddsReleases(Releases):
             1.0,
             walk.release_long(),
             drowned=drowned,
-            unsettled=self._unsettled(walked, steps, frame),
+            unsettled=self._unsettled(walked, steps, frame, lucky),
             endless=math.isinf(farther),
             held=held,
             untold=untold,
@@ -264,14 +265,23 @@ class OddsReleases(Releases):
         """Return which of the features are of 0 and 1."""
         return is_binary(self.wide.units.feature_bounds[self.columns[: self.n_features]])
 
+    def _not_expected(self, curved: EvenFrame) -> list[int]:
+        """Return the features that the curvature was not expected to tell apart.
+
+        If it does, that is its noise, which makes effects too small: whether there is an interval
+        must be decided by numbers whose noise is not in it (docs/yes-no.md, Lemma 49).
+        """
+        expected = told_apart(curved, self.n_features, self._cells_in_scales())
+        return [one.feature for one in expected.left_out]
+
     def _unsettled(
-        self, walked: Walked, steps: Sequence[NewtonStep], frame: EvenFrame
+        self, walked: Walked, steps: Sequence[NewtonStep], frame: EvenFrame, lucky: list[int]
     ) -> tuple[int, ...]:
         """Return the features of which two answers differ by more than their noise.
 
         Or of which log-odds moved far beyond it, by a deviation or from no to yes, since the last
         sums were taken: all of them, if that is so over all rows. Or levels of which nearly all
-        rows have one outcome: their log-odds go on and on.
+        rows have one outcome: their log-odds go on and on. Or those that were `lucky`.
         """
         users, estimate = self.users(walked.frame), walked.estimate
         noises = math.hypot(*(step.noise for step in steps[-2:])) * walked.inverse.matrix
@@ -284,6 +294,7 @@ class OddsReleases(Releases):
         clear |= math.sqrt(squares[0]) - math.sqrt(squares[1:].sum()) > STALE
         moved = one * np.abs(users @ (estimate.theta - steps[0].start))
         clear[: self.n_features] |= self._too_few_events(walked.frame, moved)
+        clear[lucky] = True
         return tuple(np.flatnonzero(clear[: self.n_features]).tolist())
 
     def _too_few_events(self, curved: EvenFrame, moved: Array) -> Mask:
