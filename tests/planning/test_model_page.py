@@ -150,7 +150,7 @@ def test_a_secure_model_is_not(expected):
     assert "can become at most 73.2 % sure" in words
     assert "disclosed" not in words
     assert "not fitted with inference='split'" in words
-    assert "No ledger was used" in words
+    assert "made without a ledger" in words
 
 
 def test_a_published_model_is_marked():
