@@ -299,6 +299,14 @@ def test_a_dry_run_of_another_method_compares_it(garbage, monkeypatch):
     assert only_inputs(garbage)
 
 
+def test_a_dry_run_tells_whether_a_split_will_give_intervals(garbage):
+    for rows, told in ((60, "none: there are too few rows"), (50_000, "features at most")):
+        split = ("--inference", "split", "--rows-public", rows)
+        assert told in json.loads(fit("--dry-run", "--json", *split).stdout)["intervals"]
+    assert "Intervals: of " in fit("--dry-run", *split).stdout
+    assert "Intervals:" not in fit("--dry-run", "--rows-public", 500).stdout
+
+
 def test_a_dry_run_as_json_without_a_number_of_rows(garbage):
     done = fit("--dry-run", "--json", "--max-features", 2)
     assert done.exit_code == 0, done.stderr

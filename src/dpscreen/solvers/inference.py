@@ -136,8 +136,8 @@ ENDLESS = (
     "epsilon."
 )
 TRIED = (
-    "Rows and budget are enough to try intervals of {}, what weighs most in the first half; others "
-    "have none."
+    "Intervals are tried of {}, what stands out most in the first half; other coefficients are for "
+    "the predictions' sake."
 )
 UNSETTLED = (
     "privacy noise hides how large the odds ratio is: where steps ended the estimate still moved, "
@@ -261,12 +261,16 @@ def _named(half: str, statement: PrivacyStatement) -> list[MechanismRecord]:
 
 @dataclass(frozen=True)
 class Selected:
-    """What the first half released: the model, and where target and features lie."""
+    """What the first half released: the model, and where target and features lie.
+
+    `weights` are zero for features that do not stand out; `n_used` have a coefficient.
+    """
 
     weights: Array
     units: PublicUnits
     deviation: float
     spread: float
+    n_used: int = 0
 
     def columns(self, most: int) -> Integers:
         """Return the features with the largest weights, then the constant if there is one."""
@@ -307,13 +311,13 @@ def infer(
         return not_available("too few rows have the rarer outcome for one coefficient.")
     chosen = selected.columns(most)
     if not chosen.size:
-        return not_available("the first half selected no feature.")
+        return not_available("no feature stands out in the first half.")
     target = PlacedTarget(units.target_centre, selected.deviation)
     where = (selected.places(declared), target, units.target_bounds)
     wide = widened(half.spending, half.rows, where, choices, chosen, units.loss)
     found = _intervals(wide, table.release(wide, chosen), chosen, names)
     tried = int(np.count_nonzero(chosen < len(units.feature_bounds)))
-    if tried == np.count_nonzero(selected.weights[: len(units.feature_bounds)]):
+    if tried >= selected.n_used:
         return found
     return replace(found, wording=f"{found.wording} {TRIED.format(how_many(tried, 'feature'))}")
 
