@@ -88,25 +88,28 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
         return _of_selection(ready, progress)
 
 
-def _splits(ready: PreparedFit) -> bool:
-    """Return whether half of the rows will select: it was asked for, and is not refused."""
+def _no_split(ready: PreparedFit) -> str | None:
+    """Return why a split will be refused; None where it will not, or nobody can tell."""
     from dpscreen.solvers.inference import refusal
 
-    regime = ready.request.regime
-    return ready.options.inference is not None and (regime is None or refusal(regime) is None)
+    return None if ready.request.regime is None else refusal(ready.request.regime)
+
+
+def _splits(ready: PreparedFit) -> bool:
+    return ready.options.inference is not None and _no_split(ready) is None
 
 
 def _interval_words(ready: PreparedFit) -> str | None:
     """Say of how many features there will be intervals, or why of none; None if not asked for."""
-    from dpscreen.solvers.inference import n_listed, refusal
+    from dpscreen.solvers.inference import n_listed
 
     regime = ready.request.regime
     if ready.options.inference is None or regime is None:
         return None
+    if why := _no_split(ready):
+        return f"none: {why.replace('was fitted', 'will be fitted')}"
     listed = how_many(min(n_listed(regime), regime.n_features), "feature")
-    most = f"of {listed} at most, what stands out most in the first half"
-    reason = refusal(regime)
-    return most if reason is None else f"none: {reason.replace('was fitted', 'will be fitted')}"
+    return f"of {listed} at most, what stands out most in the first half"
 
 
 def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:

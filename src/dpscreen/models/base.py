@@ -420,16 +420,12 @@ class PathModel(ScalingModel):
             replace(start, spending=first.spending, rows=first.rows, choices=choices)
         )
         n_used = int(np.count_nonzero(solution.weights[: task.n_features]))
-        found = (solution.chosen_weights, units, task.deviation, task.spread, n_used)
+        placed = (units, task.deviation, task.spread)
+        selected = inference.Selected(solution.chosen_weights, *placed, n_used)
         names = list(self.feature_names_out_)
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
         self.inference_ = inference.infer(
-            second.reserving(kept),
-            inference.Selected(*found),
-            start.bounds[0],
-            choices,
-            names,
-            self._table(task),
+            second.reserving(kept), selected, start.bounds[0], choices, names, self._table(task)
         )
         if start.choices.quality:
             other = replace(task, spending=second.spending, design=second.rows.lattice(units))

@@ -118,15 +118,13 @@ def _terms(release: Release, form: Language, name: Callable[[str], str]) -> Iter
             if release.clips_features and level is None:
                 told = form.clip.format(cell, *map(number, ends))
             if (fill := fills.get(column)) is not None:  # it may lie beyond released bounds
-                text = form.text(fill) if level is not None else number(_inside(float(fill), *ends))
+                text = (
+                    number(np.clip(float(fill), *ends).item()) if level is None else form.text(fill)
+                )
                 told = form.filled.format(cell, text, told)
             if level is not None:
                 told = form.is_level.format(told, form.text(level))
             yield f"+ {number(coefficient)} * {told}"
-
-
-def _inside(value: float, low: float, high: float) -> float:
-    return min(max(value, low), high)
 
 
 def levels_of(release: Release) -> dict[str, tuple[str, str]]:
