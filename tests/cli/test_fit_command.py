@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.shell_completion import ShellComplete
 
@@ -297,6 +298,14 @@ def test_a_dry_run_of_another_method_compares_it(garbage, monkeypatch):
     assert "--method dp-fw simulates dp-fw" in told
     assert "This is for private-lasso" in told
     assert only_inputs(garbage)
+
+
+def test_a_dry_run_tells_whether_a_split_will_give_intervals(garbage):
+    for rows, told in ((60, "none: there are too few rows"), (50_000, "features at most")):
+        split = ("--inference", "split", "--rows-public", rows)
+        assert told in json.loads(fit("--dry-run", "--json", *split).stdout)["intervals"]
+    assert "Intervals: of " in fit("--dry-run", *split).stdout
+    assert "Intervals:" not in fit("--dry-run", "--rows-public", 500).stdout
 
 
 def test_a_dry_run_as_json_without_a_number_of_rows(garbage):
@@ -615,6 +624,9 @@ def test_a_target_of_truths_is_modelled_by_its_chances(wide):
 
 
 def test_a_split_of_outcomes_by_a_process_of_its_own(wide):
+    table = pd.read_csv("data.csv")  # odds of 180 for a deviation of age had no end in a quarter
+    table["high"] = table["cost"] + np.random.default_rng(0).normal(0, 100, len(table)) > 250
+    table.to_csv("data.csv", index=False)
     asked = ("fit", "data.csv", "--schema", "high.json", "--epsilon", 8, "--delta", "1e-6")
     asked += ("--model", "logistic", "--inference", "split", "--rows-public", 5000)
     done = run(*asked, "-o", "yes.json", "--report", "page.html", cwd=wide)

@@ -201,7 +201,7 @@ def test_levels_are_compared_with_texts(declared):
 
 
 def test_a_formula_fills_missing_cells_as_predict_does(tmp_path):
-    levels = {"age": (0, 100), "ward": ["A", "B", "C"], "pay": (0, 50), "y": (-20, 40)}
+    levels = {"age": (0, 100), "ward": ["A", "B", "C"], "pay": (0, 5000), "y": (-20, 40)}
     limits = {
         name: dict(zip(("minimum", "maximum"), one, strict=False))
         if isinstance(one, tuple)
@@ -223,6 +223,7 @@ def test_a_formula_fills_missing_cells_as_predict_does(tmp_path):
     model = quiet(model, pd.DataFrame(rows.X, columns=schema.feature_names), rows.y)
     release = model.described(schema=schema.to_dict())
     assert (release.coefficients != 0).sum() >= 3
+    assert release.feature_bounds[-1][1] < 2500  # the middle of the declared ones lies beyond
     holes = X[:60].mask(rng.random((60, 3)) < 0.4, None)
     expected = model.predict(
         pd.DataFrame(schema.encode_features(holes), columns=schema.feature_names)

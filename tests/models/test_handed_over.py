@@ -14,12 +14,13 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from dpscreen import PrivateLasso, PrivateLogistic, PrivateOLS
-from dpscreen._core.words import number
+from dpscreen._core.words import markdown, number
 from dpscreen.models import intake
 from dpscreen.models.cards import model_card_of
 from dpscreen.models.comparison import compared
 from dpscreen.models.intake import RefitWarning
 from dpscreen.models.page.effects import MOST_DRAWN
+from dpscreen.models.release import summary_of
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.privacy.ledger import PrivacyLedger
 
@@ -164,6 +165,20 @@ def test_an_interval_stands_beside_the_estimate_that_it_is_of():
         assert line.intervals[0][0] < line.effects[0] < line.intervals[0][1]
     found = next(iter(one.intervals.values()))
     assert f"(refit {number(found.coefficient, digits=4)})" in model_card_of(one)
+
+
+def test_an_interval_beside_an_odds_ratio_in_a_card_is_one_of_odds_ratios():
+    X, y = rows()
+    common = {"epsilon": 9, "delta": 1e-6, "feature_bounds": (0, 1), "classes": (False, True)}
+    one = PrivateLogistic(**common, inference="split").fit(X, y > 0.5).released()
+    row = summary_of(one).rows[0]
+    low, refit, high = (markdown(number(part, digits=4)) for part in row.odds_interval)
+    assert f"| {low} to {high} (refit {refit}) |" in model_card_of(one)
+
+
+def test_bounds_of_days_written_as_numbers_are_told_apart_in_a_card():
+    days = replace(fitted("lasso").released(), feature_bounds=np.tile((20200101, 20201231), (6, 1)))
+    assert "20 200 101 to 20 201 231 |" in model_card_of(days)
 
 
 def test_what_a_regression_table_tells_nothing_of_is_no_zero_beside_other_models():

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
 
 import dpscreen
+from dpscreen import PrivateLogistic
 from dpscreen._core.files import write_text
 from dpscreen._core.words import figure, shortened
 from dpscreen.models.page import MOST_BYTES, in_powers, render_model_page
+from dpscreen.models.page.outcomes import COUNTS, outcome_charts
 from dpscreen.planning.model_page import expected_of
 from dpscreen.planning.what_if import epsilon_of_one_row
 from dpscreen.privacy.budget import Unit
@@ -148,7 +150,7 @@ def test_a_secure_model_is_not(expected):
     assert "can become at most 73.2 % sure" in words
     assert "disclosed" not in words
     assert "not fitted with inference='split'" in words
-    assert "No ledger was used" in words
+    assert "made without a ledger" in words
 
 
 def test_a_published_model_is_marked():
@@ -228,6 +230,19 @@ def test_rows_are_said_to_be_left_out_where_a_column_told_units_apart(expected, 
 
 def test_half_of_the_rows_is_simulated_where_half_selects():
     assert quick(split=True).n_rows == 400
+
+
+def test_shares_of_yes_have_the_noise_of_their_counts_in_a_split_too():
+    X, _ = table(6000, HOSTILE[:2])
+    y = np.random.default_rng(0).logistic(size=len(X)) < (X.iloc[:, 0] - X.iloc[:, 1]) / 10
+    common = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (0, 120), "classes": (False, True)}
+    with pytest.warns(UserWarning, match="random_state"):
+        model = PrivateLogistic(**common, inference="split", random_state=0).fit(X, y)
+    release = model.released()
+    (counts,) = (one for one in release.statement.mechanisms if one.purpose.endswith(COUNTS))
+    alone = replace(release.statement, mechanisms=(replace(counts, purpose=COUNTS),))
+    plain = outcome_charts(replace(release, statement=alone))
+    assert outcome_charts(release)[0].words == plain[0].words
 
 
 # --- files and names ------------------------------------------------------------------------------

@@ -288,6 +288,7 @@ def test_intervals_are_in_the_users_units_and_hold_released_values_only(table, m
     assert found.available
     assert "not simultaneous" in found.wording
     assert "of the features with an interval alone, and a constant" in found.wording
+    assert "Intervals are tried" not in found.wording
     by_feature = {row.feature: row for row in found.intervals}
     for feature, effect in enumerate((1, -0.7, 0.5)):
         row = by_feature[feature]
@@ -373,6 +374,16 @@ def test_with_a_category_the_slope_is_held_and_not_that_of_clipped_rows():
     assert found["ward=B"].coefficient == pytest.approx(3, abs=4 * found["ward=B"].standard_error)
 
 
+def test_why_other_features_have_no_interval_is_said():
+    rng = np.random.default_rng(37)
+    X = rng.normal(size=(2000, 12))
+    setting = SETTING | {"epsilon": 1.0}
+    model = PrivateLasso(**setting, random_state=0).fit(X, X.sum(axis=1) + rng.normal(size=2000))
+    tried = len(model.inference_.intervals)
+    assert 1 < tried < np.count_nonzero(model.coef_)
+    assert f"Intervals are tried of {tried} features" in model.inference_.wording
+
+
 def test_nothing_selected_is_said():
     units = PublicUnits(np.array([[-1.0, 1.0]] * 2), np.array([-2.0, 2.0]), constant=True)
     selected = inference.Selected(np.array([0.0, 0.0, 1.0]), units, deviation=1.0, spread=0.4)
@@ -385,7 +396,7 @@ def test_nothing_selected_is_said():
         "ab",
         SecondTable(regress),
     )
-    assert "selected no feature" in found.wording
+    assert "no feature stands out" in found.wording
     assert spending.accountant.spent == ZCDP.free()
 
 

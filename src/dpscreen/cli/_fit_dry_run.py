@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen._core.words import WIDTH
+from dpscreen._core.words import WIDTH, how_many
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import PreparedFit
 from dpscreen.cli.console import ledger_failures
@@ -61,6 +61,7 @@ def _plan(ready: PreparedFit) -> dict[str, Any]:
         },
         "ledger": _ledger(ready.booking),
         "expected": _expected(ready),
+        "intervals": _interval_words(ready),
         "would_write": [str(path) for path in (options.output, options.report) if path is not None],
     }
 
@@ -87,6 +88,30 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
         return _of_selection(ready, progress)
 
 
+def _no_split(ready: PreparedFit) -> str | None:
+    """Return why a split will be refused; None where it will not, or nobody can tell."""
+    from dpscreen.solvers.inference import refusal
+
+    return None if ready.request.regime is None else refusal(ready.request.regime)
+
+
+def _splits(ready: PreparedFit) -> bool:
+    return ready.options.inference is not None and _no_split(ready) is None
+
+
+def _interval_words(ready: PreparedFit) -> str | None:
+    """Say of how many features there will be intervals, or why of none; None if not asked for."""
+    from dpscreen.solvers.inference import n_listed
+
+    regime = ready.request.regime
+    if ready.options.inference is None or regime is None:
+        return None
+    if why := _no_split(ready):
+        return f"none: {why.replace('was fitted', 'will be fitted')}"
+    listed = how_many(min(n_listed(regime), regime.n_features), "feature")
+    return f"of {listed} at most, what stands out most in the first half"
+
+
 def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
     """Say what private-lasso will find; of another method it is a standard to measure by."""
     from dpscreen.planning.plan import QUICK_SECONDS, SECONDS, plan, selecting_rows, setting_of
@@ -96,7 +121,7 @@ def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict
     options, request = ready.options, ready.request
     one_row = epsilon_of_one_row(options.epsilon, options.delta, request.rows_per_unit)
     public = options.rows_public or 2
-    rows = selecting_rows(public, split=options.inference is not None)
+    rows = selecting_rows(public, split=_splits(ready))
     width = len(request.feature_bounds)
     public_numbers = rows, width, one_row, options.delta
     few = default_effects(setting_of(*public_numbers))[::2]  # so each has tables enough
@@ -154,7 +179,7 @@ def _of_outcomes(ready: PreparedFit, progress: Callable[[float], None]) -> dict[
     signal = 0.0 if request.regime is None else request.regime.signal
     if signal < USELESS:
         return {"signal": signal, "useful": False, "words": TOO_FEW}
-    rows = selecting_rows(options.rows_public or 2, split=options.inference is not None)
+    rows = selecting_rows(options.rows_public or 2, split=_splits(ready))
     width = len(request.feature_bounds)
     setting = setting_of(rows, width, options.epsilon, options.delta)
     contest = OutcomeContest(setting, HALF, rows_per_unit=request.rows_per_unit)
@@ -178,6 +203,8 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     if expected is None:
         yield NO_ROWS
         return
+    if plan["intervals"]:
+        yield f"Intervals: {plan['intervals']}"
     yield f"Expect:   {expected['words']} {expected.get('finding', '')}".rstrip()
     if "power" not in expected:
         return

@@ -419,7 +419,9 @@ class PathModel(ScalingModel):
         task, units, solution = self._release(
             replace(start, spending=first.spending, rows=first.rows, choices=choices)
         )
-        selected = inference.Selected(solution.chosen_weights, units, task.deviation, task.spread)
+        n_used = int(np.count_nonzero(solution.weights[: task.n_features]))
+        placed = (units, task.deviation, task.spread)
+        selected = inference.Selected(solution.chosen_weights, *placed, n_used)
         names = list(self.feature_names_out_)
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
         self.inference_ = inference.infer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -63,8 +64,8 @@ def _features(release: Release) -> Iterator[str]:
             number(row.coefficient),
             f"{number(row.odds_ratio if summary.has_odds else row.effect, digits=4)} "
             f"({row.step_words})",
-            _span(row),
-            " to ".join(number(float(end), digits=4) for end in release.feature_bounds[j]),
+            _span(row, odds=summary.has_odds),
+            _bounds(*release.feature_bounds[j].tolist()),
         )
         for j, row in zip(release.selected, summary.rows, strict=True)
     )
@@ -76,13 +77,21 @@ def _features(release: Release) -> Iterator[str]:
     yield from (f"* {markdown(note)}" for note in summary.notes)
 
 
-def _span(row: SummaryRow) -> str:
+def _span(row: SummaryRow, *, odds: bool) -> str:
     """Return an interval; with the estimate that it is of, if that is not what predicts."""
-    if row.low is None or row.high is None:
+    if row.low is None or row.refit is None or row.high is None:
         return ""
-    ends = f"{number(row.low, digits=4)} to {number(row.high, digits=4)}"
-    alone = row.refit is None or row.refit == row.coefficient
-    return ends if alone else f"{ends} (refit {number(row.refit or 0.0, digits=4)})"
+    given = row.odds_interval if odds else None
+    low, refit, high = (number(one, digits=4) for one in given or (row.low, row.refit, row.high))
+    alone = row.refit == row.coefficient
+    return f"{low} to {high}" + ("" if alone else f" (refit {refit})")
+
+
+def _bounds(low: float, high: float) -> str:
+    """Return two ends with digits enough to tell how far they are apart, as those of days."""
+    apart = max(abs(low), abs(high)) / (high - low) if high > low else 1.0
+    digits = 4 + math.floor(math.log10(max(apart, 1.0)))
+    return f"{number(low, digits=digits)} to {number(high, digits=digits)}"
 
 
 def _terms(statement: PrivacyStatement) -> Iterator[tuple[str, str]]:

@@ -114,11 +114,13 @@ def _terms(release: Release, form: Language, name: Callable[[str], str]) -> Iter
     for j, coefficient in enumerate(release.coefficients.tolist()):
         if coefficient:
             column, level = levels.get(release.names[j], (release.names[j], None))
-            told = cell = name(column)
+            told, ends = (cell := name(column)), release.feature_bounds[j].tolist()
             if release.clips_features and level is None:
-                told = form.clip.format(cell, *map(number, release.feature_bounds[j].tolist()))
-            if (fill := fills.get(column)) is not None:
-                text = number(float(fill)) if level is None else form.text(fill)
+                told = form.clip.format(cell, *map(number, ends))
+            if (fill := fills.get(column)) is not None:  # it may lie beyond released bounds
+                text = (
+                    number(np.clip(float(fill), *ends).item()) if level is None else form.text(fill)
+                )
                 told = form.filled.format(cell, text, told)
             if level is not None:
                 told = form.is_level.format(told, form.text(level))

@@ -225,7 +225,8 @@ class RegressionTable:
         """Yield what intervals are for, and what they are not."""
         if not self.given[: self.n_features].any():
             why = set(self.reasons.values())
-            yield f"Intervals are not available{': ' + why.pop() if len(why) == 1 else '.'}"
+            told = f": {why.pop()}" if len(why) == 1 else ", for reasons that table_.reasons has."
+            yield f"Intervals are not available{told}"
             return
         model = f"without {some(self.left_out)}" if self.left_out else "of all listed features"
         yield MEANING.format(

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen._core.words import some
+from dpscreen._core.words import how_many, some
 from dpscreen.privacy import ZCDP, Accountant, MechanismRecord, PrivacyStatement
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
@@ -125,8 +125,8 @@ UNSEEN = (
 )
 DECIDED = (
     "as far as privacy noise lets see, hardly any row that tells this feature has an uncertain "
-    "outcome: where outcomes are nearly decided by it, its odds ratio has no end that these rows "
-    "could tell; "
+    "outcome: too few have the rarer one, or outcomes are nearly decided by it, so that its odds "
+    "ratio has no end that these rows could tell; "
 )
 HELD = DECIDED + "it stays in the model."
 UNTOLD = DECIDED + "left out."
@@ -135,8 +135,12 @@ ENDLESS = (
     "the features, and privacy noise hides where their odds end. It takes more rows, or a larger "
     "epsilon."
 )
+TRIED = (
+    "Intervals are tried of {}, what stands out most in the first half; other coefficients are for "
+    "the predictions' sake."
+)
 UNSETTLED = (
-    "privacy noise hides how large its odds ratio is: where steps ended the estimate still moved, "
+    "privacy noise hides how large the odds ratio is: where steps ended the estimate still moved, "
     "or too few of the rows that tell it may have either outcome."
 )
 
@@ -257,12 +261,16 @@ def _named(half: str, statement: PrivacyStatement) -> list[MechanismRecord]:
 
 @dataclass(frozen=True)
 class Selected:
-    """What the first half released: the model, and where target and features lie."""
+    """What the first half released: the model, and where target and features lie.
+
+    `weights` are zero for features that do not stand out; `n_used` have a coefficient.
+    """
 
     weights: Array
     units: PublicUnits
     deviation: float
     spread: float
+    n_used: int = 0
 
     def columns(self, most: int) -> Integers:
         """Return the features with the largest weights, then the constant if there is one."""
@@ -303,11 +311,15 @@ def infer(
         return not_available("too few rows have the rarer outcome for one coefficient.")
     chosen = selected.columns(most)
     if not chosen.size:
-        return not_available("the first half selected no feature.")
+        return not_available("no feature stands out in the first half.")
     target = PlacedTarget(units.target_centre, selected.deviation)
     where = (selected.places(declared), target, units.target_bounds)
     wide = widened(half.spending, half.rows, where, choices, chosen, units.loss)
-    return _intervals(wide, table.release(wide, chosen), chosen, names)
+    found = _intervals(wide, table.release(wide, chosen), chosen, names)
+    tried = int(np.count_nonzero(chosen < len(units.feature_bounds)))
+    if tried >= selected.n_used:
+        return found
+    return replace(found, wording=f"{found.wording} {TRIED.format(how_many(tried, 'feature'))}")
 
 
 def _intervals(

@@ -53,7 +53,8 @@ def outcome_charts(release: Release) -> tuple[Picture, Picture] | None:
 
 
 def _noise(release: Release) -> float:
-    found = (one.scale for one in release.statement.mechanisms if one.purpose == COUNTS)
+    records = release.statement.mechanisms  # of a split, the name of a half comes first
+    found = (one.scale for one in records if one.purpose.endswith(COUNTS))
     return float(next(found, 1.0))
 
 
