@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from dataclasses import replace
 from unittest import mock
@@ -625,3 +626,36 @@ def test_one_declared_row_fits():
     public = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (-1, 1), "n_rows": 1}
     model = PrivateLogistic(**public, random_state=0).fit(X, y)
     assert "cannot be told" in str(model.quality_)
+
+
+def test_what_stands_out_is_told_where_others_have_a_coefficient_too(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(4000, 8)), columns=list("abcdefgh"))
+    y = (rng.random(4000) < 1 / (1 + np.exp(-1.5 * X["c"]))).astype(int)
+    model = PrivateLogistic(epsilon=2, delta=1e-6, feature_bounds=(-8, 8), random_state=0)
+    model.fit(X, y).save(tmp_path / "model.json")
+    assert np.flatnonzero(model.selected_).tolist() == [2]
+    assert (model.coef_ != 0).sum() > 4
+    for told in (model, load(tmp_path / "model.json")):
+        assert "Of these, c stands out of the noise. The others have" in words_of(told.summary())
+        assert "The largest effect is: c (" in told.explain()
+    broken = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    broken["model"]["standing_out"] = [8]
+    (tmp_path / "broken.json").write_text(json.dumps(broken), encoding="utf-8")
+    with pytest.raises(ValueError, match="stands out that has no coefficient"):
+        load(tmp_path / "broken.json")
+
+
+def test_where_nothing_stands_out_no_effect_is_named():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(400, 6)), rng.integers(2, size=400)
+    model = PrivateLogistic(epsilon=1, delta=1e-5, feature_bounds=(-8, 8), random_state=0).fit(X, y)
+    assert model.coef_.any()
+    assert not model.selected_.any()
+    assert "None of these stands out of the noise. They have" in words_of(model.summary())
+    assert "None of them stands out of the noise" in model.explain()
+    assert "largest" not in model.explain()
+
+
+def words_of(text):
+    return " ".join(str(text).split())

@@ -134,9 +134,9 @@ def test_a_column_may_be_called_const():
     bounds = {"age": (0, 120), "const": (0, 60)}
     model = PrivateOLS(**SETTING | {"feature_bounds": bounds}).fit(named, y)
     found = model.summary().frame
-    assert list(found.index) == [*model.feature_names_out_, "const"]
+    assert list(found.index) == [*model.feature_names_out_, "(const)"]
     np.testing.assert_array_equal(found["coef"], model.params)
-    assert str(model.summary()).count("\nconst ") == 2
+    assert str(model.summary()).count("\nconst ") == 1
 
 
 def test_a_share_that_is_left_out_for_its_bounds_is_told_what_to_declare():
@@ -240,3 +240,16 @@ def test_a_number_that_is_seen_to_lie_between_neighbouring_bounds_has_its_own_sc
     model = PrivateOLS(**SETTING | bounds | {"categories": None}).fit(X, y)
     assert model.bse["x0"] < 15
     assert abs(model.coef_[0] - 500) < 4 * model.bse["x0"]
+
+
+def test_a_feature_called_const_is_not_the_constant(tmp_path):
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(rng.normal(50, 10, (5000, 2)), columns=["const", "age"])
+    y = 2 * table["const"] - table["age"] + rng.normal(0, 5, 5000)
+    setting = SETTING | {"categories": None, "feature_bounds": (0, 150)}
+    model = PrivateOLS(**setting).fit(table, y)
+    model.save(tmp_path / "model.json")
+    for told in (model, dpscreen.load(tmp_path / "model.json")):
+        assert list(told.params.index) == ["const", "age", "(const)"]
+        assert abs(told.params["const"] - 2) < 0.1
+    assert model.wald_test(["const"]).pvalue < 0.001

@@ -68,9 +68,13 @@ def _findings(release: Release) -> Iterator[str]:
     target = plain(release.target or "the target")
     features = how_many(release.n_features, "feature")
     yield f"The model predicts {target} from {len(selected)} of {features}."
-    largest = selected[:MOST_FEATURES]
+    largest = release.chosen[:MOST_FEATURES]
+    if not largest:
+        yield "None of them stands out of the noise: their numbers say little."
+        return
     told = "; ".join(_effect(release, j) for j in largest)
-    yield f"The largest {'effect is' if len(largest) == 1 else 'effects are'}: {told}."
+    clear = "" if release.standing_out is None else " that stand out of the noise"
+    yield f"The largest {'effect is' if len(largest) == 1 else f'effects{clear} are'}: {told}."
     if release.why_no_intervals is not None:
         yield "How exact these numbers are is not known, because the model has no intervals."
 

@@ -24,8 +24,8 @@ from dpscreen._core.files import NotStrictJson, strict_json, write_bytes
 from dpscreen._core.words import plain
 from dpscreen.models.categories import FrameColumns
 from dpscreen.models.regression_table import (
-    CONSTANT,
     RegressionTable,
+    constant_beside,
     table_fields,
     table_of_fields,
 )
@@ -108,11 +108,12 @@ def to_dict(release: Release) -> dict[str, Any]:
 
 
 def _optional(release: Release) -> tuple[str, ...]:
-    """Return the fields that only some files have: categories, a table, outcomes', about."""
+    """Return the fields that only some files have."""
     return (
         *(("categories",) if release.categories else ()),
         *(("table",) if release.table is not None else ()),
         *(("classes", "outcome_quality") if release.classes is not None else ()),
+        *(("standing_out",) if release.standing_out is not None else ()),
         *(("about",) if release.about else ()),
     )
 
@@ -302,6 +303,7 @@ def _release(found: Mapping[str, Any]) -> Release:
         table=_read_table(model, names),
         schema=found["schema"],
         classes=tuple(model["classes"]) if "classes" in model else None,
+        standing_out=tuple(model["standing_out"]) if "standing_out" in model else None,
         about=checked_about(model.get("about", {})),
     )
 
@@ -353,7 +355,7 @@ def _read_table(model: Mapping[str, Any], names: tuple[str, ...]) -> RegressionT
         return None
     coefficients, d = [one["coefficient"] for one in model["features"]], len(names)
     if model["fit_intercept"]:
-        names, coefficients = (*names, CONSTANT), [*coefficients, model["intercept"]]
+        names, coefficients = (*names, constant_beside(names)), [*coefficients, model["intercept"]]
     return table_of_fields(found, names, coefficients, d)
 
 
@@ -384,6 +386,8 @@ def contradiction(release: Release) -> str | None:
         return "the features are not those that the categories give."
     if release.classes is not None and len(set(release.classes)) != 2:
         return "the two classes must differ."
+    if not {*(release.standing_out or ())} <= {*release.selected}:
+        return "a feature stands out that has no coefficient."
     if release.path is not None:
         problem = _path_problem(release, release.path)
         if problem:

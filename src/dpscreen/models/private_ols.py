@@ -10,7 +10,7 @@ import numpy as np
 
 from dpscreen.models import parameters as check
 from dpscreen.models.base import FitStart, Promise, ScalingModel
-from dpscreen.models.regression_table import CONSTANT, SHARE, RegressionTable, TableModel
+from dpscreen.models.regression_table import SHARE, RegressionTable, TableModel, constant_beside
 from dpscreen.privacy import Noise, PrivacyStatement
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import RowSource
@@ -68,8 +68,8 @@ class PrivateOLS(TableModel, ScalingModel):
     coef_, intercept_ : ndarray of shape (n_features,), float
         The released model, in the user's units; 0 for features that were left out.
     params, bse, tvalues, pvalues : Series
-        Coefficients, standard errors, their ratio and two-sided p-values by name, "const" last.
-        NaN where there is no interval.
+        Coefficients, standard errors, their ratio and two-sided p-values by name, "const" last, or
+        "(const)" beside a feature of that name. NaN where there is no interval.
     table_ : RegressionTable
         All of it, with `reasons` for what there is no interval of, and the bias of clips.
     inference_ : Inference
@@ -190,7 +190,7 @@ class PrivateOLS(TableModel, ScalingModel):
         names = tuple(map(str, self.feature_names_out_))
         constant = (self.intercept_,) if units.constant else ()
         self.table_ = RegressionTable(
-            names=names + (CONSTANT,) * units.constant,
+            names=names + (constant_beside(names),) * units.constant,
             coefficients=np.append(self.coef_, constant),
             covariance=known.covariance,
             freedom=known.freedom,

@@ -47,6 +47,14 @@ SHARE = (
 )
 
 
+def constant_beside(names: Sequence[str]) -> str:
+    """Return what the constant is called beside features, one of which may be called const."""
+    name = CONSTANT
+    while name in names:
+        name = f"({name})"
+    return name
+
+
 @dataclass(frozen=True)
 class WaldTest:
     """Whether several coefficients are zero together: F with its degrees of freedom, and p.

@@ -54,8 +54,9 @@ class Release:
     whether predictions clip features to their bounds. `categories` has the levels of those columns
     of which features such as ward=B were made, the reference first. `schema` describes the data
     set; only the target's name is read off it. `classes` are those of outcomes, of the second of
-    which the log-odds are modelled; None if the target is a number. `about` is what people said of
-    the model: target, author, date and purpose.
+    which the log-odds are modelled; None if the target is a number. `standing_out` are the features
+    that stand out of the noise, where others have a coefficient too; None where none has. `about`
+    is what people said of the model: target, author, date and purpose.
     """
 
     estimator: str
@@ -81,6 +82,7 @@ class Release:
     table: RegressionTable | None = None
     schema: Mapping[str, Any] | None = None
     classes: tuple[Any, Any] | None = None
+    standing_out: tuple[int, ...] | None = None
     about: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -146,6 +148,14 @@ class Release:
         """Return the features that the model uses, the largest effect first."""
         order = np.argsort(-np.abs(self.effects), kind="stable")
         return [int(j) for j in order if self.coefficients[j] != 0]
+
+    @property
+    def chosen(self) -> list[int]:
+        """Return those of them that stand out of the noise."""
+        if self.standing_out is None:
+            return self.selected
+        clear = set(self.standing_out)
+        return [j for j in self.selected if j in clear]
 
     @property
     def headline(self) -> tuple[str, str]:
@@ -252,8 +262,16 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
         max_features=getattr(model, "max_features", None),
         categories={} if columns is None else dict(columns.levels),
         classes=None if classes is None else tuple(classes.tolist()),
+        standing_out=_standing_out(model),
         **some_have,
     )
+
+
+def _standing_out(model: Any) -> tuple[int, ...] | None:
+    """Return what a model selected, if others have a coefficient too."""
+    used = np.ravel(model.coef_) != 0
+    clear = getattr(model, "selected_", used) & used
+    return tuple(np.flatnonzero(clear).tolist()) if (used & ~clear).any() else None
 
 
 # --- the table that statsmodels users know --------------------------------------------------------
@@ -497,10 +515,24 @@ def _estimates(found: Any) -> tuple[float | None, float | None, float | None, fl
     return found.coefficient, found.standard_error, found.low, found.high
 
 
+def _about_chosen(release: Release) -> Iterator[str]:
+    """Say which features stand out, where others have a coefficient too."""
+    if release.standing_out is None:
+        return
+    names = [plain(release.names[j]) for j in release.chosen]
+    stand = "stands" if len(names) == 1 else "stand"
+    told = f"Of these, {listed(names)} {stand}" if names else "None of these stands"
+    yield (
+        f"{told} out of the noise. {'The others' if names else 'They'} have coefficients for the "
+        "predictions' sake, which say little of the features themselves."
+    )
+
+
 def _notes(release: Release, shown: int) -> Iterator[str]:
     left = release.n_features - shown
     if left:
         yield f"{left} other {'feature has' if left == 1 else 'features have'} coefficient 0."
+    yield from _about_chosen(release)
     if shown:
         yield _about_steps(release)
     if release.clips_features:

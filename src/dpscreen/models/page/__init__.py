@@ -165,13 +165,19 @@ def in_powers(text: str) -> str:
     return re.sub(r"(?<![\w.])([0-9](?:\.[0-9]+)?)e-0*([0-9]+)\b", power, text)
 
 
+def _n_features(release: Release, summary: Summary) -> str:
+    """Return how many features a model uses, and how many of them stand out of the noise."""
+    used = f"{len(summary.rows)}"
+    return used if release.standing_out is None else f"{len(release.chosen)} of {used} used"
+
+
 def headline_facts(release: Release, summary: Summary) -> Facts:
     """Return the few numbers that everyone asks for."""
     statement, rows = release.statement, release.n_rows_words
     facts = [
         ("Epsilon", f"{statement.epsilon:g}"),
         ("Delta", in_powers(f"{statement.delta:g}")),
-        ("Features chosen" if release.table is None else "Features", f"{len(summary.rows)}"),
+        ("Features chosen" if release.table is None else "Features", _n_features(release, summary)),
     ]
     facts += [("Rows", rows.replace(" rows", ""))] if rows else []
     measure, value = release.headline

@@ -281,7 +281,7 @@ def _of_selection(release: Release, expected: Expected) -> Iterator[Outlook]:
     low, high = round(min(counts)), round(max(counts))
     of = f"of {release.n_features}, as effects are small or large"
     chosen = f"{low} {of}" if low == high else f"{low} to {high} {of}"
-    yield Outlook("Features chosen", chosen, str(len(release.selected)))
+    yield Outlook("Features chosen", chosen, str(len(release.chosen)))
     aucs = [row.auc for row in expected.rows if isinstance(row, OutcomeRow)]
     if aucs:
         reached = f"{min(aucs):.2f} to {max(aucs):.2f}, as effects are small or large"
