@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from dpscreen.solvers.belief import LineBelief, entry_doubt, sparse_threshold
+from dpscreen.solvers.belief import LineBelief, entry_doubt, sparse_threshold, sure_threshold
 
 NONE = np.zeros(0)
 
@@ -135,3 +136,10 @@ def test_without_a_feature_others_are_what_they_would_be_believed_to_be():
     np.testing.assert_allclose(
         sparse[kept], np.linalg.solve(precision, (told @ answer)[kept]), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("n_offered", [1, 2, 12, 1000])
+def test_nothing_stands_out_by_chance_in_19_of_20_fits(n_offered):
+    """Sizes are normal here; the chance that the largest exceeds it is exact, and near 5 %."""
+    below = 1 - 2 * norm.sf(sure_threshold(n_offered))
+    assert 0.95 <= below**n_offered < 0.9513

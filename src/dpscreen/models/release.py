@@ -268,7 +268,12 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
 
 
 def _standing_out(model: Any) -> tuple[int, ...] | None:
-    """Return what a model selected, if others have a coefficient too."""
+    """Return what a model of outcomes selected, if others have a coefficient too.
+
+    On a line it is the path that selects, and hardly anything else has a coefficient.
+    """
+    if not hasattr(model, "classes_"):
+        return None
     used = np.ravel(model.coef_) != 0
     clear = getattr(model, "selected_", used) & used
     return tuple(np.flatnonzero(clear).tolist()) if (used & ~clear).any() else None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.special import ndtri
 
 from dpscreen._core.arrays import Array, Integers
 
@@ -219,8 +220,8 @@ def entry_doubt(values: Array, noise: float) -> float:
 
 
 def sure_threshold(n_offered: int) -> float:
-    """Return √(2 ln d): what the largest of d sizes without an effect hardly exceeds."""
-    return math.sqrt(2 * math.log(n_offered))
+    """Return what none of d normal sizes without an effect exceeds in 19 of 20 fits."""
+    return float(-ndtri(0.025 / n_offered))
 
 
 def sparse_threshold(sizes: Array, n_offered: int) -> float:

@@ -53,7 +53,8 @@ UNEQUAL, OF_CHANCES = "with unequal variances", "as far as chances are those of 
 
 PARALLEL = (
     "that a secret coin of its own sent each row to one of two halves; one row touches one half "
-    "only, so costs add within a half, and rho has the larger of the two sums, not their total "
+    "only, so costs add within a half, and rho has the larger of the two sums, not their total, "
+    "beside what all rows were asked before "
     "(docs/private-lasso.md, Lemma 16)"
 )
 

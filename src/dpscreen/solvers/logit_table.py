@@ -68,7 +68,7 @@ SEARCH_STEPS, SEARCH_PART = 16, Fraction(15, 100)
 CURVED_PART = Fraction(35, 100)
 """What the curvature there costs."""
 
-CLEAR = 4.0
+CLEAR = 2.8
 """How many times what can be told apart it is meant to be where it is released."""
 
 MOST_ERROR = 0.4
@@ -161,7 +161,7 @@ class OddsReleases(Releases):
         theta, belief = walk.search(self._start(frame), left * SEARCH_PART)
         walk.move_to(first := walk.clearer(theta, left * CURVED_PART))
         curved = walk.release_curvature(left * CURVED_PART)
-        lucky = self._not_expected(replace(curved, gram=walk.expected(first)))
+        lucky = self._not_expected(walk.curved_frame(walk.expected(first), curved.noise))
         rest = left * (1 - SEARCH_PART - CURVED_PART)
         inverse = told_apart(curved, self.n_features, self._cells_in_scales())
         flat = told_apart(frame, self.n_features, self._cells_in_scales())
@@ -268,8 +268,7 @@ class OddsReleases(Releases):
     def _not_expected(self, curved: EvenFrame) -> list[int]:
         """Return the features that the curvature was not expected to tell apart.
 
-        If it does, that is its noise, which makes effects too small: whether there is an interval
-        must be decided by numbers whose noise is not in it (docs/yes-no.md, Lemma 49).
+        If it does, that is its noise, which makes effects too small (docs/yes-no.md, Lemma 49).
         """
         expected = told_apart(curved, self.n_features, self._cells_in_scales())
         return [one.feature for one in expected.left_out]
@@ -498,7 +497,7 @@ class OddsWalk(NewtonWalk):
         Nearer to the start it is seen, and how much flatter it is farther on is known about.
         """
         along, k = self.numbers(theta), len(theta)
-        noise = LOGISTIC.curvature * self.frame.row_norm**2 / math.sqrt(4 * float(cost))
+        noise = LOGISTIC.curvature * self.frame.row_norm**2 / math.sqrt(2 * float(cost))
         least = CLEAR * max(ols_rules.TOLD_APART, math.sqrt(2 * k)) * noise * float(along @ along)
         back = (theta - (1 - part) * along for part in np.geomspace(1, 1 / 64, 25))
         seen = (at for at in back if along @ self.expected(at) @ along >= least)
@@ -556,7 +555,7 @@ class OddsWalk(NewtonWalk):
         return Levels.of(self.frame.gram, self.frame.noise, to_users, binary)
 
     def release_curvature(self, cost: ZCDP) -> EvenFrame:
-        """Release Σp(1 − p)uuᵀ (docs/yes-no.md, Lemma 32); combinations vary by as much less."""
+        """Release Σp(1 − p)uuᵀ (docs/yes-no.md, Lemma 32)."""
         gram, noise = release_gram(
             self._accountant,
             self.point.curved_gram(self.frame.rows),
@@ -565,11 +564,14 @@ class OddsWalk(NewtonWalk):
             purpose="features squared, times the variance of outcomes",
         )
         size = LOGISTIC.curvature * self.frame.row_norm**2
-        trace, spread = size * float(np.trace(gram)), self.frame.spread
-        mean = max(trace / float(spread @ spread), size * noise) / self.releases.size.n_rows
-        return replace(
-            self.frame, gram=size * gram, noise=size * noise, spread=math.sqrt(mean) * spread
-        )
+        return self.curved_frame(size * gram, size * noise)
+
+    def curved_frame(self, gram: Array, noise: float) -> EvenFrame:
+        """Return the frame with that curvature; combinations vary by as much less."""
+        spread = self.frame.spread
+        mean = max(float(np.trace(gram)) / float(spread @ spread), noise)
+        mean /= self.releases.size.n_rows
+        return replace(self.frame, gram=gram, noise=noise, spread=math.sqrt(mean) * spread)
 
     def last_steps(self, theta: Array, cost: ZCDP, first: Array) -> tuple[list[OddsStep], Array]:
         """Take Newton steps with that curvature; none moves log-odds by more than Lemma 41 says.
