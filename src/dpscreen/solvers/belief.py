@@ -219,9 +219,9 @@ def entry_doubt(values: Array, noise: float) -> float:
 # --- which of them stand out ----------------------------------------------------------------------
 
 
-def sure_threshold(n_offered: int) -> float:
+def sure_threshold(n_sizes: int) -> float:
     """Return what none of d normal sizes without an effect exceeds in 19 of 20 fits."""
-    return float(-ndtri(0.025 / n_offered))
+    return float(-ndtri(0.025 / max(n_sizes, 1)))
 
 
 def sparse_threshold(sizes: Array, n_offered: int) -> float:

@@ -150,14 +150,8 @@ class OddsReleases(Releases):
 
     def table(self) -> OddsRelease:
         """Release all, and put it together."""
-        # Noise of all sums grows with the room, as no influence is clipped.
-        frame = self.release_frame(self.size.longest, ols_rules.ROOM)
-        task = self.wide.task
-        frame = replace(frame, gram=lifted(frame.gram, frame.noise))  # a step must lead somewhere
-        later = self.share(ols_rules.MIDDLE_SHARE).rho + self.share(ols_rules.LONG_SHARE).rho
-        left = ZCDP(task.spending.remaining.rho - later)
-        unknown = Inverse(np.zeros_like(frame.gram), ())
-        walk = OddsWalk(self, frame, unknown, task.design.start(self._grain))
+        walk, left = self._set_out()
+        frame = walk.frame
         theta, belief = walk.search(self._start(frame), left * SEARCH_PART)
         walk.move_to(first := walk.clearer(theta, left * CURVED_PART))
         curved = walk.release_curvature(left * CURVED_PART)
@@ -179,7 +173,7 @@ class OddsReleases(Releases):
         return OddsRelease(
             walk.point.weights,
             replace(known, covariance=0 * known.covariance) if drowned else known,
-            left_out if self.n_features else all_left_out(task.n_features),
+            left_out if self.n_features else all_left_out(self.wide.task.n_features),
             LOG_ODDS,
             1.0,
             walk.release_long(),
@@ -189,6 +183,16 @@ class OddsReleases(Releases):
             held=held,
             untold=untold,
         )
+
+    def _set_out(self) -> tuple[OddsWalk, ZCDP]:
+        """Release the frame; return a walk in it, and what it may cost."""
+        # Noise of all sums grows with the room, as no influence is clipped.
+        frame = self.release_frame(self.size.longest, ols_rules.ROOM)
+        frame = replace(frame, gram=lifted(frame.gram, frame.noise))  # a step must lead somewhere
+        later = self.share(ols_rules.MIDDLE_SHARE).rho + self.share(ols_rules.LONG_SHARE).rho
+        unknown, task = Inverse(np.zeros_like(frame.gram), ()), self.wide.task
+        walk = OddsWalk(self, frame, unknown, task.design.start(self._grain))
+        return walk, ZCDP(task.spending.remaining.rho - later)
 
     def _ended(
         self, walk: OddsWalk, steps: Sequence[OddsStep], inverse: Inverse, curved: EvenFrame

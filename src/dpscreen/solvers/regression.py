@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen.rows.mixed import MixedRows
 from dpscreen.solvers import ols_rules
+from dpscreen.solvers.belief import sure_threshold
 from dpscreen.solvers.influences import OneSided, Sizes, kept_slopes
 
 PARTNER = 0.3
@@ -206,12 +206,7 @@ class NewtonStep:
         `variances` are of what is in it besides, by direction.
         """
         along = np.abs(directions @ self.moment)
-        return bool((along > pull_noises(len(along)) * np.sqrt(variances)).any())
-
-
-def pull_noises(n_directions: int) -> float:
-    """Return how many deviations none of some normal numbers has, in 19 of 20 series."""
-    return float(-ndtri(0.025 / max(n_directions, 1)))
+        return bool((along > sure_threshold(len(along)) * np.sqrt(variances)).any())
 
 
 class SolutionBelief:
