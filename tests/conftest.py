@@ -1,18 +1,47 @@
-"""What all tests share: how hypothesis runs, and where data may be looked for."""
+"""What all tests share: how hypothesis runs, whose noise is drawn, where data may be looked for."""
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
+from _pytest.fixtures import SubRequest
 from hypothesis import settings
 
-# Two shared cores: a slow example says nothing. `fixed` tries the same examples on every machine;
-# what `free` finds is written down as an @example.
+from dpscreen.privacy import noise
+from tools.keys import NamedKeys
+
+# Two shared cores: a slow example says nothing. `fixed` tries the same examples, and draws the same
+# noise, on every machine; what `free` finds is written down as an @example.
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "fixed")
 settings.register_profile("fixed", deadline=None, derandomize=True, database=None)
 settings.register_profile("free", deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+settings.load_profile(PROFILE)
+KEYS = NamedKeys()
+
+
+def pytest_sessionstart() -> None:
+    """Key secret noise by the names of tests."""
+    if PROFILE == "fixed":
+        noise.os = KEYS
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let the noise of a test be its own."""
+    KEYS.begin(item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef, request: SubRequest) -> Iterator[object]:
+    """Let the noise of a fixture that tests share not depend on which of them comes first."""
+    with ExitStack() as stack:
+        if fixturedef.scope != "function":
+            name = f"{fixturedef.baseid}::{fixturedef.argname}[{request.param_index}]"
+            stack.enter_context(KEYS.within(name))
+        return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)

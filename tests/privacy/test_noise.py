@@ -7,12 +7,15 @@ import copy
 import os
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from dpscreen.privacy import Noise, SecureNoise, SeededNoise, named_seed
+from dpscreen.privacy import noise as module
+from tools.keys import NamedKeys
 
 ALARM = 1e-6
 Z = stats.norm.isf(ALARM / 2)
@@ -249,6 +252,31 @@ def test_a_forked_child_has_a_stream_of_its_own():
 def test_the_fork_test_would_see_a_shared_stream():
     noise = SeededNoise(1)
     assert not distinct(words_of_a_child(noise, 8), noise.words(8))
+
+
+def test_every_source_asks_the_system_for_a_key_of_256_bits(monkeypatch):
+    asked = []
+
+    def urandom(size):
+        asked.append(size)
+        return os.urandom(size)
+
+    monkeypatch.setattr(module, "os", SimpleNamespace(urandom=urandom))
+    assert distinct(SecureNoise().words(8), SecureNoise().words(8))
+    assert asked == [32, 32]
+
+
+def test_keys_of_tests_repeat_by_name_and_a_fixture_takes_none_of_its_tests():
+    keys = NamedKeys()
+    keys.begin("a")
+    first = [keys.urandom(32) for _ in range(3)]
+    keys.begin("a")
+    again = [keys.urandom(32)]
+    with keys.within("b"):
+        other = keys.urandom(32)
+    again += [keys.urandom(32), keys.urandom(32)]
+    assert first == again
+    assert len({*first, other}) == 4
 
 
 def test_two_sources_differ_and_a_stream_does_not_repeat():
