@@ -91,6 +91,18 @@ def test_clip_does_not_belong_to_the_published_calibration(rows):
         DPFrankWolfe(**PUBLIC, clip=1.0, calibration="published").fit(*rows)
 
 
+@pytest.mark.parametrize(
+    ("pair", "demand"),
+    [((0, np.inf), "be finite"), ((5, 1), "have low < high"), ((0, 1e300), "be between .* wide")],
+)
+def test_bounds_that_cannot_be_are_those_of_a_named_column(rows, pair, demand):
+    X, y = rows
+    bounds = dict.fromkeys("abcdef", (-1, 1)) | {"d": pair}
+    model = PrivateLasso(epsilon=1.0, delta=1e-6, feature_bounds=bounds, target_bounds=(-4, 4))
+    with pytest.raises(ValueError, match=f"^feature_bounds of 'd' must {demand}"):
+        model.fit(pd.DataFrame(X, columns=list("abcdef")), y)
+
+
 SECRET = "Zebedee-8675309"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -141,7 +141,8 @@ def declared_bounds(
     target = _pairs("target_bounds", target_bounds)
     if target.shape != (2,):
         raise ValueError("target_bounds must be one pair (low, high).")
-    return _increasing("feature_bounds", feature), _increasing("target_bounds", target)
+    of_whom = [f" of {str(name)!r}" for name in names] if names is not None else None
+    return _increasing("feature_bounds", feature, of_whom), _increasing("target_bounds", target)
 
 
 def _feature_pairs(given: Any, names: Iterable[str] | None, zero_one: Mask) -> Array:
@@ -193,13 +194,16 @@ def _pairs(name: str, given: Any) -> Array:
         raise ValueError(f"{name} must hold pairs of numbers (low, high).") from None
 
 
-def _increasing(name: str, pairs: Array) -> Array:
-    low, high = pairs[..., 0], pairs[..., 1]
-    if not np.isfinite(pairs).all():
-        raise ValueError(f"{name} must be finite.")
-    if not ((high > low) & (high / 2 - low / 2 > 0)).all():
-        raise ValueError(f"{name} must have low < high in every pair.")
-    half = high / 2 - low / 2
-    if not ((half >= LEAST) & (half <= MOST)).all():
-        raise ValueError(f"{name} must be between {2 * LEAST:g} and {2 * MOST:g} wide.")
+def _increasing(name: str, pairs: Array, of_whom: Sequence[str] | None = None) -> Array:
+    """Return finite pairs that increase by what arithmetic can hold; else say whose do not."""
+    with np.errstate(all="ignore"):  # what is not finite is refused before its width matters
+        half = pairs[..., 1] / 2 - pairs[..., 0] / 2
+    for good, demand in (
+        (np.isfinite(pairs).all(axis=-1), "be finite"),
+        (half > 0, "have low < high"),
+        ((half >= LEAST) & (half <= MOST), f"be between {2 * LEAST:g} and {2 * MOST:g} wide"),
+    ):
+        if not good.all():
+            whose = "" if of_whom is None else of_whom[int(np.argmin(good))]
+            raise ValueError(f"{name}{whose} must {demand}.")
     return pairs
