@@ -21,6 +21,7 @@ from benchmarks import (
     inference,
     libraries,
     logit,
+    one_sided,
     outcomes,
     private_lasso,
     scale,
@@ -46,11 +47,13 @@ BENCHMARKS = {
     "libraries": libraries.main,
     "growth": growth.main,
     "inference": inference.main,
+    "one-sided": one_sided.main,
     "inference-speed": inference.speed,
     "studio": studio.main,
 }
 
-BY_NAME = {"tables-quality", "outcomes", "contest", "logit", "heaps", "inference", "studio"}
+LONG = {"outcomes", "contest", "logit", "heaps", "inference", "one-sided"}
+BY_NAME = {"tables-quality", "studio"} | LONG
 """Run by name only: the tables or Chromium do not come with the package, or it takes long."""
 
 
