@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from table_oracle import meaning
 
@@ -292,6 +292,14 @@ def through_csv(frame, folder):
     return folder / "data.csv"
 
 
+def alike(written):
+    """Whether one more row changed no other line.
+
+    A complex number, or a truth beside 32 bits, makes pandas write all of its column otherwise.
+    """
+    return written[1].startswith(written[0])
+
+
 def through_parquet(frame, folder):
     frame.to_parquet(folder / "data.parquet")
     return folder / "data.parquet"
@@ -317,11 +325,11 @@ FILES = (through_csv, through_parquet, through_arrow, through_excel)
 
 
 @pytest.mark.parametrize("write", FILES)
+@example("number", [None, np.float32(0.1)], False)
 @given(st.sampled_from(sorted(set(KINDS) - BY_MARKS)), COLUMNS, ONE)
 @settings(parent=many, max_examples=40)
 def test_one_more_row_of_a_file_moves_no_other(tmp_path, write, kind, cells, one):
-    assume(not isinstance(one, complex))  # it makes pandas write every number of its column as text
-    schema, found = schema_of(kind), []
+    schema, found, written = schema_of(kind), [], []
     for column in (cells, [*cells, one]):
         frame = built("pandas", column).assign(y=True)
         try:
@@ -333,21 +341,24 @@ def test_one_more_row_of_a_file_moves_no_other(tmp_path, write, kind, cells, one
         except TableProblem as told:
             assume("stored neither" not in str(told))
             raise
+        written.append(path.read_bytes())
+    assume(write is not through_csv or alike(written))
     assert np.array_equal(found[0], found[1][: len(cells)])
 
 
 @given(st.sampled_from(sorted(set(KINDS) - BY_MARKS)), COLUMNS, ONE)
 @settings(parent=many, max_examples=40)
 def test_types_that_a_reader_guessed_do_not_matter(tmp_path, kind, cells, one):
-    assume(not isinstance(one, complex))  # it makes pandas write every number of its column as text
-    schema, found = schema_of(kind), []
+    schema, found, written = schema_of(kind), [], []
     for column in (cells, [*cells, one]):
         frame = built("pandas", column).assign(y=True)
         try:
-            frame.to_csv(tmp_path / "data.csv", index=False)
+            path = through_csv(frame, tmp_path)
         except UnicodeEncodeError:
             assume(False)
-        found.append(schema.encode(pd.read_csv(tmp_path / "data.csv")).X)
+        found.append(schema.encode(pd.read_csv(path)).X)
+        written.append(path.read_bytes())
+    assume(alike(written))
     assert np.array_equal(found[0], found[1][: len(cells)])
 
 
