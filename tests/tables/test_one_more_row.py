@@ -340,6 +340,7 @@ def test_one_more_row_of_a_file_moves_no_other(tmp_path, write, kind, cells, one
             found.append(read_rows(path, schema).X)
         except TableProblem as told:
             assume("stored neither" not in str(told))
+            assume("damaged" not in str(told))  # half of a character, which openpyxl writes
             raise
         written.append(path.read_bytes())
     assume(write is not through_csv or alike(written))
