@@ -16,6 +16,7 @@ from dpscreen import PrivateOLS
 from dpscreen.privacy import Accountant, DiscreteGaussian
 from dpscreen.privacy.accountant import BESIDE, DIAGONAL
 from dpscreen.rows.mixed import MixedRows
+from dpscreen.solvers.inference import why_left_out
 from dpscreen.solvers.influences import (
     LongestRows,
     OneSided,
@@ -182,6 +183,17 @@ def test_directions_that_drown_in_noise_are_left_out_by_pivoting():
     assert [one.feature for one in found.left_out] == [1]
     assert found.left_out[0].partners == (0,)
     np.testing.assert_allclose(found.matrix, np.diag([1 / 100, 0, 1 / 80]), atol=1e-6)
+
+
+def test_what_would_be_left_out_alone_is_not_said_to_be_like_others():
+    """Of 30 columns the blur is 7.7 noises: a rare level with five of them is like nothing else."""
+    gram = np.diag(np.where(np.arange(30) == 4, 10.0, 100.0))
+    gram[4, :3] = gram[:3, 4] = 4.0
+    rows = MixedRows.near(np.arange(30), np.eye(30))
+    frame = EvenFrame(rows, 1.0, gram, 2.0, spread=np.ones(30), longest=1.0)
+    (one,) = told_apart(frame, 29, per_scale=np.ones(30)).left_out
+    assert one.feature == 4
+    assert "not seen to vary" in why_left_out(one, [f"x{j}" for j in range(29)])
 
 
 def sizes_of(law, n=20_000, noise=30.0):

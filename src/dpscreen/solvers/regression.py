@@ -149,7 +149,7 @@ def told_apart(frame: EvenFrame, n_features: int, per_scale: Array) -> Inverse:
         if values.size and values[0] >= least:
             values, vectors = np.linalg.eigh(basis.T @ frame.gram @ basis)
             solved = (basis @ vectors / values) @ (basis @ vectors).T
-            return Inverse(np.asarray(solved), _left_out(frame, gone, n_features))
+            return Inverse(np.asarray(solved), _left_out(frame, gone, n_features, least))
         if len(gone) == n_features:
             return Inverse(np.zeros_like(frame.gram), tuple(LeftOut(j, ()) for j in gone))
         parts = np.abs((frame.matrix / per_scale).T @ basis @ vectors[:, 0])[:n_features]
@@ -165,8 +165,14 @@ def _not_stretched(frame: EvenFrame, per_scale: Array) -> Array:
     return np.asarray(left @ (left.T @ frame.gram @ left) @ left.T)
 
 
-def _left_out(frame: EvenFrame, gone: Sequence[int], n_features: int) -> tuple[LeftOut, ...]:
-    """Say of each feature that is gone which of the others it is made of, if it varies at all."""
+def _left_out(
+    frame: EvenFrame, gone: Sequence[int], n_features: int, least: float
+) -> tuple[LeftOut, ...]:
+    """Say of each feature that is gone which of the others it is made of, if it varies at all.
+
+    It does if it would not be gone without the others: if beside the constant it varies by what a
+    direction has at `least` that is told apart.
+    """
     back = np.linalg.inv(frame.matrix)
     moments = back @ frame.gram @ back.T
     noise = ols_rules.TOLD_APART * frame.noise * (back**2).sum(axis=1)
@@ -178,9 +184,9 @@ def _left_out(frame: EvenFrame, gone: Sequence[int], n_features: int) -> tuple[L
         parts = np.abs(slopes) * sizes[kept]
         seen = moments[j, j] > noise[j]
         alike = kept[(parts > PARTNER * sizes[j]) & (kept < n_features)] if seen else kept[:0]
-        beside = moments[n_features:, j]
-        alone = moments[j, j] - beside @ np.linalg.solve(constant, beside)
-        told.append(LeftOut(j, tuple(alike.tolist()), varies=bool(alone > noise[j])))
+        alone = back[j] - np.linalg.solve(constant, moments[n_features:, j]) @ back[n_features:]
+        varies = alone @ frame.gram @ alone > least * (alone @ alone)
+        told.append(LeftOut(j, tuple(alike.tolist()), varies=bool(varies)))
     return tuple(told)
 
 
