@@ -27,6 +27,7 @@ def test_a_larger_epsilon_never_widens_and_ends_at_least_squares_own():
     assert 1 <= ratios[-1] < 1.2
     assert ratios[0] > 2
     assert "times as wide" in expected.finding
+    assert "rare levels and heavy tails have wider ones, or none" in expected.finding
 
 
 def test_fewer_rows_at_a_larger_budget_stand_for_many(monkeypatch):

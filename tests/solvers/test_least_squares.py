@@ -16,6 +16,7 @@ from dpscreen import PrivateOLS
 from dpscreen.privacy import Accountant, DiscreteGaussian
 from dpscreen.privacy.accountant import BESIDE, DIAGONAL
 from dpscreen.rows.mixed import MixedRows
+from dpscreen.solvers.inference import why_left_out
 from dpscreen.solvers.influences import (
     LongestRows,
     OneSided,
@@ -184,6 +185,17 @@ def test_directions_that_drown_in_noise_are_left_out_by_pivoting():
     np.testing.assert_allclose(found.matrix, np.diag([1 / 100, 0, 1 / 80]), atol=1e-6)
 
 
+def test_what_would_be_left_out_alone_is_not_said_to_be_like_others():
+    """Of 30 columns the blur is 7.7 noises: a rare level with five of them is like nothing else."""
+    gram = np.diag(np.where(np.arange(30) == 4, 10.0, 100.0))
+    gram[4, :3] = gram[:3, 4] = 4.0
+    rows = MixedRows.near(np.arange(30), np.eye(30))
+    frame = EvenFrame(rows, 1.0, gram, 2.0, spread=np.ones(30), longest=1.0)
+    (one,) = told_apart(frame, 29, per_scale=np.ones(30)).left_out
+    assert one.feature == 4
+    assert "not seen to vary" in why_left_out(one, [f"x{j}" for j in range(29)])
+
+
 def sizes_of(law, n=20_000, noise=30.0):
     rng = np.random.default_rng(8)
     edges = 2.0 ** (np.arange(-20, 9) / 2)
@@ -280,7 +292,7 @@ def test_lemma_50_intervals_hold_least_squares_where_the_truth_is_no_line():
 
 def test_lemma_50_what_longer_rows_change_counts_beyond_twice_its_noise():
     nothing, whole = np.zeros(2), np.array([1.0, 4.0])
-    moved = Pooled(nothing, 1.0, 0.0, nothing, nothing, whole, 2.0, 0.75, np.eye(2), np.eye(2))
+    moved = Pooled(nothing, 1.0, 0.0, nothing, nothing, whole, 2.0, 0.75, np.eye(2), np.ones(2))
     left = moved.left_by_long_rows(np.eye(2), np.ones(2))
     np.testing.assert_allclose(left, [0, (16 - 4) * (0.25**2 + 1 / 3)])
 
@@ -301,6 +313,24 @@ def test_lemma_50_a_step_is_damped_where_a_direction_varies_less_than_it_was_mad
     wanted = lost @ np.linalg.inv(varied) / n_rows / np.outer(spread, spread)
     np.testing.assert_allclose(damped, wanted, rtol=1e-6, atol=1e-9)
     assert all(abs(1 - part * larger) < 1 for larger in np.linspace(1, min(9, 1 / seen), 5))
+
+
+def test_lemma_50_what_damping_leaves_to_the_step_before_has_the_noise_of_both():
+    """That of its sum, and of the Gram matrix along its way, which is longer than the last one."""
+    rng, draws = np.random.default_rng(6), 40_000
+    ways, noises = np.array([[0, 5.0], [1, 0.5]]), np.array([1.5, 0.5])
+    damping = np.diag([1.0, 0.25])
+    frame = EvenFrame(MixedRows.near(np.arange(2), np.eye(2)), 1.0, np.eye(2), 2.0, np.ones(2), 1.0)
+    found = Pooled(np.zeros(2), 1.0, 0.0, ways, ways[0], ways[0], 1.0, 0.8, damping, noises)
+    drawn = rng.normal(size=(draws, 2, 2))
+    gram = frame.noise / 2 * (drawn + drawn.transpose(0, 2, 1))  # its diagonal has that noise
+    first, second = (
+        gram @ way + noise * rng.normal(size=(draws, 2))
+        for way, noise in zip(ways, noises, strict=True)
+    )
+    last = found.part * damping
+    errors = first @ (np.eye(2) - last).T + second @ last.T
+    np.testing.assert_allclose(found.private(frame), np.cov(errors.T), rtol=0.05, atol=0.1)
 
 
 def test_lemma_50_the_last_step_does_not_go_beyond_what_few_long_rows_tell():

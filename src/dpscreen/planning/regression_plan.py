@@ -52,6 +52,7 @@ The first one is that of yes, too, where nothing is known of it.
 """
 
 FEWER = " The surer outcomes are, and the rarer levels, the fewer have an interval."
+WIDER = " Normal features are supposed: rare levels and heavy tails have wider ones, or none."
 
 
 def around(epsilon: float) -> tuple[float, ...]:
@@ -223,8 +224,8 @@ def _finding(
         f"Intervals of {of_how_many(given, setting.n_features)} features will be about {ratio:.2g} "
         f"times as wide as those of {plain} without privacy"
     )
-    fewer = "" if setting.rate is None else FEWER
+    supposed = WIDER if setting.rate is None else FEWER
     if ratio < 1.15:
-        return f"{told}: privacy costs next to nothing here.{fewer}"
+        return f"{told}: privacy costs next to nothing here.{supposed}"
     as_if = number(setting.n_rows / ratio**2, digits=2)
-    return f"{told}, as if there were {as_if} rows, not {rows}.{fewer}"
+    return f"{told}, as if there were {as_if} rows, not {rows}.{supposed}"

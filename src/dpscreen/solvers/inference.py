@@ -107,11 +107,11 @@ def why_left_out(one: LeftOut, names: Sequence[str]) -> str:
             "drowned in the privacy noise of this budget: an interval would hold all that a "
             "feature can do; left out."
         )
-    partners = [names[j] for j in one.partners if j < len(names)]
-    if not partners and one.varies:
-        return "not told apart from a mix of other features at this budget; left out."
-    if not partners:
+    if not one.varies:
         return "not seen to vary through the privacy noise of this budget; left out."
+    partners = [names[j] for j in one.partners if j < len(names)]
+    if not partners:
+        return "not told apart from a mix of other features at this budget; left out."
     return f"not told apart from {some(partners)} at this budget; left out."
 
 

@@ -457,8 +457,8 @@ class LongPull:
 
     def added_to(self, estimate: Pooled) -> Pooled:
         """Return the estimate in which long rows count."""
-        theta, way = estimate.theta + self.way, estimate.way + self.way
-        return replace(estimate, theta=theta, way=way, variance=estimate.variance + self.variance)
+        theta, ways = estimate.theta + self.way, estimate.ways + self.way
+        return replace(estimate, theta=theta, ways=ways, variance=estimate.variance + self.variance)
 
     def doubt(self, users: Array, squares: Array) -> Array:
         """Return how far off coefficients may be: none to twice of what is seen beyond noise."""

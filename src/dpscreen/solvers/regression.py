@@ -149,7 +149,7 @@ def told_apart(frame: EvenFrame, n_features: int, per_scale: Array) -> Inverse:
         if values.size and values[0] >= least:
             values, vectors = np.linalg.eigh(basis.T @ frame.gram @ basis)
             solved = (basis @ vectors / values) @ (basis @ vectors).T
-            return Inverse(np.asarray(solved), _left_out(frame, gone, n_features))
+            return Inverse(np.asarray(solved), _left_out(frame, gone, n_features, least))
         if len(gone) == n_features:
             return Inverse(np.zeros_like(frame.gram), tuple(LeftOut(j, ()) for j in gone))
         parts = np.abs((frame.matrix / per_scale).T @ basis @ vectors[:, 0])[:n_features]
@@ -165,8 +165,14 @@ def _not_stretched(frame: EvenFrame, per_scale: Array) -> Array:
     return np.asarray(left @ (left.T @ frame.gram @ left) @ left.T)
 
 
-def _left_out(frame: EvenFrame, gone: Sequence[int], n_features: int) -> tuple[LeftOut, ...]:
-    """Say of each feature that is gone which of the others it is made of, if it varies at all."""
+def _left_out(
+    frame: EvenFrame, gone: Sequence[int], n_features: int, least: float
+) -> tuple[LeftOut, ...]:
+    """Say of each feature that is gone which of the others it is made of, if it varies at all.
+
+    It does if it would not be gone without the others: if beside the constant it varies by what a
+    direction has at `least` that is told apart.
+    """
     back = np.linalg.inv(frame.matrix)
     moments = back @ frame.gram @ back.T
     noise = ols_rules.TOLD_APART * frame.noise * (back**2).sum(axis=1)
@@ -178,9 +184,9 @@ def _left_out(frame: EvenFrame, gone: Sequence[int], n_features: int) -> tuple[L
         parts = np.abs(slopes) * sizes[kept]
         seen = moments[j, j] > noise[j]
         alike = kept[(parts > PARTNER * sizes[j]) & (kept < n_features)] if seen else kept[:0]
-        beside = moments[n_features:, j]
-        alone = moments[j, j] - beside @ np.linalg.solve(constant, beside)
-        told.append(LeftOut(j, tuple(alike.tolist()), varies=bool(alone > noise[j])))
+        alone = back[j] - np.linalg.solve(constant, moments[n_features:, j]) @ back[n_features:]
+        varies = alone @ frame.gram @ alone > least * (alone @ alone)
+        told.append(LeftOut(j, tuple(alike.tolist()), varies=bool(varies)))
     return tuple(told)
 
 
@@ -240,15 +246,16 @@ class SolutionBelief:
 class Pooled:
     """The estimate θ from two steps: its noise, what clips cut off, and how far it went.
 
-    `last` is how far the last answer is from the one before, and `part` that of the last in the
-    estimate; `whole` is how far a whole step would have gone, with noise of `whole_variance` as a
-    sum. That in the estimate has the covariance `noises`, about `variance` in each direction.
+    `ways` are how far the estimate is from where each step began, and `noises` that of each step's
+    sum; in the estimate they have the `variance`, about, in each direction. `last` is how far the
+    last answer is from the one before, and `part` that of the last in the estimate; `whole` is how
+    far a whole step would have gone, with noise of `whole_variance` as a sum.
     """
 
     theta: Array
     variance: float
     cut_off: float
-    way: Array
+    ways: Array
     last: Array
     whole: Array
     whole_variance: float
@@ -256,10 +263,25 @@ class Pooled:
     damping: Array
     noises: Array
 
+    @property
+    def way(self) -> Array:
+        """Return how far the estimate is from where steps began, in the mean of the two."""
+        return np.asarray((1 - self.part) * self.ways[0] + self.part * self.ways[1])
+
     def private(self, frame: EvenFrame) -> Array:
-        """Return the covariance of privacy's noise as a sum: of Σψu, and of G along the way."""
-        crossed = float(self.way @ self.way) * np.eye(len(self.way)) + np.outer(self.way, self.way)
-        return np.asarray(self.noises + frame.noise**2 / 2 * crossed)
+        """Return the covariance of privacy's noise as a sum: of Σψu, and of G along both ways.
+
+        What damping takes off the last step is left to the one before, with all its noise.
+        """
+        last, every = self.part * self.damping, np.eye(len(self.theta))
+        parts = (every - last, last)
+        noises = (noise**2 * part @ part.T for noise, part in zip(self.noises, parts, strict=True))
+        crossed = (
+            one @ (way @ other_way * every + np.outer(other_way, way)) @ other.T
+            for one, way in zip(parts, self.ways, strict=True)
+            for other, other_way in zip(parts, self.ways, strict=True)
+        )
+        return np.asarray(sum(noises) + frame.noise**2 / 2 * sum(crossed))
 
     def left_by_long_rows(self, to_parameters: Array, squares: Array) -> Array:
         """Return the variance of parameters from rows that are longer than counts.
@@ -297,19 +319,17 @@ def pooled(
     variances[0] += max(0.0, float(apart @ apart) / len(apart) - float(variances.sum()))
     weights = (1 / variances) / (1 / variances).sum()
     theta = weights[0] * first + weights[1] * second
-    start = weights[0] * steps[0].start + weights[1] * steps[1].start
-    used, every = weights[1] * damping, np.eye(len(theta))
     return Pooled(
         theta,
         float(weights**2 @ noises**2),
         float(weights @ cuts),
-        theta - start,
+        np.array([theta - step.start for step in steps]),
         second - first,
         whole - first,
         float(noises @ noises) + frame.noise**2 * float(ways.sum()) / 2,
         float(weights[1]),
         damping,
-        noises[0] ** 2 * (every - used) @ (every - used).T + noises[1] ** 2 * used @ used.T,
+        noises,
     )
 
 
