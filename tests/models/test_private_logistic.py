@@ -657,5 +657,22 @@ def test_where_nothing_stands_out_no_effect_is_named():
     assert "largest" not in model.explain()
 
 
+def test_what_a_table_has_no_interval_of_is_not_named_as_an_effect(tmp_path):
+    # A level of few rows has the largest log-odds, which the table does not print.
+    rng = np.random.default_rng(2)
+    columns = {"a": rng.normal(size=4000), "b": rng.normal(size=4000), "rare": np.zeros(4000)}
+    columns["rare"][:12] = 1
+    X = pd.DataFrame(columns)
+    y = (rng.random(4000) < 1 / (1 + np.exp(-X["a"] - 4 * X["rare"]))).astype(int)
+    bounds = {"a": (-8, 8), "b": (-8, 8), "rare": (0, 1)}
+    model = PrivateLogit(epsilon=5, delta=1e-6, feature_bounds=bounds, random_state=0).fit(X, y)
+    model.save(tmp_path / "model.json")
+    assert model.table_.given.tolist() == [True, True, False, True]
+    assert model.coef_[0, 2] != 0
+    for told in (model, load(tmp_path / "model.json")):
+        assert "The largest effect is: a (" in told.explain()
+        assert "* rare: " in told.to_model_card()
+
+
 def words_of(text):
     return " ".join(str(text).split())

@@ -125,6 +125,18 @@ def test_no_feature_is_left_out_for_the_others_sake():
         assert not fitted(X, y, random_state=seed).table_.left_out
 
 
+@pytest.mark.parametrize("constant", [0.0, -3.6])
+def test_what_is_nearly_a_copy_is_told_apart_however_rare_outcomes_are(constant):
+    """Correlated by .995, 20 000 rows: noise is small, and how sure outcomes are is no stretch."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 3))
+    X[:, 1] = 0.995 * X[:, 0] + 0.1 * X[:, 1]
+    y = (rng.random(20_000) < expit(X @ [0.5, 0.3, 0.3] + constant)).astype(int)
+    model = fitted(X, y, 20.0, feature_bounds=(-8, 8))
+    assert model.table_.given.all()
+    assert (np.abs(model.coef_[0] - [0.5, 0.3, 0.3]) < 2 * model.table_.half_widths(0.95)[:3]).all()
+
+
 def test_where_no_outcome_is_yes_the_reason_is_that_and_quality_is_that_of_a_constant():
     X, y, _ = table("plain", 1, 10_000)
     model = fitted(X, 0 * y)

@@ -73,10 +73,17 @@ def _findings(release: Release) -> Iterator[str]:
         yield "None of them stands out of the noise: their numbers say little."
         return
     told = "; ".join(_effect(release, j) for j in largest)
-    clear = "" if release.standing_out is None else " that stand out of the noise"
-    yield f"The largest {'effect is' if len(largest) == 1 else f'effects{clear} are'}: {told}."
+    several = f"effects{_clear(release)} are"
+    yield f"The largest {'effect is' if len(largest) == 1 else several}: {told}."
     if release.why_no_intervals is not None:
         yield "How exact these numbers are is not known, because the model has no intervals."
+
+
+def _clear(release: Release) -> str:
+    """Say by what effects are told from none, where others have a coefficient too."""
+    if release.table is not None:
+        return " that intervals tell from none"
+    return "" if release.standing_out is None else " that stand out of the noise"
 
 
 def _effect(release: Release, j: int) -> str:

@@ -97,7 +97,7 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
         `inference_`.
     fit_intercept : bool, default=True
         Estimate an intercept inside the same budget. Without it, the chance is ½ where all features
-        are in the middle of their bounds, which are public or released.
+        are at the centres that were released, or in the middle of their bounds where none were.
     n_rows : int, default=None
         A public number of rows for rules to use. None: a noisy count, 1 to 4 % of the budget; the
         true number is disclosed nowhere.

@@ -151,10 +151,13 @@ class Release:
 
     @property
     def chosen(self) -> list[int]:
-        """Return those of them that stand out of the noise."""
-        if self.standing_out is None:
+        """Return those of them that stand out of the noise; of a table, by their intervals."""
+        if self.table is not None:
+            clear = {j for j, one in self.intervals.items() if one.low * one.high > 0}
+        elif self.standing_out is None:
             return self.selected
-        clear = set(self.standing_out)
+        else:
+            clear = set(self.standing_out)
         return [j for j in self.selected if j in clear]
 
     @property
@@ -473,9 +476,7 @@ def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
     if table.given[: table.n_features].any():
         yield _about_steps(release)
     yield from _about_cells(release)
-    one_for_all = len(set(table.reasons.values())) == 1 and len(table.reasons) == table.n_features
-    if not one_for_all:  # which is told below
-        yield from _about_left_out(release, table)
+    yield from _about_left_out(release, table)
     if release.inference is not None:
         yield prose(release.inference.wording)
     yield from _how_good(release)
@@ -492,7 +493,12 @@ def _how_good(release: Release) -> Iterator[str]:
 
 
 def _about_left_out(release: Release, table: RegressionTable) -> Iterator[str]:
-    """Say of which features there is no interval, those with one reason together."""
+    """Say of which features there is no interval, those with one reason together.
+
+    One reason for all is told with the others' meaning.
+    """
+    if len(set(table.reasons.values())) == 1 and len(table.reasons) == table.n_features:
+        return
     numbers = None if release.schema is None else declared_numbers(release.schema)
     told: dict[str, list[str]] = {}
     for j, reason in table.reasons.items():
@@ -543,6 +549,8 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
     if release.clips_features:
         yield "Features are clipped to their bounds before the coefficients apply."
     yield from _about_cells(release)
+    if release.table is not None:
+        yield from _about_left_out(release, release.table)
     if release.why_no_intervals is not None:
         yield prose(release.why_no_intervals)
     elif release.inference is not None:

@@ -571,11 +571,8 @@ class OddsWalk(NewtonWalk):
         return self.curved_frame(size * gram, size * noise)
 
     def curved_frame(self, gram: Array, noise: float) -> EvenFrame:
-        """Return the frame with that curvature; combinations vary by as much less."""
-        spread = self.frame.spread
-        mean = max(float(np.trace(gram)) / float(spread @ spread), noise)
-        mean /= self.releases.size.n_rows
-        return replace(self.frame, gram=gram, noise=noise, spread=math.sqrt(mean) * spread)
+        """Return the frame with that curvature; how combinations were stretched is the same."""
+        return replace(self.frame, gram=gram, noise=noise)
 
     def last_steps(self, theta: Array, cost: ZCDP, first: Array) -> tuple[list[OddsStep], Array]:
         """Take Newton steps with that curvature; none moves log-odds by more than Lemma 41 says.
