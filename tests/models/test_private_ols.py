@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -80,6 +81,14 @@ def test_the_table_has_the_habits_of_statsmodels(fitted):
             fitted.conf_int(**alpha)
     assert fitted.nobs == fitted.n_rows_
     np.testing.assert_equal(fitted.rsquared, fitted.quality_.r2)  # NaN where it is not told
+
+
+def test_without_a_constant_the_summary_says_what_predictions_add():
+    model = PrivateOLS(**SETTING | {"fit_intercept": False}).fit(*frame())
+    assert "const" not in model.params
+    added = re.search(r"predictions\s+add\s+(\S+)\.\s", str(model.summary()))[1]
+    assert float(added) == pytest.approx(model.intercept_, rel=1e-4)
+    assert "No constant" not in str(PrivateOLS(**SETTING).fit(*frame()).summary())
 
 
 @pytest.mark.parametrize("name", ["fittedvalues", "resid"])

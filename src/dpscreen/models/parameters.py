@@ -141,7 +141,7 @@ def declared_bounds(
     target = _pairs("target_bounds", target_bounds)
     if target.shape != (2,):
         raise ValueError("target_bounds must be one pair (low, high).")
-    of_whom = [f" of {str(name)!r}" for name in names] if names is not None else None
+    of_whom = [""] * len(feature) if names is None else [f" of {str(name)!r}" for name in names]
     return _increasing("feature_bounds", feature, of_whom), _increasing("target_bounds", target)
 
 
@@ -194,8 +194,7 @@ def _pairs(name: str, given: Any) -> Array:
         raise ValueError(f"{name} must hold pairs of numbers (low, high).") from None
 
 
-def _increasing(name: str, pairs: Array, of_whom: Sequence[str] | None = None) -> Array:
-    """Return finite pairs that increase by what arithmetic can hold; else say whose do not."""
+def _increasing(name: str, pairs: Array, of_whom: Sequence[str] = ("",)) -> Array:
     with np.errstate(all="ignore"):  # what is not finite is refused before its width matters
         half = pairs[..., 1] / 2 - pairs[..., 0] / 2
     for good, demand in (
@@ -204,6 +203,5 @@ def _increasing(name: str, pairs: Array, of_whom: Sequence[str] | None = None) -
         ((half >= LEAST) & (half <= MOST), f"be between {2 * LEAST:g} and {2 * MOST:g} wide"),
     ):
         if not good.all():
-            whose = "" if of_whom is None else of_whom[int(np.argmin(good))]
-            raise ValueError(f"{name}{whose} must {demand}.")
+            raise ValueError(f"{name}{of_whom[int(np.argmin(good))]} must {demand}.")
     return pairs

@@ -475,6 +475,8 @@ def _about_cells(release: Release) -> Iterator[str]:
 def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
     if table.given[: table.n_features].any():
         yield _about_steps(release)
+    if not release.fit_intercept:
+        yield f"No constant was fitted; predictions add {number(release.intercept, digits=5)}."
     yield from _about_cells(release)
     yield from _about_left_out(release, table)
     if release.inference is not None:

@@ -155,7 +155,7 @@ class OddsReleases(Releases):
         theta, belief = walk.search(self._start(frame), left * SEARCH_PART)
         walk.move_to(first := walk.clearer(theta, left * CURVED_PART))
         curved = walk.release_curvature(left * CURVED_PART)
-        lucky = self._not_expected(walk.curved_frame(walk.expected(first), curved.noise))
+        lucky = self._not_expected(replace(curved, gram=walk.expected(first)))
         rest = left * (1 - SEARCH_PART - CURVED_PART)
         inverse = told_apart(curved, self.n_features, self._cells_in_scales())
         flat = told_apart(frame, self.n_features, self._cells_in_scales())
@@ -568,11 +568,7 @@ class OddsWalk(NewtonWalk):
             purpose="features squared, times the variance of outcomes",
         )
         size = LOGISTIC.curvature * self.frame.row_norm**2
-        return self.curved_frame(size * gram, size * noise)
-
-    def curved_frame(self, gram: Array, noise: float) -> EvenFrame:
-        """Return the frame with that curvature; how combinations were stretched is the same."""
-        return replace(self.frame, gram=gram, noise=noise)
+        return replace(self.frame, gram=size * gram, noise=size * noise)
 
     def last_steps(self, theta: Array, cost: ZCDP, first: Array) -> tuple[list[OddsStep], Array]:
         """Take Newton steps with that curvature; none moves log-odds by more than Lemma 41 says.
