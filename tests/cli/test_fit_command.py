@@ -308,6 +308,16 @@ def test_a_dry_run_tells_whether_a_split_will_give_intervals(garbage):
     assert "Intervals:" not in fit("--dry-run", "--rows-public", 500).stdout
 
 
+def test_a_dry_run_tells_what_missing_numbers_count_as_before_they_bend_a_slope(garbage):
+    assert "middle of its bounds, age as 60:" in " ".join(fit("--dry-run").stdout.split())
+    write_schema(garbage, fill={"age": 45})
+    assert "Missing:" not in fit("--dry-run").stdout
+    assert json.loads(fit("--dry-run", "--json").stdout)["missing_numbers"] is None
+    write_schema(garbage, transform={"age": "log1p"})
+    middle = json.loads(fit("--dry-run", "--json").stdout)["missing_numbers"]
+    assert "age as 10:" in middle  # half of log 121, taken back
+
+
 def test_a_dry_run_as_json_without_a_number_of_rows(garbage):
     done = fit("--dry-run", "--json", "--max-features", 2)
     assert done.exit_code == 0, done.stderr

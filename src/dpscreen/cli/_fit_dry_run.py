@@ -53,6 +53,7 @@ def _plan(ready: PreparedFit) -> dict[str, Any]:
         "n_features": len(schema.feature_names),
         "unit": "one row" if schema.unit is None else schema.unit,
         "rows_per_unit": schema.rows_per_unit,
+        "missing_numbers": console.about_missing(schema).strip() or None,
         "rows_public": options.rows_public,
         "cost": {
             "epsilon": options.epsilon,
@@ -196,6 +197,8 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     several = "" if plan["rows_per_unit"] == 1 else f", at most {plan['rows_per_unit']} rows of it"
     named = unit if unit == "one row" else f"one value of {unit!r}"
     yield f"Protects: {named}{several}"
+    if plan["missing_numbers"]:
+        yield f"Missing:  {plan['missing_numbers']}"
     yield f"Costs:    epsilon {cost['epsilon']:g}, delta {cost['delta']:g} (rho {cost['rho']:.4g})"
     yield f"Ledger:   {_ledger_words(plan['ledger'])}"
     yield f"Writes:   {', '.join(plan['would_write']) or 'nothing, as no output is given'}"

@@ -205,10 +205,6 @@ WELCOME = (
     "subject, not from the rows: a minimum in the data is one person's value, and no\n"
     "privacy budget covers it. Enter takes what stands in brackets; ? tells more."
 )
-MISSING = (
-    "A missing cell will count as the fill = … in its column's line; without one,\n"
-    "as the middle of the bounds, or as the first word."
-)
 QUIT = ("quit", "q", "exit")
 
 
@@ -343,7 +339,6 @@ def _tell(document: Document, data: Path, output: Path) -> None:
         told = how_many(len(problems), "problem")
         raise click.ClickException(f"{output} cannot be used yet: {told}.")
     click.echo(usable(schema))
-    click.echo(MISSING)
     click.echo(
         f"Next: dpscreen fit {named} --schema {written} --epsilon 1 --delta 1e-6 -o model.json"
     )
