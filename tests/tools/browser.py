@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -66,12 +66,15 @@ def find_browser() -> str:
     pytest.skip(reason)
 
 
+class PageChanged(Exception):
+    """The page that was asked is gone, and another one on its way."""
+
+
 class Browser:
     """One tab."""
 
-    def __init__(self, commands: int, answers: int) -> None:
-        self._commands = os.fdopen(commands, "wb", buffering=0)
-        self._answers = os.fdopen(answers, "rb")
+    def __init__(self, commands: IO[bytes], answers: IO[bytes]) -> None:
+        self._commands, self._answers = commands, answers
         self._number = 0
         self._session: str | None = None
         self.events: list[dict[str, Any]] = []
@@ -91,6 +94,8 @@ class Browser:
         while True:
             answer = self._receive()
             if answer.get("id") == self._number:
+                if "navigated" in answer.get("error", {}).get("message", ""):
+                    raise PageChanged
                 assert "error" not in answer, answer
                 return answer["result"]
 
@@ -119,9 +124,10 @@ class Browser:
         """Wait until an expression is true, through any change of page."""
         end = time.monotonic() + seconds
         while True:
-            answer = self.send("Runtime.evaluate", expression=f"!!({expression})")
-            if answer["result"].get("value") is True:
-                return
+            with contextlib.suppress(PageChanged):
+                answer = self.send("Runtime.evaluate", expression=f"!!({expression})")
+                if answer["result"].get("value") is True:
+                    return
             assert time.monotonic() < end, expression
             time.sleep(0.05)
 
@@ -205,10 +211,11 @@ def browser() -> Iterator[Browser]:
         os.close(command_read)
         os.close(answer_write)
         try:
-            tab = Browser(command_write, answer_read)
-            yield tab
-            tab._commands.close()
-            tab._answers.close()
+            with (
+                os.fdopen(command_write, "wb", 0) as commands,
+                os.fdopen(answer_read, "rb") as told,
+            ):
+                yield Browser(commands, told)
         finally:
             process.terminate()
             process.wait(timeout=20)
