@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
-from _pytest.fixtures import SubRequest
 from hypothesis import settings
 
 from dpscreen.privacy import noise
@@ -35,12 +34,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef, request: SubRequest) -> Iterator[object]:
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest
+) -> Iterator[object]:
     """Let the noise of a fixture that tests share not depend on which of them comes first."""
-    with ExitStack() as stack:
-        if fixturedef.scope != "function":
-            name = f"{fixturedef.baseid}::{fixturedef.argname}[{request.param_index}]"
-            stack.enter_context(KEYS.within(name))
+    name = f"{fixturedef.baseid}::{fixturedef.argname}[{request.param_index}]"
+    with nullcontext() if fixturedef.scope == "function" else KEYS.within(name):
         return (yield)
 
 

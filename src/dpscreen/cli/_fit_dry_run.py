@@ -53,7 +53,7 @@ def _plan(ready: PreparedFit) -> dict[str, Any]:
         "n_features": len(schema.feature_names),
         "unit": "one row" if schema.unit is None else schema.unit,
         "rows_per_unit": schema.rows_per_unit,
-        "missing_numbers": console.about_missing(schema).strip() or None,
+        "missing_numbers": console.unfilled_words(schema) or None,
         "rows_public": options.rows_public,
         "cost": {
             "epsilon": options.epsilon,

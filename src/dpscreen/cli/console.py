@@ -318,18 +318,18 @@ def usable(schema: TableSchema) -> str:
     features = how_many(len(schema.feature_names), "feature")
     return textwrap.fill(
         f"The schema can be used: {columns} and {features}; the target {schema.target!r} {may_be}; "
-        f"the privacy unit is {unit}{most}.{about_missing(schema)}",
+        f"the privacy unit is {unit}{most}. {unfilled_words(schema)}".rstrip(),
         WIDTH,
     )
 
 
-def about_missing(schema: TableSchema) -> str:
+def unfilled_words(schema: TableSchema) -> str:
     """Say what missing numbers count as without a fill: few of them, far out, bend a slope."""
     counts = [f"{plain(name)} as {number(value)}" for name, value in schema.unfilled.items()]
     if not counts:
         return ""
     declare = "give it a typical fill if cells may be missing"
-    return f" A missing number counts as the middle of its bounds, {some(counts)}: {declare}."
+    return f"A missing number counts as the middle of its bounds, {some(counts)}: {declare}."
 
 
 def _guess(path: Path) -> str:
