@@ -11,16 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
+from scipy.special import expit
 
 import dpscreen
 from dpscreen import PrivateLogistic
 from dpscreen._core.files import write_text
 from dpscreen._core.words import figure, shortened
 from dpscreen.models.page import MOST_BYTES, in_powers, render_model_page
-from dpscreen.models.page.outcomes import COUNTS, outcome_charts
+from dpscreen.models.page.outcomes import COUNTS, chance_cells, outcome_charts
 from dpscreen.planning.model_page import expected_of
 from dpscreen.planning.what_if import epsilon_of_one_row
 from dpscreen.privacy.budget import Unit
+from dpscreen.solvers.outcome_quality import OutcomeQuality
 
 VOID = {"meta", "link", "br", "img", "hr", "input", "path", "use"}
 
@@ -243,6 +245,18 @@ def test_shares_of_yes_have_the_noise_of_their_counts_in_a_split_too():
     alone = replace(release.statement, mechanisms=(replace(counts, purpose=COUNTS),))
     plain = outcome_charts(replace(release, statement=alone))
     assert outcome_charts(release)[0].words == plain[0].words
+
+
+def test_a_group_of_chances_is_told_as_such_and_its_end_is_not_half_way_to_certainty():
+    """It was drawn at 81 % where no row can have more than 71 %, as if the model were off."""
+    edges = tuple(expit(np.arange(-1.0, 0.6, 0.5)).tolist())
+    no, yes = (900.0, 700.0, 500.0, 400.0, 380.0), (200.0, 250.0, 280.0, 330.0, 640.0)
+    quality = OutcomeQuality(0.7, 0.69, 0.71, 1.0, 0.9, 1.1, 1.3, True, edges, no, yes)
+    first, *_, last = chance_cells(quality, 3.0)
+    assert (first.low, last.high) == (0, 1)
+    assert last.chance == pytest.approx(expit(0.75))
+    assert last.off == 0  # 63 % of those with 62 % and more
+    assert chance_cells(replace(quality, edges=edges[:1], no=no[:2], yes=yes[:2]), 3.0)
 
 
 # --- files and names ------------------------------------------------------------------------------

@@ -160,8 +160,7 @@ def _told(
 ) -> OutcomeQuality:
     """Put released counts together; noise is carried through to first order."""
     no, yes = counts[:, held]
-    ends = places[[0, -1]] + np.array([-0.5, 0.5]) * (places[1] - places[0])
-    middles = np.concatenate((ends[:1], (places[1:] + places[:-1]) / 2, ends[1:]))[held]
+    middles = cell_middles(places)[held]
     cost_no, cost_yes = 2 * np.logaddexp(0, middles), 2 * np.logaddexp(0, -middles)
     deviance = max(float(cost_no @ no + cost_yes @ yes) / n_rows, 0.0)
     off = NORMAL_975 * noise * float(np.linalg.norm((cost_no, cost_yes))) / n_rows
@@ -171,6 +170,12 @@ def _told(
     deviances = (deviance, max(deviance - off, 0.0), deviance + off)
     counted = (tuple(one.tolist()) for one in (_chances(places), *(counts * held)))
     return OutcomeQuality(*aucs, *deviances, math.nan, in_sample, *counted).without_noise()
+
+
+def cell_middles(places: Array) -> Array:
+    """Return where rows of each cell between log-odds lie, about; the first and last end as far."""
+    half = np.diff(places[:2]).sum() / 2
+    return np.concatenate((places[:1] - half, (places[1:] + places[:-1]) / 2, places[-1:] + half))
 
 
 def noisy_auc(no: Array, yes: Array, noise: float) -> tuple[float, float]:

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import expit, logit
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import whole_percent
 from dpscreen.models.page.effects import Picture
 from dpscreen.models.release import Release
-from dpscreen.solvers.outcome_quality import OutcomeQuality
+from dpscreen.solvers.outcome_quality import OutcomeQuality, cell_middles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,11 +35,18 @@ SIZE = 3.6
 
 @dataclass(frozen=True)
 class ChanceCell:
-    """Rows of similar chances: the middle of those, the share of yes, and its standard error."""
+    """Rows of similar chances: between which they lie, the share of yes, and its standard error."""
 
+    low: float
     chance: float
+    high: float
     share: float
     error: float
+
+    @property
+    def off(self) -> float:
+        """Return how many standard errors the share is from the nearest of the chances."""
+        return max(self.low - self.share, self.share - self.high, 0.0) / self.error
 
 
 def outcome_charts(release: Release) -> tuple[Picture, Picture] | None:
@@ -60,16 +68,18 @@ def _noise(release: Release) -> float:
 
 def chance_cells(quality: OutcomeQuality, noise: float) -> list[ChanceCell]:
     """Return the cells that hold more than noise, each with the error of its noise."""
-    edges = np.array(quality.edges)
-    middles = np.concatenate(([edges[0] / 2], (edges[1:] + edges[:-1]) / 2, [(edges[-1] + 1) / 2]))
+    edges = np.array([0.0, *quality.edges, 1.0])
+    chances = expit(cell_middles(logit(np.clip(edges[1:-1], 1e-12, 1 - 1e-12))))
+    chances = np.clip(chances, edges[:-1], edges[1:])
+    spans = np.stack((edges[:-1], chances, edges[1:]), axis=1).tolist()
     no, yes = np.maximum(quality.no, 0.0), np.maximum(quality.yes, 0.0)
     found = []
-    for middle, few, many in zip(middles.tolist(), no.tolist(), yes.tolist(), strict=True):
+    for (low, chance, high), few, many in zip(spans, no.tolist(), yes.tolist(), strict=True):
         total = few + many
         if total > LEAST_COUNT * noise * math.sqrt(2):
             share = many / total
             error = noise * math.hypot(share, 1 - share) / total
-            found.append(ChanceCell(middle, share, error))
+            found.append(ChanceCell(low, chance, high, share, error))
     return found
 
 
@@ -80,14 +90,17 @@ def _reliability(cells: Sequence[ChanceCell]) -> Picture:
     chances, shares = [one.chance for one in cells], [one.share for one in cells]
     below = [min(2 * one.error, one.share) for one in cells]
     above = [min(2 * one.error, 1 - one.share) for one in cells]
+    reach = [one.chance - one.low for one in cells], [one.high - one.chance for one in cells]
+    axes.errorbar(chances, shares, xerr=reach, fmt="none", ecolor=INK, elinewidth=0.8)
     axes.errorbar(chances, shares, [below, above], color=COLOURS[0], marker="o", markersize=4)
     _square(axes, "chance, as the model says", "share of yes, as released")
-    worst = max(cells, key=lambda one: abs(one.share - one.chance) / one.error)
+    worst = max(cells, key=lambda one: one.off)
     low, high = max(worst.share - 2 * worst.error, 0.0), min(worst.share + 2 * worst.error, 1.0)
     words = (
-        f"Reliability: of rows to which the model gives a chance of {whole_percent(worst.chance)}, "
-        f"{whole_percent(low)} to {whole_percent(high)} were yes, as far as noise lets tell; no "
-        f"other of {len(cells)} groups is further off for its noise."
+        "Reliability: of rows to which the model gives a chance of "
+        f"{whole_percent(worst.low)} to {whole_percent(worst.high)}, {whole_percent(low)} to "
+        f"{whole_percent(high)} were yes, as far as noise lets tell; no other of {len(cells)} "
+        "groups is further off for its noise. Thin lines are the chances of a group."
     )
     return Picture(themed_svg(sheet, prefix="reliability"), words)
 
