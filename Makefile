@@ -51,8 +51,9 @@ dist: $(STAMP)  ## wheel and sdist, tried in an empty environment
 	$(BIN)/python -m build --no-isolation
 	$(BIN)/pytest -q -m "slow or not slow" tests/test_dist.py
 
-study: $(STAMP)  ## slow tests, properties on new examples, the full audit, the paper's study as a page
+study: $(STAMP)  ## slow tests, new examples of properties, coverage, the full audit, the paper's study
 	HYPOTHESIS_PROFILE=free $(BIN)/pytest -m "slow or hypothesis" -q
+	$(ONE_THREAD) $(BIN)/python -m benchmarks inference 200
 	$(BIN)/dpscreen audit --jobs 2 --save dpscreen-study
 	$(BIN)/dpscreen reproduce --out dpscreen-study
 
