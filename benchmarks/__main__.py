@@ -24,6 +24,7 @@ from benchmarks import (
     one_sided,
     outcomes,
     private_lasso,
+    ruler,
     scale,
     sparse,
     studio,
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "tables-quality": tables_quality.main,
     "outcomes": outcomes.main,
     "contest": contest.main,
+    "ruler": ruler.main,
     "logit": logit.main,
     "heaps": heaps.main,
     "scale": scale.main,
@@ -53,7 +55,7 @@ BENCHMARKS = {
 }
 
 LONG = {"outcomes", "contest", "logit", "heaps", "inference", "one-sided"}
-BY_NAME = {"tables-quality", "studio"} | LONG
+BY_NAME = {"tables-quality", "ruler", "studio"} | LONG
 """Run by name only: the tables or Chromium do not come with the package, or it takes long."""
 
 
