@@ -205,7 +205,9 @@ def _n_passes(task: Task, solver: str) -> int:
     """Return how often the rows will be looked at, about."""
     if solver == WALK:
         return 1 + len(rules.walk_parts())
-    return task.n_steps + (1 + len(rules.newton_parts()) if task.refits else 0)
+    if solver != "stagewise":
+        return task.n_steps
+    return task.path_steps + (1 + len(rules.newton_parts()) if task.refits else 0)
 
 
 def _best_solver(task: Task) -> str:

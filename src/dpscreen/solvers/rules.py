@@ -346,6 +346,12 @@ MEAN_SHARE = 0.015
 """The share of ρ for how far out residuals lie, and again for their mean up to there."""
 
 
+STEPS_PER_FEATURE = 2
+"""Steps of a path for each of `max_features`: one that selects it, and one that may repeat another.
+
+Small steps admit features that are correlated with the first ones (docs/private-lasso.md)."""
+
+
 def n_steps(regime: Regime) -> int:
     """Return T: M/4, but no more than 200, or 2.5√M where that is more."""
     slow = 2.5 * math.sqrt(regime.signal)
