@@ -196,11 +196,9 @@ class Task:
 
     @property
     def path_steps(self) -> int:
-        """Return T of a path: where a refit follows, no more than it takes to select features."""
-        limit = self.choices.max_features
-        if limit is None or self.choices.n_iter or not self.refits:
-            return self.n_steps
-        return min(self.n_steps, rules.STEPS_PER_FEATURE * limit)
+        """Return T of a path: fewer where features are limited and a refit follows."""
+        limit = self.choices.max_features if self.refits else None
+        return self.choices.n_iter or rules.path_steps(self.regime, limit)
 
     def first_step(self, n_iter: int) -> float:
         """Return η₀: what the rules say, or what makes the steps add up to the radius."""

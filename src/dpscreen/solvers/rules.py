@@ -358,6 +358,12 @@ def n_steps(regime: Regime) -> int:
     return round(clamp(regime.signal / 4, max(6, slow), max(200, slow)))
 
 
+def path_steps(regime: Regime, max_features: int | None) -> int:
+    """Return T of a path that a refit follows: no more than it takes to select the features."""
+    steps = n_steps(regime)
+    return steps if max_features is None else min(steps, STEPS_PER_FEATURE * max_features)
+
+
 def first_step(regime: Regime, *, deviation: float, spread: float, n_iter: int) -> float:
     """Return η₀, in units of the target: the steps add up to about 0.4√T or 0.5√T deviations."""
     length = min(regime.signal / 25, clamp(math.sqrt(regime.signal / 250), 0.8, 1.0))
