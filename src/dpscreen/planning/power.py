@@ -239,7 +239,8 @@ def critical_size(others: Array) -> float:
     """Return the least of these sizes that at most `FALSE_RATE` of them exceed; 0 without any."""
     if not others.size:
         return 0.0
-    return float(np.sort(others)[-1 - int(FALSE_RATE * others.size)])
+    place = others.size - 1 - int(FALSE_RATE * others.size)
+    return float(np.partition(others, place)[place])
 
 
 @dataclass(frozen=True)
@@ -254,17 +255,21 @@ class Detection:
     quality_se: float
 
 
+BOOTSTRAP = 100
+"""Resamples of the tables for the standard error of power: the critical size has an error, too."""
+
+
 def detection_of(fits: Sequence[Scored]) -> Detection:
-    """Return means over tables, and standard errors: that of power by the jackknife."""
+    """Return means over tables, and standard errors: that of power by the bootstrap."""
     effects = np.array([one.effects for one in fits])
     others = np.array([one.others for one in fits])
     power = _power(effects, others)
-    rest = [_power(np.delete(effects, i, 0), np.delete(others, i, 0)) for i in range(len(fits))]
-    jackknife = math.sqrt((len(fits) - 1) * float(np.var(rest)))
+    draws = np.random.default_rng(0).integers(len(fits), size=(BOOTSTRAP, len(fits)))
+    spread = float(np.std([_power(effects[draw], others[draw]) for draw in draws]))
     means = np.array([(one.entered, one.quality) for one in fits])
     entered, quality = means.mean(axis=0).tolist()
     errors = (means.std(axis=0, ddof=1) / math.sqrt(len(fits))).tolist()
-    power_se = max(jackknife, share_error(power, effects.size))
+    power_se = max(spread, share_error(power, effects.size))
     return Detection(power, power_se, entered, errors[0], quality, errors[1])
 
 
