@@ -559,7 +559,7 @@ def search(
         ends[power_at(math.exp(middle), *COARSE) >= power] = middle
     amounts = _around(math.exp((ends[0] + ends[1]) / 2), low, high)
     powers = [power_at(amount, *FINE) for amount in amounts]
-    return crossing(amounts, powers, power=power) or high
+    return crossing(amounts, powers, power=power) or amounts[-1]
 
 
 def _around(amount: float, low: float, high: float) -> list[float]:

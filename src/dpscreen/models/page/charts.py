@@ -100,8 +100,8 @@ class ExpectedTable:
     """What could be expected of a regression table, from public numbers alone.
 
     `rows_needed` is with how many rows there is a table at all, `finding` says it in words, and
-    `widths` are for several ε, that of the fit, `epsilon`, among them; `given` is how many features
-    have an interval, in words. Of odds ratios, `rate` is the share of yes that was supposed.
+    `widths` are for several ε, that of the fit, `epsilon`, among them. Of odds ratios, `rate` is
+    the share of yes that was supposed.
     """
 
     n_rows: int
@@ -111,7 +111,6 @@ class ExpectedTable:
     finding: str
     widths: tuple[TableWidth, ...]
     rate: float | None = None
-    given: str = ""
 
     @property
     def ratio(self) -> float | None:
