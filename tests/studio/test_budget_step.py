@@ -25,7 +25,7 @@ def curve_of(method, values, **more):
     return BudgetCurve(case, tuple(points))
 
 
-SELECTED = {"r2": 0.4, "found": 4.2, "others": 1.5}
+SELECTED = {"r2": 0.4, "found": 4.2}
 
 
 @pytest.mark.parametrize(
