@@ -296,7 +296,7 @@ def test_a_dry_run_of_another_method_compares_it(garbage, monkeypatch):
     assert done.exit_code == 0, done.stderr
     told = " ".join(done.stdout.split())
     assert "--method dp-fw simulates dp-fw" in told
-    assert "This is for private-lasso" in told
+    assert "power" not in told  # that would be of another method
     assert only_inputs(garbage)
 
 

@@ -68,7 +68,7 @@ def test_the_inverse(asked):
 def test_the_inverse_in_a_sentence():
     done = invoke("plan", "--epsilon", 1, "--features", 8, "--effect", 0.3)
     assert done.exit_code == 0, done.stderr
-    assert "rows are needed to find effects of 0.3" in done.stdout
+    assert "rows are needed to detect effects of 0.3" in done.stdout
 
 
 @pytest.mark.parametrize(

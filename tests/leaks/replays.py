@@ -77,6 +77,7 @@ LASSO = {
     "loose bounds, many rows": LOOSE | MANY_ROWS,
     "a pair of bounds each": {"feature_bounds": [(-1, 1), (0, 1), (-50, 3)]},
     "max_features": {"max_features": 1, **MANY_ROWS},
+    "stagewise, max_features": {"solver": "stagewise", "max_features": 1, **MANY_ROWS},
     "all choices": {"radius": 2.0, "n_iter": 9, "clip": 0.5},
     "all choices, no intercept": {
         **{"radius": 2.0, "n_iter": 40, "fit_intercept": False, "standardize": False},

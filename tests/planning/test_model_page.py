@@ -19,7 +19,8 @@ from dpscreen._core.files import write_text
 from dpscreen._core.words import figure, shortened
 from dpscreen.models.page import MOST_BYTES, in_powers, render_model_page
 from dpscreen.models.page.outcomes import COUNTS, chance_cells, outcome_charts
-from dpscreen.planning.model_page import expected_of
+from dpscreen.planning import model_page as model_page_module
+from dpscreen.planning.model_page import expected_of, expected_of_model
 from dpscreen.planning.what_if import epsilon_of_one_row
 from dpscreen.privacy.budget import Unit
 from dpscreen.solvers.outcome_quality import OutcomeQuality
@@ -107,11 +108,11 @@ def test_nothing_is_loaded_from_anywhere(model_page, page):
 
 def test_charts_have_words_and_tables_have_headings(page):
     charts = [attrs for _, attrs in page.tags if attrs.get("role") == "img"]
-    assert len(charts) == 3
+    assert len(charts) == 2
     assert all(len(attrs["aria-label"]) > 40 for attrs in charts)
     assert all(attrs.get("scope") in ("col", "row") for tag, attrs in page.tags if tag == "th")
     kinds = [tag for tag, _ in page.tags]
-    assert kinds.count("caption") == kinds.count("table") == 5
+    assert kinds.count("caption") == kinds.count("table") == 4
 
 
 def test_the_numbers_are_those_of_the_model(split_model, page):
@@ -164,7 +165,7 @@ def test_a_published_model_is_marked():
         ).fit(X, y)
     words = Page(render_model_page(model)).words
     assert "Not private as stated" in words
-    assert "no public number of rows is known" in words
+    assert "plans do not simulate fits by this method" in words
     assert "DPFrankWolfe has none" in words
 
 
@@ -310,4 +311,33 @@ def test_a_page_has_tables_enough_for_each_size_of_effect():
     assert expected.n_effects == 1  # so each table says yes or no, and four would say little
     assert min(row.repetitions for row in expected.rows) >= 8
     page = render_model_page(fitted(800), expected=expected)
-    assert "7 features, of which 1 matters, and the budget" in page
+    assert "7 features, of which 1 has an effect, and the budget" in page
+
+
+def test_the_page_states_nothing_of_the_model_that_its_fit_did_not_release(expected):
+    """It told "1 to 3 of 8" features where 7 came, and R² 0.50 where it could not be told."""
+    page = Page(render_model_page(fitted(800), expected=expected))
+    for word in ("Came", "captured", "Lost to", "Held-out", "to be expected"):
+        assert word not in page.words
+    assert not {"outlook"} & set(page.ids)
+    assert "nothing here is about this model" in page.words
+
+
+def test_power_on_the_page_is_at_the_stated_rate_and_rises_with_epsilon(expected):
+    words = Page(render_model_page(fitted(800), expected=expected)).words
+    assert "larger in size than those of 95 % of the features without effect" in words
+    assert f"Simulated power for an effect of {expected.what_if_effect:g}" in words
+    powers = [row.power for row in expected.what_if]
+    assert powers == sorted(powers)
+
+
+@pytest.mark.parametrize("changed", [{"solver": "frank-wolfe"}, {"solver": "noisy-gradient"}])
+def test_what_plans_do_not_fit_has_no_expectations(changed):
+    assert expected_of_model(fitted(800, **changed)) is None
+
+
+def test_a_limit_of_features_is_simulated(monkeypatch):
+    asked = {}
+    monkeypatch.setattr(model_page_module, "expected_of", lambda **given: asked.update(given))
+    expected_of_model(fitted(800, max_features=3))
+    assert asked["max_features"] == 3

@@ -74,9 +74,11 @@ def test_a_page_is_told_sizes_and_other_budgets():
     assert found.rate == 0.3
     assert [row.effect for row in found.rows] == list(outcome_plan.EFFECTS)
     assert [row.epsilon for row in found.what_if] == [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0]
-    assert found.what_if[0].captured < found.what_if[-1].captured
-    for row in found.what_if:
-        assert row.captured == pytest.approx(max(0, 1 - row.privacy_error - row.sampling_error))
+    powers = [row.power for row in found.what_if]
+    assert powers == sorted(powers)
+    assert powers[0] < powers[-1]
+    here = next(row for row in found.rows if row.effect == found.what_if_effect)
+    assert here.power in powers
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     assert found.useful

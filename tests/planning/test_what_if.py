@@ -1,50 +1,68 @@
-"""Another ε, simulated: errors of privacy and of sampling, and what they must obey."""
+"""Another ε, simulated: the power of one effect, which a larger budget never lowers."""
 
-import math
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from dpscreen.planning.power import Setting
-from dpscreen.planning.what_if import EXPLAINABLE, around, epsilon_of_one_row, usual_effect, what_if
+from dpscreen.models.page.charts import PowerRow
+from dpscreen.planning import what_if as module
+from dpscreen.planning.power import Setting, simulated_power
+from dpscreen.planning.what_if import (
+    EXPLAINABLE,
+    around,
+    epsilon_of_one_row,
+    first_detected,
+    nested,
+    usual_effect,
+    what_if,
+)
 from dpscreen.privacy import ZCDP, Budget
 
 SMALL = Setting(n_rows=600, n_features=12, epsilon=1.0, delta=1e-6, n_effects=3)
 
 
+def row(power, effect=0.2):
+    return PowerRow(effect, power, 0.01, 1.0, 0.1, 0.1, 0.01, 0.2, 8)
+
+
 @pytest.fixture(scope="module")
-def rows():
-    return what_if(SMALL, epsilons=(0.1, 1, 10, 2000), repetitions=8)
+def here():
+    (found,) = simulated_power(SMALL, [0.25], repetitions=8, seed=0)
+    return found
 
 
-def test_privacy_costs_less_the_larger_epsilon_is(rows):
-    errors = [row.privacy_error for row in rows]
-    for one, next_one in pairwise(rows):
-        off = 3 * math.hypot(one.error_se, next_one.error_se)
-        assert next_one.privacy_error < one.privacy_error + off
-    assert errors[0] > 0.5
-    assert errors[-1] < 0.02  # next to no privacy noise
+@pytest.fixture(scope="module")
+def rows(here):
+    return what_if(SMALL, here)
 
 
-def test_sampling_costs_the_same_at_every_epsilon_and_less_with_more_rows(rows):
-    assert len({row.sampling_error for row in rows}) == 1
-    more = what_if(replace(SMALL, n_rows=6000), epsilons=(1,), repetitions=8)
-    assert more[0].sampling_error < rows[0].sampling_error / 2
+def test_power_rises_from_next_to_nothing_to_next_to_all(rows):
+    assert [one.epsilon for one in rows] == list(around(1.0))
+    assert all(one.power <= two.power for one, two in pairwise(rows))
+    assert rows[0].power < 0.3
+    assert rows[-1].power > 0.8
 
 
-def test_the_parts_add_up_and_power_rises(rows):
-    for row in rows:
-        assert row.captured == pytest.approx(
-            max(0, 1 - row.privacy_error - row.sampling_error), abs=1e-12
-        )
-        assert 0 <= row.captured <= 1
-    assert rows[0].power < 0.8 < rows[-1].power
+def test_the_power_at_this_budget_is_that_of_the_plan(rows, here):
+    assert next(one for one in rows if one.epsilon == 1.0).power == here.power
 
 
-def test_the_same_question_has_the_same_answer():
-    once, again = (what_if(SMALL, epsilons=(1,), repetitions=2) for _ in range(2))
-    assert once == again
+def test_chance_dips_do_not_make_a_larger_budget_look_worse():
+    dips = {0.1: row(0.5), 0.3: row(0.2), 3.0: row(0.3), 10.0: row(0.9), 30.0: row(0.8)}
+    found = nested(1.0, row(0.4), dips)
+    assert [one.epsilon for one in found] == [0.1, 0.3, 1.0, 3.0, 10.0, 30.0]
+    assert [one.power for one in found] == [0.2, 0.2, 0.4, 0.4, 0.9, 0.9]
+
+
+def test_the_effect_is_the_smallest_that_has_the_power_or_the_largest():
+    sizes = [row(0.1, 0.1), row(0.85, 0.2), row(1.0, 0.4)]
+    assert first_detected(sizes, 0.8).effect == 0.2
+    assert first_detected(sizes[:1], 0.8).effect == 0.1
+
+
+def test_the_same_question_has_the_same_answer(rows, here):
+    assert what_if(SMALL, here) == rows
 
 
 def test_the_features_explain_half_of_the_variance():
@@ -70,12 +88,13 @@ def test_rows_of_a_unit_cost_as_zcdp_says():
     assert epsilon_of_one_row(1.0, 1e-6, 1) == 1.0
 
 
-def test_rows_of_a_unit_make_privacy_dearer(rows):
-    (several,) = what_if(SMALL, epsilons=(1,), rows_per_unit=4, repetitions=8)
-    assert several.epsilon == 1
-    assert several.privacy_error > rows[1].privacy_error
+def test_rows_of_a_unit_lower_the_power(rows, here):
+    several = what_if(SMALL, here, rows_per_unit=4)
+    assert [one.epsilon for one in several] == [one.epsilon for one in rows]
+    assert sum(one.power for one in several) < sum(one.power for one in rows)
 
 
-def test_what_cannot_be_divided_up_is_left_out():
-    found = what_if(replace(SMALL, delta=1e-300), epsilons=(1e-300, 1), repetitions=2)
-    assert [row.epsilon for row in found] == [1]
+def test_what_cannot_be_divided_up_is_left_out(monkeypatch, here):
+    monkeypatch.setattr(module, "around", lambda _: (1e-300, 1.0))
+    found = what_if(replace(SMALL, delta=1e-300), here)
+    assert [one.epsilon for one in found] == [1]

@@ -25,7 +25,7 @@ def curve_of(method, values, **more):
     return BudgetCurve(case, tuple(points))
 
 
-SELECTED = {"r2": 0.4, "found": 4.2, "others": 1.5}
+SELECTED = {"r2": 0.4, "found": 4.2}
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ SELECTED = {"r2": 0.4, "found": 4.2, "others": 1.5}
         (curve_of(TABLE, {"needed": 900.0}), ["none", "takes too long to simulate"]),
         (curve_of(ODDS, {"needed": 9120.0}), ["none", "The table would be empty"]),
         (
-            curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0, "others": 0.5}),
-            ["AUC on new rows", "0.71", "At best 0.77", "3.0", "0.5 by chance"],
+            curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0}),
+            ["AUC on new rows", "0.71", "At best 0.77", "3.0", "of 95 % of the features"],
         ),
     ],
 )
@@ -156,7 +156,7 @@ def test_the_share_of_yes_is_simulated_with(session):
     assert (case.method, case.rate, case.n_rows) == (OUTCOMES, 0.125, 600)
     session.grant("survey", 3.0, 1e-6)
     session.simulations.curve = lambda asked: (
-        curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0, "others": 0.5}),
+        curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0}),
         4,
     )
     shown = _rendered(session, live(session, StepRequest({"epsilon": "0.5"}))).body.decode()

@@ -314,3 +314,15 @@ def step_words(step: float, zero_one: bool) -> str:
 
 def _html_row(cells: Sequence[str], kind: str) -> str:
     return "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells) + "</tr>"
+
+
+# --- what power means -----------------------------------------------------------------------------
+
+FALSE_RATE = 0.05
+"""The share of features without effect that may be detected: the rate at which power is stated."""
+
+DETECTED = (
+    f"A feature counts as detected where its coefficient is larger in size than those of "
+    f"{whole_percent(1 - FALSE_RATE)} of the features without effect, in simulated tables of the "
+    f"same kind: a false-selection rate of {whole_percent(FALSE_RATE)} for each feature."
+)

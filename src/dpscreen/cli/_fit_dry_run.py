@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen._core.words import WIDTH, how_many
+from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, how_many
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import PreparedFit
 from dpscreen.cli.console import ledger_failures
@@ -114,28 +114,30 @@ def _interval_words(ready: PreparedFit) -> str | None:
 
 
 def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
-    """Say what private-lasso will find; of another method it is a standard to measure by."""
+    """Say which effects private-lasso will detect; of another method nothing is simulated."""
     from dpscreen.planning.plan import QUICK_SECONDS, SECONDS, plan, selecting_rows, setting_of
     from dpscreen.planning.power import default_effects
     from dpscreen.planning.what_if import epsilon_of_one_row
 
     options, request = ready.options, ready.request
+    public, width = options.rows_public or 2, len(request.feature_bounds)
+    if ready.method != "private-lasso":
+        simulates = (
+            f"dpscreen compare --rows {public} --features {width} --epsilon {options.epsilon:g} "
+            f"--method {ready.method} simulates {ready.method}."
+        )
+        return {"words": simulates}
     one_row = epsilon_of_one_row(options.epsilon, options.delta, request.rows_per_unit)
-    public = options.rows_public or 2
-    rows = selecting_rows(public, split=_splits(ready))
-    width = len(request.feature_bounds)
-    public_numbers = rows, width, one_row, options.delta
+    public_numbers = selecting_rows(public, split=_splits(ready)), width, one_row, options.delta
     few = default_effects(setting_of(*public_numbers))[::2]  # so each has tables enough
     told: Any = {"effects": few, "seconds": min(SECONDS, QUICK_SECONDS), "progress": progress}
-    planned = plan(*public_numbers, **told)
-    other = (
-        f"This is for private-lasso: dpscreen compare --rows {public} --features {width} "
-        f"--epsilon {options.epsilon:g} --method {ready.method} simulates {ready.method}."
-    )
+    planned = plan(*public_numbers, max_features=request.max_features, **told)
     return {
         "signal": planned.signal,
         "useful": planned.useful,
         "smallest_effect": planned.smallest_effect,
+        "false_selection_rate": FALSE_RATE,
+        "power_means": DETECTED,
         "words": planned.words,
         "finding": planned.finding,
         "power": [
@@ -143,7 +145,7 @@ def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict
             for row in planned.rows
         ],
         "rules": asdict(planned.settings) | {"steps": planned.settings.steps},
-    } | ({} if ready.method == "private-lasso" else {"comparison": other})
+    }
 
 
 def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
@@ -182,7 +184,8 @@ def _of_outcomes(ready: PreparedFit, progress: Callable[[float], None]) -> dict[
         return {"signal": signal, "useful": False, "words": TOO_FEW}
     rows = selecting_rows(options.rows_public or 2, split=_splits(ready))
     width = len(request.feature_bounds)
-    setting = setting_of(rows, width, options.epsilon, options.delta)
+    numbers = rows, width, options.epsilon, options.delta
+    setting = setting_of(*numbers, max_features=request.max_features)
     contest = OutcomeContest(setting, HALF, rows_per_unit=request.rows_per_unit)
     told = f"{finding(expected_outcomes(contest, progress=progress))}{HALF_SUPPOSED}"
     return {"signal": signal, "useful": True, "words": told}
@@ -216,14 +219,11 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
         for one in expected["power"]
     )
     yield f"Power:    by standardised coefficient, {', '.join(powers)}"
-    if plan["method"] == "private-lasso":
-        chosen = expected["rules"]
-        yield (
-            f"Rules:    {chosen['steps']}, residuals clipped at {chosen['clip']:.2g} times "
-            "their deviation, unless set"
-        )
-    if "comparison" in expected:
-        yield expected["comparison"]
+    chosen = expected["rules"]
+    yield (
+        f"Rules:    {chosen['steps']}, residuals clipped at {chosen['clip']:.2g} times "
+        "their standard deviation, unless set"
+    )
 
 
 def _ledger_words(ledger: dict[str, Any] | None) -> str:

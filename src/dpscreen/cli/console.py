@@ -250,7 +250,7 @@ def plot_option(words: str) -> Callable[[Command], Command]:
     return click.option("--plot", type=kind, help=words)
 
 
-QUALITIES = ("power", "false features", "held-out R²", "best R²")
+QUALITIES = ("power", "without effect", "held-out R²", "best R²")
 
 
 def qualities(one: ContestOutcome | PowerRow) -> tuple[str, ...]:
@@ -259,12 +259,12 @@ def qualities(one: ContestOutcome | PowerRow) -> tuple[str, ...]:
 
 
 def _found(one: ContestOutcome | PowerRow | OutcomeRow) -> tuple[str, str]:
-    """Return power and false features."""
+    """Return power, and how many features without effect are selected."""
     false = f"{one.false_positives:.1f} ± {one.false_positives_se:.1f}"
     return f"{one.power:.2f} ± {one.power_se:.2f}", false
 
 
-OUTCOME_QUALITIES = ("power", "false features", "held-out AUC", "best AUC")
+OUTCOME_QUALITIES = ("power", "without effect", "held-out AUC", "best AUC")
 
 
 def outcome_qualities(one: OutcomeRow) -> tuple[str, ...]:

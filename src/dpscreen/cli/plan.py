@@ -73,12 +73,13 @@ def command(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Say what a private fit would find, from simulated rows: no data is read, nothing is spent.
+    """Say what a private fit would detect, from simulated rows: nothing is read or spent.
 
-    With --rows and --epsilon: for each size of effect, the share of true features found, and the
-    error. With --effect and one of the two: the least of the other that finds it in 80 of 100
-    cases. An effect is a coefficient when features and target have variance 1; of a yes or no, what
-    one deviation of a feature adds to the log-odds.
+    With --rows and --epsilon: for each size of effect, the power to detect it, and the error. With
+    --effect and one of the two: the least of the other that gives 80 % power. A feature is detected
+    where its coefficient is larger in size than those of 95 % of the features without effect: a
+    false-selection rate of 5 % for each feature. An effect is a coefficient when features and
+    target have variance 1; of a yes or no, what one deviation of a feature adds to the log-odds.
 
     \b
     Examples:

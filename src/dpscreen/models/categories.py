@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from dpscreen._core.arrays import Array, Integers, Mask
-from dpscreen._core.words import plain, some
+from dpscreen._core.words import did_you_mean, plain, some
 
 Levels = Mapping[str, tuple[str, ...]]
 NOT_NUMBERS = (
@@ -194,7 +194,9 @@ def frame_columns(X: Any, categories: Any) -> FrameColumns | None:
         raise ValueError(f"X has more than one column {some([repr(one) for one in twice])}.")
     strange = [name for name in declared if name not in names]
     if strange:
-        raise ValueError(f"categories: X has no column {some([repr(one) for one in strange])}.")
+        guess = did_you_mean(str(strange[0]), map(str, names))
+        absent = some([repr(one) for one in strange])
+        raise ValueError(f"categories: X has no column {absent}.{guess}")
     return _sorted(names, list(X.dtypes), declared)
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.words import did_you_mean
 
 T = TypeVar("T")
 
@@ -175,9 +176,10 @@ def _by_name(given: Mapping[Any, Any], names: Iterable[str] | None, zero_one: Ma
     missing = [name for name in names if name not in given and name not in usual]
     unknown = [name for name in given if name not in names]
     if missing or unknown:
+        guess = did_you_mean(str(unknown[0]), map(str, names)) if unknown else ""
         raise ValueError(
             "feature_bounds must name every column of numbers once: "
-            f"missing {missing}, unknown {unknown}."
+            f"missing {missing}, unknown {unknown}.{guess}"
         )
     return [given[name] if name in given else usual[name] for name in names]
 

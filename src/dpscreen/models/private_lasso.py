@@ -63,7 +63,8 @@ class PrivateLasso(PathModel):
         Public L2 bound of a row whose features are mapped onto [−1, 1]; longer rows are shortened.
         With it the features keep their public bounds, and noisy gradients may be used.
     max_features : int, default=None
-        At most so many distinct features ever enter the model. Costs nothing.
+        At most so many distinct features ever enter the model. Costs nothing. A path then takes at
+        most two steps for each; steps along all features drop the weakest at the end.
     standardize : {"auto", True, False}, default="auto"
         Whether numeric features are placed privately: centre, scale, and tighter bounds. "auto"
         does so where there are rows enough for the budget, True always. One pair of bounds for all
@@ -205,7 +206,9 @@ def _n_passes(task: Task, solver: str) -> int:
     """Return how often the rows will be looked at, about."""
     if solver == WALK:
         return 1 + len(rules.walk_parts())
-    return task.n_steps + (1 + len(rules.newton_parts()) if task.refits else 0)
+    if solver != "stagewise":
+        return task.n_steps
+    return task.path_steps + (1 + len(rules.newton_parts()) if task.refits else 0)
 
 
 def _best_solver(task: Task) -> str:

@@ -185,7 +185,7 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
         steps = (
             n_walk_steps(task)
             if walks_on_outcomes(task)
-            else task.n_steps + len(rules.newton_parts())
+            else task.path_steps + len(rules.newton_parts())
         )
         rows.announce(1 + steps)
         return self._walk(task, solve_outcomes)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import (
     PrintedTable,
+    did_you_mean,
     listed,
     number,
     plain,
@@ -215,7 +216,8 @@ class RegressionTable:
             of = [j for j, one in enumerate(self.names) if one == name]
             of = of or [j for j, one in enumerate(self.names) if one.startswith(f"{name}=")]
             if not of:
-                raise ValueError(f"no feature is called {name!r}: {some(self.names)}.")
+                guess = did_you_mean(name, self.names)
+                raise ValueError(f"no feature is called {name!r}: {some(self.names)}.{guess}")
             found += [j for j in of if j not in found]
         return found
 

@@ -18,14 +18,20 @@ from dpscreen._core.arrays import Array
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes
 from dpscreen.planning import power as simulation
 from dpscreen.planning.methods import ON_OFFER, FitRequest, estimator
-from dpscreen.planning.power import FEATURE_BOUND, TARGET_BOUND, Scale, Setting, SimulatedTable
+from dpscreen.planning.power import (
+    FEATURE_BOUND,
+    TARGET_BOUND,
+    Scale,
+    Scored,
+    Setting,
+    SimulatedTable,
+)
 from dpscreen.planning.what_if import TriedBudgets, usual_effect
 from dpscreen.privacy import Budget, SeededNoise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Score = tuple[float, float, float]
 NOT_PRIVATE = "lasso"
 """The non-private LASSO, with the penalty σ√(2 ln(2d)/n)."""
 
@@ -87,7 +93,7 @@ def compete(
     times = repetitions or simulation.affordable_repetitions(
         contest.setting, 2 * len(contest.entries), seconds=SECONDS
     )
-    scores: dict[tuple[str, float | None], list[Score]] = {one: [] for one in contest.entries}
+    scores: dict[tuple[str, float | None], list[Scored]] = {one: [] for one in contest.entries}
     for number in range(max(2, times)):
         for entry, score in _one_table(contest, f"compare/{seed}/{number}"):
             scores[entry].append(score)
@@ -96,7 +102,7 @@ def compete(
     return tuple(_outcome(contest, entry, found) for entry, found in scores.items())
 
 
-def _one_table(contest: Contest, name: str) -> Iterator[tuple[tuple[str, float | None], Score]]:
+def _one_table(contest: Contest, name: str) -> Iterator[tuple[tuple[str, float | None], Scored]]:
     # Thinned rows stand for the same sampling error at every ε, so one table serves for all.
     scale = Scale.of(contest.setting.regime)
     table = simulation.simulated_table(contest.setting, scale, name)
@@ -109,7 +115,7 @@ def _one_table(contest: Contest, name: str) -> Iterator[tuple[tuple[str, float |
 
 def _private(
     contest: Contest, table: SimulatedTable, method: str, epsilon: float, name: str
-) -> Score:
+) -> Scored:
     setting = contest.for_one_row(epsilon)
     scale = replace(table.scale, rho=setting.rho * _same_noise(setting, table.scale))
     order = FitRequest(
@@ -133,7 +139,7 @@ def _same_noise(setting: Setting, scale: Scale) -> float:
     return scale.thinning**2 * features**2
 
 
-def _lasso(table: SimulatedTable, effect: float) -> Score:
+def _lasso(table: SimulatedTable, effect: float) -> Scored:
     from sklearn.linear_model import Lasso
 
     noise = math.sqrt(table.unexplained(effect))
@@ -149,9 +155,9 @@ def _no_bounds(table: SimulatedTable) -> Array:
 
 
 def _outcome(
-    contest: Contest, entry: tuple[str, float | None], scores: Sequence[Score]
+    contest: Contest, entry: tuple[str, float | None], scores: Sequence[Scored]
 ) -> ContestOutcome:
-    _, *found = astuple(simulation.power_row(contest.setting, contest.size, np.array(scores)))
+    _, *found = astuple(simulation.power_row(contest.setting, contest.size, scores))
     return ContestOutcome(*entry, *found)
 
 
@@ -170,7 +176,7 @@ def draw(outcomes: Sequence[ContestOutcome], title: str, path: Path) -> None:
         _draw_line(right, mine, "power", look)
     left.axhline(outcomes[0].best_r2, color=INK, linewidth=0.8, linestyle=":", label="best")
     left.set_ylabel("held-out R²", color=INK)
-    right.set_ylabel("share of true features found", color=INK)
+    right.set_ylabel("power (5 % false selections)", color=INK)
     right.set_ylim(-0.03, 1.06)
     epsilons = sorted({one.epsilon for one in outcomes if one.epsilon is not None})
     for axes in (left, right):

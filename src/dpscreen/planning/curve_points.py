@@ -50,7 +50,7 @@ def _selection(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoin
     )
     width = width_over_ols(setting) if case.intervals else None
     count = setting.n_effects
-    values = {"r2": max(0.0, row.r2), "found": row.power * count, "others": row.false_positives}
+    values = {"r2": max(0.0, row.r2), "found": row.power * count}
     return BudgetPoint(
         epsilon,
         values | ({} if width is None else {"width": width}),
@@ -86,7 +86,7 @@ def _outcomes(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint
     count = setting.n_effects
     return BudgetPoint(
         epsilon,
-        {"auc": max(0.5, row.auc), "found": row.power * count, "others": row.false_positives}
+        {"auc": max(0.5, row.auc), "found": row.power * count}
         | (_width_of_odds(case, setting) if case.intervals else {}),
         {"auc": row.auc_se, "found": row.power_se * count},
         count,

@@ -14,13 +14,23 @@ from typing import Any
 from dpscreen._core.files import write_text
 from dpscreen.models.page import render_model_page
 from dpscreen.models.page.charts import Expected, ExpectedTable
+from dpscreen.models.private_lasso import WALK
 from dpscreen.planning import power as simulation
 from dpscreen.planning.outcome_plan import expected_of_outcomes
 from dpscreen.planning.plan import plan, selecting_rows, setting_of
 from dpscreen.planning.regression_plan import HALF, expected_table
-from dpscreen.planning.what_if import SECONDS, epsilon_of_one_row, what_if
+from dpscreen.planning.what_if import SECONDS, epsilon_of_one_row, first_detected, what_if
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.outcome_quality import OutcomeQuality
+
+SIMULATED = (
+    ("PrivateLasso", "stagewise"),
+    ("PrivateLasso", WALK),
+    ("PrivateLogistic", None),
+    ("PrivateOLS", None),
+    ("PrivateLogit", None),
+)
+"""Estimators, with the solvers that they choose by themselves, whose fits are simulated."""
 
 RAREST = 0.01
 """The least share of yes, or of no, that is simulated."""
@@ -88,10 +98,13 @@ def write_model_page(
 def expected_of_model(
     model: Any, n_rows: int | None = None, progress: simulation.Progress | None = None
 ) -> Expected | ExpectedTable | None:
-    """Simulate what could be expected of such a fit; None where nothing can be."""
+    """Simulate what could be expected of such a fit; None where its own rules cannot be simulated.
+
+    That is without a number of rows, and for estimators and solvers that plans do not fit.
+    """
     release = model.released()
     rows = n_rows or release.n_rows
-    if rows is None:
+    if rows is None or (release.estimator, release.solver) not in SIMULATED:
         return None
     statement: PrivacyStatement = release.statement
     public: Any = {
@@ -107,6 +120,7 @@ def expected_of_model(
     public |= {
         "rows_per_unit": statement.rows_per_unit,
         "split": bool(release.inference is not None and release.inference.available),
+        "max_features": release.max_features,
     }
     return expected_of(**public) if rate is None else expected_of_outcomes(rate=rate, **public)
 
@@ -129,6 +143,7 @@ def expected_of(
     split: bool = False,
     repetitions: int | None = None,
     progress: simulation.Progress | None = None,
+    max_features: int | None = None,
 ) -> Expected:
     """Simulate fits of PrivateLasso: no private data is involved, and nothing is spent.
 
@@ -137,19 +152,21 @@ def expected_of(
     """
     one_row = epsilon_of_one_row(epsilon, delta, rows_per_unit)
     numbers = selecting_rows(n_rows, split=split), n_features, one_row, delta
-    setting = setting_of(*numbers)
+    setting = setting_of(*numbers, max_features=max_features)
     sizes = simulation.default_effects(setting)[::2]  # so each has tables enough
     affordable = simulation.affordable_repetitions(setting, len(sizes), seconds=SECONDS)
     planned = plan(
         *numbers,
         effects=sizes,
         repetitions=repetitions or max(8, affordable),
+        max_features=max_features,
         progress=None if progress is None else lambda share: progress(share / 2),
     )
+    here = first_detected(planned.rows, planned.power_wanted)
     others = what_if(
         replace(planned.setting, epsilon=epsilon),
+        here,
         rows_per_unit=rows_per_unit,
-        repetitions=repetitions,
         progress=None if progress is None else lambda share: progress((1 + share) / 2),
     )
     return Expected(
@@ -162,5 +179,6 @@ def expected_of(
         power_wanted=planned.power_wanted,
         rows=planned.rows,
         what_if=others,
+        what_if_effect=here.effect,
         split=split,
     )

@@ -13,12 +13,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from dpscreen._core.arrays import Array
+from dpscreen._core.words import DETECTED, whole_percent
 from dpscreen.models.page.charts import Expected, OutcomeRow
 from dpscreen.planning.methods import FitRequest, estimator
 from dpscreen.planning.plan import USELESS, selecting_rows, setting_of
@@ -28,15 +30,17 @@ from dpscreen.planning.power import (
     POWER,
     Progress,
     RoughNoise,
+    Scored,
     Setting,
     constant_for,
+    detection_of,
     fit_quietly,
-    share_error,
+    rising,
     support,
     ticks,
 )
-from dpscreen.planning.regression_plan import HALF, UNLIMITED, around
-from dpscreen.planning.what_if import TriedBudgets, apart, for_rows
+from dpscreen.planning.regression_plan import HALF, around
+from dpscreen.planning.what_if import TriedBudgets, first_detected, for_rows, nested
 from dpscreen.privacy import ZCDP, Budget, named_seed
 
 NOT_PRIVATE = "logistic"
@@ -93,7 +97,8 @@ class OutcomeContest(TriedBudgets):
         return min(self.setting.n_features, MOST_FEATURES)
 
 
-Score = tuple[float, float, float, float]
+Score = tuple[Scored, float]
+"""A fit, and the AUC that the true coefficients have on the same rows."""
 
 
 def expected_outcomes(
@@ -115,7 +120,13 @@ def expected_outcomes(
                 if entry[2] == effect:
                     scores[entry].append(table.score(*entry[:2]))
                     tick()
-    return tuple(_row(contest, entry, np.array(found)) for entry, found in scores.items())
+    rows = [_row(entry, found) for entry, found in scores.items()]
+    return tuple(one for _, group in groupby(rows, _tried) for one in rising(list(group)))
+
+
+def _tried(row: OutcomeRow) -> tuple[str, float | None]:
+    """Return which method was tried, and at which ε."""
+    return row.method, row.epsilon
 
 
 def expected_of_outcomes(
@@ -129,16 +140,20 @@ def expected_of_outcomes(
     split: bool = False,
     tables: int = TABLES,
     progress: Progress | None = None,
+    max_features: int | None = None,
 ) -> Expected:
     """Simulate fits of PrivateLogistic, for a page: by sizes of effect, then at other ε."""
-    setting = setting_of(selecting_rows(n_rows, split=split), n_features, epsilon, delta)
+    numbers = selecting_rows(n_rows, split=split), n_features, epsilon, delta
+    setting = setting_of(*numbers, max_features=max_features)
     possible = [one for one in around(epsilon) if for_rows(setting, one, rows_per_unit)]
     public: Any = {"setting": setting, "rate": rate, "rows_per_unit": rows_per_unit}
     sizes = OutcomeContest(**public)
-    others = OutcomeContest(**public, epsilons=(*possible, UNLIMITED), effects=(USUAL_EFFECT,))
-    tick = ticks(progress, tables * (len(sizes.effects) + len(others.epsilons)))
+    tick = ticks(progress, tables * (len(sizes.effects) + len(possible) - 1))
     rows = expected_outcomes(sizes, tables=tables, tick=tick)
-    *tried, ideal = expected_outcomes(others, tables=tables, tick=tick)
+    here = first_detected(rows, POWER)
+    others = [one for one in possible if one != epsilon]
+    tried = OutcomeContest(**public, epsilons=tuple(others), effects=(here.effect,))
+    found = expected_outcomes(tried, tables=tables, tick=tick) if others else ()
     useful = sizes.for_one_row(epsilon).regime.signal >= USELESS
     return Expected(
         n_rows=setting.n_rows,
@@ -149,27 +164,24 @@ def expected_of_outcomes(
         useful=useful,
         power_wanted=POWER,
         rows=rows,
-        what_if=apart(possible, tried, ideal),
+        what_if=nested(epsilon, here, dict(zip(others, found, strict=True))),
+        what_if_effect=here.effect,
         split=split,
         rate=rate,
     )
 
 
-def _row(
-    contest: OutcomeContest, entry: tuple[str, float | None, float], scores: Array
-) -> OutcomeRow:
-    power, false, auc, best = scores.mean(axis=0)
-    errors = scores.std(axis=0, ddof=1) / math.sqrt(len(scores))
-    least = share_error(power, len(scores) * contest.setting.n_effects)
+def _row(entry: tuple[str, float | None, float], scores: Sequence[Score]) -> OutcomeRow:
+    found = detection_of([fit for fit, _ in scores])
     return OutcomeRow(
         *entry,
-        power=float(power),
-        power_se=max(float(errors[0]), least),
-        false_positives=float(false),
-        false_positives_se=float(errors[1]),
-        auc=float(auc),
-        auc_se=float(errors[2]),
-        best_auc=float(best),
+        power=found.power,
+        power_se=found.power_se,
+        false_positives=found.entered,
+        false_positives_se=found.entered_se,
+        auc=found.quality,
+        auc_se=found.quality_se,
+        best_auc=float(np.mean([best for _, best in scores])),
         repetitions=len(scores),
     )
 
@@ -203,15 +215,11 @@ class SimulatedOutcomes:
         return cls(contest, name, X, y, test, truth, test_y)
 
     def score(self, method: str, epsilon: float | None) -> Score:
-        """Return the share of true features found, how many false ones, AUC and the best AUC."""
+        """Return coefficients and held-out AUC of a fit, and the best AUC."""
         coef, found = self._not_private() if epsilon is None else self._private(method, epsilon)
         matter = self.truth != 0
-        return (
-            float(found[matter].mean()),
-            float(np.count_nonzero(found & ~matter)),
-            auc(self.test @ coef, self.test_y),
-            auc(self.test @ self.truth, self.test_y),
-        )
+        fit = Scored.of(coef, matter, found, auc(self.test @ coef, self.test_y))
+        return fit, auc(self.test @ self.truth, self.test_y)
 
     def _private(self, method: str, epsilon: float) -> tuple[Array, Any]:
         bound = FEATURE_BOUND * self.contest.setting.looseness
@@ -221,6 +229,7 @@ class SimulatedOutcomes:
             target_bounds=(0.0, 1.0),
             classes=(0, 1),
             n_rows=len(self.X),
+            max_features=self.contest.setting.max_features,
             random_state=RoughNoise(f"{self.name}/{method}/{epsilon!r}"),
         )
         model = fit_quietly(estimator(method, request), self.X, self.y)
@@ -259,16 +268,16 @@ def auc(line: Array, y: Array) -> float:
 
 
 def finding(rows: Sequence[OutcomeRow], *, power: float = POWER) -> str:
-    """Say in words from which effect on features are found, and what AUC costs."""
+    """Say in words from which effect on features are detected, and what AUC costs."""
     found = [one for one in rows if one.power >= power]
     told = (
-        f"Effects of {found[0].effect:g} log-odds for one deviation, and more, are found in at "
-        f"least {power:.0%} of cases."
+        f"Effects of {found[0].effect:g} log-odds for one standard deviation, and more, are "
+        f"detected with at least {whole_percent(power)} power."
         if found
-        else f"None of these effects is found in {power:.0%} of cases."
+        else f"None of these effects is detected with {whole_percent(power)} power."
     )
     last = rows[-1]
     return (
-        f"{told} With effects of {last.effect:g}, AUC is {last.auc:.3f} of {last.best_auc:.3f} "
-        "that can be had."
+        f"{told} {DETECTED} With effects of {last.effect:g}, AUC is {last.auc:.3f} of "
+        f"{last.best_auc:.3f} that can be had."
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.pictures import canvas
-from dpscreen._core.words import WIDTH
+from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, whole_percent
 from dpscreen.models import parameters as check
 from dpscreen.models.page.charts import PowerRow, within_one
 from dpscreen.models.private_lasso import WALK
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 USELESS, WEAK, FAIR = 20, 80, 600
-SECONDS, QUICK_SECONDS = 3.5, 0.2
+SECONDS, QUICK_SECONDS = 3.5, 1.0
 """How long a plan's simulation takes on an idle core, about, and that of a dry run; a busy core
 needs three times as much."""
 
@@ -47,7 +47,7 @@ class Recommended:
     standardize: str
 
     @classmethod
-    def of(cls, regime: rules.Regime) -> Recommended:
+    def of(cls, regime: rules.Regime, max_features: int | None = None) -> Recommended:
         """Read the rules."""
         if suits_line(regime):
             parts = rules.walk_parts()
@@ -56,7 +56,7 @@ class Recommended:
             return cls(WALK, len(parts), clip, 0.0, "auto")
         return cls(
             solver="stagewise",
-            n_iter=rules.n_steps(regime),
+            n_iter=rules.path_steps(regime, max_features),
             clip=rules.clip_factor(regime) / rules.GAUSSIAN,
             smallest_coefficient=rules.smallest_weight(regime, deviation=1.0, spread=1.0),
             standardize="auto",
@@ -92,9 +92,10 @@ class Plan:
     settings : Recommended
         What the rules would choose.
     rows : tuple of PowerRow
-        For each size of effect: power, false positives and held-out R², with standard errors.
+        For each size of effect: power at a false-selection rate of 5 %, selected features without
+        effect and held-out R², with standard errors.
     smallest_effect : float or None
-        The smallest standardised coefficient found with `power_wanted`: between two rows of the
+        The smallest standardised coefficient detected with `power_wanted`: between two rows of the
         table, or its first. None if even the largest is not.
     """
 
@@ -119,7 +120,7 @@ class Plan:
 
     @property
     def finding(self) -> str:
-        """Say what is found, and how much of that is chance."""
+        """Say what is detected, and what that means."""
         return _finding_words(self)
 
     def to_frame(self) -> pd.DataFrame:
@@ -130,7 +131,8 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and words."""
-        return asdict(self) | {"useful": self.useful, "words": self.words, "finding": self.finding}
+        told = {"useful": self.useful, "words": self.words, "finding": self.finding}
+        return asdict(self) | told | {"false_selection_rate": FALSE_RATE, "power_means": DETECTED}
 
     def plot(self, path: str | Path) -> None:
         """Write power and R² against the size of the effect; the suffix says the format."""
@@ -162,8 +164,13 @@ def plan(
     random_state: int | str = 0,
     seconds: float | None = None,
     progress: simulation.Progress | None = None,
+    max_features: int | None = None,
 ) -> Plan:
-    """Say what PrivateLasso would find, by fitting it to simulated rows: nothing is spent.
+    """Say what PrivateLasso would detect, by fitting it to simulated rows: nothing is spent.
+
+    A feature is detected where its coefficient is larger in size than those of 95 % of the features
+    without effect, in tables of the same kind. So power is stated at a false-selection rate of 5 %
+    for each feature, and more rows or a larger budget do not lower it.
 
     Parameters
     ----------
@@ -172,13 +179,14 @@ def plan(
     effects : iterable of float, default=None
         Sizes of effect: coefficients when features and target have variance 1. None: a grid.
     n_effects : int, default=None
-        How many features have that coefficient, the others none. None: five, or a quarter of all.
+        How many features have that coefficient, the others none. None: five, or a quarter of all,
+        and no more than `max_features`.
     correlation : float, default=0
         Between neighbouring features; between those k apart, its kth power.
     looseness : float, default=1
         How many times wider than ±3 (features) and ±5 deviations (target) the bounds will be.
     power : float, default=0.8
-        Which share of the true features shall be found.
+        Which share of the features with an effect shall be detected.
     repetitions : int, default=None
         Simulated tables for each size. None: as many as a few seconds allow, more where it counts.
     random_state : int or str, default=0
@@ -188,6 +196,8 @@ def plan(
         3.5. A shorter one is less exact, as its standard errors tell.
     progress : callable, default=None
         Called now and then with the share of the simulation that is done.
+    max_features : int, default=None
+        As in `PrivateLasso`.
 
     Returns
     -------
@@ -201,7 +211,8 @@ def plan(
     >>> expected.useful
     True
     """
-    setting = setting_of(n_rows, n_features, epsilon, delta, n_effects, correlation, looseness)
+    told = (n_effects, correlation, looseness, max_features)
+    setting = setting_of(n_rows, n_features, epsilon, delta, *told)
     check.share("power", power)
     sizes = (
         simulation.default_effects(setting) if effects is None else checked_sizes(setting, effects)
@@ -217,7 +228,7 @@ def plan(
         rho=regime.rho,
         signal=regime.signal,
         counts=regime.counts(regime.n_features),
-        settings=Recommended.of(regime),
+        settings=Recommended.of(regime, max_features),
         rows=rows,
         smallest_effect=simulation.crossing(sizes, [row.power for row in rows], power=power),
         power_wanted=power,
@@ -239,7 +250,10 @@ class Needed:
     setting: Setting
 
     def __str__(self) -> str:
-        aim = f"to find effects of {self.effect:g} with {self.power_wanted:.0%} power"
+        aim = (
+            f"to detect effects of {self.effect:g} with {whole_percent(self.power_wanted)} power "
+            f"at a false-selection rate of {whole_percent(FALSE_RATE)}"
+        )
         low, high = self.searched
         what = "epsilon" if self.name == "epsilon" else "rows"
         if self.value is None:
@@ -308,11 +322,14 @@ def setting_of(
     n_effects: int | None = None,
     correlation: float = 0.0,
     looseness: float = 1.0,
+    max_features: int | None = None,
 ) -> Setting:
     """Return what to simulate, or say which number is wrong; parameters are those of `plan`."""
     features = check.whole("n_features", n_features)
     most = min(features, MOST_FEATURES)
-    count = max(1, min(5, most // 4)) if n_effects is None else check.whole("n_effects", n_effects)
+    limit = check.optional(check.whole, "max_features", max_features)
+    usual = max(1, min(5, most // 4, limit or most))
+    count = usual if n_effects is None else check.whole("n_effects", n_effects)
     if count > most:
         raise ValueError(f"n_effects must be at most {most} here; got {n_effects!r}.")
     if not 0 <= correlation < 1:
@@ -327,6 +344,7 @@ def setting_of(
         count,
         float(correlation),
         float(looseness),
+        limit,
     )
 
 
@@ -368,11 +386,11 @@ def _regime_words(plan: Plan) -> Iterable[str]:
         yield "Too little signal: do not expect a useful model."
         yield "More rows, fewer features or a larger epsilon are needed."
     elif plan.signal < WEAK:
-        yield "Little signal: expect some strong features, chance ones among them."
+        yield "Little signal: only strong effects are detected."
     elif plan.signal < FAIR:
-        yield "A fair signal: strong and middling features are found."
+        yield "A fair signal: strong and middling effects are detected."
     else:
-        yield "A strong signal: the table says how small an effect is found."
+        yield "A strong signal: the table says how small an effect is detected."
     if not rules.can_place(plan.setting.regime, plan.setting.n_features):
         yield "Bounds of single features cannot be tightened, so give bounds that fit."
     if plan.setting.delta * plan.setting.n_rows >= 1:
@@ -380,32 +398,38 @@ def _regime_words(plan: Plan) -> Iterable[str]:
 
 
 def _finding_words(plan: Plan) -> str:
-    share = f"{plan.power_wanted:.0%}"
+    wanted, rate = whole_percent(plan.power_wanted), whole_percent(FALSE_RATE)
+    at = f"{wanted} power at a false-selection rate of {rate}"
     if plan.smallest_effect is None:
         largest = plan.rows[-1]
         found = (
-            f"No effect up to {largest.effect:g} is found with {share} power "
-            f"({largest.power:.0%} there)."
+            f"No effect up to {largest.effect:g} is detected with {at} "
+            f"({whole_percent(largest.power)} there)."
         )
     elif plan.smallest_effect == plan.rows[0].effect:
-        found = f"Effects of {plan.smallest_effect:g}, or less, are found with {share} power."
+        found = f"Effects of {plan.smallest_effect:g}, or less, are detected with {at}."
     else:
-        found = f"The smallest effect found with {share} power is {plan.smallest_effect:.2g}."
-    return f"{found} {_chance_words(plan)}".strip()
+        found = f"The smallest effect detected with {at} is {plan.smallest_effect:.2g}."
+    return f"{found} {_chance_words(plan)}"
 
 
 def _chance_words(plan: Plan) -> str:
-    """Say how many features enter that have no effect: without it, power says little."""
+    """Say what detected means, and how many features without effect the model selects."""
     others = plan.setting.n_features - plan.setting.n_effects
     if not others:
-        return "All features have an effect here, so how much of that is chance is not known."
+        return (
+            "All features have an effect here, so there is no false-selection rate: every feature "
+            "with a coefficient counts as detected."
+        )
     false = max(row.false_positives for row in plan.rows)
-    told = f"Up to {false:.2g} of {others} features without effect ({false / others:.0%}) enter too"
-    return f"{told}, so much of the power is chance." if false > 0.4 * others else f"{told}."
+    return (
+        f"{DETECTED} The model itself selects up to {false:.2g} of {others} features without "
+        f"effect ({whole_percent(false / others)}): a coefficient alone is no finding."
+    )
 
 
 def _table(plan: Plan) -> Iterable[str]:
-    yield "effect  power        false features  held-out R²     best R²"
+    yield "effect  power        without effect  held-out R²     best R²"
     for row in plan.rows:
         yield (
             f"{row.effect:<6g}  {row.power:.2f} ± {row.power_se:.2f}  {row.false_positives:5.1f} ± "
@@ -454,11 +478,8 @@ def draw(plan: Plan, path: Path) -> None:
 def _power_panel(axes: Axes, plan: Plan) -> None:
     sizes = [row.effect for row in plan.rows]
     powers, errors = [row.power for row in plan.rows], within_one(plan.rows)
-    axes.errorbar(sizes, powers, errors, color=FOUND, marker="o", ms=4, label="true features found")
-    others = plan.setting.n_features - plan.setting.n_effects
-    if others:
-        chance = [row.false_positives / others for row in plan.rows]
-        axes.plot(sizes, chance, color=R2, marker=".", ls="--", label="other features found")
+    axes.errorbar(sizes, powers, errors, color=FOUND, marker="o", ms=4, label="power")
+    axes.axhline(FALSE_RATE, color=R2, lw=1, ls="--", label="false-selection rate")
     axes.axhline(plan.power_wanted, color=BEST, lw=1)
     if plan.smallest_effect is not None:
         axes.axvline(plan.smallest_effect, color=BEST, lw=1, ls=":")

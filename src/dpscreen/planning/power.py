@@ -1,4 +1,8 @@
-"""What PrivateLasso finds on simulated rows: power, false features and error, with no private data.
+"""What PrivateLasso detects on simulated rows: power and error, with no private data.
+
+A feature is detected where its coefficient is larger in size than all but `FALSE_RATE` of the
+coefficients of features without effect, over all tables of the same setting and effect. So power is
+stated at one false-selection rate, whatever share of all features a solver lets in.
 
 The simulated target has variance 1: `n_effects` standard normal features carry a coefficient of
 ±effect each, spread evenly, with alternating signs; the rest is normal noise. The real estimator is
@@ -18,16 +22,17 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import expit
 
 from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen._core.words import FALSE_RATE
 from dpscreen.models import BoundsWarning, PrivateLasso
 from dpscreen.models.base import FitStart, one_blas_thread
 from dpscreen.models.intake import RefitWarning
-from dpscreen.models.page.charts import PowerRow
+from dpscreen.models.page.charts import OutcomeRow, PowerRow
 from dpscreen.planning.curve import levelled
 from dpscreen.privacy import (
     ZCDP,
@@ -45,7 +50,7 @@ from dpscreen.privacy.sampling import Signed
 from dpscreen.solvers import rules
 
 POWER = 0.8
-"""What share of true features must be found."""
+"""What share of the features with an effect must be detected."""
 
 MOST_FEATURES = 500
 MOST_CELLS = 400_000
@@ -73,6 +78,7 @@ class Setting:
     n_effects: int
     correlation: float = 0.0
     looseness: float = 1.0
+    max_features: int | None = None
 
     @property
     def rho(self) -> float:
@@ -175,7 +181,7 @@ def simulated_power(
     """Fit PrivateLasso to `repetitions` tables for each size; all sizes share rows and noise."""
     scale = Scale.of(setting.regime, most_cells=most_cells)
     measured = _measure(setting, scale, effects, range(repetitions), seed, tick)
-    return _rising([power_row(setting, effect, np.array(one)) for effect, one in measured.items()])
+    return rising([power_row(setting, effect, one) for effect, one in measured.items()])
 
 
 def simulated_power_near(
@@ -190,23 +196,89 @@ def simulated_power_near(
     """As `simulated_power`, but half of the work goes to the four sizes around the wanted power."""
     scale, first = Scale.of(setting.regime), max(4, repetitions // 2)
     measured = _measure(setting, scale, effects, range(first), seed, tick)
-    powers = [float(np.mean([found for found, _, _ in measured[effect]])) for effect in effects]
+    powers = [detection_of(measured[effect]).power for effect in effects]
     at = next((i for i, seen in enumerate(powers) if seen >= power), len(effects) - 1)
     near = effects[max(0, at - 2) : at + 2]
     more = (repetitions - first) * len(effects) // len(near)
     numbers = range(first, first + max(0, more))
     for effect, found in _measure(setting, scale, near, numbers, seed, tick).items():
         measured[effect] += found
-    return _rising([power_row(setting, effect, np.array(one)) for effect, one in measured.items()])
+    return rising([power_row(setting, effect, one) for effect, one in measured.items()])
 
 
-def _rising(rows: Sequence[PowerRow]) -> tuple[PowerRow, ...]:
+Row = TypeVar("Row", PowerRow, OutcomeRow)
+
+
+def rising(rows: Sequence[Row]) -> tuple[Row, ...]:
     """Return the rows with the nearest powers that rise, as they do but for few simulations."""
     powers = levelled([row.power for row in rows], [row.repetitions for row in rows])
     return tuple(replace(row, power=float(one)) for row, one in zip(rows, powers, strict=True))
 
 
-Measured = dict[float, list[tuple[float, float, float]]]
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """One fit to a simulated table.
+
+    `effects` and `others` are the sizes of the coefficients of features with and without an effect,
+    `entered` is how many of the others the model selects, and `quality` its held-out R² or AUC.
+    """
+
+    effects: Array
+    others: Array
+    entered: int
+    quality: float
+
+    @classmethod
+    def of(cls, coef: Array, matter: Mask, found: Mask, quality: float) -> Scored:
+        """Divide the features into those that matter and the others."""
+        sizes, entered = np.abs(coef), np.count_nonzero(found & ~matter)
+        return cls(sizes[matter], sizes[~matter], int(entered), quality)
+
+
+def critical_size(others: Array) -> float:
+    """Return the least of these sizes that at most `FALSE_RATE` of them exceed; 0 without any."""
+    if not others.size:
+        return 0.0
+    place = others.size - 1 - int(FALSE_RATE * others.size)
+    return float(np.partition(others, place)[place])
+
+
+@dataclass(frozen=True)
+class Detection:
+    """Power at the false-selection rate, the features let in without effect, and the quality."""
+
+    power: float
+    power_se: float
+    entered: float
+    entered_se: float
+    quality: float
+    quality_se: float
+
+
+BOOTSTRAP = 100
+"""Resamples of the tables for the standard error of power: the critical size has an error, too."""
+
+
+def detection_of(fits: Sequence[Scored]) -> Detection:
+    """Return means over tables, and standard errors: that of power by the bootstrap."""
+    effects = np.array([one.effects for one in fits])
+    others = np.array([one.others for one in fits])
+    power = _power(effects, others)
+    draws = np.random.default_rng(0).integers(len(fits), size=(BOOTSTRAP, len(fits)))
+    spread = float(np.std([_power(effects[draw], others[draw]) for draw in draws]))
+    means = np.array([(one.entered, one.quality) for one in fits])
+    entered, quality = means.mean(axis=0).tolist()
+    errors = (means.std(axis=0, ddof=1) / math.sqrt(len(fits))).tolist()
+    power_se = max(spread, share_error(power, effects.size))
+    return Detection(power, power_se, entered, errors[0], quality, errors[1])
+
+
+def _power(effects: Array, others: Array) -> float:
+    """Return which share of the effects is above the critical size of all others."""
+    return float(np.mean(effects > critical_size(others.ravel())))
+
+
+Measured = dict[float, list[Scored]]
 
 
 def _measure(
@@ -217,7 +289,7 @@ def _measure(
     seed: int | str,
     tick: Callable[[], None] | None,
 ) -> Measured:
-    """Return power, false positives and R² of each table, for each size."""
+    """Return the fits to all tables, for each size."""
     measured: Measured = {effect: [] for effect in effects}
     with one_blas_thread():
         for number in numbers:
@@ -229,20 +301,19 @@ def _measure(
     return measured
 
 
-def power_row(setting: Setting, effect: float, measured: Array) -> PowerRow:
-    """Return means and standard errors of (power, false positives, R²), one row a table."""
-    power, false, r2 = measured.mean(axis=0)
-    errors = measured.std(axis=0, ddof=1) / math.sqrt(len(measured))
+def power_row(setting: Setting, effect: float, fits: Sequence[Scored]) -> PowerRow:
+    """Return what fits to tables with effects of this size detect."""
+    found = detection_of(fits)
     return PowerRow(
         effect=effect,
-        power=float(power),
-        power_se=max(float(errors[0]), share_error(power, len(measured) * setting.n_effects)),
-        false_positives=float(false),
-        false_positives_se=float(errors[1]),
-        r2=float(r2),
-        r2_se=float(errors[2]),
+        power=found.power,
+        power_se=found.power_se,
+        false_positives=found.entered,
+        false_positives_se=found.entered_se,
+        r2=found.quality,
+        r2_se=found.quality_se,
         best_r2=setting.explained(effect),
-        repetitions=len(measured),
+        repetitions=len(fits),
     )
 
 
@@ -262,8 +333,8 @@ class SimulatedTable:
     test: Array
     noise: Array
 
-    def fit(self, effect: float, name: str) -> tuple[float, float, float]:
-        """Return the share of true features found, the number of false ones, and held-out R²."""
+    def fit(self, effect: float, name: str) -> Scored:
+        """Return coefficients and held-out R² of a private fit."""
         model = _fitted(self.setting, self.scale, self.X, self.target(effect), name)
         bounds = model.feature_bounds_
         return self.score(effect, model.coef_, model.intercept_, bounds, model.selected_)
@@ -287,15 +358,14 @@ class SimulatedTable:
 
     def score(
         self, effect: float, coef: Array, intercept: float, bounds: Array, found: Mask
-    ) -> tuple[float, float, float]:
+    ) -> Scored:
         """Return what `fit` does, for any coefficients, of features clipped to the bounds."""
         truth = self.truth(effect)
         used = np.flatnonzero((coef != 0) | (truth != 0))
         test, place = self.test[:, used], truth != 0
         error = test @ truth[used] - np.clip(test, *bounds[used].T) @ coef[used] - intercept
-        false = float(np.count_nonzero(found & ~place))
         r2 = 1 - float(np.mean(error**2)) - self.unexplained(effect)
-        return float(found[place].mean()), false, r2
+        return Scored.of(coef, place, found, r2)
 
 
 def simulated_table(setting: Setting, scale: Scale, name: str) -> SimulatedTable:
@@ -352,6 +422,7 @@ def _fitted(setting: Setting, scale: Scale, X: Array, y: Array, name: str) -> Pr
         feature_bounds=(-feature, feature),
         target_bounds=(-target, target),
         n_rows=scale.n_rows,
+        max_features=setting.max_features,
         random_state=RoughNoise(name),
     )
     model.thinning = scale.thinning
@@ -457,10 +528,6 @@ COARSE, FINE = (0.1, 150_000), (0.3, MOST_CELLS)
 """Seconds, about, and most cells of a score: on the way, and around the answer."""
 
 
-MOST_CHANCE = 0.6
-"""What share of the features without effect may enter: with few rows all do, true or not."""
-
-
 def search(
     setting_at: Callable[[float], Setting],
     effect: float,
@@ -470,41 +537,29 @@ def search(
     power: float,
     seed: int | str,
 ) -> float | None:
-    """Return the least amount, between `low` and `high`, at which the power is there by merit.
+    """Return the least amount, between `low` and `high`, that gives the power.
 
     A bisection in the logarithm, on few tables, comes near; then five amounts around it are
-    simulated with more tables, and the curve through them is read off. About 10 % accurate. Where
-    most features enter, effect or not, the amount is doubled until they do not.
+    simulated with more tables, and the curve through them is read off. About 10 % accurate.
     """
 
-    def row_at(amount: float, seconds: float, cells: int) -> PowerRow:
+    def power_at(amount: float, seconds: float, cells: int) -> float:
         setting = setting_at(amount)
         tables = affordable_repetitions(setting, 1, seconds=seconds, most_cells=cells)
         (row,) = simulated_power(
             setting, [effect], repetitions=min(24, tables), seed=seed, most_cells=cells
         )
-        return row
+        return row.power
 
-    def by_merit(amount: float, seconds: float, cells: int) -> float:
-        others = setting_at(amount).n_features - setting_at(amount).n_effects
-        return 1 - row_at(amount, seconds, cells).false_positives / max(1, others)
-
-    if row_at(high, *COARSE).power < power:
+    if power_at(high, *COARSE) < power:
         return None
     ends = [math.log(low), math.log(high)]
     while ends[1] - ends[0] > math.log(1.4):
         middle = (ends[0] + ends[1]) / 2
-        ends[row_at(math.exp(middle), *COARSE).power >= power] = middle
+        ends[power_at(math.exp(middle), *COARSE) >= power] = middle
     amounts = _around(math.exp((ends[0] + ends[1]) / 2), low, high)
-    powers = [row_at(amount, *FINE).power for amount in amounts]
-    found = crossing(amounts, powers, power=power) or high
-    doubled = (found * 2**k for k in range(1 + int(math.log2(high / found))))
-    near = next((one for one in doubled if by_merit(one, *COARSE) >= 1 - MOST_CHANCE), None)
-    if near is None or near == found:
-        return near
-    amounts = _around(near / math.sqrt(2), found, high)
-    merits = [by_merit(amount, *FINE) for amount in amounts]
-    return crossing(amounts, merits, power=1 - MOST_CHANCE) or near
+    powers = [power_at(amount, *FINE) for amount in amounts]
+    return crossing(amounts, powers, power=power) or amounts[-1]
 
 
 def _around(amount: float, low: float, high: float) -> list[float]:

@@ -197,7 +197,6 @@ def expected_table(
         words,
         tuple(widths),
         rate,
-        of_how_many(given, n_features),
     )
 
 

@@ -1,58 +1,75 @@
-"""What another ε would have given: simulated, for a model's page.
+"""What another ε would have detected: simulated, for a model's page.
 
-Only public numbers enter: rows, features and budget. A few features explain half of the target's
-variance together. What PrivateLasso misses of that half with next to no privacy noise is the error
-of sampling (and of its shrinkage); what it misses beyond that, at a given ε, is the error of
-privacy. Both are shares of what could be explained, and they add up.
+Only public numbers enter: rows, features and budget. All ε see the same rows, and power is that of
+one size of effect, at the false-selection rate of `dpscreen.planning.power`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
 
 from dpscreen.models.page.charts import EXPLAINABLE, OutcomeRow, PowerRow, WhatIf
 from dpscreen.planning import power as simulation
 from dpscreen.planning.power import Setting
-from dpscreen.planning.regression_plan import UNLIMITED, around
+from dpscreen.planning.regression_plan import around
 from dpscreen.privacy import ZCDP, Budget
 
 SECONDS = 0.3
 """How long each of the two simulations of a page takes on an idle core, about."""
 
+Row = TypeVar("Row", PowerRow, OutcomeRow)
+
+
+def first_detected(rows: Sequence[Row], power: float) -> Row:
+    """Return the smallest effect that has the power, or the largest of all."""
+    return next((row for row in rows if row.power >= power), rows[-1])
+
 
 def what_if(
     setting: Setting,
+    here: PowerRow,
     *,
-    epsilons: Iterable[float] | None = None,
     rows_per_unit: int = 1,
-    repetitions: int | None = None,
+    seed: int | str = 0,
     progress: simulation.Progress | None = None,
 ) -> tuple[WhatIf, ...]:
-    """Simulate other ε, all on the same rows; None: from a tenth of the setting's to ten times.
+    """Simulate other ε, from a tenth of the setting's to ten times, on the rows of `here`.
 
     ε is for one unit, of at most so many rows. One too small to be divided up is left out.
     """
-    chosen = around(setting.epsilon) if epsilons is None else tuple(sorted(set(epsilons)))
-    settings = {epsilon: for_rows(setting, epsilon, rows_per_unit) for epsilon in chosen}
-    possible = {epsilon: one for epsilon, one in settings.items() if one is not None}
-    effect = usual_effect(setting)
-    times = repetitions or simulation.affordable_repetitions(
-        setting, len(possible) + 1, seconds=SECONDS
+    tried = {one: for_rows(setting, one, rows_per_unit) for one in around(setting.epsilon)}
+    others = {one: at for one, at in tried.items() if at is not None and one != setting.epsilon}
+    tick = simulation.ticks(progress, here.repetitions * len(others))
+    found = {
+        epsilon: simulation.simulated_power(
+            one, [here.effect], repetitions=here.repetitions, seed=seed, tick=tick
+        )[0]
+        for epsilon, one in others.items()
+    }
+    return nested(setting.epsilon, here, found)
+
+
+def nested(
+    epsilon: float, here: PowerRow | OutcomeRow, others: Mapping[float, PowerRow | OutcomeRow]
+) -> tuple[WhatIf, ...]:
+    """Return the power at each ε, which never falls: whoever may spend more may spend less.
+
+    The power at this ε is that of `here`; at larger ones it is a running maximum, at smaller ones a
+    running minimum.
+    """
+    rows = dict(sorted({epsilon: here, **others}.items()))
+    powers, at = np.array([row.power for row in rows.values()]), list(rows).index(epsilon)
+    powers[: at + 1] = np.minimum.accumulate(powers[at::-1])[::-1]
+    powers[at:] = np.maximum.accumulate(powers[at:])
+    return tuple(
+        WhatIf(one, float(power), row.power_se)
+        for (one, row), power in zip(rows.items(), powers, strict=True)
     )
-
-    tick = simulation.ticks(progress, max(2, times) * (len(possible) + 1))
-
-    def simulated(one: Setting) -> PowerRow:
-        (row,) = simulation.simulated_power(
-            one, [effect], repetitions=max(2, times), seed="what-if", tick=tick
-        )
-        return row
-
-    ideal = simulated(replace(setting, epsilon=UNLIMITED))
-    rows = [simulated(one) for one in possible.values()]
-    return apart(tuple(possible), rows, ideal)
 
 
 def epsilon_of_one_row(epsilon: float, delta: float, rows_per_unit: int) -> float:
@@ -100,22 +117,3 @@ def for_rows(setting: Setting, epsilon: float, rows_per_unit: int) -> Setting | 
         return found if found.rho > 0 else None
     except ValueError:
         return None
-
-
-def apart(
-    epsilons: Sequence[float],
-    rows: Sequence[PowerRow | OutcomeRow],
-    ideal: PowerRow | OutcomeRow,
-) -> tuple[WhatIf, ...]:
-    """Tell what privacy costs at each ε from what is missed with next to no privacy noise."""
-    return tuple(
-        WhatIf(
-            epsilon=epsilon,
-            power=row.power,
-            power_se=row.power_se,
-            privacy_error=max(0.0, row.missed - ideal.missed),
-            sampling_error=ideal.missed,
-            error_se=row.missed_se,
-        )
-        for epsilon, row in zip(epsilons, rows, strict=True)
-    )

@@ -194,6 +194,12 @@ class Task:
         """Return T."""
         return self.choices.n_iter or rules.n_steps(self.regime)
 
+    @property
+    def path_steps(self) -> int:
+        """Return T of a path: fewer where features are limited and a refit follows."""
+        limit = self.choices.max_features if self.refits else None
+        return self.choices.n_iter or rules.path_steps(self.regime, limit)
+
     def first_step(self, n_iter: int) -> float:
         """Return η₀: what the rules say, or what makes the steps add up to the radius."""
         if self.choices.radius is not None:

@@ -104,17 +104,19 @@ class LineBelief:
             self.weights, self._covariance = told.posterior(self._variances)
             self._left = float(np.trace(self._covariance))
 
-    def sparse_weights(self, n_features: int) -> Array:
+    def sparse_weights(self, n_features: int, limit: int | None = None) -> Array:
         """Return the weights, all but the first so many being constants', without those of noise.
 
-        The smallest is dropped first, in its deviations, and the others are what they are believed
-        to be without it: of features that are alike the last one stands for all.
+        The smallest is dropped first, in standard deviations, and the others are set to their
+        posterior means without it: of collinear features the last one stands for all. With a
+        `limit` this goes on until at most so many features are left.
         """
+        most = n_features if limit is None else limit
         weights, covariance, variances = self.weights, self._covariance, self._variances
         kept = np.arange(len(weights))
         while left := int(np.count_nonzero(kept < n_features)):
             sizes = sizes_of(weights, covariance, variances)[:left]
-            if sizes.min() >= sparse_threshold(sizes, n_features):
+            if left <= most and sizes.min() >= sparse_threshold(sizes, n_features):
                 break
             j = int(sizes.argmin())
             along = np.delete(covariance[j], j) / covariance[j, j]

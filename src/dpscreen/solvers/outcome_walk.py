@@ -50,8 +50,8 @@ _NORMAL = np.exp(-(_FINE**2) / 2) / np.exp(-(_FINE**2) / 2).sum()
 
 
 def walks_on_outcomes(task: OutcomeTask) -> bool:
-    """Whether no feature is chosen."""
-    return walks(task, LEAST)
+    """Whether no feature is chosen: nobody limits how many may enter."""
+    return task.choices.max_features is None and walks(task, LEAST)
 
 
 def n_walk_steps(task: OutcomeTask) -> int:

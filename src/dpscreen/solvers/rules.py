@@ -346,10 +346,22 @@ MEAN_SHARE = 0.015
 """The share of ρ for how far out residuals lie, and again for their mean up to there."""
 
 
+STEPS_PER_FEATURE = 2
+"""Steps of a path for each of `max_features`: one that selects it, and one that may repeat another.
+
+Small steps admit features that are correlated with the first ones (docs/private-lasso.md)."""
+
+
 def n_steps(regime: Regime) -> int:
     """Return T: M/4, but no more than 200, or 2.5√M where that is more."""
     slow = 2.5 * math.sqrt(regime.signal)
     return round(clamp(regime.signal / 4, max(6, slow), max(200, slow)))
+
+
+def path_steps(regime: Regime, max_features: int | None) -> int:
+    """Return T of a path that a refit follows: no more than it takes to select the features."""
+    steps = n_steps(regime)
+    return steps if max_features is None else min(steps, STEPS_PER_FEATURE * max_features)
 
 
 def first_step(regime: Regime, *, deviation: float, spread: float, n_iter: int) -> float:

@@ -73,7 +73,7 @@ class Schedule:
     @classmethod
     def of(cls, task: Task, part: float = 1.0) -> Schedule:
         """Divide what is left of the budget, or a part of it."""
-        regime, choices, n_iter = task.regime, task.choices, task.n_steps
+        regime, choices, n_iter = task.regime, task.choices, task.path_steps
         when = rules.rescale_times(regime) if task.rescales else ()
         rescale_at = rules.at_steps(when, n_iter) - {n_iter}
         when = rules.intercept_times(regime) if choices.intercept else ()

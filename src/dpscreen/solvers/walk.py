@@ -31,8 +31,7 @@ LEAST = 5.0
 
 def walks(task: Task, least: float) -> bool:
     """Whether no feature is chosen: the matrix can be seen, and nobody asks for a path."""
-    asked = task.choices.n_iter is not None or task.choices.max_features is not None
-    return not asked and rules.sees_matrix(task.regime, least)
+    return task.choices.n_iter is None and rules.sees_matrix(task.regime, least)
 
 
 def suits_line(regime: rules.Regime) -> bool:
@@ -158,7 +157,7 @@ class LineWalk:
     def drop_noise(self) -> None:
         """Drop features whose weights are as good as noise."""
         n_features = int(np.count_nonzero(self._columns < self._task.n_features))
-        sparse = self._belief.sparse_weights(n_features)
+        sparse = self._belief.sparse_weights(n_features, self._task.choices.max_features)
         move(self.point, self._columns, (sparse - self._weights) * self._units)
         for feature in self._columns[:n_features][sparse[:n_features] == 0]:
             self.point.zero(int(feature))

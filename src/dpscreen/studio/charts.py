@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from dpscreen._core.words import number
+from dpscreen._core.words import DETECTED, number
 from dpscreen.studio.questions import choice_of
 
 if TYPE_CHECKING:
@@ -69,10 +69,9 @@ def _quality(now: BudgetPoint) -> Drawn:
 
 
 def _found(now: BudgetPoint) -> Drawn:
-    count, others = now.n_effects, now.values["others"]
-    title = f"Features found, of {count} that {'matters' if count == 1 else 'matter'}"
-    beside = f"And {_one(others)} by chance, on average, that do not matter."
-    return Drawn("found", title, (0.0, float(count)), _one, beside)
+    count = now.n_effects
+    title = f"Features detected, of {count} that {'matters' if count == 1 else 'matter'}"
+    return Drawn("found", title, (0.0, float(count)), _one, DETECTED)
 
 
 def _width(curve: BudgetCurve, now: BudgetPoint) -> Drawn:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import listed, some
+from dpscreen._core.words import did_you_mean, listed, some
 from dpscreen.tables.block import SchemaBlock, problems, read_block
 from dpscreen.tables.columns import Column, read_column
 from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED
@@ -173,7 +173,8 @@ class Declaration:
     def field(self, name: str) -> Column:
         """Return the column of that name."""
         if name not in self._by_name:
-            raise SchemaProblem(f"the schema has no column {name!r}.")
+            guess = did_you_mean(name, self._by_name)
+            raise SchemaProblem(f"the schema has no column {name!r}.{guess}")
         return self._by_name[name]
 
     @cached_property
@@ -247,16 +248,19 @@ def match_names(
     check_names(path, names)
     known = {column.name: None for column in schema.fields}  # in order, and quick to ask
     there = {*names, *optional}
-    missing = [repr(name) for name in known if name not in there]
-    strange = [place for place, name in enumerate(names, 1) if name not in known]
+    missing = [name for name in known if name not in there]
+    strange = {place: name for place, name in enumerate(names, 1) if name not in known}
     told = []
     if missing:
-        told.append(f"it lacks {some(missing)}")
+        told.append(f"it lacks {some([repr(name) for name in missing])}")
     if strange:
         plural = "s" if len(strange) > 1 else ""
-        told.append(f"the schema does not know the name{plural} of column{plural} {some(strange)}")
+        places = some(list(strange))
+        told.append(f"the schema does not know the name{plural} of column{plural} {places}")
     if told:
         end = "." if len(missing) < len(known) else "; does its first line hold the names?"
+        # Only names of the schema are repeated: a first line may be a row.
+        end += did_you_mean(str(next(iter(strange.values()))), missing) if strange else ""
         raise TableProblem(f"{called(path)} does not fit the schema: {', and '.join(told)}{end}")
 
 

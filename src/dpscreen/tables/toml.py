@@ -25,7 +25,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dpscreen._core.words import mistyped, plain
+from dpscreen._core.words import did_you_mean, mistyped, plain
 from dpscreen.tables.columns.boolean import NO, YES
 from dpscreen.tables.proposals import Proposal, propose
 
@@ -242,7 +242,7 @@ def _faults(document: Document) -> Iterator[str]:
     known = column_names(document)
     for form in (*_table(document, "patterns"), *_texts(ignored)):
         if not any(_fits(form, name) for name in known):
-            yield f"no column fits {form!r}."
+            yield f"no column fits {form!r}.{did_you_mean(form, known)}"
 
 
 def _unknown(here: str, settings: Any) -> Iterator[str]:

@@ -21,7 +21,7 @@ from dpscreen._core.words import (
     without_towers,
 )
 from dpscreen.models.explain import explanation_of
-from dpscreen.models.page.charts import Expected, ExpectedTable, outlook, power_chart, what_if_chart
+from dpscreen.models.page.charts import Expected, ExpectedTable, power_chart
 from dpscreen.models.page.effects import MOST_DRAWN, effects_chart, effects_of
 from dpscreen.models.page.outcomes import outcome_charts
 from dpscreen.models.release import (
@@ -89,15 +89,10 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
         "listed": summary.rows[:MOST_LISTED],
         "most_drawn": MOST_DRAWN,
         "expected": simulated,
-        "measure": "R²" if release.classes is None else "AUC",
         "simulated_with": "PrivateLasso" if release.classes is None else "PrivateLogistic",
         "widths": expected if isinstance(expected, ExpectedTable) else None,
-        "outlook": outlook(release, expected),
         "power": None if simulated is None else power_chart(simulated),
-        "what_if": (
-            None if simulated is None else what_if_chart(simulated.what_if, statement.epsilon)
-        ),
-        "absent": NO_ROWS,
+        "absent": NOT_SIMULATED,
         "of_all": prediction_of_all(release),
         "made": made_with(release),
         "number": figure,
@@ -123,7 +118,9 @@ TOO_LITTLE = (
     "Do not rely on this model: the rows are too few for this budget and so many features, and "
     "what is chosen is mostly noise."
 )
-NO_ROWS = "Not simulated, as no public number of rows is known."
+NOT_SIMULATED = (
+    "Not simulated: no number of rows is known, or plans do not simulate fits by this method."
+)
 LIMITS = "NOT protected: "
 ASSUMPTIONS = (
     "Bounds, levels and all settings were chosen from knowledge, not by looking at these data.",
