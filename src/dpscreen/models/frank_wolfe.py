@@ -105,7 +105,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         def spend() -> PrivacyStatement:
             weights = optimise(settings, design, steps, noise)
             self.coef_, self.intercept_ = units.in_users_units(weights)
-            self.n_iter_ = settings.n_iter
+            self.target_bounds_, self.n_iter_ = units.target_bounds, settings.n_iter
             return PrivacyStatement.of(promise.budget, accountant, **told)
 
         return spend
@@ -210,6 +210,8 @@ class DPFrankWolfe(PrivateFrankWolfe):
     ----------
     coef_, intercept_ : ndarray of shape (n_features,), float
         The released model, in the user's units.
+    target_bounds_ : ndarray of shape (2,)
+        The declared bounds of the target, to which predictions are clipped.
     n_iter_ : int
         Steps taken: always `n_iter`, because stopping early would look at the data.
     privacy_ : PrivacyStatement
