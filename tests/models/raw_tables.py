@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -22,6 +24,7 @@ import pandas as pd
 
 from dpscreen import PrivateLasso, PrivateLogistic, load
 from dpscreen.cli.predict import _predictions
+from dpscreen.models.file import write
 from dpscreen.tables.schema import TableSchema
 
 NASTY = (
@@ -125,7 +128,7 @@ def raw_table(which: str, n: int = N_ROWS) -> pd.DataFrame:
     table = pd.DataFrame(
         {one["name"]: cells(one, transforms.get(one["name"], ""), rng, n) for one in fields}
     )
-    gone = np.array([one for one in told.get("missingValues", [""])])
+    gone = np.array(told.get("missingValues", [""]))
     holes = rng.random(table.shape) < 0.12
     return table.mask(holes, pd.DataFrame(rng.choice(gone, table.shape), columns=table.columns))
 
@@ -176,7 +179,7 @@ def raw_model(which: str, home: Path) -> Any:
     span = np.ptp(released, axis=1)
     numbers = ~(released == (0, 1)).all(axis=1)
     released[numbers, 1] -= 0.1 * span[numbers]
-    weights = rng.choice([-1, 1], width) * rng.uniform(0.1, 0.6, width) * (high - low) / span
+    weights = rng.choice([-1, 1], width) * rng.uniform(0.05, 0.3, width) * (high - low) / span
     release = replace(
         model.described(schema=schema.to_dict()),
         coefficients=weights,
@@ -189,8 +192,6 @@ def raw_model(which: str, home: Path) -> Any:
         table=None,
         standing_out=None,
     )
-    from dpscreen.models.file import write
-
     write(release, home / f"{which}.json", force=True)
     return load(home / f"{which}.json")
 
@@ -230,6 +231,9 @@ def by_sqlite(formula: str, table: pd.DataFrame) -> np.ndarray:
         if pd.api.types.is_datetime64_any_dtype(table[name]):
             table[name] = table[name].dt.strftime("%Y-%m-%d")
     with sqlite3.connect(":memory:") as base:
+        for name in ("exp", "sqrt"):  # not every build of SQLite has them
+            base.create_function(name, 1, getattr(math, name))
+        base.create_function("ln", 1, math.log)
         table.to_sql("rows", base, index=False)
         return np.array([one for (one,) in base.execute(f"SELECT {formula} FROM rows")], float)
 
@@ -246,18 +250,15 @@ def by_duckdb(formula: str, table: pd.DataFrame) -> np.ndarray:
 
 
 def by_r(formula: str, table: pd.DataFrame, home: Path) -> np.ndarray:
-    """Run R on a CSV file; typed columns are marked by their names in a list of types."""
-    kinds = {
-        "M8": "Date", "f8": "numeric", "i8": "numeric",
-    }
-    table = table.copy()
-    types = []
+    """Run R on a CSV file, whose columns have the types of the frame."""
+    table, types = table.copy(), []
     for name in table:
-        kind = kinds.get(table[name].dtype.str[1:] if hasattr(table[name].dtype, "str") else "", "")
-        kind = "Date" if pd.api.types.is_datetime64_any_dtype(table[name]) else kind
-        if kind == "Date":
+        if pd.api.types.is_datetime64_any_dtype(table[name]):
             table[name] = table[name].dt.strftime("%Y-%m-%d")
-        types.append(kind or "character")
+            types.append("Date")
+        else:
+            numeric = pd.api.types.is_numeric_dtype(table[name])
+            types.append("numeric" if numeric else "character")
     table.to_csv(home / "r.csv", index=False, na_rep="\\N")
     (home / "formula.R").write_text(formula, encoding="utf-8")
     script = f"""
@@ -269,17 +270,14 @@ def by_r(formula: str, table: pd.DataFrame, home: Path) -> np.ndarray:
     """
     (home / "run.R").write_text(script, encoding="utf-8")
     call = [str(shutil.which("Rscript")), "--vanilla", "run.R"]
-    done = subprocess.run(
-        call, cwd=home, capture_output=True, text=True, check=False, env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
-    )
+    told = {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(call, cwd=home, capture_output=True, text=True, check=False, env=told)
     assert done.returncode == 0, done.stderr
     return np.array([float(one) for one in (home / "found.txt").read_text().split()])
 
 
 def by_libreoffice(formula: str, table: pd.DataFrame, home: Path) -> np.ndarray:
     """Run a sheet, in whose row j the formula stands for row j."""
-    import re
-
     from openpyxl import Workbook, load_workbook
 
     book = Workbook()
@@ -307,13 +305,16 @@ def by_libreoffice(formula: str, table: pd.DataFrame, home: Path) -> np.ndarray:
     return np.array([np.nan if isinstance(one, str) else float(one) for one in last])
 
 
-def by_onnx(content: bytes, table: pd.DataFrame, model: Any) -> np.ndarray:
+def by_onnx(content: bytes, table: pd.DataFrame) -> np.ndarray:
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(3)
     run = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     feed = {}
     for one in run.get_inputs():
+        if one.name == "features":
+            feed[one.name] = table.to_numpy(float)
+            continue
         column = table[one.name]
         if one.type == "tensor(string)":
             texts = column.where(column.notna(), "").map(str)
@@ -323,8 +324,7 @@ def by_onnx(content: bytes, table: pd.DataFrame, model: Any) -> np.ndarray:
             feed[one.name] = days.to_numpy(float)[:, None]
         else:
             feed[one.name] = column.to_numpy(float)[:, None]
-    name = "prediction" if not hasattr(model, "classes_") else "probabilities"
-    return run.run([name], feed)[0][:, -1]
+    return run.run(None, feed)[-1][:, -1]
 
 
 def metadata(content: bytes) -> dict[str, Any]:

@@ -6,7 +6,6 @@ of a column or level can end a literal, whatever the dialect escapes with.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import product
@@ -114,8 +113,7 @@ def _texts(term: Term) -> Iterator[str]:
 
 def number(value: float) -> str:
     """Write a number so that it reads back exactly, in brackets if it is negative."""
-    text = repr(float(value))
-    return f"({text})" if math.copysign(1, value) < 0 else text
+    return f"({value!r})" if value < 0 else repr(abs(float(value)))
 
 
 def _split(values: Iterable[Level]) -> tuple[list[str], list[float]]:
@@ -173,9 +171,14 @@ class _Sql:
         if model.classes is not None:
             power = self.exp.Exp(this=self.exp.Neg(this=self._paren(total)))
             one = self._number(1.0)
-            return self.exp.Div(this=one, expression=self._paren(one + power))
-        clipped = self._clip(total, model.bounds)
-        return clipped if model.transform == UNCHANGED else self._apply(model.transform, clipped)
+            found = self.exp.Div(this=one, expression=self._paren(one + power))
+        else:
+            found = self._apply(INVERSES[model.transform], self._clip(total, model.bounds))
+        bare = [term.cell for term in model.terms if term.missing is None]
+        nulls = [self.exp.Is(this=self._column(one), expression=self.exp.null()) for one in bare]
+        if not nulls:
+            return found
+        return self._case([(self.exp.or_(*nulls), self.exp.null())], found)
 
     def _sum(self, terms: list[Any]) -> Any:
         """Return a balanced sum: databases limit how deep an expression may be."""
@@ -290,17 +293,25 @@ class _Sql:
             value = self._paren(value - self._number(line.since))
         if line.ends is not None:
             value = self._clip(value, line.ends)
-        applied = self._apply(line.transform, value, invert=False)
+        applied = self._apply(line.transform, value)
         return self.exp.Mul(this=self._number(line.coefficient), expression=applied)
 
     # --- days -----------------------------------------------------------------------------------
 
     def _when_day(self, term: Term, value: Any) -> list[tuple[Any, Any]]:
         """Return the branches of a cell that is a day: first those declared to be missing."""
-        day = self.exp.Is(this=self._date(term.cell), expression=self.exp.null())
         numbers = [self._number(one) for one in _split(term.cell.missing)[1]]
         gone = self._in(self._days(term.cell), numbers) if numbers else None
-        return [(gone, self._number(term.missing or 0.0)), (self.exp.not_(day), value)]
+        return [(gone, self._number(term.missing or 0.0)), (self._is_day(term.cell), value)]
+
+    def _is_day(self, cell: Cell) -> Any:
+        iso = self._iso(cell)
+        if self.dialect == "sqlite":  # which counts 30 February as a day of March
+            days = self.exp.Anonymous(this="JULIANDAY", expressions=[iso])
+            text = self.exp.Anonymous(this="DATE", expressions=[days])
+            return self.exp.EQ(this=text, expression=iso.copy())
+        no_day = self.exp.Is(this=self._date(cell), expression=self.exp.null())
+        return self.exp.not_(no_day)
 
     def _iso(self, cell: Cell) -> Any:
         """Return the day as text, 2020-01-31; null for what is written otherwise.
@@ -330,12 +341,7 @@ class _Sql:
         return self.exp.Concat(expressions=[self.exp.Literal.string("0"), cut])
 
     def _date(self, cell: Cell) -> Any:
-        iso = self._iso(cell)
-        if self.dialect == "sqlite":  # which counts 30 February as a day of March
-            days = self.exp.Anonymous(this="JULIANDAY", expressions=[iso.copy()])
-            text = self.exp.Anonymous(this="DATE", expressions=[days])
-            return self._case([(self.exp.EQ(this=text, expression=iso.copy()), iso.copy())], None)
-        return self.exp.TryCast(this=iso, to=self.exp.DataType.build("date"))
+        return self.exp.TryCast(this=self._iso(cell), to=self.exp.DataType.build("date"))
 
     def _days(self, cell: Cell) -> Any:
         first = self.exp.cast(self.exp.Literal.string("1970-01-01"), "date")
@@ -359,7 +365,7 @@ class _Sql:
         """Return a double: with an exponent, as a decimal number could overflow."""
         text = repr(abs(float(value)))
         found = self.exp.Literal.number(text if "e" in text else f"{text}e0")
-        return self.exp.Neg(this=found) if math.copysign(1, value) < 0 else found
+        return self.exp.Neg(this=found) if value < 0 else found
 
     def _paren(self, value: Any) -> Any:
         return self.exp.Paren(this=value)
@@ -373,16 +379,15 @@ class _Sql:
         return self.exp.Case(ifs=ifs, default=default) if ifs else default
 
     def _clip(self, value: Any, ends: tuple[float, float]) -> Any:
-        """Return a clipped value by CASE: not every dialect has LEAST, and nulls differ in it."""
+        """Return a clipped value, which is never null here: in that databases differ."""
+        least, greatest = ("MIN", "MAX") if self.dialect == "sqlite" else ("LEAST", "GREATEST")
         low, high = map(self._number, ends)
-        below = self.exp.LT(this=self._paren(value), expression=low)
-        above = self.exp.GT(this=self._paren(value.copy()), expression=high)
-        return self._case([(below, low), (above, high)], value.copy())
+        above = self.exp.Anonymous(this=greatest, expressions=[value, low])
+        return self.exp.Anonymous(this=least, expressions=[above, high])
 
-    def _apply(self, transform: str, value: Any, *, invert: bool = True) -> Any:
-        """Apply a transform, or its inverse."""
+    def _apply(self, function: str, value: Any) -> Any:
         exp, one = self.exp, self._number(1.0)
-        match INVERSES[transform] if invert else transform:
+        match function:
             case "log":
                 return exp.Ln(this=value)
             case "log1p":
@@ -627,11 +632,11 @@ def _x_words(lookup: Lookup, cell: str) -> str:
         for one, adds in lookup.values.items()
         for word in (*words_of(one), *(() if isinstance(one, str) else (level_text(one),)))
     ]
-    tests = [f"EXACT({cell},{_x_text(word)})" for word, _ in words]
-    extra = [f"{test}*{number(adds)}" for test, (_, adds) in zip(tests, words, strict=True)]
-    unknown = number(lookup.otherwise) if not lookup.number_read else "NA()"
-    other = f"IF(EXACT(TRIM({cell}),{cell}),{unknown},NA())"
-    return f"IF(OR({','.join(tests)}),{'+'.join(extra)},{other})"
+    tests = {f"EXACT({cell},{_x_text(word)})": adds for word, adds in words}
+    extra = [f"{test}*{number(adds)}" for test, adds in tests.items() if adds]
+    unknown = f"IF(EXACT(TRIM({cell}),{cell}),{number(lookup.otherwise)},NA())"
+    other = "NA()" if lookup.number_read else unknown
+    return f"IF(OR({','.join(tests)}),{'+'.join(extra) or '0'},{other})"
 
 
 def _x_coded(value: str, codes: list[float], missing: str, found: str) -> str:
