@@ -29,7 +29,19 @@ from dpscreen.tables.schema import TableSchema
 
 NASTY = (
     *("plain", "it's", 'a "b"', "back\\slash", "\\' OR 1=1 --", "'); DROP TABLE rows;--"),
-    *("`tick`", "new\nline", "tab\there", "a  b", "ünï", "日本", "A", "a", "*/ x /*", "$$x$$", "{0} %s"),
+    *(
+        "`tick`",
+        "new\nline",
+        "tab\there",
+        "a  b",
+        "ünï",
+        "日本",
+        "A",
+        "a",
+        "*/ x /*",
+        "$$x$$",
+        "{0} %s",
+    ),
 )
 N_ROWS = 240
 
@@ -57,7 +69,7 @@ TABLES: dict[str, dict[str, Any]] = {
         "fields": [
             number("age", 18, 90),
             truth("smoker", ["yes"], ["no"]),
-            levels("the ward's \"name\"", list(NASTY)),
+            levels('the ward\'s "name"', list(NASTY)),
             number("income", 100, 1e6),
             day("joined", "2010-01-01", "2024-12-31", parts=PARTS),
             number("cost", 1, 5e4),
@@ -65,7 +77,7 @@ TABLES: dict[str, dict[str, Any]] = {
         "missingValues": ["", "NA", "-999"],
         "dpscreen": {
             "target": "cost",
-            "fill": {"age": 40, "the ward's \"name\"": "it's"},
+            "fill": {"age": 40, 'the ward\'s "name"': "it's"},
             "transform": {"income": "log", "cost": "log"},
         },
     },
@@ -74,7 +86,13 @@ TABLES: dict[str, dict[str, Any]] = {
             truth("true or false"),
             levels("grade", [1, 2, 3], "integer"),
             number("visits", 0, 400, "integer"),
-            day("seen", "1960-06-30", "2024-12-31", format="%d.%m.%Y", parts=["days", "month number"]),
+            day(
+                "seen",
+                "1960-06-30",
+                "2024-12-31",
+                format="%d.%m.%Y",
+                parts=["days", "month number"],
+            ),
             levels("select", ["1", "two", "true story"]),
             number("y", -5, 12),
         ],
@@ -137,7 +155,7 @@ ODD = {
     "costs": {
         "age": ["abc", " 33 ", "+4e1", "1e5", "true", ".5", "12 years", "-999.0"],
         "smoker": [" yes ", "Yes", "1", "maybe", "0.0"],
-        "the ward's \"name\"": [" it's ", "IT'S", "stranger"],
+        'the ward\'s "name"': [" it's ", "IT'S", "stranger"],
         "joined": ["2020-02-30", "2020-1-5", "2020-12-31 23:59", "yesterday", "2020-13-01"],
     },
     "marks": {
@@ -146,7 +164,10 @@ ODD = {
         "seen": ["1.2.1999", "31.04.2000", "01.12.2001 10:00"],
         "select": ["1.0", "TRUE", "two ", "Two", "2"],
     },
-    "outcomes": {"member": ["y", " T"], "born": ["2000-02-29", "1900-02-29", "1950-06-01T00:00:00"]},
+    "outcomes": {
+        "member": ["y", " T"],
+        "born": ["2000-02-29", "1900-02-29", "1950-06-01T00:00:00"],
+    },
 }
 """Cells in other spellings, of no level, and such as cannot be read."""
 
@@ -245,7 +266,9 @@ def by_duckdb(formula: str, table: pd.DataFrame) -> np.ndarray:
         base.register("given", table)
         days = [one for one in table if pd.api.types.is_datetime64_any_dtype(table[one])]
         cast = ", ".join(f'"{one}"::DATE AS "{one}"' for one in days)
-        base.execute(f"CREATE TABLE rows AS SELECT * {f'REPLACE ({cast})' if cast else ''} FROM given")
+        base.execute(
+            f"CREATE TABLE rows AS SELECT * {f'REPLACE ({cast})' if cast else ''} FROM given"
+        )
         return np.array(base.execute(f"SELECT {formula} FROM rows").fetchall(), float)[:, 0]
 
 
@@ -257,8 +280,8 @@ def by_r(formula: str, table: pd.DataFrame, home: Path) -> np.ndarray:
             table[name] = table[name].dt.strftime("%Y-%m-%d")
             types.append("Date")
         else:
-            numeric = pd.api.types.is_numeric_dtype(table[name])
-            types.append("numeric" if numeric else "character")
+            kinds = {"b": "logical", "f": "numeric", "i": "numeric"}
+            types.append(kinds.get(table[name].dtype.kind, "character"))
     table.to_csv(home / "r.csv", index=False, na_rep="\\N")
     (home / "formula.R").write_text(formula, encoding="utf-8")
     script = f"""
@@ -296,7 +319,12 @@ def by_libreoffice(formula: str, table: pd.DataFrame, home: Path) -> np.ndarray:
         moved = cell.sub(lambda one: one[1] or f"{one[2]}{row}", formula)
         sheet.cell(row, table.shape[1] + 1).value = moved
     book.save(home / "in.xlsx")
-    call = [str(shutil.which("soffice")), "--headless", "--convert-to", "xlsx:Calc MS Excel 2007 XML"]
+    call = [
+        str(shutil.which("soffice")),
+        "--headless",
+        "--convert-to",
+        "xlsx:Calc MS Excel 2007 XML",
+    ]
     call += [f"-env:UserInstallation=file://{home}/profile", "--outdir", "out", "in.xlsx"]
     done = subprocess.run(call, cwd=home, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

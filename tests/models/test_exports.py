@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from models.raw_tables import (
+from raw_tables import (
     TABLES,
     by_duckdb,
     by_libreoffice,
@@ -115,7 +115,10 @@ def test_onnx_gives_nan_for_a_text_that_may_be_a_level_in_another_spelling(tmp_p
 
 
 def test_numbers_with_a_decimal_comma_are_read_where_they_can_be_told_from_plain_ones(tmp_path):
-    fields = [one | ({"decimalChar": ","} if one["name"] == "visits" else {}) for one in TABLES["marks"]["fields"]]
+    fields = [
+        one | ({"decimalChar": ","} if one["name"] == "visits" else {})
+        for one in TABLES["marks"]["fields"]
+    ]
     model = raw_model("marks", tmp_path)
     schema = model.schema | {"fields": fields}
     with pytest.raises(NoFormula, match="decimal comma"):

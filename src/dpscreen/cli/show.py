@@ -143,9 +143,7 @@ def _export_failures() -> Iterator[None]:
         raise click.ClickException(sentence(problem)) from None
 
 
-def _show_formula(
-    model: LoadedModel, language: str, dialect: str | None, *, force: bool
-) -> None:
+def _show_formula(model: LoadedModel, language: str, dialect: str | None, *, force: bool) -> None:
     from dpscreen.models.formulas import notes_of
 
     with _export_failures():

@@ -151,8 +151,10 @@ def _in_sql(model: RawModel, dialect: str | None) -> str:
             f"Those known are {', '.join(known)}."
         )
     level = sqlglot.ErrorLevel.RAISE  # what a dialect cannot say must not be left out
-    return _Sql(dialect or USUAL_DIALECT).prediction(model).sql(
-        dialect=dialect or USUAL_DIALECT, pretty=True, unsupported_level=level
+    return (
+        _Sql(dialect or USUAL_DIALECT)
+        .prediction(model)
+        .sql(dialect=dialect or USUAL_DIALECT, pretty=True, unsupported_level=level)
     )
 
 
@@ -167,7 +169,9 @@ class _Sql:
 
     def prediction(self, model: RawModel) -> Any:
         """Return the whole expression."""
-        total = self._sum([self._number(model.intercept), *map(self._term, model.terms)])
+        total = self._joined(
+            self.exp.Add, [self._number(model.intercept), *map(self._term, model.terms)]
+        )
         if model.classes is not None:
             power = self.exp.Exp(this=self.exp.Neg(this=self._paren(total)))
             one = self._number(1.0)
@@ -178,15 +182,15 @@ class _Sql:
         nulls = [self.exp.Is(this=self._column(one), expression=self.exp.null()) for one in bare]
         if not nulls:
             return found
-        return self._case([(self.exp.or_(*nulls), self.exp.null())], found)
+        return self._case([(self._joined(self.exp.Or, nulls), self.exp.null())], found)
 
-    def _sum(self, terms: list[Any]) -> Any:
-        """Return a balanced sum: databases limit how deep an expression may be."""
+    def _joined(self, kind: Any, terms: list[Any]) -> Any:
+        """Return a balanced sum or the like: databases limit how deep an expression may be."""
         if len(terms) == 1:
             return terms[0]
         half = (len(terms) + 1) // 2
-        left, right = self._sum(terms[:half]), self._sum(terms[half:])
-        return self.exp.Add(this=left, expression=self._paren(right) if half > 1 else right)
+        left, right = self._joined(kind, terms[:half]), self._joined(kind, terms[half:])
+        return kind(this=left, expression=self._paren(right) if half > 1 else right)
 
     def _term(self, term: Term) -> Any:
         if term.cell.kind == "number" and not term.cell.plain:
@@ -557,7 +561,10 @@ def cells_of(model: RawModel) -> list[tuple[str, str]]:
 
 def _in_excel(model: RawModel, told: str) -> str:
     cells = dict(cells_of(model))
-    terms = [number(model.intercept), *(_x_term(one, cells[one.cell.column]) for one in model.terms)]
+    terms = [
+        number(model.intercept),
+        *(_x_term(one, cells[one.cell.column]) for one in model.terms),
+    ]
     total = "+".join(terms)
     if model.classes is not None:
         total = f"1/(1+EXP(-({total})))"
@@ -574,7 +581,9 @@ def _x_term(term: Term, cell: str) -> str:
     """Return what a cell adds; #N/A where it holds a text that Excel may read otherwise."""
     gone, codes = _split(term.cell.missing)
     missing = "NA()" if term.missing is None else number(term.missing)
-    empty = ",".join([f'TRIM({cell})=""', *(f"EXACT({cell},{_x_text(one)})" for one in gone if one)])
+    empty = ",".join(
+        [f'TRIM({cell})=""', *(f"EXACT({cell},{_x_text(one)})" for one in gone if one)]
+    )
     if term.cell.kind == "day":
         days = f"(INT({cell})-{_FIRST_EXCEL_DAY})"
         value = _x_coded(days, codes, missing, _x_part(term, cell, days))
@@ -585,7 +594,9 @@ def _x_term(term: Term, cell: str) -> str:
     else:
         value, others = _x_numbers(term, cell, term.otherwise), _x_words(term, cell)
         truths = [number(term.values.get(one, term.otherwise)) for one in (1.0, 0.0)]
-    truths = [missing if one in codes else text for one, text in zip((1.0, 0.0), truths, strict=True)]
+    truths = [
+        missing if one in codes else text for one, text in zip((1.0, 0.0), truths, strict=True)
+    ]
     value = _x_coded(cell, codes, missing, value)
     truth = f"IF({cell},{truths[0]},{truths[1]})"
     text = f"IF(OR({empty}),{missing},{others})"

@@ -178,7 +178,10 @@ def _as_numbers() -> list[Step]:
 
     return [
         (pd.DataFrame.replace, {"to_replace": dict(TRUTHS)}),
-        (pd.DataFrame.replace, {"to_replace": f"(?s)^(?!{NUMBER}$).*$", "value": "nan", "regex": True}),
+        (
+            pd.DataFrame.replace,
+            {"to_replace": f"(?s)^(?!{NUMBER}$).*$", "value": "nan", "regex": True},
+        ),
         (pd.DataFrame.astype, {"dtype": np.float64}),
     ]
 

@@ -212,9 +212,7 @@ class _Sums:
     def levels(self, places: Sequence[int | None]) -> list[float]:
         """Return what each level adds, given the place of its feature; None has none."""
         features = [place for place in places if place is not None]
-        return [
-            self.added({place: float(place == one) for place in features}) for one in places
-        ]
+        return [self.added({place: float(place == one) for place in features}) for one in places]
 
     def line(
         self,

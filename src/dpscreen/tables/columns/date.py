@@ -193,9 +193,7 @@ def _year(days: Array) -> Array:
     return np.asarray(_dates(days).astype("datetime64[Y]").astype(np.int64) + 1970.0)
 
 
-def _number(
-    name: str, low: float, high: float, part: str, since: float = 0.0
-) -> DateFeature:
+def _number(name: str, low: float, high: float, part: str, since: float = 0.0) -> DateFeature:
     def within(days: Array) -> Array:
         return np.clip(_READ[part](days) - since, low, high)
 
