@@ -316,7 +316,7 @@ def by_libreoffice(formula: str, table: pd.DataFrame, home: Path) -> np.ndarray:
             written.value = shown
             if isinstance(shown, str):
                 written.data_type = "s"
-        moved = cell.sub(lambda one: one[1] or f"{one[2]}{row}", formula)
+        moved = cell.sub(lambda one, at=row: one[1] or f"{one[2]}{at}", formula)
         sheet.cell(row, table.shape[1] + 1).value = moved
     book.save(home / "in.xlsx")
     call = [

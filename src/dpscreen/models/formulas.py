@@ -65,7 +65,7 @@ def comments_of(release: Release, language: str, dialect: str | None = None) -> 
 
 
 def notes_of(release: Release, language: str, dialect: str | None = None) -> Iterator[str]:
-    """Yield the same without signs of a comment: what is predicted, from which cells, how safely."""
+    """Yield the same without signs of a comment."""
     model = raw_model_of(release)
     target = release.about.get("target") or _target_of(release) or "the target"
     what = f"prediction of {target}"
@@ -151,11 +151,9 @@ def _in_sql(model: RawModel, dialect: str | None) -> str:
             f"Those known are {', '.join(known)}."
         )
     level = sqlglot.ErrorLevel.RAISE  # what a dialect cannot say must not be left out
-    return (
-        _Sql(dialect or USUAL_DIALECT)
-        .prediction(model)
-        .sql(dialect=dialect or USUAL_DIALECT, pretty=True, unsupported_level=level)
-    )
+    written = dialect or USUAL_DIALECT
+    tree = _Sql(written).prediction(model)
+    return str(tree.sql(dialect=written, pretty=True, unsupported_level=level))
 
 
 class _Sql:

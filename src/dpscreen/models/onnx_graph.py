@@ -48,7 +48,7 @@ def onnx_of(release: Release, *, force: bool = False) -> bytes:
 
 
 class _Graph:
-    """Nodes that are added one by one; a value is the name of what a node gives, of shape (n, 1)."""
+    """Nodes that are added one by one; a value is the name of what one gives, of shape (n, 1)."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -160,8 +160,8 @@ class _Graph:
             values_int64s=list(range(len(known))),
             default_int64=len(known),
         )
-        adds = self._constant(np.array([*known.values(), lookup.otherwise], dtype=np.float64))
-        found = self("Gather", adds, place)
+        worth = self._constant(np.array([*known.values(), lookup.otherwise], dtype=np.float64))
+        found = self("Gather", worth, place)
         blank = f"[{BLANKS.encode('unicode_escape').decode()}]"
         odd = f"(?s){blank}.*|.*{blank}" + (f"|{NUMBER}" if lookup.number_read else "")
         other = self("Equal", place, self._constant(np.int64(len(known))))

@@ -136,7 +136,7 @@ def _line(line: Line, named: bool) -> list[Step]:
 
     steps = _days(line.cell, line.part) if line.cell.kind == "day" else _numbers(line.cell, named)
     if line.since:
-        steps.append((pd.DataFrame.sub, {"other": line.since}))
+        steps.append((methodcaller("sub", line.since), {}))
     if line.ends is not None:
         steps.append((np.clip, {"a_min": line.ends[0], "a_max": line.ends[1]}))
     if line.transform != UNCHANGED:
@@ -229,18 +229,17 @@ def _days(cell: Cell, part: str) -> list[Step]:
         (pd.DataFrame.apply, {"func": pd.to_datetime, "errors": "coerce", "format": cell.form}),
     ]
     if cell.missing:
-        gone = [pd.Timestamp("1970-01-01") + pd.Timedelta(days=one) for one in cell.missing]
+        gone = [pd.Timestamp("1970-01-01") + pd.Timedelta(days=float(one)) for one in cell.missing]
         dates.append((pd.DataFrame.replace, {"to_replace": gone, "value": pd.NaT}))
     if part in ("month", "year"):
-        read = (pd.DataFrame.apply, {"func": attrgetter(f"dt.{part}")})
+        read: Step = (pd.DataFrame.apply, {"func": attrgetter(f"dt.{part}")})
         return [*dates, read, (pd.DataFrame.astype, {"dtype": np.float64})]
     days: list[Step] = [
         *dates,
-        (pd.DataFrame.sub, {"other": pd.Timestamp("1970-01-01")}),
-        (pd.DataFrame.div, {"other": pd.Timedelta(days=1)}),
+        (methodcaller("sub", pd.Timestamp("1970-01-01")), {}),
+        (methodcaller("div", pd.Timedelta(days=1)), {}),
         (np.floor, {}),
     ]
     if part == "days":
         return days
-    steps = (("add", 3), ("mod", 7), ("add", 1))
-    return [*days, *((getattr(pd.DataFrame, name), {"other": one}) for name, one in steps)]
+    return [*days, *((methodcaller(*one), {}) for one in (("add", 3), ("mod", 7), ("add", 1)))]

@@ -290,7 +290,7 @@ def _features_of_nothing(schema: TableSchema, names: Sequence[str]) -> Array:
 
     encoder, out = Encoder(schema, names), np.empty((1, len(names)))
     encoder.features(pa.table({one: pa.nulls(1, pa.string()) for one in encoder.columns}), out)
-    return out[0]
+    return np.asarray(out[0])
 
 
 def _terms(
