@@ -25,7 +25,7 @@ from dpscreen.models.raw import (
     raw_model_of,
     words_of,
 )
-from dpscreen.models.release import Release
+from dpscreen.models.release import PREDICTS_WITHIN, Release
 from dpscreen.tables.columns.base import NUMBER, Level, level_text
 from dpscreen.tables.columns.date import ISO
 from dpscreen.tables.days import text_pattern
@@ -66,7 +66,6 @@ def comments_of(release: Release, language: str, dialect: str | None = None) -> 
 
 def notes_of(release: Release, language: str, dialect: str | None = None) -> Iterator[str]:
     """Yield the same without signs of a comment."""
-    model = raw_model_of(release)
     target = release.about.get("target") or _target_of(release) or "the target"
     what = f"prediction of {target}"
     if release.classes is not None:
@@ -76,7 +75,7 @@ def notes_of(release: Release, language: str, dialect: str | None = None) -> Ite
     if release.clips_features:
         yield "Features are clipped to the bounds with which the model was fitted."
     if release.classes is None:
-        yield "Predictions are clipped to the declared bounds of the target."
+        yield PREDICTS_WITHIN
     if release.schema is None:
         yield "True counts as 1 and false as 0; numbers must not be missing."
     else:
@@ -87,7 +86,8 @@ def notes_of(release: Release, language: str, dialect: str | None = None) -> Ite
             "which must be case-sensitive."
         )
     if language == "excel":
-        yield "Cells: " + ", ".join(f"{cell} {plain(name)}" for name, cell in cells_of(model))
+        cells = cells_of(raw_model_of(release))
+        yield "Cells: " + ", ".join(f"{cell} {plain(name)}" for name, cell in cells)
         yield "A text where a number or a date belongs gives #N/A, unless it is a missing value."
 
 
@@ -225,7 +225,9 @@ class _Sql:
         return self.exp.RegexpLike(this=self._text(cell), expression=pattern)
 
     def _read_number(self, cell: Cell) -> Any:
-        return self._case([(self._is_number(cell), self._double(cell))], None)
+        """Return the number that a cell spells; some databases cast no truth to one."""
+        value = self.exp.cast(self._text(cell), "DOUBLE")
+        return self._case([(self._is_number(cell), value)], None)
 
     def _is_one_of(self, cell: Cell, values: Iterable[Level]) -> Any | None:
         """Return whether a cell has one of some values; None if there are none."""

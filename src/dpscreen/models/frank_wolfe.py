@@ -105,7 +105,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         def spend() -> PrivacyStatement:
             weights = optimise(settings, design, steps, noise)
             self.coef_, self.intercept_ = units.in_users_units(weights)
-            self.target_bounds_, self.n_iter_ = units.target_bounds, settings.n_iter
+            self.n_iter_ = settings.n_iter
             return PrivacyStatement.of(promise.budget, accountant, **told)
 
         return spend
@@ -148,6 +148,10 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             "rows_disclosed": True,
         }
         return accountant, design, steps, told
+
+    @property
+    def _predicts_within(self) -> Array:
+        return self._public_bounds()[1]
 
     @property
     def _takes_sparse(self) -> bool:
@@ -210,8 +214,6 @@ class DPFrankWolfe(PrivateFrankWolfe):
     ----------
     coef_, intercept_ : ndarray of shape (n_features,), float
         The released model, in the user's units.
-    target_bounds_ : ndarray of shape (2,)
-        The declared bounds of the target, to which predictions are clipped.
     n_iter_ : int
         Steps taken: always `n_iter`, because stopping early would look at the data.
     privacy_ : PrivacyStatement
@@ -221,6 +223,9 @@ class DPFrankWolfe(PrivateFrankWolfe):
 
     Notes
     -----
+    Predictions are clipped to `target_bounds`, at either calibration. The replication of the paper
+    looks at coefficients, so nothing is clipped there.
+
     Tuning a parameter by fitting several times, as GridSearchCV does, spends the budget each time,
     and choosing by a score computed on private rows is not covered at all.
 

@@ -26,7 +26,7 @@ from dpscreen.models.release import (
     Release,
     Summary,
     checked_about,
-    promise,
+    promise_of,
     regression_summary_of,
     summary_of,
 )
@@ -124,7 +124,7 @@ class PrivateLinearModel(LinearModel):
             Predictions; with an interval, the prediction and the interval's two ends. All are
             clipped to the declared bounds of the target, as the targets of the fit were.
         """
-        found = np.clip(super().predict(X), *self.target_bounds_)
+        found = np.clip(super().predict(X), *self._predicts_within)
         if interval is None:
             return found
         quality = getattr(self, "quality_", None)
@@ -133,7 +133,12 @@ class PrivateLinearModel(LinearModel):
         if not 0 < interval < 1:
             raise ValueError("interval must lie between 0 and 1.")
         ends = found[:, None] + quality.residual_size(interval) * np.array([-1, 1])
-        return np.column_stack((found, np.clip(ends, *self.target_bounds_)))
+        return np.column_stack((found, np.clip(ends, *self._predicts_within)))
+
+    @property
+    def _predicts_within(self) -> Array:
+        """Return the declared bounds of the target, to which predictions are clipped."""
+        return self.target_bounds_
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """Show the parameters and, of a fit that is not private, the mark; a pickle keeps it."""
@@ -141,7 +146,7 @@ class PrivateLinearModel(LinearModel):
         fitted = getattr(self, "privacy_", None)
         if fitted is None or fitted.holds:
             return shown
-        return f"{shown}  # {promise(self.released())}"
+        return f"{shown}  # {promise_of(fitted)}"
 
     def summary(self) -> Summary | RegressionSummary:
         """Return the selected features in a table, largest effect first; or a regression table.
