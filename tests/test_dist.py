@@ -144,7 +144,16 @@ def test_the_wheel_brings_little_more_than_the_field_has_anyway(empty):
 
 @pytest.mark.slow
 def test_what_belongs_to_an_extra_is_not_there_and_is_named(empty, tmp_path):
-    for name in ("dask", "distributed", "openpyxl", "requests", "skl2onnx", "sphinx", "polars"):
+    for name in (
+        "dask",
+        "distributed",
+        "openpyxl",
+        "requests",
+        "onnx",
+        "sqlglot",
+        "sphinx",
+        "polars",
+    ):
         found = f"import importlib.util as u; print(u.find_spec({name!r}))"
         assert run(empty / "python", "-c", found).strip() == "None"
     told = subprocess.run(

@@ -118,14 +118,30 @@ def test_a_formula(files, language):
     assert "clipped to the bounds" in done.stdout + done.stderr
 
 
+def test_sql_of_a_dialect(files):
+    done = show(files / "model.json", "--formula", "sql", "--dialect", "bigquery")
+    assert (done.exit_code, "AS FLOAT64" in done.stdout) == (0, True)
+    done = show(files / "model.json", "--formula", "sql", "--dialect", "bigquerry")
+    assert (done.exit_code, "Did you mean" in done.stderr) == (1, True)
+    done = show(files / "model.json", "--formula", "r", "--dialect", "bigquery")
+    assert (done.exit_code, "--formula sql" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("language", ["sql", "r", "excel"])
+def test_what_is_not_private_is_exported_by_force_and_marked(files, language):
+    done = show(files / "seeded.json", "--formula", language)
+    assert (done.exit_code, done.stdout, "NOT PRIVATE" in done.stderr) == (1, "", True)
+    done = show(files / "seeded.json", "--formula", language, "--force")
+    assert (done.exit_code, "NOT PRIVATE" in done.stdout) == (0, True)
+    done = show(files / "seeded.json", "--onnx", files / "seeded.onnx")
+    assert (done.exit_code, (files / "seeded.onnx").exists()) == (1, False)
+
+
 def test_an_onnx_model(files, monkeypatch):
-    monkeypatch.setattr(
-        "dpscreen.models.linear.onnx_of", lambda release: release.estimator.encode()
-    )
     done = show(files / "model.json", "--onnx", files / "model.onnx")
-    assert (done.exit_code, (files / "model.onnx").read_bytes()) == (0, b"PrivateLasso")
-    monkeypatch.undo()
-    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    written = (files / "model.onnx").read_bytes()
+    assert (done.exit_code, written) == (0, dpscreen.load(files / "model.json").to_onnx())
+    monkeypatch.setitem(sys.modules, "onnx", None)
     done = show(files / "model.json", "--onnx", files / "model.onnx", "--force")
     assert (done.exit_code, "pip install 'dpscreen[onnx]'" in done.stderr) == (1, True)
 

@@ -1,27 +1,30 @@
-"""A model as SQL, R, Excel, scikit-learn's own steps and ONNX: the same numbers as `predict`."""
+"""Exports of models without a schema, the dialects of SQL, and what a formula says in comments."""
 
 from __future__ import annotations
 
-import math
-import re
-import sqlite3
+import shutil
 import sys
 from dataclasses import replace
-from operator import eq
 
 import numpy as np
 import pandas as pd
 import pytest
+import sqlglot
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from raw_tables import by_duckdb, by_libreoffice, by_onnx, by_r, by_sqlite, raw_model
 from sklearn.base import is_classifier
+from sqlglot import exp
 
-from dpscreen import PrivateLasso, PrivateLogistic, load
-from dpscreen._core.words import letters, plain
-from dpscreen.models.formulas import NoFormula, comments_of, formula_of
-from dpscreen.models.release import summary_of
-from dpscreen.tables.schema import TableSchema
+from dpscreen import DPFrankWolfe, PrivateLasso, PrivateLogistic, load
+from dpscreen._core.words import letters
+from dpscreen.models.formulas import comments_of, dialects, formula_of, notes_of
+from dpscreen.models.raw import NoFormula
+from dpscreen.tables.columns.base import BLANKS, value_of
 
 NAMES = ("age", 'the "income", in €', "a`b\\", "Robert'); DROP TABLE rows;--", "smoker")
 LEVELS = ("A", 'it\'s "B"', "C\\")
+CLOSE = {"rtol": 1e-9, "atol": 0}
 
 
 def table(n_rows: int = 3000) -> tuple[pd.DataFrame, np.ndarray]:
@@ -30,232 +33,199 @@ def table(n_rows: int = 3000) -> tuple[pd.DataFrame, np.ndarray]:
     return X, X.to_numpy() @ np.array([1, -2, 3, 0.5, 4]) + rng.normal(0, 1, n_rows)
 
 
-def quiet(model, X, y):
-    with pytest.warns(match="not private"):
-        return model.fit(X, y)
+TOLD = {"epsilon": 5, "delta": 1e-6, "feature_bounds": (0, 10)}
 
 
 @pytest.fixture(scope="module")
 def models():
     X, y = table()
-    told = {"epsilon": 5, "delta": 1e-6, "feature_bounds": (0, 10), "random_state": 1}
-    line = quiet(PrivateLasso(**told, target_bounds=(-50, 100)), X, y)
-    chances = quiet(PrivateLogistic(**told), X, (y > np.median(y)).astype(int))
-    return {"line": line, "chances": chances}
-
-
-def test_comments_tell_what_stands_for_a_column(models):
-    name, other = models["line"].released().names[:2]
-    day = {"name": other, "type": "date", "constraints": {"minimum": "2020-01-31"}}
-    schema = {"fields": [{"name": name, "type": "number"}, day]}
-    schema["dpscreen"] = {"target": "y", "transform": {name: "log", "y": "sqrt"}}
-    release = models["line"].described(schema=schema)
-    told = [line.removeprefix("-- ") for line in comments_of(release, "sql")]
-    assert f"{plain(name)} stands for log({plain(name)})." in told
-    assert f"{plain(other)} stands for days since 2020-01-31." in told
-    assert told[-1].startswith("Missing cells must be filled before")
-    assert {told[-3], told[-2]} <= set(summary_of(release).notes)
-    assert not any("stands" in line for line in comments_of(models["line"].released(), "sql"))
+    bounds = {"target_bounds": (0, 60)}  # narrower than the predictions
+    classes = (y > np.median(y)).astype(int)
+    return {
+        "line": PrivateLasso(**TOLD, **bounds).fit(X, y),
+        "chances": PrivateLogistic(**TOLD).fit(X, classes),
+        "frank-wolfe": DPFrankWolfe(**TOLD, **bounds, radius=90, n_iter=20, clip=30).fit(X, y),
+    }
 
 
 def wanted(model, X):
     return model.predict_proba(X)[:, 1] if is_classifier(model) else model.predict(X)
 
 
-def by_sqlite(formula: str, X: pd.DataFrame) -> np.ndarray:
-    with sqlite3.connect(":memory:") as base:
-        base.create_function("EXP", 1, math.exp)  # not every build of SQLite has it
-        X.to_sql("rows", base, index=False)
-        return np.array([value for (value,) in base.execute(f"SELECT {formula} FROM rows")])
+def exported(model, X, home, *, office=False):
+    """Yield what each export gives that can be run here; a sheet takes long."""
+    yield by_sqlite(model.to_formula("sql", dialect="sqlite"), X)
+    yield by_duckdb(model.to_formula("sql", dialect="duckdb"), X)
+    yield wanted(model.to_sklearn(), X)
+    yield by_onnx(model.to_onnx(), X)
+    if shutil.which("Rscript"):
+        yield by_r(model.to_formula("r"), X, home)
+    if office and shutil.which("soffice"):
+        yield by_libreoffice(model.to_formula("excel"), X, home)
 
 
-def by_r(formula: str, X: pd.DataFrame) -> np.ndarray:
-    """Evaluate what R would, with numpy: names in backticks, pmin, pmax and plogis."""
-    formula = formula.replace("%in%", "==").replace("is.na", "isna")
-    columns: dict[str, object] = {
-        "ifelse": np.where,
-        "isna": pd.isna,
-        "pmin": np.minimum,
-        "pmax": np.maximum,
-        "plogis": lambda z: 1 / (1 + np.exp(-z)),
-    }
-
-    def name(found: re.Match[str]) -> str:
-        column = re.sub(r"\\(.)", r"\1", found[1])
-        columns[f"column{len(columns)}"] = X[column].to_numpy()
-        return f"column{len(columns) - 1}"
-
-    python = re.sub(r"`((?:\\.|[^`\\])*)`", name, formula)
-    return np.asarray(eval(python, {"__builtins__": {}}, columns), dtype=np.float64)
-
-
-class Empty:
-    """A cell with nothing in it: alike to an empty text, and no more than 0 in a sum."""
-
-    __hash__ = None
-    __eq__ = lambda self, other: other == ""  # noqa: E731
-    __radd__ = lambda self, other: other  # noqa: E731
-
-
-def in_excel(*values):
-    """Return the largest of some cells: MAX passes over truths of cells, a sum does not."""
-    return max(one for one in values if not isinstance(one, bool))
-
-
-def by_excel(formula: str, X: pd.DataFrame) -> np.ndarray:
-    """Evaluate what a sheet would, row by row."""
-    assert formula.startswith("=")
-    texts = re.sub(r'"((?:[^"]|"")*)"', lambda one: repr(one[1].replace('""', '"')), formula[1:])
-    texts = texts.replace("='',", "=='',")
-    run = compile(texts, "cell", "eval")
-    known = {
-        "MIN": min,
-        "MAX": lambda a, b: max(0 if a == "" else a, b),
-        "EXP": math.exp,
-        "EXACT": eq,
-        "__builtins__": {},
-    }
-    known["IF"] = lambda truth, yes, no: yes if truth else no
-    cells = [f"{letters(j).upper()}2" for j in range(X.shape[1])]
-    shown = X.astype(object).where(X.notna(), Empty())
-    rows = (dict(zip(cells, row, strict=True)) for row in shown.to_numpy().tolist())
-    return np.array([eval(run, known, row) for row in rows])
-
-
-@pytest.mark.parametrize(
-    ("language", "run"), [("sql", by_sqlite), ("r", by_r), ("excel", by_excel)]
-)
-@pytest.mark.parametrize("kind", ["line", "chances"])
-def test_the_formula_gives_what_predict_gives_beyond_the_bounds_too(models, kind, language, run):
+@pytest.mark.other_software
+@pytest.mark.parametrize("kind", ["line", "chances", "frank-wolfe"])
+def test_exports_give_what_predict_gives_beyond_the_bounds_too(models, kind, tmp_path):
     model, X = models[kind], table(200)[0]
     assert ((X < 0) | (X > 10)).any(axis=None)
-    np.testing.assert_allclose(run(model.to_formula(language), X), wanted(model, X), rtol=1e-12)
+    for found in exported(model, X, tmp_path, office=kind == "frank-wolfe"):
+        np.testing.assert_allclose(found, wanted(model, X), **CLOSE)
 
 
-@pytest.mark.parametrize("kind", ["line", "chances"])
-def test_scikit_learns_own_steps_predict_the_same(models, kind):
-    model, X = models[kind], table(200)[0]
-    pipeline = model.to_sklearn()
-    assert {type(step).__module__.split(".")[0] for _, step in pipeline.steps} == {"sklearn"}
-    np.testing.assert_allclose(wanted(pipeline, X), wanted(model, X), rtol=1e-9)
-
-
-@pytest.mark.parametrize("levels", [["D", "A", "C", "B"], ["10", "9", "1", "2.5"]])
+@pytest.mark.other_software
+@pytest.mark.parametrize("levels", [[*LEVELS, "B"], ["10", "9", "1", "2.5"], ["x", "true", "0"]])
 @pytest.mark.parametrize("outcomes", [False, True])
-def test_scikit_learns_own_steps_take_the_frame_of_the_fit(levels, outcomes, tmp_path):
+def test_exports_take_the_frame_of_the_fit(levels, outcomes, tmp_path):
     rng = np.random.default_rng(2)
-    ward = rng.choice(np.array(levels) if levels[0] == "D" else np.array(levels, float), 4000)
+    ward = rng.choice(levels, 4000)
     X = pd.DataFrame({"sex": rng.random(4000) < 0.5, "ward": ward, "age": rng.uniform(0, 90, 4000)})
-    y = 9 * (ward == ward[0]) - 4 * (ward == ward[1]) + X["age"] / 10 + rng.normal(size=4000)
+    y = 9 * (ward == levels[0]) - 4 * (ward == levels[1]) + X["age"] / 10 + rng.normal(size=4000)
     declared = {"feature_bounds": (0, 80), "categories": {"ward": levels}}
-    budget = {"epsilon": 20, "delta": 1e-6, "random_state": 0}
+    budget = {"epsilon": 20, "delta": 1e-6}
     if outcomes:
-        model = quiet(PrivateLogistic(**declared, **budget), X, y > 4)
+        model = PrivateLogistic(**declared, **budget).fit(X, y > 4)
     else:
-        model = quiet(PrivateLasso(**declared, **budget, target_bounds=(-50, 50)), X, y)
-    pipeline = model.to_sklearn()
+        model = PrivateLasso(**declared, **budget, target_bounds=(1, 9)).fit(X, y)
     assert np.unique(model.coef_).size > 3
-    np.testing.assert_allclose(wanted(pipeline, X), wanted(model, X), rtol=1e-9)
     model.save(tmp_path / "model.json")
+    few = X[:150]
     loaded = load(tmp_path / "model.json").to_sklearn()
-    np.testing.assert_allclose(wanted(loaded, X), wanted(model, X), rtol=1e-9)
+    np.testing.assert_allclose(wanted(loaded, few), wanted(model, few), **CLOSE)
+    for found in exported(model, few, tmp_path, office=levels[0] == "x" and not outcomes):
+        np.testing.assert_allclose(found, wanted(model, few), **CLOSE)
+    if levels[0] == "10":  # stored as numbers
+        stored = few.assign(ward=few["ward"].astype(float))
+        for found in (
+            by_sqlite(model.to_formula("sql", dialect="sqlite"), stored),
+            by_duckdb(model.to_formula("sql", dialect="duckdb"), stored),
+            wanted(model.to_sklearn(), stored),
+        ):
+            np.testing.assert_allclose(found, wanted(model, few), **CLOSE)
 
 
-@pytest.mark.parametrize("kind", ["line", "chances"])
-def test_the_onnx_model_predicts_the_same(models, kind):
-    onnx, reference = pytest.importorskip("onnx"), pytest.importorskip("onnx.reference")
-    model, X = models[kind], table(200)[0]
-    run = reference.ReferenceEvaluator(onnx.load_from_string(model.to_onnx()))
-    found = run.run(None, {"features": X.to_numpy()})[-1]
-    np.testing.assert_allclose(found[:, -1], wanted(model, X), rtol=1e-9)
+def test_columns_without_names_are_one_array():
+    X, y = table(500)
+    model = PrivateLasso(**TOLD, target_bounds=(0, 60)).fit(X.to_numpy(), y)
+    found = model.to_sklearn().predict(X.to_numpy())
+    np.testing.assert_allclose(found, model.predict(X.to_numpy()), **CLOSE)
+    np.testing.assert_allclose(by_onnx(model.to_onnx(), X), found, **CLOSE)
 
 
-def test_without_the_converter_the_extra_is_named(models, monkeypatch):
-    monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    with pytest.raises(ImportError, match=r"pip install 'dpscreen\[onnx\]'"):
-        models["line"].to_onnx()
+def test_a_missing_number_has_no_prediction_without_a_schema(models):
+    X = table(3)[0]
+    X.loc[1, "age"] = None
+    for dialect, run in (("sqlite", by_sqlite), ("duckdb", by_duckdb)):
+        found = run(models["line"].to_formula("sql", dialect=dialect), X)
+        assert np.isnan(found).tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize("declared", ["in the model", "in its schema"])
-def test_levels_are_compared_with_texts(declared):
-    rng = np.random.default_rng(1)
-    wards = rng.choice(LEVELS, 4000)
-    X = pd.DataFrame({"ward": wards, "age": rng.uniform(0, 90, 4000)})
-    y = 10 * (wards == LEVELS[1]) - 5 * (wards == LEVELS[2]) + X["age"] / 10
-    model = PrivateLasso(
-        epsilon=5,
-        delta=1e-6,
-        feature_bounds={"age": (0, 100)},
-        target_bounds=(-20, 40),
-        categories={"ward": list(LEVELS)},
-        random_state=2,
+@pytest.mark.parametrize("library", ["onnx", "sqlglot"])
+def test_without_its_library_the_extra_is_named(models, library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    extra = {"onnx": "onnx", "sqlglot": "sql"}[library]
+    with pytest.raises(ImportError, match=rf"pip install 'dpscreen\[{extra}\]'"):
+        models["line"].to_onnx() if extra == "onnx" else models["line"].to_formula("sql")
+
+
+# --- dialects of SQL ------------------------------------------------------------------------------
+
+MARKS = (
+    *("'", '"', "\\", "`", "\n", "\r", "\t", "--", "/*", "*/", ";", "[", "]", "$$", "{", "}", "%"),
+    *("#", "\x1f", "\u2028", "N'", "q'[", "' OR 1=1 --", "\\' OR 1=1 --", "'); DROP TABLE t;--"),
+)
+names = st.lists(
+    st.one_of(st.sampled_from(MARKS), st.characters(codec="utf-8", exclude_characters="\0")),
+    min_size=1,
+    max_size=5,
+).map("".join)
+
+
+@pytest.mark.parametrize("dialect", dialects())
+@settings(max_examples=40, deadline=None)
+@given(column=names, level=names)
+@example(column="ward", level="\\' OR 1=1 --")
+@example(column="\\", level="\\")
+@example(column='a"b`c]d', level="'; DROP TABLE rows; --")
+def test_no_name_ends_a_literal_in_any_dialect(models, dialect, column, level):
+    level = level.strip(BLANKS)
+    assume(level and isinstance(value_of(level), str))
+    release = replace(
+        models["line"].released(),
+        names=(f"{column}={level}",),
+        coefficients=np.array([2.0]),
+        feature_bounds=np.array([(0.0, 1.0)]),
+        categories={column: ("", level)},
     )
-    release = quiet(model, X, y).released()
-    if declared == "in its schema":
-        field = {"name": "ward", "constraints": {"enum": list(LEVELS)}}
-        release = replace(release, categories={}, schema={"fields": [field, "age"]})
-    for language, run in (("sql", by_sqlite), ("r", by_r), ("excel", by_excel)):
-        found = run(formula_of(release, language), X[:100])
-        np.testing.assert_allclose(found, model.predict(X[:100]), rtol=1e-12)
-    assert "Cells: A2 ward, B2 age" in list(comments_of(release, "excel"))
+    formula = formula_of(release, "sql", dialect=dialect)
+    statements = sqlglot.parse(f"SELECT {formula} AS p FROM t", read=dialect)
+    assert len(statements) == 1
+    assert len(statements[0].expressions) == 1
+    texts = [one.this for one in statements[0].find_all(exp.Literal) if one.is_string]
+    assert texts == [level]
+    assert {one.name for one in statements[0].find_all(exp.Column)} == {column}
 
 
-def test_a_formula_fills_missing_cells_as_predict_does(tmp_path):
-    levels = {"age": (0, 100), "ward": ["A", "B", "C"], "pay": (0, 5000), "y": (-20, 40)}
-    limits = {
-        name: dict(zip(("minimum", "maximum"), one, strict=False))
-        if isinstance(one, tuple)
-        else {"enum": one}
-        for name, one in levels.items()
-    }
-    fields = [
-        {"name": name, "type": "string" if "enum" in one else "number", "constraints": one}
-        for name, one in limits.items()
-    ]
-    told = {"fields": fields, "dpscreen": {"target": "y", "fill": {"age": 30, "ward": "B"}}}
-    schema = TableSchema.from_dict(told)
-    rng = np.random.default_rng(3)
-    X = pd.DataFrame({"age": rng.uniform(-5, 110, 3000), "ward": rng.choice(["A", "B", "C"], 3000)})
-    X["pay"] = rng.uniform(0, 60, 3000)
-    rows = schema.encode(X.assign(y=X["age"] / 10 + 9 * (X["ward"] == "B") - X["pay"] / 9))
-    bounds = {"feature_bounds": schema.feature_bounds, "target_bounds": schema.target_bounds}
-    model = PrivateLasso(epsilon=5, delta=1e-6, **bounds, random_state=1)
-    model = quiet(model, pd.DataFrame(rows.X, columns=schema.feature_names), rows.y)
-    release = model.described(schema=schema.to_dict())
-    assert (release.coefficients != 0).sum() >= 3
-    assert release.feature_bounds[-1][1] < 2500  # the middle of the declared ones lies beyond
-    holes = X[:60].mask(rng.random((60, 3)) < 0.4, None)
-    expected = model.predict(
-        pd.DataFrame(schema.encode_features(holes), columns=schema.feature_names)
-    )
-    for language, run in (("sql", by_sqlite), ("r", by_r), ("excel", by_excel)):
-        np.testing.assert_allclose(run(formula_of(release, language), holes), expected, rtol=1e-12)
-        assert any("count as they did" in line for line in comments_of(release, language))
+@pytest.mark.parametrize("which", ["costs", "marks", "outcomes"])
+def test_every_dialect_writes_every_kind_of_column(which, tmp_path):
+    model = raw_model(which, tmp_path)
+    for dialect in dialects():
+        formula = model.to_formula("sql", dialect=dialect)
+        assert len(sqlglot.parse(f"SELECT {formula} AS p FROM t", read=dialect)) == 1
 
 
-def test_a_truth_in_a_sheet_counts_as_1(models):
-    model, X = models["line"], table(20)[0]
-    X["smoker"] = np.arange(20) % 2
-    shown = X.astype({"smoker": bool})
-    np.testing.assert_allclose(by_excel(model.to_formula("excel"), shown), model.predict(X))
+def test_a_dialect_must_be_known_and_be_named_where_a_backslash_is(models):
+    model = models["line"]
+    with pytest.raises(NoFormula, match=r"Did you mean.*snowflake"):
+        model.to_formula("sql", dialect="snowflak")
+    with pytest.raises(NoFormula, match="say which dialect"):
+        model.to_formula("sql")  # a column is called a`b\
+    with pytest.raises(ValueError, match="SQL alone"):
+        model.to_formula("r", dialect="duckdb")
+    with pytest.raises(NoFormula, match="zero byte"):
+        formula_of(replace(model.released(), names=("\0", *NAMES[1:])), "r")
+    tame = replace(model.released(), names=tuple("abcde"))
+    assert formula_of(tame, "sql") == formula_of(tame, "sql", dialect="postgres")
 
 
-def test_a_model_of_nothing_and_one_that_is_too_large(models):
-    release = models["line"].released()
-    empty = replace(release, coefficients=np.zeros(5))
-    assert [formula_of(empty, one) for one in ("sql", "excel")] == [
-        formula_of(empty, "r")[1:-1],
-        f"={formula_of(empty, 'sql')}",
-    ]
-    many = tuple(f"x{j}" for j in range(400))
+# --- what a formula says --------------------------------------------------------------------------
+
+
+def test_comments_say_what_is_predicted_and_how(tmp_path):
+    model = raw_model("costs", tmp_path)
+    told = [line.removeprefix("-- ") for line in comments_of(model.released(), "sql", "duckdb")]
+    assert told[0] == "PrivateLasso: prediction of cost"
+    assert told[1].startswith("Privacy: epsilon = 3")
+    assert "Predictions are clipped to the declared bounds of the target." in told
+    assert "Features are clipped to the bounds with which the model was fitted." in told
+    assert model.to_formula("sql", dialect="duckdb").startswith("-- PrivateLasso")
+    assert model.to_formula("r").startswith("# PrivateLasso")
+    cells = list(notes_of(model.released(), "excel"))
+    assert any("A2 age, B2 smoker" in line for line in cells)
+
+
+def test_a_model_of_nothing_and_one_that_is_too_large(models, tmp_path):
+    release, X = models["line"].released(), table(4)[0]
+    empty = replace(release, coefficients=np.zeros(5), intercept=7.5)
+    assert by_sqlite(formula_of(empty, "sql", dialect="sqlite"), X).tolist() == [7.5] * 4
+    from dpscreen.models.onnx_graph import onnx_of
+    from dpscreen.models.pipelines import pipeline_of
+
+    assert pipeline_of(empty).predict(X).tolist() == [7.5] * 4
+    assert by_onnx(onnx_of(empty), X).tolist() == [7.5] * 4
+    many = tuple(f"x{j}" for j in range(1500))
     large = replace(
         release,
         names=many,
-        coefficients=np.full(400, 1 / 3),
-        feature_bounds=np.array([(-1 / 3, 1 / 3)] * 400),
+        named=False,
+        coefficients=np.full(1500, 1 / 3),
+        feature_bounds=np.array([(-1 / 3, 1 / 3)] * 1500),
     )
     with pytest.raises(NoFormula, match="too large"):
         formula_of(large, "excel")
+    wide = pd.DataFrame(np.full((2, 1500), 0.01), columns=list(many))
+    found = by_sqlite(formula_of(large, "sql", dialect="sqlite"), wide)  # deep sums are refused
+    np.testing.assert_allclose(found, np.clip(release.intercept + 5, 0, 60))
 
 
 def test_columns_of_a_sheet_have_their_names():

@@ -41,8 +41,8 @@ def command(model: Path, data: Path, output: Path | None, force: bool) -> None:
     DATA is a CSV, gzip CSV, Parquet or Excel file with the columns of the schema that the model
     keeps; the target need not be there. Nothing protects these rows: predictions for private rows
     are as private as the rows. Missing cells count as they did in the fit: as the schema's fill,
-    the middle of the bounds, or the first level. Predictions may lie beyond the target's bounds,
-    unless it is transformed.
+    the middle of the bounds, or the first level. Predictions are clipped to the declared bounds of
+    the target, and are in its units if it is transformed.
 
     \b
     Examples:
@@ -113,8 +113,11 @@ def _predicted(model: LoadedModel, rows: Array) -> Array:
 
 def _features(model: LoadedModel, schema: TableSchema) -> list[str]:
     """Return the names of the model's features, which may have one for every level."""
-    names = [str(name) for name in getattr(model, "feature_names_in_", schema.feature_names)]
-    every = [one for name in schema.columns for one in schema.field(name).every_feature]
-    if names not in (list(schema.feature_names), every) or len(names) != model.n_features_in_:
-        raise click.ClickException("the schema in the model does not describe its features.")
-    return names
+    from dpscreen.models.raw import NoFormula, described_features
+
+    named = hasattr(model, "feature_names_in_")
+    names = model.feature_names_in_ if named else [""] * model.n_features_in_
+    try:
+        return described_features(schema, list(map(str, names)), named=named)
+    except NoFormula as problem:
+        raise click.ClickException(str(problem)) from None

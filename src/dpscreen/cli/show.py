@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +40,11 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--formula",
     type=click.Choice(["sql", "r", "excel"]),
-    help="The model as a formula: SQL, R, or a cell of Excel.",
+    help="The model as a formula on the raw table: SQL, R, or a cell of Excel.",
+)
+@click.option(
+    "--dialect",
+    help="The database that SQL is written for: postgres (the default), snowflake, bigquery, …",
 )
 @click.option("--onnx", type=FILE, help="Write the model as ONNX, for other software.")
 @click.option(
@@ -53,7 +59,11 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="How much an entry for the registry tells.",
 )
-@click.option("--force", is_flag=True, help="Replace a file that exists.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace a file that exists; write a formula or ONNX that is NOT PRIVATE, marked so.",
+)
 def command(models: tuple[Path, ...], **given: Any) -> None:
     """Show a model: its features, its privacy statement, and what is not protected.
 
@@ -64,7 +74,7 @@ def command(models: tuple[Path, ...], **given: Any) -> None:
       dpscreen show model.json
       dpscreen show model.json --explain
       dpscreen show model.json --report page.html
-      dpscreen show model.json --formula sql
+      dpscreen show model.json --formula sql --dialect snowflake
       dpscreen show model.json --onnx model.onnx
       dpscreen show model.json --card > model.md
       dpscreen show model.json --registry --tier 2 > entry.json
@@ -89,6 +99,8 @@ def _check(models: tuple[Path, ...], given: dict[str, Any]) -> None:
         )
     if len(models) > 1 and asked and asked != ["as_json"]:
         raise click.UsageError(f"--{asked[0]} is for one model; two or more are compared.")
+    if given["dialect"] and given["formula"] != "sql":
+        raise click.UsageError("--dialect is for --formula sql.")
     check_output(given["report"] or given["onnx"], force=given["force"])
 
 
@@ -102,11 +114,11 @@ def _show(found: LoadedModel, given: dict[str, Any]) -> None:
     elif given["card"]:
         click.echo(found.to_model_card())
     elif given["formula"]:
-        _show_formula(found.released(), given["formula"])
+        _show_formula(found, given["formula"], given["dialect"], force=given["force"])
     elif given["report"]:
         _write_page(found, given["report"])
     elif given["onnx"]:
-        _write_onnx(found, given["onnx"])
+        _write_onnx(found, given["onnx"], force=given["force"])
     else:
         click.echo(f"{found.summary()}\n\n{_statement(found)}")
 
@@ -119,15 +131,26 @@ def _compare(paths: tuple[Path, ...], found: list[LoadedModel], *, as_json: bool
     click.echo(shown)
 
 
-def _show_formula(release: Release, language: str) -> None:
-    from dpscreen.models.formulas import NoFormula, comments_of, formula_of
+@contextmanager
+def _export_failures() -> Iterator[None]:
+    """Say in a sentence why a model cannot be exported."""
+    from dpscreen.models.gate import NotPrivate
+    from dpscreen.models.raw import NoFormula
 
     try:
-        formula = formula_of(release, language)
-    except NoFormula as problem:
+        yield
+    except (ImportError, NoFormula, NotPrivate) as problem:
         raise click.ClickException(sentence(problem)) from None
-    for line in comments_of(release, language):
-        click.echo(line, err=language == "excel")
+
+
+def _show_formula(model: LoadedModel, language: str, dialect: str | None, *, force: bool) -> None:
+    from dpscreen.models.formulas import notes_of
+
+    with _export_failures():
+        formula = model.to_formula(language, dialect=dialect, force=force)
+    if language == "excel":  # a cell holds no comments
+        for line in notes_of(model.released(), language):
+            click.echo(line, err=True)
     click.echo(formula)
 
 
@@ -139,13 +162,11 @@ def _write_page(model: LoadedModel, report: Path) -> None:
     click.echo(f"Page written to {report}", err=True)
 
 
-def _write_onnx(model: LoadedModel, place: Path) -> None:
+def _write_onnx(model: LoadedModel, place: Path, *, force: bool) -> None:
     from dpscreen._core.files import write_bytes
 
-    try:
-        content = model.to_onnx()
-    except ImportError as problem:
-        raise click.ClickException(str(problem)) from None
+    with _export_failures():
+        content = model.to_onnx(force=force)
     with write_failures(place):
         write_bytes(place, content)
     click.echo(f"ONNX model written to {place}", err=True)

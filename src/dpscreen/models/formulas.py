@@ -1,310 +1,678 @@
-"""A model as other software runs it: a formula in SQL, R or Excel, scikit-learn's own steps, ONNX.
+"""A model as a formula on the raw table, in SQL, R or Excel, generated from `RawModel`.
 
-Each clips features to their bounds, as `predict` does, and gives the same numbers up to the last
-few bits. Features that the model does not use are left out. Names are quoted, so that none can
-end the formula.
+SQL is built as a tree with sqlglot, which writes it for the dialect that is asked for: so no name
+of a column or level can end a literal, whatever the dialect escapes with.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import product
+from typing import Any
 
-import numpy as np
-
-from dpscreen._core.arrays import AnyArray, Array
-from dpscreen._core.words import letters, outcome, plain
-from dpscreen.models.categories import FrameColumns, about_columns, declared_in
-from dpscreen.models.release import Release
-
-if TYPE_CHECKING:
-    from sklearn.pipeline import Pipeline
+from dpscreen._core.words import did_you_mean, letters, outcome, plain
+from dpscreen.models.gate import statement_for
+from dpscreen.models.raw import (
+    INVERSES,
+    UNCHANGED,
+    Cell,
+    Line,
+    Lookup,
+    NoFormula,
+    RawModel,
+    Term,
+    raw_model_of,
+    words_of,
+)
+from dpscreen.models.release import PREDICTS_WITHIN, Release
+from dpscreen.tables.columns.base import NUMBER, Level, level_text
+from dpscreen.tables.columns.date import ISO
+from dpscreen.tables.days import text_pattern
 
 COLUMNS_OF_A_SHEET = 16_384
-LONGEST_EXCEL = 8_192
+LONGEST_EXCEL, LONGEST_EXCEL_TEXT = 8_192, 255
+NO_DATABASES = ("", "dax", "prql", "solr", "tableau")
+"""Dialects of sqlglot that no SQL database has."""
+USUAL_DIALECT = "postgres"
+_FIRST_EXCEL_DAY = 25_569
+"""1970-01-01 in a sheet."""
+_WEEKS = 7 * 102_738
+"""Days in whole weeks, so many that no year since 1 has a negative number of days."""
 
 
-class NoFormula(ValueError):
-    """A model that a language cannot hold, and why."""
+def formula_of(
+    release: Release, language: str, *, dialect: str | None = None, force: bool = False
+) -> str:
+    """Return a model as a formula of a language, sql, r or excel, with its privacy statement."""
+    told = statement_for(release, force=force)["privacy"]
+    model = raw_model_of(release)
+    _refuse_zero_bytes(model)
+    if language == "sql":
+        formula = _in_sql(model, dialect)
+    elif dialect is not None:
+        raise ValueError("dialect is for SQL alone.")
+    else:
+        formula = _in_r(model) if language == "r" else _in_excel(model, told)
+    return "\n".join([*comments_of(release, language, dialect), formula])
 
 
-def _doubled(mark: str) -> Callable[[str], str]:
-    """Return what quotes a text by a mark, which is written twice inside."""
-    return lambda text: mark + text.replace(mark, 2 * mark) + mark
+def comments_of(release: Release, language: str, dialect: str | None = None) -> Iterator[str]:
+    """Yield what a reader of the formula should know, a line each; a cell of Excel holds none."""
+    if language != "excel":
+        sign = {"sql": "--", "r": "#"}[language]
+        yield from (f"{sign} {line}" for line in notes_of(release, language, dialect))
 
 
-def _escaped(mark: str) -> Callable[[str], str]:
-    """Return what quotes a text by a mark, before which a backslash stands inside."""
-    return lambda text: mark + text.replace("\\", "\\\\").replace(mark, f"\\{mark}") + mark
+def notes_of(release: Release, language: str, dialect: str | None = None) -> Iterator[str]:
+    """Yield the same without signs of a comment."""
+    target = release.about.get("target") or _target_of(release) or "the target"
+    what = f"prediction of {target}"
+    if release.classes is not None:
+        what = f"probability that {target} is {outcome(release.classes[1])}"
+    yield plain(f"{release.estimator}: {what}")
+    yield statement_for(release, force=True)["privacy"]
+    if release.clips_features:
+        yield "Features are clipped to the bounds with which the model was fitted."
+    if release.classes is None:
+        yield PREDICTS_WITHIN
+    if release.schema is None:
+        yield "True counts as 1 and false as 0; numbers must not be missing."
+    else:
+        yield "Columns are those of the raw table. Missing cells count as they did in the fit."
+    if language == "sql":
+        yield (
+            f"SQL of {dialect or USUAL_DIALECT}. Texts are compared as the database compares them, "
+            "which must be case-sensitive."
+        )
+    if language == "excel":
+        cells = cells_of(raw_model_of(release))
+        yield "Cells: " + ", ".join(f"{cell} {plain(name)}" for name, cell in cells)
+        yield "A text where a number or a date belongs gives #N/A, unless it is a missing value."
 
 
-def _sql_name(name: str) -> str:
-    if "\0" in name:
-        raise NoFormula("SQL has no name that holds a zero byte.")
-    return _doubled('"')(name)
+def _target_of(release: Release) -> str | None:
+    """Return the target as its column is called: predictions are in the units of the table."""
+    schema = release.schema or {}
+    block = schema.get("dpscreen")
+    name = block.get("target") if isinstance(block, dict) else None
+    return name if isinstance(name, str) else None
 
 
-@dataclass(frozen=True)
-class Language:
-    """How a language writes things, {} standing for what they are made of.
-
-    A clip is made of a value and two ends; `is_level`, 1 or 0, of a column and a text; `filled` of
-    a column and what cells count as, missing ones and others. Without `name` columns are cells.
-    """
-
-    clip: str
-    filled: str
-    chance: str
-    is_level: str
-    text: Callable[[str], str]
-    name: Callable[[str], str] | None = None
-    whole: str = "{}"
-    between: str = "\n  "
-    comment: str = ""
+def _refuse_zero_bytes(model: RawModel) -> None:
+    texts = (text for term in model.terms for text in _texts(term))
+    if any("\0" in text for text in texts):
+        raise NoFormula("no formula can hold a name or level with a zero byte.")
 
 
-LANGUAGES = {
-    "sql": Language(  # CASE: not every dialect has LEAST, and MIN may be something else
-        clip="CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END",
-        filled="COALESCE({2}, {1})",
-        chance="1 / (1 + EXP(-({})))",
-        is_level="CASE WHEN {} = {} THEN 1 ELSE 0 END",
-        name=_sql_name,
-        text=_doubled("'"),
-        comment="--",
-    ),
-    "r": Language(  # in brackets, without which it would end with its first line
-        clip="pmin(pmax({0}, {1}), {2})",
-        filled="ifelse(is.na({0}), {1}, {2})",
-        chance="plogis({})",
-        is_level="({} %in% {})",
-        name=_escaped("`"),
-        text=_escaped('"'),
-        whole="({})",
-        comment="#",
-    ),
-    "excel": Language(  # EXACT: = would not tell a from A; MAX passes over TRUE and texts, 0+ not
-        clip="MIN(MAX(0+{0},{1}),{2})",
-        filled='IF({0}="",{1},{2})',  # else an empty cell would count as 0
-        chance="1/(1+EXP(-({})))",
-        is_level="IF(EXACT({},{}),1,0)",
-        text=_doubled('"'),
-        whole="={}",
-        between=" ",
-    ),
-}
-
-
-def formula_of(release: Release, language: str) -> str:
-    """Return a model as a formula of a language: sql, r or excel."""
-    form, cells = LANGUAGES[language], cells_of(release)
-    total = form.between.join(_terms(release, form, form.name or cells.__getitem__))
-    text = form.whole.format(total if release.classes is None else form.chance.format(total))
-    if form.name is None and (len(cells) > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL):
-        raise NoFormula("the model is too large for one cell of Excel. Use SQL or R.")
-    return text
-
-
-def _terms(release: Release, form: Language, name: Callable[[str], str]) -> Iterator[str]:
-    """Yield the intercept and what each feature adds, in the order of the features."""
-    yield number(release.intercept)
-    levels, fills = levels_of(release), fills_of(release)
-    for j, coefficient in enumerate(release.coefficients.tolist()):
-        if coefficient:
-            column, level = levels.get(release.names[j], (release.names[j], None))
-            told, ends = (cell := name(column)), release.feature_bounds[j].tolist()
-            if release.clips_features and level is None:
-                told = form.clip.format(cell, *map(number, ends))
-            if (fill := fills.get(column)) is not None:  # it may lie beyond released bounds
-                text = (
-                    number(np.clip(float(fill), *ends).item()) if level is None else form.text(fill)
-                )
-                told = form.filled.format(cell, text, told)
-            if level is not None:
-                told = form.is_level.format(told, form.text(level))
-            yield f"+ {number(coefficient)} * {told}"
-
-
-def levels_of(release: Release) -> dict[str, tuple[str, str]]:
-    """Return column and level of features such as ward=B, declared in the model or its schema."""
-    return {
-        f"{column}={level}": (column, level)
-        for column, levels in declared_in(release.schema, release.categories).items()
-        for level in levels
-    }
-
-
-def fills_of(release: Release) -> dict[str, str]:
-    """Return what a missing cell of a column counts as, where the model has a whole schema."""
-    import pyarrow as pa
-
-    from dpscreen.tables.declaration import SchemaProblem
-    from dpscreen.tables.schema import TableSchema
-
-    try:
-        schema = TableSchema.from_dict(release.schema or {})
-        schema.check()
-    except SchemaProblem:
-        return {}
-    nothing = pa.table({column: pa.nulls(1, pa.string()) for column in schema.columns})
-    row, levels = schema.encode_features(nothing)[0].tolist(), levels_of(release)
-    features = zip(schema.feature_names, row, strict=True)
-    told = ((name, value) for name, value in features if value or name not in levels)
-    return dict(levels.get(name, (name, str(value))) for name, value in told)
-
-
-def columns_of(release: Release) -> list[str]:
-    """Return the columns that features are made of, in their order; a category is one."""
-    levels = levels_of(release)
-    return list(dict.fromkeys(levels[one][0] if one in levels else one for one in release.names))
-
-
-def cells_of(release: Release) -> dict[str, str]:
-    """Return the cell of each column of a sheet: A2 for the first."""
-    return {name: f"{letters(j).upper()}2" for j, name in enumerate(columns_of(release))}
+def _texts(term: Term) -> Iterator[str]:
+    yield term.cell.column
+    values = term.values if isinstance(term, Lookup) else ()
+    yield from (one for one in (*values, *term.cell.missing) if isinstance(one, str))
 
 
 def number(value: float) -> str:
     """Write a number so that it reads back exactly, in brackets if it is negative."""
-    text = repr(value)
-    return f"({text})" if value < 0 or math.copysign(1, value) < 0 else text
+    return f"({value!r})" if value < 0 else repr(abs(float(value)))
 
 
-def comments_of(release: Release, language: str) -> Iterator[str]:
-    """Yield what a reader of the formula should know, a line each."""
-    sign = LANGUAGES[language].comment
-    target = release.target or "the target"
-    what = f"prediction of {target}"
-    if release.classes is not None:
-        what = f"chance that {target} is {outcome(release.classes[1])}"
-    told = [f"{release.estimator}: {what}"]
-    if release.zero_one.any():
-        told.append("What is true or false counts as 1 or 0.")
-    if release.clips_features:
-        told.append("Features are clipped to the bounds with which the model was fitted.")
-    told += about_cells(release)
-    if language == "excel":
-        cells = (f"{cell} {name}" for name, cell in cells_of(release).items())
-        told.append("Cells: " + ", ".join(cells))
-    yield from (f"{sign} {plain(line)}".strip() for line in told)
+def _split(values: Iterable[Level]) -> tuple[list[str], list[float]]:
+    """Return the texts among some values, the truths' words included, and the numbers."""
+    every = list(values)
+    words = [word for one in every for word in words_of(one)]
+    return words, [one for one in every if not isinstance(one, str)]
 
 
-def about_cells(release: Release) -> Iterator[str]:
-    """Yield what stands for a column of a table, where it is not what its cells hold."""
-    if release.schema is None:
-        return
-    yield from about_columns(release.names, release.schema)
-    known = "count as they did in the fit; so must those that cannot be read."
-    before = "must be filled before: by the schema's fill, or the middle of the bounds."
-    yield f"Missing cells {known if fills_of(release) else before}"
+# --- SQL ------------------------------------------------------------------------------------------
 
 
-# --- scikit-learn ---------------------------------------------------------------------------------
+def dialects() -> list[str]:
+    """Return the dialects of SQL that can be asked for."""
+    from sqlglot.dialects.dialect import Dialect
+
+    return sorted(name for name in Dialect.classes if name not in NO_DATABASES)
 
 
-def pipeline_of(release: Release) -> Pipeline:
-    """Return a fitted pipeline; of a model with categories, it takes their frame."""
-    from sklearn.pipeline import Pipeline
-
-    if not release.categories:
-        steps = _steps(release)
-        if release.named:
-            steps[0][1].feature_names_in_ = np.array(release.names, dtype=object)
-        return Pipeline(steps)
-    columns = release.columns
-    order = [release.names.index(name) for name in _sorted_features(columns)]
-    steps = _steps(replace(release, coefficients=release.coefficients[order]))  # levels are 0 or 1
-    return Pipeline([("levels", _encoder(columns)), *steps])
-
-
-def _steps(release: Release) -> list[tuple[str, Any]]:
-    """Return a scaler that clips to the bounds, and a line or a logistic one."""
-    low, high = release.feature_bounds.T
-    widths, line = high - low, _line(release)
-    if not release.clips_features:
-        return [("model", line)]
-    line.coef_ = line.coef_ * widths
-    line.intercept_ = line.intercept_ + release.coefficients @ low
-    return [("clip", _scaler(low, widths)), ("model", line)]
-
-
-def _encoder(columns: FrameColumns) -> Any:
-    """Return what makes features of a frame, fitted to declared levels in place of rows."""
-    import pandas as pd
-    from sklearn.compose import ColumnTransformer
-    from sklearn.preprocessing import OneHotEncoder
-
-    parts: list[tuple[str, Any, list[str]]] = []
-    made = pd.DataFrame({name: [0.0] for name in columns.names})
-    for place, name in enumerate(columns.names):
-        one: Any = "passthrough"
-        if name in columns.levels:
-            of = _values(columns.levels[name])
-            one = OneHotEncoder(categories=[np.sort(of)], drop=of[:1], handle_unknown="ignore")
-            made[name] = of[:1]
-        parts.append((f"column {place}", one, [name]))
-    return ColumnTransformer(parts, sparse_threshold=0).fit(made)
-
-
-def _sorted_features(columns: FrameColumns) -> Iterator[str]:
-    """Yield the features with the levels of each category sorted, as the encoder needs numbers."""
-    for name in columns.names:
-        levels = columns.levels.get(name)
-        if levels is None:
-            yield name
-        else:
-            yield from (f"{name}={levels[1 + j]}" for j in np.argsort(_values(levels)[1:]))
-
-
-def _values(levels: Sequence[str]) -> AnyArray:
-    """Return levels as numbers, if all of them are, else as texts."""
+def _in_sql(model: RawModel, dialect: str | None) -> str:
     try:
-        return np.array(levels, dtype=np.float64)
-    except ValueError:
-        return np.array(levels, dtype=np.object_)
-
-
-def _scaler(low: Array, widths: Array) -> Any:
-    """Return a scaler from the bounds to [0, 1] that clips, as if it had been fitted."""
-    from sklearn.preprocessing import MinMaxScaler
-
-    scaler = MinMaxScaler(clip=True)
-    scaler.scale_, scaler.min_ = 1 / widths, -low / widths
-    scaler.data_min_, scaler.data_max_, scaler.data_range_ = low, low + widths, widths
-    scaler.n_features_in_, scaler.n_samples_seen_ = len(low), 0
-    return scaler
-
-
-def _line(release: Release) -> Any:
-    from sklearn.linear_model import LinearRegression, LogisticRegression
-
-    coefficients = release.coefficients.copy()
-    if release.classes is None:
-        line = LinearRegression()
-        line.coef_, line.intercept_ = coefficients, release.intercept
-    else:
-        line = LogisticRegression()
-        line.coef_, line.intercept_ = coefficients[None, :], np.array([release.intercept])
-        line.classes_ = np.array(release.classes)
-    line.n_features_in_ = len(coefficients)
-    return line
-
-
-# --- ONNX -----------------------------------------------------------------------------------------
-
-
-def onnx_of(release: Release) -> bytes:
-    """Return scikit-learn's steps as an ONNX model, by the field's own converter."""
-    try:
-        from skl2onnx import to_onnx
-        from skl2onnx.common.data_types import DoubleTensorType
+        import sqlglot
     except ImportError:
-        raise ImportError("ONNX needs a converter: pip install 'dpscreen[onnx]'.") from None
-    from sklearn.pipeline import Pipeline
+        raise ImportError("SQL needs a writer: pip install 'dpscreen[sql]'.") from None
+    if dialect is None and any("\\" in text for term in model.terms for text in _texts(term)):
+        raise NoFormula(
+            "a name or level holds a backslash, which databases read in different ways: say which "
+            "dialect of SQL to write (dialect=, --dialect)."
+        )
+    known = dialects()
+    if dialect is not None and dialect not in known:
+        guess = did_you_mean(dialect, known)
+        raise NoFormula(
+            f"there is no dialect of SQL called {plain(dialect)!r}.{guess} "
+            f"Those known are {', '.join(known)}."
+        )
+    level = sqlglot.ErrorLevel.RAISE  # what a dialect cannot say must not be left out
+    written = dialect or USUAL_DIALECT
+    tree = _Sql(written).prediction(model)
+    return str(tree.sql(dialect=written, pretty=True, unsupported_level=level))
 
-    table = DoubleTensorType([None, release.n_features])
-    options = None if release.classes is None else {"zipmap": False}  # chances as a table
-    made = to_onnx(Pipeline(_steps(release)), initial_types=[("features", table)], options=options)
-    return bytes(made.SerializeToString())
+
+class _Sql:
+    """Writes a model as an expression of sqlglot, which has a tree and no text yet."""
+
+    def __init__(self, dialect: str) -> None:
+        from sqlglot import exp
+
+        self.exp: Any = exp
+        self.dialect = dialect
+
+    def prediction(self, model: RawModel) -> Any:
+        """Return the whole expression."""
+        total = self._joined(
+            self.exp.Add, [self._number(model.intercept), *map(self._term, model.terms)]
+        )
+        if model.classes is not None:
+            power = self.exp.Exp(this=self.exp.Neg(this=self._paren(total)))
+            one = self._number(1.0)
+            found = self.exp.Div(this=one, expression=self._paren(one + power))
+        else:
+            found = self._apply(INVERSES[model.transform], self._clip(total, model.bounds))
+        bare = [term.cell for term in model.terms if term.missing is None]
+        nulls = [self.exp.Is(this=self._column(one), expression=self.exp.null()) for one in bare]
+        if not nulls:
+            return found
+        return self._case([(self._joined(self.exp.Or, nulls), self.exp.null())], found)
+
+    def _joined(self, kind: Any, terms: list[Any]) -> Any:
+        """Return a balanced sum or the like: databases limit how deep an expression may be."""
+        if len(terms) == 1:
+            return terms[0]
+        half = (len(terms) + 1) // 2
+        left, right = self._joined(kind, terms[:half]), self._joined(kind, terms[half:])
+        return kind(this=left, expression=self._paren(right) if half > 1 else right)
+
+    def _term(self, term: Term) -> Any:
+        if term.cell.kind == "number" and not term.cell.plain:
+            raise NoFormula(
+                f"column {plain(term.cell.column)!r} has numbers with a decimal comma, or signs "
+                "between or around digits, which SQL cannot tell from plain ones. Use R, Excel, "
+                "scikit-learn or dpscreen predict."
+            )
+        if isinstance(term, Lookup):
+            return self._lookup(term) if term.cell.kind != "day" else self._part_lookup(term)
+        return self._line(term) if term.cell.kind == "number" else self._day_line(term)
+
+    # --- cells ----------------------------------------------------------------------------------
+
+    def _column(self, cell: Cell) -> Any:
+        return self.exp.column(cell.column, quoted=True)
+
+    def _text(self, cell: Cell) -> Any:
+        kind = "VARCHAR(4000)" if self.dialect in ("oracle", "teradata") else "TEXT"
+        return self.exp.Trim(this=self.exp.cast(self._column(cell), kind))
+
+    def _double(self, cell: Cell) -> Any:
+        return self.exp.cast(self._column(cell), "DOUBLE")
+
+    def _is_number(self, cell: Cell) -> Any:
+        """Return whether a cell is a finite number or the text of one."""
+        column = self._column(cell)
+        if self.dialect == "sqlite":  # a text that is no number differs from what it is cast to
+            same = self.exp.EQ(this=self.exp.cast(column, "NUMERIC"), expression=column.copy())
+            size = self.exp.Abs(this=self._double(cell))
+            most = self.exp.Literal.number(repr(1.7976931348623157e308))
+            return self.exp.and_(same, self.exp.LTE(this=size, expression=most))
+        pattern = self.exp.Literal.string(f"^{NUMBER}$".replace(r"\.", "[.]"))
+        return self.exp.RegexpLike(this=self._text(cell), expression=pattern)
+
+    def _read_number(self, cell: Cell) -> Any:
+        """Return the number that a cell spells; some databases cast no truth to one."""
+        value = self.exp.cast(self._text(cell), "DOUBLE")
+        return self._case([(self._is_number(cell), value)], None)
+
+    def _is_one_of(self, cell: Cell, values: Iterable[Level]) -> Any | None:
+        """Return whether a cell has one of some values; None if there are none."""
+        words, numbers = _split(values)
+        tests = []
+        if words:
+            tests.append(self._in(self._text(cell), map(self.exp.Literal.string, words)))
+        if numbers:
+            tests.append(self._in(self._read_number(cell), map(self._number, numbers)))
+        return self.exp.or_(*tests) if tests else None
+
+    # --- terms ----------------------------------------------------------------------------------
+
+    def _line(self, line: Line) -> Any:
+        value = self._scaled(line, self._double(line.cell))
+        if not line.cell.declared:
+            return value
+        missing = self._number(line.missing or 0.0)
+        branches = [
+            (self._is_one_of(line.cell, line.cell.missing), missing),
+            (self._is_number(line.cell), value),
+        ]
+        for truth in {1.0, 0.0} - {*line.cell.missing}:
+            words = self._in(self._text(line.cell), map(self.exp.Literal.string, words_of(truth)))
+            branches.append((words, self._number(line.of_number(truth))))
+        return self._case(branches, missing.copy())
+
+    def _lookup(self, lookup: Lookup) -> Any:
+        cell, branches = lookup.cell, []
+        if lookup.missing != lookup.otherwise:
+            missing = self._number(lookup.missing)
+            no_text = self.exp.Is(this=self._column(cell), expression=self.exp.null())
+            branches += [(no_text, missing), (self._is_one_of(cell, cell.missing), missing)]
+        groups: dict[float, list[Level]] = {}
+        for value, adds in lookup.values.items():
+            groups.setdefault(adds, []).append(value)
+        branches += [
+            (self._is_one_of(cell, values), self._number(adds))
+            for adds, values in groups.items()
+            if adds != lookup.otherwise or lookup.missing != lookup.otherwise
+        ]
+        otherwise = lookup.otherwise
+        if cell.kind == "number" and lookup.missing != otherwise:  # what is no number is missing
+            numbers = self.exp.or_(
+                self._is_number(cell),
+                self._in(self._text(cell), map(self.exp.Literal.string, _split([1.0, 0.0])[0])),
+            )
+            branches.append((numbers, self._number(otherwise)))
+            otherwise = lookup.missing
+        return self._case(branches, self._number(otherwise))
+
+    def _day_line(self, line: Line) -> Any:
+        value = self._scaled(line, self._part(line.cell, line.part))
+        return self._case(self._when_day(line, value), self._number(line.missing or 0.0))
+
+    def _part_lookup(self, lookup: Lookup) -> Any:
+        ifs = [
+            self.exp.If(this=self._number(value), true=self._number(adds))
+            for value, adds in lookup.numbers.items()
+        ]
+        part, missing = self._part(lookup.cell, lookup.part), self._number(lookup.missing)
+        value = self.exp.Case(this=part, ifs=ifs, default=missing)
+        return self._case(self._when_day(lookup, value), self._number(lookup.missing))
+
+    def _scaled(self, line: Line, value: Any) -> Any:
+        if line.since:
+            value = self._paren(value - self._number(line.since))
+        if line.ends is not None:
+            value = self._clip(value, line.ends)
+        applied = self._apply(line.transform, value)
+        return self.exp.Mul(this=self._number(line.coefficient), expression=applied)
+
+    # --- days -----------------------------------------------------------------------------------
+
+    def _when_day(self, term: Term, value: Any) -> list[tuple[Any, Any]]:
+        """Return the branches of a cell that is a day: first those declared to be missing."""
+        numbers = [self._number(one) for one in _split(term.cell.missing)[1]]
+        gone = self._in(self._days(term.cell), numbers) if numbers else None
+        return [(gone, self._number(term.missing or 0.0)), (self._is_day(term.cell), value)]
+
+    def _is_day(self, cell: Cell) -> Any:
+        iso = self._iso(cell)
+        if self.dialect == "sqlite":  # which counts 30 February as a day of March
+            days = self.exp.Anonymous(this="JULIANDAY", expressions=[iso])
+            text = self.exp.Anonymous(this="DATE", expressions=[days])
+            return self.exp.EQ(this=text, expression=iso.copy())
+        no_day = self.exp.Is(this=self._date(cell), expression=self.exp.null())
+        return self.exp.not_(no_day)
+
+    def _iso(self, cell: Cell) -> Any:
+        """Return the day as text, 2020-01-31; null for what is written otherwise.
+
+        A column of dates reads so too, whatever format its texts were declared with.
+        """
+        branches = []
+        for form in dict.fromkeys((cell.form, ISO)):
+            for like, cuts in _written(form):
+                pieces = [self._padded(cell, *cuts[sign]) for sign in ("%Y", "%m", "%d")]
+                dash = self.exp.Literal.string("-")
+                year, month, day = pieces
+                day_text = self.exp.Concat(expressions=[year, dash, month, dash.copy(), day])
+                tests = [
+                    self.exp.Like(this=self._text(cell), expression=self.exp.Literal.string(one))
+                    for one in (like, f"{like}T%", f"{like} %")
+                ]
+                branches.append((self.exp.or_(*tests), day_text))
+        return self._case(branches, None)
+
+    def _padded(self, cell: Cell, start: int, width: int) -> Any:
+        """Return a part of the text, with a zero before a lone digit."""
+        ends = map(self.exp.Literal.number, (start, width))
+        cut = self.exp.Substring(this=self._text(cell), start=next(ends), length=next(ends))
+        if width > 1:
+            return cut
+        return self.exp.Concat(expressions=[self.exp.Literal.string("0"), cut])
+
+    def _date(self, cell: Cell) -> Any:
+        return self.exp.TryCast(this=self._iso(cell), to=self.exp.DataType.build("date"))
+
+    def _days(self, cell: Cell) -> Any:
+        first = self.exp.cast(self.exp.Literal.string("1970-01-01"), "date")
+        return self.exp.DateDiff(this=self._date(cell), expression=first, unit=self.exp.var("DAY"))
+
+    def _part(self, cell: Cell, part: str) -> Any:
+        if part == "days":
+            return self._days(cell)
+        if part == "weekday":
+            shifted = self._paren(self._days(cell) + (_WEEKS + 3))
+            week = self.exp.Mod(this=shifted, expression=self.exp.Literal.number(7))
+            return self._paren(week + 1)
+        start, width = (1, 4) if part == "year" else (6, 2)
+        ends = map(self.exp.Literal.number, (start, width))
+        cut = self.exp.Substring(this=self._iso(cell), start=next(ends), length=next(ends))
+        return self.exp.cast(cut, "DOUBLE")
+
+    # --- pieces ---------------------------------------------------------------------------------
+
+    def _number(self, value: float) -> Any:
+        """Return a double: with an exponent, as a decimal number could overflow."""
+        text = repr(abs(float(value)))
+        found = self.exp.Literal.number(text if "e" in text else f"{text}e0")
+        return self.exp.Neg(this=found) if value < 0 else found
+
+    def _paren(self, value: Any) -> Any:
+        return self.exp.Paren(this=value)
+
+    def _in(self, value: Any, among: Iterable[Any]) -> Any:
+        return self.exp.In(this=value, expressions=list(among))
+
+    def _case(self, branches: Iterable[tuple[Any | None, Any]], default: Any | None) -> Any:
+        """Return a CASE of the branches that have a condition; without any, the default."""
+        ifs = [self.exp.If(this=when, true=then.copy()) for when, then in branches if when]
+        return self.exp.Case(ifs=ifs, default=default) if ifs else default
+
+    def _clip(self, value: Any, ends: tuple[float, float]) -> Any:
+        """Return a clipped value, which is never null here: in that databases differ."""
+        least, greatest = ("MIN", "MAX") if self.dialect == "sqlite" else ("LEAST", "GREATEST")
+        low, high = map(self._number, ends)
+        above = self.exp.Anonymous(this=greatest, expressions=[value, low])
+        return self.exp.Anonymous(this=least, expressions=[above, high])
+
+    def _apply(self, function: str, value: Any) -> Any:
+        exp, one = self.exp, self._number(1.0)
+        match function:
+            case "log":
+                return exp.Ln(this=value)
+            case "log1p":
+                return exp.Ln(this=one + self._paren(value))
+            case "sqrt":
+                return exp.Sqrt(this=value)
+            case "exp":
+                return exp.Exp(this=value)
+            case "expm1":
+                return exp.Exp(this=value) - one
+            case "square":
+                return exp.Mul(this=self._paren(value), expression=self._paren(value.copy()))
+        return value
+
+
+def _written(form: str) -> Iterator[tuple[str, dict[str, tuple[int, int]]]]:
+    """Yield how a day may be written: a pattern of LIKE, and where year, month and day stand.
+
+    Month and day may have one digit, unless digits stand alone.
+    """
+    parts = re.findall("%.|.", form)
+    digits = all(part.startswith("%") for part in parts)
+    widths = [(4,) if one == "%Y" else (2,) if digits else (2, 1) for one in parts if one[0] == "%"]
+    for chosen in product(*widths):
+        left, like, cuts = list(chosen), "", {}
+        for part in parts:
+            if part[0] == "%":
+                cuts[part] = (len(like) + 1, left[0])
+                like += "_" * left.pop(0)
+            else:
+                like += part
+        yield like, cuts
+
+
+# --- R --------------------------------------------------------------------------------------------
+
+_R_TEXT = '.text <- function(x) trimws(as.character(x), whitespace = "[ \\t\\r\\n\\v\\f]")'
+_R_NUMBER = """.number <- function(x, plain = TRUE, gone = c()) {
+  if (is.numeric(x) || is.logical(x)) n <- as.numeric(x)
+  else if (!plain) stop("numbers with signs other than a decimal point must be read before")
+  else {
+    t <- .text(x)
+    n <- rep(NA_real_, length(t))
+    ok <- grepl("^%s$", t)
+    n[ok] <- as.numeric(t[ok])
+    n[t %%in%% c(%s)] <- 1
+    n[t %%in%% c(%s)] <- 0
+  }
+  n[!is.finite(n) | n %%in%% gone] <- NA
+  n
+}"""
+_R_DAY = """.day <- function(x, form, pattern, gone = c()) {
+  if (inherits(x, "Date")) d <- floor(as.numeric(x))
+  else if (inherits(x, "POSIXt")) d <- as.numeric(as.Date(format(x, "%Y-%m-%d")))
+  else {
+    t <- .text(x)
+    d <- as.numeric(as.Date(ifelse(grepl(pattern, t), t, NA_character_), format = form))
+  }
+  d[d %in% gone] <- NA
+  d
+}
+.part <- function(d, part) {
+  p <- as.POSIXlt(as.Date(d, origin = "1970-01-01"))
+  switch(part, days = d, weekday = (d + 3) %% 7 + 1, month = p$mon + 1, year = p$year + 1900)
+}"""
+_R_PICK = """.pick <- function(x, n, words, adds, numbers, number_adds, gone, gone_numbers, missing,
+                  otherwise, numeric) {
+  t <- .text(x)
+  found <- adds[match(t, words)]
+  by_number <- number_adds[match(n, numbers)]
+  found[is.na(found)] <- by_number[is.na(found)]
+  none <- is.na(x) | t %in% gone | n %in% gone_numbers | (numeric & is.na(n))
+  ifelse(none, missing, ifelse(is.na(found), otherwise, found))
+}"""
+_R_PICK_PART = """.pick_part <- function(p, numbers, adds, missing) {
+  found <- adds[match(p, numbers)]
+  ifelse(is.na(found), missing, found)
+}"""
+_R_FILL = ".fill <- function(x, missing) ifelse(is.na(x), missing, x)"
+_R_CLIP = ".clip <- function(x, low, high) pmin(pmax(x, low), high)"
+_R_FUNCTIONS = {"expm1": "expm1(%s)", "square": "(%s)^2", "log1p": "log1p(%s)"}
+
+
+def _in_r(model: RawModel) -> str:
+    true, false = (", ".join(map(_r_text, words_of(one))) for one in (1.0, 0.0))
+    helpers = [_R_TEXT, _R_NUMBER % (NUMBER.replace(r"\.", "[.]"), true, false), _R_CLIP, _R_FILL]
+    if any(term.cell.kind == "day" for term in model.terms):
+        helpers += [_R_DAY, _R_PICK_PART]
+    if any(isinstance(term, Lookup) and not term.part for term in model.terms):
+        helpers.append(_R_PICK)
+    total = " +\n  ".join([number(model.intercept), *map(_r_term, model.terms)])
+    if model.classes is not None:
+        total = f"plogis({total})"
+    else:
+        clipped = f".clip({total}, {number(model.bounds[0])}, {number(model.bounds[1])})"
+        total = _r_apply(INVERSES[model.transform], clipped)
+    return "\n".join(["local({", *helpers, total, "})"])
+
+
+def _r_term(term: Term) -> str:
+    cell, gone = term.cell, _r_numbers(_split(term.cell.missing)[1])
+    name = _escaped("`")(cell.column)
+    if cell.kind == "day":
+        pattern = _r_text(text_pattern(cell.form))
+        days = f".day({name}, {_r_text(cell.form)}, {pattern}, {gone})"
+        value = f".part({days}, {_r_text(term.part)})"
+    else:
+        value = f".number({name}, {'TRUE' if cell.plain else 'FALSE'}"
+        value += f", {gone})" if isinstance(term, Line) else ")"
+    if isinstance(term, Line):
+        return _r_line(term, value)
+    numbers, adds = _r_numbers(term.numbers), _r_numbers(term.numbers.values())
+    if term.part:
+        return f".pick_part({value}, {numbers}, {adds}, {number(term.missing)})"
+    words = [(word, adds) for one, adds in term.values.items() for word in words_of(one)]
+    texts, text_adds = [one for one, _ in words], [one for _, one in words]
+    shown = (
+        *(name, value, _r_texts(texts), _r_numbers(text_adds), numbers, adds),
+        *(_r_texts(_split(cell.missing)[0]), gone, number(term.missing), number(term.otherwise)),
+        "TRUE" if cell.kind == "number" else "FALSE",
+    )
+    return f".pick({', '.join(shown)})"
+
+
+def _r_line(line: Line, value: str) -> str:
+    value = f"({value} - {number(line.since)})" if line.since else value
+    if line.ends is not None:
+        value = f".clip({value}, {number(line.ends[0])}, {number(line.ends[1])})"
+    added = f"{number(line.coefficient)} * {_r_apply(line.transform, value)}"
+    return added if line.missing is None else f".fill({added}, {number(line.missing)})"
+
+
+def _r_apply(function: str, value: str) -> str:
+    if function in ("", UNCHANGED):
+        return value
+    return _R_FUNCTIONS.get(function, f"{function}(%s)") % value
+
+
+def _escaped(mark: str) -> Callable[[str], str]:
+    """Return what quotes a text by a mark, before which a backslash stands inside."""
+
+    def quoted(text: str) -> str:
+        shown = text.replace("\\", "\\\\").replace(mark, f"\\{mark}")
+        return mark + "".join(f"\\x{ord(one):02x}" if one < " " else one for one in shown) + mark
+
+    return quoted
+
+
+_r_text = _escaped('"')
+
+
+def _r_texts(texts: list[str]) -> str:
+    return f"c({', '.join(map(_r_text, texts))})" if texts else "character(0)"
+
+
+def _r_numbers(values: Collection[float]) -> str:
+    return f"c({', '.join(map(number, values))})" if values else "numeric(0)"
+
+
+# --- Excel ----------------------------------------------------------------------------------------
+
+
+def cells_of(model: RawModel) -> list[tuple[str, str]]:
+    """Return each column with its cell in a sheet: A2 for the first."""
+    return [(name, f"{letters(j).upper()}2") for j, name in enumerate(model.columns)]
+
+
+def _in_excel(model: RawModel, told: str) -> str:
+    cells = dict(cells_of(model))
+    terms = [
+        number(model.intercept),
+        *(_x_term(one, cells[one.cell.column]) for one in model.terms),
+    ]
+    total = "+".join(terms)
+    if model.classes is not None:
+        total = f"1/(1+EXP(-({total})))"
+    else:
+        clipped = f"MIN(MAX({total},{number(model.bounds[0])}),{number(model.bounds[1])})"
+        total = _x_apply(INVERSES[model.transform], clipped)
+    text = f"={total}+N({_x_text(told[:LONGEST_EXCEL_TEXT])})"  # N of a text is 0: a comment
+    if len(cells) > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL:
+        raise NoFormula("the model is too large for one cell of Excel. Use SQL or R.")
+    return text
+
+
+def _x_term(term: Term, cell: str) -> str:
+    """Return what a cell adds; #N/A where it holds a text that Excel may read otherwise."""
+    gone, codes = _split(term.cell.missing)
+    missing = "NA()" if term.missing is None else number(term.missing)
+    empty = ",".join(
+        [f'TRIM({cell})=""', *(f"EXACT({cell},{_x_text(one)})" for one in gone if one)]
+    )
+    if term.cell.kind == "day":
+        days = f"(INT({cell})-{_FIRST_EXCEL_DAY})"
+        value = _x_coded(days, codes, missing, _x_part(term, cell, days))
+        return f"IF(ISNUMBER({cell}),{value},IF(OR({empty}),{missing},NA()))"
+    if isinstance(term, Line):
+        value, others = _x_line(term, cell), "NA()"
+        truths = [number(term.of_number(one)) for one in (1.0, 0.0)]
+    else:
+        value, others = _x_numbers(term, cell, term.otherwise), _x_words(term, cell)
+        truths = [number(term.values.get(one, term.otherwise)) for one in (1.0, 0.0)]
+    truths = [
+        missing if one in codes else text for one, text in zip((1.0, 0.0), truths, strict=True)
+    ]
+    value = _x_coded(cell, codes, missing, value)
+    truth = f"IF({cell},{truths[0]},{truths[1]})"
+    text = f"IF(OR({empty}),{missing},{others})"
+    return f"IF(ISNUMBER({cell}),{value},IF(ISLOGICAL({cell}),{truth},{text}))"
+
+
+def _x_part(term: Term, cell: str, days: str) -> str:
+    parts = {"days": days, "weekday": f"(MOD({days}+3,7)+1)"}
+    value = parts.get(term.part, f"{term.part.upper()}({cell})")
+    if isinstance(term, Line):
+        return _x_line(term, value)
+    return _x_numbers(term, value, term.missing)
+
+
+def _x_line(line: Line, value: str) -> str:
+    value = f"({value}-{number(line.since)})" if line.since else value
+    if line.ends is not None:
+        value = f"MIN(MAX({value},{number(line.ends[0])}),{number(line.ends[1])})"
+    return f"{number(line.coefficient)}*{_x_apply(line.transform, value)}"
+
+
+def _x_numbers(lookup: Lookup, value: str, otherwise: float) -> str:
+    """Return what a number adds: sums, as Excel limits how deep IF may be."""
+    if not lookup.numbers:
+        return number(otherwise)
+    extra = (
+        f"({value}={number(one)})*{number(adds - otherwise)}"
+        for one, adds in lookup.numbers.items()
+        if adds != otherwise
+    )
+    return "+".join([number(otherwise), *extra])
+
+
+def _x_words(lookup: Lookup, cell: str) -> str:
+    """Return what a text adds. EXACT, as = would not tell a from A.
+
+    A text that is none of the words adds `otherwise`, unless it might be one: with blanks around
+    it, or where some word is a number.
+    """
+    if lookup.cell.kind == "number":
+        return "NA()"
+    words = [
+        (word, adds)
+        for one, adds in lookup.values.items()
+        for word in (*words_of(one), *(() if isinstance(one, str) else (level_text(one),)))
+    ]
+    tests = {f"EXACT({cell},{_x_text(word)})": adds for word, adds in words}
+    extra = [f"{test}*{number(adds)}" for test, adds in tests.items() if adds]
+    unknown = f"IF(EXACT(TRIM({cell}),{cell}),{number(lookup.otherwise)},NA())"
+    other = "NA()" if lookup.number_read else unknown
+    return f"IF(OR({','.join(tests)}),{'+'.join(extra) or '0'},{other})"
+
+
+def _x_coded(value: str, codes: list[float], missing: str, found: str) -> str:
+    if not codes:
+        return found
+    tests = ",".join(f"{value}={number(one)}" for one in codes)
+    return f"IF(OR({tests}),{missing},{found})"
+
+
+def _x_apply(function: str, value: str) -> str:
+    match function:
+        case "log":
+            return f"LN({value})"
+        case "log1p":
+            return f"LN(1+{value})"
+        case "expm1":
+            return f"(EXP({value})-1)"
+        case "square":
+            return f"({value})^2"
+        case "sqrt" | "exp":
+            return f"{function.upper()}({value})"
+    return value
+
+
+def _x_text(text: str) -> str:
+    if len(text) > LONGEST_EXCEL_TEXT:
+        raise NoFormula("a level is longer than a text in a formula of Excel may be. Use SQL or R.")
+    return '"' + text.replace('"', '""') + '"'

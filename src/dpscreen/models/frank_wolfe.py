@@ -150,6 +150,10 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         return accountant, design, steps, told
 
     @property
+    def _predicts_within(self) -> Array:
+        return self._public_bounds()[1]
+
+    @property
     def _takes_sparse(self) -> bool:
         """Whether sparse rows are fitted: the published calibration sums floats, of dense rows."""
         return self.calibration != "published"
@@ -219,6 +223,9 @@ class DPFrankWolfe(PrivateFrankWolfe):
 
     Notes
     -----
+    Predictions are clipped to `target_bounds`, at either calibration. The replication of the paper
+    looks at coefficients, so nothing is clipped there.
+
     Tuning a parameter by fitting several times, as GridSearchCV does, spends the budget each time,
     and choosing by a score computed on private rows is not covered at all.
 

@@ -16,14 +16,17 @@ from dpscreen._core.arrays import Array, Objects
 from dpscreen.models.cards import model_card_of, registry_entry_of
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import read, write
-from dpscreen.models.formulas import formula_of, onnx_of, pipeline_of
+from dpscreen.models.formulas import formula_of
 from dpscreen.models.intake import is_sparse, rows_alone, sparse_alone
+from dpscreen.models.onnx_graph import onnx_of
 from dpscreen.models.outcomes import OutcomeModel
+from dpscreen.models.pipelines import pipeline_of
 from dpscreen.models.regression_table import OddsTableModel, RegressionSummary, TableModel
 from dpscreen.models.release import (
     Release,
     Summary,
     checked_about,
+    promise_of,
     regression_summary_of,
     summary_of,
 )
@@ -61,7 +64,7 @@ class LinearModel(RegressorMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            X @ coef_ + intercept_. It may lie beyond `target_bounds`, as with any line.
+            X @ coef_ + intercept_.
         """
         return self._line(X)
 
@@ -118,11 +121,10 @@ class PrivateLinearModel(LinearModel):
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, 3) with an interval
-            Predictions; with an interval, the prediction and the interval's two ends. These are
-            held to `target_bounds_`, as the targets of the fit were; the prediction is not, as with
-            any line.
+            Predictions; with an interval, the prediction and the interval's two ends. All are
+            clipped to the declared bounds of the target, as the targets of the fit were.
         """
-        found = super().predict(X)
+        found = np.clip(super().predict(X), *self._predicts_within)
         if interval is None:
             return found
         quality = getattr(self, "quality_", None)
@@ -131,7 +133,20 @@ class PrivateLinearModel(LinearModel):
         if not 0 < interval < 1:
             raise ValueError("interval must lie between 0 and 1.")
         ends = found[:, None] + quality.residual_size(interval) * np.array([-1, 1])
-        return np.column_stack((found, np.clip(ends, *self.target_bounds_)))
+        return np.column_stack((found, np.clip(ends, *self._predicts_within)))
+
+    @property
+    def _predicts_within(self) -> Array:
+        """Return the declared bounds of the target, to which predictions are clipped."""
+        return self.target_bounds_
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Show the parameters and, of a fit that is not private, the mark; a pickle keeps it."""
+        shown = str(super().__repr__(N_CHAR_MAX=N_CHAR_MAX))
+        fitted = getattr(self, "privacy_", None)
+        if fitted is None or fitted.holds:
+            return shown
+        return f"{shown}  # {promise_of(fitted)}"
 
     def summary(self) -> Summary | RegressionSummary:
         """Return the selected features in a table, largest effect first; or a regression table.
@@ -167,40 +182,77 @@ class PrivateLinearModel(LinearModel):
         """
         return registry_entry_of(self.released(), tier=tier)
 
-    def to_formula(self, language: str) -> str:
-        """Return the model as a formula that other software runs.
+    def to_formula(
+        self,
+        language: str,
+        *,
+        dialect: str | None = None,
+        schema: Mapping[str, Any] | None = None,
+        force: bool = False,
+    ) -> str:
+        """Return the model as a formula on the raw table, with its privacy statement.
 
         Parameters
         ----------
         language : {"sql", "r", "excel"}
-            An expression over columns that are named as the features; for Excel, a cell of row 2
-            with the features in A2, B2 and so on.
+            An expression over the columns of the table, under comments; for Excel, a cell of row 2
+            with the columns in A2, B2 and so on.
+        dialect : str, default=None
+            Of SQL, the database: "snowflake", "bigquery", "duckdb", "sqlite" and so on (`pip
+            install 'dpscreen[sql]'`). None: "postgres".
+        schema : dict, default=None
+            What describes the raw table, unless the model has it. Without one, columns are those of
+            the fit: numbers, and the model's categories.
+        force : bool, default=False
+            Whether to write a model that is not private, which is then marked so.
 
         Returns
         -------
         str
-            It clips features as `predict` does. Of a model of outcomes it is the chance of the
-            second class.
+            It reads cells, fills, transforms and clips as `dpscreen predict` does, and gives the
+            target in the units of the table; of a model of outcomes, the probability of the second
+            class.
+
+        Raises
+        ------
+        NoFormula
+            The language cannot say it.
+        NotPrivate
+            The guarantee does not hold, and `force` is False.
         """
-        return formula_of(self.released(), language)
+        release = self.described(schema=schema)
+        return formula_of(release, language, dialect=dialect, force=force)
 
-    def to_sklearn(self) -> Pipeline:
-        """Return a pipeline of scikit-learn's own steps that predicts the same.
+    def to_sklearn(
+        self, *, schema: Mapping[str, Any] | None = None, force: bool = False
+    ) -> Pipeline:
+        """Return a pipeline of scikit-learn's and pandas' own steps that predicts the same.
 
-        It needs nothing of this package, and can be converted by what converts scikit-learn's
-        pipelines. It takes features as numbers, one column each; of a model with `categories`, a
-        data frame of the columns of the fit, whose categories hold the declared levels: numbers
-        if all levels are numbers, else texts. Any other cell counts as the first level.
+        It needs nothing of this package. It takes a data frame of the raw table, by the schema; of
+        a model without one, the frame or array of the fit. Its attribute `privacy_` holds the
+        privacy statement.
+
+        Parameters
+        ----------
+        schema, force
+            As in `to_formula`.
         """
-        return pipeline_of(self.released())
+        return pipeline_of(self.described(schema=schema), force=force)
 
-    def to_onnx(self) -> bytes:
-        """Return the pipeline of `to_sklearn` as an ONNX model (`pip install 'dpscreen[onnx]'`).
+    def to_onnx(self, *, schema: Mapping[str, Any] | None = None, force: bool = False) -> bytes:
+        """Return the model in ONNX (`pip install 'dpscreen[onnx]'`), with its privacy statement.
 
-        Its input `features` are doubles, one column a feature; of a model of outcomes the output
-        `probabilities` has a column for each class.
+        It has one input of shape (n, 1) for each column that it uses: doubles for numbers, NaN if
+        missing; strings for texts, yes and no, true and false; for dates doubles, the days since
+        1970-01-01. Without names of columns the one input is `features`. The output is
+        `prediction`; of a model of outcomes `label` and `probabilities`, a column for each class.
+
+        Parameters
+        ----------
+        schema, force
+            As in `to_formula`.
         """
-        return onnx_of(self.released())
+        return onnx_of(self.described(schema=schema), force=force)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what a typical step of each feature does, with intervals where there are any.

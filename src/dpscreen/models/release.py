@@ -443,6 +443,7 @@ ODDS = (
     "beside it. Steps are round numbers near a typical difference between rows: {}."
 )
 ZERO_ONE = " From 0 to 1 is from no to yes or, of a share, from none to all."
+PREDICTS_WITHIN = "Predictions are clipped to the declared bounds of the target."
 RELEASED, BOUNDS = "the released deviation", "a tenth of the width of the bounds"
 
 
@@ -477,6 +478,8 @@ def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
         yield _about_steps(release)
     if not release.fit_intercept:
         yield f"No constant was fitted; predictions add {number(release.intercept, digits=5)}."
+    if release.classes is None:
+        yield PREDICTS_WITHIN
     yield from _about_cells(release)
     yield from _about_left_out(release, table)
     if release.inference is not None:
@@ -550,6 +553,8 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
         yield _about_steps(release)
     if release.clips_features:
         yield "Features are clipped to their bounds before the coefficients apply."
+    if release.classes is None:
+        yield PREDICTS_WITHIN
     yield from _about_cells(release)
     if release.table is not None:
         yield from _about_left_out(release, release.table)
@@ -565,7 +570,11 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
 
 def promise(release: Release) -> str:
     """Return the privacy statement in one line."""
-    statement = release.statement
+    return promise_of(release.statement)
+
+
+def promise_of(statement: PrivacyStatement) -> str:
+    """Return a privacy statement in one line, marked if it does not hold."""
     pair = f"epsilon = {statement.epsilon:g}, delta = {statement.delta:.4g}"
     if not statement.holds:
         why = (

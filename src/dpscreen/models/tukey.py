@@ -86,9 +86,10 @@ class TukeyEM:
         return self
 
     def predict(self, X: Any) -> Array:
-        """Return predictions for features clipped to their bounds."""
+        """Return predictions for features clipped to their bounds, clipped to the target's."""
         low, high = self.feature_bounds_.T
-        return np.asarray(np.clip(X, low, high) @ self.coef_ + self.intercept_)
+        found = np.clip(X, low, high) @ self.coef_ + self.intercept_
+        return np.asarray(np.clip(found, *self.target_bounds))
 
     def _chosen(self, _spending: PureSpending, X: Array, _y: Array) -> Integers:
         """Return all features; none where the test would fail with them, by public numbers."""

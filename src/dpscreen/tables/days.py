@@ -61,6 +61,11 @@ def stored_days(cells: Any) -> Array:
     return np.where(missing | (whole < _FIRST) | (whole > _LAST), np.nan, whole)
 
 
+def text_pattern(form: str) -> str:
+    """Return the same expression as languages without names of groups have it."""
+    return re.sub(r"\(\?(P<.>|:)", "(", _expression(form))
+
+
 def _expression(form: str) -> str:
     groups = _FIXED if is_digits(form) else _GROUPS
     parts = [groups.get(part, re.escape(part)) for part in re.findall("%.|.", form)]

@@ -213,11 +213,12 @@ class Declaration:
         return self.field(self.target).classes
 
     def untransform_target(self, values: ArrayLike) -> Array:
-        """Return predictions in the user's units; a transformed target is held to its bounds."""
+        """Return predictions in the user's units; a transformed target is clipped to its bounds."""
         given, target = np.asarray(values, dtype=np.float64), self.field(self.target)
         if target.transform is UNCHANGED:
             return given.copy()
-        return np.asarray(target.transform.invert(np.clip(given, *target.bounds)))
+        inverted = target.transform.invert(np.clip(given, *target.bounds))
+        return np.asarray(np.clip(inverted, *target.declared_bounds))  # it may round beyond them
 
 
 # --- names of columns -----------------------------------------------------------------------------

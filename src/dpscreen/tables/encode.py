@@ -224,7 +224,7 @@ def _numbers(cells: Any, *, marks: NumberMarks = PLAIN_MARKS, missing: Sequence[
     parsed = _parsed(cells, marks, missing) if _is_text(cells.type) else _stored(cells)
     values = np.array(parsed.to_numpy(zero_copy_only=False), dtype=np.float64)
     values[~np.isfinite(values)] = np.nan
-    for code in _declared(missing, marks):
+    for code in missing_numbers(missing, marks):
         values[values == code] = np.nan
     return values
 
@@ -368,7 +368,7 @@ def _stored(cells: Any) -> Any:
     return pc.cast(cells, pa.float64(), safe=False)
 
 
-def _declared(missing: Sequence[str], marks: NumberMarks) -> set[float]:
+def missing_numbers(missing: Sequence[str], marks: NumberMarks) -> set[float]:
     """Return the numbers among the missing values, by the rules for cells."""
     words = _likely(_pointed(pa.array(missing, pa.string()), marks)).to_pylist()
     return {float(text) for text in words if text is not None}

@@ -46,14 +46,23 @@ def is_format(form: object) -> bool:
 class DateFeature:
     """One feature of a day: its name, its bounds, and how it is read off days since 1970.
 
-    Monday and January are references: the others are compared with them, and no model has them.
+    `part` names the number that is read: days, weekday, month or year; `level` is the one that the
+    feature indicates, None if the feature is the number, from which `since` is subtracted. Monday
+    and January are references: the others are compared with them, and no model has them.
     """
 
     name: str
     bounds: tuple[float, float]
     read: Callable[[Array], Array]
     missing: float
-    reference: bool = False
+    part: str
+    level: int | None = None
+    since: float = 0.0
+
+    @property
+    def reference(self) -> bool:
+        """Whether it indicates the level that the others are compared with."""
+        return self.level == 1
 
 
 @dataclass(frozen=True)
@@ -184,41 +193,45 @@ def _year(days: Array) -> Array:
     return np.asarray(_dates(days).astype("datetime64[Y]").astype(np.int64) + 1970.0)
 
 
-def _number(name: str, low: float, high: float, read: Callable[[Array], Array]) -> DateFeature:
+def _number(name: str, low: float, high: float, part: str, since: float = 0.0) -> DateFeature:
     def within(days: Array) -> Array:
-        return np.clip(read(days), low, high)
+        return np.clip(_READ[part](days) - since, low, high)
 
-    return DateFeature(name, (low, high), within, low / 2 + high / 2)
+    return DateFeature(name, (low, high), within, low / 2 + high / 2, part, since=since)
 
 
-def _levels(
-    column: DateColumn, labels: tuple[str, ...], read: Callable[[Array], Array]
-) -> Iterator[DateFeature]:
+def _levels(column: DateColumn, labels: tuple[str, ...], part: str) -> Iterator[DateFeature]:
     def is_label(place: int, days: Array) -> Array:
-        return np.asarray(read(days) == place, dtype=np.float64)
+        return np.asarray(_READ[part](days) == place, dtype=np.float64)
 
     for place, label in enumerate(labels, 1):
         name, read_label = f"{column.name}={label}", partial(is_label, place)
-        yield DateFeature(name, (0.0, 1.0), read_label, 0.0, reference=place == 1)
+        yield DateFeature(name, (0.0, 1.0), read_label, 0.0, part, level=place)
 
 
 def _days(column: DateColumn) -> Iterator[DateFeature]:
     low, high = column.ends
     since = low if column.since is None else column.since
-    yield _number(column.name, low - since, high - since, lambda days: days - since)
+    yield _number(column.name, low - since, high - since, "days", since)
 
 
 def _years(column: DateColumn) -> Iterator[DateFeature]:
     low, high = _year(np.array(column.ends))
     # A year more, so that days of one year have bounds that differ.
-    yield _number(f"{column.name} year", float(low), float(max(high, low + 1)), _year)
+    yield _number(f"{column.name} year", float(low), float(max(high, low + 1)), "year")
 
 
+_READ: dict[str, Callable[[Array], Array]] = {
+    "days": lambda days: days,
+    "weekday": _weekday,
+    "month": _month,
+    "year": _year,
+}
 _FEATURES: dict[str, Callable[[DateColumn], Any]] = {
     "days": _days,
-    "weekday": lambda column: _levels(column, WEEKDAYS, _weekday),
-    "month": lambda column: _levels(column, MONTHS, _month),
-    "weekday number": lambda column: [_number(f"{column.name} weekday", 1.0, 7.0, _weekday)],
-    "month number": lambda column: [_number(f"{column.name} month", 1.0, 12.0, _month)],
+    "weekday": lambda column: _levels(column, WEEKDAYS, "weekday"),
+    "month": lambda column: _levels(column, MONTHS, "month"),
+    "weekday number": lambda column: [_number(f"{column.name} weekday", 1.0, 7.0, "weekday")],
+    "month number": lambda column: [_number(f"{column.name} month", 1.0, 12.0, "month")],
     "year": _years,
 }

@@ -1,0 +1,246 @@
+"""A model as an ONNX graph on the raw table, with one typed input for each column it uses.
+
+Numbers are doubles, NaN where missing; texts are strings, empty where missing; days are doubles
+that count from 1970-01-01, as tensors know no dates. A text that may be a value in another spelling
+gives NaN, as ONNX can neither strip blanks nor compare numbers in texts by their value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dpscreen.models.gate import statement_for
+from dpscreen.models.raw import INVERSES, Cell, Line, Lookup, RawModel, Term, raw_model_of, words_of
+from dpscreen.models.release import Release
+from dpscreen.tables.columns.base import BLANKS, NUMBER, level_text
+
+OPSET, ML_OPSET, IR = 20, 3, 9
+FEATURES = "features"
+"""The one input of a model whose columns have no names."""
+
+
+def onnx_of(release: Release, *, force: bool = False) -> bytes:
+    """Return the model with its privacy statement, as a property and in the graph's description."""
+    told = statement_for(release, force=force)
+    try:
+        from onnx import checker, helper
+    except ImportError:
+        raise ImportError("ONNX needs its library: pip install 'dpscreen[onnx]'.") from None
+
+    model = raw_model_of(release)
+    graph = _Graph()
+    outputs = graph.predict(model)
+    made = helper.make_model(
+        helper.make_graph(graph.nodes, release.estimator, graph.inputs, outputs, graph.constants),
+        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
+        ir_version=IR,
+        producer_name="dpscreen",
+        doc_string=told["privacy"],
+    )
+    statement = json.dumps(told["statement"], ensure_ascii=False)
+    helper.set_model_props(made, {"privacy": told["privacy"], "privacy_statement": statement})
+    checker.check_model(made)
+    return bytes(made.SerializeToString())
+
+
+class _Graph:
+    """Nodes that are added one by one; a value is the name of what one gives, of shape (n, 1)."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.inputs: list[Any] = []
+        self.constants: list[Any] = []
+        self._cells: dict[str, str] = {}
+
+    def predict(self, model: RawModel) -> list[Any]:
+        """Add the whole model; return its outputs."""
+        from onnx import TensorProto, helper
+
+        if not model.named or not model.terms:
+            self._take(FEATURES, TensorProto.DOUBLE, len(model.columns))
+        total = self._start(model)
+        for term in model.terms:
+            total = self("Add", total, self._term(term, model))
+        if model.classes is not None:
+            return self._outcomes(total, model.classes)
+        clipped = self._clip(total, model.bounds)
+        found = self._apply(INVERSES[model.transform], clipped)
+        self("Identity", found, out="prediction")
+        return [helper.make_tensor_value_info("prediction", TensorProto.DOUBLE, [None, 1])]
+
+    def __call__(self, op: str, *inputs: str, out: str | None = None, **given: Any) -> str:
+        from onnx import helper
+
+        name = out or f"value {len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, list(inputs), [name], **given))
+        return name
+
+    def _constant(self, values: Any) -> str:
+        from onnx import numpy_helper
+
+        name = f"constant {len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+    def _number(self, value: float) -> str:
+        return self._constant(np.array(value, dtype=np.float64))
+
+    def _take(self, name: str, kind: int, width: int = 1) -> None:
+        from onnx import helper
+
+        self.inputs.append(helper.make_tensor_value_info(name, kind, [None, width]))
+
+    def _start(self, model: RawModel) -> str:
+        """Return the intercept; of a model without terms, as often as there are rows."""
+        if model.terms:
+            return self._number(model.intercept)
+        first = self("Gather", FEATURES, self._constant(np.array([0])), axis=1)
+        zero = self("Where", self("IsNaN", first), self._number(0.0), self._number(0.0))
+        return self("Add", zero, self._number(model.intercept))
+
+    def _cell(self, cell: Cell, model: RawModel) -> str:
+        """Return the input of a column, which several terms may have."""
+        from onnx import TensorProto
+
+        if cell.column not in self._cells:
+            if model.named:
+                kind = TensorProto.STRING if cell.kind == "text" else TensorProto.DOUBLE
+                self._take(cell.column, kind)
+                self._cells[cell.column] = cell.column
+            else:
+                place = self._constant(np.array([model.columns.index(cell.column)]))
+                self._cells[cell.column] = self("Gather", FEATURES, place, axis=1)
+        return self._cells[cell.column]
+
+    # --- terms ----------------------------------------------------------------------------------
+
+    def _term(self, term: Term, model: RawModel) -> str:
+        cell = self._cell(term.cell, model)
+        if isinstance(term, Lookup) and term.cell.kind == "text":
+            return self._words(term, cell)
+        value = self._part(cell, term.part)
+        found = self._line(term, value) if isinstance(term, Line) else self._numbers(term, value)
+        if term.missing is None:
+            return found
+        infinite = self("Greater", self("Abs", cell), self._number(np.finfo(np.float64).max))
+        gone = self("Or", self("IsNaN", cell), infinite)
+        for code in term.cell.missing:
+            if not isinstance(code, str):
+                gone = self("Or", gone, self("Equal", cell, self._number(code)))
+        return self("Where", gone, self._number(term.missing), found)
+
+    def _line(self, line: Line, value: str) -> str:
+        value = self("Sub", value, self._number(line.since)) if line.since else value
+        value = value if line.ends is None else self._clip(value, line.ends)
+        return self("Mul", self._number(line.coefficient), self._apply(line.transform, value))
+
+    def _numbers(self, lookup: Lookup, value: str) -> str:
+        found = self._number(lookup.missing if lookup.part else lookup.otherwise)
+        for number, adds in lookup.numbers.items():
+            same = self("Equal", value, self._number(number))
+            found = self("Where", same, self._number(adds), found)
+        return found
+
+    def _words(self, lookup: Lookup, cell: str) -> str:
+        """Look texts up; NaN for one that is none, but may be one in another spelling."""
+        known: dict[str, float] = {"": lookup.missing}
+        for value, adds in lookup.values.items():
+            known |= dict.fromkeys(_spelled(value), adds)
+        for value in lookup.cell.missing:
+            known |= dict.fromkeys(_spelled(value), lookup.missing)
+        place = self(
+            "LabelEncoder",
+            cell,
+            domain="ai.onnx.ml",
+            keys_strings=list(known),
+            values_int64s=list(range(len(known))),
+            default_int64=len(known),
+        )
+        worth = self._constant(np.array([*known.values(), lookup.otherwise], dtype=np.float64))
+        found = self("Gather", worth, place)
+        blank = f"[{BLANKS.encode('unicode_escape').decode()}]"
+        odd = f"(?s){blank}.*|.*{blank}" + (f"|{NUMBER}" if lookup.number_read else "")
+        other = self("Equal", place, self._constant(np.int64(len(known))))
+        doubtful = self("And", other, self("RegexFullMatch", cell, pattern=odd))
+        return self("Where", doubtful, self._number(np.nan), found)
+
+    def _outcomes(self, log_odds: str, classes: tuple[Any, Any]) -> list[Any]:
+        from onnx import TensorProto, helper
+
+        yes, no = self("Sigmoid", log_odds), self("Sigmoid", self("Neg", log_odds))
+        self("Concat", no, yes, axis=1, out="probabilities")
+        second = self("Cast", self("Greater", log_odds, self._number(0.0)), to=TensorProto.INT64)
+        labels = np.array(classes)
+        labels = labels.astype(object) if labels.dtype.kind == "U" else labels
+        self("Gather", self._constant(labels), second, out="label")
+        kind = helper.np_dtype_to_tensor_dtype(labels.dtype)
+        return [
+            helper.make_tensor_value_info("label", kind, [None, 1]),
+            helper.make_tensor_value_info("probabilities", TensorProto.DOUBLE, [None, 2]),
+        ]
+
+    # --- pieces ---------------------------------------------------------------------------------
+
+    def _clip(self, value: str, ends: tuple[float, float]) -> str:
+        low, high = map(self._number, ends)
+        return self("Min", self("Max", value, low), high)
+
+    def _apply(self, function: str, value: str) -> str:
+        one = self._number(1.0)
+        match function:
+            case "log":
+                return self("Log", value)
+            case "log1p":
+                return self("Log", self("Add", value, one))
+            case "sqrt":
+                return self("Sqrt", value)
+            case "exp":
+                return self("Exp", value)
+            case "expm1":
+                return self("Sub", self("Exp", value), one)
+            case "square":
+                return self("Mul", value, value)
+        return value
+
+    def _floor(self, value: str, divisor: float) -> str:
+        return self("Floor", self("Div", value, self._number(divisor)))
+
+    def _sum(self, terms: Iterable[tuple[float, str]], constant: float) -> str:
+        found = self._number(constant)
+        for factor, value in terms:
+            found = self("Add", found, self("Mul", self._number(factor), value))
+        return found
+
+    def _part(self, cell: str, part: str) -> str:
+        """Return a part of a day: the calendar of 400 years that begin in March."""
+        if part in ("", "days"):
+            return cell
+        if part == "weekday":
+            shifted = self._sum([(1, cell)], 3)
+            return self._sum([(1, shifted), (-7, self._floor(shifted, 7))], 1)
+        days = self._sum([(1, cell)], 719_468)
+        era = self._floor(days, 146_097)
+        rest = self._sum([(1, days), (-146_097, era)], 0)
+        leaps = [(-1, 1_460), (1, 36_524), (-1, 146_096)]
+        even = self._sum([(1, rest), *((s, self._floor(rest, d)) for s, d in leaps)], 0)
+        year = self._floor(even, 365)
+        past = [(-365, year), (-1, self._floor(year, 4)), (1, self._floor(year, 100))]
+        day = self._sum([(1, rest), *past], 0)
+        month = self._floor(self._sum([(5, day)], 2), 153)
+        late = self("Less", month, self._number(10))
+        month = self("Where", late, self._sum([(1, month)], 3), self._sum([(1, month)], -9))
+        if part == "month":
+            return month
+        next_year = self("Where", late, self._number(0.0), self._number(1.0))
+        return self._sum([(1, year), (400, era), (1, next_year)], 0)
+
+
+def _spelled(value: str | float) -> list[str]:
+    """Return the spellings of a value that are looked up."""
+    if isinstance(value, str):
+        return [value]
+    return list(dict.fromkeys((*words_of(value), level_text(value), repr(value))))

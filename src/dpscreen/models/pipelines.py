@@ -1,0 +1,245 @@
+"""A model as a scikit-learn pipeline on the raw table, of steps that need nothing of this package.
+
+Cells are read by methods of pandas, applied by scikit-learn's FunctionTransformer. Each term of the
+`RawModel` becomes a column or two, and a linear or logistic model adds them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from operator import attrgetter, methodcaller
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpscreen._core.arrays import Array
+from dpscreen.models.gate import statement_for
+from dpscreen.models.raw import INVERSES, UNCHANGED, Cell, Line, Lookup, RawModel, raw_model_of
+from dpscreen.models.release import Release
+from dpscreen.tables.columns.base import BLANKS, NUMBER, TRUTHS
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+NOTHING = "\0nothing"
+"""What stands for a missing cell among texts: no cell holds a zero byte."""
+NO_NUMBER = 1.5e300
+"""What stands for it among numbers: no level is so large."""
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "log": np.log,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "square": np.square,
+}
+
+
+def pipeline_of(release: Release, *, force: bool = False) -> Pipeline:
+    """Return a fitted pipeline that predicts what `predict` does, with its privacy statement.
+
+    `privacy_` holds the statement, and the last step says so in its name if it does not hold.
+    """
+    from sklearn.pipeline import Pipeline
+
+    told = statement_for(release, force=force)
+    model = raw_model_of(release)
+    reads, weights, constants = [], [], [model.intercept]
+    for place, (column, steps, weight, constant) in enumerate(_columns(model)):
+        where = [column if model.named else model.columns.index(column)]
+        reads.append((f"column {place}", _chain(steps), where))
+        weights.append(weight)
+        constants.append(constant)
+    n_used = max(1, len(reads))
+    last = _last_step(model, np.array(weights or [0.0]), sum(constants), n_used)
+    name = "model" if release.statement.holds else "model (NOT PRIVATE)"
+    found = Pipeline([("columns", _fitted_columns(model, reads)), (name, last)])
+    found.privacy_ = told
+    return found
+
+
+def _fitted_columns(model: RawModel, reads: list[Any]) -> Any:
+    """Return what reads the columns, fitted to a row that no table has."""
+    import pandas as pd
+    from sklearn.compose import ColumnTransformer
+    from sklearn.preprocessing import FunctionTransformer
+
+    if not reads:
+        reads = [("nothing", FunctionTransformer(np.zeros_like, validate=False), [0])]
+    if not model.named:
+        return ColumnTransformer(reads).fit(np.zeros((1, len(model.columns))))
+    kinds: dict[str, Any] = {"number": 0.0, "text": "", "day": pd.Timestamp("1970-01-01")}
+    row = {
+        name: [kinds[model.cells[name].kind] if name in model.cells else 0.0]
+        for name in model.columns
+    }
+    return ColumnTransformer(reads).fit(pd.DataFrame(row))
+
+
+def _last_step(model: RawModel, weights: Array, constant: float, n_used: int) -> Any:
+    """Return a line or a logistic model with these weights, as if it had been fitted."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.linear_model import LinearRegression, LogisticRegression
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    nothing = np.zeros((2, n_used))
+    if model.classes is not None:
+        odds = LogisticRegression().fit(nothing, [0, 1])
+        odds.coef_, odds.intercept_ = weights[None, :], np.array([constant])
+        odds.classes_ = np.array(model.classes)
+        return odds
+    ends = {"a_min": model.bounds[0], "a_max": model.bounds[1]}
+    back: list[tuple[str, Any]] = [
+        ("clip", FunctionTransformer(inverse_func=np.clip, inv_kw_args=ends, check_inverse=False))
+    ]
+    if model.transform != UNCHANGED:  # inverted last, so first in order
+        invert = _FUNCTIONS[INVERSES[model.transform]]
+        back.insert(0, ("units", FunctionTransformer(inverse_func=invert, check_inverse=False)))
+    line = TransformedTargetRegressor(
+        LinearRegression(), transformer=Pipeline(back), check_inverse=False
+    ).fit(nothing, np.zeros(2))
+    line.regressor_.coef_, line.regressor_.intercept_ = weights, constant
+    return line
+
+
+Step = tuple[Callable[..., Any], dict[str, Any]]
+"""A function of a frame, and what else it is given."""
+
+
+def _chain(steps: list[Step]) -> Any:
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    return Pipeline(
+        [
+            (f"step {place}", FunctionTransformer(function, kw_args=given))
+            for place, (function, given) in enumerate(steps)
+        ]
+    )
+
+
+def _columns(model: RawModel) -> Iterator[tuple[str, list[Step], float, float]]:
+    """Yield the columns of numbers: of which column, how, their weight, and a constant."""
+    for term in model.terms:
+        if isinstance(term, Line):
+            yield term.cell.column, _line(term, model.named), term.coefficient, 0.0
+            continue
+        base = term.otherwise if not term.part else term.missing
+        chains = list(_lookup(term, base))
+        for place, steps in enumerate(chains):
+            yield term.cell.column, steps, 1.0, 0.0 if place else base
+
+
+def _line(line: Line, named: bool) -> list[Step]:
+    import pandas as pd
+
+    steps = _days(line.cell, line.part) if line.cell.kind == "day" else _numbers(line.cell, named)
+    if line.since:
+        steps.append((methodcaller("sub", line.since), {}))
+    if line.ends is not None:
+        steps.append((np.clip, {"a_min": line.ends[0], "a_max": line.ends[1]}))
+    if line.transform != UNCHANGED:
+        steps.append((_FUNCTIONS[line.transform], {}))
+    if line.missing is not None:
+        steps.append((pd.DataFrame.fillna, {"value": line.missing / line.coefficient}))
+    return steps
+
+
+def _numbers(cell: Cell, named: bool) -> list[Step]:
+    """Return what reads numbers; without a schema they must be some."""
+    import pandas as pd
+
+    if not cell.declared:
+        return [(pd.DataFrame.astype, {"dtype": np.float64})] if named else []
+    if not cell.plain:  # of a text, + raises an error
+        read: list[Step] = [(np.positive, {}), (pd.DataFrame.astype, {"dtype": np.float64})]
+    else:
+        read = [*_texts(), *_as_numbers()]
+    odd = [-np.inf, np.inf, *cell.missing]
+    return [*read, (pd.DataFrame.replace, {"to_replace": odd, "value": np.nan})]
+
+
+def _texts() -> list[Step]:
+    """Return what makes texts of cells, without blanks around them."""
+    import pandas as pd
+
+    return [
+        (pd.DataFrame.astype, {"dtype": object}),
+        (pd.DataFrame.fillna, {"value": NOTHING}),
+        (pd.DataFrame.map, {"func": str}),
+        (pd.DataFrame.map, {"func": methodcaller("strip", BLANKS)}),
+    ]
+
+
+def _as_numbers() -> list[Step]:
+    """Return what makes numbers of such texts, NaN of those that are none."""
+    import pandas as pd
+
+    return [
+        (pd.DataFrame.replace, {"to_replace": dict(TRUTHS)}),
+        (
+            pd.DataFrame.replace,
+            {"to_replace": f"(?s)^(?!{NUMBER}$).*$", "value": "nan", "regex": True},
+        ),
+        (pd.DataFrame.astype, {"dtype": np.float64}),
+    ]
+
+
+def _lookup(lookup: Lookup, base: float) -> Iterator[list[Step]]:
+    """Yield what reads a value: as a text, and as a number where some value is one."""
+    import pandas as pd
+
+    missing = lookup.missing - base
+    numbers = {one: adds - base for one, adds in lookup.numbers.items()}
+    if lookup.part:
+        yield [*_days(lookup.cell, lookup.part), *_looked_up(numbers)]
+        return
+    words = {one: adds - base for one, adds in lookup.words.items()}
+    numbers |= {one: missing for one in lookup.cell.missing if not isinstance(one, str)}
+    words |= {one: missing for one in lookup.cell.missing if isinstance(one, str)}
+    if lookup.cell.kind == "text":
+        yield [*_texts(), *_looked_up({**words, NOTHING: missing})]
+    else:
+        numbers[NO_NUMBER] = missing
+    if numbers:
+        plain = lookup.cell.plain
+        read = [*_texts(), *_as_numbers()] if plain else _numbers(lookup.cell, named=True)
+        yield [*read, (pd.DataFrame.fillna, {"value": NO_NUMBER}), *_looked_up(numbers)]
+
+
+def _looked_up(values: dict[Any, float]) -> list[Step]:
+    import pandas as pd
+
+    return [
+        (pd.DataFrame.map, {"func": values.get}),
+        (pd.DataFrame.astype, {"dtype": np.float64}),
+        (pd.DataFrame.fillna, {"value": 0.0}),
+    ]
+
+
+def _days(cell: Cell, part: str) -> list[Step]:
+    """Return what reads days, or a part of them: stored as such, or as texts of the format."""
+    import pandas as pd
+
+    regex = {"regex": True}
+    dates: list[Step] = [
+        (pd.DataFrame.replace, {"to_replace": r"^\s+|\s+$", "value": "", **regex}),
+        (pd.DataFrame.replace, {"to_replace": r"^(.{8,10})[T ][0-9].*$", "value": r"\1", **regex}),
+        (pd.DataFrame.apply, {"func": pd.to_datetime, "errors": "coerce", "format": cell.form}),
+    ]
+    if cell.missing:
+        gone = [pd.Timestamp("1970-01-01") + pd.Timedelta(days=float(one)) for one in cell.missing]
+        dates.append((pd.DataFrame.replace, {"to_replace": gone, "value": pd.NaT}))
+    if part in ("month", "year"):
+        read: Step = (pd.DataFrame.apply, {"func": attrgetter(f"dt.{part}")})
+        return [*dates, read, (pd.DataFrame.astype, {"dtype": np.float64})]
+    days: list[Step] = [
+        *dates,
+        (methodcaller("sub", pd.Timestamp("1970-01-01")), {}),
+        (methodcaller("div", pd.Timedelta(days=1)), {}),
+        (np.floor, {}),
+    ]
+    if part == "days":
+        return days
+    return [*days, *((methodcaller(*one), {}) for one in (("add", 3), ("mod", 7), ("add", 1)))]

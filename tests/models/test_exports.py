@@ -1,0 +1,141 @@
+"""Every export, executed on raw tables, gives what `dpscreen predict` gives for their cells."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from raw_tables import (
+    TABLES,
+    by_duckdb,
+    by_libreoffice,
+    by_onnx,
+    by_r,
+    by_sqlite,
+    odd_table,
+    predicted,
+    raw_model,
+    raw_table,
+    typed,
+)
+from sklearn.base import is_classifier
+
+from dpscreen.models.raw import NoFormula
+
+CLOSE = {"rtol": 1e-9, "atol": 0}
+needs_r = pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
+needs_office = pytest.mark.skipif(
+    shutil.which("soffice") is None, reason="LibreOffice is not installed"
+)
+
+
+class Prepared:
+    """A model with its tables, as texts, typed, and with odd cells; and what it predicts."""
+
+    def __init__(self, which, home):
+        self.which, self.home = which, home
+        self.model = raw_model(which, home)
+        self.texts, self.odd = raw_table(which), odd_table(which)
+        self.expected, self.expected_odd = (
+            predicted(self.model, table, home) for table in (self.texts, self.odd)
+        )
+
+    def tables(self):
+        yield self.texts, self.expected
+        yield typed(self.texts, self.which), self.expected
+        yield self.odd, self.expected_odd
+
+
+@pytest.fixture(scope="module", params=list(TABLES))
+def raw(request, tmp_path_factory):
+    return Prepared(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def test_the_tables_try_something(raw):
+    assert (raw.model.coef_ != 0).all()
+    assert len(np.unique(raw.expected)) > 150
+    assert (typed(raw.texts, raw.which).isna().mean() > 0.05).all()
+
+
+@pytest.mark.parametrize(("dialect", "run"), [("sqlite", by_sqlite), ("duckdb", by_duckdb)])
+def test_sql_predicts_from_raw_cells(raw, dialect, run):
+    if dialect == "duckdb":
+        pytest.importorskip("duckdb")
+    formula = raw.model.to_formula("sql", dialect=dialect)
+    for table, expected in raw.tables():
+        np.testing.assert_allclose(run(formula, table), expected, **CLOSE)
+
+
+def test_a_pipeline_predicts_from_raw_cells_without_this_package(raw):
+    content = pickle.dumps(raw.model.to_sklearn())
+    assert b"dpscreen" not in content.replace(b"dpscreen 0", b"")  # but for the statement's words
+    steps = pickle.loads(content)
+    for table, expected in raw.tables():
+        found = steps.predict_proba(table)[:, 1] if is_classifier(steps) else steps.predict(table)
+        np.testing.assert_allclose(found, expected, **CLOSE)
+
+
+@needs_r
+@pytest.mark.other_software
+def test_r_predicts_from_raw_cells(raw, tmp_path):
+    formula = raw.model.to_formula("r")
+    for table, expected in raw.tables():
+        np.testing.assert_allclose(by_r(formula, table, tmp_path), expected, **CLOSE)
+
+
+def test_onnx_predicts_from_raw_cells(raw):
+    pytest.importorskip("onnxruntime")
+    content, table = raw.model.to_onnx(), typed(raw.texts, raw.which)
+    np.testing.assert_allclose(by_onnx(content, table), raw.expected, **CLOSE)
+
+
+@needs_office
+@pytest.mark.other_software
+def test_a_sheet_predicts_from_raw_cells_and_refuses_texts_that_it_may_misread(raw, tmp_path):
+    formula, table = raw.model.to_formula("excel"), typed(raw.texts, raw.which)
+    both = pd.concat([table.astype(object), raw.odd.astype(object)])
+    found = by_libreoffice(formula, both, tmp_path)
+    np.testing.assert_allclose(found[: len(table)], raw.expected, **CLOSE)
+    odd = found[len(table) :]
+    assert np.isnan(odd).any()
+    told = ~np.isnan(odd)
+    np.testing.assert_allclose(odd[told], raw.expected_odd[told], **CLOSE)
+
+
+def test_onnx_gives_nan_for_a_text_that_may_be_a_level_in_another_spelling(tmp_path):
+    pytest.importorskip("onnxruntime")
+    model = raw_model("marks", tmp_path)
+    table = typed(raw_table("marks", 5), "marks")
+    table["select"] = ["two", " two", "1.00", "stranger", "1.0"]
+    found = by_onnx(model.to_onnx(), table)
+    assert np.isnan(found).tolist() == [False, True, True, False, False]
+
+
+def test_numbers_with_a_decimal_comma_are_read_where_they_can_be_told_from_plain_ones(tmp_path):
+    fields = [
+        one | ({"decimalChar": ","} if one["name"] == "visits" else {})
+        for one in TABLES["marks"]["fields"]
+    ]
+    model = raw_model("marks", tmp_path)
+    schema = model.schema | {"fields": fields}
+    with pytest.raises(NoFormula, match="decimal comma"):
+        model.to_formula("sql", schema=schema, dialect="sqlite")
+    texts = raw_table("marks")
+    steps = model.to_sklearn(schema=schema)
+    expected = predicted(model, texts, tmp_path)
+    np.testing.assert_allclose(steps.predict(typed(texts, "marks")), expected, **CLOSE)
+    with pytest.raises(TypeError):
+        steps.predict(texts)
+
+
+def test_a_schema_that_cannot_be_used_is_refused(tmp_path):
+    model = raw_model("marks", tmp_path)
+    for schema, why in (({"fields": 7}, "cannot be used"), (TABLES["costs"], "does not describe")):
+        for export in (lambda given: model.to_formula("r", schema=given),
+                       lambda given: model.to_sklearn(schema=given),
+                       lambda given: model.to_onnx(schema=given)):  # fmt: skip
+            with pytest.raises(NoFormula, match=why):
+                export(schema)
