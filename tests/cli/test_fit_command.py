@@ -63,7 +63,7 @@ def place(tmp_path, monkeypatch):
     lines[7] = f"{SECRET},yes,secret-patient,{SECRET}\n"
     (tmp_path / "data.csv").write_text(HEADER + "".join(lines))
     write_schema(tmp_path)
-    PrivacyLedger.create(tmp_path / "budget.db", dataset="stays", epsilon=1.5, delta=1e-6)
+    PrivacyLedger.create(tmp_path / "budget.ledger", dataset="stays", epsilon=1.5, delta=1e-6)
     return tmp_path
 
 
@@ -79,11 +79,11 @@ def fit(*arguments):
 
 
 def only_inputs(place) -> bool:
-    return {one.name for one in place.iterdir()} <= {"data.csv", "schema.json", "budget.db"}
+    return {one.name for one in place.iterdir()} <= {"data.csv", "schema.json", "budget.ledger"}
 
 
 def spent(place) -> float:
-    return float(PrivacyLedger(place / "budget.db").spent)
+    return float(PrivacyLedger(place / "budget.ledger").spent)
 
 
 # --- a real fit -----------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def spent(place) -> float:
 
 def test_a_model_a_summary_and_a_page(place):
     done = dpscreen_fit(
-        *("data.csv", "--schema", "schema.json", *BUDGET, "--ledger", "budget.db", "--json"),
+        *("data.csv", "--schema", "schema.json", *BUDGET, "--ledger", "budget.ledger", "--json"),
         *("-o", "model.json", "--report", "report.html", "--purpose", "the yearly report"),
         cwd=place,
     )
@@ -109,10 +109,10 @@ def test_a_model_a_summary_and_a_page(place):
 
     page = (place / "report.html").read_text(encoding="utf-8")
     assert "A private model of <bdi>cost</bdi>" in page
-    (booked,) = PrivacyLedger(place / "budget.db").entries()
+    (booked,) = PrivacyLedger(place / "budget.ledger").entries()
     assert booked.purpose == "the yearly report"
     assert (booked.detail, booked.unit) == ("PrivateLasso [unit: one row]", "one row")
-    assert f"ρ {PrivacyLedger(place / 'budget.db').document()['remaining']['rho']:g}" in page
+    assert f"ρ {PrivacyLedger(place / 'budget.ledger').document()['remaining']['rho']:g}" in page
 
     for text in (done.stdout, done.stderr, page, (place / "model.json").read_text()):
         assert SECRET not in text
@@ -149,9 +149,9 @@ def test_other_methods_need_a_public_number_of_rows(place, method, fitted_by):
 
 def test_a_unit_is_named_in_the_statement(place):
     write_schema(place, unit="patient", rows_per_unit=2)
-    done = fit("-o", "model.json", "--rows-public", 500, "--ledger", "budget.db")
+    done = fit("-o", "model.json", "--rows-public", 500, "--ledger", "budget.ledger")
     assert done.exit_code == 0, done.stderr
-    (booked,) = PrivacyLedger(place / "budget.db").entries()
+    (booked,) = PrivacyLedger(place / "budget.ledger").entries()
     assert booked.unit == "one value of the column 'patient' (at most 2 rows)"
     statement = dpscreen.load("model.json").privacy_
     assert statement.rows_per_unit == 2
@@ -213,11 +213,11 @@ def test_the_number_of_rows_is_paid_for_and_not_disclosed(place, block):
 
 
 def test_a_ledger_for_rows_takes_no_fit_for_patients(place):
-    assert fit("-o", "first.json", "--ledger", "budget.db").exit_code == 0
+    assert fit("-o", "first.json", "--ledger", "budget.ledger").exit_code == 0
     before = spent(place)
     write_schema(place, unit="patient", rows_per_unit=2)
     for arguments in (("-o", "model.json"), ("--dry-run",)):
-        done = fit(*arguments, "--ledger", "budget.db")
+        done = fit(*arguments, "--ledger", "budget.ledger")
         assert done.exit_code == 1
         assert "counts for 'one row', and this cost is for" in done.stderr
     assert spent(place) == before
@@ -261,7 +261,7 @@ def test_a_dry_run_warns_of_a_weak_delta_as_a_fit_does(garbage, quick_fit):
 def test_a_dry_run_reads_no_cell_and_spends_nothing(garbage, quick_fit):
     done = quick_fit(
         *("data.csv", "--schema", "schema.json", *BUDGET, "--dry-run", "--rows-public", 500),
-        *("--ledger", "budget.db", "-o", "model.json", "--report", "report.html"),
+        *("--ledger", "budget.ledger", "-o", "model.json", "--report", "report.html"),
         cwd=garbage,
     )
     assert done.returncode == 0, done.stderr
@@ -330,7 +330,7 @@ def test_a_dry_run_as_json_without_a_number_of_rows(garbage):
 
 
 def test_the_real_run_on_garbage_fails_and_repeats_nothing(garbage):
-    done = fit("-o", "model.json", "--ledger", "budget.db")
+    done = fit("-o", "model.json", "--ledger", "budget.ledger")
     assert done.exit_code == 1
     assert SECRET not in done.output
     assert only_inputs(garbage)
@@ -345,7 +345,7 @@ def test_a_schema_that_is_not_filled_in_is_refused_before_any_row(garbage, dry):
     empty = json.loads((garbage / "schema.json").read_text())
     del empty["fields"][0]["constraints"]
     (garbage / "schema.json").write_text(json.dumps(empty))
-    done = fit("-o", "model.json", "--report", "report.html", "--ledger", "budget.db", *dry)
+    done = fit("-o", "model.json", "--report", "report.html", "--ledger", "budget.ledger", *dry)
     assert done.exit_code == 1
     assert "The schema cannot be used yet" in done.stderr
     assert "'age'" in done.stderr
@@ -356,7 +356,7 @@ def test_a_schema_that_is_not_filled_in_is_refused_before_any_row(garbage, dry):
 def test_a_budget_that_does_not_do_is_refused_before_any_row(garbage, quick_fit):
     done = quick_fit(
         *("data.csv", "--schema", "schema.json", "--epsilon", 3, "--delta", "1e-6"),
-        *("--ledger", "budget.db", "-o", "model.json", "--report", "report.html"),
+        *("--ledger", "budget.ledger", "-o", "model.json", "--report", "report.html"),
         cwd=garbage,
     )
     assert done.returncode == 3
@@ -364,12 +364,12 @@ def test_a_budget_that_does_not_do_is_refused_before_any_row(garbage, quick_fit)
     assert done.stdout == ""
     assert only_inputs(garbage)
     assert spent(garbage) == 0
-    assert fit("--epsilon", 3, "--dry-run", "--ledger", "budget.db").exit_code == 3
+    assert fit("--epsilon", 3, "--dry-run", "--ledger", "budget.ledger").exit_code == 3
 
 
 def test_a_budget_that_is_gone_when_it_is_needed_is_refused(place, monkeypatch):
     monkeypatch.setattr(fit_module, "check_budget", lambda ready: None)
-    done = fit("--epsilon", 3, "-o", "model.json", "--ledger", "budget.db")
+    done = fit("--epsilon", 3, "-o", "model.json", "--ledger", "budget.ledger")
     assert done.exit_code == 3
     assert only_inputs(place)
     assert spent(place) == 0
@@ -382,6 +382,10 @@ def test_a_budget_that_is_gone_when_it_is_needed_is_refused(place, monkeypatch):
         (("-o", "data.csv", "--force"), 2, "would replace another file"),
         (("-o", "schema.json", "--force"), 2, "would replace another file"),
         (("-o", "a.json", "--report", "./a.json"), 2, "would replace another file"),
+        (
+            *(("-o", "budget.ledger/ledger.db", "--force", "--ledger", "budget.ledger"), 2),
+            "would replace another file",
+        ),
         (("-o", "nowhere/a.json"), 2, "there is no directory nowhere"),
         (("-o", "."), 2, "is a directory"),
         (("-o", "a.json", "--ledger", "none.db"), 1, "none.db"),
@@ -390,7 +394,7 @@ def test_a_budget_that_is_gone_when_it_is_needed_is_refused(place, monkeypatch):
             *(("-o", "a.json", "--inference", "split", "--method", "dp-fw", "--rows-public", 9), 2),
             "inference",
         ),
-        (("-o", "a.json", "--ledger", "budget.db", "--purpose", "=1+1"), 2, "--purpose"),
+        (("-o", "a.json", "--ledger", "budget.ledger", "--purpose", "=1+1"), 2, "--purpose"),
         (("-o", "a.json", "--delta", 1), 2, "--delta"),
         (("-o", "a.json", "--method", "lasso"), 2, "private-lasso"),
     ],
@@ -407,7 +411,7 @@ def test_a_place_that_cannot_be_written_to_is_told_before_any_row(garbage, monke
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
-    done = fit("-o", "model.json", "--ledger", "budget.db")
+    done = fit("-o", "model.json", "--ledger", "budget.ledger")
     assert done.exit_code == 1
     assert "Cannot write model.json: Read-only file system." in done.stderr
     assert only_inputs(garbage)
@@ -416,7 +420,7 @@ def test_a_place_that_cannot_be_written_to_is_told_before_any_row(garbage, monke
 
 def test_a_table_of_no_rows_is_refused(place):
     (place / "data.csv").write_text(HEADER)
-    done = fit("-o", "model.json", "--ledger", "budget.db")
+    done = fit("-o", "model.json", "--ledger", "budget.ledger")
     assert done.exit_code == 1
     assert "No row of the table counts" in done.stderr
     assert only_inputs(place)
@@ -431,7 +435,7 @@ def test_columns_that_differ_are_refused_by_their_names_alone(garbage):
 
 def test_what_exists_is_replaced_only_by_force(place):
     (place / "model.json").write_text("mine")
-    done = fit("-o", "model.json", "--ledger", "budget.db")
+    done = fit("-o", "model.json", "--ledger", "budget.ledger")
     assert done.exit_code == 1
     assert "exists already" in done.stderr
     assert (place / "model.json").read_text() == "mine"
@@ -460,7 +464,7 @@ def test_the_model_is_printed_when_the_disk_is_full(place, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("dpscreen.models.file.write_bytes", full)
-    done = fit("-o", "model.json", "--ledger", "budget.db")
+    done = fit("-o", "model.json", "--ledger", "budget.ledger")
     assert done.exit_code == 1
     assert "was printed instead" in done.stderr
     (place / "rescued.json").write_text(done.stdout)
@@ -471,11 +475,11 @@ def test_the_model_is_printed_when_the_disk_is_full(place, monkeypatch):
 @pytest.mark.parametrize("kind", [RuntimeError, MemoryError, KeyboardInterrupt])
 def test_a_fit_that_breaks_says_so_and_repeats_nothing(place, monkeypatch, kind):
     def breaks(self, rows, *, ledger):
-        ledger.reserve(PrivacyLedger("budget.db").total / 2, purpose="PrivateLasso")
+        ledger.reserve(PrivacyLedger("budget.ledger").total / 2, purpose="PrivateLasso")
         raise kind(f"cell {SECRET}")
 
     monkeypatch.setattr("dpscreen.models.PrivateLasso.fit", breaks)
-    done = fit("-o", "model.json", "--ledger", "budget.db")
+    done = fit("-o", "model.json", "--ledger", "budget.ledger")
     assert done.exit_code == 1
     told = "Stopped." if kind is KeyboardInterrupt else f"The fit failed ({kind.__name__})"
     assert told in done.stderr

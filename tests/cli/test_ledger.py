@@ -12,6 +12,7 @@ import pytest
 
 from dpscreen.privacy.ledger import PrivacyLedger
 from tools.command import command_line, dpscreen, here
+from tools.ledgers import as_single_file, database
 
 GRANT = ("--dataset", "survey 2024", "--epsilon", "2", "--delta", "1e-6")
 
@@ -22,7 +23,7 @@ dpscreen_ledger = partial(here, "ledger")
 @pytest.fixture
 def ledger(tmp_path):
     ledger = PrivacyLedger.create(
-        tmp_path / "budget.db", dataset="survey 2024", epsilon=2, delta=1e-6
+        tmp_path / "budget.ledger", dataset="survey 2024", epsilon=2, delta=1e-6
     )
     ledger.reserve(ledger.total / 4, purpose="income [bold]model[/bold], first try", who="Ada")
     ledger.reserve(ledger.total / 4, purpose="größe " + "x" * 120, who="Emmy")
@@ -31,27 +32,27 @@ def ledger(tmp_path):
 
 def test_create_tells_on_stderr_and_makes_a_ledger(tmp_path):
     declared = ("--declare", "unit=one row", "--declare", "version=a=b", "--note", "for two years")
-    done = dpscreen("ledger", "create", "budget.db", *GRANT, *declared, cwd=tmp_path)
+    done = dpscreen("ledger", "create", "budget.ledger", *GRANT, *declared, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    assert "survey 2024 written to budget.db: epsilon 2 at delta 1e-06" in done.stderr
-    ledger = PrivacyLedger(tmp_path / "budget.db")
+    assert "survey 2024 written to budget.ledger: epsilon 2 at delta 1e-06" in done.stderr
+    ledger = PrivacyLedger(tmp_path / "budget.ledger")
     assert ledger.declared == {"unit": "one row", "version": "a=b"}
     assert ledger.note == "for two years"
 
 
 def test_create_as_json(tmp_path):
-    done = dpscreen_ledger("create", "budget.db", *GRANT, "--json", cwd=tmp_path)
+    done = dpscreen_ledger("create", "budget.ledger", *GRANT, "--json", cwd=tmp_path)
     assert done.returncode == 0
     assert json.loads(done.stdout)["total"]["epsilon"] == 2
 
 
 def test_create_refuses_to_overwrite(ledger):
-    before = ledger.path.read_bytes()
+    before = database(ledger).read_bytes()
     done = dpscreen_ledger("create", ledger.path, *GRANT)
     assert done.returncode == 1
     assert "never overwritten" in done.stderr
-    assert ledger.path.read_bytes() == before
+    assert database(ledger).read_bytes() == before
 
 
 def test_show_is_plain_off_a_terminal(ledger):
@@ -71,8 +72,10 @@ def test_show_is_plain_off_a_terminal(ledger):
 
 def test_show_an_unused_ledger(tmp_path):
     told = {"note": "for two years", "declared": {"unit": "one row"}}
-    PrivacyLedger.create(tmp_path / "budget.db", dataset="survey", epsilon=2, delta=1e-6, **told)
-    shown = dpscreen_ledger("show", "budget.db", cwd=tmp_path).stdout
+    PrivacyLedger.create(
+        tmp_path / "budget.ledger", dataset="survey", epsilon=2, delta=1e-6, **told
+    )
+    shown = dpscreen_ledger("show", "budget.ledger", cwd=tmp_path).stdout
     assert "Nothing is booked yet." in shown
     assert "declared:    unit = one row\nnote:        for two years\n" in shown
 
@@ -122,8 +125,8 @@ def test_since_wants_an_earlier_hash(ledger):
 @pytest.mark.parametrize(
     ("verb", "name", "told"),
     [
-        ("show", "text.db", "not a ledger"),
-        ("show", ".", "is not a file"),
+        ("show", "text.db", "not a directory"),
+        ("show", ".", "not a whole ledger"),
         ("export", "none.db", "does not exist"),
     ],
 )
@@ -134,6 +137,18 @@ def test_a_file_that_is_no_ledger_exits_with_1_and_one_sentence(tmp_path, verb, 
     assert told in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "none.db").exists()
+
+
+def test_import_moves_a_single_file_into_a_directory_once(ledger, tmp_path):
+    as_single_file(ledger, tmp_path / "old.db")
+    done = dpscreen_ledger("import", "old.db", "new.ledger", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "survey 2024 imported into new.ledger: 2 booked" in done.stderr
+    assert PrivacyLedger(tmp_path / "new.ledger", since=ledger.head).entries() == ledger.entries()
+    again = dpscreen_ledger("import", "old.db", "newer.ledger", cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "cannot be imported again" in again.stderr
+    assert not (tmp_path / "newer.ledger").exists()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ reserved from, by a fit and by an object that had it open.
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,7 @@ from dpscreen.paper.results import ResultStore, StudyError, TrialRow, from_line,
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.privacy.accountant import BudgetExceeded
 from dpscreen.privacy.ledger.file import LedgerProblem
+from tools.ledgers import database
 
 pytestmark = [pytest.mark.filterwarnings(one) for one in IGNORED]
 many = settings(max_examples=40, suppress_health_check=list(HealthCheck))
@@ -62,7 +65,7 @@ ROWS = np.linspace(-1, 1, 24).reshape(8, 3), np.linspace(-1, 1, 8)
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    path = tmp_path_factory.mktemp("ledger") / "whole.db"
+    path = tmp_path_factory.mktemp("ledger") / "whole.ledger"
     ledger = PrivacyLedger.create(path, dataset="survey", epsilon=2, delta=1e-6)
     for number in range(3):
         ledger.reserve(COST, purpose=f"model {number}")
@@ -90,35 +93,38 @@ def assert_booked_or_refused(path, whole, ledger):
     assert last.cost == COST
 
 
+@contextmanager
+def copied(whole, image):
+    """Copy the ledger, with this for its database."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(shutil.copytree(whole.path, Path(folder) / "broken.ledger"))
+        database(path).write_bytes(image)
+        yield path
+
+
 @given(data=st.data())
 @many
 def test_a_fit_with_a_damaged_ledger_is_booked_or_refused(whole, data):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "broken.db"
-        path.write_bytes(data.draw(damage(whole.path.read_bytes())))
+    with copied(whole, data.draw(damage(database(whole).read_bytes()))) as path:
         assert_booked_or_refused(path, whole, path)
 
 
 @given(data=st.data())
 @many
 def test_a_ledger_damaged_while_it_is_open_is_booked_or_refused(whole, data):
-    image = whole.path.read_bytes()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "broken.db"
-        path.write_bytes(image)
+    image = database(whole).read_bytes()
+    with copied(whole, image) as path:
         ledger = PrivacyLedger(path)
-        path.write_bytes(data.draw(damage(image)))
+        database(path).write_bytes(data.draw(damage(image)))
         assert_booked_or_refused(path, whole, ledger)
 
 
 def test_a_page_written_twice_gives_nothing_back(whole):
     # The account, whose row has the number 0, lies where the reservations are looked for, and the
     # reservations where SQLite keeps the last number given.
-    image = whole.path.read_bytes()
+    image = database(whole).read_bytes()
     for page in range(0, len(image), 4096):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "broken.db"
-            path.write_bytes(image[:page] + image[page : page + 4096] + image[page:])
+        with copied(whole, image[:page] + image[page : page + 4096] + image[page:]) as path:
             assert_booked_or_refused(path, whole, path)
 
 
@@ -128,17 +134,14 @@ JOURNAL = bytes.fromhex("d9d505f920a163d7")
 @given(data=st.data())
 @settings(parent=many, max_examples=40)
 def test_a_strange_journal_beside_a_ledger_gives_nothing_back(whole, data):
-    image = whole.path.read_bytes()
     header = JOURNAL + b"".join(
         data.draw(st.integers(0, most)).to_bytes(4, "big")
         for most in (2**32 - 1, 2**32 - 1, 8, 512, 4096)
     )
     page = data.draw(st.integers(0, 9)).to_bytes(4, "big") + bytes(4096) + bytes(4)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "broken.db"
-        path.write_bytes(image)
+    with copied(whole, database(whole).read_bytes()) as path:
         journal = data.draw(st.binary(max_size=200) | st.just(header.ljust(512, b"\0") + page))
-        path.with_name("broken.db-journal").write_bytes(journal)
+        (path / "ledger.db-journal").write_bytes(journal)
         assert_booked_or_refused(path, whole, path)
 
 

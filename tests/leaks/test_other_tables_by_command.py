@@ -22,12 +22,20 @@ from tools.command import invoke
 BUDGET = ("--epsilon", 2, "--delta", "1e-6")
 FITS = {
     "private-lasso": ("--report", "page.html"),
-    "as JSON, booked": ("--json", "--max-features", 2, "--ledger", "budget.db", "--purpose", "why"),
+    "as JSON, booked": (
+        "--json",
+        "--max-features",
+        2,
+        "--ledger",
+        "l.ledger",
+        "--purpose",
+        "why",
+    ),
     "split": ("--inference", "split", "--rows-public", 3000),
     "dp-fw": ("--method", "dp-fw", "--rows-public", 200),
     "rnm-screen": ("--method", "rnm-screen", "--rows-public", 200),
     "dry run": ("--dry-run",),
-    "dry run, booked": ("--dry-run", "--json", "--ledger", "budget.db"),
+    "dry run, booked": ("--dry-run", "--json", "--ledger", "l.ledger"),
 }
 
 
@@ -42,7 +50,7 @@ def places(tmp_path, monkeypatch):
         table(kind, n, n).to_csv(tmp_path / name / "data.csv", index=False)
         table("plain", 1, 9).to_csv(tmp_path / name / "public.csv", index=False)
         (tmp_path / name / "schema.json").write_text(json.dumps(schema))
-        PrivacyLedger.create(tmp_path / name / "budget.db", dataset="d", epsilon=9, delta=1e-5)
+        PrivacyLedger.create(tmp_path / name / "l.ledger", dataset="d", epsilon=9, delta=1e-5)
     return tmp_path / "one", tmp_path / "other"
 
 
@@ -53,9 +61,9 @@ def shown_by_command(place, *words):
     files = {
         one.name: one.read_bytes()
         for one in sorted(place.iterdir())
-        if one.name not in ("data.csv", "budget.db") and one.is_file()
+        if one.name != "data.csv" and one.is_file()
     }
-    ledger = lines_of(PrivacyLedger(place / "budget.db"))
+    ledger = lines_of(PrivacyLedger(place / "l.ledger"))
     return {"printed": (done.exit_code, done.stdout, done.stderr), "ledger": ledger, **files}
 
 
@@ -83,10 +91,9 @@ def test_a_fit_by_command_of_a_large_table(places, name, monkeypatch):
 
 def test_a_fit_that_the_ledger_refuses(places):
     for place in places:
-        PrivacyLedger.create(place / "small.db", dataset="d", epsilon=0.1, delta=1e-5)
+        PrivacyLedger.create(place / "s.ledger", dataset="d", epsilon=0.1, delta=1e-5)
     with record() as transcript:
-        one, other = (shown_by_fit(place, ("--ledger", "small.db")) for place in places)
-    del one["small.db"], other["small.db"]  # which hold the time
+        one, other = (shown_by_fit(place, ("--ledger", "s.ledger")) for place in places)
     assert differing(one, other) == []
     assert one["printed"][0] == 3
     assert not transcript.passages

@@ -9,6 +9,7 @@ import pickle
 import re
 import sys
 import threading
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
@@ -32,13 +33,14 @@ from dpscreen.privacy.ledger.records import (
     one_line,
     os_user,
 )
+from tools.ledgers import database
 
 TINY = ZCDP(Fraction(1, 10**60))
 
 
 @pytest.fixture
 def ledger(tmp_path):
-    return make(tmp_path / "budget.db")
+    return make(tmp_path / "budget.ledger")
 
 
 def make(path, **changes):
@@ -52,7 +54,7 @@ def account(**changes):
 
 
 def test_a_new_ledger_grants_what_was_declared(tmp_path):
-    ledger = make(tmp_path / "budget.db", note="for two years", declared={"unit": "one row"})
+    ledger = make(tmp_path / "budget.ledger", note="for two years", declared={"unit": "one row"})
     assert ledger.budget == Budget(2, 1e-6)
     assert ledger.total == ledger.remaining == ZCDP.within(Budget(2, 1e-6))
     assert ledger.spent == ZCDP.free()
@@ -63,7 +65,8 @@ def test_a_new_ledger_grants_what_was_declared(tmp_path):
         {"unit": "one row"},
     )
     assert ledger.fingerprint == ledger.document()["fingerprint"]
-    assert sorted(tmp_path.iterdir()) == [ledger.path]  # one file at rest
+    assert sorted(tmp_path.iterdir()) == [ledger.path]
+    assert {file.name for file in ledger.path.iterdir()} == {"ledger.db", "lock"}  # at rest
 
 
 def test_the_fingerprint_is_of_the_declaration_alone():
@@ -103,16 +106,15 @@ def test_a_system_without_a_list_of_users_says_who_it_is_in_the_environment(monk
 
 
 def test_a_booking_waits_for_the_disk(ledger):
-    database = ledger._file._connect()
-    assert database.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
-    assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-    database.close()
+    with closing(ledger._file.connect(database(ledger))) as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 @given(st.integers(1, 12), st.floats(0.01, 20), st.sampled_from([1e-3, 1e-6, 1e-9]))
 @settings(max_examples=12)
 def test_n_shares_of_the_total_fit_exactly_and_no_more(tmp_path_factory, count, epsilon, delta):
-    path = tmp_path_factory.mktemp("ledger") / "budget.db"
+    path = tmp_path_factory.mktemp("ledger") / "budget.ledger"
     ledger = make(path, epsilon=epsilon, delta=delta)
     for _ in range(count):
         ledger.reserve(ledger.total / count, purpose="share")
@@ -126,7 +128,7 @@ def test_n_shares_of_the_total_fit_exactly_and_no_more(tmp_path_factory, count, 
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=8))
 @settings(max_examples=12)
 def test_any_split_of_the_total_fits_exactly(tmp_path_factory, weights):
-    ledger = make(tmp_path_factory.mktemp("ledger") / "budget.db")
+    ledger = make(tmp_path_factory.mktemp("ledger") / "budget.ledger")
     for weight in weights:
         ledger.reserve(ledger.total * Fraction(weight, sum(weights)), purpose="part")
     assert ledger.spent == ledger.total
@@ -225,7 +227,7 @@ def test_a_free_reservation_is_refused(ledger):
 )
 def test_a_ledger_that_cannot_be_leaves_no_file(tmp_path, changes):
     with pytest.raises(ValueError, match="must"):
-        make(tmp_path / "budget.db", **changes)
+        make(tmp_path / "budget.ledger", **changes)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -325,7 +327,7 @@ def test_a_ledger_counts_for_the_unit_that_was_booked_first(ledger, first, secon
     ],
 )
 def test_what_the_owner_declared_counts_from_the_start(tmp_path, declared, unit, fits):
-    ledger = make(tmp_path / "budget.db", declared={"unit": declared})
+    ledger = make(tmp_path / "budget.ledger", declared={"unit": declared})
     assert ledger.unit == declared
     if fits:
         ledger.reserve(ledger.total / 4, purpose="one", unit=unit)
@@ -336,7 +338,7 @@ def test_what_the_owner_declared_counts_from_the_start(tmp_path, declared, unit,
 
 
 def test_the_column_that_was_booked_makes_a_declared_unit_definite(tmp_path):
-    ledger = make(tmp_path / "budget.db", declared={"unit": "one household"})
+    ledger = make(tmp_path / "budget.ledger", declared={"unit": "one household"})
     ledger.reserve(ledger.total / 4, purpose="one", unit=FIVE)
     ledger.reserve(ledger.total / 4, purpose="two", unit=HOMES)
     with pytest.raises(WrongUnit, match="'home'"):

@@ -73,16 +73,21 @@ def race(paths, *, workers, parts, times):
             child.communicate(timeout=50)
 
 
-def test_eight_processes_of_fifty_share_a_budget_for_a_hundred(tmp_path):
-    ledger = make(tmp_path / "budget.db")
-    (booked,) = race([ledger.path], workers=8, parts=100, times=50)
-    assert sum(booked) == 100
+@pytest.mark.parametrize(
+    ("times", "parts"),
+    [(50, 100), pytest.param(1000, 6000, marks=pytest.mark.slow)],
+)
+def test_eight_processes_share_a_budget_for_some_of_their_bookings(tmp_path, times, parts):
+    ledger = make(tmp_path / "budget.ledger")
+    (booked,) = race([ledger.path], workers=8, parts=parts, times=times)
+    assert sum(booked) == parts
     assert ledger.spent == ledger.total
-    assert [entry.number for entry in PrivacyLedger(ledger.path).entries()] == list(range(1, 101))
+    numbers = [entry.number for entry in PrivacyLedger(ledger.path).entries()]
+    assert numbers == list(range(1, parts + 1))
 
 
 def test_of_two_racing_for_the_last_of_the_budget_one_gets_it(tmp_path):
-    paths = [make(tmp_path / f"{number}.db").path for number in range(20)]
+    paths = [make(tmp_path / f"{number}.ledger").path for number in range(20)]
     for booked in race(paths, workers=2, parts=1, times=1):
         assert sorted(booked) == [0, 1]
     assert all(len(PrivacyLedger(path).entries()) == 1 for path in paths)
@@ -93,7 +98,7 @@ def test_of_two_creating_the_same_ledger_one_does(tmp_path):
 
     def create():
         try:
-            made.append(make(tmp_path / "budget.db"))
+            made.append(make(tmp_path / "budget.ledger"))
         except LedgerProblem as problem:
             problems.append(str(problem))
 
@@ -104,7 +109,35 @@ def test_of_two_creating_the_same_ledger_one_does(tmp_path):
         thread.join()
     assert len(made) == 1
     assert all("never overwritten" in problem for problem in problems)
-    assert PrivacyLedger(tmp_path / "budget.db").head == made[0].head
+    assert PrivacyLedger(tmp_path / "budget.ledger").head == made[0].head
+
+
+CREATOR = """
+import sys
+from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
+
+print("ready", flush=True)
+for path in sys.stdin:
+    try:
+        print(PrivacyLedger.create(path.strip(), dataset="d", epsilon=1, delta=1e-6).head)
+    except LedgerProblem as problem:
+        assert "never overwritten" in str(problem)
+        print("")
+    sys.stdout.flush()
+"""
+
+
+def test_of_processes_that_create_the_same_ledger_one_does(tmp_path):
+    children = [start(CREATOR) for _ in range(3)]
+    assert {child.stdout.readline() for child in children} == {"ready\n"}
+    for number in range(20):
+        path = tmp_path / f"{number}.ledger"
+        for child in children:
+            ask(child, path)
+        heads = {child.stdout.readline().strip() for child in children} - {""}
+        assert heads == {PrivacyLedger(path).head}
+    for child in children:
+        child.communicate(timeout=50)
 
 
 KILLED_AT_RANDOM = """
@@ -134,7 +167,7 @@ for _ in range(rounds):
 
 
 def test_a_kill_at_any_moment_never_gives_budget_back(tmp_path):
-    ledger, marker, rounds = make(tmp_path / "budget.db"), tmp_path / "released", 100
+    ledger, marker, rounds = make(tmp_path / "budget.ledger"), tmp_path / "released", 100
     marker.touch()
     run(KILLED_AT_RANDOM, ledger.path, marker, rounds)
     released, booked = marker.stat().st_size, len(PrivacyLedger(ledger.path).entries()) - 5
@@ -186,7 +219,7 @@ print(len(PrivacyLedger(path).entries()))
 
 @pytest.mark.parametrize(("moment", "lost"), [("before", 0), ("after", 1)])
 def test_a_kill_at_each_statement_loses_at_most_the_one_under_way(tmp_path, moment, lost):
-    booked = [*map(int, run(KILLED_AT_STATEMENT, make(tmp_path / "budget.db").path, moment))]
+    booked = [*map(int, run(KILLED_AT_STATEMENT, make(tmp_path / "budget.ledger").path, moment))]
     assert len(booked) > 10  # the statements of a reservation, and one that came through
     # Only a kill after the last statement, COMMIT, comes too late to stop the booking.
     assert booked == [0] * (len(booked) - 1 - lost) + [1] * lost + [1 + lost]
@@ -227,7 +260,7 @@ def fill(path, limit, log):
 
 @pytest.mark.parametrize("limit", [21000, 40960, 70001])
 def test_a_file_that_may_not_grow_books_no_more(tmp_path, limit):
-    ledger = make(tmp_path / "budget.db")
+    ledger = make(tmp_path / "budget.ledger")
     booked, told = fill(ledger.path, limit, tmp_path / "log")
     assert "full" in told or "could not be read or written" in told
     assert "booked" in told
@@ -250,17 +283,17 @@ def small_disk(tmp_path):
 
 
 def test_a_full_disk_books_no_more_and_keeps_what_was_booked(tmp_path, small_disk):
-    ledger = make(small_disk / "budget.db")
+    ledger = make(small_disk / "budget.ledger")
     booked, told = fill(ledger.path, 0, tmp_path / "log")
     assert "disk is full. No reservation was booked." in told
     assert 0 < booked < 5000
     assert len(PrivacyLedger(ledger.path).entries()) == booked
     for number in range(100):
         try:
-            make(small_disk / f"{number}.db")
+            make(small_disk / f"{number}.ledger")
         except LedgerProblem:
             break
-    assert not (small_disk / f"{number}.db").exists()
+    assert not (small_disk / f"{number}.ledger").exists()
     assert len(PrivacyLedger(ledger.path).entries()) == booked
 
 
@@ -284,4 +317,4 @@ print(len(ledger.entries()))
 
 
 def test_a_ledger_survives_a_fork(tmp_path):
-    assert run(FORKED, make(tmp_path / "budget.db").path) == ["5"]
+    assert run(FORKED, make(tmp_path / "budget.ledger").path) == ["5"]

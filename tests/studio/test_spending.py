@@ -16,6 +16,7 @@ from dpscreen.studio import work
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.shelf import FolderInUse, Shelf
 from dpscreen.studio.work import ReleaseOrder
+from tools.ledgers import as_single_file, database
 from tools.studio import DECLARED, NAMES, studio, ticket_of, write_table
 
 
@@ -29,7 +30,7 @@ def ready(table, folder, *, ledger=None, epsilon=1.0) -> Session:
         found.draft.put(place, DECLARED[f"kind-{place}"], *typed)
     found.draft.ask("cost", ["age", "sex", "score"], "", "")
     found.draft.epsilon = epsilon
-    if not shelf.ledger_file.exists():
+    if not shelf.ledger.exists():
         found.grant("survey", 1.5, 1e-6)
     return found
 
@@ -82,7 +83,7 @@ def test_two_tabs_with_one_ticket_start_one_release(table, tmp_path, monkeypatch
 
 
 def test_two_processes_cannot_spend_one_budget_twice(table, tmp_path):
-    ledger = PrivacyLedger.create(tmp_path / "shared.db", dataset="survey", epsilon=1.5, delta=1e-6)
+    ledger = PrivacyLedger.create(tmp_path / "s.ledger", dataset="survey", epsilon=1.5, delta=1e-6)
     folders = (tmp_path / "one", tmp_path / "other")
     both = [ready(table, one, ledger=ledger.path, epsilon=1.2) for one in folders]
     for session in both:
@@ -128,7 +129,7 @@ def after(function):
     return work
 
 def release(moment, number):
-    state, ledger = file_state(table), place / "ledger.db"
+    state, ledger = file_state(table), place / "budget.ledger"
     order = work.ReleaseOrder(fit, table, state, place, ledger, f"t{number}")
     if moment == "booking":
         Content.append = after(Content.append)  # within the ledger's transaction
@@ -149,7 +150,7 @@ for number, moment in enumerate(moments):
             os._exit(3)
     _, status = os.waitpid(child, 0)
     assert os.WTERMSIG(status) == signal.SIGKILL, (moment, status)
-    booked = len(PrivacyLedger(place / "ledger.db").entries())
+    booked = len(PrivacyLedger(place / "budget.ledger").entries())
     print(moment, booked, len(list(place.glob(".*.tmp"))), flush=True)
 """
 
@@ -174,7 +175,7 @@ def test_killed_at_any_moment_the_ledger_is_right_and_nothing_half_made_stays(ta
     shelf = Shelf(place)
     shelf.open()
     assert shelf.releases() == []
-    assert {path.name for path in place.iterdir()} == {".lock", "ledger.db", "schema.json"}
+    assert {path.name for path in place.iterdir()} == {".lock", "budget.ledger", "schema.json"}
     shelf.close()
 
 
@@ -192,7 +193,7 @@ def test_a_killed_server_takes_its_release_with_it(tmp_path):
         running.process.wait(10)
         _, alive = psutil.wait_procs(children, timeout=30)
         assert not alive
-    booked = len(PrivacyLedger(running.folder / "ledger.db").entries())
+    booked = len(PrivacyLedger(running.folder / "budget.ledger").entries())
     with studio(table) as again:
         again.enter()
         assert again.get("table").step == "table"
@@ -246,10 +247,24 @@ def test_a_model_that_the_disk_refuses_is_handed_out(table, tmp_path):
 def test_a_damaged_ledger_stops_everything_in_words(table, tmp_path):
     session = ready(table, tmp_path / "place")
     ticket = session.ticket()
-    session.shelf.ledger_file.write_bytes(b"no ledger")
-    with pytest.raises(Problems, match=r"ledger\.db") as told:
+    database(session.shelf.ledger).write_bytes(b"no ledger")
+    with pytest.raises(Problems, match=r"budget\.ledger") as told:
         session.release(ticket)
     assert str(tmp_path) not in str(told.value)
+    session.close()
+
+
+def test_the_ledger_of_an_earlier_version_is_imported_first(table, tmp_path):
+    place, file = tmp_path / "place", tmp_path / "place" / "ledger.db"
+    place.mkdir()
+    earlier = PrivacyLedger.create(tmp_path / "a.ledger", dataset="survey", epsilon=1, delta=1e-6)
+    earlier.reserve(earlier.total, purpose="all of it")
+    as_single_file(earlier, file)
+    session = ready(table, place)
+    with pytest.raises(Problems, match=r"dpscreen ledger import ledger\.db budget\.ledger"):
+        _ = session.ledger  # and no new budget is offered
+    PrivacyLedger.from_file(file, place / "budget.ledger")
+    assert session.ledger.spent == session.ledger.total
     session.close()
 
 
@@ -257,7 +272,7 @@ def order_of(session, ticket):
     """Return what the process of a release would be told."""
     return ReleaseOrder(
         session.order(session.ledger), session.table, session.state, session.shelf.folder,
-        session.shelf.ledger_file, ticket,
+        session.shelf.ledger, ticket,
     )  # fmt: skip
 
 

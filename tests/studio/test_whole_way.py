@@ -33,7 +33,7 @@ def finished(tmp_path_factory):
 
 
 def test_the_release_is_booked_once_and_whole(finished):
-    ledger = PrivacyLedger(finished.folder / "ledger.db")
+    ledger = PrivacyLedger(finished.folder / "budget.ledger")
     (entry,) = ledger.entries()
     assert finished.ticket in entry.detail
     assert ledger.document()["spent"]["epsilon"] == pytest.approx(1, abs=1e-5)
@@ -51,7 +51,7 @@ def test_a_used_ticket_leads_to_the_result_and_spends_nothing(finished):
     again = finished.send("release", ticket=finished.ticket, dataset="survey")
     assert again.headers["location"] == "progress"
     assert 'data-go="result"' in finished.get("progress?part=1").text
-    assert len(PrivacyLedger(finished.folder / "ledger.db").entries()) == 1
+    assert len(PrivacyLedger(finished.folder / "budget.ledger").entries()) == 1
 
 
 def test_downloads_are_what_lies_on_the_shelf(finished):
@@ -59,7 +59,13 @@ def test_downloads_are_what_lies_on_the_shelf(finished):
         answer = finished.get(f"download?file={name}&number=1")
         assert answer.text == (finished.folder / "release-001" / name).read_text()
         assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
-    for name in ("release.json", "../ledger.db", "..%2Fledger.db", "", "/etc/hostname"):
+    for name in (
+        "release.json",
+        "../budget.ledger/ledger.db",
+        "..%2Fbudget.ledger%2Fledger.db",
+        "",
+        "/etc/hostname",
+    ):
         assert finished.get(f"download?file={name}").status == 404
 
 
@@ -89,7 +95,7 @@ def test_command_and_script_do_the_same(finished, tmp_path, kind):
     for name in ("command.txt", "script.py", "schema.json"):
         (tmp_path / name).write_text(finished.get(f"download?file={name}").text)
     write_table(tmp_path / "survey.csv")
-    PrivacyLedger.create(tmp_path / "ledger.db", dataset="survey", epsilon=3, delta=1e-6)
+    PrivacyLedger.create(tmp_path / "budget.ledger", dataset="survey", epsilon=3, delta=1e-6)
     if kind == "command":
         start, *words_ = (tmp_path / "command.txt").read_text().split()
         assert start == "dpscreen"
@@ -133,8 +139,8 @@ def test_scripts_of_every_model_fit_and_book_what_was_declared(
         draft.put(place, DECLARED[f"kind-{place}"] if place else "text", *typed)
     draft.ask(target, names, unit or "", "3")
     draft.save(tmp_path / "schema.json")
-    ledger = PrivacyLedger.create("ledger.db", dataset="survey", epsilon=3, delta=1e-6)
-    made = ReleaseRecord("t", "", table.name, target, method, 1.0, 1e-6, 900, None, "ledger.db")
+    ledger = PrivacyLedger.create("budget.ledger", dataset="survey", epsilon=3, delta=1e-6)
+    made = ReleaseRecord("t", "", table.name, target, method, 1.0, 1e-6, 900, None, "budget.ledger")
     exec(made.script(), {})
     (entry,) = ledger.entries()
     assert entry.cost == ZCDP.within(Budget(1.0, 1e-6))

@@ -44,7 +44,7 @@ class FitOptions:
     inference: str | None
     max_features: int | None
     rows_public: int | None
-    ledger_file: Path | None
+    ledger: Path | None
     purpose: str | None
     author: str | None
     date: str | None
@@ -119,12 +119,12 @@ def _check_files(options: FitOptions) -> None:
     if options.output is None and not options.dry_run:
         raise click.UsageError("Give -o, where the model goes, or --dry-run.")
     outputs = {"-o": options.output, "--report": options.report}
-    inputs = [options.data, options.schema_file, options.ledger_file]
-    taken = {one.resolve() for one in inputs if one is not None}
+    taken = {one.resolve() for one in (options.data, options.schema_file)}
+    ledger = None if options.ledger is None else options.ledger.resolve()
     for name, path in outputs.items():
         if path is None:
             continue
-        if path.resolve() in taken:
+        if path.resolve() in taken or ledger in (path.resolve(), *path.resolve().parents):
             raise click.BadParameter("would replace another file of this fit.", param_hint=name)
         taken.add(path.resolve())
         _check_output(path, name, options)
@@ -185,14 +185,14 @@ def _set_up(options: FitOptions, schema: TableSchema, method: str) -> tuple[Any,
 
 def _opened_ledger(options: FitOptions, schema: TableSchema, method: str) -> Booking | None:
     """Open the ledger, verified."""
-    if options.ledger_file is None:
+    if options.ledger is None:
         return None
     from dpscreen.planning.fitting import Booking
     from dpscreen.privacy.ledger import PrivacyLedger
 
     purpose = _purpose(options, schema, method)
     with ledger_failures():
-        return Booking.of(PrivacyLedger(options.ledger_file), schema, purpose)
+        return Booking.of(PrivacyLedger(options.ledger), schema, purpose)
 
 
 def _purpose(options: FitOptions, schema: TableSchema, method: str) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dpscreen.tables.scan import ScannedRows
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+DIRECTORY = click.Path(path_type=Path)  # what it is instead, the ledger says
 
 
 @click.command(context_settings=console.HELP)
@@ -73,7 +74,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     type=console.WholeWithin(min=2),
     help="A public number of rows, about right. Without it a noisy count is paid for.",
 )
-@click.option("--ledger", "ledger_file", type=FILE, help="Book the cost here first.")
+@click.option("--ledger", type=DIRECTORY, help="Book the cost here first.")
 @click.option("--purpose", help="What this is for: told to the ledger, and on the page.")
 @click.option("--author", help="Who made it, for the model file and the page.")
 @click.option("--date", help="When, for the model file and the page; or today.")
@@ -107,7 +108,7 @@ def command(**given: Any) -> None:
       dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
           -o model.json --report report.html
       dpscreen fit data.parquet --schema schema.json --epsilon 1 --delta 1e-6 \\
-          --inference split --ledger budget.db -o model.json
+          --inference split --ledger budget.ledger -o model.json
       dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
           --model ols -o table.json
     """

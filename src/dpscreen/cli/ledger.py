@@ -18,7 +18,7 @@ from dpscreen.privacy.ledger.export import Document
 COLUMNS = ("number", "at", "who", "purpose", "unit", "rho", "epsilon")
 NUMBERS = {"number", "rho", "epsilon"}
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the whole ledger as JSON.")
-FILE = click.argument("ledger", type=click.Path(path_type=Path))
+LEDGER = click.argument("ledger", type=click.Path(path_type=Path))
 
 
 @click.group(context_settings=HELP)
@@ -29,14 +29,14 @@ def command() -> None:
 
     \b
     Examples:
-      dpscreen ledger create survey.db --dataset survey --epsilon 2 --delta 1e-6
-      dpscreen ledger show survey.db
-      dpscreen ledger export survey.db --format csv > survey.csv
+      dpscreen ledger create my.ledger --dataset survey --epsilon 2 --delta 1e-6
+      dpscreen ledger show my.ledger
+      dpscreen ledger export my.ledger --format csv > survey.csv
     """
 
 
 @command.command(context_settings=HELP)
-@FILE
+@LEDGER
 @click.option("--dataset", required=True, help="The name of the data set.")
 @click.option(
     "--epsilon",
@@ -68,14 +68,15 @@ def create(
     declared: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Make a new ledger. A file that exists is never overwritten, and a budget never raised.
+    """Make a new ledger, a directory. What exists is never overwritten, a budget never raised.
 
-    Put it on a local disk, where all who release from the data set can write it.
+    Put it on a local disk. Only you may enter it; the how-to page "share a budget" says how to let
+    others book.
 
     \b
     Examples:
-      dpscreen ledger create survey.db --dataset survey --epsilon 2 --delta 1e-6
-      dpscreen ledger create panel.db --dataset panel --epsilon 1 --delta 1e-7 \\
+      dpscreen ledger create my.ledger --dataset survey --epsilon 2 --delta 1e-6
+      dpscreen ledger create my.ledger --dataset panel --epsilon 1 --delta 1e-7 \\
           --declare unit="one household" --declare version=3
 
     With unit="one row", or another unit, costs for the other kind are refused; without it, the
@@ -97,7 +98,7 @@ def create(
 
 
 @command.command(context_settings=HELP)
-@FILE
+@LEDGER
 @click.option("--since", metavar="HASH", help="Fail unless the ledger holds this earlier hash.")
 @AS_JSON
 def show(ledger: Path, since: str | None, as_json: bool) -> None:
@@ -105,8 +106,8 @@ def show(ledger: Path, since: str | None, as_json: bool) -> None:
 
     \b
     Examples:
-      dpscreen ledger show survey.db
-      dpscreen ledger show survey.db --json
+      dpscreen ledger show my.ledger
+      dpscreen ledger show my.ledger --json
     """
     with ledger_failures():
         found = PrivacyLedger(ledger, since=since)
@@ -117,7 +118,7 @@ def show(ledger: Path, since: str | None, as_json: bool) -> None:
 
 
 @command.command(context_settings=HELP)
-@FILE
+@LEDGER
 @click.option(
     "--format",
     "form",
@@ -131,11 +132,30 @@ def export(ledger: Path, form: str) -> None:
 
     \b
     Examples:
-      dpscreen ledger export survey.db > survey.csv
-      dpscreen ledger export survey.db --format json > survey.json
+      dpscreen ledger export my.ledger > survey.csv
+      dpscreen ledger export my.ledger --format json > survey.json
     """
     with ledger_failures():
         click.echo(PrivacyLedger(ledger).export(form), nl=False)
+
+
+@command.command("import", context_settings=HELP)
+@click.argument("file", type=click.Path(path_type=Path))
+@LEDGER
+def import_file(file: Path, ledger: Path) -> None:
+    """Import a ledger of an earlier version, a single file, into a directory: once.
+
+    Nothing can be booked from the file afterwards: a note takes its place. An import that was
+    interrupted is continued by the same command.
+
+    \b
+    Examples:
+      dpscreen ledger import survey.db my.ledger
+    """
+    with ledger_failures():
+        made = PrivacyLedger.from_file(file, ledger)
+        number = len(made.entries())
+    click.echo(f"Ledger for {made.dataset} imported into {ledger}: {number} booked.", err=True)
 
 
 def _pairs(declared: tuple[str, ...]) -> dict[str, str]:

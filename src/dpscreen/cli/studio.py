@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dpscreen.studio.session import Session
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+DIRECTORY = click.Path(path_type=Path)  # what it is instead, the ledger says
 MISSING = "The studio needs two more packages: pip install 'dpscreen[studio]'."
 ONE_COLUMN = "The table has one column, or its columns are not told apart by , ; | or a tab."
 OTHERS = "Give another --folder, or mend or remove the schema.json that is in this one."
@@ -33,7 +34,9 @@ OTHERS = "Give another --folder, or mend or remove the schema.json that is in th
     type=click.Path(file_okay=False, path_type=Path),
     help="Where schema, ledger and releases go.  [default: <table>-studio, beside the table]",
 )
-@click.option("--ledger", type=FILE, help="Book the cost in this ledger.  [default: in the folder]")
+@click.option(
+    "--ledger", type=DIRECTORY, help="Book the cost in this ledger.  [default: in the folder]"
+)
 @how_written
 def command(
     table: Path,
@@ -53,7 +56,7 @@ def command(
     Examples:
       dpscreen studio survey.csv
       dpscreen studio survey.parquet --no-browser --port 8600
-      dpscreen studio survey.csv --ledger survey.db --folder releases
+      dpscreen studio survey.csv --ledger survey.ledger --folder releases
     """
     try:
         from dpscreen.studio.app import studio_app
@@ -89,7 +92,7 @@ def _session(table: Path, folder: Path | None, ledger: Path | None, **written: A
 
     place = folder or table.with_name(f"{table.name.partition('.')[0]}-studio")
     if ledger is not None and not ledger.exists():
-        raise click.BadParameter(f"there is no file {ledger}.", param_hint="--ledger")
+        raise click.BadParameter(f"there is no ledger {ledger}.", param_hint="--ledger")
     with console.data_failures(), console.write_failures(place):
         from dpscreen.tables.declaration import DataError
         from dpscreen.tables.schema import new_schema

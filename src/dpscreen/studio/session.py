@@ -78,7 +78,7 @@ class Session:
     def said(self, problem: object) -> str:
         """Return a message as a sentence, without the paths of this machine."""
         text = str(problem)
-        for path in (self.table, self.shelf.ledger_file, self.shelf.folder):
+        for path in (self.table, self.shelf.ledger, self.shelf.folder):
             text = text.replace(str(path), path.name).replace(repr(str(path)), path.name)
         return text[:1].upper() + text[1:]
 
@@ -87,12 +87,12 @@ class Session:
     @property
     def ledger(self) -> PrivacyLedger | None:
         """Return the ledger, verified; None if none is granted yet."""
-        if not self.shelf.ledger_file.exists():
+        if not self.shelf.ledger.exists():
             return None
         from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
 
         try:
-            return PrivacyLedger(self.shelf.ledger_file, timeout=5)
+            return PrivacyLedger(self.shelf.ledger, timeout=5)
         except LedgerProblem as problem:
             raise Problems((self.said(problem),)) from None
 
@@ -109,7 +109,7 @@ class Session:
 
         try:
             PrivacyLedger.create(
-                self.shelf.ledger_file, dataset=dataset.strip(), epsilon=epsilon, delta=delta
+                self.shelf.ledger, dataset=dataset.strip(), epsilon=epsilon, delta=delta
             )
         except (LedgerProblem, ValueError) as problem:
             raise Problems((self.said(problem),)) from None
@@ -171,7 +171,7 @@ class Session:
                 raise Problems(tuple(obstacles))
             order = ReleaseOrder(
                 *(self.order(ledger), self.table, self.state),
-                *(self.shelf.folder, self.shelf.ledger_file, ticket),
+                *(self.shelf.folder, self.shelf.ledger, ticket),
             )
             self._used.add(ticket)
             self.run = ReleaseRun(order, expected_cells=self._cells())

@@ -1,7 +1,7 @@
 """The folder of one table: its schema, its ledger, and every release that was made from it.
 
     schema.json     what the person declared, as the command line reads it
-    ledger.db       the budget of the data set
+    budget.ledger/  the budget of the data set
     release-001/    a model with what belongs to it; there whole or not at all
 
 A release is put together in a folder with another name, which takes its own in one step. What a
@@ -129,8 +129,15 @@ class Shelf:
     def __init__(self, folder: Path, ledger: Path | None = None) -> None:
         self.folder = folder.absolute()
         self.schema_file = self.folder / "schema.json"
-        self.ledger_file = (ledger or self.folder / "ledger.db").absolute()
+        self._given_ledger = None if ledger is None else ledger.absolute()
         self._lock: sqlite3.Connection | None = None
+
+    @property
+    def ledger(self) -> Path:
+        """Return where the ledger is; an earlier version's file, as long as it is not imported."""
+        kept, earlier = self.folder / "budget.ledger", self.folder / "ledger.db"
+        own = earlier if earlier.is_file() and not kept.exists() else kept
+        return self._given_ledger or own
 
     def open(self) -> None:
         """Take hold of the folder, and clear away what was left half-made."""

@@ -50,7 +50,7 @@ def reachable(session: Session) -> list[str]:
         found.append("question")
         if not session.draft.problems():
             found.append("budget")
-            if session.shelf.ledger_file.exists():
+            if session.shelf.ledger.exists():
                 found += ["dry-run", "release"]
     return [*found, "result"] if session.shelf.releases() else found
 

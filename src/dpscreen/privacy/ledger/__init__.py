@@ -1,6 +1,6 @@
 """A budget that many people and processes share, and that cannot be overspent.
 
-A ledger is a file: the (ε, δ) that the owner of a data set grants, as ρ of zCDP, and every
+A ledger is a directory: the (ε, δ) that the owner of a data set grants, as ρ of zCDP, and every
 reservation made from it. A reservation is on the disk before the noise it pays for exists, so that
 a crash, a kill or a full disk at any moment may lose budget and never gives it back. For the same
 reason there is no way to return a reservation: that nothing was learnt from a failed run cannot be
@@ -8,12 +8,13 @@ shown to the ledger.
 
 What it does not do:
 
-- The seals show damage and careless edits. Who may write the file may also write it anew, seals and
-  all, and `who` is what the process says it is. Let only those write it who may be trusted to.
-- A file that was put back to an older copy of itself looks like that older ledger. A running
-  process notices; a new one cannot, from the file alone. Keep the last hash (`head`) elsewhere and
-  pass it as `since`. Never restore a ledger from a backup.
-- Locks and syncing are those of the file system. Put the file on a local disk: NFS and other
+- The seals show damage and careless edits. Who may write the directory may also write it anew,
+  seals and all, and `who` is what the process says it is. Let only those write it who may be
+  trusted to.
+- A ledger that was put back to an older copy of itself looks like that older ledger. A running
+  process notices; a new one cannot, from the ledger alone. Keep the last hash (`head`) elsewhere
+  and pass it as `since`. Never restore a ledger from a backup.
+- Locks and syncing are those of the file system. Put the directory on a local disk: NFS and other
   network shares, and folders that a cloud service copies, may not keep them.
 - It covers releases that reserve from it, not those of other tools, and it trusts that whoever
   reserves uses no more.
@@ -49,6 +50,7 @@ from dpscreen.privacy.ledger.records import (
     agreed,
     os_user,
 )
+from dpscreen.privacy.ledger.single_file import SingleFile
 
 __all__ = ["BudgetRefused", "LedgerProblem", "PrivacyLedger", "WrongUnit", "reserve"]
 
@@ -96,12 +98,12 @@ def reserve(
 
 
 class PrivacyLedger:
-    """The budget of one data set, in a file that analysts and processes share.
+    """The budget of one data set, in a directory that analysts and processes share.
 
     Requires    every release of the data set reserves its cost here first
     Guarantees  the releases together cost at most `total` in zCDP, and so keep the granted (ε, δ)
 
-    Opening verifies all that the file holds. The object keeps no connection: it can be copied,
+    Opening verifies all that the ledger holds. The object keeps no connection: it can be copied,
     pickled, used from threads and carried through a fork.
 
     Parameters
@@ -112,13 +114,13 @@ class PrivacyLedger:
         The hash of a reservation, or an earlier `head`. The ledger is refused if it does not hold
         it: it has been put back to an older copy, or is another one.
     timeout : float, default=30
-        Seconds to wait while other processes hold the file.
+        Seconds to wait while other processes hold the ledger.
 
     Raises
     ------
     LedgerProblem
-        The file is missing, damaged, altered, not a ledger or not to be written. `LedgerBusy`, a
-        kind of it, may be tried again.
+        The ledger is missing, damaged, altered, not whole or not to be written, or one of its files
+        has a second name. `LedgerBusy`, a kind of it, may be tried again.
 
     Examples
     --------
@@ -128,7 +130,7 @@ class PrivacyLedger:
     >>> from dpscreen.privacy import ZCDP, Budget
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = PrivacyLedger.create(
-    ...     Path(folder.name) / "survey.db", dataset="survey 2024", epsilon=2, delta=1e-6
+    ...     Path(folder.name) / "survey.ledger", dataset="survey 2024", epsilon=2, delta=1e-6
     ... )
     >>> booked = ledger.reserve(ZCDP.within(Budget(0.5, 1e-6)), purpose="income model")
     >>> [entry.purpose for entry in ledger.entries()]
@@ -139,10 +141,7 @@ class PrivacyLedger:
     def __init__(self, path: FilePath, *, since: str | None = None, timeout: float = 30.0) -> None:
         self._file = _file(path, timeout)
         with self._file.reading() as content:
-            content.check_pages()
-            self._account = content.account()
-            self._chain = Chain.of(self._account)
-            self._chain, entries = self._catch_up(content)
+            _, entries = self._begin(content)
         if since is not None and since not in {self._account.seal, *(e.hash for e in entries)}:
             raise LedgerProblem(
                 f"The ledger {self.path} does not hold {since}: it was put back to an older copy, "
@@ -162,12 +161,13 @@ class PrivacyLedger:
         who: str | None = None,
         timeout: float = 30.0,
     ) -> Self:
-        """Make a new ledger; a file that exists is never overwritten.
+        """Make a new ledger; what exists is never overwritten.
 
         Parameters
         ----------
         path : path-like
-            Where to write it, on a local disk.
+            The directory to make, on a local disk. Only this user may enter it, unless you change
+            that.
         dataset : str
             The name of the data set.
         epsilon, delta : float
@@ -192,6 +192,30 @@ class PrivacyLedger:
             who=os_user() if who is None else who,
         )
         _file(path, timeout).create(account)
+        return cls(path, timeout=timeout)
+
+    @classmethod
+    def from_file(cls, file: FilePath, path: FilePath, *, timeout: float = 30.0) -> Self:
+        """Import a ledger of an earlier version, a single file, into a directory: once.
+
+        Nothing can be booked from the file afterwards. An import that was interrupted is continued
+        by the same call.
+
+        Parameters
+        ----------
+        file : path-like
+            The ledger; a note takes its place.
+        path : path-like
+            The directory to make, on a local disk.
+        timeout : float, default=30
+            As in the class.
+        """
+
+        def verify(content: Content) -> tuple[Account, tuple[Reservation, ...]]:
+            ledger = cls.__new__(cls)
+            return ledger._begin(content)
+
+        SingleFile(_file(file, timeout)).move_into(_file(path, timeout), verify)
         return cls(path, timeout=timeout)
 
     def reserve(
@@ -307,7 +331,7 @@ class PrivacyLedger:
 
     @property
     def spent(self) -> ZCDP:
-        """What is booked by now, exactly; read from the file each time."""
+        """What is booked by now, exactly; read from the disk each time."""
         return self._current().spent
 
     @property
@@ -322,6 +346,14 @@ class PrivacyLedger:
 
     def __repr__(self) -> str:
         return f"PrivacyLedger({str(self.path)!r})"
+
+    def _begin(self, content: Content) -> tuple[Account, tuple[Reservation, ...]]:
+        """Verify all of it."""
+        content.check_pages()
+        self._account = content.account()
+        self._chain = Chain.of(self._account)
+        self._chain, entries = self._catch_up(content)
+        return self._account, entries
 
     def _current(self) -> Chain:
         with self._file.reading() as content:

@@ -1,32 +1,34 @@
-"""The file of a ledger: one SQLite database, read and written in whole transactions.
+"""The database of a ledger: SQLite, read and written in whole transactions.
 
-Why a rollback journal and not a write-ahead log: at rest the ledger is then one file, so that a
-copy of it is a copy of all that was booked, whereas a copy without its log would quietly give
-budget back; and readers need no shared memory. Why `synchronous=EXTRA` and not FULL: with a
-rollback journal, a transaction is committed when the journal is deleted, and FULL does not wait
-until that deletion has reached the disk. After a power cut the journal could reappear and undo a
-reservation whose release had already been handed out. EXTRA waits, and `fullfsync` makes macOS wait
-as well.
+Why a rollback journal and not a write-ahead log: at rest the ledger is then one database, so that
+nothing booked lies elsewhere; and readers need no shared memory. Why `synchronous=EXTRA` and not
+FULL: with a rollback journal, a transaction is committed when the journal is deleted, and FULL does
+not wait until that deletion has reached the disk. After a power cut the journal could reappear and
+undo a reservation whose release had already been handed out. EXTRA waits, and `fullfsync` makes
+macOS wait as well.
 
-Each transaction has a connection of its own. Nothing is kept open that a fork could share, and a
-file that was replaced is noticed. The file is never opened by other means than SQLite: closing such
-a handle would drop the locks of every other connection in the process (POSIX).
+Each transaction has a connection of its own, under the lock of the directory. Nothing is kept open
+that a fork could share, and a database that was replaced is noticed. It is never opened by other
+means than SQLite: closing such a handle would drop SQLite's locks in this process (POSIX).
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpscreen.privacy.ledger.records import FORMAT, Account, Damaged, Reservation
+from dpscreen.privacy.ledger.directory import DATABASE, Foreign, LedgerDirectory, Place
+from dpscreen.privacy.ledger.records import Account, Damaged, Reservation
 
 Parsed = TypeVar("Parsed")
 
 APPLICATION_ID = 0x64707363  # "dpsc"
+SINGLE_FILE, LAYOUT = 1, 2
+"""Numbers of the layouts: a file, and a directory, which programs that know files only refuse."""
 
 _KEPT = "BEGIN SELECT RAISE(ABORT, 'a ledger is only ever added to'); END"
 SCHEMA = {
@@ -64,10 +66,6 @@ class LedgerProblem(RuntimeError):
 
 class LedgerBusy(LedgerProblem):
     """Another process held the ledger for too long. Nothing was booked; try again."""
-
-
-class Foreign(Exception):
-    """A file is something else than a ledger of this format."""
 
 
 class Content:
@@ -134,28 +132,28 @@ class LedgerFile:
     path: Path
     timeout: float
 
+    @property
+    def directory(self) -> LedgerDirectory:
+        """Return the directory with its lock."""
+        return LedgerDirectory(self.path, self.timeout)
+
     def create(self, account: Account) -> None:
-        """Write a new ledger; one that is there, or anything else, is never overwritten."""
-        with self._problems():
-            try:
-                self.path.touch(exist_ok=False)
-            except FileExistsError:
-                raise LedgerProblem(
-                    f"{self.path} already exists; a ledger is never overwritten."
-                ) from None
-            try:
-                with closing(self._connect()) as database:
-                    _lay_out(database, account)
-            except BaseException:
-                self.path.unlink(missing_ok=True)
-                raise
+        """Make a new ledger; one that is there, or anything else, is never overwritten."""
+        with self.problems(), self.directory.begun(draft_name(account.seal)) as draft:
+            self.write(draft, account)
+            self.directory.finish(draft.name)
+
+    def write(self, draft: Path, account: Account, entries: Iterable[Reservation] = ()) -> None:
+        """Write all of a ledger into an empty file."""
+        with closing(self.connect(draft)) as database:
+            _lay_out(database, account, entries)
 
     @contextmanager
     def reading(self) -> Iterator[Content]:
         """Read in one transaction, so that all of it is of one moment."""
-        with self._problems(), closing(self._open()) as database:
+        with self.problems(), self.directory.held(), self._opened() as database:
             database.execute("BEGIN")
-            _check_format(database)
+            check_format(database)
             yield Content(database)
 
     @contextmanager
@@ -164,32 +162,31 @@ class LedgerFile:
 
         It is committed and on the disk when the block has been left, and only then.
         """
-        with self._problems("No reservation was booked"):
-            place = self._place()
-            with closing(self._open()) as database:
-                database.execute("BEGIN IMMEDIATE")
-                _check_format(database)
-                yield Content(database)
-                database.execute("COMMIT")
-                if self._place() != place:
-                    raise LedgerProblem(
-                        f"The ledger {self.path} was replaced while a reservation was made; "
-                        "it does not count."
-                    )
+        saying = self.problems("No reservation was booked")
+        with saying, self.directory.held() as place, self._opened() as database:
+            database.execute("BEGIN IMMEDIATE")
+            check_format(database)
+            yield Content(database)
+            database.execute("COMMIT")
+            if self._place() != place:
+                raise LedgerProblem(
+                    f"The ledger {self.path} was replaced, or its database was given a second "
+                    "name, while a reservation was made; it does not count."
+                )
 
-    def _open(self) -> sqlite3.Connection:
-        if not self.path.is_file():
-            what = "is not a file" if self.path.exists() else "does not exist"
-            raise LedgerProblem(f"The ledger {self.path} {what}.")
-        if self.path.stat().st_size == 0:
-            raise LedgerProblem(
-                f"{self.path} is empty: it is not a ledger, or its creation was interrupted."
-            )
-        return self._connect()
+    def _opened(self) -> closing[sqlite3.Connection]:
+        return closing(self.connect(self.path / DATABASE))
 
-    def _connect(self) -> sqlite3.Connection:
+    def _place(self) -> Place | None:
+        try:
+            return self.directory.place()
+        except (Foreign, OSError):
+            return None
+
+    def connect(self, path: Path) -> sqlite3.Connection:
+        """Open a database that is there."""
         database = sqlite3.connect(
-            f"{self.path.as_uri()}?mode=rw", uri=True, timeout=self.timeout, isolation_level=None
+            f"{path.as_uri()}?mode=rw", uri=True, timeout=self.timeout, isolation_level=None
         )
         try:
             database.execute("PRAGMA trusted_schema = OFF")  # a stranger's triggers run nothing
@@ -200,18 +197,16 @@ class LedgerFile:
             raise
         return database
 
-    def _place(self) -> tuple[int, int]:
-        status = self.path.stat()
-        return status.st_dev, status.st_ino
-
     @contextmanager
-    def _problems(self, outcome: str = "") -> Iterator[None]:
+    def problems(self, outcome: str = "") -> Iterator[None]:
         """Say in one sentence what went wrong, and what became of the reservation."""
         ending = f" {outcome}." if outcome else ""
         try:
             yield
         except FileNotFoundError:
             raise LedgerProblem(f"{self.path} or its directory does not exist.{ending}") from None
+        except TimeoutError:
+            raise self._busy(ending) from None
         except OSError as error:
             raise LedgerProblem(f"{self.path} cannot be used: {error.strerror}.{ending}") from None
         except Foreign as error:
@@ -227,13 +222,16 @@ class LedgerFile:
         except sqlite3.Error as error:
             raise self._explained(error, ending) from None
 
+    def _busy(self, ending: str) -> LedgerBusy:
+        return LedgerBusy(
+            f"The ledger {self.path} has been in use by another process for more than "
+            f"{self.timeout:g} s.{ending}"
+        )
+
     def _explained(self, error: sqlite3.Error, ending: str) -> LedgerProblem:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return LedgerBusy(
-                f"The ledger {self.path} has been in use by another process for more than "
-                f"{self.timeout:g} s.{ending}"
-            )
+            return self._busy(ending)
         if code in _SAYS:
             return LedgerProblem(f"The ledger {self.path} {_SAYS[code]}.{ending}")
         unknown = " A reservation may have been booked, but must not be used." if ending else ""
@@ -243,33 +241,47 @@ class LedgerFile:
         )
 
 
-def _lay_out(database: sqlite3.Connection, account: Account) -> None:
+def draft_name(seal: str) -> str:
+    """Return what the database of an account is called until it is whole."""
+    return f"unfinished-{seal}.db"
+
+
+def _lay_out(
+    database: sqlite3.Connection, account: Account, entries: Iterable[Reservation]
+) -> None:
     database.execute("BEGIN IMMEDIATE")
     database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    database.execute(f"PRAGMA user_version = {FORMAT}")
+    database.execute(f"PRAGMA user_version = {LAYOUT}")
     for statement in SCHEMA.values():
         database.execute(statement)
     marks = ", ".join("?" * len(account.row()))
     database.execute(f"INSERT INTO account VALUES (0, {marks})", account.row())
+    for entry in entries:
+        Content(database).append(entry)
     database.execute("COMMIT")
 
 
-def _check_format(database: sqlite3.Connection) -> None:
-    """Refuse what is not a ledger of this format, to the letter of its schema.
+def check_format(database: sqlite3.Connection, layout: int = LAYOUT) -> None:
+    """Refuse what is not a ledger of this layout, to the letter of its schema.
 
     A trigger or a column that a ledger does not have could undo what is booked.
     """
     if _pragma(database, "application_id") != APPLICATION_ID:
         raise Foreign("is not a ledger")
     version = _pragma(database, "user_version")
-    if isinstance(version, int) and version > FORMAT:
+    if isinstance(version, int) and version > LAYOUT:
         raise Foreign(
-            f"is a ledger of format {version}; this dpscreen reads format {FORMAT}: upgrade it"
+            f"is a ledger of format {version}; this dpscreen reads format {LAYOUT}: upgrade it"
+        )
+    if version in (SINGLE_FILE, LAYOUT) and version != layout:
+        raise Foreign(
+            "is the database of a ledger without its directory, or the other way round: "
+            "a database is neither taken out of its directory nor put into one"
         )
     found = database.execute(
         "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
     )
-    if version != FORMAT or dict(found.fetchall()) != SCHEMA:
+    if version != layout or dict(found.fetchall()) != SCHEMA:
         raise Damaged("its tables are not those of a ledger")
     if _pragma(database, "journal_mode") != "delete":
         raise Foreign("is a ledger whose journal mode is no longer DELETE: set it back")

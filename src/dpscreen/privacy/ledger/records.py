@@ -68,7 +68,7 @@ def _kind(unit: str) -> str:
     return ROW if kind.casefold() in ROWS else kind
 
 
-FORMAT = 1
+FORMAT = 1  # of seals and exports
 LONGEST_TEXT = 2000
 LONGEST_SUM = 4096  # bits of a denominator
 FINEST_UNIT = 2**256

@@ -1,0 +1,426 @@
+"""A ledger is one under all names of its directory; its files have no names of their own."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger, directory, records
+from dpscreen.privacy.ledger.file import Content, LedgerBusy
+from tools.ledgers import as_single_file, database
+from tools.mounts import may_mount, mounted
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and locks as POSIX has them")
+MOUNTS = pytest.mark.skipif(not may_mount(), reason="nothing may be mounted here")
+FILES = ("ledger.db", "ledger.db-journal", "lock")
+
+
+def make(path, reservations=3):
+    ledger = PrivacyLedger.create(path, dataset="survey", epsilon=2, delta=1e-6)
+    for number in range(reservations):
+        ledger.reserve(ledger.total / 10, purpose=f"model {number}")
+    return ledger
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("whole") / "budget.ledger")
+
+
+@pytest.fixture
+def ledger(tmp_path, whole):
+    return PrivacyLedger(shutil.copytree(whole.path, tmp_path / "budget.ledger"))
+
+
+def book(ledger):
+    return ledger.reserve(ledger.total / 10, purpose="test")
+
+
+def refuses(act, told):
+    with pytest.raises(LedgerProblem, match=told) as problem:
+        act()
+    assert "\n" not in str(problem.value)
+    return problem.value
+
+
+def run(code, *arguments, before=()):
+    done = subprocess.run(
+        [*before, sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+# --- names of the directory -----------------------------------------------------------------------
+
+
+def test_a_link_to_the_directory_is_the_same_ledger(tmp_path, ledger):
+    (tmp_path / "link").symlink_to("budget.ledger")
+    linked = PrivacyLedger(tmp_path / "link")
+    receipts = {book(ledger).hash, book(linked).hash}
+    assert receipts <= {entry.hash for entry in linked.entries()}
+    assert linked.head == ledger.head
+
+
+def test_a_directory_is_renamed_and_goes_on(tmp_path, ledger):
+    receipt = book(ledger).hash
+    ledger.path.rename(tmp_path / "other.ledger")
+    refuses(lambda: book(ledger), r"does not exist. No reservation was booked")
+    moved = PrivacyLedger(tmp_path / "other.ledger", since=receipt)
+    assert book(moved).number == 5
+
+
+def test_a_link_that_leads_elsewhere_meanwhile_is_noticed(tmp_path, ledger):
+    other = make(tmp_path / "other.ledger")
+    (tmp_path / "link").symlink_to("budget.ledger")
+    linked = PrivacyLedger(tmp_path / "link")
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("other.ledger")
+    refuses(lambda: book(linked), "no longer holds")
+    assert len(ledger.entries()) == len(other.entries()) == 3
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_directory_renamed_during_a_booking_grants_nothing(
+    tmp_path, ledger, monkeypatch, replaced
+):
+    append, before = Content.append, ledger.head
+
+    def rename(content, entry):
+        append(content, entry)
+        ledger.path.rename(tmp_path / "other.ledger")
+        if replaced:
+            shutil.copytree(tmp_path / "other.ledger", ledger.path)
+
+    monkeypatch.setattr(Content, "append", rename)
+    refuses(lambda: book(ledger), "replaced|could not be read or written|read-only|does not exist")
+    monkeypatch.undo()
+    assert PrivacyLedger(tmp_path / "other.ledger", since=before).entries()[:3]
+
+
+BOOK = """
+import sys
+from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
+for path in sys.argv[1:]:
+    try:
+        ledger = PrivacyLedger(path)
+        print(len(ledger.entries()), end=" ")
+        print("booked", ledger.reserve(ledger.total / 10, purpose="test").number)
+    except LedgerProblem as problem:
+        print(problem)
+"""
+
+
+@MOUNTS
+def test_a_mounted_directory_is_the_same_ledger(tmp_path, ledger):
+    (tmp_path / "mounted").mkdir()
+    said = run(
+        BOOK,
+        tmp_path / "mounted",
+        ledger.path,
+        before=mounted(ledger.path, tmp_path / "mounted"),
+    )
+    assert said.splitlines() == ["3 booked 4", "4 booked 5"]
+    assert len(ledger.entries()) == 5
+
+
+@MOUNTS
+def test_a_read_only_mount_can_be_read(tmp_path, ledger):
+    (tmp_path / "mounted").mkdir()
+    before = mounted(ledger.path, tmp_path / "mounted", "ro")
+    said = run(BOOK, tmp_path / "mounted", before=before)
+    assert said.startswith("3 ")
+    assert "read-only" in said
+    assert "No reservation was booked" in said
+    assert len(ledger.entries()) == 3
+
+
+# --- names of the files in it ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_with_a_second_name_is_refused(tmp_path, ledger, name):
+    (ledger.path / name).touch()
+    (tmp_path / "second").hardlink_to(ledger.path / name)
+    for act in (lambda: book(ledger), ledger.entries, lambda: PrivacyLedger(ledger.path)):
+        refuses(act, f"{name} has a second name")
+    (tmp_path / "second").unlink()
+    assert book(ledger).number == 4
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_link_in_place_of_a_file_is_refused(tmp_path, ledger, name):
+    (ledger.path / name).touch()
+    (ledger.path / name).rename(tmp_path / "elsewhere")
+    (ledger.path / name).symlink_to(tmp_path / "elsewhere")
+    for act in (lambda: book(ledger), ledger.entries, lambda: PrivacyLedger(ledger.path)):
+        refuses(act, f"{name} is not a file, or is a link")
+
+
+@MOUNTS
+def test_a_database_that_is_mounted_by_itself_is_refused(tmp_path, ledger):
+    # From the same disk, so that the device does not tell it apart.
+    other = make(tmp_path / "other.ledger", 0)
+    before = mounted(database(ledger), database(other))
+    said = run(BOOK, other.path, ledger.path, before=before)
+    assert "ledger.db is mounted by itself" in said.splitlines()[0]
+    assert said.splitlines()[1] == "3 booked 4"
+
+
+def test_a_second_name_given_during_a_booking_grants_nothing(tmp_path, ledger, monkeypatch):
+    append = Content.append
+
+    def link(content, entry):
+        append(content, entry)
+        (tmp_path / "second").hardlink_to(database(ledger))
+
+    monkeypatch.setattr(Content, "append", link)
+    refuses(lambda: book(ledger), "second name, while a reservation was made; it does not count")
+
+
+def test_where_mounts_have_no_numbers_devices_are_compared(ledger, monkeypatch):
+    monkeypatch.delattr(os, "O_PATH", raising=False)
+    assert book(ledger).number == 4
+
+
+# --- what is not whole ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [("ledger.db",), ("lock",), ("ledger.db", "lock")])
+def test_a_directory_that_is_not_whole_is_no_new_budget(ledger, missing):
+    for name in missing:
+        (ledger.path / name).unlink()
+    told = f"not a whole ledger: it has no {' and no '.join(missing)}"
+    for act in (lambda: book(ledger), ledger.entries, lambda: PrivacyLedger(ledger.path)):
+        refuses(act, told)
+    refuses(lambda: make(ledger.path), "never overwritten")
+    assert {path.name for path in ledger.path.iterdir()} == {"ledger.db", "lock"} - {*missing}
+
+
+def test_a_database_of_another_layout_is_not_put_into_a_directory(tmp_path, ledger):
+    as_single_file(ledger, tmp_path / "old.db").replace(database(ledger))
+    refuses(lambda: book(ledger), "without its directory, or the other way round")
+
+
+# --- the lock -------------------------------------------------------------------------------------
+
+
+def test_the_lock_is_one_under_all_names(tmp_path, ledger):
+    (tmp_path / "link").symlink_to("budget.ledger")
+    linked = PrivacyLedger(tmp_path / "link", timeout=0.02)
+    with ledger._file.directory.held():
+        with pytest.raises(LedgerBusy, match="No reservation was booked"):
+            book(linked)
+        with pytest.raises(LedgerBusy):
+            _ = linked.spent
+    assert book(linked).number == 4
+
+
+def test_a_handle_that_is_closed_meanwhile_lets_no_other_in(ledger, monkeypatch):
+    # It takes SQLite's own locks away, in this process: POSIX says so.
+    append, said = Content.append, []
+
+    def intrude(content, entry):
+        append(content, entry)
+        with database(ledger).open("rb"):
+            pass
+        code = BOOK.replace("PrivacyLedger(path)", "PrivacyLedger(path, timeout=0.02)")
+        said.append(run(code, ledger.path))
+
+    monkeypatch.setattr(Content, "append", intrude)
+    assert book(ledger).number == 4
+    assert "in use by another process" in said[0]
+    assert len(PrivacyLedger(ledger.path).entries()) == 4
+
+
+def test_a_ledger_that_is_replaced_while_its_lock_is_waited_for_is_noticed(
+    tmp_path, ledger, monkeypatch
+):
+    lock = directory._lock
+
+    def replace(handle, until):
+        shutil.copytree(ledger.path, tmp_path / "copy")
+        ledger.path.rename(tmp_path / "gone")
+        (tmp_path / "copy").rename(ledger.path)
+        lock(handle, until)
+
+    monkeypatch.setattr(directory, "_lock", replace)
+    refuses(lambda: book(ledger), "replaced while its lock was waited for")
+
+
+CHILD = """
+import os, sys, time
+from dpscreen.privacy.ledger import PrivacyLedger
+ledger = PrivacyLedger(sys.argv[1])
+with ledger._file.directory.held():
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+print(PrivacyLedger(sys.argv[1], timeout=0).reserve(ledger.total / 10, purpose="test").number)
+os.kill(child, 9)
+os.waitpid(child, 0)
+"""
+
+
+def test_a_child_that_was_forked_meanwhile_does_not_keep_the_lock(ledger):
+    assert run(CHILD, ledger.path) == "4"
+
+
+# --- import ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def single(tmp_path, whole):
+    return as_single_file(whole, tmp_path / "old.db")
+
+
+def test_an_imported_ledger_goes_on_with_its_entries_and_hashes(tmp_path, single, whole):
+    new = PrivacyLedger.from_file(single, tmp_path / "new.ledger")
+    assert new.document() == whole.document()
+    assert PrivacyLedger(new.path, since=whole.head).entries() == whole.entries()
+    assert book(new).number == 4
+    assert single.read_text().startswith("This ledger was imported into a directory")
+
+
+def test_an_imported_file_is_cut_to_a_note(tmp_path, single):
+    # Else a journal beside another name, in a container that has the file mounted, could bring the
+    # beginning back, and with it a ledger that earlier versions book from.
+    PrivacyLedger.from_file(single, tmp_path / "new.ledger")
+    assert single.stat().st_size < 200
+
+
+def test_an_imported_file_is_refused_by_all(tmp_path, single):
+    new = PrivacyLedger.from_file(single, tmp_path / "new.ledger")
+    for path in (new.path, tmp_path / "newer.ledger"):
+        refuses(lambda path=path: PrivacyLedger.from_file(single, path), "cannot be imported again")
+    refuses(lambda: PrivacyLedger(single), "is not a directory")
+    refuses(lambda: make(single), "never overwritten")
+    assert not (tmp_path / "newer.ledger").exists()
+    assert len(new.entries()) == 3
+
+
+def test_a_single_file_is_refused_until_it_is_imported(single):
+    refuses(lambda: PrivacyLedger(single), r"dpscreen ledger import old\.db budget\.ledger")
+    assert not single.with_name("old.db-journal").exists()
+
+
+def test_a_file_with_two_names_is_not_imported(tmp_path, single):
+    (tmp_path / "second.db").hardlink_to(single)
+    (tmp_path / "link.db").symlink_to(single)
+    new = tmp_path / "new.ledger"
+    refuses(lambda: PrivacyLedger.from_file(single, new), "second name")
+    refuses(lambda: PrivacyLedger.from_file(tmp_path / "link.db", new), "is a link")
+    (tmp_path / "second.db").unlink()
+    assert len(PrivacyLedger.from_file(single, new).entries()) == 3
+
+
+IMPORT = """
+import sys
+from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger
+try:
+    print(len(PrivacyLedger.from_file(*sys.argv[1:]).entries()))
+except LedgerProblem as problem:
+    print(problem)
+"""
+
+
+@MOUNTS
+def test_a_file_that_is_mounted_by_itself_is_not_imported(tmp_path, single):
+    (tmp_path / "inside.db").touch()
+    before = mounted(single, tmp_path / "inside.db")
+    said = run(IMPORT, tmp_path / "inside.db", tmp_path / "new.ledger", before=before)
+    assert "mounted by itself" in said
+    assert not (tmp_path / "new.ledger").exists()
+
+
+@pytest.mark.parametrize("name", ["a.ledger", "notes.txt", "empty", "full", "missing/a.ledger"])
+def test_an_import_overwrites_nothing(tmp_path, single, name):
+    make(tmp_path / "a.ledger", 1)
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    (tmp_path / "empty").mkdir()
+    before = single.read_bytes()
+    if name == "empty":  # which an interrupted import leaves as well
+        assert len(PrivacyLedger.from_file(single, tmp_path / name).entries()) == 3
+        return
+    refuses(
+        lambda: PrivacyLedger.from_file(single, tmp_path / name), "never overwritten|does not exist"
+    )
+    assert single.read_bytes() == before
+    assert len(PrivacyLedger(tmp_path / "a.ledger").entries()) == 1
+    assert (tmp_path / "full" / "mine").exists()
+
+
+def test_what_is_no_single_file_is_not_imported(tmp_path, ledger, single):
+    (tmp_path / "text.db").write_text("text\n" * 1000)
+    (tmp_path / "empty.db").touch()
+    damaged = single.read_bytes().replace(b"model 1", b"model 7")
+    (tmp_path / "damaged.db").write_bytes(damaged)
+    for name, told in {
+        "text.db": "not an SQLite database",
+        "empty.db": "is not a ledger",
+        "damaged.db": "is damaged or was altered",
+        "none.db": "does not exist",
+        "budget.ledger": "is not a file",
+        "budget.ledger/ledger.db": "without its directory",
+    }.items():
+        refuses(lambda n=name: PrivacyLedger.from_file(tmp_path / n, tmp_path / "new"), told)
+        assert not (tmp_path / "new").exists()
+    assert len(ledger.entries()) == 3
+
+
+def test_an_import_that_fails_leaves_the_file_and_no_directory(tmp_path, single, monkeypatch):
+    before = single.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(Content, "append", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            PrivacyLedger.from_file(single, tmp_path / "new.ledger")
+    assert single.read_bytes() == before
+    assert not (tmp_path / "new.ledger").exists()
+    assert len(PrivacyLedger.from_file(single, tmp_path / "new.ledger").entries()) == 3
+
+
+def test_of_many_who_import_one_does(tmp_path, single):
+    made, problems = [], []
+
+    def work(number):
+        try:
+            made.append(PrivacyLedger.from_file(single, tmp_path / f"{number % 2}.ledger"))
+        except LedgerProblem as problem:
+            problems.append(str(problem))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1, problems
+    assert sum((tmp_path / f"{number}.ledger").exists() for number in range(2)) == 1
+
+
+# --- the clock ------------------------------------------------------------------------------------
+
+
+def test_a_clock_that_is_changed_changes_nothing_but_times(ledger, monkeypatch):
+    times = ["2099-01-01T00:00:00+00:00", "1970-01-01T00:00:00+00:00", "2026-03-29T01:59:59+00:00"]
+    for moment in times:
+        monkeypatch.setattr(records, "now", lambda moment=moment: moment)
+        book(ledger)
+    entries = PrivacyLedger(ledger.path).entries()
+    assert [entry.number for entry in entries] == [1, 2, 3, 4, 5, 6]
+    assert [entry.at for entry in entries[3:]] == times
+    for moment in (0.0, 1e12):
+        monkeypatch.setattr("time.time", lambda moment=moment: moment)
+        with ledger._file.directory.held(), pytest.raises(LedgerBusy):
+            PrivacyLedger(ledger.path, timeout=0.02)
+    assert ledger.spent == ledger.total * 6 / 10
