@@ -22,6 +22,7 @@ _HOMES = {
     "PrivateLogit": "dpscreen.models",
     "PrivateOLS": "dpscreen.models",
     "RNMScreen": "dpscreen.models",
+    "TableRefused": "dpscreen.models",
     "load": "dpscreen.models",
     "BudgetRefused": "dpscreen.privacy.ledger",
     "PrivacyLedger": "dpscreen.privacy.ledger",
@@ -50,6 +51,7 @@ __all__ = [
     "PublishedCalibrationWarning",
     "RNMScreen",
     "SeededNoiseWarning",
+    "TableRefused",
     "WeakDeltaWarning",
     "__version__",
     "load",
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
         PrivateLogit,
         PrivateOLS,
         RNMScreen,
+        TableRefused,
         load,
     )
     from dpscreen.planning.model_page import write_model_page

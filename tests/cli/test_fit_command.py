@@ -15,6 +15,7 @@ import dpscreen
 from dpscreen.cli import fit as fit_module
 from dpscreen.cli.app import dpscreen as dpscreen_group
 from dpscreen.planning import methods, plan
+from dpscreen.privacy import ZCDP, Budget
 from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.tables import reading
 from dpscreen.tables.reading import read_rows
@@ -613,8 +614,31 @@ def test_too_few_rows_for_a_table_are_told_before_anything_is_spent(wide):
     assert json.loads(done.stdout)["expected"]["useful"] is False
     done = fit_wide("cost.json", *few, "-o", "table.json")
     assert done.exit_code == 1
-    assert "Nothing was spent" in done.stderr
+    assert "Nothing was charged" in done.stderr
     assert not (wide / "table.json").exists()
+
+
+@pytest.mark.parametrize(("schema", "model"), [("cost.json", "ols"), ("high.json", "logit")])
+def test_a_refused_table_is_predicted_and_charged_for_its_count_alone(wide, schema, model):
+    ledger = PrivacyLedger.create(wide / "b.db", dataset="d", epsilon=1, delta=1e-6)
+    asked = ("--model", model, "--epsilon", 0.04, "--delta", "1e-6", "--ledger", "b.db")
+    base = ("fit", "data.csv", "--schema", schema, *asked)
+    done = invoke(*base, "--rows-public", 5000, "--dry-run", "--json")
+    expected = json.loads(done.stdout)["expected"]
+    assert expected["refused"]
+    assert expected["words"].startswith("The fit would be refused: a table of 4 features")
+    told = " ".join(invoke(*base, "--dry-run").stdout.split())
+    assert "is refused after the noisy count, which alone is charged" in told
+    done = invoke(*base, "-o", "table.json")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: A table of 4 features is not possible with about ")
+    assert "Only the number of rows was released and charged" in done.stderr
+    assert "The ledger keeps" not in done.stderr
+    assert not (wide / "table.json").exists()
+    (entry,) = ledger.entries()
+    assert entry.cost < ZCDP.within(Budget(0.04, 1e-6)) / 50
+    shown = invoke("ledger", "show", "b.db").stdout
+    assert f"by private-{model}" in shown
 
 
 def test_a_target_of_truths_is_modelled_by_its_chances(wide):

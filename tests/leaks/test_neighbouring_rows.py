@@ -20,6 +20,7 @@ from replays import (
     CASES,
     DEFAULTS,
     STYLES,
+    EveryTable,
     Neighbours,
     OddsOfSigns,
     OfSigns,
@@ -30,7 +31,6 @@ from replays import (
     wild,
 )
 
-from dpscreen import PrivateOLS
 from dpscreen.privacy import ZCDP, Accountant, Budget
 from dpscreen.privacy.replay import record
 from dpscreen.solvers import base as solving
@@ -112,7 +112,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-ONE_ROW_EACH = (PrivateOLS, OfSigns, OddsOfSigns)
+ONE_ROW_EACH = (EveryTable, OfSigns, OddsOfSigns)
 OF_PEOPLE = [  # whose rows may be several of one person, with a number as target
     case
     for case in DEFAULTS

@@ -24,7 +24,7 @@ KINDS = {
     "gradient": lambda: PrivateLasso(**LASSO, solver="noisy-gradient"),
     "units": lambda: PrivateLasso(**LASSO, rows_per_unit=3, n_rows=2000),
     "ols": lambda: PrivateOLS(**LASSO),
-    "ols refused": lambda: PrivateOLS(**LASSO | {"epsilon": 0.05}),
+    "ols without": lambda: PrivateOLS(**LASSO | {"epsilon": 0.05}, n_rows=10**6),
     "seeded": lambda: PrivateLasso(**LASSO, random_state=1),
     "dp-fw": lambda: DPFrankWolfe(**WALK, clip=20.0),
     "rnm": lambda: RNMScreen(**WALK),

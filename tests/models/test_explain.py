@@ -144,7 +144,7 @@ def test_seeded_and_published_models_claim_nothing():
 def test_no_feature_and_a_meaningless_budget():
     release = fitted("lasso").released()
     nothing = explanation_of(replace(release, coefficients=np.zeros(6), intercept=4.25))
-    assert "found no feature, of 6," in nothing
-    assert "predicts 4.25 for everyone" in nothing
+    assert "All coefficients of the model are 0. That does not show that a feature" in nothing
+    assert "predicts 4.25 for every row" in nothing
     loose = replace(release.statement, epsilon=40.0, rho=30.0, rows_disclosed=False)
     assert "means little" in explanation_of(replace(release, statement=loose))

@@ -163,7 +163,7 @@ def test_no_noise_p_values_without_a_path(tmp_path):
 
 def test_the_file_holds_released_values_only():
     found = content("lasso")
-    optional = {"quality", "bounds_notes"}  # of PrivateLasso
+    optional = {"quality", "bounds_notes", "declared_bounds"}  # of PrivateLasso
     assert set(found["model"]) - optional == set(json_schema()["properties"]["model"]["required"])
     assert set(found["statement"]) == set(json_schema()["properties"]["statement"]["properties"])
     X, y = table()
@@ -373,7 +373,7 @@ EDITS = {
     "a terminal code": (lambda: edit("lasso", "statement", "unit", to="\x1b[2J"), "unit"),
     "one coefficient less": (
         lambda: edit("lasso", "model", "features", to=content()["model"]["features"][:-3]),
-        "feature that the model does not have",
+        "declared bounds for each feature",
     ),
     "a shorter path": (
         lambda: edit("lasso", "model", "path", "signs", to=[1, -1]),
@@ -617,5 +617,6 @@ def test_many_features_are_read_in_time():
         names=tuple(f"f{j}" for j in range(5000)),
         coefficients=np.arange(5000.0),
         feature_bounds=np.tile([0.0, 1.0], (5000, 1)),
+        declared_bounds=np.tile([0.0, 2.0], (5000, 1)),
     )
     np.testing.assert_array_equal(decoded(encoded(many)).coefficients, many.coefficients)

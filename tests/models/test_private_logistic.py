@@ -60,6 +60,13 @@ def released(fitted):
 # --- scikit-learn ---------------------------------------------------------------------------------
 
 
+class Unrefused(PrivateLogit):
+    """PrivateLogit that tries tables as small as scikit-learn's own."""
+
+    def _refuse(self, *_):
+        """Refuse nothing."""
+
+
 def other_labels(estimator):
     """Return the checks whose labels are not 0 and 1, as declared; they are run again below."""
     names = ["dtypes", "classes", "data_not_an_array"]
@@ -73,7 +80,7 @@ def other_labels(estimator):
         PrivateLogistic(**{**SETTING, "epsilon": 1000.0}),
         PrivateLogistic(**SETTING, n_rows=50),
         PrivateLogistic(**SETTING, n_rows=100_000, inference="split"),
-        PrivateLogit(**SETTING),
+        Unrefused(**SETTING),
     ],
     expected_failed_checks=other_labels,
 )
@@ -555,7 +562,7 @@ def test_a_model_without_features_tells_a_chance_and_no_log_odds():
     X, y = some_rows()
     fitted = model(classes=(False, True)).fit(X, y == 1)
     empty = replace(fitted.released(), coefficients=np.zeros(X.shape[1]), intercept=-np.log(3))
-    assert "it predicts a chance of 25 % for everyone" in explanation_of(empty)
+    assert "The model predicts a chance of 25 % for every row" in explanation_of(empty)
 
 
 def test_categories_and_truths_of_a_frame():
@@ -637,7 +644,10 @@ def test_what_stands_out_is_told_where_others_have_a_coefficient_too(tmp_path):
     assert np.flatnonzero(model.selected_).tolist() == [2]
     assert (model.coef_ != 0).sum() > 4
     for told in (model, load(tmp_path / "model.json")):
-        assert "Of these, c stands out of the noise. The others have" in words_of(told.summary())
+        assert (
+            "Of these, c is detected above the noise at this budget. The others have"
+            in words_of(told.summary())
+        )
         assert "The largest effect is: c (" in told.explain()
     broken = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
     broken["model"]["standing_out"] = [8]
@@ -652,8 +662,8 @@ def test_where_nothing_stands_out_no_effect_is_named():
     model = PrivateLogistic(epsilon=1, delta=1e-5, feature_bounds=(-8, 8), random_state=0).fit(X, y)
     assert model.coef_.any()
     assert not model.selected_.any()
-    assert "None of these stands out of the noise. They have" in words_of(model.summary())
-    assert "None of them stands out of the noise" in model.explain()
+    assert "None of these is detected above the noise at this budget." in words_of(model.summary())
+    assert "None of them is detected above the noise at this budget" in model.explain()
     assert "largest" not in model.explain()
 
 

@@ -265,3 +265,27 @@ def test_a_feature_called_const_is_not_the_constant(tmp_path):
         assert list(told.params.index) == ["const", "age", "(const)"]
         assert abs(told.params["const"] - 2) < 0.1
     assert model.wald_test(["const"]).pvalue < 0.001
+
+
+def test_holm_counts_all_declared_features_with_a_p_value_or_not(fitted):
+    """Which features have a p-value depends on the data; their number must not shrink with it."""
+    table = replace(fitted.table_, reasons={1: "not identifiable.", 2: "not identifiable."})
+    raw, adjusted = table.pvalues.iloc[:4], table.holm()
+    assert adjusted.isna().tolist() == [False, True, True, False]
+    order = raw.dropna().sort_values()
+    least = [min(1.0, 4 * order.iloc[0]), min(1.0, max(4 * order.iloc[0], 3 * order.iloc[1]))]
+    np.testing.assert_allclose(adjusted[order.index], least)
+
+
+def test_a_test_of_several_tells_what_is_in_the_model_without_an_interval(fitted):
+    """A level that is in the model was said to be left out of it."""
+    zero = fitted.table_.coefficients.copy()
+    zero[3] = 0.0
+    table = replace(fitted.table_, coefficients=zero, reasons={2: "held.", 3: "dropped."})
+    found = table.wald_test(["age", "ward"])
+    assert found.untested == ("ward=B", "ward=C")
+    assert found.left_out == ("ward=C",)
+    assert "not tested: ward=B, without an interval; not tested: ward=C, not in the model" in str(
+        found
+    )
+    assert "left out" not in str(found)

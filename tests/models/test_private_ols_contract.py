@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -24,9 +23,9 @@ SETTING = {
 
 @parametrize_with_checks(
     [
-        PrivateOLS(**SETTING),
-        PrivateOLS(**SETTING | {"epsilon": 500.0}),
-        PrivateOLS(**SETTING, fit_intercept=False, quality=False),
+        PrivateOLS(**SETTING, n_rows=100_000),  # scikit-learn's own tables are too small for one
+        PrivateOLS(**SETTING | {"epsilon": 500.0}, n_rows=100_000),
+        PrivateOLS(**SETTING, fit_intercept=False, quality=False, n_rows=100_000),
     ]
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -44,7 +43,7 @@ def test_scikit_learn_check(estimator, check):
         ({"rows_per_unit": 2}, "rows_per_unit=1"),
         ({"feature_bounds": None}, "feature_bounds"),
         ({"target_bounds": (1, 0)}, "target_bounds"),
-        ({"n_rows": 100}, "about [0-9,]+ rows.*Nothing was spent"),
+        ({"n_rows": 100}, "about .+ rows.*Nothing was charged"),
     ],
 )
 def test_bad_parameters_are_named_before_anything_is_spent(rows, given, message, tmp_path):
@@ -66,14 +65,3 @@ def test_sparse_rows_are_refused(rows):
 def test_every_parameter_is_keyword_only():
     with pytest.raises(TypeError, match="positional"):
         PrivateOLS(1.0)
-
-
-def test_with_too_few_rows_it_is_a_constant_that_says_why(rows):
-    X, y = rows
-    model = PrivateOLS(**SETTING | {"epsilon": 0.1}).fit(X[:50], y[:50])
-    assert not model.coef_.any()
-    assert model.conf_int().isna().all(axis=None)
-    assert len(model.conf_int()) == X.shape[1]
-    assert "rows, or fewer columns" in str(model.summary())
-    assert not model.inference_.available
-    assert np.isfinite(model.predict(X)).all()

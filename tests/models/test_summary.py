@@ -11,9 +11,11 @@ import pytest
 from fitted_models import KINDS, fitted
 from sklearn.exceptions import NotFittedError
 
-from dpscreen import PrivateLasso, load
+from dpscreen import PrivateLasso, PrivateOLS, load
 from dpscreen._core.words import figure, markdown, number, percent, plain
 from dpscreen.models.explain import explanation_of
+from dpscreen.models.file import decoded, encoded
+from dpscreen.models.linear import shown_summary
 from dpscreen.models.release import summary_of
 
 every = pytest.mark.parametrize("kind", [one for one in KINDS if not one.startswith("ols")])
@@ -38,6 +40,11 @@ def test_selected_features_by_size_and_the_count_of_the_others(kind):
     assert repr(model.summary()) == str(model.summary())
 
 
+def declaring(bounds):
+    """Return a release of features with such declared bounds, to which no row was clipped."""
+    return replace(fitted("lasso").released(), declared_bounds=bounds)
+
+
 @pytest.mark.parametrize(
     ("bounds", "step"),
     [
@@ -52,15 +59,31 @@ def test_selected_features_by_size_and_the_count_of_the_others(kind):
     ],
 )
 def test_a_typical_step_is_a_round_number_near_a_tenth_of_the_bounds(bounds, step):
-    release = replace(fitted("lasso").released(), feature_bounds=np.array([bounds] * 6))
+    release = declaring(np.array([bounds] * 6))
     assert release.steps.tolist() == [step] * 6
     np.testing.assert_array_equal(release.effects, release.coefficients * step)
     assert summary_of(release).rows[0].zero_one == (bounds == (0, 1))
 
 
+def test_steps_are_the_same_in_every_fit_of_a_declaration():
+    """Bounds of 0 to 50 000 had steps of 1 000 in one fit, and 500 in another."""
+    rng = np.random.default_rng(0)
+    public = {"epsilon": 3, "delta": 1e-6, "target_bounds": (-9, 9), "feature_bounds": (0, 50_000)}
+    for scale in (100, 3000):
+        X = rng.gamma(2, scale, size=(4000, 3))
+        y = X[:, 0] / scale + rng.normal(size=4000)
+        for estimator in (PrivateLasso, PrivateOLS):
+            release = estimator(**public).fit(X, y).released()
+            assert release.steps.tolist() == [5000] * 3
+            assert "near a tenth of the width of the declared bounds" in words(
+                shown_summary(release)
+            )
+            assert decoded(encoded(release)).steps.tolist() == [5000] * 3
+
+
 def test_a_step_of_what_a_schema_calls_whole_is_at_least_1():
-    """Released bounds of a count are no whole numbers: an adult more was half of one."""
-    release = replace(fitted("lasso").released(), feature_bounds=np.array([(0, 4.7)] * 6))
+    """Bounds of a count may be no whole numbers: an adult more was half of one."""
+    release = declaring(np.array([(0, 4.7)] * 6))
     assert release.steps.tolist() == [0.5] * 6
     for kind, step in (("number", 0.5), ("integer", 1.0)):
         fields = [{"name": name, "type": kind} for name in release.names]
@@ -78,7 +101,7 @@ def test_a_step_of_what_a_schema_calls_whole_is_at_least_1():
     ],
 )
 def test_a_schema_tells_shares_from_truths(declared, step):
-    release = replace(fitted("lasso").released(), feature_bounds=np.array([(0, 1)] * 6))
+    release = declaring(np.array([(0, 1)] * 6))
     if declared is not None:
         fields = [{"name": name} | declared for name in release.names]
         release = replace(release, schema={"fields": [*fields, 7]})

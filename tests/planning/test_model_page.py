@@ -184,7 +184,7 @@ def test_a_model_without_features_has_a_page(expected):
     model = copy.deepcopy(fitted())
     model.coef_[:] = 0
     words = Page(render_model_page(model, expected=expected)).words
-    assert "No feature was selected" in words
+    assert "All coefficients of the model are 0. That does not show that a feature" in words
 
 
 def test_the_page_needs_no_more_than_the_model_file_holds(

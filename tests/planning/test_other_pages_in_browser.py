@@ -171,7 +171,7 @@ def test_what_each_kind_shows(page, tab):
         return
     plain = "least squares’" if kind == "table" else "logistic regression’s"
     assert f"about as wide as {plain} own interval" in told
-    assert "not told apart from" in told  # the twin, which has no interval
+    assert "not separable from" in told  # the twin, which has no interval
     assert tab.evaluate("document.querySelectorAll('#widths tbody tr').length") == 7
     if kind == "table":
         assert "Expected before the fit, from public numbers, and what came" in told

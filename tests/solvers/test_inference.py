@@ -288,7 +288,7 @@ def test_intervals_are_in_the_users_units_and_hold_released_values_only(table, m
     assert found.available
     assert "not simultaneous" in found.wording
     assert "of the features with an interval alone, and a constant" in found.wording
-    assert "Intervals are tried" not in found.wording
+    assert "Intervals were sought" not in found.wording
     by_feature = {row.feature: row for row in found.intervals}
     for feature, effect in enumerate((1, -0.7, 0.5)):
         row = by_feature[feature]
@@ -348,7 +348,7 @@ def test_of_features_that_are_alike_one_gets_an_interval():
     assert len(set(model.path_.features)) > 1
     (only,) = model.inference_.intervals
     assert only.coefficient == pytest.approx(1, abs=4 * only.standard_error)
-    assert "not told apart from" in model.inference_.wording
+    assert "not separable from" in model.inference_.wording
     assert model.privacy_.rho <= float(ZCDP.within(Budget(3.0, 1e-5)))
 
 
@@ -381,7 +381,7 @@ def test_why_other_features_have_no_interval_is_said():
     model = PrivateLasso(**setting, random_state=0).fit(X, X.sum(axis=1) + rng.normal(size=2000))
     tried = len(model.inference_.intervals)
     assert 1 < tried < np.count_nonzero(model.coef_)
-    assert f"Intervals are tried of {tried} features" in model.inference_.wording
+    assert f"Intervals were sought for {tried} features" in model.inference_.wording
 
 
 def test_nothing_selected_is_said():
@@ -396,7 +396,7 @@ def test_nothing_selected_is_said():
         "ab",
         SecondTable(regress),
     )
-    assert "no feature stands out" in found.wording
+    assert "the first half selected no feature at this budget" in found.wording
     assert spending.accountant.spent == ZCDP.free()
 
 

@@ -27,7 +27,7 @@ from dpscreen.solvers.influences import (
     left_of_level,
     seen_scales,
 )
-from dpscreen.solvers.ols_rules import TableSize, rows_needed
+from dpscreen.solvers.ols_rules import LINE
 from dpscreen.solvers.regression import (
     EvenFrame,
     Middle,
@@ -84,7 +84,7 @@ def shown(model):
     return [one.tobytes() for one in numbers], texts, model.feature_bounds_.tobytes(), model.n_rows_
 
 
-@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"epsilon": 0.3}])
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"epsilon": 0.6}])
 def test_nothing_but_releases_tells_rows_apart(options):
     """Other rows, in number too, under the same releases: all is the same to the last bit."""
     model, kept = transcript(*drawn(1), **options)
@@ -169,7 +169,7 @@ def test_what_is_alike_or_still_is_left_out_by_name():
     model = PrivateOLS(**SETTING | {"feature_bounds": bounds}).fit(X, y)
     assert set(model.table_.reasons) == {3, 4}
     assert "x0" in model.table_.reasons[3]
-    assert "vary" in model.table_.reasons[4]
+    assert "variance is not detected" in model.table_.reasons[4]
     assert "without" in model.inference_.wording
     assert model.conf_int().isna().any(axis=1).tolist() == [False, False, False, True, True]
     np.testing.assert_allclose(model.coef_[:3], [2, -1, 3], atol=0.3)
@@ -193,7 +193,7 @@ def test_what_would_be_left_out_alone_is_not_said_to_be_like_others():
     frame = EvenFrame(rows, 1.0, gram, 2.0, spread=np.ones(30), longest=1.0)
     (one,) = told_apart(frame, 29, per_scale=np.ones(30)).left_out
     assert one.feature == 4
-    assert "not seen to vary" in why_left_out(one, [f"x{j}" for j in range(29)])
+    assert "variance is not detected" in why_left_out(one, [f"x{j}" for j in range(29)])
 
 
 def sizes_of(law, n=20_000, noise=30.0):
@@ -623,9 +623,11 @@ def test_rare_levels_leave_the_others_where_they_are():
 
 
 def test_public_numbers_say_when_there_is_no_table():
-    needed = rows_needed(10, 0.02)
-    assert not TableSize(needed + 1, 10, 0.02).hopeless
-    assert TableSize(needed - 1, 10, 0.02).hopeless
+    needed = LINE.rows_needed(10, 0.02)
+    assert LINE.rho_needed(10, needed) <= 0.02 < LINE.rho_needed(10, needed - 1)
+    assert LINE.most_columns(needed, 0.02, 50) == 10
+    assert LINE.most_columns(needed - 1, 0.02, 50) == 9
+    assert LINE.rho_needed(10, 99) is None  # fewer than ten rows for each column
 
 
 @pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning")

@@ -1,6 +1,7 @@
 """Two tabs, two processes, a cancel, a kill at any moment: the ledger is right, nothing half."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -97,6 +98,23 @@ def test_two_processes_cannot_spend_one_budget_twice(table, tmp_path):
     assert sum(len(session.shelf.releases()) for session in both) == 1
     for session in both:
         session.close()
+
+
+def test_a_refused_table_says_what_it_takes_and_that_its_count_alone_is_spent(table, tmp_path):
+    session = ready(table, tmp_path / "place", epsilon=0.2)
+    session.draft.method = "private-ols"
+    assert session.release(session.ticket())
+    over(session.run)
+    assert session.run.outcome == "failed"
+    told = session.ended()
+    assert told.startswith("A table of 3 features is not possible with about ")
+    assert "PrivateLasso selects features" in told
+    (entry,) = session.ledger.entries()
+    assert entry.cost < ZCDP.within(Budget(0.2, 1e-6)) / 50
+    spent = re.search(r"What was booked stays booked: epsilon ([0-9.]+) at", told)
+    assert float(spent[1]) == pytest.approx(entry.cost.epsilon(1e-6), rel=0.01)
+    assert session.shelf.releases() == []
+    session.close()
 
 
 # --- a kill at any moment -------------------------------------------------------------------------

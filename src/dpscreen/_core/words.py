@@ -8,7 +8,8 @@ import re
 import textwrap
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from html import escape
@@ -248,6 +249,39 @@ def span(values: list[int]) -> str:
     """Return "20", or "2 to 20" where they differ."""
     low, high = min(values), max(values)
     return str(low) if low == high else f"{low} to {high}"
+
+
+# --- effects --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EffectScale:
+    """From a coefficient times a step, an effect, to what is shown of it."""
+
+    heading: str
+    shown: Callable[[float], float]
+    sign: str = ""
+
+    def text(self, effect: float, *, digits: int = 4) -> str:
+        """Return an effect as tables have it."""
+        return number(self.shown(effect), digits=digits) + self.sign
+
+    def figure(self, effect: float) -> str:
+        """Return an effect as pages have it."""
+        return figure(self.shown(effect)) + self.sign
+
+
+def _exponential(effect: float) -> float:
+    return math.exp(effect) if effect < 709 else math.inf
+
+
+def _per_cent(effect: float) -> float:
+    return 100 * math.expm1(effect) if effect < 704 else math.inf
+
+
+LINEAR = EffectScale("effect", float)
+ODDS = EffectScale("odds ratio", _exponential)
+PER_CENT = EffectScale("effect", _per_cent, "\u00a0%")
 
 
 # --- tables, as text in a terminal and as HTML in a notebook --------------------------------------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, how_many
+from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, how_many, number
 from dpscreen.cli import console
 from dpscreen.cli._fit_options import PreparedFit
 from dpscreen.cli.console import ledger_failures
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 NO_ROWS = (
     "What to expect depends on the number of rows. Give --rows-public to see it; without it a "
     "noisy count is paid for when the rows are read, and the true number is not disclosed."
+)
+
+NEEDS_ROWS = (
+    "A table of so many features takes at least about {} rows at this budget. With fewer the fit "
+    "is refused after the noisy count, which alone is charged."
 )
 
 HALF_SUPPOSED = (
@@ -62,6 +67,7 @@ def _plan(ready: PreparedFit) -> dict[str, Any]:
         },
         "ledger": _ledger(ready.booking),
         "expected": _expected(ready),
+        "table_needs_rows": _rows_for_table(ready),
         "intervals": _interval_words(ready),
         "would_write": [str(path) for path in (options.output, options.report) if path is not None],
     }
@@ -89,6 +95,18 @@ def _expected(ready: PreparedFit) -> dict[str, Any] | None:
         return _of_selection(ready, progress)
 
 
+def _rows_for_table(ready: PreparedFit) -> int | None:
+    """Return with how many rows a table is possible, by the rule of the fit; None if it is none."""
+    from dpscreen.models.refusal import RequestedTable, table_needs
+
+    rule = getattr(ready.model, "table_rule", None)
+    if rule is None:
+        return None
+    width, budget = len(ready.request.feature_bounds), ready.request.budget
+    needs = table_needs(rule, RequestedTable(1, width, budget))
+    return None if needs is None else needs.rows
+
+
 def _no_split(ready: PreparedFit) -> str | None:
     """Return why a split will be refused; None where it will not, or nobody can tell."""
     from dpscreen.solvers.inference import refusal
@@ -110,7 +128,7 @@ def _interval_words(ready: PreparedFit) -> str | None:
     if why := _no_split(ready):
         return f"none: {why.replace('was fitted', 'will be fitted')}"
     listed = how_many(min(n_listed(regime), regime.n_features), "feature")
-    return f"of {listed} at most, what stands out most in the first half"
+    return f"of {listed} at most, those with the largest coefficients in the first half"
 
 
 def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
@@ -166,6 +184,7 @@ def _of_table(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str
     )
     return {
         "useful": expected.ratio is not None,
+        "refused": expected.refused,
         "rows_needed": expected.rows_needed,
         "width_ratio": expected.ratio,
         "words": f"{expected.finding}{HALF_SUPPOSED if odds and expected.ratio else ''}",
@@ -208,6 +227,8 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     expected = plan["expected"]
     if expected is None:
         yield NO_ROWS
+        if plan["table_needs_rows"] is not None:
+            yield NEEDS_ROWS.format(number(plan["table_needs_rows"]))
         return
     if plan["intervals"]:
         yield f"Intervals: {plan['intervals']}"

@@ -99,7 +99,7 @@ def command(**given: Any) -> None:
     number of steps that suits rows and budget, and for dp-fw a clip of a tenth of that width.
 
     \b
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 budget refused.
+    Exit codes: 0 done, 1 failed or table refused, 2 wrong usage, 3 budget refused.
 
     \b
     Examples:

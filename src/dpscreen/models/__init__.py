@@ -10,6 +10,7 @@ from dpscreen.models.private_lasso import PrivateLasso
 from dpscreen.models.private_logistic import PrivateLogistic
 from dpscreen.models.private_logit import PrivateLogit
 from dpscreen.models.private_ols import PrivateOLS
+from dpscreen.models.refusal import TableRefused
 
 __all__ = [
     "ADPScreen",
@@ -24,6 +25,7 @@ __all__ = [
     "PrivateLogit",
     "PrivateOLS",
     "RNMScreen",
+    "TableRefused",
     "load",
     "peers",
 ]

@@ -6,6 +6,7 @@ how a fit is prepared (`PrivateEstimator`); everything else is here.
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,10 +26,13 @@ from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
 from dpscreen.models.intake import aligned, count_fit, join_family, private_rows, unit_of_rows
 from dpscreen.models.linear import PrivateLinearModel
+from dpscreen.models.refusal import TableRefused
 from dpscreen.privacy import (
     ZCDP,
     Budget,
+    BudgetRefused,
     Noise,
+    PrivacyLedger,
     PrivacyStatement,
     SecureNoise,
     SeededNoise,
@@ -56,12 +60,50 @@ class BoundsWarning(UserWarning):
     """Released numbers say that declared bounds cut most rows off. Costs nothing to tell."""
 
 
+class Charges:
+    """What a fit has booked of its limit, in a ledger if there is one: before it is spent.
+
+    Parts that are booked one by one add up to the limit, exactly (docs/privacy.md, Lemma 61).
+    """
+
+    def __init__(self, ledger: Any, limit: ZCDP, unit: Unit, purpose: str) -> None:
+        self._ledger, self._limit, self._unit, self._purpose = ledger, limit, unit, purpose
+        self.booked = ZCDP.free()
+
+    def check(self) -> None:
+        """Raise `BudgetRefused` if not even now the whole limit fits into the ledger."""
+        if isinstance(self._ledger, str | os.PathLike):
+            self._ledger = PrivacyLedger(self._ledger)
+        if not isinstance(self._ledger, PrivacyLedger):
+            return
+        self._ledger.check_unit(str(self._unit))
+        left = self._ledger.remaining
+        if left < self._limit:
+            delta = self._ledger.budget.delta
+            raise BudgetRefused(
+                f"the fit does not fit: it needs rho={float(self._limit):g}, and "
+                f"rho={float(left):g} remains for {self._ledger.dataset!r}. Nothing was booked.",
+                remaining=left,
+                epsilon=left.epsilon(delta),
+            )
+
+    def book(self, cost: ZCDP) -> None:
+        """Book a part of the limit for good, or raise `BudgetRefused`."""
+        reserve(self._ledger, cost, purpose=self._purpose, unit=self._unit)
+        self.booked = self.booked + cost
+
+    def book_rest(self) -> None:
+        """Book what is left of the limit."""
+        self.book(ZCDP(self._limit.rho - self.booked.rho))
+
+
 @dataclass(frozen=True)
 class Promise:
-    """What a fit promises: a budget, for adding or removing one unit."""
+    """What a fit promises: a budget, for adding or removing one unit; and what it has booked."""
 
     budget: Budget
     unit: Unit
+    charges: Charges
 
     @property
     def limit(self) -> ZCDP:
@@ -106,7 +148,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             read by a schema, which bring their target along.
         ledger : PrivacyLedger or path, default=None
             Where to book the budget before anything is released. If it does not fit there,
-            nothing is released and `BudgetRefused` says what is left.
+            nothing is released and `BudgetRefused` says what is left. A regression table books its
+            noisy count first and, unless the table is refused, the rest.
         **unknown
             Refused, `sample_weight` among them: rows count alike.
 
@@ -114,10 +157,16 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         -------
         self
             The fitted estimator, which holds released values only.
+
+        Raises
+        ------
+        TableRefused
+            Of a regression table alone: it is impossible with so many rows and features at this
+            budget. Only what it was decided from is charged.
         """
         refuse_unknown(unknown)
         with refit(self):
-            promise = Promise(self._budget(), unit_of_rows(X, self.rows_per_unit))
+            promise = self._promise(unit_of_rows(X, self.rows_per_unit), ledger)
             settings = self._settings(promise.unit)
             self._warn(settings, ledger)
             noise = noise_source(self.random_state)
@@ -125,14 +174,26 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
                 spend = self._prepare(settings, promise, noise, rows)
                 self._warn_of_rows(promise, rows)
                 # Whatever parameters can make fail has failed by now; then the budget is gone.
-                if ledger is not None:
-                    name = type(self).__name__
-                    reserve(ledger, promise.limit, purpose=name, unit=promise.unit)
-                self.privacy_ = spend()
+                self._book(promise.charges)
+                try:
+                    self.privacy_ = spend()
+                except TableRefused as refusal:
+                    if ledger is None and noise.secure and refusal.privacy is not None:
+                        count_fit(self, X, refusal.charged, promise.budget.delta)
+                    raise
         self._warn_of_release()
         if ledger is None and noise.secure:
             count_fit(self, X, promise.limit, promise.budget.delta)
         return self
+
+    def _promise(self, unit: Unit, ledger: Any) -> Promise:
+        budget = self._budget()
+        charges = Charges(ledger, ZCDP.within(budget), unit, type(self).__name__)
+        return Promise(budget, unit, charges)
+
+    def _book(self, charges: Charges) -> None:
+        """Book the budget before anything is released."""
+        charges.book_rest()
 
     def __sklearn_clone__(self) -> Self:
         clone: Self = super().__sklearn_clone__()

@@ -8,7 +8,14 @@ from typing import Any
 
 from dpscreen._core.words import markdown, number, plain
 from dpscreen.models.explain import explanation_of
-from dpscreen.models.release import Release, SummaryRow, about_facts, promise, summary_of
+from dpscreen.models.release import (
+    Release,
+    Summary,
+    SummaryRow,
+    about_facts,
+    promise,
+    summary_of,
+)
 from dpscreen.privacy import PrivacyStatement
 
 USES = (
@@ -62,14 +69,13 @@ def _features(release: Release) -> Iterator[str]:
         (
             row.feature,
             number(row.coefficient),
-            f"{number(row.odds_ratio if summary.has_odds else row.effect, digits=4)} "
-            f"({row.step_words})",
-            _span(row, odds=summary.has_odds),
+            f"{summary.scale.text(row.effect)} ({row.step_words})",
+            _span(summary, row),
             _bounds(*release.feature_bounds[j].tolist()),
         )
         for j, row in zip(release.selected, summary.rows, strict=True)
     )
-    effect = "odds ratio (step)" if summary.has_odds else "effect (step)"
+    effect = f"{summary.scale.heading} (step)"
     head = ("feature", "coefficient", effect, "95 % interval", "bounds")
     last = ("(intercept)", number(release.intercept), "", "", "")
     yield from _table(head, [*shown, last])
@@ -77,12 +83,12 @@ def _features(release: Release) -> Iterator[str]:
     yield from (f"* {markdown(note)}" for note in summary.notes)
 
 
-def _span(row: SummaryRow, *, odds: bool) -> str:
+def _span(summary: Summary, row: SummaryRow) -> str:
     """Return an interval; with the estimate that it is of, if that is not what predicts."""
-    if row.low is None or row.refit is None or row.high is None:
+    shown = summary.shown_interval(row)
+    if shown is None:
         return ""
-    given = row.odds_interval if odds else None
-    low, refit, high = (number(one, digits=4) for one in given or (row.low, row.refit, row.high))
+    low, refit, high = (number(one, digits=4) for one in shown)
     alone = row.refit == row.coefficient
     return f"{low} to {high}" + ("" if alone else f" (refit {refit})")
 

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpscreen._core.words import aligned, column_widths, number, plain, short_name, step_words
+from dpscreen._core.words import (
+    LINEAR,
+    ODDS,
+    PER_CENT,
+    aligned,
+    column_widths,
+    number,
+    plain,
+    short_name,
+    step_words,
+)
 from dpscreen.models.release import Release
 from dpscreen.privacy import ZCDP
 
@@ -132,9 +142,15 @@ def _facts(releases: Sequence[Release]) -> Iterator[tuple[str, tuple[str, ...]]]
     rows = ((one.n_rows_words or NONE).replace(" rows", "") for one in releases)
     yield "rows", tuple(told.removesuffix(" (a noisy count)") for told in rows)
     yield "features used", tuple(f"{len(one.selected)} of {one.n_features}" for one in releases)
-    if any(one.classes is not None for one in releases):
-        yield "effects are", tuple("log-odds" if one.classes else "changes" for one in releases)
+    if any(one.scale_of_effects != LINEAR for one in releases):
+        yield "effects are", tuple(_kind(one) for one in releases)
     yield "how good, as released", tuple(" ".join(one.headline).strip() or NONE for one in releases)
+
+
+def _kind(release: Release) -> str:
+    """Return what effects are changes of; all are compared as they were fitted."""
+    of = f" of {plain(release.target or '')}" if release.scale_of_effects == PER_CENT else ""
+    return "log-odds" if release.scale_of_effects == ODDS else f"changes{of}"
 
 
 def _together(releases: Sequence[Release]) -> str:

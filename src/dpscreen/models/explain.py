@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 
 from dpscreen._core.words import (
+    ODDS,
+    PER_CENT,
     how_many,
     number,
     percent,
@@ -14,7 +16,7 @@ from dpscreen._core.words import (
     prose,
     rounded_up,
 )
-from dpscreen.models.release import Release, prediction_of_all
+from dpscreen.models.release import Release, about_constant, no_intervals
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
 
@@ -58,19 +60,22 @@ def _warning(statement: PrivacyStatement) -> str:
 
 
 def _findings(release: Release) -> Iterator[str]:
-    selected = release.selected
+    selected, table = release.selected, release.table
     if not selected:
-        yield (
-            f"The model found no feature, of {release.n_features}, that stands out of the privacy "
-            f"noise; it predicts {prediction_of_all(release)} for everyone."
-        )
-        return
+        yield about_constant(release)
+    else:
+        yield from _used(release, len(selected))
+    if table is not None and table.reasons:
+        yield f"Coefficients without an interval: {' '.join(no_intervals(release, table))}"
+
+
+def _used(release: Release, n_used: int) -> Iterator[str]:
     target = plain(release.target or "the target")
     features = how_many(release.n_features, "feature")
-    yield f"The model predicts {target} from {len(selected)} of {features}."
+    yield f"The model predicts {target} from {n_used} of {features}."
     largest = release.chosen[:MOST_FEATURES]
     if not largest:
-        yield "None of them stands out of the noise: their numbers say little."
+        yield _none_clear(release)
         return
     told = "; ".join(_effect(release, j) for j in largest)
     several = f"effects{_clear(release)} are"
@@ -79,21 +84,31 @@ def _findings(release: Release) -> Iterator[str]:
         yield "How exact these numbers are is not known, because the model has no intervals."
 
 
+def _none_clear(release: Release) -> str:
+    """Say that no effect is clear; of what was not tested, that it was not."""
+    if release.table is None:
+        return "None of them is detected above the noise at this budget: their numbers say little."
+    if not release.intervals:
+        return "None of them has an interval at this budget: their effects were not tested."
+    return "No interval excludes 0 at this budget: effects within the intervals remain possible."
+
+
 def _clear(release: Release) -> str:
     """Say by what effects are told from none, where others have a coefficient too."""
     if release.table is not None:
         return " that intervals tell from none"
-    return "" if release.standing_out is None else " that stand out of the noise"
+    return "" if release.standing_out is None else " that are detected above the noise"
 
 
 def _effect(release: Release, j: int) -> str:
     name, effect = plain(release.names[j]), float(release.effects[j])
     step = "1 instead of 0" if release.zero_one[j] else f"{number(float(release.steps[j]))} more"
-    if release.classes is not None:
-        factor = number(math.exp(min(effect, 700.0)), digits=4)
-        return f"{name} ({step} multiplies the odds by {factor})"
-    way, size = "raises" if effect > 0 else "lowers", number(abs(effect), digits=3)
-    return f"{name} ({step} {way} the prediction by {size})"
+    scale = release.scale_of_effects
+    if scale == ODDS:
+        return f"{name} ({step} multiplies the odds by {scale.text(effect)})"
+    way, size = "raises" if effect > 0 else "lowers", abs(scale.shown(effect))
+    what = release.changed if scale == PER_CENT else "the prediction"
+    return f"{name} ({step} {way} {what} by {number(size, digits=3)}{scale.sign})"
 
 
 def _protection(statement: PrivacyStatement, rho: float) -> Iterator[str]:

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path as FilePath
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen import __version__
+from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json, write_bytes
 from dpscreen._core.words import plain
 from dpscreen.models.categories import FrameColumns
@@ -114,6 +115,7 @@ def _optional(release: Release) -> tuple[str, ...]:
         *(("table",) if release.table is not None else ()),
         *(("classes", "outcome_quality") if release.classes is not None else ()),
         *(("standing_out",) if release.standing_out is not None else ()),
+        *(("declared_bounds",) if release.declared_bounds is not None else ()),
         *(("about",) if release.about else ()),
     )
 
@@ -237,19 +239,29 @@ def _shortened(found: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     model = found.get("model")
     features = model.get("features") if isinstance(model, dict) else None
-    if isinstance(features, list) and all(map(_is_feature, features)):
-        return {**found, "model": {**model, "features": features[:1]}}  # type: ignore[dict-item]
-    return found
+    if not isinstance(features, list) or not all(map(_is_feature, features)):
+        return found
+    short = {**model, "features": features[:1]}  # type: ignore[dict-item]
+    declared = short.get("declared_bounds")
+    if isinstance(declared, list) and all(map(_is_pair, declared)):
+        short["declared_bounds"] = declared[:1]
+    return {**found, "model": short}
 
 
 def _is_feature(one: Any) -> bool:
     """Whether an object satisfies the JSON Schema of a feature."""
     if type(one) is not dict or one.keys() != {"name", "coefficient", "bounds"}:
         return False
-    bounds = one["bounds"]
-    if type(one["name"]) is not str or type(bounds) is not list or len(bounds) != 2:
+    if type(one["name"]) is not str or not _is_pair(one["bounds"]):
         return False
-    return _within(one["coefficient"], 1e200) and all(_within(end, 1e100) for end in bounds)
+    return _within(one["coefficient"], 1e200)
+
+
+def _is_pair(bounds: Any) -> bool:
+    """Whether bounds satisfy the JSON Schema."""
+    if type(bounds) is not list or len(bounds) != 2:
+        return False
+    return all(_within(end, 1e100) for end in bounds)
 
 
 def _within(value: Any, limit: float) -> bool:
@@ -305,7 +317,12 @@ def _release(found: Mapping[str, Any]) -> Release:
         classes=tuple(model["classes"]) if "classes" in model else None,
         standing_out=tuple(model["standing_out"]) if "standing_out" in model else None,
         about=checked_about(model.get("about", {})),
+        declared_bounds=_read_pairs(model.get("declared_bounds")),
     )
+
+
+def _read_pairs(found: Sequence[Sequence[float]] | None) -> Array | None:
+    return None if found is None else np.array(found, dtype=np.float64)
 
 
 def _whole(value: float | None) -> int | None:
@@ -376,7 +393,9 @@ def _read_interval(found: Mapping[str, Any], names: tuple[str, ...]) -> FeatureI
 
 def contradiction(release: Release) -> str | None:
     """Return in which way a release contradicts itself; None if it does not."""
-    pairs = np.vstack((release.feature_bounds, release.target_bounds))
+    if len(release.public_bounds) != release.n_features:
+        return "there must be declared bounds for each feature."
+    pairs = np.vstack((release.feature_bounds, release.target_bounds, release.public_bounds))
     if not (pairs[:, 0] < pairs[:, 1]).all():
         return "bounds must have low < high in every pair."
     if not release.named and release.names != tuple(f"x{j}" for j in range(release.n_features)):

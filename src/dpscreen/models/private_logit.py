@@ -7,21 +7,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpscreen.models.base import FitStart
+from dpscreen.models.base import Charges, FitStart
 from dpscreen.models.private_logistic import OutcomeEstimator
-from dpscreen.models.private_ols import PLACED, PrivateOLS
+from dpscreen.models.private_ols import PrivateOLS
 from dpscreen.models.regression_table import OddsTableModel
-from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers import ols_rules, rules
+from dpscreen.privacy import ZCDP, PrivacyStatement
+from dpscreen.solvers import rules
 from dpscreen.solvers.inference import why_no_odds
 from dpscreen.solvers.least_squares import TableRelease
+from dpscreen.solvers.logistic import CLASS_SHARE, OutcomeShare, release_share
 from dpscreen.solvers.logit_table import (
     LAST_PARTS,
     SEARCH_STEPS,
     OddsRelease,
     log_odds_table,
+    odds_rule,
     place_for_odds,
 )
+from dpscreen.solvers.ols_rules import TableRule
 from dpscreen.solvers.outcome_quality import release_outcome_quality
 from dpscreen.solvers.wide import WideTask
 
@@ -80,13 +83,30 @@ random_state
 
     classes: Any = (0, 1)
     target_bounds: ClassVar[Any] = OutcomeEstimator.target_bounds  # type: ignore[misc]
+    table_rule: ClassVar[TableRule] = odds_rule()
+    _instead: ClassVar[str] = "PrivateLogistic"
 
     # --- the fit ----------------------------------------------------------------------------------
 
+    def _book_admitted(self, charges: Charges, recount: ZCDP) -> None:
+        """Book a second count, if there is one: the share of outcomes decides, too."""
+        if recount.rho:
+            charges.book(recount)
+
+    def _share(self, start: FitStart) -> OutcomeShare:
+        """Release the share of outcomes; refuse what it excludes (docs/privacy.md, Lemma 61)."""
+        charges = start.promise.charges
+        charges.book(start.spending.share(CLASS_SHARE))
+        share = release_share(start.spending, start.rows)
+        self._refuse(start, odds_rule(share.variance))
+        charges.book_rest()
+        return share
+
     def _spend(self, start: FitStart) -> PrivacyStatement:
+        share = self._share(start)
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
         spending = replace(start.spending, reserved=kept)
-        wide, share = place_for_odds(spending, start.rows, start.bounds[0], start.choices)
+        wide = place_for_odds(spending, start.rows, start.bounds[0], start.choices)
         self.bounds_notes_ = tuple(self._notes_on_bounds(wide.task, wide.units, start.bounds[0]))
         found = log_odds_table(share, wide)
         self._take(wide, found)
@@ -118,6 +138,4 @@ random_state
         self, found: TableRelease, names: tuple[str, ...], wide: WideTask
     ) -> dict[int, str]:
         assert isinstance(found, OddsRelease), "as it was released"
-        needed = ols_rules.rows_needed(len(names) + 1, PLACED * wide.task.regime.rho)
-        left_out, too_few = super()._reasons(found, names, wide), wide.task.regime.n_rows < needed
-        return why_no_odds(found, left_out, len(names), too_few=too_few)
+        return why_no_odds(found, super()._reasons(found, names, wide), len(names))

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpscreen.models import parameters as check
-from dpscreen.models.base import FitStart, Promise, ScalingModel
+from dpscreen.models.base import Charges, FitStart, Promise, ScalingModel
+from dpscreen.models.refusal import RequestedTable, refused, table_needs
 from dpscreen.models.regression_table import SHARE, RegressionTable, TableModel, constant_beside
-from dpscreen.privacy import Noise, PrivacyStatement
+from dpscreen.privacy import ZCDP, Budget, Noise, PrivacyStatement
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers import ols_rules, rules
-from dpscreen.solvers.base import Choices
+from dpscreen.solvers.base import Choices, Spending
 from dpscreen.solvers.inference import why_left_out
 from dpscreen.solvers.least_squares import TableRelease, regress
+from dpscreen.solvers.ols_rules import TableRule
 from dpscreen.solvers.placing import is_yes_no
 from dpscreen.solvers.quality import Deviations, release_quality
 from dpscreen.solvers.wide import WideTask, place_widely
-
-PLACED = 0.8
-"""The part of a budget that is left for the regression once rows are placed, at least about."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -53,8 +52,8 @@ class PrivateOLS(TableModel, ScalingModel):
     fit_intercept : bool, default=True
         Whether there is a constant. Without it, the line goes through a released centre.
     n_rows : int, default=None
-        A public number of rows for rules to use. With it, a table for which there are too few rows
-        is refused before anything is spent. None: a noisy count, for 1 to 4 % of the budget.
+        A public number of rows for rules to use. With it, a table that is impossible is refused
+        before anything is charged. None: a noisy count, for 1 to 4 % of the budget.
     quality : bool, default=True
         Whether to release how good the model is, `quality_`, for 2 % of the budget.
     rows_per_unit : int, default=None
@@ -97,8 +96,9 @@ class PrivateOLS(TableModel, ScalingModel):
     -----
     Where features cannot be told apart at this budget, the later one is left out, as usual software
     does; so is one of which noise hides all that a feature can do. The table says which, and that
-    the other coefficients are of the model without it. Where there are too few rows for any table,
-    the model is a constant and says so.
+    the other coefficients are of the model without it. Where noise would hide the coefficients even
+    of uncorrelated features, the fit stops after the noisy count, charges it alone, and raises
+    `TableRefused`, which says how many rows, which epsilon or how few features would do.
 
     Examples
     --------
@@ -125,6 +125,9 @@ class PrivateOLS(TableModel, ScalingModel):
     rows_per_unit: int | None = None
     random_state: Any = None
 
+    table_rule: ClassVar[TableRule] = ols_rules.LINE
+    _instead: ClassVar[str] = "PrivateLasso"
+
     # --- the fit ----------------------------------------------------------------------------------
 
     def _settings(self, unit: Unit) -> Choices:
@@ -144,19 +147,59 @@ class PrivateOLS(TableModel, ScalingModel):
         self, settings: Choices, promise: Promise, noise: Noise, rows: RowSource
     ) -> Callable[[], PrivacyStatement]:
         spend = super()._prepare(settings, promise, noise, rows)
-        columns, rho = rows.n_features + settings.intercept, PLACED * float(promise.limit)
-        if settings.n_rows and ols_rules.TableSize(settings.n_rows, columns, rho).hopeless:
-            raise ValueError(self._too_few(columns, rho) + " Nothing was spent.")
+        if settings.n_rows:
+            asked = RequestedTable(
+                settings.n_rows, rows.n_features, promise.budget, settings.intercept
+            )
+            needs = table_needs(self.table_rule, asked)
+            if needs is not None:
+                told: Any = {"counted": False, "instead": self._instead}
+                raise refused(asked, needs, ZCDP.free(), None, **told)
         return spend
 
-    @staticmethod
-    def _too_few(n_columns: int, rho: float, n_rows: int = 0) -> str:
-        needed = ols_rules.rows_needed(n_columns, rho)
-        rows = f"about {float(f'{needed:.2g}'):.0f}" if needed > n_rows else "more"
-        return (
-            f"privacy noise would drown a table of {n_columns} columns: at this budget it takes "
-            f"{rows} rows, or fewer columns, or a larger epsilon."
+    def _book(self, charges: Charges) -> None:
+        """Book nothing yet: a table that is refused is charged for the count alone."""
+        charges.check()
+
+    def _counted(self, start: FitStart) -> FitStart:
+        """Release a noisy count, unless a number of rows is public, and refuse what it rules out.
+
+        Each part is booked before it is released (docs/privacy.md, Lemma 61).
+        """
+        charges, spending = start.promise.charges, start.spending
+
+        def admit(counted: Spending, recount: ZCDP) -> None:
+            self._refuse(replace(start, spending=counted), self.table_rule)
+            self._book_admitted(charges, recount)
+
+        if start.choices.n_rows is None:
+            charges.book(spending.share(rules.COUNT_SHARE))
+            start = replace(start, spending=spending.counted(start.rows.n_rows, admit))
+        else:
+            self._book_admitted(charges, ZCDP.free())
+        self.n_rows_ = start.spending.regime.n_rows
+        return start
+
+    def _book_admitted(self, charges: Charges, _recount: ZCDP) -> None:
+        """Book all that is left, now that the table is possible."""
+        charges.book_rest()
+
+    def _refuse(self, start: FitStart, rule: TableRule) -> None:
+        """Raise `TableRefused` if the rule, given what was released so far, excludes the table."""
+        promise, spending = start.promise, start.spending
+        asked = RequestedTable(
+            spending.regime.n_rows, start.rows.n_features, promise.budget, start.choices.intercept
         )
+        needs = table_needs(rule, asked)
+        if needs is None:
+            return
+        charged, delta = promise.charges.booked, promise.budget.delta
+        self.n_rows_ = asked.n_rows
+        # At a large δ an ε of 0 may be certified, and is no budget.
+        part = replace(promise, budget=Budget(max(charged.epsilon(delta), 1e-9), delta))
+        statement = self._statement(replace(start, promise=part), spending)
+        counted = start.choices.n_rows is None
+        raise refused(asked, needs, charged, statement, counted=counted, instead=self._instead)
 
     def _spend(self, start: FitStart) -> PrivacyStatement:
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
@@ -208,9 +251,6 @@ class PrivateOLS(TableModel, ScalingModel):
     ) -> dict[int, str]:
         """Say by feature why there is no interval."""
         left_out = found.left_out
-        if left_out and len(left_out) == len(names):
-            public = len(names) + 1, PLACED * wide.task.regime.rho, wide.task.regime.n_rows
-            return dict.fromkeys(range(len(names)), self._too_few(*public))
         shares = is_yes_no(wide.units.feature_bounds)
         unsure = {
             one.feature

@@ -17,11 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import (
+    LINEAR,
+    ODDS,
+    PER_CENT,
+    EffectScale,
     PrintedTable,
     did_you_mean,
     listed,
     number,
-    plain,
+    prose,
     short_name,
     some,
     step_words,
@@ -60,7 +64,8 @@ def constant_beside(names: Sequence[str]) -> str:
 class WaldTest:
     """Whether several coefficients are zero together: F with its degrees of freedom, and p.
 
-    `left_out` were asked for too, but are not in the model, so the test says nothing of them.
+    `untested` were asked for too, but have no interval, so the test says nothing about them;
+    those of them that are `left_out` are not in the model, either.
     """
 
     names: tuple[str, ...]
@@ -68,6 +73,7 @@ class WaldTest:
     df_num: int
     df_denom: float
     pvalue: float
+    untested: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -75,8 +81,9 @@ class WaldTest:
             f"{listed(self.names)} together zero: F({self.df_num}, {self.df_denom:.0f}) = "
             f"{self.statistic:.4g}, p = {self.pvalue:.4g}"
         )
-        gone = f"; nothing is tested of {listed(self.left_out)}, left out of the model"
-        return told + (gone if self.left_out else "")
+        inside = [name for name in self.untested if name not in self.left_out]
+        why = ((inside, "without an interval"), (self.left_out, "not in the model"))
+        return told + "".join(f"; not tested: {listed(of)}, {one}" for of, one in why if of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +152,14 @@ class RegressionTable:
         return self._series(2 * stdtr(self.freedom, -np.abs(self.tvalues.to_numpy())), "P>|t|")
 
     def holm(self) -> pd.Series[float]:
-        """Return the features' p-values, adjusted by Holm's rule for looking at all of them."""
+        """Return the features' p-values, adjusted by Holm's rule for looking at all of them.
+
+        All declared features count, also those without a p-value: which of them have one depends
+        on the data.
+        """
         raw = self.pvalues.iloc[: self.n_features]
         ordered = raw.dropna().sort_values(kind="stable")
-        steps = np.arange(len(ordered), 0, -1) * ordered.to_numpy()
+        steps = (self.n_features - np.arange(len(ordered))) * ordered.to_numpy()
         ordered[:] = np.minimum(np.maximum.accumulate(steps), 1.0)
         return ordered.reindex(raw.index).rename("P>|t|, Holm")
 
@@ -207,8 +218,9 @@ class RegressionTable:
         freedom = float(self.freedom[there].min())
         pvalue = float(fdtrc(len(there), freedom, statistic))
         kept = tuple(self.names[place] for place in there)
-        gone = tuple(name for name in told if name not in kept)
-        return WaldTest(kept, statistic, len(there), freedom, pvalue, gone)
+        untested = tuple(name for name in told if name not in kept)
+        gone = tuple(name for name in untested if name in self.left_out)
+        return WaldTest(kept, statistic, len(there), freedom, pvalue, untested, gone)
 
     def _places(self, names: Sequence[str]) -> list[int]:
         found: list[int] = []
@@ -348,13 +360,16 @@ class TableModel:
         Returns
         -------
         WaldTest
-            With `statistic` (F), `df_num`, `df_denom`, `pvalue`, and the names that were
-            `left_out` of the model, of which nothing is tested. Print it.
+            With `statistic` (F), `df_num`, `df_denom`, `pvalue`, the names that are `untested`,
+            as they have no interval, and those of them that are `left_out` of the model. Print it.
         """
         return self._table.wald_test(names)
 
     def holm(self) -> pd.Series[float]:
-        """Return the features' p-values adjusted by Holm's rule: all of them may be looked at."""
+        """Return the features' p-values adjusted by Holm's rule: all of them may be looked at.
+
+        The number of hypotheses is that of all declared features, with or without a p-value.
+        """
         return self._table.holm()
 
     def standardized(self) -> pd.Series[float]:
@@ -421,7 +436,7 @@ def table_of_fields(
         for key in ("covariance", "freedom", "clip_bias", "scales", "plain_errors")
     )
     k = len(names)
-    left_out = {int(one["feature"]): plain(one["reason"]) for one in found["left_out"]}
+    left_out = {int(one["feature"]): prose(one["reason"]) for one in found["left_out"]}
     if covariance.shape != (k, k) or {one.shape for one in (freedom, bias, plain_errors)} != {(k,)}:
         raise ValueError("the regression table must have one entry for each coefficient.")
     if scales.shape != (d,) or len(left_out) != len(found["left_out"]):
@@ -448,7 +463,12 @@ class RegressionSummary(PrintedTable):
     steps: tuple[float, ...]
     zero_one: tuple[bool, ...]
     level: float = 0.95
-    has_odds: bool = False
+    scale: EffectScale = LINEAR
+
+    @property
+    def has_odds(self) -> bool:
+        """Whether effects are shown as odds ratios."""
+        return self.scale == ODDS
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -460,6 +480,8 @@ class RegressionSummary(PrintedTable):
             found.insert(place, part.name, part.to_numpy())
         steps = np.append(self.steps, [np.nan] * (len(found) - len(self.steps)))
         effects = steps * table.params.to_numpy()
+        if self.scale == PER_CENT:
+            return found.assign(step=steps, effect_percent=100 * np.expm1(effects))
         if not self.has_odds:
             return found.assign(step=steps, effect=effects)
         low, high = np.exp(steps * found.to_numpy()[:, 4:6].T)
@@ -475,7 +497,8 @@ class RegressionSummary(PrintedTable):
     def _cells(self) -> list[list[str]]:
         tails = (1 - self.level) / 2
         head, ends = ["", "coef", "std err", "t", "P>|t|"], [f"[{tails:.3g}", f"{1 - tails:.3g}]"]
-        head += ["step", "odds ratio", *ends] if self.has_odds else [*ends, "step", "effect"]
+        name = self.scale.heading
+        head += ["step", name, *ends] if self.has_odds else [*ends, "step", name]
         rows = list(enumerate(self.frame.iterrows()))
         rows = rows if self.has_intervals else rows[len(self.steps) :]  # one reason is for all
         body = ([*self._row(name, row), *self._effect(place, row)] for place, (name, row) in rows)
@@ -483,7 +506,7 @@ class RegressionSummary(PrintedTable):
 
     def _effect(self, place: int, row: Any) -> list[str]:
         """Return step and effect, as text, of odds with their interval; of the constant none."""
-        told = [number(value, digits=4) for value in row.iloc[7:]]
+        told = [number(value, digits=4) + self.scale.sign for value in row.iloc[7:]]
         if place >= len(self.steps):
             return [""] * (1 + len(told))
         step = step_words(self.steps[place], self.zero_one[place])

@@ -6,15 +6,19 @@ from this, so none of them can hold anything else.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import expit
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import (
+    LINEAR,
+    ODDS,
+    PER_CENT,
+    EffectScale,
     PrintedTable,
     how_many,
     listed,
@@ -56,7 +60,8 @@ class Release:
     set; only the target's name is read off it. `classes` are those of outcomes, of the second of
     which the log-odds are modelled; None if the target is a number. `standing_out` are the features
     that stand out of the noise, where others have a coefficient too; None where none has. `about`
-    is what people said of the model: target, author, date and purpose.
+    is what people said of the model: target, author, date and purpose. `declared_bounds` are the
+    public bounds of the features, if rows were clipped to others.
     """
 
     estimator: str
@@ -84,6 +89,7 @@ class Release:
     classes: tuple[Any, Any] | None = None
     standing_out: tuple[int, ...] | None = None
     about: Mapping[str, str] = field(default_factory=dict)
+    declared_bounds: Array | None = None
 
     @property
     def target(self) -> str | None:
@@ -114,15 +120,14 @@ class Release:
 
     @property
     def steps(self) -> Array:
-        """Return a typical step of every feature, a round number in its own units.
+        """Return a step of every feature: a round number in its own units, the same in every fit.
 
-        About a released deviation, or about a tenth of the width of the bounds where there is none;
-        at least 1 where a schema says that they are whole numbers, or these bounds are, as those of
-        grades; but not for what a schema declares as a number between 0 and 1, as shares are.
+        It is near a tenth of the width of the declared bounds; at least 1 where a schema says that
+        they are whole numbers, or these bounds are, as those of grades; but not for what a schema
+        declares as a number between 0 and 1, as shares are.
         """
-        low, high = self.feature_bounds.T
-        sizes = high / 10 - low / 10 if self.table is None else self.table.scales
-        steps = np.array([nice_step(size) for size in sizes.tolist()])
+        low, high = self.public_bounds.T
+        steps = np.array([nice_step(size) for size in (high / 10 - low / 10).tolist()])
         integers = np.isin(self.names, list(declared_numbers(self.schema, "integer")))
         whole = integers | (low == np.round(low)) & (high == np.round(high))
         shares = self._within_zero_one & ~self.zero_one
@@ -136,11 +141,29 @@ class Release:
 
     @property
     def _within_zero_one(self) -> Mask:
-        return np.asarray((self.feature_bounds == (0, 1)).all(axis=1))
+        return np.asarray((self.public_bounds == (0, 1)).all(axis=1))
+
+    @property
+    def public_bounds(self) -> Array:
+        """Return the declared bounds of the features."""
+        return self.feature_bounds if self.declared_bounds is None else self.declared_bounds
+
+    @property
+    def scale_of_effects(self) -> EffectScale:
+        """Return how effects are shown: per cent of a target that is declared as a logarithm."""
+        if self.classes is not None:
+            return ODDS
+        return PER_CENT if target_transform(self.schema)[1] in LOGARITHMS else LINEAR
+
+    @property
+    def changed(self) -> str:
+        """Return what effects are changes of: the target, or what its logarithm was taken of."""
+        name, transform = target_transform(self.schema)
+        return LOGARITHMS.get(transform, "{}").format(plain(name or "the target"))
 
     @property
     def effects(self) -> Array:
-        """Return by how much a typical step of each feature moves the prediction: comparable."""
+        """Return by how much a step of each feature moves the prediction: comparable."""
         return np.asarray(self.coefficients * self.steps)
 
     @property
@@ -234,15 +257,24 @@ def about_facts(release: Release) -> list[tuple[str, str]]:
     return [(name, text) for name, text in told.items() if text]
 
 
-def target_of(schema: Any) -> str | None:
-    """Return what a schema calls the target: log(cost) if it is transformed; None without one."""
+LOGARITHMS = {"log": "{}", "log1p": "1 + {}"}
+"""Transforms of a target whose changes are ratios, and of what."""
+
+
+def target_transform(schema: Any) -> tuple[str | None, str]:
+    """Return what a schema calls the target, and its transform; None without one."""
     descriptor = schema.to_dict() if hasattr(schema, "to_dict") else schema
     block = descriptor.get("dpscreen") if isinstance(descriptor, Mapping) else None
     name = block.get("target") if isinstance(block, Mapping) else None
     if not isinstance(block, Mapping) or not isinstance(name, str):
-        return None
+        return None, "none"
     transforms = block.get("transform") or {}
-    word = transforms.get(name, "none") if isinstance(transforms, Mapping) else "none"
+    return name, transforms.get(name, "none") if isinstance(transforms, Mapping) else "none"
+
+
+def target_of(schema: Any) -> str | None:
+    """Return what a schema calls the target: log(cost) if it is transformed; None without one."""
+    name, word = target_transform(schema)
     return name if word == "none" else f"{word}({name})"
 
 
@@ -266,8 +298,15 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
         categories={} if columns is None else dict(columns.levels),
         classes=None if classes is None else tuple(classes.tolist()),
         standing_out=_standing_out(model),
+        declared_bounds=_other_than_clips(model, public_bounds[0]),
         **some_have,
     )
+
+
+def _other_than_clips(model: Any, declared: Array) -> Array | None:
+    """Return the declared bounds; None where rows were clipped to just these."""
+    clips = getattr(model, "feature_bounds_", declared)
+    return None if np.array_equal(clips, declared) else np.array(declared)
 
 
 def _standing_out(model: Any) -> tuple[int, ...] | None:
@@ -298,8 +337,9 @@ class SummaryRow:
     """One selected feature, in the user's units.
 
     Coefficients cannot be compared with each other. An effect can: it is the coefficient times
-    `step`, a typical step of the feature, so how far the prediction moves, in the target's units,
-    with that step. `zero_one` tells that the step is from 0 to 1.
+    `step`, a step of the feature, so how far the prediction moves with that step, in units of the
+    target as it was fitted: of its logarithm, if that is declared. `zero_one` tells that the step
+    is from 0 to 1.
     """
 
     feature: str
@@ -314,15 +354,15 @@ class SummaryRow:
 
     @property
     def odds_ratio(self) -> float:
-        """Return e^effect: by what the odds are multiplied with a typical step, of outcomes."""
-        return _exponential(self.effect)
+        """Return e^effect: by what the odds are multiplied with the step, of outcomes."""
+        return ODDS.shown(self.effect)
 
     @property
     def odds_interval(self) -> tuple[float, float, float] | None:
         """Return low end, refit and high end of the interval as odds ratios; None without one."""
         if self.effect_interval is None:
             return None
-        low, refit, high = map(_exponential, self.effect_interval)
+        low, refit, high = map(ODDS.shown, self.effect_interval)
         return low, refit, high
 
     @property
@@ -338,10 +378,6 @@ class SummaryRow:
         return self.low * self.step, self.refit * self.step, self.high * self.step
 
 
-def _exponential(value: float) -> float:
-    return math.exp(value) if value < 709 else math.inf
-
-
 @dataclass(frozen=True, repr=False)
 class Summary(PrintedTable):
     """The selected features, largest effect first, with what may be said about them.
@@ -354,7 +390,18 @@ class Summary(PrintedTable):
     intercept: float
     notes: tuple[str, ...]
     has_intervals: bool
-    has_odds: bool = False
+    scale: EffectScale = LINEAR
+
+    @property
+    def has_odds(self) -> bool:
+        """Whether effects are shown as odds ratios."""
+        return self.scale == ODDS
+
+    def shown_interval(self, row: SummaryRow) -> tuple[float, float, float] | None:
+        """Return low end, refit and high end as tables have them: of coefficients, or of odds."""
+        if row.low is None or row.refit is None or row.high is None:
+            return None
+        return row.odds_interval if self.has_odds else (row.low, row.refit, row.high)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -368,24 +415,24 @@ class Summary(PrintedTable):
             for name in columns
         }
         found = pd.DataFrame(values)
-        if self.has_odds:
-            found.insert(1, "odds_ratio", [row.odds_ratio for row in self.rows])
+        if self.scale != LINEAR:
+            name = "odds_ratio" if self.has_odds else "effect_percent"
+            found.insert(1, name, [self.scale.shown(row.effect) for row in self.rows])
         found.index = pd.Index([row.feature for row in self.rows], dtype="object", name="feature")
         return found
 
     def _cells(self) -> list[list[str]]:
         """Return the table as text: headings, features, and the intercept last."""
-        head = ["feature", "coefficient", "step", "odds ratio" if self.has_odds else "effect"]
+        head = ["feature", "coefficient", "step", self.scale.heading]
         head += ["refit", "[0.025", "0.975]"] if self.has_intervals else []
         last = ["(intercept)", number(self.intercept)] + [""] * (len(head) - 2)
         return [head, *(self._row(row) for row in self.rows), last]
 
     def _row(self, row: SummaryRow) -> list[str]:
         cells = [short_name(row.feature), number(row.coefficient), row.step_words]
-        cells.append(number(row.odds_ratio if self.has_odds else row.effect, digits=4))
+        cells.append(self.scale.text(row.effect))
         if self.has_intervals:
-            shown = row.odds_interval if self.has_odds else (row.low, row.refit, row.high)
-            low, refit, high = shown or (None, None, None)
+            low, refit, high = self.shown_interval(row) or (None, None, None)
             cells += [_optional(value) for value in (refit, low, high)]
         return cells
 
@@ -411,7 +458,7 @@ def summary_of(release: Release) -> Summary:
         intercept=release.intercept,
         notes=tuple(_notes(release, len(rows))),
         has_intervals=bool(intervals),
-        has_odds=release.classes is not None,
+        scale=release.scale_of_effects,
     )
 
 
@@ -425,7 +472,7 @@ def regression_summary_of(release: Release, table: RegressionTable) -> Regressio
         tuple(_table_notes(release, table)),
         tuple(release.steps.tolist()),
         tuple(release.zero_one.tolist()),
-        has_odds=release.classes is not None,
+        scale=release.scale_of_effects,
     )
 
 
@@ -434,35 +481,39 @@ def _of_what(release: Release) -> str:
     return name if release.target is None else f"{name} of {short_name(release.target)}"
 
 
-STEP = (
-    "An effect is how far the prediction moves with the step beside it, in the target's units. "
-    "Steps are round numbers near a typical difference between rows: {}."
+STEP = "An effect is how far the prediction moves with the step beside it, in the target's units."
+PERCENT = (
+    "The target is a logarithm: an effect is by how many per cent {} changes with the step beside "
+    "it."
 )
-ODDS = (
+ODDS_RATIO = (
     "Odds are those of {} against {}; an odds ratio is what they are multiplied by with the step "
-    "beside it. Steps are round numbers near a typical difference between rows: {}."
+    "beside it."
 )
+STEPS = " Steps are round numbers near a tenth of the width of the declared bounds."
 ZERO_ONE = " From 0 to 1 is from no to yes or, of a share, from none to all."
 PREDICTS_WITHIN = "Predictions are clipped to the declared bounds of the target."
-RELEASED, BOUNDS = "the released deviation", "a tenth of the width of the bounds"
 
 
 def _about_steps(release: Release) -> str:
     """Say what an effect, or an odds ratio, is for."""
-    source = BOUNDS if release.table is None else RELEASED
     unsure = release.schema is None and release.zero_one[release.selected].any()
-    more = ZERO_ONE if unsure else ""
-    if release.classes is None:
-        return STEP.format(source) + more
-    first, second = map(outcome, release.classes)
-    return ODDS.format(second, first, source) + more
+    return about_effects(release) + STEPS + (ZERO_ONE if unsure else "")
+
+
+def about_effects(release: Release) -> str:
+    """Say what an effect is, or an odds ratio."""
+    if release.classes is not None:
+        first, second = map(outcome, release.classes)
+        return ODDS_RATIO.format(second, first)
+    return PERCENT.format(release.changed) if release.scale_of_effects == PER_CENT else STEP
 
 
 def prediction_of_all(release: Release) -> str:
     """Return what a model without features predicts, in words: a number, or a chance."""
     if release.classes is None:
         return number(release.intercept, digits=4)
-    return f"a chance of {whole_percent(1 / (1 + _exponential(-release.intercept)))}"
+    return f"a chance of {whole_percent(float(expit(release.intercept)))}"
 
 
 def _about_cells(release: Release) -> Iterator[str]:
@@ -502,8 +553,12 @@ def _about_left_out(release: Release, table: RegressionTable) -> Iterator[str]:
 
     One reason for all is told with the others' meaning.
     """
-    if len(set(table.reasons.values())) == 1 and len(table.reasons) == table.n_features:
-        return
+    if len(set(table.reasons.values())) > 1 or len(table.reasons) < table.n_features:
+        yield from no_intervals(release, table)
+
+
+def no_intervals(release: Release, table: RegressionTable) -> Iterator[str]:
+    """Say of which features there is no interval, and why: those with one reason together."""
     numbers = None if release.schema is None else declared_numbers(release.schema)
     told: dict[str, list[str]] = {}
     for j, reason in table.reasons.items():
@@ -511,6 +566,22 @@ def _about_left_out(release: Release, table: RegressionTable) -> Iterator[str]:
         words = reason.removesuffix(SHARE) if is_truth else reason
         told.setdefault(prose(words), []).append(plain(table.names[j]))
     yield from (f"{some(names)}: {words}" for words, names in told.items())
+
+
+NOT_TESTED = (
+    "No coefficient is identifiable at this budget, so nothing was tested and nothing follows "
+    "about any feature."
+)
+NOT_DETECTED = (
+    "All coefficients of the model are 0. That does not show that a feature has no effect: "
+    "effects below the noise level of this budget are not detected."
+)
+
+
+def about_constant(release: Release) -> str:
+    """Say what a model without features is, and what does not follow from it."""
+    why = NOT_DETECTED if release.table is None else NOT_TESTED
+    return f"{why} The model predicts {prediction_of_all(release)} for every row."
 
 
 def _about_bounds(notes: Sequence[str]) -> Iterator[str]:
@@ -532,15 +603,15 @@ def _estimates(found: Any) -> tuple[float | None, float | None, float | None, fl
 
 
 def _about_chosen(release: Release) -> Iterator[str]:
-    """Say which features stand out, where others have a coefficient too."""
+    """Say which features are detected, where others have a coefficient too."""
     if release.standing_out is None:
         return
     names = [plain(release.names[j]) for j in release.chosen]
-    stand = "stands" if len(names) == 1 else "stand"
-    told = f"Of these, {listed(names)} {stand}" if names else "None of these stands"
+    verb = "is" if len(names) == 1 else "are"
+    told = f"Of these, {listed(names)} {verb}" if names else "None of these is"
     yield (
-        f"{told} out of the noise. {'The others' if names else 'They'} have coefficients for the "
-        "predictions' sake, which say little of the features themselves."
+        f"{told} detected above the noise at this budget. {'The others' if names else 'They'} have "
+        "coefficients that serve the predictions and say little about the features themselves."
     )
 
 

@@ -10,7 +10,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dpscreen._core.words import shortened
+from dpscreen._core.words import rounded_up, shortened
 
 if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpscreen.tables.schema import TableSchema
 
 BOOKED = (
-    " The ledger keeps what was booked, epsilon {:g} at delta {:g}, as something may have been "
+    " The ledger keeps what was booked, epsilon {} at delta {:g}, as something may have been "
     "released."
 )
 UNSPENT = " Nothing was released, so nothing is spent."
@@ -29,15 +29,19 @@ class FitFailed(Exception):
     """Why a fit gave nothing, in words that hold no data."""
 
 
+class FitRefused(FitFailed):
+    """A regression table that is impossible at its budget: little was charged, or nothing."""
+
+
 @dataclass
 class Booking:
-    """A ledger that is told what the reservation is for, and remembers that it was made."""
+    """A ledger that is told what reservations are for, and remembers what was booked."""
 
     ledger: PrivacyLedger
     purpose: str
     unit: str
     mark: str = ""
-    booked: bool = field(default=False, init=False)
+    booked: ZCDP | None = field(default=None, init=False)
 
     @classmethod
     def of(
@@ -52,7 +56,7 @@ class Booking:
         """Book the cost for good, or raise `BudgetRefused`."""
         detail = f"{purpose} {self.mark}".rstrip()
         made = self.ledger.reserve(cost, purpose=self.purpose, detail=detail, unit=self.unit)
-        self.booked = True
+        self.booked = cost if self.booked is None else self.booked + cost
         return made
 
     def shortfall(self, budget: Budget) -> str | None:
@@ -106,16 +110,19 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
     Returns our own warnings, once each: other libraries' may hold values. What a ledger raises is
     passed on; all else becomes a `FitFailed`.
     """
+    from dpscreen.models import TableRefused
     from dpscreen.privacy import BudgetExceeded, LedgerProblem
     from dpscreen.rows.streamed import RowsChanged
 
-    failure = None
+    failure, kind = None, FitFailed
     with warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always")
         try:
             model.fit(rows, ledger=booking)
         except (BudgetExceeded, LedgerProblem):
             raise
+        except TableRefused as refusal:
+            failure, kind = str(refusal), FitRefused
         except (ValueError, TypeError, RowsChanged) as error:
             failure = str(error)  # in our own words, which repeat no cell
         except KeyboardInterrupt:
@@ -123,14 +130,23 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
         except Exception as error:
             failure = f"The fit failed ({type(error).__name__})."
     if failure is not None:  # raised out here so that the original is not even attached
-        raise FitFailed(_with_cost(failure, model, booking))
+        raise kind(failure if kind is FitRefused else _with_cost(failure, model, booking))
     return _ours(noticed)
 
 
 def _with_cost(failure: str, model: Any, booking: Booking | None) -> str:
-    if booking is None or not booking.booked:
+    if booking is None or booking.booked is None:
         return failure
-    return failure.removesuffix(UNSPENT) + BOOKED.format(model.epsilon, model.delta)
+    epsilon = booked_epsilon(booking.booked, model.delta)
+    return failure.removesuffix(UNSPENT) + BOOKED.format(epsilon, model.delta)
+
+
+def booked_epsilon(cost: ZCDP, delta: float) -> str:
+    """Return the ε of what was booked, rounded up; what was booked for ε = 1 is 1, not a hair more.
+
+    Both conversions, from ε and back, are rounded to the safe side.
+    """
+    return rounded_up(cost.epsilon(delta) * (1 - 1e-8), digits=3)
 
 
 def _ours(noticed: list[warnings.WarningMessage]) -> tuple[str, ...]:

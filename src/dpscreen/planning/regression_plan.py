@@ -19,10 +19,10 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import number
-from dpscreen.models import PrivateLogit, PrivateOLS
+from dpscreen._core.words import how_many, number
+from dpscreen.models import PrivateLogit, PrivateOLS, TableRefused
 from dpscreen.models.page.charts import EXPLAINABLE, ExpectedTable, TableWidth
-from dpscreen.models.private_ols import PLACED
+from dpscreen.models.refusal import RequestedTable, TableNeeds, table_needs
 from dpscreen.planning.power import (
     FEATURE_BOUND,
     TARGET_BOUND,
@@ -33,7 +33,8 @@ from dpscreen.planning.power import (
     ticks,
 )
 from dpscreen.privacy import ZCDP, Budget, named_seed
-from dpscreen.solvers import ols_rules
+from dpscreen.solvers.logit_table import odds_rule
+from dpscreen.solvers.ols_rules import TableRule
 
 UNLIMITED = 1e4
 """An ε at which privacy noise is of no account."""
@@ -86,8 +87,19 @@ class TableSetting:
     @property
     def rows_needed(self) -> int:
         """Return with how many rows there is a table at least."""
-        columns, rho = self.n_features + 1, PLACED * float(self.rho)
-        return ols_rules.rows_needed(columns, rho)
+        return self._rule.rows_needed(self.n_features + 1, float(self.rho))
+
+    @property
+    def needs(self) -> TableNeeds | None:
+        """Return what it takes if a fit would be refused, by the rule of the fit; None if not."""
+        budget = Budget(self.epsilon, self.delta)
+        return table_needs(self._rule, RequestedTable(self.n_rows, self.n_features, budget))
+
+    @property
+    def _rule(self) -> TableRule:
+        return (
+            PrivateOLS.table_rule if self.rate is None else odds_rule(self.rate * (1 - self.rate))
+        )
 
     def width_ratio(self, tables: int, tick: Any) -> float | None:
         """Return how many times as wide intervals are as without privacy; None: there are none.
@@ -133,8 +145,11 @@ class TableSetting:
             n_rows=rows,
             random_state=RoughNoise(f"table/{place}"),
         )
-        fit_quietly(model, X, y)
         tick()
+        try:
+            fit_quietly(model, X, y)
+        except TableRefused:  # by the noisy share of outcomes
+            return np.zeros(0)
         given = model.table_.given[: self.n_features]
         found = model.bse.to_numpy()[: self.n_features] / errors
         return np.asarray(found[given])
@@ -197,6 +212,7 @@ def expected_table(
         words,
         tuple(widths),
         rate,
+        here.needs is not None,
     )
 
 
@@ -211,7 +227,14 @@ def of_how_many(given: tuple[int, int], n_features: int) -> str:
 def _finding(
     setting: TableSetting, ratio: float | None, needed: int, given: tuple[int, int]
 ) -> str:
-    rows = number(setting.n_rows)
+    rows, needs = number(setting.n_rows), setting.needs
+    if needs is not None:
+        instead = "PrivateLasso" if setting.rate is None else "PrivateLogistic"
+        return (
+            f"The fit would be refused: a table of {how_many(setting.n_features, 'feature')} is "
+            f"not possible with {rows} rows at this budget. "
+            f"{replace(needs, rows=max(needs.rows, needed)).words(instead)}"
+        )
     if ratio is None:
         about = number(float(f"{needed:.2g}"))
         return (

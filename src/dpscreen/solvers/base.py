@@ -64,14 +64,19 @@ class Spending:
         accountant, doubt = Accountant(noise, limit=limit, unit=unit), rules.ROUND * regime.n_rows
         return cls(accountant, limit, regime, count_noise=doubt)
 
-    def counted(self, n_rows: int) -> Spending:
+    def counted(
+        self, n_rows: int, admit: Callable[[Spending, ZCDP], None] | None = None
+    ) -> Spending:
         """Release a noisy count of the rows, for all rules to use; again if that is too coarse.
 
-        (docs/private-lasso.md, Lemma 22)
+        In between `admit` is called with what is known by then and the cost of a second count. It
+        may raise, and the first count is all that was released (docs/private-lasso.md, Lemma 22).
         """
         first, noise = self._release_count(n_rows, rules.COUNT_SHARE)
         found = self._with_rows(first, noise)
         again = rules.recount_share(found.regime)
+        if admit is not None:
+            admit(found, self.share(again))
         if not again:
             return found
         second, _ = self._release_count(n_rows, again)

@@ -104,15 +104,17 @@ def why_left_out(one: LeftOut, names: Sequence[str]) -> str:
     """Say why there is no interval of a feature."""
     if one.drowned:
         return (
-            "drowned in the privacy noise of this budget: an interval would hold all that a "
-            "feature can do; left out."
+            "not identifiable at this budget: the privacy noise of its coefficient exceeds the "
+            "largest effect that it can have; dropped."
         )
     if not one.varies:
-        return "not seen to vary through the privacy noise of this budget; left out."
+        return (
+            "not identifiable at this budget: its variance is not detected above the privacy "
+            "noise; dropped."
+        )
     partners = [names[j] for j in one.partners if j < len(names)]
-    if not partners:
-        return "not told apart from a mix of other features at this budget; left out."
-    return f"not told apart from {some(partners)} at this budget; left out."
+    of = some(partners) if partners else "a combination of other features"
+    return f"not identifiable at this budget: not separable from {of}; dropped."
 
 
 DROWNED = (
@@ -130,15 +132,15 @@ DECIDED = (
     "ratio has no end that these rows could tell; "
 )
 HELD = DECIDED + "it stays in the model."
-UNTOLD = DECIDED + "left out."
+UNTOLD = DECIDED + "dropped."
 ENDLESS = (
     "an effect is too strong for this many rows at this epsilon: outcomes are nearly decided by "
     "the features, and privacy noise hides where their odds end. It takes more rows, or a larger "
     "epsilon."
 )
 TRIED = (
-    "Intervals are tried of {}, what stands out most in the first half; other coefficients are for "
-    "the predictions' sake."
+    "Intervals were sought for {}, those with the largest coefficients in the first half; other "
+    "coefficients serve the predictions."
 )
 UNSETTLED = (
     "privacy noise hides how large the odds ratio is: where steps ended the estimate still moved, "
@@ -146,17 +148,13 @@ UNSETTLED = (
 )
 
 
-def why_no_odds(
-    found: OddsRelease, left_out: Mapping[int, str], n_features: int, *, too_few: bool = False
-) -> dict[int, str]:
-    """Say by feature why its odds ratio has no interval; why some are `left_out` is known.
-
-    Where rows are `too_few` for such a table that is why all are.
-    """
-    nowhere = len(found.left_out) + len(found.held) == n_features and not too_few
+def why_no_odds(found: OddsRelease, left_out: Mapping[int, str], n_features: int) -> dict[int, str]:
+    """Say by feature why its odds ratio has no interval; why some are `left_out` is known."""
+    still = {one.feature for one in found.left_out if not one.varies} - {*found.untold}
+    nowhere = len(found.left_out) + len(found.held) == n_features
     for no_table, why in ((found.drowned, DROWNED), (found.endless, ENDLESS), (nowhere, UNSEEN)):
         if no_table:
-            return dict.fromkeys(range(n_features), why)
+            return {j: left_out[j] if j in still else why for j in range(n_features)}
     without = dict.fromkeys(found.unsettled, UNSETTLED) | dict.fromkeys(found.held, HELD)
     return without | dict(left_out) | dict.fromkeys(found.untold, UNTOLD)
 
@@ -172,9 +170,8 @@ def differences(
         )
     if (clip_bias > NOTED_BIAS * errors).any():
         yield (
-            f"Large residuals are clipped, and pull one way: plain {usual} may differ by as "
-            "much as half a standard error or more. Standard errors count that; a logarithm of "
-            "the target may help."
+            f"Large residuals are clipped, mostly on one side: plain {usual} may differ by as "
+            "much as half a standard error or more. Standard errors include that."
         )
 
 
@@ -201,7 +198,7 @@ def n_listed(regime: rules.Regime, telling: float = 1.0) -> int:
     half = regime.n_rows // 2
     by_noise = telling * half * math.sqrt(2 * regime.rho) / NOISE_PER_FEATURE
     listed = int(min(MOST_FEATURES, by_noise, telling * half / ROWS_PER_FEATURE))
-    while listed and TableSize(half, listed + 1, REGRESSION_PART * regime.rho).hopeless:
+    while listed and not TableSize(half, listed + 1, REGRESSION_PART * regime.rho).resolvable:
         listed -= 1
     return listed
 
@@ -312,7 +309,7 @@ def infer(
         return not_available("too few rows have the rarer outcome for one coefficient.")
     chosen = selected.columns(most)
     if not chosen.size:
-        return not_available("no feature stands out in the first half.")
+        return not_available("the first half selected no feature at this budget.")
     target = PlacedTarget(units.target_centre, selected.deviation)
     where = (selected.places(declared), target, units.target_bounds)
     wide = widened(half.spending, half.rows, where, choices, chosen, units.loss)

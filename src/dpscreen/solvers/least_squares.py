@@ -96,19 +96,11 @@ def columns_for(
     """Return the columns of a table, its size, and what is left for it.
 
     They are those that are given, the constant last if it is one, and what is left out is told by
-    its place among them. Or all: but no feature, where noise would drown them.
+    its place among them; or all.
     """
     task, budget = wide.task, wide.task.spending.remaining
     chosen = np.arange(task.design.n_features) if columns is None else columns
-    size = ols_rules.TableSize(task.regime.n_rows, len(chosen), float(budget))
-    if columns is None and size.hopeless and task.choices.intercept:
-        chosen, size = chosen[task.n_features :], replace(size, n_columns=1)
-    return chosen, size, budget
-
-
-def all_left_out(n_features: int) -> tuple[LeftOut, ...]:
-    """Return that no feature can be told from others."""
-    return tuple(LeftOut(j, ()) for j in range(n_features))
+    return chosen, ols_rules.TableSize(task.regime.n_rows, len(chosen), float(budget)), budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +129,7 @@ class Releases:
         return TableRelease(
             point.weights,
             self._known(walked, clip.deviation),
-            inverse.left_out if self.n_features else all_left_out(self.wide.task.n_features),
+            inverse.left_out,
             *self._deviations(walked, clip.deviation),
             walk.release_long(),
         )
@@ -183,8 +175,6 @@ class Releases:
 
     def _deviations(self, walked: Walked, residuals: float) -> tuple[float, float]:
         """Return those of residuals and target: what the line explains, and what it leaves."""
-        if not self.n_features:
-            return self.wide.task.deviation, self.wide.task.deviation
         theta = walked.estimate.theta
         explained = max(float(theta @ walked.frame.gram @ theta), 0.0) / self.size.n_rows
         return residuals, math.hypot(residuals, math.sqrt(explained))
@@ -267,15 +257,9 @@ class Releases:
         squares = np.maximum(((users @ walked.inverse.matrix) * users).sum(axis=1), 0.0)
         return replace(uncertainty(walked, users), plain=deviation * np.sqrt(squares))
 
-    @property
-    def told(self) -> Integers:
-        """Return the coefficients that are told: those of the columns; all, if none is left."""
-        return self.columns if self.n_features else np.arange(self.wide.units.n_candidates)
-
     def users(self, frame: EvenFrame) -> Array:
-        """Return the matrix from a frame's parameters to what is told, in the user's units."""
-        there = np.isin(self.told, self.columns)
-        return np.asarray(users_units(self.wide.units, self.told)[:, there] @ frame.matrix.T)
+        """Return the matrix from a frame's parameters to coefficients, in the user's units."""
+        return np.asarray(users_units(self.wide.units, self.columns) @ frame.matrix.T)
 
 
 def users_units(units: PublicUnits, columns: Integers) -> Array:

@@ -30,11 +30,10 @@ from dpscreen.solvers.least_squares import (
     NewtonWalk,
     Releases,
     TableRelease,
-    all_left_out,
     columns_for,
     users_units,
 )
-from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare, release_share
+from dpscreen.solvers.logistic import LOG_ODDS, OUTCOME_BOUNDS, OutcomeShare
 from dpscreen.solvers.outcome_walk import (
     SEEN,
     Levels,
@@ -91,6 +90,23 @@ LAST_PARTS = tuple(Fraction(part, 10) for part in (2, 3, 5))
 """How the last steps divide the rest."""
 
 
+def odds_rule(variance: float = LOGISTIC.curvature) -> ols_rules.TableRule:
+    """Return which tables are possible if outcomes vary by so much, in the mean, at most.
+
+    That is p(1 − p) of the released share of outcomes; before it is known, a quarter. The curvature
+    has to be identifiable, and noise of the score must not move log-odds too far
+    (docs/inference.md, Lemma 60).
+    """
+    before = ols_rules.LOOK_SHARES[1] + 2 * ols_rules.LENGTH_SHARE + ols_rules.GRAM_SHARES[1]
+    left = ols_rules.PLACED * (1 - before - ols_rules.MIDDLE_SHARE - ols_rules.LONG_SHARE)
+    smaller = variance / LOGISTIC.curvature
+    last = left * float((1 - SEARCH_PART - CURVED_PART) * sum(LAST_PARTS[-2:]))
+    return ols_rules.TableRule(
+        left * float(CURVED_PART) * smaller**2,
+        math.sqrt(ols_rules.SHORTEST / (2 * last)) / (variance * MOST_ERROR),
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class OddsRelease(TableRelease):
     """A table of log-odds; `drowned` tells that no interval of it would be honest.
@@ -116,14 +132,13 @@ class OddsRelease(TableRelease):
 
 def place_for_odds(
     spending: Spending, rows: RowSource, feature_bounds: Array, choices: Choices
-) -> tuple[WideTask, OutcomeShare]:
-    """Release the share of outcomes and where features lie; rows are clipped far out only."""
-    share = release_share(spending, rows)
+) -> WideTask:
+    """Release where features lie; rows are clipped far out only."""
     found = release_places(spending, rows, feature_bounds, choices)
     places = Places.unplaced(feature_bounds) if found is None else found
     where = (places, PlacedTarget(0.0, LOG_ODDS), OUTCOME_BOUNDS)
     every = np.arange(len(feature_bounds))
-    return widened(spending, rows, where, choices, every, LOGISTIC), share
+    return widened(spending, rows, where, choices, every, LOGISTIC)
 
 
 def log_odds_table(
@@ -173,7 +188,7 @@ class OddsReleases(Releases):
         return OddsRelease(
             walk.point.weights,
             replace(known, covariance=0 * known.covariance) if drowned else known,
-            left_out if self.n_features else all_left_out(self.wide.task.n_features),
+            left_out,
             LOG_ODDS,
             1.0,
             walk.release_long(),
@@ -238,7 +253,7 @@ class OddsReleases(Releases):
         sampling, _ = walked.middle.along(directions, walked.frame.spread)
         lengths = np.sqrt(((directions @ inverse) ** 2).sum(axis=1) / squares)
         off = walked.middle.noise * lengths * (2 - squares * sampling / old)
-        numbers = np.append(~is_binary(self.wide.units.feature_bounds), False)[self.told]
+        numbers = np.append(~is_binary(self.wide.units.feature_bounds), False)[self.columns]
         wider = np.sqrt(1 + left**2 / old)
         wider[numbers] *= farther if math.isfinite(farther) else 1.0
         return replace(
@@ -262,7 +277,7 @@ class OddsReleases(Releases):
     def _one_step(self) -> Array:
         """Return a step of each feature: from no to yes, or its deviation; of a constant, none."""
         steps = np.where(is_binary(self.wide.units.feature_bounds), 1.0, self.wide.scales)
-        return np.append(steps, 0.0)[self.told]
+        return np.append(steps, 0.0)[self.columns]
 
     @property
     def _binary(self) -> Mask:

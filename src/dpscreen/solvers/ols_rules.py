@@ -55,7 +55,8 @@ GRAM_SHARES = (0.15, 0.35)
 """What a Gram matrix costs that only shows the way, and the last one: at least, at most."""
 
 LOOK_BLUR, GRAM_BLUR, MOST_BLUR = 0.3, 0.28, 0.3
-"""The blur that the two take rather than short rows, and that beyond which there is no table."""
+"""The blur that the two take rather than short rows, and that beyond which features of a table are
+not all expected to be identifiable."""
 
 RESOLVED = 1.2
 """How many blurs the least eigenvalue must have for no other look."""
@@ -104,6 +105,10 @@ LEAST_FREEDOM = 4.0
 ROWS_PER_COLUMN = 10
 """With fewer rows a sandwich is too short even without privacy noise."""
 
+PLACED = 0.8
+"""The share of a budget that is left for the regression after the count, the marginals and the
+quality, at least about."""
+
 
 @dataclass(frozen=True)
 class TableSize:
@@ -149,14 +154,46 @@ class TableSize:
         return tuple(max(share, seen) for share in SIZE_SHARES)
 
     @property
-    def hopeless(self) -> bool:
-        """Whether noise drowns the Gram matrix whatever the rows are, or rows are too few."""
+    def resolvable(self) -> bool:
+        """Whether all features are expected to be identifiable, and rows are not too few."""
         few = self.n_rows < ROWS_PER_COLUMN * self.n_columns
-        return few or self.blur(SHORTEST * self.n_columns, GRAM_SHARES[1]) > MOST_BLUR
+        return not few and self.blur(SHORTEST * self.n_columns, GRAM_SHARES[1]) <= MOST_BLUR
 
 
-def rows_needed(n_columns: int, rho: float) -> int:
-    """Return with how many rows there would be a table."""
-    alone = TableSize(1, n_columns, rho)
-    seen = math.ceil(alone.blur(SHORTEST * n_columns, GRAM_SHARES[1]) / MOST_BLUR)
-    return max(seen, ROWS_PER_COLUMN * n_columns)
+@dataclass(frozen=True)
+class TableRule:
+    """Which tables are possible in the best case (docs/inference.md, Lemma 60).
+
+    In the best case features are standardised and uncorrelated, so that all eigenvalues of the
+    matrix to be solved are equal. `matrix_share` is the share of the fit's ρ that it gets; `score`
+    is n√ρ for each column, below which noise of the score makes every interval meaningless.
+    """
+
+    matrix_share: float
+    score: float = 0.0
+
+    def rows_needed(self, n_columns: int, rho: float) -> int:
+        """Return the least number of rows with which such a table is possible at this ρ."""
+        by_noise = math.ceil(self._signal(n_columns) / math.sqrt(rho))
+        return max(by_noise, ROWS_PER_COLUMN * n_columns)
+
+    def rho_needed(self, n_columns: int, n_rows: int) -> float | None:
+        """Return the least ρ with which it is possible; None: rows are too few at any ρ."""
+        if n_rows < ROWS_PER_COLUMN * n_columns:
+            return None
+        return (self._signal(n_columns) / n_rows) ** 2
+
+    def most_columns(self, n_rows: int, rho: float, limit: int) -> int:
+        """Return the largest number of columns, up to a limit, with which it is possible."""
+        counts = range(limit, 0, -1)
+        return next((k for k in counts if self.rows_needed(k, rho) <= n_rows), 0)
+
+    def _signal(self, n_columns: int) -> float:
+        """Return n√ρ at which the least noisy eigenvalue reaches the threshold of Lemma 29."""
+        edge = math.sqrt(2 * n_columns)
+        noise = SHORTEST * n_columns / math.sqrt(2 * self.matrix_share)
+        return max((edge + max(TOLD_APART, edge)) * noise, self.score * n_columns)
+
+
+LINE = TableRule(PLACED * GRAM_SHARES[1])
+"""The rule of least squares: its Gram matrix binds, and noise of the score never does."""

@@ -51,7 +51,7 @@ LOST = "cannot be told from noise with these rows at this budget"
 FAR = "few rows far out, which noise hides, may decide it"
 ASIDE = (
     "If rows that noise hides lie far out on one side, as high costs do, predictions add up to "
-    "less than the target, or to more. Narrower target bounds, or a logarithm, would tell more."
+    "less than the target, or to more. Narrower target bounds would tell more."
 )
 
 CUT_NAMES = [

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dpscreen.privacy.ledger import PrivacyLedger
 
 SPENT = (
-    "What was booked stays booked: epsilon {epsilon:g} at delta {delta:g}. No model came of it, "
+    "What was booked stays booked: epsilon {epsilon} at delta {delta:g}. No model came of it, "
     "and nothing of what was begun is left."
 )
 NOT_SPENT = "Nothing was booked: the budget is as it was, and nothing of what was begun is left."
@@ -197,10 +197,16 @@ class Session:
         return f"{told} {self._spent(self.run)}"
 
     def _spent(self, run: ReleaseRun) -> str:
-        ledger = self.ledger
-        booked = ledger is not None and any(run.ticket in one.detail for one in ledger.entries())
-        spent = SPENT.format(epsilon=run.order.fit.epsilon, delta=run.order.fit.delta)
-        return spent if booked else NOT_SPENT
+        """Say what the ledger holds for a release: of a refused table, no more than its count."""
+        from dpscreen.planning.fitting import booked_epsilon
+        from dpscreen.privacy import ZCDP
+
+        entries = () if self.ledger is None else self.ledger.entries()
+        booked = sum((one.cost for one in entries if run.ticket in one.detail), ZCDP.free())
+        if not booked.rho:
+            return NOT_SPENT
+        delta = run.order.fit.delta
+        return SPENT.format(epsilon=booked_epsilon(booked, delta), delta=delta)
 
     def _tidy(self) -> None:
         if self.run is not None and not self.run.running:

@@ -59,6 +59,10 @@ CHANGED = (
     "The table is not the one that was declared: it changed since the studio was started. Nothing "
     "was booked. Start the studio again, and look at the columns once more."
 )
+SMALLER = (
+    "The dry run simulates {} rows at most, too few for this table. A fit of as many rows as you "
+    "expect would not be refused."
+)
 UNSAVED = (
     "The model is released, but the disk did not take it. Download it now: it is gone when the "
     "studio ends."
@@ -247,7 +251,7 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
     """Fit simulated rows of the schema's shape, and return the page that would come out."""
     import numpy as np
 
-    from dpscreen.planning.fitting import fit_rows
+    from dpscreen.planning.fitting import FitFailed, FitRefused, fit_rows
     from dpscreen.tables.dummy import simulate_table
     from dpscreen.tables.schema import TableSchema
 
@@ -255,8 +259,22 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
     n_rows = min(rows or USUAL_ROWS, MOST_DRY_ROWS, max(500, MOST_DRY_CELLS // width))
     schema, model = order.prepared(None if order.n_rows is None else n_rows)
     dummy = simulate_table(schema, n_rows, rng=np.random.default_rng(0))
-    fit_rows(model, schema.encode(dummy.table), None)
+    try:
+        fit_rows(model, schema.encode(dummy.table), None)
+    except FitRefused:
+        if rows is None or rows <= n_rows or _is_refused(model, width, rows):
+            raise
+        raise FitFailed(SMALLER.format(n_rows)) from None
     return _page(model, schema, n_rows=n_rows, expected=_expected(order, schema, n_rows))
+
+
+def _is_refused(model: Any, n_features: int, n_rows: int) -> bool:
+    """Whether a fit of so many rows would be refused, by its own rule."""
+    from dpscreen.models.refusal import RequestedTable, table_needs
+    from dpscreen.privacy import Budget
+
+    asked = RequestedTable(n_rows, n_features, Budget(model.epsilon, model.delta))
+    return table_needs(model.table_rule, asked) is not None
 
 
 def _expected(order: FitOrder, schema: Any, n_rows: int) -> Any:

@@ -27,8 +27,8 @@ from dpscreen.models.page.outcomes import outcome_charts
 from dpscreen.models.release import (
     Release,
     Summary,
+    about_constant,
     about_facts,
-    prediction_of_all,
     regression_summary_of,
     summary_of,
 )
@@ -93,7 +93,7 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
         "widths": expected if isinstance(expected, ExpectedTable) else None,
         "power": None if simulated is None else power_chart(simulated),
         "absent": NOT_SIMULATED,
-        "of_all": prediction_of_all(release),
+        "of_all": about_constant(release),
         "made": made_with(release),
         "number": figure,
         "percent": whole_percent,
@@ -163,7 +163,7 @@ def in_powers(text: str) -> str:
 
 
 def _n_features(release: Release, summary: Summary) -> str:
-    """Return how many features a model uses, and how many of them stand out of the noise."""
+    """Return how many features a model uses, and how many of them are detected."""
     used = f"{len(summary.rows)}"
     return used if release.standing_out is None else f"{len(release.chosen)} of {used} used"
 

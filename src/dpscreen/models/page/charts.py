@@ -101,7 +101,8 @@ class ExpectedTable:
 
     `rows_needed` is with how many rows there is a table at all, `finding` says it in words, and
     `widths` are for several ε, that of the fit, `epsilon`, among them. Of odds ratios, `rate` is
-    the share of yes that was supposed.
+    the share of yes that was supposed. `refused` says that a fit would be refused before it
+    releases more than a count.
     """
 
     n_rows: int
@@ -111,6 +112,7 @@ class ExpectedTable:
     finding: str
     widths: tuple[TableWidth, ...]
     rate: float | None = None
+    refused: bool = False
 
     @property
     def ratio(self) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,8 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
-from dpscreen._core.words import figure, shortened
-from dpscreen.models.release import Release, Summary, SummaryRow, summary_of
+from dpscreen._core.words import ODDS, PER_CENT, EffectScale, figure, shortened
+from dpscreen.models.release import Release, Summary, SummaryRow, about_effects, summary_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,11 +64,12 @@ class EffectLine:
 
 @dataclass(frozen=True)
 class EffectPicture:
-    """All that a picture of effects shows; `odds` tells that they multiply odds."""
+    """All that a picture of effects shows; `changed` is what they are effects on, if named."""
 
     lines: tuple[EffectLine, ...]
-    odds: bool
-    target: str | None
+    scale: EffectScale
+    changed: str | None
+    caption: str
 
     @property
     def has_plain(self) -> bool:
@@ -79,10 +79,16 @@ class EffectPicture:
     @property
     def label(self) -> str:
         """Return what the axis shows."""
-        if self.odds:
+        if self.scale == ODDS:
             return "odds ratio with the step"
-        unit = "the target's units" if self.target is None else shortened(self.target, 30)
-        return f"effect of the step on {unit}" if self.target else f"effect of the step, in {unit}"
+        if self.changed is None:
+            return "effect of the step, in the target's units"
+        unit = ", in per cent" if self.scale == PER_CENT else ""
+        return f"effect of the step on {shortened(self.changed, 30)}{unit}"
+
+    def drawn_at(self, effect: float) -> float:
+        """Return where an effect is drawn; ratios beyond all reason at the edge."""
+        return self.scale.shown(max(-MOST_ODDS, min(effect, MOST_ODDS)))
 
 
 def effects_of(release: Release, summary: Summary | None = None) -> EffectPicture:
@@ -93,7 +99,9 @@ def effects_of(release: Release, summary: Summary | None = None) -> EffectPictur
     for j, row in zip(release.selected, rows, strict=True):
         plain = None if half is None or not half[j] > 0 else float(half[j]) * row.step
         lines.append(_line(row, plain, own=release.table is not None))
-    return EffectPicture(tuple(lines), release.classes is not None, release.target)
+    scale = release.scale_of_effects
+    changed = release.changed if scale == PER_CENT else release.target
+    return EffectPicture(tuple(lines), scale, changed, about_effects(release))
 
 
 def _line(row: SummaryRow, plain: float | None, *, own: bool) -> EffectLine:
@@ -106,22 +114,18 @@ def _line(row: SummaryRow, plain: float | None, *, own: bool) -> EffectLine:
 def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
     """Draw the largest effects into axes, and return their names, which are not on it yet."""
     lines = shown.lines[:MOST_DRAWN]
-    scale: Callable[[float], float] = _odds if shown.odds else float
+    scale = shown.drawn_at
     for place, line in enumerate(lines):
         _draw_line(axes, place, line, scale)
     axes.axvline(scale(0.0), color=INK, linewidth=0.8)
     axes.set_ylim(len(lines) - 0.4, -0.6)
-    if shown.odds:
+    if shown.scale == ODDS:
         _odds_axis(axes, [scale(one) for line in lines for one in line.drawn])
     else:
         axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel(shown.label, fontsize=9, color=INK)
     plain_axes(axes)
     return [line.name for line in lines]
-
-
-def _odds(log_odds: float) -> float:
-    return math.exp(max(-MOST_ODDS, min(log_odds, MOST_ODDS)))
 
 
 def _odds_axis(axes: Axes, values: Sequence[float]) -> None:
@@ -186,14 +190,13 @@ def _with_names(svg: str, names: Sequence[str]) -> str:
 
 def _in_words(shown: EffectPicture, drawn: int) -> str:
     first = shown.lines[0]
-    scale: Callable[[float], float] = _odds if shown.odds else float
-    what = "odds ratio" if shown.odds else "effect"
-    told = f"{first.name} has the largest {what}, {figure(scale(first.size))}"
+    scale = shown.scale
+    told = f"{first.name} has the largest {scale.heading}, {scale.figure(first.size)}"
     if first.interval is not None:
         low, high = first.interval.low, first.interval.high
-        told += f" (interval {figure(scale(low))} to {figure(scale(high))})"
+        told += f" (interval {scale.figure(low)} to {scale.figure(high)})"
     many = "feature" if drawn == 1 else "features"
-    return f"Typical steps of {drawn} {many}, largest first. {told}. The table holds all numbers."
+    return f"Effects of {drawn} {many}, largest first. {told}. The table holds all numbers."
 
 
 # --- model.plot() ---------------------------------------------------------------------------------

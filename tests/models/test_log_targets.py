@@ -1,0 +1,97 @@
+"""Effects on a target that is declared as a logarithm are per cent, wherever they are shown."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fitted_models import fitted
+
+from dpscreen import PrivateOLS
+from dpscreen._core.words import number
+from dpscreen.models.cards import model_card_of
+from dpscreen.models.comparison import compared
+from dpscreen.models.explain import explanation_of
+from dpscreen.models.linear import shown_summary
+from dpscreen.models.page import render_model_page
+from dpscreen.models.page.effects import effects_of, plot_release
+from dpscreen.models.release import summary_of
+from dpscreen.solvers.inference import differences
+
+
+def schema(transform):
+    return {"dpscreen": {"target": "cost", "transform": {"cost": transform}}}
+
+
+def logged(kind, transform="log"):
+    """Return a release of a log target, with coefficients of a log scale."""
+    release = fitted(kind).released()
+    smaller = release.coefficients / np.abs(release.effects).max()
+    return replace(release, coefficients=smaller, schema=schema(transform))
+
+
+def words(text):
+    return " ".join(str(text).replace("\\", "").split())
+
+
+@pytest.mark.parametrize("kind", ["lasso", "ols"])
+@pytest.mark.parametrize(("transform", "what"), [("log", "cost"), ("log1p", "1 + cost")])
+def test_effects_are_per_cent(kind, transform, what):
+    release = logged(kind, transform)
+    table = release.table
+    if table is not None:
+        release = replace(
+            release, table=replace(table, coefficients=np.append(release.coefficients, 1.0))
+        )
+    first = release.selected[0]
+    percent = 100 * math.expm1(release.effects[first])
+    shown = f"{number(percent, digits=4)} %"
+    summary = shown_summary(release)
+    assert f"by how many per cent {what} changes with the step" in words(summary)
+    assert shown in words(summary)
+    assert "target's units" not in words(summary)
+    assert summary.frame["effect_percent"].iloc[first if table else 0] == pytest.approx(percent)
+    verb = "raises" if percent > 0 else "lowers"
+    assert f"{verb} {what} by {number(abs(percent), digits=3)} %" in words(explanation_of(release))
+    assert shown in words(model_card_of(release))
+    assert "target's units" not in words(model_card_of(release))
+
+
+def test_pictures_and_pages_are_in_per_cent():
+    model, release = fitted("lasso"), logged("lasso")
+    drawn = effects_of(release)
+    assert drawn.label == "effect of the step on cost, in per cent"
+    axes = plot_release(release)
+    diamonds = [float(line.get_xdata()[0]) for line in axes.lines if line.get_marker() == "D"]
+    assert diamonds[0] == pytest.approx(100 * math.expm1(summary_of(release).rows[0].effect))
+    page = words(re.sub("<[^>]*>", " ", render_model_page(model, schema=schema("log"))))
+    assert "by how many per cent cost changes" in page
+    assert "target's units" not in page
+    told = dict(compared([release, release], ["a", "b"]).facts)
+    assert told["effects are"] == ("changes of log(cost)",) * 2
+
+
+def test_other_targets_are_in_their_own_units():
+    for transform in ("none", "sqrt"):
+        assert "in the target's units" in words(shown_summary(logged("lasso", transform)))
+
+
+def test_nobody_is_advised_to_take_a_logarithm():
+    told = " ".join(differences(5.0, np.array([1.0]), np.array([1.0])))
+    assert "Standard errors include that." in told
+    assert "logarithm" not in told
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = np.exp(3 + X[:, 0] + 1.5 * rng.normal(size=3000))
+    with pytest.warns(UserWarning, match="seed|NOT|random_state"):
+        model = PrivateOLS(
+            epsilon=2,
+            delta=1e-6,
+            feature_bounds=(-5, 5),
+            target_bounds=(0, 1e6),
+            random_state=1,
+        ).fit(X, y)
+    assert "logarithm" not in words(model.summary())
