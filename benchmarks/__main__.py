@@ -16,6 +16,7 @@ from benchmarks import (
     contest,
     exactness,
     foundation,
+    free_screen,
     growth,
     heaps,
     inference,
@@ -47,6 +48,7 @@ BENCHMARKS = {
     "scale": scale.main,
     "sparse": sparse.main,
     "libraries": libraries.main,
+    "free-screen": free_screen.main,
     "growth": growth.main,
     "inference": inference.main,
     "one-sided": one_sided.main,
@@ -54,7 +56,7 @@ BENCHMARKS = {
     "studio": studio.main,
 }
 
-LONG = {"outcomes", "contest", "logit", "heaps", "inference", "one-sided"}
+LONG = {"free-screen", "outcomes", "contest", "logit", "heaps", "inference", "one-sided"}
 BY_NAME = {"tables-quality", "ruler", "studio"} | LONG
 """Run by name only: the tables or Chromium do not come with the package, or it takes long."""
 

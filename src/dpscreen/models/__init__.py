@@ -5,6 +5,7 @@ from dpscreen.models.base import BoundsWarning
 from dpscreen.models.categories import LearntLevelsWarning
 from dpscreen.models.file import ModelFileProblem
 from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen
+from dpscreen.models.free_screen import FreeScreen
 from dpscreen.models.linear import LoadedModel, load
 from dpscreen.models.private_lasso import PrivateLasso
 from dpscreen.models.private_logistic import PrivateLogistic
@@ -16,6 +17,7 @@ __all__ = [
     "BoundsWarning",
     "DPFrankWolfe",
     "FrankWolfeLasso",
+    "FreeScreen",
     "LearntLevelsWarning",
     "LoadedModel",
     "ModelFileProblem",

@@ -11,6 +11,7 @@ from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Task
+from dpscreen.solvers.free_screen import FREE_SCREEN, screened, solve_free_screen
 from dpscreen.solvers.inference import SecondTable
 from dpscreen.solvers.least_squares import regress
 from dpscreen.solvers.noisy_gradient import rows_fill_the_norm, solve_noisy_gradient
@@ -21,6 +22,7 @@ from dpscreen.solvers.walk import solve_walk, walks_on_line
 WALK = "walk"
 SOLVERS = {
     "stagewise": solve_stagewise,
+    FREE_SCREEN: solve_free_screen,
     "frank-wolfe": solve_frank_wolfe,
     "noisy-gradient": solve_noisy_gradient,
 }
@@ -77,9 +79,10 @@ class PrivateLasso(PathModel):
         "split": secret coins send each row to one of two halves. One selects and gives the model,
         the other gives 95 % intervals for at most 20 of the selected features by the table of
         `PrivateOLS`, each half at the whole budget. What has no interval is told in `inference_`.
-    solver : {"auto", "stagewise", "frank-wolfe", "noisy-gradient"}, default="auto"
+    solver : {"auto", "stagewise", "free-screen", "frank-wolfe", "noisy-gradient"}, default="auto"
         "auto": steps along all features at once where noise lets all be seen ("walk" in `solver_`),
         else stagewise; neither if `row_norm` is given and a paid check speaks for noisy gradients.
+        "free-screen": stagewise and screened halfway, as :class:`FreeScreen`.
     fit_intercept : bool, default=True
         Estimate an intercept inside the same budget. Without it, predictions centre on the middle
         of the target's bounds, which are public or released.
@@ -186,7 +189,10 @@ class PrivateLasso(PathModel):
     def _solve(self, task: Task, rows: RowSource) -> Solution:
         self.solver_ = self.solver if self.solver != "auto" else _best_solver(task)
         rows.announce(_n_passes(task, self.solver_))
-        return self._walk(task, {**SOLVERS, WALK: solve_walk}[self.solver_])
+        solution = self._walk(task, {**SOLVERS, WALK: solve_walk}[self.solver_])
+        if self.solver_ == FREE_SCREEN:
+            self.screened_ = screened(self.path_, task.n_features)
+        return solution
 
     def _measure(self, task: Task, solution: Solution, *, in_sample: bool) -> None:
         self.quality_ = release_quality(

@@ -32,6 +32,7 @@ from dpscreen.models.categories import FrameColumns, about_levels, about_missing
 from dpscreen.models.regression_table import SHARE, RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
+from dpscreen.solvers.free_screen import FREE_SCREEN, before_screening
 from dpscreen.solvers.inference import FeatureInterval, Inference
 from dpscreen.solvers.outcome_quality import OutcomeQuality
 from dpscreen.solvers.quality import Quality
@@ -185,7 +186,7 @@ class Release:
             return None
         constants = int(self.solver == "frank-wolfe" and self.fit_intercept)
         return noise_p_values(
-            self.path,
+            before_screening(self.path) if self.solver == FREE_SCREEN else self.path,
             n_features=self.n_features,
             n_constants=constants,
             limit=self.max_features,

@@ -97,10 +97,14 @@ class StagewiseRun:
         self._task = task
         self._plan = plan
         self.deviation = task.deviation
-        admission = Admission(task.candidates, task.choices.max_features)
+        self._admission = Admission(task.candidates, task.choices.max_features)
         cell_clip = rules.cell_clip(task.regime, spread=task.spread)
         self._selector = Selector(
-            task.spending, admission, plan.step_cost, purpose="stagewise step", cell_clip=cell_clip
+            task.spending,
+            self._admission,
+            plan.step_cost,
+            purpose="stagewise step",
+            cell_clip=cell_clip,
         )
         self._selector.clip_at(task.clip(self.deviation))
 
