@@ -23,6 +23,7 @@ from benchmarks import (
     libraries,
     logit,
     one_sided,
+    open_problems,
     outcomes,
     private_lasso,
     ruler,
@@ -49,6 +50,7 @@ BENCHMARKS = {
     "sparse": sparse.main,
     "libraries": libraries.main,
     "free-screen": free_screen.main,
+    "open-problems": open_problems.main,
     "growth": growth.main,
     "inference": inference.main,
     "one-sided": one_sided.main,
@@ -56,7 +58,16 @@ BENCHMARKS = {
     "studio": studio.main,
 }
 
-LONG = {"free-screen", "outcomes", "contest", "logit", "heaps", "inference", "one-sided"}
+LONG = {
+    "free-screen",
+    "open-problems",
+    "outcomes",
+    "contest",
+    "logit",
+    "heaps",
+    "inference",
+    "one-sided",
+}
 BY_NAME = {"tables-quality", "ruler", "studio"} | LONG
 """Run by name only: the tables or Chromium do not come with the package, or it takes long."""
 

@@ -25,11 +25,11 @@ from scipy import sparse
 
 from benchmarks.private_lasso import REAL, real, simulated
 from benchmarks.timing import machine, side_by_side
-from dpscreen import FreeScreen, PrivateLasso
+from dpscreen import DPFrankWolfe, FreeScreen, PrivateLasso, RNMScreen
 from dpscreen.paper.metrics import f1
 from dpscreen.paper.problem import lasso_reference
-from dpscreen.planning.methods import FitRequest, estimator
-from dpscreen.privacy import Budget
+from dpscreen.privacy import ZCDP, Budget
+from dpscreen.solvers import rules
 
 Array = NDArray[np.float64]
 SEED = 20261118
@@ -133,30 +133,28 @@ NONE, SCREENED, SHORT, DEFAULT, DP_FW, RNM = (
 )
 
 
-def frank_wolfe(name: str, public: dict[str, Any], n: int, d: int, **more: Any) -> Any:
-    """Return DP-FW or RNM-Screen with radius, steps and clip by the same rule."""
-    order = FitRequest(
-        Budget(public["epsilon"], public["delta"]),
-        np.tile(public["feature_bounds"], (d, 1)),
-        public["target_bounds"],
-        n_rows=n,
-        **more,
-    )
-    model = estimator(name, order)
-    return model.set_params(clip=order.ball["clip"])
+def frank_wolfe(public: dict[str, Any], n: int, d: int) -> dict[str, Any]:
+    """Return radius, steps and clip of DP-FW and RNM-Screen.
+
+    A radius of half the target's width, a clip of a fifth of that, steps as PrivateLasso has.
+    """
+    low, high = public["target_bounds"]
+    rho = float(ZCDP.within(Budget(public["epsilon"], public["delta"])))
+    n_iter = rules.n_steps(rules.Regime(n, d, rho))
+    return {"radius": (high - low) / 2, "clip": (high - low) / 10, "n_iter": n_iter}
 
 
 def models(public: dict[str, Any], n: int, d: int, seed: str) -> dict[str, Callable[[int], Any]]:
     """Return what makes each model, given the number of steps of the unscreened path."""
     own = {**public, "random_state": seed, "quality": False}
-    given = {name: public[name] for name in ("epsilon", "delta", "feature_bounds", "target_bounds")}
+    given = {**public, **frank_wolfe(public, n, d), "random_state": seed}
     return {
         NONE: lambda _: PrivateLasso(**own, solver="stagewise"),
         SCREENED: lambda _: FreeScreen(**own),
         SHORT: lambda steps: PrivateLasso(**own, solver="stagewise", n_iter=max(1, steps // 2)),
         DEFAULT: lambda _: PrivateLasso(**own),
-        DP_FW: lambda _: frank_wolfe("dp-fw", given, n, d, random_state=seed),
-        RNM: lambda _: frank_wolfe("rnm-screen", given, n, d, random_state=seed),
+        DP_FW: lambda _: DPFrankWolfe(**given),
+        RNM: lambda _: RNMScreen(**given),
     }
 
 
@@ -318,7 +316,7 @@ def cases() -> Iterator[tuple[str, Any, Array, dict[str, Any]]]:
     for n, d in ((5_000, 1_000), (20_000, 2_000)):
         yield f"dense, {n} × {d}", *dense_rows(n, d, 10), even
     bits = {"feature_bounds": (-1, 1), "target_bounds": (-6, 6)}
-    for n, d in ((50_000, 100_000), (200_000, 1_000_000)):
+    for n, d in ((50_000, 20_000), (200_000, 1_000_000)):
         yield f"sparse, {n} × {d}, 40 a row", *sparse_rows(n, d, 40, 10), bits
 
 
@@ -332,7 +330,7 @@ def speed() -> None:
     print(f"\ntime ({machine()})")
     print("| rows | steps | selected halfway | whole fit | path |\n|---|---|---|---|---|")
     for name, X, y, bounds in cases():
-        public = {**bounds, "epsilon": 2.0, "delta": 1e-6, "quality": False, "random_state": "t"}
+        public = {**bounds, "epsilon": 5.0, "delta": 1e-6, "quality": False, "random_state": "t"}
         path = {**public, "radius": 4.0 * np.sqrt(10)}  # with a radius there is no refit
         sides = [
             partial(fitted, X, y, {**given, "solver": solver})

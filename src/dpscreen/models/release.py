@@ -40,7 +40,7 @@ from dpscreen.solvers.quality import Quality
 if TYPE_CHECKING:
     import pandas as pd
 
-OFFER_INTERVALS = ("PrivateLasso", "PrivateLogistic")
+OFFER_INTERVALS = ("PrivateLasso", "PrivateLogistic", "FreeScreen")
 SOME_HAVE = (
     *("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes"),
     "table",

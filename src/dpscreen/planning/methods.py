@@ -20,6 +20,7 @@ from dpscreen._core.arrays import Array
 from dpscreen._core.words import listed
 from dpscreen.models import (
     DPFrankWolfe,
+    FreeScreen,
     PrivateLasso,
     PrivateLogistic,
     PrivateLogit,
@@ -73,6 +74,7 @@ class FitRequest:
 
 ON_OFFER: dict[str, type[Any]] = {
     "private-lasso": PrivateLasso,
+    "free-screen": FreeScreen,
     "dp-fw": DPFrankWolfe,
     "rnm-screen": RNMScreen,
 }
