@@ -15,7 +15,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,10 +26,13 @@ from scipy import sparse
 from benchmarks.private_lasso import REAL, real, simulated
 from benchmarks.timing import machine, side_by_side
 from dpscreen import DPFrankWolfe, FreeScreen, PrivateLasso, RNMScreen
+from dpscreen.models import private_lasso as home
 from dpscreen.paper.metrics import f1
 from dpscreen.paper.problem import lasso_reference
-from dpscreen.privacy import ZCDP, Budget
+from dpscreen.privacy import ZCDP, Accountant, Budget
 from dpscreen.solvers import rules
+from dpscreen.solvers.base import Task
+from dpscreen.solvers.stagewise import solve_free_screen
 
 Array = NDArray[np.float64]
 SEED = 20261118
@@ -211,31 +214,29 @@ def by_setting(runs: list[list[dict[str, Outcome]]], name: str) -> Array:
 
 
 def fresh_table(runs: list[list[dict[str, Outcome]]], title: str) -> None:
-    """Print all methods, and paired differences from no screening, over settings."""
+    """Print all methods, and paired differences over settings."""
     kept = [fits for fits in runs if fits]
-    n_fits = sum(len(fits) for fits in kept)
-    print(f"\n{title}: {len(kept)} settings, {n_fits} data sets\n{HEAD}")
+    print(f"\n{title}: {len(kept)} settings, {sum(map(len, kept))} data sets\n{HEAD}")
     if not kept:
         return
-    base = by_setting(kept, NONE)
-    for name in kept[0][0]:
-        numbers = by_setting(kept, name)
-        print(f"| {name} | " + " | ".join(mean_and_error(column) for column in numbers.T) + " |")
-    for name in (SCREENED, SHORT):
-        change = by_setting(kept, name) - base
-        cells = " | ".join(mean_and_error(column) for column in change.T[:3])
-        ratio = by_setting(kept, name)[:, 3] / base[:, 3]
+    numbers = {name: by_setting(kept, name) for name in kept[0][0]}
+    for name, found in numbers.items():
+        print(f"| {name} | " + " | ".join(map(mean_and_error, found.T)) + " |")
+    for one, other in ((SCREENED, NONE), (SHORT, NONE), (SCREENED, SHORT)):
+        change = numbers[one] - numbers[other]
+        cells = " | ".join(map(mean_and_error, change.T[:3]))
+        ratio = numbers[one][:, 3] / numbers[other][:, 3]
+        print(f"| {one}, less: {other} | {cells} | × {mean_and_error(ratio)} |")
         better, worse = int((change[:, 0] > 0).sum()), int((change[:, 0] < 0).sum())
-        print(f"| {name}, less no screening | {cells} | × {mean_and_error(ratio)} |")
         print(
-            f"  {name}: F1 higher in {better} settings, lower in {worse}; largest loss of F1 "
+            f"  F1 higher in {better} settings, lower in {worse}; largest loss of F1 "
             f"{-change[:, 0].min():.3f}, largest rise of the error {change[:, 2].max():.3f}"
         )
 
 
 def fresh(seed: int, n_settings: int, n_sets: int) -> None:
     """Fit all methods to data sets of every setting."""
-    inside, outside = [], []
+    inside, outside, every = [], [], []
     for i, setting in enumerate(drawn_settings(seed, n_settings)):
         fits = []
         for s in range(n_sets):
@@ -246,6 +247,7 @@ def fresh(seed: int, n_settings: int, n_sets: int) -> None:
         without = [fit for fit in fits if not fit[SCREENED].applied]
         inside.append(within)
         outside.append(without)
+        every.append(fits)
         assert all(fit[SCREENED].numbers[:3] == fit[NONE].numbers[:3] for fit in without)
         cells = "; ".join(
             f"{name} {np.mean([fit[name].f1 for fit in fits]):.2f}" for name in fits[0]
@@ -253,6 +255,7 @@ def fresh(seed: int, n_settings: int, n_sets: int) -> None:
         print(f"{i} {setting} applied {len(within)} of {n_sets}; F1: {cells}", flush=True)
     fresh_table(inside, "inside the domain")
     fresh_table(outside, "outside the domain")
+    fresh_table(every, "all")
 
 
 def paper_tasks(n_fits: int) -> None:
@@ -325,21 +328,31 @@ def fitted(X: Any, y: Array, given: dict[str, Any]) -> PrivateLasso:
     return PrivateLasso(**given).fit(X, y)
 
 
+def path_of(task: Task, solve: Callable[[Task], object]) -> object:
+    """Take the path and its refit again, on rows that are read and placed already."""
+    accountant = Accountant(task.spending.accountant.noise, limit=task.spending.limit)
+    return solve(replace(task, spending=replace(task.spending, accountant=accountant)))
+
+
 def speed() -> None:
-    """Print the time of whole fits and of the path alone, taken in turns."""
+    """Print the time of whole fits, and of path and refit alone, taken in turns."""
     print(f"\ntime ({machine()})")
-    print("| rows | steps | selected halfway | whole fit | path |\n|---|---|---|---|---|")
+    print("| rows | steps | selected halfway | whole fit | path and refit |\n|---|---|---|---|---|")
+    solve = home.SOLVERS["stagewise"]
     for name, X, y, bounds in cases():
         public = {**bounds, "epsilon": 5.0, "delta": 1e-6, "quality": False, "random_state": "t"}
-        path = {**public, "radius": 4.0 * np.sqrt(10)}  # with a radius there is no refit
         sides = [
-            partial(fitted, X, y, {**given, "solver": solver})
-            for given in (public, path)
+            partial(fitted, X, y, {**public, "solver": solver})
             for solver in ("stagewise", "free-screen")
         ]
+        tasks: list[Task] = []
+        home.SOLVERS["stagewise"] = lambda task, tasks=tasks: tasks.append(task) or solve(task)
+        sides[0]()
+        home.SOLVERS["stagewise"] = solve
+        sides += [partial(path_of, tasks[0], one) for one in (solve, solve_free_screen)]
         model = sides[1]()
         applied = int((~model.screened_).sum()) if model.screened_.any() else "not applied"
-        none, screened, bare, short = side_by_side(*sides, rounds=3)
+        none, screened, bare, short = side_by_side(*sides, rounds=5)
         print(
             f"| {name} | {model.n_iter_} | {applied} | {none:.2f} → {screened:.2f} s, "
             f"× {screened / none:.2f} | {bare:.2f} → {short:.2f} s, × {short / bare:.2f} |",

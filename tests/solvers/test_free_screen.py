@@ -19,7 +19,7 @@ from dpscreen import FreeScreen, PrivateLasso
 from dpscreen.privacy.replay import record, replay
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Admission, Path, noise_p_values
-from dpscreen.solvers.free_screen import before_screening, screened
+from dpscreen.solvers.stagewise import before_screening, screened
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -123,6 +123,8 @@ def test_outside_the_domain_a_fit_is_that_without_screening_to_the_bit():
 def test_paths_too_short_to_be_screened_are_fitted(n_iter):
     model, plain = both(*rows(1), n_iter=n_iter)
     assert model.path_.features[:1].tolist() == plain.path_.features[:1].tolist()
+    assert (model.released().noise_p_values is None) == (n_iter == 1)
+    assert str(model.summary())
 
 
 def test_max_features_and_screening_go_together():

@@ -5,9 +5,8 @@ from dpscreen.models.base import BoundsWarning
 from dpscreen.models.categories import LearntLevelsWarning
 from dpscreen.models.file import ModelFileProblem
 from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen
-from dpscreen.models.free_screen import FreeScreen
 from dpscreen.models.linear import LoadedModel, load
-from dpscreen.models.private_lasso import PrivateLasso
+from dpscreen.models.private_lasso import FreeScreen, PrivateLasso
 from dpscreen.models.private_logistic import PrivateLogistic
 from dpscreen.models.private_logit import PrivateLogit
 from dpscreen.models.private_ols import PrivateOLS

@@ -32,10 +32,10 @@ from dpscreen.models.categories import FrameColumns, about_levels, about_missing
 from dpscreen.models.regression_table import SHARE, RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
-from dpscreen.solvers.free_screen import FREE_SCREEN, before_screening
 from dpscreen.solvers.inference import FeatureInterval, Inference
 from dpscreen.solvers.outcome_quality import OutcomeQuality
 from dpscreen.solvers.quality import Quality
+from dpscreen.solvers.stagewise import FREE_SCREEN, before_screening
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,11 +182,14 @@ class Release:
     @property
     def noise_p_values(self) -> Array | None:
         """Return the noise p-values; None where there is no path to compute them from."""
-        if self.path is None:
+        path = self.path
+        if path is not None and self.solver == FREE_SCREEN:
+            path = before_screening(path)
+        if not path:
             return None
         constants = int(self.solver == "frank-wolfe" and self.fit_intercept)
         return noise_p_values(
-            before_screening(self.path) if self.solver == FREE_SCREEN else self.path,
+            path,
             n_features=self.n_features,
             n_constants=constants,
             limit=self.max_features,
