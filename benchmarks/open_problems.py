@@ -91,7 +91,7 @@ def frank_wolfe(
     accountant = Accountant(noise, limit=cost)
     choose, screen = proven_steps(settings, accountant, design, cost, target_bound=bound)
     zeroed: list[tuple[int, bool]] = []
-    control = np.random.default_rng(len(seed))
+    control = np.random.default_rng(list(f"control {seed}".encode()))
 
     def watched(point: ExactPoint, t: int) -> Iterable[int]:
         for feature in screen(point, t) if screen else ():

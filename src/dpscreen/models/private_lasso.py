@@ -246,8 +246,9 @@ class FreeScreen(PrivateLasso):
     selected stop being candidates, provided that at most two thirds of the steps so far selected a
     new feature; otherwise nothing is screened and the fit is that of the stagewise path. The rule
     uses released selections only, so it costs no budget (docs/privacy.md, Lemma 7), and later
-    steps look at fewer columns. Use it where few of many features matter
-    (docs/decisions/2026-11-free-screening.md).
+    steps look at fewer columns. In simulations with few true features it selects better than the
+    path alone, and about as well as half as many steps; on collinear real tables it does not
+    (docs/open-problems.md).
 
     Parameters that are not listed here, and other attributes, are as in :class:`PrivateLasso`.
 
