@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpscreen.planning.compare import Contest, ContestOutcome
     from dpscreen.planning.outcome_plan import OutcomeContest
 
-NAMES = ("private-lasso", "free-screen", "dp-fw", "rnm-screen", "lasso")
+NAMES = ("private-lasso", "dp-fw", "rnm-screen", "lasso")
 OUTCOME_NAMES = ("private-logistic", "noisy-descent", "outcome-fw", "class-means", "logistic")
 MOST_FITS = 60
 LESSON = (
