@@ -283,7 +283,10 @@ def test_files_of_ours_that_are_named_exist(page):
 def test_every_page_is_in_the_tables_of_contents():
     listed = "".join(
         (DOCS / name).read_text(encoding="utf-8")
-        for name in ("index.md", "background.md", "howto/index.md", "reference/index.md")
+        for name in (
+            *("index.md", "background.md", "howto/index.md", "reference/index.md"),
+            "decisions/index.md",
+        )
     )
     for page in PAGES:
         if page.is_relative_to(DOCS) and page.stem != "index":
