@@ -16,12 +16,14 @@ from benchmarks import (
     contest,
     exactness,
     foundation,
+    free_screen,
     growth,
     heaps,
     inference,
     libraries,
     logit,
     one_sided,
+    open_problems,
     outcomes,
     private_lasso,
     ruler,
@@ -47,6 +49,8 @@ BENCHMARKS = {
     "scale": scale.main,
     "sparse": sparse.main,
     "libraries": libraries.main,
+    "free-screen": free_screen.main,
+    "open-problems": open_problems.main,
     "growth": growth.main,
     "inference": inference.main,
     "one-sided": one_sided.main,
@@ -54,7 +58,16 @@ BENCHMARKS = {
     "studio": studio.main,
 }
 
-LONG = {"outcomes", "contest", "logit", "heaps", "inference", "one-sided"}
+LONG = {
+    "free-screen",
+    "open-problems",
+    "outcomes",
+    "contest",
+    "logit",
+    "heaps",
+    "inference",
+    "one-sided",
+}
 BY_NAME = {"tables-quality", "ruler", "studio"} | LONG
 """Run by name only: the tables or Chromium do not come with the package, or it takes long."""
 

@@ -148,6 +148,20 @@ def test_other_methods_need_a_public_number_of_rows(place, method, fitted_by):
     assert list(model.feature_names_in_) == ["age", "smoker=no"]
 
 
+def test_free_screening_is_a_model(place):
+    refused = fit("--model", "free-screen", "--method", "dp-fw", "-o", "model.json")
+    assert refused.exit_code == 2
+    done = fit("--model", "free-screen", "-o", "model.json", "--ledger", "budget.db")
+    assert done.exit_code == 0, done.stderr
+    model = dpscreen.load("model.json")
+    assert (model.fitted_by_, model.solver_) == ("FreeScreen", "free-screen")
+    assert len(model.path_) == model.n_iter_
+    assert len(PrivacyLedger(place / "budget.db").entries()) == 1
+    assert model.privacy_.epsilon <= 1
+    shown = fit("--model", "free-screen", "--rows-public", 500, "--dry-run")
+    assert shown.exit_code == 0, shown.stderr
+
+
 def test_a_unit_is_named_in_the_statement(place):
     write_schema(place, unit="patient", rows_per_unit=2)
     done = fit("-o", "model.json", "--rows-public", 500, "--ledger", "budget.ledger")

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from dpscreen import (
     ADPScreen,
     DPFrankWolfe,
+    FreeScreen,
     PrivateLasso,
     PrivateLogistic,
     PrivateLogit,
@@ -100,6 +101,14 @@ LASSO = {
     "stagewise, large budget": {"solver": "stagewise", "epsilon": 300.0},
     "split, stagewise": {"inference": "split", "solver": "stagewise", **MANY_ROWS},
     "loose bounds, large budget": {**LOOSE, "epsilon": 300.0},
+}
+SCREENED = {
+    "defaults": {},
+    "screened": {"n_iter": 12},
+    "screened, 60 features": {"n_iter": 12, "standardize": False, "epsilon": 300.0},
+    "screened, no intercept": {"n_iter": 20, "fit_intercept": False, "quality": False},
+    "screened, rows_per_unit": {"n_iter": 12, "rows_per_unit": 3},
+    "split": {"inference": "split", "n_iter": 12, **MANY_ROWS},
 }
 WALKS = {
     "defaults": {},
@@ -215,6 +224,7 @@ class Case:
 ESTIMATORS: tuple[tuple[Callable[..., Any], dict[str, Any], dict[str, dict[str, Any]]], ...] = (
     # A new estimator is one line here: what it needs always, and its options.
     (PrivateLasso, {}, LASSO),
+    (FreeScreen, {}, SCREENED),
     (EveryTable, {}, OLS),
     (OfSigns, {}, OUTCOMES),
     (OddsOfSigns, {}, OLS),

@@ -31,6 +31,7 @@ NAMES = (
     "PrivateLasso: noisy-gradient",
     "PrivateLasso: auto with a row norm, 60 features",
     "PrivateLasso: split",
+    "FreeScreen: screened",
     "PrivateOLS: loose bounds, large budget",
     "PrivateLogit: loose bounds, large budget",
     "PrivateLogistic: large budget",

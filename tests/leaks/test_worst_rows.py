@@ -46,6 +46,7 @@ REACHED = {
     # The part of what is booked that the worst rows reach at least, in every release of the fit.
     "PrivateLasso: large budget": 0.9,
     "PrivateLasso: stagewise, large budget": 0.9,
+    "FreeScreen: screened": 0.5,
     "PrivateLasso: rows_per_unit": 0.5,  # few rows: the target's clip is beyond its bounds
     "PrivateLasso: even bounds": 0.6,
     "PrivateLasso: frank-wolfe": 0.99,

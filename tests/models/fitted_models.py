@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, PrivateOLS, RNMScreen
+from dpscreen import ADPScreen, DPFrankWolfe, FreeScreen, PrivateLasso, PrivateOLS, RNMScreen
 
 NAMES = ["age", "dose", "a|b", "<b>", "x_y", "plain"]
 BOUNDS = {"feature_bounds": (0, 200), "target_bounds": (-500, 500)}
@@ -17,6 +17,7 @@ WALK = {"radius": 100.0, "n_iter": 6, "epsilon": 2.0, "delta": 1e-6, **BOUNDS}
 
 KINDS = {
     "lasso": lambda: PrivateLasso(**LASSO, solver="stagewise"),
+    "free-screen": lambda: FreeScreen(**LASSO),
     "walk": lambda: PrivateLasso(**LASSO),
     "split": lambda: PrivateLasso(**LASSO | {"epsilon": 9.0}, inference="split"),
     "split refused": lambda: PrivateLasso(**LASSO | {"epsilon": 0.1}, inference="split"),

@@ -9,7 +9,14 @@ from dpscreen.cli import _fit_options as fit_options
 from dpscreen.cli import compare
 from dpscreen.planning import power as simulation
 from dpscreen.planning.compare import NOT_PRIVATE, Contest, compete
-from dpscreen.planning.methods import ON_OFFER, OTHER_QUESTIONS, PEERS, FitRequest, estimator
+from dpscreen.planning.methods import (
+    ON_OFFER,
+    ON_REQUEST,
+    OTHER_QUESTIONS,
+    PEERS,
+    FitRequest,
+    estimator,
+)
 from dpscreen.planning.power import Setting
 from dpscreen.privacy import Budget
 from dpscreen.solvers.rules import n_steps
@@ -103,7 +110,7 @@ def test_peers_set_themselves_and_protect_rows(method):
 
 def test_the_command_line_offers_the_register():
     assert (*ON_OFFER, NOT_PRIVATE) == compare.NAMES
-    assert {*ON_OFFER, *OTHER_QUESTIONS} == set(fit_options.METHODS)
+    assert {*ON_OFFER, *ON_REQUEST, *OTHER_QUESTIONS} == set(fit_options.METHODS)
 
 
 def test_parameters_are_checked_before_there_are_rows():

@@ -110,6 +110,27 @@ def test_candidates_that_are_a_part_have_the_same_sums(shape, seed, chosen):
         assert sums.tolist() == b.signed_scores(1.0, subset).tolist()
 
 
+@given(shapes, seeds, st.integers(0, 2**16), st.sampled_from([LEVELS, LEVELS // 5, 1]))
+def test_sums_of_a_few_candidates_are_those_of_all_wherever_the_point_moves(
+    shape, seed, chosen, cell_clip
+):
+    """Candidates that were dropped may still move, the clip may change, and so may candidates."""
+    ours, theirs = both(shape, seed)
+    rng = np.random.default_rng(chosen)
+    a, b = ours.start(1e-3), theirs.start(1e-3)
+    allowed = np.sort(rng.choice(ours.n_features, size=1 + chosen % shape[1], replace=False))
+    for step in range(6):
+        feature, amount = int(rng.integers(ours.n_features)), int(rng.integers(-400, 400))
+        a.add(feature, amount), b.add(feature, amount)
+        clip = 1.0 if step % 3 else 0.3
+        subset = allowed if step < 4 else allowed[:1]
+        found = a.signed_scores(clip, subset, cell_clip)
+        sums = found.sums if isinstance(found, ScoreIndex) else found
+        expected = b.clipped_sums(clip, cell_clip)[subset]
+        assert sums.tolist() == expected.tolist()
+        assert b.signed_scores(clip, subset, cell_clip).tolist() == expected.tolist()
+
+
 @given(shapes, seeds)
 def test_a_start_that_is_not_zero_is_the_same(shape, seed):
     ours, theirs = both(shape, seed)

@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from dpscreen.tables.schema import TableSchema
 
 METHODS = (
-    *("private-lasso", "private-ols", "private-logistic", "private-logit", "rnm-screen", "dp-fw"),
+    *("private-lasso", "private-ols", "private-logistic", "private-logit"),
+    *("free-screen", "rnm-screen", "dp-fw"),
 )
 NEED_ROWS = ("rnm-screen", "dp-fw")
-MODELS = {name: f"private-{name}" for name in ("lasso", "ols", "logistic", "logit")}
+MODELS = {name: f"private-{name}" for name in ("lasso", "ols", "logistic", "logit")} | {
+    "free-screen": "free-screen"
+}
 """What people call the models, and the methods that fit them."""
 
 

@@ -47,7 +47,8 @@ DIRECTORY = click.Path(path_type=Path)  # what it is instead, the ledger says
 @click.option(
     "--model",
     type=click.Choice(list(MODELS)),
-    help="lasso finds the few features that matter; ols is a regression table of all of them; "
+    help="lasso finds the few features that matter; free-screen does so by a path that is screened "
+    "halfway; ols is a regression table of all of them; "
     "logistic is for yes or no, and the default where the target is true or false; logit is a "
     "table of all odds ratios.",
 )

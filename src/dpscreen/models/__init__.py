@@ -6,7 +6,7 @@ from dpscreen.models.categories import LearntLevelsWarning
 from dpscreen.models.file import ModelFileProblem
 from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen
 from dpscreen.models.linear import LoadedModel, load
-from dpscreen.models.private_lasso import PrivateLasso
+from dpscreen.models.private_lasso import FreeScreen, PrivateLasso
 from dpscreen.models.private_logistic import PrivateLogistic
 from dpscreen.models.private_logit import PrivateLogit
 from dpscreen.models.private_ols import PrivateOLS
@@ -17,6 +17,7 @@ __all__ = [
     "BoundsWarning",
     "DPFrankWolfe",
     "FrankWolfeLasso",
+    "FreeScreen",
     "LearntLevelsWarning",
     "LoadedModel",
     "ModelFileProblem",

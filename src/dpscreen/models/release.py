@@ -39,11 +39,12 @@ from dpscreen.solvers.base import Path, noise_p_values
 from dpscreen.solvers.inference import FeatureInterval, Inference
 from dpscreen.solvers.outcome_quality import OutcomeQuality
 from dpscreen.solvers.quality import Quality
+from dpscreen.solvers.stagewise import FREE_SCREEN, before_screening
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OFFER_INTERVALS = ("PrivateLasso", "PrivateLogistic")
+OFFER_INTERVALS = ("PrivateLasso", "PrivateLogistic", "FreeScreen")
 SOME_HAVE = (
     *("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes"),
     "table",
@@ -204,11 +205,14 @@ class Release:
     @property
     def noise_p_values(self) -> Array | None:
         """Return the noise p-values; None where there is no path to compute them from."""
-        if self.path is None:
+        path = self.path
+        if path is not None and self.solver == FREE_SCREEN:
+            path = before_screening(path)
+        if not path:
             return None
         constants = int(self.solver == "frank-wolfe" and self.fit_intercept)
         return noise_p_values(
-            self.path,
+            path,
             n_features=self.n_features,
             n_constants=constants,
             limit=self.max_features,

@@ -1,9 +1,9 @@
 """The one register of private methods: a name, and how to set it up from public numbers alone.
 
-Those in `ON_OFFER` and `OTHER_QUESTIONS` can be fitted from the command line; the peers, of other
-authors, are there to compare with. PrivateLasso and the peers choose for themselves. DP-FW and
-RNM-Screen need settings that nobody knows beforehand, so these rules stand in. Of those tried in
-simulations, they did best where bounds fit:
+Those in `ON_OFFER`, `ON_REQUEST` and `OTHER_QUESTIONS` can be fitted from the command line; the
+peers, of other authors, are there to compare with. PrivateLasso and the peers choose for
+themselves. DP-FW and RNM-Screen need settings that nobody knows beforehand, so these rules stand
+in. Of those tried in simulations, they did best where bounds fit:
 
     radius    half the width of the target's bounds: a prediction can then reach every value
     n_iter    by the rule of PrivateLasso, about M/4 with M = n√(2ρ)/ln(2d), from a public n
@@ -20,6 +20,7 @@ from dpscreen._core.arrays import Array
 from dpscreen._core.words import listed
 from dpscreen.models import (
     DPFrankWolfe,
+    FreeScreen,
     PrivateLasso,
     PrivateLogistic,
     PrivateLogit,
@@ -76,6 +77,9 @@ ON_OFFER: dict[str, type[Any]] = {
     "dp-fw": DPFrankWolfe,
     "rnm-screen": RNMScreen,
 }
+ON_REQUEST: dict[str, type[Any]] = {"free-screen": FreeScreen}
+"""Fitted where somebody asks for it by name; `python -m benchmarks free-screen` compares it."""
+
 OTHER_QUESTIONS: dict[str, type[Any]] = {
     "private-ols": PrivateOLS,
     "private-logistic": PrivateLogistic,
@@ -101,7 +105,7 @@ OUTCOME_PEERS: dict[str, type[Any]] = {
     "noisy-descent": outcome_peers.NoisyDescent,
     "outcome-fw": outcome_peers.OutcomeFrankWolfe,
 }
-METHODS = ON_OFFER | OTHER_QUESTIONS | PEERS | COMPARED_ONLY | OUTCOME_PEERS
+METHODS = ON_OFFER | ON_REQUEST | OTHER_QUESTIONS | PEERS | COMPARED_ONLY | OUTCOME_PEERS
 BALL: dict[str, tuple[str, ...]] = {
     "dp-fw": ("radius", "n_iter", "clip"),
     "rnm-screen": ("radius", "n_iter"),

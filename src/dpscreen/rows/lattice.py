@@ -226,6 +226,7 @@ class LatticeDesign(KeepsShortRows):
         self.n_features, self.n_rows = columns.shape
         self._shortened: tuple[int, float, LatticeDesign] | None = None
         self._capped: tuple[int, LatticeDesign] | None = None
+        self._only: tuple[Integers, LatticeDesign] | None = None
 
     @classmethod
     def from_rows(cls, X: Array, y: Array) -> LatticeDesign:
@@ -266,6 +267,12 @@ class LatticeDesign(KeepsShortRows):
             self._capped = (cell_clip, LatticeDesign(cells, self.target, self.loss))
         return self._capped[1]
 
+    def only(self, chosen: Integers) -> LatticeDesign:
+        """Return the rows with some of their columns, kept until others are asked for."""
+        if self._only is None or not np.array_equal(self._only[0], chosen):
+            self._only = (chosen, LatticeDesign(self.columns[chosen], self.target, self.loss))
+        return self._only[1]
+
     def length_counts(self, n_features: int, edges: Integers) -> Integers:
         """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
         return cell_counts(squared_lengths(self.columns[:n_features]), edges)
@@ -287,6 +294,11 @@ def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
     return np.diff(below, prepend=0, append=len(values)).astype(np.int64)
 
 
+def few(chosen: Integers, n_features: int) -> bool:
+    """Whether it pays to copy the chosen columns: they are half of all at most."""
+    return 0 < 2 * len(chosen) <= n_features
+
+
 class LatticeRows(Protocol):
     """Rows in one place, dense or sparse, as a point moves among them."""
 
@@ -303,6 +315,9 @@ class LatticeRows(Protocol):
 
     def capped(self, cell_clip: int) -> LatticeRows:
         """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
+
+    def only(self, chosen: Integers) -> LatticeRows:
+        """Return the rows with some of their columns."""
 
     def made_short(self, short: ShortRows | MixedRows) -> tuple[Narrow, Array]:
         """Return short rows of a few columns, and what each was multiplied by."""
@@ -359,6 +374,14 @@ class LatticePoint(ExactPoint):
     def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
         """Return Σ ψ_c(r_i) x_i for every feature."""
         return self.design.capped(cell_clip).sums(self.residual_levels(clip))
+
+    def signed_scores(
+        self, clip: float, allowed: Integers, cell_clip: int = LEVELS
+    ) -> Integers | ScoreIndex:
+        """Return the sums of the allowed features; of a few, no others are computed."""
+        if not few(allowed, self.design.n_features):
+            return super().signed_scores(clip, allowed, cell_clip)
+        return self.design.capped(cell_clip).only(allowed).sums(self.residual_levels(clip))
 
     def residual_total(self, clip: float) -> int:
         """Return the sum of the residual levels."""

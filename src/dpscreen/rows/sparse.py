@@ -31,7 +31,14 @@ from dpscreen._core.arrays import (
     pool,
     threads,
 )
-from dpscreen.rows.lattice import MOST_ROWS, KeepsShortRows, LatticePoint, cell_counts, on_lattice
+from dpscreen.rows.lattice import (
+    MOST_ROWS,
+    KeepsShortRows,
+    LatticePoint,
+    cell_counts,
+    few,
+    on_lattice,
+)
 from dpscreen.rows.loss import SQUARED, Loss, Rounding
 from dpscreen.rows.score_index import ScoreIndex
 from dpscreen.rows.source import Count, PublicUnits, RowSource
@@ -89,6 +96,7 @@ class SparseLatticeDesign(KeepsShortRows):
         self.n_features = n_columns + constant
         self._shortened: tuple[int, float, SparseLatticeDesign] | None = None
         self._capped: tuple[int, SparseLatticeDesign] | None = None
+        self._only: tuple[Integers, SparseLatticeDesign] | None = None
 
     @classmethod
     def from_rows(
@@ -167,6 +175,24 @@ class SparseLatticeDesign(KeepsShortRows):
             self._capped = (cell_clip, design)
         return self._capped[1]
 
+    def only(self, chosen: Integers) -> SparseLatticeDesign:
+        """Return the rows with some of their columns, kept until others are asked for.
+
+        The constant, if there is one, is not among them.
+        """
+        if self._only is None or not np.array_equal(self._only[0], chosen):
+            cells = [self.by_column.at(feature) for feature in chosen.tolist()]
+            ends = np.cumsum([rows.size for rows, _ in cells])
+            columns = Packed(
+                np.append(0, ends).astype(np.uint64),
+                np.concatenate([rows for rows, _ in cells]),
+                np.concatenate([values for _, values in cells]),
+            )
+            rows = _transposed(columns, self.n_rows)
+            design = SparseLatticeDesign(rows, self.target, n_columns=len(chosen), loss=self.loss)
+            self._only = (chosen, design)
+        return self._only[1]
+
     def length_counts(self, n_features: int, edges: Integers) -> Integers:
         """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
         return cell_counts(self._squared_lengths(n_features), edges)
@@ -232,29 +258,41 @@ class SparsePoint(LatticePoint):
         Candidates come in order, the constant last. Counted sums belong to the point: the next move
         changes them.
         """
-        kept = self._current(clip, cell_clip)
         n_columns = self.design.n_columns
-        if len(allowed) == n_columns == allowed[-1] + 1:
-            return kept.index
-        if not len(allowed) or allowed[-1] < n_columns:
-            return kept.sums[allowed]
-        constant = kept.design.constant_level * int(kept.levels.sum(dtype=np.int64))
-        return np.append(kept.sums[allowed[:-1]], constant)
+        has_constant = len(allowed) > 0 and allowed[-1] == n_columns
+        features = allowed[: len(allowed) - has_constant]
+        if few(features, n_columns):
+            kept = self._current(clip, cell_clip, features)
+            scores = kept.sums.copy()
+        else:
+            kept = self._current(clip, cell_clip)
+            if len(features) == len(allowed) == n_columns:
+                return kept.index
+            scores = kept.sums[features]
+        if not has_constant:
+            return scores
+        total = int(kept.levels.sum(dtype=np.int64))
+        return np.append(scores, kept.whole.constant_level * total)
 
-    def _current(self, clip: float, cell_clip: int) -> KeptSums:
+    def _current(self, clip: float, cell_clip: int, features: Integers | None = None) -> KeptSums:
         """Return the sums at this clip, from those that are kept if the rows allow it."""
-        rounding, seen = self._rounding(clip), self.design.capped(cell_clip)
+        rounding, whole = self._rounding(clip), self.design.capped(cell_clip)
+        seen = whole if features is None else whole.only(features)
         if self._kept is None or self._kept.design is not seen:
-            self._kept = KeptSums(seen)
+            self._kept = KeptSums(seen, whole)
         self._kept.renew(self._fit, rounding)
         return self._kept
 
 
 class KeptSums:
-    """Levels ψ of all rows and the sums Σψk, at one clip and scale, and what moved since."""
+    """Levels ψ of all rows and the sums Σψk, at one clip and scale, and what moved since.
 
-    def __init__(self, design: SparseLatticeDesign) -> None:
-        self.design = design
+    The sums are over the columns of `design`, which may be some of those of `whole`; any column may
+    move.
+    """
+
+    def __init__(self, design: SparseLatticeDesign, whole: SparseLatticeDesign) -> None:
+        self.design, self.whole = design, whole
         self.levels = np.zeros(design.n_rows, dtype=np.int16)
         self.sums = np.zeros(design.n_columns, dtype=np.int64)
         self.index = ScoreIndex(self.sums)
@@ -265,7 +303,7 @@ class KeptSums:
 
     def renew(self, fit: Integers, rounding: Rounding) -> None:
         """Bring levels and sums up to date: by rows that moved, or all if the clip is another."""
-        if rounding != self._rounding or self.design.n_columns in self.moved:
+        if rounding != self._rounding or self.whole.n_columns in self.moved:
             self._rebuild(fit, rounding)
         else:
             for feature in dict.fromkeys(self.moved):
@@ -285,7 +323,7 @@ class KeptSums:
         from dpscreen.rows import sparse_kernels as kernels
 
         design, index = self.design, self.index
-        rows, _ = design.by_column.at(feature)
+        rows, _ = self.whole.by_column.at(feature)
         new = np.empty(rows.size, dtype=np.int16)
         design.loss.levels(fit, design.target, rounding, new, rows=rows)
         count = kernels.changed_levels(rows, new, self.levels, self._changed, self._changes)

@@ -273,7 +273,16 @@ class Admission:
             return
         self._entered.add(candidate)
         if len(self._entered) == self._limit:
-            self.allowed = np.array(sorted(self._entered) + self._constants)
+            self.close()
+
+    @property
+    def n_entered(self) -> int:
+        """Return the number of distinct features selected so far."""
+        return len(self._entered)
+
+    def close(self) -> None:
+        """Admit no feature from now on that was not selected before."""
+        self.allowed = np.array(sorted(self._entered) + self._constants, dtype=np.int64)
 
 
 class Selector:

@@ -405,6 +405,24 @@ def at_steps(times: Iterable[float], n_iter: int) -> frozenset[int]:
     return frozenset(max(1, round(time * n_iter)) for time in times)
 
 
+# --- screening from released selections ----------------------------------------------------------
+
+MOST_NEW = Fraction(2, 3)
+"""Largest share of the steps so far that may have selected a new feature, for screening.
+
+Tuned on settings that the evidence does not use (docs/decisions/2026-11-free-screening.md)."""
+
+
+def screening_step(n_iter: int) -> int:
+    """Return the number of steps after which a path is screened: half of them."""
+    return n_iter // 2
+
+
+def screens(n_selected: int, n_steps: int) -> bool:
+    """Whether a path that selected so many distinct features in its first steps is screened."""
+    return 0 < n_selected <= MOST_NEW * n_steps
+
+
 # --- the refit ------------------------------------------------------------------------------------
 
 NEWTON_STEPS = 3

@@ -97,10 +97,14 @@ class StagewiseRun:
         self._task = task
         self._plan = plan
         self.deviation = task.deviation
-        admission = Admission(task.candidates, task.choices.max_features)
+        self._admission = Admission(task.candidates, task.choices.max_features)
         cell_clip = rules.cell_clip(task.regime, spread=task.spread)
         self._selector = Selector(
-            task.spending, admission, plan.step_cost, purpose="stagewise step", cell_clip=cell_clip
+            task.spending,
+            self._admission,
+            plan.step_cost,
+            purpose="stagewise step",
+            cell_clip=cell_clip,
         )
         self._selector.clip_at(task.clip(self.deviation))
 
@@ -224,3 +228,46 @@ def _vertex_path(chosen: list[Vertex], radius: float) -> Path:
     steps = 2 * radius * np.arange(2, n_iter + 2) / ((n_iter + 1) * (n_iter + 2))
     features, signs = np.array(chosen, dtype=np.int64).T
     return Path(features, signs, steps)
+
+
+# --- screening from released selections -----------------------------------------------------------
+
+FREE_SCREEN = "free-screen"
+
+
+class ScreeningRun(StagewiseRun):
+    """A stagewise run that halfway drops the candidates that it never selected.
+
+    It does so if at most two thirds of the steps so far selected a new feature. The rule sees
+    released selections and public numbers only, so it is charged nothing (docs/privacy.md,
+    Lemma 7).
+    """
+
+    def choose(self, t: int, point: ExactPoint) -> Vertex:
+        """Screen when it is due, then choose among the features that are left."""
+        due = t == rules.screening_step(self._plan.n_iter)
+        if due and rules.screens(self._admission.n_entered, t):
+            self._admission.close()
+        return super().choose(t, point)
+
+
+def solve_free_screen(task: Task) -> Solution:
+    """Take a stagewise path that is screened halfway, then refit."""
+    return solve_stagewise(task, ScreeningRun)
+
+
+def before_screening(path: Path) -> Path:
+    """Return the steps to which all candidates were offered, whatever the rule decided."""
+    n = rules.screening_step(len(path))
+    return replace(path, features=path.features[:n], signs=path.signs[:n], steps=path.steps[:n])
+
+
+def screened(path: Path | None, n_features: int) -> Mask:
+    """Return which features the path screened, from its first half alone."""
+    if path is None:
+        return np.zeros(n_features, dtype=bool)
+    first = before_screening(path)
+    selected = np.unique(first.features)
+    found = np.full(n_features, rules.screens(len(selected), len(first)))
+    found[selected] = False
+    return found
