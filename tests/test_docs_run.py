@@ -130,7 +130,7 @@ def test_readme_shows_the_demo_as_it_is():
 
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = re.findall(
-        r"^(.{26}) *\S+ %.*  (?:holds|does NOT hold|no privacy)$", page, re.MULTILINE
+        r"^(.{27}) *\d* +\d+ %.*  (?:holds|does NOT hold|no privacy)$", page, re.MULTILINE
     )
     assert [name.strip() for name in shown] == [one.method for one in demo.contestants()]
 
@@ -183,6 +183,35 @@ def test_the_script_of_the_readme_writes_the_table_of_the_tutorial(clone):
     written = Path("diabetes.csv").read_text(encoding="utf-8")
     run_python(blocks(DOCS / "tutorial.md")[0].text, {})
     assert Path("diabetes.csv").read_text(encoding="utf-8") == written
+
+
+def test_the_page_of_the_papers_methods_runs_and_shows_what_it_prints(clone, capsys):
+    """Which features are chosen differs with the noise; the words around them do not."""
+    printed = run_page(DOCS / "paper-methods.md")
+    page = (DOCS / "paper-methods.md").read_text(encoding="utf-8")
+    for told in (page, capsys.readouterr().out):
+        assert re.search(r"^RNMScreen: \d of 3 features used$", told, re.MULTILINE)
+        assert re.search(r"^\[\[ *\d+ +\d\]", told, re.MULTILINE)  # an iteration and a feature
+    for told in (page, printed):
+        assert re.search(r"^RNMScreen of progression: \d+ of 10 features used$", told, re.MULTILINE)
+        assert "Privacy: epsilon = 5, delta = 1e-06 for adding or removing one row." in told
+        assert "NOT PRIVATE: the published calibration does not keep its promise" in told
+    snippet = next(one for one in blocks(DOCS / "paper-methods.md") if "pandas" in one.text)
+    assert len(snippet.text.splitlines()) == 5
+
+
+def test_the_page_of_the_papers_methods_has_every_parameter_and_option():
+    from dpscreen import ADPScreen
+    from dpscreen.cli._fit_options import PAPER_OPTIONS, paper_options
+
+    page = (DOCS / "paper-methods.md").read_text(encoding="utf-8")
+    elsewhere = {"calibration", "categories", "random_state", "rows_per_unit"}
+    for name in set(ADPScreen().get_params()) - elsewhere:
+        assert f"`{name}`" in page
+    options = paper_options(lambda: None).__click_params__
+    assert len(options) == len(PAPER_OPTIONS)
+    for option in options:
+        assert option.opts[0] in page
 
 
 @pytest.mark.parametrize("name", ["choose-bounds", "categories", "share-a-budget"])

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from dpscreen import __version__
 from dpscreen._core.words import percent_at_most
 from dpscreen.cli import _demo_table
 from dpscreen.models.explain import posterior
+from dpscreen.paper import demo as demonstration
+from dpscreen.paper.demo import FITS, outcomes, paper_data
 from tools.browser import browser
 from tools.command import dpscreen, here, invoke
 
 METHODS = (
-    "RNM-Screen, as published",
+    "RNM-Screen, published",
+    "… with fewer steps, from 0",
     "RNM-Screen, proven",
-    "the same with clip=1",
+    "… with clip=1",
+    "DP-FW, proven, clip=1",
     "PrivateLasso",
     "LASSO, not private",
 )
@@ -31,7 +37,7 @@ def demo(tmp_path_factory):
 def scores(stdout):
     """Return F1 and what is said of ε, by method."""
     row = re.compile(
-        r"^(.{26})\s*\S+ %\s+(?:< )?\d+ %\s+(\d\.\d\d)\s+\d\.\d\d  (.*)$", re.MULTILINE
+        r"^(.{27}) *\d* +\d+ % +(?:< )?\d+ % +(\d\.\d\d) +\d\.\d\d  (.*)$", re.MULTILINE
     )
     return {name.strip(): (float(score), told) for name, score, told in row.findall(stdout)}
 
@@ -46,15 +52,44 @@ def test_demo_fits_one_screen(demo):
 
 
 def test_demo_says_who_finds_what_and_whose_promise_holds(demo):
-    """The noise is fresh: bands are ten deviations wide."""
+    """The noise is fresh: bands are ten deviations of a mean of five fits wide."""
     found = scores(demo[1].stdout)
     assert tuple(found) == METHODS
-    published, proven, clipped, lasso, plain = (found[name] for name in METHODS)
-    assert published[1] == "does NOT hold"
-    assert {one[1] for one in (proven, clipped, lasso)} == {"holds"}
+    published, fewer, proven, clipped, unscreened, lasso, plain = (found[name] for name in METHODS)
+    assert {one[1] for one in (published, fewer)} == {"does NOT hold"}
+    assert {one[1] for one in (proven, clipped, unscreened, lasso)} == {"holds"}
     assert plain == (1.0, "no privacy")
-    assert proven[0] < 0.4 < 0.6 < clipped[0]  # the clip is what was missing
+    assert published[0] < 0.4 < 0.55 < fewer[0]  # fewer steps help without any clip
+    assert proven[0] < 0.4 < 0.65 < min(clipped[0], unscreened[0])  # proven noise needs the clip
     assert lasso[0] > 0.95
+
+
+def test_demo_shows_means_and_names_the_steps(demo):
+    assert f"means of {FITS} fits" in demo[1].stdout
+    assert re.search(r"^RNM-Screen, published +1000 ", demo[1].stdout, re.MULTILINE)
+    assert re.search(r"^… with clip=1 +120 ", demo[1].stdout, re.MULTILINE)
+
+
+def test_the_means_are_those_of_all_fits(monkeypatch):
+    """A stand-in finds nothing, then everything: the mean of F1 is one half."""
+    data = paper_data("uncorrelated", np.random.default_rng(0))
+    found = iter((np.zeros_like(data.coef), data.coef))
+
+    class Fitted:
+        n_iter_ = 7
+        privacy_ = SimpleNamespace(holds=True)
+
+        def fit(self, X, _y):
+            self.coef_ = next(found)
+            return self
+
+        def predict(self, X):
+            return X @ self.coef_
+
+    one = demonstration.Contestant("stand-in", "why", Fitted, fits=2)
+    monkeypatch.setattr(demonstration, "contestants", lambda: (one,))
+    (outcome,) = outcomes(data)
+    assert (outcome.f1, outcome.found, outcome.n_iter) == (0.5, 0.5, 7)
 
 
 def test_demo_shows_a_real_table_and_says_what_epsilon_means(demo):
@@ -72,7 +107,7 @@ def test_the_page_holds_pictures_and_statements_and_messages_go_to_stderr(demo):
     page = (folder / "dpscreen-demo.html").read_text(encoding="utf-8")
     assert page.count("<svg") == len(METHODS) + 1
     assert page.count("Treated as public") == len(METHODS)
-    assert page.count("NOT PRIVATE AS STATED") == 1
+    assert page.count("NOT PRIVATE AS STATED") == 2
     assert len(page) < 700_000
     assert "dpscreen-demo.html" in done.stderr
     assert "dpscreen-demo.html" not in done.stdout
@@ -97,7 +132,7 @@ def test_statements_and_a_picture_are_written_when_asked_for(tmp_path):
     done = invoke("demo", "--statements", *files)
     assert done.exit_code == 0, done.stderr
     assert done.stdout.count("Treated as public") == len(METHODS)
-    assert done.stdout.count("NOT PRIVATE AS STATED") == 1
+    assert done.stdout.count("NOT PRIVATE AS STATED") == 2
     assert (tmp_path / "all.svg").read_text(encoding="utf-8").startswith("<?xml")
     assert (tmp_path / "x.html").exists()
 

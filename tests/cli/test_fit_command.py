@@ -134,18 +134,51 @@ def test_the_summary_is_printed_and_warnings_are_sentences(place):
 
 
 @pytest.mark.parametrize(
-    ("method", "fitted_by"), [("dp-fw", "DPFrankWolfe"), ("rnm-screen", "RNMScreen")]
+    ("method", "fitted_by"),
+    [("dp-fw", "DPFrankWolfe"), ("rnm-screen", "RNMScreen"), ("adp-screen", "ADPScreen")],
 )
-def test_other_methods_need_a_public_number_of_rows(place, method, fitted_by):
-    refused = fit("--method", method, "-o", "model.json")
-    assert refused.exit_code == 2
-    assert "needs --rows-public" in refused.stderr
-    assert only_inputs(place)
-    done = fit("--method", method, "--rows-public", 500, "-o", "model.json")
+def test_the_papers_methods_count_the_rows_with_noise_unless_told(place, method, fitted_by):
+    done = fit("--model", method, "-o", "model.json")
     assert done.exit_code == 0, done.stderr
     model = dpscreen.load("model.json")
     assert model.fitted_by_ == fitted_by
     assert list(model.feature_names_in_) == ["age", "smoker=no"]
+    assert model.privacy_.holds
+    assert model.privacy_.mechanisms[0].purpose == "the number of rows"
+    told = fit("--method", method, "--rows-public", 500, "-o", "told.json")
+    assert told.exit_code == 0, told.stderr
+    assert dpscreen.load("told.json").n_rows_ == 500
+
+
+def test_settings_of_the_papers_methods_reach_the_fit(place):
+    asked = ("--radius", 40, "--iterations", 12, "--clip", 3, "--screening-share", 0.1)
+    done = fit("--model", "rnm-screen", *asked, "--screen-at", 5, "-o", "model.json")
+    assert done.exit_code == 0, done.stderr
+    step, screening = dpscreen.load("model.json").privacy_.mechanisms
+    assert (step.count, step.sensitivity, screening.count) == (12, 3.0, 2)
+    assert screening.rho / (step.rho + screening.rho) == pytest.approx(0.1)
+    for wrong in (("--screen-at", "sometimes"), ("--screen-at", "0"), ("--screening-share", 1)):
+        assert fit("--model", "rnm-screen", *wrong, "-o", "x.json").exit_code == 2
+    other = fit("--model", "lasso", "--screen-at", "last", "-o", "x.json")
+    assert other.exit_code == 2
+    assert "screen_at belongs to rnm-screen and adp-screen" in other.stderr
+
+
+@pytest.mark.parametrize("method", ["dp-fw", "rnm-screen", "adp-screen"])
+def test_a_published_fit_says_everywhere_that_it_is_not_private(place, method):
+    asked = ("--model", method, "--calibration", "published", "--iterations", 20)
+    dry = fit(*asked, "--dry-run")
+    assert "NOT PRIVATE AS STATED" in dry.stdout
+    assert "Costs:" not in dry.stdout
+    done = fit(*asked, "-o", "model.json", "--report", "page.html")
+    assert done.exit_code == 0, done.stderr
+    assert "does not hold (errata E1" in done.stderr
+    assert "NOT PRIVATE" in done.stdout
+    assert "NOT PRIVATE" in (place / "page.html").read_text(encoding="utf-8")
+    assert not dpscreen.load("model.json").privacy_.holds
+    booked = fit(*asked, "-o", "other.json", "--ledger", "budget.db")
+    assert booked.exit_code == 2
+    assert "no true cost to book" in booked.stderr
 
 
 def test_free_screening_is_a_model(place):

@@ -66,7 +66,7 @@ def test_redrawing_computes_nothing_and_gives_the_same(small):
     assert rows.read_bytes() == stored
     assert page.read_bytes() == before
     told = json.loads(done.stdout)
-    assert told["counted"] == 0
+    assert told["cells"]["run"] == told["narrower_count"]["run"] == 0
     assert told["claims"]["theorem-2-many-iterations"] == "does not hold"
 
 
@@ -219,13 +219,15 @@ def test_tables_are_shown_with_notes_claims_and_the_count(capsys):
     shown = SimpleNamespace(
         grids={"table1": grid, "summary": summary},
         claims=check_claims(()),
-        summary=SimpleNamespace(matching=6, counted=7),
+        summary=SimpleNamespace(matching=6, run=7),
+        narrow=SimpleNamespace(matching=3, run=4),
     )
     command._show(shown, ("table1", "claim-55"), as_json=False)
     told = capsys.readouterr().out
     for part in ("Table 1", "≠ a  A printed number is off.", "     Here it is 0.2.", "not run."):
         assert part in told
-    assert told.endswith("6 of 7 counted cells come out as printed.\n")
+    last = "6 of 7 cells come out as printed; in the narrower count, 3 of 4.\n"
+    assert told.endswith(last)
 
 
 def test_help_teaches_by_example(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
@@ -88,8 +89,10 @@ WALKS = {
     "no intercept": {"fit_intercept": False},
     "random start": {"start": "random"},
     "rows_per_unit": {"rows_per_unit": 3},
+    "no clip": {"clip": math.inf},
+    "by rule": {"radius": None, "n_iter": None},
     "published": {"calibration": "published"},
-    "published, no intercept": {"calibration": "published", "fit_intercept": False},
+    "published, intercept": {"calibration": "published", "fit_intercept": True},
 }
 CLIPS = {"clip": {"clip": 8.0}, "clip, rows_per_unit": {"clip": 8.0, "rows_per_unit": 2}}
 SCREENS = {"larger share": {"screening_share": 0.5}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -116,6 +117,8 @@ WALKS = {
     "random start, large radius": {"start": "random", "radius": 500.0},
     "rows_per_unit": {"rows_per_unit": 3, "epsilon": 20.0},
     "published": {"calibration": "published"},
+    "by rule": {"radius": None, "n_iter": None},
+    "by rule, no clip": {"radius": None, "n_iter": None, "clip": math.inf, "n_rows": 6_000},
 }
 CLIPS = {"clip": {"clip": 0.2}, "clip, rows_per_unit": {"clip": 50.0, "rows_per_unit": 2}}
 SCREENS = {"larger share": {"screening_share": 0.5}}
@@ -229,8 +232,8 @@ ESTIMATORS: tuple[tuple[Callable[..., Any], dict[str, Any], dict[str, dict[str, 
     (OfSigns, {}, OUTCOMES),
     (OddsOfSigns, {}, OLS),
     (DPFrankWolfe, WALK, WALKS | CLIPS),
-    (RNMScreen, WALK, WALKS | SCREENS),
-    (ADPScreen, WALK, WALKS | SCREENS | WHEN),
+    (RNMScreen, WALK, WALKS | SCREENS | WHEN),
+    (ADPScreen, WALK | {"screen_at": "all"}, WALKS | SCREENS | WHEN),
     *((getattr(peers, name), {}, SCALING) for name in peers.__all__),
 )
 CASES = [

@@ -27,9 +27,9 @@ from dpscreen import (
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.PublishedCalibrationWarning")
 
 BAD_PARAMETERS = [
-    ("radius", None), ("radius", 0), ("radius", -1.0), ("radius", np.nan), ("radius", np.inf),
+    ("radius", 0), ("radius", -1.0), ("radius", np.nan), ("radius", np.inf),
     ("radius", "3"), ("radius", True),
-    ("n_iter", None), ("n_iter", 0), ("n_iter", 2.5), ("n_iter", True), ("n_iter", "5"),
+    ("n_iter", 0), ("n_iter", 2.5), ("n_iter", True), ("n_iter", "5"),
     ("n_iter", 10**12),
     ("epsilon", None), ("epsilon", 0.0), ("epsilon", -1), ("epsilon", np.inf), ("epsilon", np.nan),
     ("delta", None), ("delta", 0), ("delta", 1), ("delta", 1.5), ("delta", -1e-9),
@@ -59,7 +59,7 @@ def test_bad_parameter_is_named(private_class, rows, name, value):
     ("kind", "name", "value"),
     [
         (DPFrankWolfe, "clip", 0),
-        (DPFrankWolfe, "clip", np.inf),
+        (DPFrankWolfe, "clip", -np.inf),
         (RNMScreen, "screening_share", 0),
         (RNMScreen, "screening_share", 1),
         (RNMScreen, "screening_delta_share", 1.0),

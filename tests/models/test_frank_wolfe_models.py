@@ -22,6 +22,7 @@ from dpscreen import (
 from dpscreen.privacy import ZCDP, Budget, SecureNoise, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.solvers.frank_wolfe import vertex_at, vertex_scores
+from dpscreen.solvers.rules import Regime, n_steps
 
 PUBLISHED = pytest.mark.filterwarnings("ignore::dpscreen.PublishedCalibrationWarning")
 SEEDED = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
@@ -88,12 +89,110 @@ def test_adp_screens_when_told_to(rows, screen_at, count):
     model = ADPScreen(**setting, screen_at=screen_at, calibration="published").fit(X, y)
     screening = model.privacy_.mechanisms[1]
     assert screening.count == count
-    lam, d, n = setting["radius"], X.shape[1] + 1, len(X)
-    delta = 0.25 * setting["delta"] / (count + 1)
-    epsilon = 0.1 / (2 * np.sqrt(2 * count * np.log(1 / delta)))
+    lam, d, n = setting["radius"], X.shape[1], len(X)
+    delta = 0.5 * setting["delta"] / (count + 1)
+    epsilon = 2.5 / (2 * np.sqrt(2 * count * np.log(1 / delta)))
     bound = np.sqrt(d) * 4 * lam * (1 + lam) / n
     sigma = np.sqrt(2 * bound**2 * np.log(1.25 / delta) / epsilon**2)
     assert screening.scale == pytest.approx(sigma, rel=1e-12)
+
+
+@PUBLISHED
+@pytest.mark.parametrize(
+    ("kind", "share", "delta_share"), [(RNMScreen, 0.02, 0.25), (ADPScreen, 0.5, 0.5)]
+)
+def test_the_published_defaults_are_the_papers(rows, kind, share, delta_share):
+    """No intercept, T = 1000, a random start, and the splits of Table 1 and Appendix C."""
+    X, y = rows
+    public = {name: one for name, one in PUBLIC.items() if name not in ("radius", "n_iter")}
+    model = kind(**public, calibration="published").fit(X, y)
+    assert not model._fits_intercept
+    assert model.intercept_ == pytest.approx(-model.coef_ @ np.zeros(X.shape[1]))
+    step, screening = model.privacy_.mechanisms
+    assert (step.count, screening.count, model.n_iter_) == (1000, 1000, 1000)
+    lam, T, n = 100.0, 1000, len(X)  # half the width of the target's bounds
+    epsilon, delta = public["epsilon"], public["delta"]
+    spent = epsilon * (1 - share), delta * (1 - delta_share)
+    scale = lam * np.sqrt(8 * T * np.log(1 / spent[1])) / (n * spent[0])
+    assert step.scale == pytest.approx(scale, rel=1e-9)
+    assert model.screened_.shape[1] == 2
+    asked = dict(screening_share=share, screening_delta_share=delta_share, screen_at="all")
+    told = kind(**public, **asked, calibration="published", radius=100.0, n_iter=1000)
+    assert told.fit(X, y).privacy_.mechanisms == model.privacy_.mechanisms
+
+
+def test_a_proven_fit_sets_itself_from_bounds_and_a_noisy_count(private_class, rows):
+    """The count is booked like any release, and all of the budget is spent."""
+    X, y = rows
+    public = {name: one for name, one in PUBLIC.items() if name not in ("radius", "n_iter")}
+    model = private_class(**public).fit(X, y)
+    purposes = [record.purpose for record in model.privacy_.mechanisms]
+    assert purposes[0] == "the number of rows"
+    assert model.n_iter_ == n_steps(Regime(model.n_rows_, X.shape[1], model.privacy_.rho))
+    step = next(one for one in model.privacy_.mechanisms if one.purpose == "Frank-Wolfe step")
+    assert step.sensitivity == pytest.approx(0.2 * 100)  # a tenth of the target's width
+    limit = float(ZCDP.within(Budget(public["epsilon"], public["delta"])))
+    assert limit * (1 - 1e-9) <= model.privacy_.rho <= limit
+    declared = private_class(**public, n_rows=500).fit(X, y)
+    assert declared.n_rows_ == 500
+    assert "n_rows, 500" in str(declared.privacy_)
+    assert "the number of rows" not in [one.purpose for one in declared.privacy_.mechanisms]
+    fixed = private_class(**public, n_iter=4).fit(X, y)
+    assert not hasattr(fixed, "n_rows_")
+
+
+@SEEDED
+def test_the_steps_follow_the_noisy_count_and_not_the_rows():
+    """T is a function of what was released; with the true number it would often be another."""
+    X = np.zeros((3000, 5))
+    public = {"epsilon": 0.5, "delta": 1e-6, "feature_bounds": (-1, 1), "target_bounds": (-1, 1)}
+    rho, others = float(ZCDP.within(Budget(0.5, 1e-6))), 0
+    for seed in range(8):
+        model = DPFrankWolfe(**public, random_state=f"noisy count {seed}").fit(X, X[:, 0])
+        assert model.n_iter_ == n_steps(Regime(model.n_rows_, 5, rho))
+        others += model.n_iter_ != n_steps(Regime(3000, 5, rho))
+    assert others >= 2
+
+
+@SEEDED
+@pytest.mark.parametrize("kind", [DPFrankWolfe, RNMScreen, ADPScreen])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_path_and_screened_features_lead_to_the_released_model(rows, kind, intercept):
+    """Replayed from zero, the released steps and screenings give the released coefficients."""
+    X, y = rows
+    setting = PUBLIC | {"n_iter": 30, "epsilon": 50.0, "fit_intercept": intercept}
+    when = {} if kind is DPFrankWolfe else {"screen_at": 3}
+    model = kind(**setting, **when, random_state=3).fit(X, y)
+    radius, path = setting["radius"], model.path_
+    weights, screened = np.zeros(X.shape[1] + intercept), model.screened_
+    assert {int(t) % 3 for t in screened[:, 0]} <= {0}
+    for t, (feature, sign) in enumerate(zip(path.features, path.signs, strict=True), start=1):
+        step = 2 / (t + 2)
+        weights *= 1 - step
+        weights[feature] += step * radius * sign
+        weights[screened[screened[:, 0] == t, 1]] = 0.0
+    np.testing.assert_allclose(model.coef_, weights[: X.shape[1]] / 10, atol=1e-9)
+    assert model.density_ == np.mean(model.coef_ != 0)
+    assert len(path) == model.n_iter_ == 30
+    if kind is DPFrankWolfe:
+        assert screened.size == 0
+        np.testing.assert_allclose(path.weights(len(weights)), weights, atol=1e-9)
+
+
+@pytest.mark.parametrize(("screen_at", "count"), [("all", 6), ("last", 1), (2, 3), ([1, 5], 2)])
+def test_rnm_screens_when_told_to_and_pays_for_no_more(rows, screen_at, count):
+    model = RNMScreen(**PUBLIC | {"n_iter": 6}, screen_at=screen_at).fit(*rows)
+    assert model.privacy_.mechanisms[1].count == count
+    limit = float(ZCDP.within(Budget(PUBLIC["epsilon"], PUBLIC["delta"])))
+    assert limit * (1 - 1e-9) <= model.privacy_.rho <= limit
+
+
+@pytest.mark.parametrize("kind", [RNMScreen, ADPScreen])
+def test_a_schedule_that_cannot_be_known_is_refused_before_rows_are_read(kind):
+    public = {name: one for name, one in PUBLIC.items() if name != "n_iter"}
+    with pytest.raises(ValueError, match="list of iterations needs n_iter"):
+        kind(**public, screen_at=[1, 2]).check_parameters()
+    kind(**public, screen_at=10_000).check_parameters()  # the last, of however many there are
 
 
 def test_warnings_name_the_errata_and_the_seed(private_class, rows):
@@ -109,7 +208,11 @@ def test_warnings_name_the_errata_and_the_seed(private_class, rows):
 
 # --- what is released -----------------------------------------------------------------------------
 
-RELEASED = {"coef_", "intercept_", "n_iter_", "privacy_", "n_features_in_"}
+RELEASED = {"coef_", "intercept_", "n_iter_", "privacy_", "n_features_in_", "solver_"} | {
+    "path_",
+    "screened_",
+    "density_",
+}
 
 
 def test_fitted_object_holds_released_values_only(private_class, rows):
@@ -260,10 +363,10 @@ def law_of_transcripts(X, y, *, clip, scale):
     return law
 
 
-@pytest.mark.parametrize("clip", [None, 0.5])
+@pytest.mark.parametrize("clip", [np.inf, 0.5])
 def test_two_steps_cost_no_more_rényi_divergence_than_is_booked(clip):
     """Over neighbouring data sets, exactly: D_α ≤ αρ for every order, and the bound is not idle."""
-    bound = clip or 2.0
+    bound = min(clip, 2.0)
     rng = np.random.default_rng(0)
     corners = np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=2)))
     worst = 0.0
@@ -300,7 +403,7 @@ def test_the_estimator_follows_the_law_that_was_analysed():
     seen: dict[bytes, int] = {}
     runs = 2000
     for _ in range(runs):
-        model = DPFrankWolfe(**setting, random_state=noise).fit(X, y)
+        model = DPFrankWolfe(**setting, clip=np.inf, random_state=noise).fit(X, y)
         key = np.round(model.coef_, 9).tobytes()
         seen[key] = seen.get(key, 0) + 1
     scale = model.privacy_.mechanisms[0].scale

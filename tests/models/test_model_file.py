@@ -156,9 +156,17 @@ def test_sparse_rows_get_the_same_predictions(kind, tmp_path):
 
 
 def test_no_noise_p_values_without_a_path(tmp_path):
-    fitted("dp-fw").save(tmp_path / "model.json")
+    fitted("ols").save(tmp_path / "model.json")
     with pytest.raises(ValueError, match="need a path"):
         dpscreen.load(tmp_path / "model.json").noise_p_values()
+
+
+def test_the_steps_of_frank_wolfe_are_in_the_file(tmp_path):
+    model = fitted("dp-fw")
+    model.save(tmp_path / "model.json")
+    path = dpscreen.load(tmp_path / "model.json").path_
+    np.testing.assert_array_equal(path.features, model.path_.features)
+    np.testing.assert_array_equal(path.steps, model.path_.steps)
 
 
 def test_the_file_holds_released_values_only():

@@ -244,7 +244,24 @@ def test_sign_tests_against_dp_fw_are_judged_with_and_without_the_transform(suit
     ]
     prefix = "ablation-" if suite == "ablation" else ""
     assert held(rows, f"{prefix}f1-not-better-than-dp-fw") == [True]
-    assert held(rows, f"{prefix}density-better-than-dp-fw") == [True]
+    judged = held(rows, f"{prefix}density-better-than-dp-fw")
+    assert judged[0] is True
+    assert judged[1:] == ([] if prefix else [None])  # from zero it was not run
+
+
+@pytest.mark.parametrize(("densities", "holds"), [((0.9, 0.5), True), ((0.5, 0.9), False)])
+def test_the_density_of_dp_fw_is_judged_from_zero_too(densities, holds):
+    rows = [
+        row(suite, data, name, trial, metrics={"density": density})
+        for data in REAL
+        for trial in range(6)
+        for suite, names, values in (
+            ("real", ("dp-fw", "rnm-screen"), (1.0, 0.5)),
+            ("zero-start", ("dp-fw-zero", "rnm-screen-zero"), densities),
+        )
+        for name, density in zip(names, values, strict=True)
+    ]
+    assert held(rows, "density-better-than-dp-fw") == [True, holds]
 
 
 def synthetic_rows(values, trials=1):

@@ -106,7 +106,13 @@ def test_dp_fw_is_the_estimator(problem):
 )
 def test_adp_screen_is_the_estimator(problem, name, when):
     expected = fitted(
-        ADPScreen, problem, n_iter=problem.n_iter, calibration="published", screen_at=when
+        ADPScreen,
+        problem,
+        n_iter=problem.n_iter,
+        calibration="published",
+        screen_at=when,
+        screening_share=problem.budget.epsilon_share,
+        screening_delta_share=problem.budget.delta_share,
     )
     assert np.array_equal(fit(name, problem).weights, expected)
 

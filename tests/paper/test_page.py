@@ -74,7 +74,7 @@ def test_every_claim_and_erratum_is_there(page):
 
 
 def test_tables_have_captions_and_scopes(page, parsed):
-    assert parsed.tags.count("table") == parsed.tags.count("caption") == 10
+    assert parsed.tags.count("table") == parsed.tags.count("caption") == 12
     assert not re.search(r"<th(?![^>]*scope=)[ >]", page)
     assert page.count('role="img" aria-label="') == 14
 

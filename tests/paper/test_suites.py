@@ -89,7 +89,7 @@ def test_items_are_found_by_name_once_and_all_by_default():
         "figure1",
     ]
     assert find_items([]) == tuple(all_items().values())
-    assert len(all_items()) == 18
+    assert len(all_items()) == 20
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,9 @@ def test_a_table_holds_every_printed_cell_beside_ours_and_the_proven(report, tab
     assert printed == sorted((f"{cell.value:.3f}", cell.bold) for cell in cells)
     assert len(entries(grid, "here")) == len(cells)
     lines = [line for section in grid.sections for line in section.lines]
-    assert len(entries(grid, "proven")) == len(lines) * len(proven_names())
+    metrics = [line for line in lines if line[0] != "iterations T"]
+    assert len(lines) - len(metrics) == len(grid.sections)
+    assert len(entries(grid, "proven")) == len(metrics) * len(proven_names())
     assert all(len(numbers) == len(grid.headings) for _, numbers in lines)
 
 
@@ -89,10 +91,12 @@ def test_a_missing_data_set_leaves_dashes_and_the_rest(report):
     grid = partial.grids["table2"]
     by_title = {section.title: section for section in grid.sections}
     ours = [numbers[1].text for _, numbers in by_title["Housing"].lines]
+    assert by_title["Housing"].detail.startswith("n = 506, d = 13, K = 4")
     assert set(ours) == {"–"}
     assert all("–" not in numbers[1].text for _, numbers in by_title["Abalone"].lines)
     assert any("Housing" in remark for remark in grid.remarks)
-    assert partial.summary.not_run == 4 * 3  # three counted cells in each of four tables
+    assert partial.narrow.not_run == 4 * 3  # three counted cells in each of four tables
+    assert partial.summary.not_run == 5 + 8 + 3 + 6
     assert report.summary.not_run == 0
 
 
@@ -118,13 +122,38 @@ def test_the_bold_type_is_compared_only_with_enough_trials(rows, report):
 def test_errata_have_evidence_where_rows_give_it(report):
     evidence = {erratum.key: erratum.evidence for erratum in report.errata}
     assert list(evidence) == [f"E{n}" for n in range(1, 12)]
-    assert [key for key, text in evidence.items() if text is None] == ["E4", "E5"]
-    assert "100 times on the synthetic sets" in evidence["E1"]
+    assert "is 100, where 1 is assumed" in evidence["E1"]
+    assert "1.82 for m = 10" in evidence["E4"]
+    assert "changes by 0.243; 0.1 is claimed" in evidence["E5"]
     assert "27.9 times" in evidence["E2"]
     assert "scale 9320" in evidence["E7"]
-    assert "10 of 10 rows" in evidence["E10"]
+    assert "outside [FPR, TPR]: 5 (Body Fat, Pyrim," in evidence["E10"]
+    assert "Eq. 1 gives -8" in evidence["E3"]
     real = {one.key: one.evidence for one in Report(made_up_rows(without=("uncorrelated",))).errata}
     assert "noise on a score" not in (real["E7"] or "")
+
+
+def test_every_column_has_its_own_number_of_iterations(rows):
+    other = tuple(
+        dataclasses.replace(row, settings=row.settings | {"n_iter": 131})
+        if row.method == "proven-dp-fw"
+        else row
+        for row in rows
+    )
+    grid = Report(other).grids["table1"]
+    for section in grid.sections:
+        name, numbers = section.lines[0]
+        assert name == "iterations T"
+        assert [number.text for number in numbers[:3]] == ["1000", "1000", "131"]
+        assert "T =" not in section.detail
+
+
+def test_what_is_left_open_stands_beside_its_alternative(report):
+    grid = report.grids["choices"]
+    titles = " ".join(section.title for section in grid.sections)
+    for choice in ("scattered", "½", "start", "K:", "missing cells", "Preselect-K"):
+        assert choice in titles
+    assert all(len(numbers) == 3 for section in grid.sections for _, numbers in section.lines)
 
 
 def test_numbers_read_well():

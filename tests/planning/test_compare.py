@@ -18,7 +18,7 @@ from dpscreen.planning.methods import (
     estimator,
 )
 from dpscreen.planning.power import Setting
-from dpscreen.privacy import Budget
+from dpscreen.privacy import Budget, SeededNoise
 from dpscreen.solvers.rules import n_steps
 
 SMALL = Setting(n_rows=3000, n_features=15, epsilon=1.0, delta=1e-6, n_effects=3)
@@ -83,21 +83,57 @@ def test_an_epsilon_too_small_to_divide_up_is_refused():
 # --- methods on offer -----------------------------------------------------------------------------
 
 
-def test_settings_come_from_public_numbers_alone():
+BALL = ("dp-fw", "rnm-screen", "adp-screen")
+
+
+@pytest.mark.parametrize("method", BALL)
+def test_the_papers_methods_get_the_same_clip_radius_and_steps(method):
+    """Whoever is compared has the same settings: none is left without a clip."""
     order = FitRequest(Budget(1, 1e-6), BOUNDS, (100, 300), n_rows=3000, rows_per_unit=2)
-    model = estimator("dp-fw", order)
-    assert (model.radius, model.clip, model.rows_per_unit) == (100, 20, 2)
-    assert model.n_iter == estimator("rnm-screen", order).n_iter == n_steps(order.regime)
+    model = estimator(method, order)
+    rng = np.random.default_rng(0)
+    model.fit(rng.uniform(-1, 1, (400, 15)), rng.uniform(100, 300, 400))
+    step = model.privacy_.mechanisms[0]
+    assert step.sensitivity == pytest.approx(2 * 20)  # a tenth of the width, for units of two rows
+    assert model.n_iter_ == n_steps(order.regime)
+    largest = 2 * 100 * (model.n_iter_ + 1) / ((model.n_iter_ + 1) * (model.n_iter_ + 2))
+    assert model.path_.steps.max() == pytest.approx(largest)
 
 
-@pytest.mark.parametrize("method", ["dp-fw", "rnm-screen"])
+@pytest.mark.parametrize("method", BALL[:2])
+def test_the_clip_is_worth_having(method):
+    """n = 5000, d = 30, five true features, ε = 2: mean R² over ten fits, far apart."""
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-1, 1, (5000, 30))
+    y = X[:, :5] @ np.array([3.0, -3.0, 2.5, -2.5, 2.0]) + rng.normal(0, 1, 5000)
+    order = FitRequest(Budget(2, 1e-6), np.tile((-1.0, 1.0), (30, 1)), (-20, 20), n_rows=5000)
+    scores = {}
+    for told, settings in (("clipped", {}), ("not clipped", {"clip": np.inf})):
+        found = []
+        for k in range(10):
+            noise = SeededNoise(f"worth having, {method}, {told}, {k}")
+            model = estimator(method, replace(order, random_state=noise, settings=settings))
+            simulation.fit_quietly(model, X, y)
+            found.append(model.score(X, y))
+        scores[told] = np.mean(found)
+    assert scores["clipped"] > scores["not clipped"] + 0.1
+
+
+@pytest.mark.parametrize("method", BALL)
 def test_what_a_method_lacks_is_refused(method):
     order = FitRequest(Budget(1, 1e-6), BOUNDS, (0, 1))
-    with pytest.raises(ValueError, match="public number of rows"):
-        estimator(method, order)
+    assert estimator(method, order).n_iter is None  # a noisy count will set it
     for wish in ({"inference": "split"}, {"max_features": 3}):
         with pytest.raises(ValueError, match="belongs to private-lasso"):
             estimator(method, replace(order, n_rows=100, **wish))
+
+
+def test_settings_of_a_method_are_passed_on_and_others_refused():
+    order = FitRequest(Budget(1, 1e-6), BOUNDS, (0, 1), settings={"screen_at": 5, "n_iter": 40})
+    model = estimator("rnm-screen", order)
+    assert (model.screen_at, model.n_iter) == (5, 40)
+    with pytest.raises(ValueError, match="screen_at belongs to rnm-screen and adp-screen"):
+        estimator("dp-fw", order)
 
 
 @pytest.mark.parametrize("method", PEERS)

@@ -158,6 +158,7 @@ def render(
     page = environment("dpscreen.cli").get_template("demo.html")
     return page.render(
         epsilon=demo.EPSILON,
+        fits=demo.FITS,
         panels=panels,
         regression=regression,
         intervals=any(effect.interval for effect in regression.effects),

@@ -23,6 +23,8 @@ NO_ROWS = (
     "noisy count is paid for when the rows are read, and the true number is not disclosed."
 )
 
+ROWS_DISCLOSED = "The published calibration needs the number of rows, and discloses it."
+
 NEEDS_ROWS = (
     "A table of so many features takes at least about {} rows at this budget. With fewer the fit "
     "is refused after the noisy count, which alone is charged."
@@ -60,6 +62,7 @@ def _plan(ready: PreparedFit) -> dict[str, Any]:
         "rows_per_unit": schema.rows_per_unit,
         "missing_numbers": console.unfilled_words(schema) or None,
         "rows_public": options.rows_public,
+        "errata": list(ready.model.errata) if options.calibration == "published" else [],
         "cost": {
             "epsilon": options.epsilon,
             "delta": options.delta,
@@ -133,12 +136,15 @@ def _interval_words(ready: PreparedFit) -> str | None:
 
 def _of_selection(ready: PreparedFit, progress: Callable[[float], None]) -> dict[str, Any]:
     """Say which effects private-lasso will detect; of another method nothing is simulated."""
+    from dpscreen.planning.methods import ON_OFFER
     from dpscreen.planning.plan import QUICK_SECONDS, SECONDS, plan, selecting_rows, setting_of
     from dpscreen.planning.power import default_effects
     from dpscreen.planning.what_if import epsilon_of_one_row
 
     options, request = ready.options, ready.request
     public, width = options.rows_public or 2, len(request.feature_bounds)
+    if ready.method not in ON_OFFER:
+        return {"words": f"No command simulates {ready.method}."}
     if ready.method != "private-lasso":
         simulates = (
             f"dpscreen compare --rows {public} --features {width} --epsilon {options.epsilon:g} "
@@ -221,12 +227,19 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     yield f"Protects: {named}{several}"
     if plan["missing_numbers"]:
         yield f"Missing:  {plan['missing_numbers']}"
-    yield f"Costs:    epsilon {cost['epsilon']:g}, delta {cost['delta']:g} (rho {cost['rho']:.4g})"
+    if plan["errata"]:
+        yield (
+            f"NOT PRIVATE AS STATED: with the published calibration epsilon {cost['epsilon']:g} "
+            f"does not hold (errata {', '.join(plan['errata'])})."
+        )
+    else:
+        spent = f"epsilon {cost['epsilon']:g}, delta {cost['delta']:g} (rho {cost['rho']:.4g})"
+        yield f"Costs:    {spent}"
     yield f"Ledger:   {_ledger_words(plan['ledger'])}"
     yield f"Writes:   {', '.join(plan['would_write']) or 'nothing, as no output is given'}"
     expected = plan["expected"]
     if expected is None:
-        yield NO_ROWS
+        yield ROWS_DISCLOSED if plan["errata"] else NO_ROWS
         if plan["table_needs_rows"] is not None:
             yield NEEDS_ROWS.format(number(plan["table_needs_rows"]))
         return

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpscreen.cli.console import (
+    POSITIVE,
+    SHARE,
     Refusal,
+    WholeWithin,
     checked_schema,
     data_failures,
     ledger_failures,
@@ -23,15 +26,48 @@ if TYPE_CHECKING:
     from dpscreen.planning.methods import FitRequest
     from dpscreen.tables.schema import TableSchema
 
-METHODS = (
-    *("private-lasso", "private-ols", "private-logistic", "private-logit"),
-    *("free-screen", "rnm-screen", "dp-fw"),
-)
-NEED_ROWS = ("rnm-screen", "dp-fw")
+BY_NAME = ("free-screen", "rnm-screen", "adp-screen", "dp-fw")
 MODELS = {name: f"private-{name}" for name in ("lasso", "ols", "logistic", "logit")} | {
-    "free-screen": "free-screen"
+    name: name for name in BY_NAME
 }
 """What people call the models, and the methods that fit them."""
+METHODS = tuple(MODELS.values())
+
+
+def _schedule(_context: click.Context, _option: click.Parameter, value: str | None) -> Any:
+    """Return "all", "last" or a whole number."""
+    if value is None or value in ("all", "last"):
+        return value
+    if not value.isdecimal() or int(value) < 1:
+        raise click.BadParameter("must be all, last, or k for every k-th step.")
+    return int(value)
+
+
+PAPER_OPTIONS = (
+    click.option(
+        "--calibration",
+        type=click.Choice(["proven", "published"]),
+        help="proven (default), or the paper's constants, whose stated epsilon does not hold.",
+    ),
+    click.option("--radius", type=POSITIVE, help="The L1 radius.  [default: half the width]"),
+    click.option("--iterations", "n_iter", type=WholeWithin(min=1), help="The number of steps T."),
+    click.option("--clip", type=POSITIVE, help="Bound on a residual.  [default: a tenth of it]"),
+    click.option("--screening-share", type=SHARE, help="Part of epsilon, or of rho, to screen."),
+    click.option("--screening-delta-share", type=SHARE, help="Part of delta, if published."),
+    click.option("--screen-at", callback=_schedule, help="Screen after all steps, last, or k-th."),
+)
+SETTINGS = (
+    *("calibration", "radius", "n_iter", "clip"),
+    *("screening_share", "screening_delta_share", "screen_at"),
+)
+"""What the options above set, by the names that estimators have for it."""
+
+
+def paper_options(command: Any) -> Any:
+    """Add the options of the paper's methods to a command."""
+    for option in reversed(PAPER_OPTIONS):
+        command = option(command)
+    return command
 
 
 @dataclass(frozen=True)
@@ -56,6 +92,19 @@ class FitOptions:
     report: Path | None
     force: bool
     as_json: bool
+    calibration: str | None = None
+    radius: float | None = None
+    n_iter: int | None = None
+    clip: float | None = None
+    screening_share: float | None = None
+    screening_delta_share: float | None = None
+    screen_at: str | int | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters of the method that were given."""
+        given = {name: getattr(self, name) for name in SETTINGS}
+        return {name: value for name, value in given.items() if value is not None}
 
     @property
     def about(self) -> dict[str, str]:
@@ -168,11 +217,6 @@ def _set_up(options: FitOptions, schema: TableSchema, method: str) -> tuple[Any,
     from dpscreen.planning.methods import estimator
     from dpscreen.privacy import Budget
 
-    if method in NEED_ROWS and options.rows_public is None:
-        raise click.UsageError(
-            f"{method} needs --rows-public, about how many rows there are: its number of "
-            "steps is set before the rows are read."
-        )
     try:
         request = request_for(
             schema,
@@ -180,6 +224,7 @@ def _set_up(options: FitOptions, schema: TableSchema, method: str) -> tuple[Any,
             n_rows=options.rows_public,
             max_features=options.max_features,
             inference=options.inference,
+            settings=options.settings,
         )
         return estimator(method, request), request
     except (ValueError, TypeError) as error:
@@ -190,6 +235,8 @@ def _opened_ledger(options: FitOptions, schema: TableSchema, method: str) -> Boo
     """Open the ledger, verified."""
     if options.ledger is None:
         return None
+    if options.calibration == "published":
+        raise click.UsageError("--ledger: the published calibration has no true cost to book.")
     from dpscreen.planning.fitting import Booking
     from dpscreen.privacy.ledger import PrivacyLedger
 

@@ -33,8 +33,9 @@ COMMANDS = {
     "plan": ("dpscreen.cli.plan", "What a private fit would find, before any budget is spent."),
     "reproduce": (
         "dpscreen.cli.reproduce",
-        "Every table, figure and claim of the paper, with the truth beside it.",
+        "Every table, figure and claim of the paper, run again.",
     ),
+    "errata": ("dpscreen.cli.errata", "Where a statement of the paper needs a correction."),
     "datasets": ("dpscreen.cli.datasets", "List and download the paper's data sets."),
     "audit": ("dpscreen.cli.audit", "Try to refute what is claimed about privacy."),
     "ledger": (

@@ -86,12 +86,19 @@ def show(out: Console, results: list[DemoOutcome], regression: TableFit, epsilon
 
 
 def contest_lines(results: list[DemoOutcome]) -> Iterator[str]:
-    """Yield the table of methods, and a sentence on each."""
-    yield f"{'method':<26}{'found':>6}{'wrong':>7}{'F1':>7}{'MSE':>8}  the stated ε"
+    """Yield the table of methods, and what can be learnt from it."""
+    from dpscreen.paper.demo import FITS, LESSONS
+
+    corner, scores = f"means of {FITS} fits", f"{'found':>7}{'wrong':>7}{'F1':>7}{'MSE':>8}"
+    yield f"{corner:<27}{'T':>5}{scores}  the stated ε"
     for one in results:
         found, wrong = whole_percent(one.found), whole_percent(one.wrong)
-        yield f"{one.method:<26}{found:>6}{wrong:>7}{one.f1:>7.2f}{one.mse:>8.2f}  {one.promise}"
-    yield from (f"* {one.why}" for one in results)
+        steps = "" if one.n_iter is None else one.n_iter
+        yield (
+            f"{one.method:<27}{steps:>5}{found:>7}{wrong:>7}{one.f1:>7.2f}{one.mse:>8.2f}"
+            f"  {one.promise}"
+        )
+    yield from (f"* {lesson}" for lesson in LESSONS)
 
 
 def regression_lines(regression: TableFit) -> Iterator[str]:

@@ -16,6 +16,7 @@ from dpscreen.cli._fit_options import (
     FitOptions,
     PreparedFit,
     check_budget,
+    paper_options,
     prepared,
 )
 from dpscreen.cli.console import ledger_failures, note_spent
@@ -47,10 +48,11 @@ DIRECTORY = click.Path(path_type=Path)  # what it is instead, the ledger says
 @click.option(
     "--model",
     type=click.Choice(list(MODELS)),
+    metavar="NAME",
     help="lasso finds the few features that matter; free-screen does so by a path that is screened "
     "halfway; ols is a regression table of all of them; "
     "logistic is for yes or no, and the default where the target is true or false; logit is a "
-    "table of all odds ratios.",
+    "table of all odds ratios; rnm-screen, adp-screen and dp-fw are those of the paper.",
 )
 @click.option(
     "--method",
@@ -75,6 +77,7 @@ DIRECTORY = click.Path(path_type=Path)  # what it is instead, the ledger says
     type=console.WholeWithin(min=2),
     help="A public number of rows, about right. Without it a noisy count is paid for.",
 )
+@paper_options
 @click.option("--ledger", type=DIRECTORY, help="Book the cost here first.")
 @click.option("--purpose", help="What this is for: told to the ledger, and on the page.")
 @click.option("--author", help="Who made it, for the model file and the page.")
@@ -96,8 +99,9 @@ def command(**given: Any) -> None:
     counts as the middle of its bounds and a category as its first level, which others are compared
     with. Whether there are such cells is not told.
 
-    dp-fw and rnm-screen are set up by public rules: radius half the width of the target's bounds, a
-    number of steps that suits rows and budget, and for dp-fw a clip of a tenth of that width.
+    rnm-screen, adp-screen and dp-fw (docs/paper-methods.md) take the options from --calibration to
+    --screen-at. Without them the radius is half the width of the target's bounds, residuals are
+    clipped at a tenth of that width, and the number of steps suits rows and budget.
 
     \b
     Exit codes: 0 done, 1 failed or table refused, 2 wrong usage, 3 budget refused.
@@ -112,6 +116,8 @@ def command(**given: Any) -> None:
           --inference split --ledger budget.ledger -o model.json
       dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
           --model ols -o table.json
+      dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
+          --model rnm-screen --screen-at 10 -o model.json
     """
     if given["date"] == "today":
         given["date"] = datetime.date.today().isoformat()

@@ -123,7 +123,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     delta: float | None
     feature_bounds: Any
     target_bounds: Any
-    fit_intercept: bool
+    fit_intercept: bool | None
     random_state: Any
     categories: Any = None
     n_rows: int | None = None
@@ -227,6 +227,10 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             zero_one, names = columns.zero_one, None if names is None else columns.feature_names
         return check.declared_bounds(self.feature_bounds, self.target_bounds, names, zero_one)
 
+    @property
+    def _fits_intercept(self) -> bool:
+        return bool(self.fit_intercept)
+
     def _public_facts(self) -> tuple[str, ...]:
         """Return what every statement says is public."""
         columns = getattr(self, "columns_", None)
@@ -241,7 +245,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         from dpscreen.models.release import release_of
 
         check_is_fitted(self)
-        return release_of(self, self._public_bounds())
+        return release_of(self, self._public_bounds(), fit_intercept=self._fits_intercept)
 
     def _budget(self) -> Budget:
         return Budget(check.positive("epsilon", self.epsilon), check.share("delta", self.delta))

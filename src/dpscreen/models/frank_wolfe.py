@@ -4,10 +4,11 @@ calibrations, and as the reference that is not private.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,11 +22,14 @@ from dpscreen.privacy import Accountant, Noise, PrivacyStatement, PublishedCalib
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.design import Design, choose_design, gram_pays
 from dpscreen.rows.source import PublicUnits, RowSource
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import Spending
 from dpscreen.solvers.frank_wolfe import frank_wolfe, steepest_vertex, wolfe_gap, zero_start
 from dpscreen.solvers.screening import (
     Elimination,
     FrankWolfeSettings,
     Screening,
+    Trail,
     optimise,
     proven_steps,
     published_scores,
@@ -33,8 +37,17 @@ from dpscreen.solvers.screening import (
     safe_scores,
 )
 
-Built = tuple[Accountant, Any, Any, dict[str, Any]]
-"""What books, the rows, the steps over them, and what the statement is told."""
+PUBLISHED_STEPS = 1000
+"""T of the paper's Table 1."""
+
+MOST_BY_RULE = 200
+"""More steps than this follow from the rule only where the noise of each is small."""
+
+CLIPPED = 0.2
+"""The clip of the rules, in half-widths of the target's bounds (docs/peers.md)."""
+
+Run = Callable[[], tuple[Trail, PrivacyStatement]]
+"""Spends the budget, and returns what was released with the account of it."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -49,38 +62,50 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
     target_bounds: Any = None
     categories: Any = None
     clip: float | None = None
-    fit_intercept: bool = True
+    fit_intercept: bool | None = None
     calibration: str = "proven"
     start: str | None = None
+    n_rows: int | None = None
     rows_per_unit: int | None = None
     random_state: Any = None
 
     errata: ClassVar[tuple[str, ...]]
     """The errata under which the published calibration fails."""
 
+    @property
+    def _published(self) -> bool:
+        return self.calibration == "published"
+
+    @property
+    def _fits_intercept(self) -> bool:
+        """Whether there is an intercept; the paper has none."""
+        return not self._published if self.fit_intercept is None else bool(self.fit_intercept)
+
     def _settings(self, unit: Unit) -> FrankWolfeSettings:
-        calibration = check.choice("calibration", self.calibration, ("proven", "published"))
-        published = calibration == "published"
-        if published and unit.rows_per_unit > 1:
+        check.choice("calibration", self.calibration, ("proven", "published"))
+        check.optional(check.flag, "fit_intercept", self.fit_intercept)
+        check.optional(check.declared_rows, "n_rows", self.n_rows)
+        if self._published and unit.rows_per_unit > 1:
             raise ValueError(
                 "rows_per_unit: the published calibration makes no promise, for units neither."
             )
         start = check.choice("start", self.start, (None, "zero", "random"))
+        n_iter = check.optional(check.steps, "n_iter", self.n_iter)
         return FrankWolfeSettings(
-            radius=check.size("radius", self.radius),
-            n_iter=check.steps("n_iter", self.n_iter),
-            intercept=check.flag("fit_intercept", self.fit_intercept),
-            published=published,
-            start=start or ("random" if published else "zero"),
-            clip=self._checked_clip(published),
+            radius=check.optional(check.size, "radius", self.radius),
+            n_iter=n_iter or (PUBLISHED_STEPS if self._published else None),
+            intercept=self._fits_intercept,
+            published=self._published,
+            start=start or ("random" if self._published else "zero"),
+            clip=self._checked_clip(),
         )
 
-    def _checked_clip(self, published: bool) -> float | None:
+    def _checked_clip(self) -> float | None:
         if self.clip is None:
             return None
-        if published:
+        if self._published:
             raise ValueError("clip belongs to the proven calibration; the published one has none.")
-        return check.size("clip", self.clip)
+        return math.inf if self.clip == math.inf else check.size("clip", self.clip)
 
     def _warn(self, settings: FrankWolfeSettings, ledger: Any) -> None:
         if not settings.published:
@@ -99,55 +124,90 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
     ) -> Callable[[], PrivacyStatement]:
         features, target = self._public_bounds()
         units = PublicUnits(rows.usable_bounds(features), target, constant=settings.intercept)
-        build = self._published if settings.published else self._proven
-        accountant, design, steps, told = build(settings, promise, noise, rows, units)
+        half = units.target_bound
+        settings = replace(
+            settings,
+            radius=half if settings.radius is None else settings.radius,
+            clip=CLIPPED * half if settings.clip is None else settings.clip,
+        )
+        build = self._published_run if settings.published else self._proven_run
+        run = build(settings, promise, noise, rows, units)
 
         def spend() -> PrivacyStatement:
-            weights = optimise(settings, design, steps, noise)
-            self.coef_, self.intercept_ = units.in_users_units(weights)
-            self.n_iter_ = settings.n_iter
-            return PrivacyStatement.of(promise.budget, accountant, **told)
+            trail, statement = run()
+            self.coef_, self.intercept_ = units.in_users_units(trail.weights)
+            self.n_iter_, self.path_, self.screened_ = trail.n_iter, trail.path, trail.screened
+            self.density_ = float(np.mean(self.coef_ != 0))
+            self.solver_ = "frank-wolfe"
+            return statement
 
         return spend
 
-    def _proven(
+    def _proven_run(
         self,
         settings: FrankWolfeSettings,
         promise: Promise,
         noise: Noise,
         rows: RowSource,
         units: PublicUnits,
-    ) -> Built:
-        design = rows.lattice(units)
-        accountant = Accountant(noise, limit=promise.limit, unit=promise.unit)
-        steps = proven_steps(
-            settings, accountant, design, promise.row_limit, target_bound=units.target_bound
+    ) -> Run:
+        design, budget = rows.lattice(units), promise.budget
+        spending = Spending.of(
+            budget, promise.unit, noise, n_rows=self.n_rows, n_features=rows.n_features
         )
-        weak = "whether delta is at least 1 over the number of rows"
-        public = (*self._public_facts(), *rows.disclosed, weak)
-        return accountant, design, steps, {"public": public, "arithmetic": EXACT}
+        by_rule = settings.n_iter is None
 
-    def _published(
+        def steps(spending: Spending, n_iter: int) -> Any:
+            fixed, bound = replace(settings, n_iter=n_iter), units.target_bound
+            cost, accountant = spending.remaining, spending.accountant
+            return fixed, proven_steps(fixed, accountant, design, cost, target_bound=bound)
+
+        # Noise that would overflow is refused here, before anything is booked.
+        ready = steps(spending, settings.n_iter or MOST_BY_RULE)
+
+        def run() -> tuple[Trail, PrivacyStatement]:
+            found, (fixed, chosen) = spending, ready
+            if by_rule:
+                found = spending if self.n_rows else spending.counted(rows.n_rows)
+                self.n_rows_ = found.regime.n_rows
+                fixed, chosen = steps(found, rules.n_steps(found.regime))
+            trail = optimise(fixed, design, chosen, noise)
+            weak = "whether delta is at least 1 over the number of rows"
+            told = () if self.n_rows is None else (f"n_rows, {self.n_rows}, on which T rests",)
+            public = (*self._public_facts(), *told, *rows.disclosed, weak)
+            return trail, PrivacyStatement.of(
+                budget, found.accountant, public=public, arithmetic=EXACT
+            )
+
+        return run
+
+    def _published_run(
         self,
         settings: FrankWolfeSettings,
         promise: Promise,
         noise: Noise,
         rows: RowSource,
         units: PublicUnits,
-    ) -> Built:
+    ) -> Run:
         X, y = in_memory(rows)
-        gram = gram_pays(len(X), units.n_candidates, n_iter=settings.n_iter)
+        gram = gram_pays(len(X), units.n_candidates, n_iter=settings.steps)
         design = units.float_design(X, y, gram=gram)
         accountant = Accountant(noise, limit=None, unit=promise.unit)
         steps = published_steps(settings, accountant, design, promise.budget)
-        counted = f"the number of rows, {len(X)}, in every noise scale"
-        told = {
-            "public": (*self._public_facts(), counted),
-            "arithmetic": "float64 sums and float64 noise",
-            "errata": self.errata,
-            "rows_disclosed": True,
-        }
-        return accountant, design, steps, told
+
+        def run() -> tuple[Trail, PrivacyStatement]:
+            trail = optimise(settings, design, steps, noise)
+            counted = f"the number of rows, {len(X)}, in every noise scale"
+            return trail, PrivacyStatement.of(
+                promise.budget,
+                accountant,
+                public=(*self._public_facts(), counted),
+                arithmetic="float64 sums and float64 noise",
+                errata=self.errata,
+                rows_disclosed=True,
+            )
+
+        return run
 
     @property
     def _predicts_within(self) -> Array:
@@ -156,7 +216,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
     @property
     def _takes_sparse(self) -> bool:
         """Whether sparse rows are fitted: the published calibration sums floats, of dense rows."""
-        return self.calibration != "published"
+        return not self._published
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -174,11 +234,14 @@ class DPFrankWolfe(PrivateFrankWolfe):
 
     Parameters
     ----------
-    radius : float
-        L1 radius, in the target's units: features are mapped onto [−1, 1] by their bounds, so a
-        prediction differs from the middle of the target's bounds by at most the radius.
-    n_iter : int
-        Number of steps. More steps fit better and are noisier; fixed before the data is read.
+    radius : float, default=None
+        λ, the L1 radius, in the target's units: features are mapped onto [−1, 1] by their bounds,
+        so a prediction differs from the middle of the target's bounds by at most the radius. None:
+        half the width of `target_bounds`, with which |y| ≤ λ holds.
+    n_iter : int, default=None
+        T, the number of steps. More steps fit better and are noisier. None: the paper's 1000 when
+        published; about M/4 when proven, with M = n√(2ρ)/ln(2d) and `n_rows` or a noisy count of
+        the rows for n, which takes 1 % of the budget.
     epsilon, delta : float
         The budget of the fit, all of which is spent. Choose delta far below 1/n.
     feature_bounds : pair, list of pairs, or mapping from column name to pair
@@ -191,16 +254,19 @@ class DPFrankWolfe(PrivateFrankWolfe):
         :class:`PrivateLasso`.
     clip : float, default=None
         Bound on a row's residual, in the target's units (proven calibration only). Smaller means
-        less noise and a more robust loss. None: radius plus half the width of `target_bounds`,
-        which no residual exceeds.
-    fit_intercept : bool, default=True
+        less noise and a more robust loss. None: a tenth of the width of `target_bounds`. `inf`: no
+        clip, so that the noise covers the largest residual that the bounds allow.
+    fit_intercept : bool, default=None
         Add a constant candidate, inside the same ball and the same budget. Without it, predictions
-        still centre on the middle of the bounds.
+        still centre on the middle of the bounds. None: with one when proven, without when
+        published, as in the paper.
     calibration : {"proven", "published"}, default="proven"
         "published" uses the constants of the paper to the letter, and warns: its stated epsilon
         does not hold.
     start : {None, "zero", "random"}, default=None
         Starting point. None: zero when proven, random when published, as in the paper.
+    n_rows : int, default=None
+        A public number of rows, about right, from which `n_iter` follows where that is None.
     rows_per_unit : int, default=None
         The most rows that one unit, a person for example, has. The promise is then for adding or
         removing a unit, and all noise is so many times as large (proven calibration only). None:
@@ -215,7 +281,18 @@ class DPFrankWolfe(PrivateFrankWolfe):
     coef_, intercept_ : ndarray of shape (n_features,), float
         The released model, in the user's units.
     n_iter_ : int
-        Steps taken: always `n_iter`, because stopping early would look at the data.
+        Steps taken, because stopping early would look at the data: `n_iter`, or what the rule gave.
+    n_rows_ : int
+        The number of rows that the rule used, declared or counted with noise; not there where
+        `n_iter` was given.
+    path_ : Path
+        The released steps: `features`, `signs` and `steps`, the weight that each has in the last
+        iterate, in units of the mapped features. Feature n_features is the intercept.
+    screened_ : ndarray of shape (n_screened, 2)
+        What the screening rule released: the iteration, from 1, and the feature that was set to
+        zero after it. Empty without screening.
+    density_ : float
+        The share of coefficients that are not zero, which the paper calls sparsity.
     privacy_ : PrivacyStatement
         What is promised, and what it rests on. Print it.
     n_features_in_, feature_names_in_, feature_names_out_, columns_
@@ -245,31 +322,47 @@ class DPFrankWolfe(PrivateFrankWolfe):
     errata = ("E1", "E4")
 
 
+class SplitDefaults(NamedTuple):
+    """What screening gets unless it is given: part of ε or ρ, part of δ, and after which steps."""
+
+    share: float
+    delta_share: float
+    at: str | int
+
+
 @dataclass(kw_only=True, repr=False, eq=False)
 class ScreeningFrankWolfe(PrivateFrankWolfe):
     """Private Frank-Wolfe with a private screening step; the budget is split between the two."""
 
-    screening_share: float = 0.02
-    screening_delta_share: float = 0.25
+    screening_share: float | None = None
+    screening_delta_share: float | None = None
+    screen_at: str | int | Iterable[int] | None = None
+
+    in_the_paper: ClassVar[SplitDefaults]
+    proven: ClassVar[SplitDefaults]
+    one_at_a_time: ClassVar[bool]
 
     def _settings(self, unit: Unit) -> FrankWolfeSettings:
+        settings = super()._settings(unit)
+        usual = self.in_the_paper if settings.published else self.proven
+        share, delta_share = self.screening_share, self.screening_delta_share
+        at, n_iter = self.screen_at, settings.n_iter
         part = Screening(
-            check.share("screening_share", self.screening_share),
-            check.share("screening_delta_share", self.screening_delta_share),
+            check.optional(check.share, "screening_share", share) or usual.share,
+            check.optional(check.share, "screening_delta_share", delta_share) or usual.delta_share,
+            check.schedule("screen_at", *((usual.at, None) if at is None else (at, n_iter))),
+            self.one_at_a_time,
         )
-        return replace(super()._settings(unit), screening=part)
+        return replace(settings, screening=part)
 
 
 class RNMScreen(ScreeningFrankWolfe):
-    """DP-FW that after each step sets at most one coefficient to zero: RNM-Screen (Algorithm 2).
+    """DP-FW that after a step sets at most one coefficient to zero: RNM-Screen (Algorithm 2).
 
     With `calibration="proven"` the screened feature is selected among all features and "screen
     nothing", by the relaxed safe rule. At realistic budgets the noise is far larger than the
-    differences between scores, so the choice is close to random and little is gained: that is the
-    honest price of this rule. A noisy choice is also no longer a *safe* one.
-
-    Set `clip`: without it the noise of every step covers the largest residual that the bounds
-    allow, and the steps themselves become random.
+    differences between scores, so which feature is screened is close to random: models become
+    sparser, and their error larger. A noisy choice is also no longer a *safe* one.
 
     Parameters that are not listed here, and all attributes, are as in :class:`DPFrankWolfe`.
 
@@ -278,17 +371,23 @@ class RNMScreen(ScreeningFrankWolfe):
     clip : float, default=None
         Bound on a row's residual where a step is chosen, as in :class:`DPFrankWolfe`. The rule
         that screens sees residuals as they are (docs/privacy.md, Lemma 35).
-    screening_share : float, default=0.02
-        Part of the budget for screening: of ε when published (the paper's 0.1 of 5), of ρ when
-        proven.
-    screening_delta_share : float, default=0.25
-        Part of δ for screening when published; zCDP has no δ to split.
+    screening_share : float, default=None
+        Part of the budget for screening: of ε when published, where None is the paper's 0.1 of 5;
+        of ρ when proven, where None is 0.02 too.
+    screening_delta_share : float, default=None
+        Part of δ for screening when published, where None is the paper's quarter; zCDP has no δ to
+        split.
+    screen_at : {"all", "last"}, int or list of int, default=None
+        After which steps to screen: every one, the last one, every k-th, or the listed ones
+        (counted from 1). None: every one.
     """
 
     errata = ("E1", "E2", "E4", "E5")
+    in_the_paper = SplitDefaults(0.02, 0.25, "all")
+    proven = SplitDefaults(0.02, 0.25, "all")
+    one_at_a_time = True
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class ADPScreen(ScreeningFrankWolfe):
     """DP-FW that at chosen steps sets every coefficient with a negative noisy score to zero.
 
@@ -299,21 +398,20 @@ class ADPScreen(ScreeningFrankWolfe):
 
     Parameters
     ----------
-    screen_at : {"all", "last"}, int or list of int, default="all"
-        After which steps to screen: every one, the last one, every k-th, or the listed ones
-        (counted from 1).
-    clip, screening_share, screening_delta_share : float
-        As in :class:`RNMScreen`.
+    screening_share : float, default=None
+        As in :class:`RNMScreen`; None is half of ε when published, as in Appendix C of the paper,
+        and 0.02 of ρ when proven.
+    screening_delta_share : float, default=None
+        Part of δ for screening when published, where None is the paper's half.
+    screen_at : {"all", "last"}, int or list of int, default=None
+        As in :class:`RNMScreen`. None: every one when published, every 50th when proven, or the
+        last where there are fewer.
     """
 
-    screen_at: str | int | Iterable[int] = "all"
     errata = ("E1", "E2", "E4")
-
-    def _settings(self, unit: Unit) -> FrankWolfeSettings:
-        settings = super()._settings(unit)
-        assert settings.screening is not None
-        at = check.iterations("screen_at", self.screen_at, settings.n_iter)
-        return replace(settings, screening=replace(settings.screening, at=at))
+    in_the_paper = SplitDefaults(0.5, 0.5, "all")
+    proven = SplitDefaults(0.02, 0.25, 50)
+    one_at_a_time = False
 
 
 # --- not private ----------------------------------------------------------------------------------

@@ -123,6 +123,23 @@ def iterations(name: str, value: Any, n_iter: int) -> frozenset[int]:
     return chosen
 
 
+def schedule(name: str, value: Any, n_iter: int | None) -> Callable[[int], frozenset[int]]:
+    """Return the same for a number of iterations that may follow later (None), from a rule.
+
+    Every k-th of fewer than k iterations is then the last; a list needs to know how many there are.
+    """
+    if n_iter is not None:
+        found = iterations(name, value, n_iter)
+        return lambda _n_iter: found
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        raise ValueError(f"{name}: a list of iterations needs n_iter.")
+    if isinstance(value, str):
+        choice(name, value, ("all", "last"))
+        return lambda n_iter: iterations(name, value, n_iter)
+    every = whole(name, value)
+    return lambda n_iter: iterations(name, min(every, n_iter), n_iter)
+
+
 def _real(name: str, value: Any) -> float:
     if value is None:
         raise ValueError(f"{name} must be given: no default is right for every data set.")

@@ -282,7 +282,7 @@ def target_of(schema: Any) -> str | None:
     return name if word == "none" else f"{word}({name})"
 
 
-def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
+def release_of(model: Any, public_bounds: tuple[Array, Array], *, fit_intercept: bool) -> Release:
     """Return what a fitted estimator holds; bounds that it did not release are the public ones."""
     columns, classes = getattr(model, "columns_", None), getattr(model, "classes_", None)
     some_have: Any = {name: getattr(model, f"{name}_", None) for name in SOME_HAVE}
@@ -295,7 +295,7 @@ def release_of(model: Any, public_bounds: tuple[Array, Array]) -> Release:
         feature_bounds=np.array(getattr(model, "feature_bounds_", public_bounds[0])),
         target_bounds=np.array(getattr(model, "target_bounds_", public_bounds[1])),
         clips_features=hasattr(model, "feature_bounds_"),
-        fit_intercept=bool(model.fit_intercept),
+        fit_intercept=fit_intercept,
         n_iter=int(model.n_iter_),
         statement=model.privacy_,
         max_features=getattr(model, "max_features", None),

@@ -18,9 +18,14 @@ from dpscreen.paper import metrics
 from dpscreen.paper.experiments import PROCESS
 from dpscreen.paper.methods import proven_names
 from dpscreen.paper.metrics import SignTest
-from dpscreen.paper.published import PublishedCell, known_inconsistencies, published_cells
+from dpscreen.paper.published import (
+    PublishedCell,
+    known_inconsistencies,
+    published_cells,
+    published_data,
+)
 from dpscreen.paper.results import TrialRow
-from dpscreen.paper.suites import BLOCKS, ENDS, LONG, SYNTHETIC
+from dpscreen.paper.suites import BLOCKS, ENDS, FROM_ZERO, LONG, SYNTHETIC, ZERO_START
 
 Verdict = Literal["matches", "differs", "not run"]
 
@@ -181,7 +186,7 @@ def fixed_tolerance(cell: PublishedCell) -> float:
 
 
 def is_counted(cell: PublishedCell) -> bool:
-    """Whether the cell is one of the hundred that the study is judged by.
+    """Whether the cell is one of the hundred of the narrower count.
 
     F1, density and R² of RNM-Screen, its MSE, and F1 and MSE of Oracle-K. Tables 3 and 5 repeat
     the F1 of Tables 2 and 4, which is counted once.
@@ -268,26 +273,26 @@ def _ends(cell: PublishedCell, index: RowIndex) -> str:
 
 @dataclass(frozen=True)
 class CellTally:
-    """How many of the counted cells match."""
+    """How many of some cells were run, match, and match only as their standard error is wide."""
 
-    counted: int
+    run: int
     matching: int
     by_spread: int
     not_run: int
 
     @property
     def share(self) -> float:
-        """Share of the counted cells that match; nan if none was run."""
-        return self.matching / self.counted if self.counted else math.nan
+        """Share of the cells that match; nan if none was run."""
+        return self.matching / self.run if self.run else math.nan
 
 
-def summarise(checks: Iterable[CellCheck]) -> CellTally:
-    """Count over the counted cells that were run."""
-    counted = [check for check in checks if check.counted]
-    run = [check for check in counted if check.verdict != "not run"]
+def summarise(checks: Iterable[CellCheck], *, counted: bool = False) -> CellTally:
+    """Count over all cells, or over those that are `counted` alone."""
+    asked = [check for check in checks if check.counted or not counted]
+    run = [check for check in asked if check.verdict != "not run"]
     matching = sum(check.verdict == "matches" for check in run)
     spread = sum(check.by_spread for check in run)
-    return CellTally(len(run), matching, spread, len(counted) - len(run))
+    return CellTally(len(run), matching, spread, len(asked) - len(run))
 
 
 # --- two definitions of R² ----------------------------------------------------------------------
@@ -368,6 +373,51 @@ def _control(index: RowIndex, data: str, metric: str) -> ControlCheck | None:
     if difference is None or screened is None or zeroed is None:
         return None
     return ControlCheck(data, metric, screened, zeroed, difference)
+
+
+# --- the starting vector ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ZeroStartCheck:
+    """DP-FW and RNM-Screen from a zero start, paired by trial (erratum E9)."""
+
+    data: str
+    dp_fw: Estimate
+    rnm: Estimate
+    sparser: int
+    trials: int
+    f1: tuple[float, float]
+    mse: tuple[float, float]
+
+    @property
+    def effect(self) -> str:
+        """Say what screening changes: F1, density and error without it and with it."""
+        return (
+            f"F1 {self.f1[0]:.3f} → {self.f1[1]:.3f}, density {self.dp_fw.mean:.3f} → "
+            f"{self.rnm.mean:.3f}, MSE {self.mse[0]:.2f} → {self.mse[1]:.2f}"
+        )
+
+
+def check_zero_start(index: RowIndex) -> tuple[ZeroStartCheck, ...]:
+    """Compare on every set that was run, in the paper's order."""
+    found = (_zero_start(index, data) for data in published_data())
+    return tuple(one for one in found if one)
+
+
+def _zero_start(index: RowIndex, data: str) -> ZeroStartCheck | None:
+    dense, screened = (index.values(ZERO_START, data, name, "density") for name in FROM_ZERO)
+    both = sorted(set(dense) & set(screened))
+    without, with_ = mean_of(dense[t] for t in both), mean_of(screened[t] for t in both)
+    if without is None or with_ is None:
+        return None
+    f1, mse = (
+        [one.mean for name in FROM_ZERO if (one := index.estimate(ZERO_START, data, name, metric))]
+        for metric in ("f1", "mse")
+    )
+    sparser = sum(screened[t] < dense[t] for t in both)
+    pairs = (f1[0], f1[1]), (mse[0], mse[1])
+    return ZeroStartCheck(data, without, with_, sparser, len(both), *pairs)
 
 
 # --- Theorem 2 ----------------------------------------------------------------------------------

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from dpscreen.paper import metrics
-from dpscreen.paper.data import Preparation, load, prepare, synthetic
+from dpscreen.paper.data import DatasetTable, Preparation, load, prepare, synthetic
 from dpscreen.paper.fitters import Fitted
 from dpscreen.paper.methods import Method
 from dpscreen.paper.problem import RULE, PreparedRows, Problem, Recorder, Split, lasso_reference
@@ -78,6 +78,15 @@ class Simulation(Source):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Scattered(Simulation):
+    """The same rows, with the true features anywhere in place of one block."""
+
+    def declared(self) -> dict[str, Any]:
+        """Every setting, for the fingerprint of a row."""
+        return super().declared() | {"source": "simulation, scattered support"}
+
+
+@dataclass(frozen=True, kw_only=True)
 class RealData(Source):
     """A real set under one preparation; K comes from replication, λ from the LASSO."""
 
@@ -89,9 +98,28 @@ class RealData(Source):
         """Return the prepared set, the same for every trial."""
         return _prepared(self)
 
+    def table(self) -> DatasetTable:
+        """Return the set as it was stored."""
+        return load(self.name)
+
     def declared(self) -> dict[str, Any]:
         """Every setting, for the fingerprint of a row."""
         return {"source": "real", "radius_rule": RULE, **asdict(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanFilled(RealData):
+    """A set whose missing cells become the mean of their column, not zero."""
+
+    def table(self) -> DatasetTable:
+        """Return the set, filled."""
+        table = super().table()
+        means = np.nanmean(table.X, axis=0)
+        return replace(table, X=np.where(np.isnan(table.X), means, table.X))
+
+    def declared(self) -> dict[str, Any]:
+        """Every setting, for the fingerprint of a row."""
+        return super().declared() | {"source": "real, missing cells at their mean"}
 
 
 @lru_cache(maxsize=1)
@@ -102,6 +130,7 @@ def _simulated(source: Simulation, trial: int) -> Problem:
         n_positive=source.n_positive,
         n_negative=source.n_negative,
         correlation=source.correlation,
+        scattered=isinstance(source, Scattered),
         rng=rng_for(data=source.name, trial=trial),
     )
     return Problem(
@@ -118,7 +147,7 @@ def _simulated(source: Simulation, trial: int) -> Problem:
 # One at a time: the largest set fills a few hundred megabytes in each worker.
 @lru_cache(maxsize=1)
 def _prepared(source: RealData) -> Problem:
-    ready = prepare(load(source.name), source.preparation)
+    ready = prepare(source.table(), source.preparation)
     reference = lasso_reference(
         ready.X, ready.y, n_support=source.n_support, intercept=source.intercept
     )

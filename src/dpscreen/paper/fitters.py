@@ -18,8 +18,8 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen.paper.problem import Problem, Recorder
 from dpscreen.planning.methods import FitRequest, estimator
-from dpscreen.privacy import ZCDP, Accountant, Noise
-from dpscreen.rows.design import Design, GramDesign, Point
+from dpscreen.privacy import ZCDP, Accountant, Budget, Noise
+from dpscreen.rows.design import DenseDesign, Design, GramDesign, Point
 from dpscreen.rows.lattice import RelaxedRule
 from dpscreen.solvers import frank_wolfe as steps
 from dpscreen.solvers.frank_wolfe import Choose, Screen, frank_wolfe, steepest_vertex, zero_start
@@ -73,20 +73,28 @@ Screening = Callable[[Accountant, Problem], Screen[Point]]
 
 @dataclass(frozen=True)
 class Published:
-    """Frank-Wolfe with the paper's noisy choice and random start, and possibly a screening step.
+    """Frank-Wolfe with the paper's noisy choice and start, and possibly a screening step.
 
     Steps that are screened spend (ε₁, δ₁). Without screening they spend the whole stated budget, so
-    that every method compared has the same total; the paper does not say what its DP-FW had.
+    that every method compared has the same total; the paper does not say what its DP-FW had. With
+    `whole_loss` the loss is without its ½: gradients and scores double and the noise stays, as if ε
+    were twice as large.
     """
 
     screening: Screening | None = None
+    start: str = "random"
+    whole_loss: bool = False
 
     def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
         """Run once."""
+        if self.whole_loss:
+            stated = problem.budget.total
+            doubled = Budget(2 * stated.epsilon, stated.delta)
+            problem = replace(problem, budget=replace(problem.budget, total=doubled))
         accountant = Accountant(noise, limit=None)
         screened = Screened(self.screening, accountant, problem)
         radius, n_iter, design = problem.radius, problem.n_iter, problem.design
-        start = steps.starting_point("random", design.n_features, radius=radius, noise=noise)
+        start = steps.starting_point(self.start, design.n_features, radius=radius, noise=noise)
         budget = problem.budget.parts[0] if self.screening else problem.budget.total
         choose = steps.published_choice(
             accountant, budget, radius=radius, n_iter=n_iter, n_rows=design.n_rows
@@ -238,26 +246,52 @@ class OtherSettings:
         return replace(fitted, settings={"n_iter": n_iter, "radius": radius})
 
 
-def preselect_k(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:
-    """Plain Frank-Wolfe on the K features of largest L1 norm."""
-    sizes = np.abs(problem.rows.whole.X).sum(axis=0)
-    chosen = np.flatnonzero(keep_largest(sizes, problem.n_support))
-    whole = problem.design
-    part = GramDesign(
-        whole.gram[np.ix_(chosen, chosen)],
-        whole.moment[chosen],
-        whole.target_square,
-        n_rows=whole.n_rows,
-    )
-    weights = np.zeros(whole.n_features)
-    weights[chosen] = frank_wolfe(
-        part,
-        zero_start(part.n_features),
-        radius=problem.radius,
-        n_iter=problem.n_iter,
-        choose=steepest_vertex,
-    )
-    return Fitted(weights)
+Criterion = Callable[[DenseDesign], Array]
+
+
+def largest_norm(rows: DenseDesign) -> Array:
+    """Score features by their L1 norm, as the paper says."""
+    return np.asarray(np.abs(rows.X).sum(axis=0))
+
+
+def largest_variance(rows: DenseDesign) -> Array:
+    """Score features by their variance."""
+    return np.asarray(rows.X.var(axis=0))
+
+
+def largest_correlation(rows: DenseDesign) -> Array:
+    """Score features by their correlation with the target, as screening by correlation does."""
+    X, y = rows.X - rows.X.mean(axis=0), rows.y - rows.y.mean()
+    norms = np.linalg.norm(X, axis=0)
+    return np.asarray(np.abs(X.T @ y) / np.where(norms > 0, norms, 1.0))
+
+
+@dataclass(frozen=True)
+class PreselectK:
+    """Plain Frank-Wolfe on the K features that score highest."""
+
+    criterion: Criterion
+
+    def __call__(self, problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:
+        """Run once."""
+        sizes = self.criterion(problem.rows.whole)
+        chosen = np.flatnonzero(keep_largest(sizes, problem.n_support))
+        whole = problem.design
+        part = GramDesign(
+            whole.gram[np.ix_(chosen, chosen)],
+            whole.moment[chosen],
+            whole.target_square,
+            n_rows=whole.n_rows,
+        )
+        weights = np.zeros(whole.n_features)
+        weights[chosen] = frank_wolfe(
+            part,
+            zero_start(part.n_features),
+            radius=problem.radius,
+            n_iter=problem.n_iter,
+            choose=steepest_vertex,
+        )
+        return Fitted(weights)
 
 
 @dataclass(frozen=True)

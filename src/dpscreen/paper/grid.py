@@ -132,11 +132,16 @@ def claims_to_markdown(claims: Iterable[ClaimCheck]) -> str:
 
 
 def errata_to_markdown(errata: Iterable[Erratum]) -> str:
-    """Return the errata, each with the evidence of this study."""
+    """Return the errata, each with the evidence of this study and the command that shows it."""
     parts = ["# Errata", ""]
     for erratum in errata:
         parts += [f"## {erratum.key}: {markdown(erratum.title)} ({markdown(erratum.kind)})", ""]
-        parts += [markdown(erratum.text), ""]
-        if erratum.evidence:
-            parts += [f"**Evidence.** {markdown(erratum.evidence)}", ""]
+        for name, text in (
+            ("Claim.", erratum.claim),
+            ("Reason.", erratum.reason),
+            ("Evidence.", erratum.evidence),
+            ("How much it matters.", erratum.matters),
+        ):
+            parts += [f"**{name}** {markdown(text)}", ""]
+        parts += [f"`{erratum.command}`", ""]
     return "\n".join(parts)

@@ -17,14 +17,17 @@ from dpscreen.paper.fitters import (
     Fitter,
     OtherSettings,
     OwnRules,
+    PreselectK,
     Proven,
     Published,
     Steepest,
     WithoutNoise,
+    largest_correlation,
+    largest_norm,
+    largest_variance,
     lasso,
     longer_rnm,
     oracle_k,
-    preselect_k,
     rnm,
     uniform_zeroing,
 )
@@ -72,8 +75,10 @@ def proven_names() -> tuple[str, ...]:
 
 
 EVERY, FIFTIETH, LAST = 1, 50, None
+OTHER = (("third", "K = d/3"), ("filled", "missing cells at their mean"))
 FEW, MANY = 200, 1000
 """The iterations of the paper's middling sets, and those of its largest."""
+FROM_ZERO = "As published but for the start, which is the zero vector (erratum E9)."
 E8 = "T, clip and |y| ≤ B are chosen from the data, as the paper's λ and scaling are (erratum E8)."
 OWN_RULES = "Every setting follows its own rules; only |y| ≤ B is taken from the data (erratum E8)."
 
@@ -100,6 +105,8 @@ METHODS = {
         _published("adp-screen-50th", "ADP-Screen, every 50th", Published(Adp(FIFTIETH))),
         _published("adp-screen-last", "ADP-Screen, last", Published(Adp(LAST))),
         _published("dp-fw", "DP-FW", Published(), "Spends the whole stated budget."),
+        _published("dp-fw-zero", "DP-FW from zero", Published(start="zero"), FROM_ZERO),
+        _published("rnm-screen-zero", "RNM-Screen from zero", Published(rnm, "zero"), FROM_ZERO),
         Method(
             "uniform-zeroing",
             "Uniform zeroing",
@@ -115,7 +122,7 @@ METHODS = {
             note="The K largest of DP-FW; K is not private.",
         ),
         _noiseless("np-fw", "NP-FW", Steepest()),
-        _noiseless("preselect-k-fw", "Preselect-K FW", preselect_k),
+        _noiseless("preselect-k-fw", "Preselect-K FW", PreselectK(largest_norm)),
         _noiseless("lasso-of-k", "LASSO", lasso, "scikit-learn's, K nonzeros.", printed="lasso"),
         _noiseless(
             "np-fw-safe",
@@ -141,6 +148,22 @@ METHODS = {
         ),
         _noiseless("np-fw-low", "NP-FW, smallest λ", OtherSettings(end=0)),
         _noiseless("np-fw-high", "NP-FW, largest λ", OtherSettings(end=-1)),
+        # What the paper leaves open, taken otherwise.
+        _published("rnm-screen-scattered", "RNM-Screen, scattered support", Published(rnm)),
+        _published("rnm-screen-whole-loss", "RNM-Screen, no ½", Published(rnm, whole_loss=True)),
+        *(
+            _published(f"rnm-screen-{name}", f"RNM-Screen, {told}", Published(rnm))
+            for name, told in OTHER
+        ),
+        *(Method(f"oracle-k-fw-{name}", f"Oracle-K FW, {told}", oracle_k) for name, told in OTHER),
+        _noiseless(
+            "preselect-k-variance", "Preselect-K FW, variance", PreselectK(largest_variance)
+        ),
+        _noiseless(
+            "preselect-k-correlation",
+            "Preselect-K FW, correlation",
+            PreselectK(largest_correlation),
+        ),
         # Appendix C: one of the two steps private, the other not.
         Method("dp-fw-rule", "DP-FW, Eq. 1", Published(WithoutNoise(EVERY))),
         Method("np-fw-adp", "NP-FW, ADP every", Steepest(Adp(EVERY), "random")),

@@ -179,6 +179,24 @@ def density_checks() -> tuple[DensityCheck, ...]:
     return tuple(_density_check(cell) for cell in published_cells() if cell.metric == "tpr")
 
 
+def densities_outside_rates() -> tuple[str, ...]:
+    """The data sets whose printed density lies outside [FPR, TPR], rounding allowed for.
+
+    For any K the density is a weighted mean of the two, so none should.
+    """
+    found = []
+    for cell in published_cells():
+        if cell.metric == "tpr":
+            fpr, density = (
+                published_value(cell.table, cell.data, cell.method, name)
+                for name in ("fpr", "density")
+            )
+            low, high = sorted((cell.value, fpr))
+            if not low - 2 * ROUNDING <= density <= high + 2 * ROUNDING:
+                found.append(cell.data)
+    return tuple(found)
+
+
 def implied_density(tpr: float, fpr: float, *, n_support: int, n_features: int) -> float:
     """Density of a solution with these rates: (K·TPR + (d - K)·FPR)/d.
 

@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ class Report:
         index = RowIndex(rows)
         self.rows, self.skipped, self.problems = rows, skipped, problems
         self.cells = check_cells(rows)
-        self.summary = summarise(self.cells)
+        self.summary, self.narrow = summarise(self.cells), summarise(self.cells, counted=True)
         self.grids = {grid.key: grid for grid in all_tables(index, self.cells, findings)}
         self.claims = sorted(check_claims(rows), key=_place)
         verdicts = Counter(claim.verdict for claim in self.claims)
@@ -126,13 +127,10 @@ def _markdown(report: Report) -> Iterable[tuple[str, str]]:
 
 def summary_json(report: Report) -> str:
     """Return counts, differing cells, claims and left out data sets as JSON."""
-    summary = report.summary
     content = {
         "trials": report.most_trials,
-        "counted": summary.counted,
-        "matching": summary.matching,
-        "matching_by_spread": summary.by_spread,
-        "not_run": summary.not_run,
+        "cells": asdict(report.summary),
+        "narrower_count": asdict(report.narrow),
         "differing": [
             {
                 **found.cell.key._asdict(),

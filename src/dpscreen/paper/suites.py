@@ -11,8 +11,10 @@ from dpscreen.paper.data import ABLATION, PAPER, Preparation
 from dpscreen.paper.experiments import (
     PROCESS,
     Experiment,
+    MeanFilled,
     RealData,
     Regression,
+    Scattered,
     Simulation,
     UniformProcess,
 )
@@ -40,6 +42,9 @@ RULES = ("np-fw-rule", "np-fw-published-rule", "np-fw-safe", "np-fw")
 """Eq. 1 as printed, with and without return; the rule corrected for the radius; no rule."""
 ENDS = ("np-fw-low", "np-fw-high")
 ITERATIONS = (f"np-fw-{FEW}", f"np-fw-{MANY}")
+ZERO_START, CHOICES = "zero-start", "choices"
+FROM_ZERO = ("dp-fw-zero", "rnm-screen-zero")
+PRESELECTED = ("preselect-k-variance", "preselect-k-correlation")
 AGAIN = ("rnm-screen", "oracle-k-fw")
 BLOCKS = 5
 LONG = {"real": "real-long", "ablation": "ablation-long"}
@@ -52,7 +57,8 @@ LONG = {"real": "real-long", "ablation": "ablation-long"}
 def all_experiments() -> tuple[Experiment, ...]:
     """Every experiment of the study, the longest first, so that both cores end together."""
     real = (*real_suite(), *ablation_suite(), *long_suite())
-    return (*real, *synthetic_suite(), *adp_suite(), *theorem2_suite())
+    other = (*zero_start_suite(), *choices_suite(), *synthetic_suite(), *adp_suite())
+    return (*real, *other, *theorem2_suite())
 
 
 def synthetic_suite() -> tuple[Regression, ...]:
@@ -97,6 +103,35 @@ def adp_suite() -> tuple[Regression, ...]:
         _regression("adp", uncorrelated, names, curves, proven=False),
         _regression("adp", correlated, EXPERIMENT_A, curves, proven=False),
     )
+
+
+def zero_start_suite() -> tuple[Regression, ...]:
+    """DP-FW and RNM-Screen from zero, where the paper's start is random (erratum E9)."""
+    suites = (*real_suite(), *synthetic_suite())
+    return tuple(Regression(ZERO_START, one.source, _methods(FROM_ZERO)) for one in suites)
+
+
+def choices_suite() -> tuple[Regression, ...]:
+    """What the paper does not say and this study had to choose, chosen otherwise."""
+    block = [one.source for one in synthetic_suite()]
+    real = {one.data: one.source for one in real_suite()}
+    thirds = {name: round(data.n_features / 3) for name, data in published_data().items()}
+    sources: list[tuple[Simulation | RealData, tuple[str, ...]]] = [
+        *((Scattered(**vars(one)), ("rnm-screen-scattered",)) for one in block),
+        *((one, ("rnm-screen-whole-loss",)) for one in block),
+        *(
+            (replace(one, n_support=thirds[name]), _otherwise("third"))
+            for name, one in real.items()
+            if isinstance(one, RealData) and thirds[name] != one.n_support
+        ),
+        (MeanFilled(**vars(real["communities"])), _otherwise("filled")),
+        *((one, PRESELECTED) for one in real.values()),
+    ]
+    return tuple(Regression(CHOICES, source, _methods(names)) for source, names in sources)
+
+
+def _otherwise(name: str) -> tuple[str, ...]:
+    return (f"rnm-screen-{name}", f"oracle-k-fw-{name}")
 
 
 def theorem2_suite() -> tuple[UniformProcess, ...]:
@@ -228,6 +263,9 @@ def _items() -> Iterable[Item]:
              "theorem2", (PROCESS,)),
         Item("control", "RNM-Screen against zeroing at random",
              "synthetic", ("rnm-screen", "uniform-zeroing")),
+        Item("zero-start", "DP-FW and RNM-Screen from a zero start", ZERO_START, FROM_ZERO),
+        Item("choices", "What the paper leaves open, chosen otherwise", CHOICES,
+             tuple(dict.fromkeys(n for one in choices_suite() for n in one.method_names))),
     )  # fmt: skip
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from dpscreen._core.words import rounded_up, shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dpscreen.planning.methods import FitRequest
     from dpscreen.privacy.budget import ZCDP, Budget
     from dpscreen.privacy.ledger import PrivacyLedger
@@ -88,6 +90,7 @@ def request_for(
     n_rows: int | None = None,
     max_features: int | None = None,
     inference: str | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> FitRequest:
     """Return what is asked of a method for a table that is so declared."""
     from dpscreen.planning.methods import FitRequest
@@ -101,6 +104,7 @@ def request_for(
         max_features=max_features,
         inference=inference,
         classes=schema.classes,
+        settings=settings or {},
     )
 
 
@@ -150,8 +154,12 @@ def booked_epsilon(cost: ZCDP, delta: float) -> str:
 
 
 def _ours(noticed: list[warnings.WarningMessage]) -> tuple[str, ...]:
-    from dpscreen.privacy.statement import SeededNoiseWarning, WeakDeltaWarning
+    from dpscreen.privacy.statement import (
+        PublishedCalibrationWarning,
+        SeededNoiseWarning,
+        WeakDeltaWarning,
+    )
 
-    kinds = (SeededNoiseWarning, WeakDeltaWarning)
+    kinds = (PublishedCalibrationWarning, SeededNoiseWarning, WeakDeltaWarning)
     told = (str(one.message) for one in noticed if issubclass(one.category, kinds))
     return tuple(dict.fromkeys(told))

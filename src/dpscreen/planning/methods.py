@@ -1,24 +1,21 @@
 """The one register of private methods: a name, and how to set it up from public numbers alone.
 
 Those in `ON_OFFER`, `ON_REQUEST` and `OTHER_QUESTIONS` can be fitted from the command line; the
-peers, of other authors, are there to compare with. PrivateLasso and the peers choose for
-themselves. DP-FW and RNM-Screen need settings that nobody knows beforehand, so these rules stand
-in. Of those tried in simulations, they did best where bounds fit:
-
-    radius    half the width of the target's bounds: a prediction can then reach every value
-    n_iter    by the rule of PrivateLasso, about M/4 with M = n√(2ρ)/ln(2d), from a public n
-    clip      a tenth of the width of the target's bounds (DP-FW only)
+peers, of other authors, are there to compare with. Every method sets itself by its own rules, from
+public numbers and what it releases; `FitRequest.settings` overrides them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import listed
 from dpscreen.models import (
+    ADPScreen,
     DPFrankWolfe,
     FreeScreen,
     PrivateLasso,
@@ -36,7 +33,10 @@ from dpscreen.solvers import rules
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What is asked for: everything in it is public. `n_rows` None: not known beforehand."""
+    """What is asked for: everything in it is public. `n_rows` None: not known beforehand.
+
+    `settings` are parameters that only some methods have, by their names there.
+    """
 
     budget: Budget
     feature_bounds: Array
@@ -47,6 +47,7 @@ class FitRequest:
     inference: str | None = None
     random_state: Any = None
     classes: tuple[Any, Any] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def regime(self) -> rules.Regime | None:
@@ -59,17 +60,9 @@ class FitRequest:
     @property
     def parameters(self) -> dict[str, Any]:
         """Return what may be asked of a method, by the names that estimators have for it."""
-        told = {name: one for name, one in vars(self).items() if name != "budget"}
-        return told | {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
-
-    @property
-    def ball(self) -> dict[str, Any]:
-        """Return the settings that Frank-Wolfe needs, by the rules above."""
-        if self.regime is None:
-            raise ValueError("this method needs a public number of rows, to set its steps.")
-        low, high = self.target_bounds
-        half = high / 2 - low / 2
-        return {"radius": half, "n_iter": rules.n_steps(self.regime), "clip": half / 5}
+        told = {name: one for name, one in vars(self).items() if name not in ("budget", "settings")}
+        budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
+        return told | budget | dict(self.settings)
 
 
 ON_OFFER: dict[str, type[Any]] = {
@@ -77,8 +70,9 @@ ON_OFFER: dict[str, type[Any]] = {
     "dp-fw": DPFrankWolfe,
     "rnm-screen": RNMScreen,
 }
-ON_REQUEST: dict[str, type[Any]] = {"free-screen": FreeScreen}
-"""Fitted where somebody asks for it by name; `python -m benchmarks free-screen` compares it."""
+ON_REQUEST: dict[str, type[Any]] = {"free-screen": FreeScreen, "adp-screen": ADPScreen}
+"""Fitted where somebody asks for it by name, and in no comparison: `python -m benchmarks
+free-screen` compares the first, and its authors call the second impractical."""
 
 OTHER_QUESTIONS: dict[str, type[Any]] = {
     "private-ols": PrivateOLS,
@@ -106,21 +100,14 @@ OUTCOME_PEERS: dict[str, type[Any]] = {
     "outcome-fw": outcome_peers.OutcomeFrankWolfe,
 }
 METHODS = ON_OFFER | ON_REQUEST | OTHER_QUESTIONS | PEERS | COMPARED_ONLY | OUTCOME_PEERS
-BALL: dict[str, tuple[str, ...]] = {
-    "dp-fw": ("radius", "n_iter", "clip"),
-    "rnm-screen": ("radius", "n_iter"),
-}
-"""Which settings of `FitRequest.ball` a method is given."""
 
 
 def estimator(method: str, order: FitRequest) -> Any:
     """Return the method, set up and not yet fitted; a ValueError says what it cannot do."""
     _check(method, order)
-    given = order.parameters
-    if method in BALL:
-        given |= {name: order.ball[name] for name in BALL[method]}
     known = _parameters_of(METHODS[method])
-    model = METHODS[method](**{name: one for name, one in given.items() if name in known})
+    given = {name: one for name, one in order.parameters.items() if name in known}
+    model = METHODS[method](**given)
     model.check_parameters()
     return model
 
@@ -128,8 +115,8 @@ def estimator(method: str, order: FitRequest) -> Any:
 def _check(method: str, order: FitRequest) -> None:
     """Refuse what the method has no parameter for, and outcomes that nobody named."""
     known = _parameters_of(METHODS[method])
-    for name in ("max_features", "inference"):
-        if getattr(order, name) is not None and name not in known:
+    for name in ("max_features", "inference", *order.settings):
+        if order.parameters[name] is not None and name not in known:
             owners = [one for one, kind in METHODS.items() if name in _parameters_of(kind)]
             raise ValueError(f"{name} belongs to {listed(owners)}; {method} does not have it.")
     if "classes" in known and order.classes is None:

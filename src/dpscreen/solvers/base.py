@@ -500,6 +500,14 @@ class Path:
         return np.cumsum(moves, axis=0)
 
 
+def vertex_path(chosen: Sequence[Vertex], radius: float) -> Path:
+    """Return Frank-Wolfe's path as the last iterate weighs it: 2λ(t+1)/((T+1)(T+2)) for step t."""
+    n_iter = len(chosen)
+    steps = 2 * radius * np.arange(2, n_iter + 2) / ((n_iter + 1) * (n_iter + 2))
+    features, signs = np.array(chosen, dtype=np.int64).T
+    return Path(features, signs, steps)
+
+
 # --- could a path be privacy noise alone? ---------------------------------------------------------
 
 _MOST_WORK = 2**18

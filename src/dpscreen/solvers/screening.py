@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -29,6 +29,7 @@ from dpscreen.privacy import (
 from dpscreen.privacy.budget import advanced_share, advanced_share_approximate, gaussian_sigma
 from dpscreen.rows.design import Design, Point
 from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint, RelaxedRule, exact_relaxed_scores
+from dpscreen.solvers.base import Path, vertex_path
 from dpscreen.solvers.frank_wolfe import (
     Choose,
     P,
@@ -220,48 +221,68 @@ def _negative(noisy: Array) -> list[int]:
 # --- Frank-Wolfe, with or without screening -------------------------------------------------------
 
 
+Schedule = Callable[[int], frozenset[int]]
+"""After which of so many steps to screen."""
+
+
 @dataclass(frozen=True)
 class Screening:
-    """Which part of the budget screens, and after which steps all features are screened.
-
-    `at` None: after every step, at most one feature.
-    """
+    """Which part of the budget screens, when, and whether one feature at a time or all at once."""
 
     share: float
     delta_share: float
-    at: frozenset[int] | None = None
+    at: Schedule
+    one_at_a_time: bool
 
 
 @dataclass(frozen=True)
 class FrankWolfeSettings:
-    """The parameters of a run, checked. `clip` None: no residual is clipped."""
+    """The parameters of a run, checked; None where a rule decides once the bounds are known."""
 
-    radius: float
-    n_iter: int
+    radius: float | None
+    n_iter: int | None
     intercept: bool
     published: bool
     start: str
     clip: float | None = None
     screening: Screening | None = None
 
+    @property
+    def size(self) -> float:
+        """Return λ, once it is settled."""
+        assert self.radius is not None
+        return self.radius
+
+    @property
+    def steps(self) -> int:
+        """Return T, once it is settled."""
+        assert self.n_iter is not None
+        return self.n_iter
+
 
 Steps = tuple[Choose[P], Screen[P] | None]
+
+
+def only_at(at: frozenset[int], screen: Screen[P]) -> Screen[P]:
+    """Return a screening step that rests at all other iterations."""
+    return lambda point, t: screen(point, t) if t in at else ()
 
 
 def published_steps(
     settings: FrankWolfeSettings, accountant: Accountant, design: Design, budget: Budget
 ) -> Steps[Point]:
     """Return the paper's choice and screening, with its constants."""
-    part, screen, radius = settings.screening, None, settings.radius
+    part, screen, radius, n_iter = settings.screening, None, settings.size, settings.steps
     if part is not None:
         budget, share = budget.split(share=part.share, delta_share=part.delta_share)
-        if part.at is None:
-            n_iter = settings.n_iter
-            screen = published_rnm(accountant, design, share, radius=radius, n_iter=n_iter)
+        at = part.at(n_iter)
+        if part.one_at_a_time:
+            one = published_rnm(accountant, design, share, radius=radius, n_iter=len(at))
+            screen = only_at(at, one)
         else:
-            screen = published_adp(accountant, design, share, radius=radius, at=part.at)
+            screen = published_adp(accountant, design, share, radius=radius, at=at)
     choose = published_choice(
-        accountant, budget, radius=radius, n_iter=settings.n_iter, n_rows=design.n_rows
+        accountant, budget, radius=radius, n_iter=n_iter, n_rows=design.n_rows
     )
     return choose, screen
 
@@ -278,25 +299,57 @@ def proven_steps(
 
     The choice clips residuals, the rule that screens does not (docs/privacy.md, Lemma 35).
     """
-    part, screen = settings.screening, None
+    part, screen, radius, n_iter = settings.screening, None, settings.size, settings.steps
     if part is not None:
-        share = Fraction(part.share)
-        cost, left = cost * (1 - share), cost * share
-        rule = RelaxedRule(settings.radius, target_bound)
-        if part.at is None:
-            screen = proven_rnm(accountant, design, left / settings.n_iter, rule=rule)
+        share, at = Fraction(part.share), part.at(n_iter)
+        cost, left = cost * (1 - share), cost * share / len(at)
+        rule = RelaxedRule(radius, target_bound)
+        if part.one_at_a_time:
+            screen = only_at(at, proven_rnm(accountant, design, left, rule=rule))
         else:
-            screen = proven_adp(accountant, design, left / len(part.at), rule=rule, at=part.at)
-    bound = sensitivity.residual_bound(radius=settings.radius, target_bound=target_bound)
+            screen = proven_adp(accountant, design, left, rule=rule, at=at)
+    bound = sensitivity.residual_bound(radius=radius, target_bound=target_bound)
     clip = min(settings.clip or bound, bound)
-    return proven_choice(accountant, cost / settings.n_iter, clip=clip), screen
+    return proven_choice(accountant, cost / n_iter, clip=clip), screen
 
 
-def optimise(settings: FrankWolfeSettings, design: Any, steps: Steps[Any], noise: Noise) -> Array:
-    """Run the loop from the starting point that the settings ask for."""
-    radius = settings.radius
+class Trail(NamedTuple):
+    """What a run releases: where it ended, its steps, and which feature was screened when."""
+
+    weights: Array
+    path: Path
+    screened: Integers
+
+    @property
+    def n_iter(self) -> int:
+        """Return T."""
+        return len(self.path)
+
+
+def optimise(settings: FrankWolfeSettings, design: Any, steps: Steps[Any], noise: Noise) -> Trail:
+    """Run the loop from the starting point that the settings ask for.
+
+    Steps and screened features are what the mechanisms released, so keeping them is free (Lemma 7).
+    """
+    radius = settings.size
     start = starting_point(settings.start, design.n_features, radius=radius, noise=noise)
     choose, screen = steps
-    return frank_wolfe(
-        design, start, radius=radius, n_iter=settings.n_iter, choose=choose, screen=screen
+    chosen: list[Vertex] = []
+    screened: list[tuple[int, int]] = []
+
+    def choosing(point: Any) -> Vertex | None:
+        vertex = choose(point)
+        assert vertex is not None, "private choices always name a vertex"
+        chosen.append(vertex)
+        return vertex
+
+    def screening(point: Any, t: int) -> Iterable[int]:
+        found = list(screen(point, t)) if screen else []
+        screened.extend((t, feature) for feature in found)
+        return found
+
+    weights = frank_wolfe(
+        design, start, radius=radius, n_iter=settings.steps, choose=choosing, screen=screening
     )
+    marks = np.array(screened, dtype=np.int64).reshape(-1, 2)
+    return Trail(weights, vertex_path(chosen, radius), marks)

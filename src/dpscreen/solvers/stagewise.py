@@ -28,6 +28,7 @@ from dpscreen.solvers.base import (
     mean_cost,
     release_mean_move,
     rescaled,
+    vertex_path,
 )
 from dpscreen.solvers.frank_wolfe import Vertex, frank_wolfe, zero_start
 from dpscreen.solvers.refit import Refit, refit, refitted_features
@@ -218,16 +219,8 @@ def solve_frank_wolfe(task: Task) -> Solution:
 
     start = zero_start(n_candidates)
     weights = frank_wolfe(task.design, start, radius=radius, n_iter=n_iter, choose=choose)
-    path = replace(_vertex_path(chosen, radius), n_candidates=len(task.candidates))
+    path = replace(vertex_path(chosen, radius), n_candidates=len(task.candidates))
     return Solution(weights, n_iter, path, task.deviation)
-
-
-def _vertex_path(chosen: list[Vertex], radius: float) -> Path:
-    """Return the path as the last iterate weighs it: step t counts 2λ(t+1)/((T+1)(T+2))."""
-    n_iter = len(chosen)
-    steps = 2 * radius * np.arange(2, n_iter + 2) / ((n_iter + 1) * (n_iter + 2))
-    features, signs = np.array(chosen, dtype=np.int64).T
-    return Path(features, signs, steps)
 
 
 # --- screening from released selections -----------------------------------------------------------

@@ -165,19 +165,23 @@ def synthetic(
     n_positive: int = 35,
     n_negative: int = 35,
     correlation: float = 0.0,
+    scattered: bool = False,
     rng: np.random.Generator,
 ) -> Simulated:
     """Gaussian rows scaled into [-1, 1], and y = X coef.
 
     Neighbouring features correlate: Σ_ij = correlation^|i-j|. The whole of X is divided by its
     largest absolute entry. The first `n_positive` coefficients are +1, the next `n_negative` are
-    -1, the others 0: the support is one block, as fits the paper's Table 1.
+    -1, the others 0: the support is one block, as fits the paper's Table 1. With `scattered` the
+    same coefficients stand anywhere.
     """
     rows = _correlated_rows(n_rows, n_features, correlation, rng)
     rows /= np.abs(rows).max()
     coef = np.zeros(n_features)
     coef[:n_positive] = 1.0
     coef[n_positive : n_positive + n_negative] = -1.0
+    if scattered:
+        rng.shuffle(coef)
     return Simulated(rows, rows @ coef, coef)
 
 

@@ -1,0 +1,46 @@
+"""`dpscreen errata`: statements of the paper that need a correction, each with what shows it."""
+
+from __future__ import annotations
+
+import textwrap
+
+import click
+
+from dpscreen._core.words import WIDTH, mistyped
+from dpscreen.cli import console
+
+
+@click.command(context_settings=console.HELP)
+@click.argument("keys", nargs=-1, metavar="[E1 ... E11]")
+def command(keys: tuple[str, ...]) -> None:
+    """Print where a statement of the paper needs a correction, and how much it matters.
+
+    Each erratum quotes the claim, derives why it fails, computes what can be computed at once, and
+    names a command that shows it. Without keys, all of them.
+
+    \b
+    Examples:
+      dpscreen errata
+      dpscreen errata E2 E10
+    """
+    from dpscreen.paper.agreement import RowIndex
+    from dpscreen.paper.errata import errata
+
+    known = {one.key: one for one in errata(RowIndex(()))}
+    for key in keys:
+        if key.upper() not in known:
+            raise click.UsageError(mistyped("erratum", key, tuple(known)))
+    for key in keys or known:
+        one = known[key.upper()]
+        click.echo(f"{one.key}: {one.title} ({one.kind})")
+        for name, text in (
+            ("Claim", one.claim),
+            ("Reason", one.reason),
+            ("Evidence", one.evidence),
+            ("How much it matters", one.matters),
+            ("Shown by", one.command),
+        ):
+            if text:
+                told = textwrap.fill(f"{name}: {text}", WIDTH, subsequent_indent="  ")
+                click.echo(textwrap.indent(told, "  "))
+        click.echo()
