@@ -123,7 +123,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             noise = noise_source(self.random_state)
             with closing(self._rows(X, aligned(y, X))) as rows:
                 spend = self._prepare(settings, promise, noise, rows)
-                self._warn_of_rows(promise, rows)
+                self._warn_of_rows(promise)
                 # Whatever parameters can make fail has failed by now; then the budget is gone.
                 if ledger is not None:
                     name = type(self).__name__
@@ -192,9 +192,10 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     def _warn(self, settings: Settings, ledger: Any) -> None:
         """Warn, two calls up, of what this fit does not keep."""
 
-    def _warn_of_rows(self, promise: Promise, rows: RowSource) -> None:
-        """Warn of what a public or disclosed number of rows tells."""
-        warn_of_weak_delta(promise.budget.delta, self.n_rows or rows.n_rows)
+    def _warn_of_rows(self, promise: Promise) -> None:
+        """Warn of what a declared number of rows tells; the true one is private."""
+        if self.n_rows is not None:
+            warn_of_weak_delta(promise.budget.delta, self.n_rows)
 
     def _warn_of_release(self) -> None:
         """Warn of what released numbers tell, once the model is there."""
@@ -267,7 +268,7 @@ class ScalingModel(PrivateEstimator[Choices]):
 
         return spend
 
-    def _warn_of_rows(self, promise: Promise, rows: RowSource) -> None:
+    def _warn_of_rows(self, promise: Promise) -> None:
         """Wait until the number of rows has been released."""
 
     def _warn_of_release(self) -> None:

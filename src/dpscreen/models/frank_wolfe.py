@@ -52,6 +52,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
     fit_intercept: bool = True
     calibration: str = "proven"
     start: str | None = None
+    n_rows: int | None = None
     rows_per_unit: int | None = None
     random_state: Any = None
 
@@ -65,6 +66,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             raise ValueError(
                 "rows_per_unit: the published calibration makes no promise, for units neither."
             )
+        check.optional(check.declared_rows, "n_rows", self.n_rows)
         start = check.choice("start", self.start, (None, "zero", "random"))
         return FrankWolfeSettings(
             radius=check.size("radius", self.radius),
@@ -123,8 +125,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         steps = proven_steps(
             settings, accountant, design, promise.row_limit, target_bound=units.target_bound
         )
-        weak = "whether delta is at least 1 over the number of rows"
-        public = (*self._public_facts(), *rows.disclosed, weak)
+        public = (*self._public_facts(), *rows.disclosed)
         return accountant, design, steps, {"public": public, "arithmetic": EXACT}
 
     def _published(
@@ -201,6 +202,9 @@ class DPFrankWolfe(PrivateFrankWolfe):
         does not hold.
     start : {None, "zero", "random"}, default=None
         Starting point. None: zero when proven, random when published, as in the paper.
+    n_rows : int, default=None
+        A public number of rows, with which delta is compared. None: delta is not compared, as the
+        true number is private.
     rows_per_unit : int, default=None
         The most rows that one unit, a person for example, has. The promise is then for adding or
         removing a unit, and all noise is so many times as large (proven calibration only). None:
