@@ -109,7 +109,7 @@ def test_warnings_name_the_errata_and_the_seed(private_class, rows):
 
 # --- what is released -----------------------------------------------------------------------------
 
-RELEASED = {"coef_", "intercept_", "n_iter_", "privacy_", "n_features_in_"}
+RELEASED = {"coef_", "fallback_", "intercept_", "n_iter_", "privacy_", "n_features_in_"}
 
 
 def test_fitted_object_holds_released_values_only(private_class, rows):

@@ -192,7 +192,7 @@ def test_the_statement_holds_and_n_is_not_disclosed(kind, rows):
 def test_the_fitted_object_holds_released_values_only(kind, rows):
     model = kind(**SETTING).fit(*rows)
     fitted = {"coef_", "intercept_", "feature_bounds_", "target_bounds_", "scale_", "n_iter_"}
-    fitted |= {"n_rows_", "privacy_", "n_features_in_", "bounds_notes_"}
+    fitted |= {"n_rows_", "privacy_", "n_features_in_", "bounds_notes_", "fallback_"}
     assert set(vars(model)) - set(model.get_params()) == fitted
     pickled = pickle.dumps(model)
     for column in (rows[0][:, 0], rows[1]):

@@ -14,7 +14,7 @@ from dpscreen._core.words import (
     prose,
     rounded_up,
 )
-from dpscreen.models.release import Release, prediction_of_all
+from dpscreen.models.release import Release, about_failure, prediction_of_all
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
 
@@ -59,6 +59,10 @@ def _warning(statement: PrivacyStatement) -> str:
 
 def _findings(release: Release) -> Iterator[str]:
     selected = release.selected
+    yield from about_failure(release)
+    if release.fallback is not None and not selected:
+        yield f"It predicts {prediction_of_all(release)} for everyone."
+        return
     if not selected:
         yield (
             f"The model found no feature, of {release.n_features}, that stands out of the privacy "

@@ -115,6 +115,7 @@ def _optional(release: Release) -> tuple[str, ...]:
         *(("classes", "outcome_quality") if release.classes is not None else ()),
         *(("standing_out",) if release.standing_out is not None else ()),
         *(("about",) if release.about else ()),
+        *(("fallback",) if release.fallback is not None else ()),
     )
 
 
@@ -305,6 +306,7 @@ def _release(found: Mapping[str, Any]) -> Release:
         classes=tuple(model["classes"]) if "classes" in model else None,
         standing_out=tuple(model["standing_out"]) if "standing_out" in model else None,
         about=checked_about(model.get("about", {})),
+        fallback=model.get("fallback"),
     )
 
 

@@ -15,12 +15,14 @@ from dpscreen._core.arrays import Array
 from dpscreen.models import base, intake
 from dpscreen.models import parameters as check
 from dpscreen.models.base import EXACT, PrivateEstimator, Promise
+from dpscreen.models.delivery import MODEL, START
 from dpscreen.models.intake import in_memory
 from dpscreen.models.linear import LinearModel
 from dpscreen.privacy import Accountant, Noise, PrivacyStatement, PublishedCalibrationWarning
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.design import Design, choose_design, gram_pays
 from dpscreen.rows.source import PublicUnits, RowSource
+from dpscreen.solvers.base import Solution
 from dpscreen.solvers.frank_wolfe import frank_wolfe, steepest_vertex, wolfe_gap, zero_start
 from dpscreen.solvers.screening import (
     Elimination,
@@ -104,10 +106,13 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         build = self._published if settings.published else self._proven
         accountant, design, steps, told = build(settings, promise, noise, rows, units)
 
-        def spend() -> PrivacyStatement:
+        def run() -> None:
             weights = optimise(settings, design, steps, noise)
-            self.coef_, self.intercept_ = units.in_users_units(weights)
-            self.n_iter_ = settings.n_iter
+            self._keep(MODEL, units, Solution(weights, settings.n_iter, None, 0.0))
+
+        def spend() -> PrivacyStatement:
+            self._keep(START, units, Solution(np.zeros(units.n_candidates), 0, None, 0.0))
+            self._deliver(run)
             return PrivacyStatement.of(promise.budget, accountant, **told)
 
         return spend

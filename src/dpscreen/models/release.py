@@ -29,6 +29,7 @@ from dpscreen._core.words import (
     whole_percent,
 )
 from dpscreen.models.categories import FrameColumns, about_levels, about_missing, declared_numbers
+from dpscreen.models.delivery import fallback_words
 from dpscreen.models.regression_table import SHARE, RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 OFFER_INTERVALS = ("PrivateLasso", "PrivateLogistic")
 SOME_HAVE = (
     *("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes"),
-    "table",
+    *("table", "fallback"),
 )
 
 
@@ -56,7 +57,8 @@ class Release:
     set; only the target's name is read off it. `classes` are those of outcomes, of the second of
     which the log-odds are modelled; None if the target is a number. `standing_out` are the features
     that stand out of the noise, where others have a coefficient too; None where none has. `about`
-    is what people said of the model: target, author, date and purpose.
+    is what people said of the model: target, author, date and purpose. `fallback` is the stage at
+    which a fit failed numerically; None if it did not.
     """
 
     estimator: str
@@ -84,6 +86,7 @@ class Release:
     classes: tuple[Any, Any] | None = None
     standing_out: tuple[int, ...] | None = None
     about: Mapping[str, str] = field(default_factory=dict)
+    fallback: str | None = None
 
     @property
     def target(self) -> str | None:
@@ -473,7 +476,14 @@ def _about_cells(release: Release) -> Iterator[str]:
     yield from about_missing(*declared, outcomes=release.classes is not None)
 
 
+def about_failure(release: Release) -> Iterator[str]:
+    """Say that the fit failed numerically, if it did, and what the model is then."""
+    if release.fallback is not None:
+        yield fallback_words(release.fallback)
+
+
 def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
+    yield from about_failure(release)
     if table.given[: table.n_features].any():
         yield _about_steps(release)
     if not release.fit_intercept:
@@ -545,6 +555,7 @@ def _about_chosen(release: Release) -> Iterator[str]:
 
 
 def _notes(release: Release, shown: int) -> Iterator[str]:
+    yield from about_failure(release)
     left = release.n_features - shown
     if left:
         yield f"{left} other {'feature has' if left == 1 else 'features have'} coefficient 0."

@@ -19,14 +19,14 @@ from dpscreen._core.files import one_ahead
 from dpscreen.rows.lattice import LatticeDesign, LatticePoint
 from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.parts import Move, PartedDesign, Question, Walk, asked
-from dpscreen.rows.source import Count, PublicUnits, RowSource
+from dpscreen.rows.source import Count, PublicUnits, RowsLost, RowSource
 from dpscreen.rows.sums import LEVELS, lattice_columns
 
 Read = Callable[[Sequence[int] | None], Iterator[Narrow]]
 """Features, or None for all columns, to their lattice columns part by part, in a fixed order."""
 
 
-class RowsChanged(RuntimeError):
+class RowsChanged(RowsLost):
     """The rows are not those that the fit began with. What was booked stays booked."""
 
     def __init__(self) -> None:
