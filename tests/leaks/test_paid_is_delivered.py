@@ -33,6 +33,7 @@ from dpscreen.models.tukey import KendallTukeyEM, TukeyEM
 from dpscreen.privacy import ZCDP, Accountant, Budget
 from dpscreen.privacy.replay import record, replay
 from dpscreen.rows.source import RowsLost
+from dpscreen.rows.streamed import MappedArrays, StreamedRows
 from dpscreen.solvers import tukey
 
 SECRET = "8675309"
@@ -287,6 +288,24 @@ def test_interrupts_and_failures_of_the_machine_are_passed_on(kind, error, tmp_p
         model.fit(*some_rows(case), ledger=ledger)
     assert not [name for name in vars(model) if name.endswith("_")]
     assert len(ledger.entries()) == 1
+
+
+def test_rows_that_change_on_disk_are_no_numerical_failure(monkeypatch):
+    """A cell that becomes infinite is private: no constant may be delivered because of it."""
+    case = Case(PrivateLasso, {}, "lasso")
+    X, y = some_rows(case)
+    release, made = Accountant.release, []
+
+    def changing(accountant, *given, **words):
+        made.append(1)
+        X[17, 0] = np.inf if len(made) > 1 else X[17, 0]
+        return release(accountant, *given, **words)
+
+    monkeypatch.setattr(Accountant, "release", changing)
+    model = case.model(random_state=None)
+    with pytest.raises(RowsLost):
+        fitted(model, StreamedRows(MappedArrays(X, y)), None)
+    assert not hasattr(model, "coef_")
 
 
 def test_a_warning_that_is_an_error_leaves_the_model(monkeypatch):

@@ -24,6 +24,8 @@ from dpscreen import (
     RNMScreen,
 )
 from dpscreen.models import outcome_peers, peers
+from dpscreen.rows.streamed import MappedArrays, StreamedRows
+from dpscreen.rows.worker import Refused, _rows_of
 from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import TableSchema
 
@@ -81,6 +83,15 @@ FAULTS = {
     "an infinite target": in_target(np.inf),
     "a word in the target": in_target("x", kind=object),
 }
+
+
+def with_other_index(X, y, row):
+    labels = np.random.default_rng(row).permutation(10**6)[: 2 * len(X)]
+    frame = pd.DataFrame(X, columns=list("abc"), index=labels[: len(X)])
+    return frame, pd.Series(y, index=labels[len(X) :])
+
+
+FAULTS["another index"] = with_other_index
 LABELS = {
     "another label": in_target(2.0),
     "several other labels": in_target(-1.0, 2.0, 7.5),
@@ -116,6 +127,32 @@ def test_a_refusal_says_the_same_of_any_rows(name, fault):
     found = [refusal(name, (FAULTS | LABELS)[fault], seed) for seed in SEEDS]
     assert found[0][0] is not None
     assert all(one == found[0] for one in found)
+
+
+@pytest.mark.parametrize("place", ["rows", "target"])
+def test_rows_that_stay_on_disk_are_refused_alike(place):
+    said = set()
+    for seed in SEEDS:
+        X, y, row = table(seed, outcomes=False)
+        (X[row] if place == "rows" else y)[row % 3] = np.nan
+        with pytest.raises(ValueError, match="NaN") as told:
+            PrivateLasso(**LINE).fit(StreamedRows(MappedArrays(X, y)))
+        said.add(str(told.value))
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("fault", ["columns", "rows", "cells"])
+def test_partitions_are_refused_alike(fault):
+    said = set()
+    for seed in SEEDS:
+        X, y, row = table(seed, outcomes=False)
+        if fault == "cells":
+            X[row, 1] = np.inf
+        width = 4 if fault == "columns" else 3
+        with pytest.raises(Refused) as told:
+            _rows_of(X, y[seed:] if fault == "rows" else y, width, None)
+        said.add(str(told.value))
+    assert len(said) == 1
 
 
 # --- rows that a schema reads ---------------------------------------------------------------------

@@ -334,6 +334,17 @@ def test_too_few_rows_give_a_constant():
     assert model.intercept_ == 2.0  # the middle of the target's bounds
 
 
+def test_the_part_of_a_row_is_secret_and_depends_on_no_other_row():
+    """Lemma 43: a row that comes or goes must not send others elsewhere."""
+    for n_rows in (1, 7, 299):
+        parts = tukey.drawn_parts(300, 40, SeededNoise(3))
+        assert np.array_equal(parts[:n_rows], tukey.drawn_parts(n_rows, 40, SeededNoise(3)))
+    others = tukey.drawn_parts(300, 40, SeededNoise(4))
+    assert 0 < (parts == others).mean() < 0.2
+    counts = np.bincount(tukey.drawn_parts(40_000, 40, SeededNoise(5)), minlength=40)
+    assert chi_square(counts, np.full(40, 1 / 40)) > 1e-6
+
+
 def test_one_row_changes_one_model():
     X, y = rows(3000)
     parts = tukey.drawn_parts(len(X), 40, SeededNoise(3))

@@ -1,11 +1,13 @@
 """The text of another library's exception may hold a cell: no browser and no command repeats it."""
 
 import asyncio
+import warnings
 
 import numpy as np
 import pytest
 from test_spending import ready
 
+from dpscreen import BoundsWarning, FallbackWarning
 from dpscreen.planning.fitting import FitFailed, fit_rows
 from dpscreen.studio import work
 from dpscreen.studio.guard import COOKIE, Guard, Keys
@@ -90,6 +92,39 @@ def test_a_dry_run_that_fails_says_what_kind_of_failure_it_was_and_no_more(error
         exception = staticmethod(lambda: error)
 
     assert _problem(None, Done()) == f"The dry run failed ({type(error).__name__})."
+
+
+def test_warnings_of_other_libraries_are_not_passed_on():
+    class Model:
+        @staticmethod
+        def fit(*_, **__):
+            for kind in (UserWarning, RuntimeWarning, BoundsWarning):
+                warnings.warn(f"near {SECRET}", kind, stacklevel=2)
+            warnings.warn("ours", FallbackWarning, stacklevel=2)
+
+    assert fit_rows(Model(), None, None) == ("ours",)
+
+
+def test_a_table_that_changes_while_it_is_read_is_not_released(tmp_path, monkeypatch):
+    table = write_table(tmp_path / "survey.csv", 50)
+    session = ready(table, tmp_path / "place")
+    order = ReleaseOrder(
+        session.order(session.ledger), session.table, session.state, session.shelf.folder,
+        session.shelf.ledger_file, session.ticket(),
+    )  # fmt: skip
+    read = work._read
+
+    def changed(*given):
+        found = read(*given)
+        write_table(table, 51)
+        return found
+
+    monkeypatch.setattr(work, "_read", changed)
+    outcome, words = work._outcome(order, lambda _: None)
+    assert outcome == "failed"
+    assert "changed since" in words
+    assert not session.ledger.entries()
+    session.close()
 
 
 def test_nothing_of_a_number_is_in_what_a_failed_fit_says(tmp_path):

@@ -134,8 +134,9 @@ def _with_cost(failure: str, model: Any, booking: Booking | None) -> str:
 
 
 def _ours(noticed: list[warnings.WarningMessage]) -> tuple[str, ...]:
+    from dpscreen.models import FallbackWarning
     from dpscreen.privacy.statement import SeededNoiseWarning, WeakDeltaWarning
 
-    kinds = (SeededNoiseWarning, WeakDeltaWarning)
+    kinds = (SeededNoiseWarning, WeakDeltaWarning, FallbackWarning)
     told = (str(one.message) for one in noticed if issubclass(one.category, kinds))
     return tuple(dict.fromkeys(told))

@@ -278,16 +278,20 @@ class MappedArrays:
         for first in range(0, len(self.X), ROWS_PER_CHUNK):
             chunk = np.array(self.X[first : first + ROWS_PER_CHUNK, chosen], dtype=np.float64)
             if not np.isfinite(chunk).all():  # in every pass: the file may change below the map
-                raise ValueError(NOT_FINITE)
+                raise RowsChanged
             yield chunk
 
     def target(self) -> Array:
         """Return the target, once every number has been looked over."""
         target = np.array(self.y, dtype=np.float64)
-        if not np.isfinite(target).all():
+        finite = bool(np.isfinite(target).all())
+        try:
+            for _ in self.chunks(None):
+                pass
+        except RowsChanged:  # of the first pass, before anything is booked
+            finite = False
+        if not finite:
             raise ValueError(NOT_FINITE)
-        for _ in self.chunks(None):
-            pass
         return target
 
     def unchanged(self) -> bool:
