@@ -225,6 +225,8 @@ class DPFrankWolfe(PrivateFrankWolfe):
         The released model, in the user's units.
     n_iter_ : int
         Steps taken: always `n_iter`, because stopping early would look at the data.
+    fallback_ : str or None
+        As in :class:`PrivateLasso`.
     privacy_ : PrivacyStatement
         What is promised, and what it rests on. Print it.
     n_features_in_, feature_names_in_, feature_names_out_, columns_

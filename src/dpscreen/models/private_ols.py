@@ -87,6 +87,9 @@ class PrivateOLS(TableModel, ScalingModel):
         R² and typical error, each with the interval of its privacy noise. Print it.
     rsquared, nobs : float
         Both as released or declared: of `quality_`, NaN if noise hides it, and of `n_rows_`.
+    fallback_ : str or None
+        None; or, where the fit failed numerically after the budget was charged, how far it had come
+        ("start", "centre", "path", "model"): the model is what was released by then.
     bounds_notes_ : tuple of str
         Columns whose rows seem to lie at an end of the declared bounds.
     privacy_ : PrivacyStatement
