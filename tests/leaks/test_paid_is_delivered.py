@@ -285,7 +285,7 @@ def test_interrupts_and_failures_of_the_machine_are_passed_on(kind, error, tmp_p
     failing_after(monkeypatch, 3, error)
     model = case.model(random_state=None)
     with pytest.raises(type(error)):
-        model.fit(*some_rows(case), ledger=ledger)
+        fitted(model, *some_rows(case), ledger=ledger)
     assert not [name for name in vars(model) if name.endswith("_")]
     assert len(ledger.entries()) == 1
 
