@@ -5,14 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
-from test_spending import ready
+from test_spending import order_of, ready
 
 from dpscreen import BoundsWarning, FallbackWarning
 from dpscreen.planning.fitting import FitFailed, fit_rows
 from dpscreen.studio import work
 from dpscreen.studio.guard import COOKIE, Guard, Keys
 from dpscreen.studio.steps import _problem
-from dpscreen.studio.work import ReleaseOrder
 from tools.studio import SECRET, write_table
 
 FOREIGN = [
@@ -38,10 +37,7 @@ def test_a_release_that_fails_says_what_kind_of_failure_it_was_and_no_more(
     error, tmp_path, monkeypatch
 ):
     session = ready(write_table(tmp_path / "survey.csv", 50), tmp_path / "place")
-    order = ReleaseOrder(
-        session.order(session.ledger), session.table, session.state, session.shelf.folder,
-        session.shelf.ledger_file, session.ticket(),
-    )  # fmt: skip
+    order = order_of(session, session.ticket())
     monkeypatch.setattr(work, "_read", raises(error))
     told = work._outcome(order, lambda _: None)
     assert told == ("failed", f"The release failed ({type(error).__name__}).")
@@ -108,10 +104,7 @@ def test_warnings_of_other_libraries_are_not_passed_on():
 def test_a_table_that_changes_while_it_is_read_is_not_released(tmp_path, monkeypatch):
     table = write_table(tmp_path / "survey.csv", 50)
     session = ready(table, tmp_path / "place")
-    order = ReleaseOrder(
-        session.order(session.ledger), session.table, session.state, session.shelf.folder,
-        session.shelf.ledger_file, session.ticket(),
-    )  # fmt: skip
+    order = order_of(session, session.ticket())
     read = work._read
 
     def changed(*given):
