@@ -73,6 +73,9 @@ def test_no_option_speaks_of_float_ranges():
         (("--epsilon", "x", "--delta", "1e-6"), "'--epsilon': must be a number above 0; got 'x'."),
         (("--epsilon", "0", "--delta", "1e-6"), "must be a number above 0; got '0'."),
         (("--epsilon", "1", "--delta", "1"), "must be a number above 0 and below 1; got '1'."),
+        (("--epsilon", "nan", "--delta", "1e-6"), "must be a number above 0; got 'nan'."),
+        (("--epsilon", "1", "--delta", "nan"), "must be a number above 0 and below 1; got 'nan'."),
+        (("--epsilon", "1e308", "--delta", "1e-6"), "epsilon must be at most 10000"),
         (
             ("--epsilon", "1", "--delta", "1e-6", "--rows-public", "4.5"),
             "must be a whole number of at least 2; got '4.5'.",
@@ -83,6 +86,28 @@ def test_numbers_are_refused_in_plain_words(folder, given, told):
     done = invoke(*FIT, *given)
     assert done.exit_code == 2
     assert told in done.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "--rows", "100", "--features", "2"),
+        ("plan", "--rows", "100", "--features", "2", "--model", "ols"),
+        ("plan", "--rows", "100", "--features", "2", "--model", "logit"),
+        ("plan", "--features", "2", "--effect", "0.5"),
+        ("compare", "--rows", "100", "--features", "2"),
+        ("contest", "--simulated"),
+        (*FIT, "--delta", "1e-6"),
+        ("ledger", "create", "new.db", "--dataset", "d", "--delta", "1e-6"),
+    ],
+    ids=" ".join,
+)
+def test_no_command_takes_an_epsilon_that_hides_nothing(folder, words):
+    for epsilon in ("10001", "1e308"):
+        done = invoke(*words, "--epsilon", epsilon)
+        assert done.exit_code in (1, 2)
+        assert "epsilon must be at most 10000" in done.output
+    assert not (folder / "new.db").exists()
 
 
 # --- stopped --------------------------------------------------------------------------------------

@@ -150,6 +150,7 @@ def test_nothing_is_spent_twice_or_behind_the_account(case):
         costs[one.account] += one.cost.rho
     *whole, first, second = costs.values() if transcript.coins else (*costs.values(), 0, 0)
     spent = ZCDP(sum(whole, Fraction(0)) + max(first, second))
+    assert model.fallback_ is None
     assert float(spent) == model.privacy_.rho
     assert spent <= ZCDP.within(Budget(model.epsilon, model.delta))
     assert len(transcript.passages) == sum(one.count for one in model.privacy_.mechanisms)

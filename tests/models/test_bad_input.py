@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -193,8 +194,19 @@ def test_a_failed_refit_forgets_the_earlier_model(private_class, rows):
 
 def test_weak_delta_warns_and_a_strong_one_does_not(private_class, rows):
     with pytest.warns(WeakDeltaWarning, match="delta"):
-        private_class(**PUBLIC | {"delta": 1 / 400}).fit(*rows)
-    private_class(**PUBLIC | {"delta": 1 / 401}).fit(*rows)
+        private_class(**PUBLIC | {"delta": 1 / 400}, n_rows=400).fit(*rows)
+    private_class(**PUBLIC | {"delta": 1 / 401}, n_rows=400).fit(*rows)
+
+
+def test_the_true_number_of_rows_decides_no_warning(private_class, rows):
+    X, y = rows
+    assert len(X) == 400
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for n in (1, 2, 399, 400):
+            private_class(**PUBLIC | {"delta": 1 / 2}).fit(X[:n], y[:n])
+            private_class(**PUBLIC | {"delta": 1 / 400}, n_rows=399).fit(X[:n], y[:n])
+    assert [one for one in seen if one.category is WeakDeltaWarning] == []
 
 
 @pytest.mark.parametrize(

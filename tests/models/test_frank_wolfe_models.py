@@ -208,7 +208,15 @@ def test_warnings_name_the_errata_and_the_seed(private_class, rows):
 
 # --- what is released -----------------------------------------------------------------------------
 
-RELEASED = {"coef_", "intercept_", "n_iter_", "privacy_", "n_features_in_", "solver_"} | {
+RELEASED = {
+    "coef_",
+    "fallback_",
+    "intercept_",
+    "n_iter_",
+    "privacy_",
+    "n_features_in_",
+    "solver_",
+} | {
     "path_",
     "screened_",
     "density_",

@@ -192,7 +192,7 @@ def test_the_statement_holds_and_n_is_not_disclosed(kind, rows):
 def test_the_fitted_object_holds_released_values_only(kind, rows):
     model = kind(**SETTING).fit(*rows)
     fitted = {"coef_", "intercept_", "feature_bounds_", "target_bounds_", "scale_", "n_iter_"}
-    fitted |= {"n_rows_", "privacy_", "n_features_in_", "bounds_notes_"}
+    fitted |= {"n_rows_", "privacy_", "n_features_in_", "bounds_notes_", "fallback_"}
     assert set(vars(model)) - set(model.get_params()) == fitted
     pickled = pickle.dumps(model)
     for column in (rows[0][:, 0], rows[1]):
@@ -385,7 +385,7 @@ def test_rounds_make_up_for_what_a_clip_holds_back(monkeypatch):
     rng = np.random.default_rng(5)
     X = rng.uniform(-1, 1, size=(3000, 4))
     y = X @ [2.0, -1.0, 0.5, 0.0] + 0.7 + 0.3 * rng.normal(size=3000)
-    model = peers.BoostedAdaSSP(**SETTING | {"epsilon": 1e6}, standardize=False, random_state=1)
+    model = peers.BoostedAdaSSP(**SETTING | {"epsilon": 1e4}, standardize=False, random_state=1)
     truth = np.linalg.lstsq(np.c_[X, np.ones(3000)], y)[0]
 
     def error():
@@ -444,7 +444,7 @@ def test_odd_data_gives_a_finite_model(kind, shape):
     heavy = rng.standard_cauchy(shape) * 1e3
     tables = [
         (1.0, 2.0, np.full(shape, 3.0), rng.normal(size=shape[0])),
-        (1e5, 1e-9, np.repeat(heavy[:, :1], shape[1], axis=1), heavy[:, 0]),
+        (1e4, 1e-9, np.repeat(heavy[:, :1], shape[1], axis=1), heavy[:, 0]),
         (5.0, 2.0, rng.normal(size=shape), np.zeros(shape[0])),
         (1e-6, 1e50, heavy * 1e150, heavy[:, 0] * 1e150),
     ]

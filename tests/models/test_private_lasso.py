@@ -161,6 +161,7 @@ def test_a_ledger_is_booked_before_anything_is_released(rows):
 
 RELEASED = {
     "coef_",
+    "fallback_",
     "intercept_",
     "feature_bounds_",
     "target_bounds_",

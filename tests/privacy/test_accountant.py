@@ -13,6 +13,7 @@ from dpscreen.privacy import (
     ZCDP,
     Accountant,
     BudgetExceeded,
+    DiscreteGaussian,
     GaussianVector,
     LaplaceNoisyMax,
     Noise,
@@ -87,6 +88,16 @@ def test_t_selections_at_a_share_of_the_limit_fit_and_no_more(rho, count):
     assert accountant.spent == count * selection.cost <= limit
     with pytest.raises(BudgetExceeded):
         book(accountant, selection)
+
+
+def test_a_limit_is_kept_to_the_last_fraction():
+    """A limit that is below a cost by less than float64 tells is too small for it."""
+    mechanism = DiscreteGaussian.of_cost(ZCDP(Fraction(1, 3)), sensitivity=1.0, unit=2.0**-10)
+    less = ZCDP(mechanism.cost.rho * (1 - Fraction(1, 10**30)))
+    assert float(less) == float(mechanism.cost)
+    accountant = Accountant(SeededNoise(1), limit=less)
+    with pytest.raises(BudgetExceeded):
+        accountant.release(mechanism, np.zeros(1, dtype=np.int64), purpose="a sum")
 
 
 def test_costs_of_different_mechanisms_add():

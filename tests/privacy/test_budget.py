@@ -3,12 +3,14 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpscreen.privacy import Budget
+from dpscreen.models.tukey import TukeyEM
+from dpscreen.privacy import ZCDP, Budget
+from dpscreen.privacy.budget import MOST_EPSILON
 
-epsilons = st.floats(1e-9, 1e9)
+epsilons = st.floats(1e-9, MOST_EPSILON / 2)
 deltas = st.floats(1e-300, 0.4)
 budgets = st.builds(Budget, epsilons, deltas)
 shares = st.floats(0.001, 0.999)
@@ -18,6 +20,33 @@ shares = st.floats(0.001, 0.999)
 def test_epsilon_must_be_positive_and_finite(epsilon):
     with pytest.raises(ValueError, match="epsilon"):
         Budget(epsilon, 0.1)
+
+
+@pytest.mark.parametrize("epsilon", [math.nextafter(MOST_EPSILON, math.inf), 1e9, 1e308])
+def test_an_epsilon_that_hides_nothing_is_refused(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be at most 10000"):
+        Budget(epsilon, 0.1)
+    with pytest.raises(ValueError, match="epsilon must be at most 10000"):
+        TukeyEM(
+            epsilon=epsilon,
+            delta=1e-6,
+            feature_bounds=[(0, 1)],
+            target_bounds=(0, 1),
+            n_rows=10,
+        ).check_parameters()
+
+
+@given(st.floats(1e-9, MOST_EPSILON), st.floats(5e-324, math.nextafter(1, 0)))
+@example(MOST_EPSILON, 5e-324)
+@example(MOST_EPSILON, math.nextafter(1, 0))
+@example(1e-9, 5e-324)
+def test_every_budget_is_divided_up_or_refused_and_not_searched_for_ever(epsilon, delta):
+    try:
+        cost = ZCDP.within(Budget(epsilon, delta))
+    except ValueError:
+        assert epsilon < 1
+    else:
+        assert cost.delta(epsilon) <= delta
 
 
 @pytest.mark.parametrize("delta", [0, 1, -0.1, 1.1, math.nan, math.inf])

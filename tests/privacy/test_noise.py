@@ -4,6 +4,7 @@ Every statistical test has a false-alarm rate of 1e-6 and shows that it rejects 
 """
 
 import copy
+import ctypes
 import os
 import pickle
 import warnings
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy import stats
 
 from dpscreen.privacy import Noise, SecureNoise, SeededNoise, named_seed
@@ -221,15 +223,35 @@ def test_a_pickle_holds_no_key():
     assert pickle.dumps(noise) == pickle.dumps(SecureNoise())
 
 
-def words_of_a_child(noise, count):
-    """Fork a real process and return what the child draws from the source it inherited."""
-    reader, writer = os.pipe()
+def python_fork():
+    """Fork as Python does, which runs the hooks of `os.register_at_fork`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12+: threads of the runner
-        child = os.fork()
+        return os.fork()
+
+
+def foreign_fork():
+    """Fork as a library in C does: no hook of Python runs."""
+    return ctypes.PyDLL(None).fork()
+
+
+def many(noise, count):
+    """Draw words at once."""
+    return noise.words(count)
+
+
+def one_by_one(noise, count):
+    """Draw words one at a time, of which a source has some in store."""
+    return np.array([noise.word() for _ in range(count)], dtype=np.uint64)
+
+
+def words_of_a_child(noise, count, draw=many, fork=python_fork):
+    """Fork a real process and return what the child draws from the source it inherited."""
+    reader, writer = os.pipe()
+    child = fork()
     if child == 0:  # pragma: no cover (in the child)
         try:
-            os.write(writer, noise.words(count).tobytes())
+            os.write(writer, draw(noise, count).tobytes())
         finally:
             os._exit(0)
     os.close(writer)
@@ -239,19 +261,45 @@ def words_of_a_child(noise, count):
     return np.frombuffer(data, dtype=np.uint64)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_has_a_stream_of_its_own():
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+each_fork = pytest.mark.parametrize("fork", [python_fork, foreign_fork])
+each_draw = pytest.mark.parametrize("draw", [many, one_by_one])
+
+
+@needs_fork
+@each_fork
+@each_draw
+def test_a_forked_child_has_a_stream_of_its_own(fork, draw):
     noise = SecureNoise()
     noise.words(3)
-    children = [words_of_a_child(noise, 8) for _ in range(3)]
+    noise.word()  # so that others are in store
+    children = [words_of_a_child(noise, 8, draw, fork) for _ in range(3)]
     assert all(child.size == 8 for child in children)
-    assert distinct(*children, noise.words(8))
+    assert distinct(*children, draw(noise, 8))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_the_fork_test_would_see_a_shared_stream():
+@needs_fork
+@each_fork
+@each_draw
+def test_a_child_of_a_child_has_a_stream_of_its_own(fork, draw):
+    noise = SecureNoise()
+
+    def with_child(noise, count):
+        own = draw(noise, count)
+        return np.concatenate((own, words_of_a_child(noise, count, draw, fork), draw(noise, count)))
+
+    inherited = words_of_a_child(noise, 8, with_child, fork)
+    assert inherited.size == 24
+    assert distinct(inherited, draw(noise, 8))
+
+
+@needs_fork
+@each_fork
+@each_draw
+def test_the_fork_test_would_see_a_shared_stream(fork, draw):
     noise = SeededNoise(1)
-    assert not distinct(words_of_a_child(noise, 8), noise.words(8))
+    noise.word()
+    assert not distinct(words_of_a_child(noise, 8, draw, fork), draw(noise, 8))
 
 
 def test_every_source_asks_the_system_for_a_key_of_256_bits(monkeypatch):
@@ -283,6 +331,24 @@ def test_two_sources_differ_and_a_stream_does_not_repeat():
     assert distinct(*(SecureNoise().words(1000) for _ in range(5)))
     noise = SecureNoise()
     assert distinct(*(noise.words(1000) for _ in range(5)))
+
+
+@pytest.mark.parametrize(("count", "times"), [(2**20, 3), (1000, 300), (1, 70_000)])
+def test_a_long_stream_does_not_repeat_however_it_is_drawn(count, times):
+    # Of three million words two are alike by chance in one run of 4 million.
+    noise = SecureNoise()
+    assert distinct(*(noise.words(count) for _ in range(times)))
+
+
+def test_a_stream_is_one_key_of_a_block_cipher_in_counter_mode(monkeypatch):
+    key = bytes(range(32))
+    monkeypatch.setattr(module, "os", SimpleNamespace(urandom=lambda size: key[:size]))
+    noise = SecureNoise()
+    drawn = np.concatenate([noise.words(count) for count in (1, 7, 70_000, 3)])
+    block = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    counters = b"".join(n.to_bytes(16, "big") for n in range(-(-drawn.size // 2)))
+    expected = np.frombuffer(block.update(counters), dtype=np.uint64)
+    assert np.array_equal(drawn, expected[: drawn.size])
 
 
 @sources

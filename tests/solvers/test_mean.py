@@ -63,7 +63,7 @@ def test_a_row_is_in_one_cell_and_all_sizes_have_one(monkeypatch):
 
     monkeypatch.setattr(base, "release_histograms", recorded)
     X, y = costs(rng, 3000)
-    model = PrivateLasso(**SETTING | {"epsilon": 1e5}, n_rows=3000, random_state=0).fit(X, y)
+    model = PrivateLasso(**SETTING | {"epsilon": 1e4}, n_rows=3000, random_state=0).fit(X, y)
     (counts,) = seen
     assert counts.sum() == 3000
     sizes = np.abs(model.predict(X) - y)

@@ -210,6 +210,88 @@ def test_centres_are_where_features_lie():
     assert spending.left == 20 * (1 - tukey.CENTRE_SHARE)
 
 
+class Watched(SeededNoise):
+    """Noise that notes every release, with its input and what was booked for it."""
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.seen, self._before = [], None
+
+    def answer(self, mechanism, values, *, purpose, account):
+        self.seen.append((purpose, mechanism, values, account.left))
+        return super().answer(mechanism, values, purpose=purpose, account=account)
+
+
+def releases(release, X, y, count, epsilon):
+    """Return (purpose, mechanism, values, ε booked) of every release of a function."""
+    noise = Watched("releases")
+    spending = tukey.PureSpending(noise, epsilon)
+    left = [spending.left]
+    release(spending, X, y, count)
+    left += [one[3] for one in noise.seen]
+    booked = [before - after for before, after in itertools.pairwise(left)]
+    return [(*one[:3], cost) for one, cost in zip(noise.seen, booked, strict=True)]
+
+
+PURE = {
+    "centres": lambda spending, X, _y, _count: tukey.release_centres(spending, X),
+    "features": lambda spending, X, y, count: tukey.release_features(
+        spending, X, y, count, epsilon=spending.left
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_every_choice_has_the_noise_that_is_booked(name):
+    """The exponential mechanism costs range/β, and neighbours move scores no further (Lemma 43).
+
+    Neighbours are compared under the same releases: the first choice of each, and all later ones
+    where the features chosen before are the same.
+    """
+    rng = np.random.default_rng(11)
+    X = rng.uniform(-1, 1, size=(30, 5))
+    X[:, 1] = X[:, 0]
+    y = X[:, 0] + 0.1 * rng.normal(size=30)
+    here = releases(PURE[name], X, y, 3, 2.0)
+    assert len(here) == (5 if name == "centres" else 3)
+    for _, mechanism, _, booked in here:
+        cost = Fraction(mechanism.score_range) / Fraction(mechanism.scale)
+        assert booked * Fraction(999, 1000) < cost <= booked
+        assert mechanism.score_range >= 2 * mechanism.sensitivity
+    moved = [0.0] * len(here)
+    for cells in itertools.product((-1.0, 0.0, 1.0), repeat=2):
+        row = np.full(5, cells[0])
+        there = releases(PURE[name], np.vstack((X, row)), np.append(y, cells[1]), 3, 2.0)
+        for place, (one, other) in enumerate(zip(here, there, strict=True)):
+            if np.size(one[2]) == np.size(other[2]) and one[1] == other[1]:
+                change = np.abs(np.asarray(other[2]) - np.asarray(one[2])).max() * one[1].unit
+                moved[place] = max(moved[place], float(change))
+    assert moved[0] > 0
+    if name == "centres":
+        assert max(moved) <= 1.0
+    assert moved[0] <= here[0][1].sensitivity
+
+
+def test_a_later_rank_choice_has_noise_for_what_one_row_moves():
+    """Lemma 44: one row moves a score less the mean of others by more than a score alone."""
+    n, unit = 50, tukey.UNITS
+    x = np.arange(n + 1.0)
+    y = np.append(x[:-1], -1.0)
+
+    def gain(rows):
+        alike = tukey.kendall_score(x[:rows], x[:rows])  # with a copy, which was chosen before
+        return tukey.kendall_score(x[:rows], y[:rows]) - alike
+
+    moved = abs(gain(n + 1) - gain(n)) / unit
+    assert moved > 1.9
+    X = np.column_stack((x, x, y, -y)) / n
+    _, *later = releases(PURE["features"], X, y / n, 3, 2.0)
+    assert len(later) == 2
+    for _, mechanism, _, _ in later:
+        assert mechanism.unit == 1 / unit
+        assert moved <= mechanism.sensitivity
+
+
 # --- whole fits -----------------------------------------------------------------------------------
 
 
@@ -250,6 +332,17 @@ def test_too_few_rows_give_a_constant():
     assert not model.passed_
     assert not model.coef_.any()
     assert model.intercept_ == 2.0  # the middle of the target's bounds
+
+
+def test_the_part_of_a_row_is_secret_and_depends_on_no_other_row():
+    """Lemma 43: a row that comes or goes must not send others elsewhere."""
+    for n_rows in (1, 7, 299):
+        parts = tukey.drawn_parts(300, 40, SeededNoise(3))
+        assert np.array_equal(parts[:n_rows], tukey.drawn_parts(n_rows, 40, SeededNoise(3)))
+    others = tukey.drawn_parts(300, 40, SeededNoise(4))
+    assert 0 < (parts == others).mean() < 0.2
+    counts = np.bincount(tukey.drawn_parts(40_000, 40, SeededNoise(5)), minlength=40)
+    assert chi_square(counts, np.full(40, 1 / 40)) > 1e-6
 
 
 def test_one_row_changes_one_model():

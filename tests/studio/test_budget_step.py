@@ -12,7 +12,7 @@ from dpscreen.studio.releasing import release
 from dpscreen.studio.runs import Simulations
 from dpscreen.studio.session import Session
 from dpscreen.studio.shelf import Shelf
-from dpscreen.studio.steps import live, question
+from dpscreen.studio.steps import budget, live, question
 from dpscreen.studio.views import Go, StepRequest
 from dpscreen.tables.schema import load_schema
 from tools.studio import DECLARED, NAMES, write_table
@@ -140,6 +140,28 @@ def asks(session, **fields):
 )
 def test_what_no_model_can_do_is_told_at_the_question(session, fields, told):
     assert told in " ".join(asks(session, **fields).content["problems"])
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "told"),
+    [
+        ("1e308", "1e-6", "Epsilon must be at most 10000"),
+        ("0", "1e-6", "Epsilon must be a positive, finite number"),
+        ("1", "1", "Delta must lie strictly between 0 and 1"),
+        ("1", "", "must be numbers"),
+    ],
+)
+@pytest.mark.parametrize("action", ["grant", ""])
+def test_no_budget_that_hides_nothing_is_granted_or_spent(session, epsilon, delta, told, action):
+    asks(session)
+    if not action:
+        session.grant("survey", 3.0, 1e-6)
+    typed = {"epsilon": epsilon, "delta": delta, "dataset": "survey", "action": action}
+    form = {name: [one] for name, one in typed.items()}
+    shown = budget(session, StepRequest({}, form, posted=True))
+    assert told in " ".join(shown.content["problems"])
+    assert session.draft.epsilon == 1.0
+    assert (session.ledger is None) == bool(action)
 
 
 def test_rows_without_a_target_are_left_out_unless_they_shall_be_filled(session):

@@ -49,6 +49,21 @@ def test_the_table_of_units_grows():
     assert np.concatenate(found).tolist() == [number < 100_000 for number in range(len(ids))]
 
 
+@pytest.mark.parametrize("most", [1, 2, 3, 7])
+@pytest.mark.parametrize("chunk", [97, 5000])
+def test_counts_outlive_the_growth_of_the_table(most, chunk):
+    """Units have any number of rows before the table grows, and more after it, many times."""
+    rng = np.random.default_rng(most)
+    early = rng.integers(0, 3000, size=15_000)
+    late = rng.integers(0, 40_000, size=60_000)
+    ids = [str(one) for one in np.concatenate((early, late, early)).tolist()]
+    counter = UnitCounter(most)
+    found = [
+        counter.keep(np.array(ids[k : k + chunk], dtype=object)) for k in range(0, len(ids), chunk)
+    ]
+    assert np.concatenate(found).tolist() == list(first_of_each(ids, most))
+
+
 @given(IDS, st.integers(1, 3), st.data())
 @settings(max_examples=60)
 def test_one_unit_moves_no_other_units_rows(ids, most, data):

@@ -40,7 +40,7 @@ LESSON = (
 @click.option(
     "--epsilon",
     "epsilons",
-    type=console.POSITIVE,
+    type=console.EPSILON,
     multiple=True,
     default=(0.5, 1.0, 2.0, 5.0),
     show_default=True,

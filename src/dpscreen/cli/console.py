@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -164,12 +165,15 @@ class PlainRange(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the number; refuse what is none, or lies outside."""
         try:
-            return super().convert(value, param, ctx)
+            found = super().convert(value, param, ctx)
+            if math.isnan(found):  # no bound refuses it
+                self.fail("not a number", param, ctx)
         except click.BadParameter as refused:
             told = f"must be a {self.name} {self._in_words()}".rstrip()
             raise click.BadParameter(
                 f"{told}; got {str(value)!r}.", ctx=refused.ctx, param=refused.param
             ) from None
+        return found
 
     def _describe_range(self) -> str:
         return self._in_words().removeprefix("of ")
@@ -192,6 +196,23 @@ class NumberWithin(PlainRange, click.FloatRange):
     name = "number"
 
 
+class Epsilon(NumberWithin):
+    """A number that a budget can have."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number, or say what `Budget` has against it."""
+        from dpscreen.privacy.budget import Budget
+
+        found = float(super().convert(value, param, ctx))
+        try:
+            Budget(found, delta=0.5)
+        except ValueError as problem:
+            self.fail(str(problem), param, ctx)
+        return found
+
+
 class WholeWithin(PlainRange, click.IntRange):
     """A whole number."""
 
@@ -202,6 +223,7 @@ HELP = {"help_option_names": ["-h", "--help"]}
 NUMBER = NumberWithin()
 COUNT = WholeWithin(min=1)
 POSITIVE = NumberWithin(0, min_open=True)
+EPSILON = Epsilon(0, min_open=True)
 SHARE = NumberWithin(0, 1, min_open=True, max_open=True)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 SEED = click.option("--seed", default="0", show_default=True, help="Of the simulation.")

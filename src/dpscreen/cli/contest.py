@@ -32,7 +32,7 @@ GUARD = (
 @click.option(
     "--epsilon",
     "epsilons",
-    type=console.POSITIVE,
+    type=console.EPSILON,
     multiple=True,
     help="A budget to try; may be repeated.  [default: 0.5, 1, ln 3, 5]",
 )

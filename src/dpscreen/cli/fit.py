@@ -35,7 +35,7 @@ DIRECTORY = click.Path(path_type=Path)  # what it is instead, the ledger says
 @click.option("--schema", "schema_file", type=FILE, required=True, help="The filled-in schema.")
 @click.option(
     "--epsilon",
-    type=console.NumberWithin(0, min_open=True),
+    type=console.EPSILON,
     required=True,
     help="Budget: epsilon, all of which is spent.",
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--rows", type=console.WholeWithin(min=2), help="Number of rows.")
 @click.option("--features", type=console.COUNT, help="Number of features.")
 @console.schema_option("Its levels count as such, and a target of two levels as a yes or no.")
-@click.option("--epsilon", type=console.POSITIVE, help="Budget: epsilon.")
+@click.option("--epsilon", type=console.EPSILON, help="Budget: epsilon.")
 @console.delta_option("Budget: delta.")
 @click.option(
     "--effect",

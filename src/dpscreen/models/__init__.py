@@ -3,6 +3,7 @@
 from dpscreen.models import peers
 from dpscreen.models.base import BoundsWarning
 from dpscreen.models.categories import LearntLevelsWarning
+from dpscreen.models.delivery import FallbackWarning
 from dpscreen.models.file import ModelFileProblem
 from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen
 from dpscreen.models.linear import LoadedModel, load
@@ -16,6 +17,7 @@ __all__ = [
     "ADPScreen",
     "BoundsWarning",
     "DPFrankWolfe",
+    "FallbackWarning",
     "FrankWolfeLasso",
     "FreeScreen",
     "LearntLevelsWarning",

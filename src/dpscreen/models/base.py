@@ -11,8 +11,8 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -24,6 +24,16 @@ from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import plain
 from dpscreen.models import parameters as check
 from dpscreen.models.categories import declared_levels
+from dpscreen.models.delivery import (
+    CENTRE,
+    MODEL,
+    PATH,
+    START,
+    FallbackWarning,
+    check_finite,
+    completed,
+    fallback_words,
+)
 from dpscreen.models.intake import aligned, count_fit, join_family, private_rows, unit_of_rows
 from dpscreen.models.linear import PrivateLinearModel
 from dpscreen.models.refusal import TableRefused
@@ -46,7 +56,7 @@ from dpscreen.privacy.statement import COMPOSITION, IN_HALVES
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import inference, rules
 from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
-from dpscreen.solvers.inference import Inference, SecondTable
+from dpscreen.solvers.inference import Inference, SecondTable, SplitHalf
 from dpscreen.solvers.placing import NO_END, place_rows
 from dpscreen.solvers.target import end_of_target
 
@@ -129,6 +139,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     n_rows: int | None = None
     rows_per_unit: int | None = None
 
+    fallback_: str | None
+
     def fit(self, X: Any, y: Any = None, *, ledger: Any = None, **unknown: Any) -> Self:
         """Fit the model, spending the whole budget.
 
@@ -156,7 +168,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         Returns
         -------
         self
-            The fitted estimator, which holds released values only.
+            The fitted estimator, which holds released values only. Where it fails numerically after
+            the budget was booked, it holds what was released by then, and warns (`fallback_`).
 
         Raises
         ------
@@ -172,7 +185,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             noise = noise_source(self.random_state)
             with closing(self._rows(X, aligned(y, X))) as rows:
                 spend = self._prepare(settings, promise, noise, rows)
-                self._warn_of_rows(promise, rows)
+                self._warn_of_rows(promise)
                 # Whatever parameters can make fail has failed by now; then the budget is gone.
                 self._book(promise.charges)
                 try:
@@ -181,6 +194,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
                     if ledger is None and noise.secure and refusal.privacy is not None:
                         count_fit(self, X, refusal.charged, promise.budget.delta)
                     raise
+        if self.fallback_ is not None:
+            warnings.warn(fallback_words(self.fallback_), FallbackWarning, stacklevel=2)
         self._warn_of_release()
         if ledger is None and noise.secure:
             count_fit(self, X, promise.limit, promise.budget.delta)
@@ -257,12 +272,29 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     def _warn(self, settings: Settings, ledger: Any) -> None:
         """Warn, two calls up, of what this fit does not keep."""
 
-    def _warn_of_rows(self, promise: Promise, rows: RowSource) -> None:
-        """Warn of what a public or disclosed number of rows tells."""
-        warn_of_weak_delta(promise.budget.delta, self.n_rows or rows.n_rows)
+    def _warn_of_rows(self, promise: Promise) -> None:
+        """Warn of what a declared number of rows tells; the true one is private."""
+        if self.n_rows is not None:
+            warn_of_weak_delta(promise.budget.delta, self.n_rows)
 
     def _warn_of_release(self) -> None:
         """Warn of what released numbers tell, once the model is there."""
+
+    def _keep(self, stage: str, units: PublicUnits, solution: Solution) -> None:
+        """Hold what is released by now as a whole model, or raise and hold what was before."""
+        for name, value in (self._state(units, solution) | {"fallback_": stage}).items():
+            setattr(self, name, value)
+
+    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
+        """Return the attributes of a model with these weights, in the user's units."""
+        coef, intercept = units.in_users_units(solution.weights)
+        check_finite(coef, intercept)
+        return {"coef_": coef, "intercept_": intercept, "n_iter_": solution.n_iter}
+
+    def _deliver(self, spend: Callable[[], None]) -> None:
+        """Release the model; where its numbers fail, what was held last stays."""
+        if completed(spend):
+            self.fallback_ = None
 
     @abstractmethod
     def _prepare(
@@ -283,6 +315,7 @@ class FitStart:
     bounds: tuple[Array, Array]
     spending: Spending
     rows: RowSource
+    halves: list[SplitHalf] = field(default_factory=list)
 
 
 class ScalingModel(PrivateEstimator[Choices]):
@@ -328,11 +361,24 @@ class ScalingModel(PrivateEstimator[Choices]):
 
         def spend() -> PrivacyStatement:
             with one_blas_thread():  # sums of rows have a pool
-                return self._spend(self._counted(start))
+                counted = self._counted(start)
+                self._begin(counted)
+                self._deliver(lambda: self._spend(counted))
+                return self._account(counted)
 
         return spend
 
-    def _warn_of_rows(self, promise: Promise, rows: RowSource) -> None:
+    def _begin(self, start: FitStart) -> None:
+        """Hold a constant from public numbers alone."""
+        self.bounds_notes_ = ()
+        units = self._public_units(start)
+        nothing = Solution(np.zeros(units.n_candidates), 0, None, units.target_bound)
+        self._keep(START, units, nothing)
+
+    def _public_units(self, start: FitStart) -> PublicUnits:
+        return PublicUnits(*start.bounds, constant=start.choices.intercept)
+
+    def _warn_of_rows(self, promise: Promise) -> None:
         """Wait until the number of rows has been released."""
 
     def _warn_of_release(self) -> None:
@@ -347,20 +393,31 @@ class ScalingModel(PrivateEstimator[Choices]):
         self.n_rows_ = start.spending.regime.n_rows
         return start
 
-    def _spend(self, start: FitStart) -> PrivacyStatement:
+    def _spend(self, start: FitStart) -> None:
         """Release the model from all rows."""
         self._release(start)
+
+    def _account(self, start: FitStart) -> PrivacyStatement:
+        """Return the statement of all that was released, wherever the fit ended."""
         return self._statement(start, start.spending)
 
     def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
         """Release the model from the rows that are given, out of their spending."""
         task, units = self._place(start)
         self.bounds_notes_ = tuple(self._notes_on_bounds(task, units, start.bounds[0]))
-        solution = self._solve(task, start.rows)
-        self.coef_, self.intercept_ = units.in_users_units(solution.weights)
-        self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds
-        self.scale_, self.n_iter_ = solution.deviation, solution.n_iter
+        self._keep(CENTRE, units, self._constant(task, units))
+        solution = self._solve(replace(task, keep=partial(self._keep, PATH, units)), start.rows)
+        self._keep(MODEL, units, solution)
         return task, units, solution
+
+    def _constant(self, task: Task, units: PublicUnits) -> Solution:
+        """Return the model without features that is released where rows have been placed."""
+        return Solution(np.zeros(units.n_candidates), 0, None, task.deviation)
+
+    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
+        bounds = {"feature_bounds_": units.feature_bounds, "target_bounds_": units.target_bounds}
+        check_finite(*bounds.values(), solution.deviation)
+        return super()._state(units, solution) | bounds | {"scale_": solution.deviation}
 
     def _place(self, start: FitStart) -> tuple[Task, PublicUnits]:
         """Release where target and features lie, and put the rows on the lattice."""
@@ -458,28 +515,48 @@ class PathModel(ScalingModel):
         """Return what releases a table of chosen features, given what the first half released."""
 
     def _walk(self, task: Task, solve: Callable[[Any], Solution]) -> Solution:
-        """Release a path and what it chose, and how good that is."""
+        """Release a path and what it chose, keeping what the quality costs."""
         kept = rules.QUALITY_SHARE if task.choices.quality else 0.0
-        solution = solve(replace(task, spending=replace(task.spending, reserved=kept)))
-        self.path_ = solution.path
-        self.selected_ = solution.chosen_weights[: task.n_features] != 0
+        return solve(replace(task, spending=replace(task.spending, reserved=kept)))
+
+    def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
+        task, units, solution = super()._release(start)
         if task.choices.quality:
             self._measure(task, solution, in_sample=True)
-        return solution
+        return task, units, solution
 
-    def _spend(self, start: FitStart) -> PrivacyStatement:
+    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
+        selected = solution.chosen_weights[: len(units.feature_bounds)] != 0
+        return super()._state(units, solution) | {"path_": solution.path, "selected_": selected}
+
+    def _begin(self, start: FitStart) -> None:
+        super()._begin(start)
+        if self.inference is not None:
+            self.inference_ = inference.not_available("the fit failed numerically.")
+
+    def _spend(self, start: FitStart) -> None:
         """Release the model, with intervals if they were asked for and can be had."""
-        if self.inference is None:
-            return super()._spend(start)
-        reason = inference.refusal(start.spending.regime)
-        if reason is None:
-            return self._spend_in_halves(start)
-        self.inference_ = inference.not_available(reason)
-        return super()._spend(start)
+        reason = None if self.inference is None else inference.refusal(start.spending.regime)
+        if reason is not None:
+            self.inference_ = inference.not_available(reason)
+        if self.inference is None or reason is not None:
+            super()._spend(start)
+        else:
+            self._spend_in_halves(start)
 
-    def _spend_in_halves(self, start: FitStart) -> PrivacyStatement:
+    def _account(self, start: FitStart) -> PrivacyStatement:
+        if not start.halves:
+            return super()._account(start)
+        paid = (start.spending, *(half.spending for half in start.halves))
+        return inference.parallel_statement(
+            float(inference.parallel_cost(*paid)),
+            *(self._statement(start, spending, IN_HALVES) for spending in paid),
+        )
+
+    def _spend_in_halves(self, start: FitStart) -> None:
         """Release the model from one half of the rows and intervals from the other (Lemma 16)."""
         first, second = inference.split(start.spending, start.rows)
+        start.halves.extend((first, second))
         choices = replace(start.choices, quality=False)
         task, units, solution = self._release(
             replace(start, spending=first.spending, rows=first.rows, choices=choices)
@@ -495,11 +572,6 @@ class PathModel(ScalingModel):
         if start.choices.quality:
             other = replace(task, spending=second.spending, design=second.rows.lattice(units))
             self._measure(other, solution, in_sample=False)
-        paid = (start.spending, first.spending, second.spending)
-        return inference.parallel_statement(
-            float(inference.parallel_cost(*paid)),
-            *(self._statement(start, spending, IN_HALVES) for spending in paid),
-        )
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:

@@ -16,7 +16,13 @@ from dpscreen._core.words import (
     prose,
     rounded_up,
 )
-from dpscreen.models.release import Release, about_constant, no_intervals
+from dpscreen.models.release import (
+    Release,
+    about_constant,
+    about_failure,
+    no_intervals,
+    prediction_of_all,
+)
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
 
@@ -61,6 +67,10 @@ def _warning(statement: PrivacyStatement) -> str:
 
 def _findings(release: Release) -> Iterator[str]:
     selected, table = release.selected, release.table
+    yield from about_failure(release)
+    if release.fallback is not None and not selected:
+        yield f"It predicts {prediction_of_all(release)} for everyone."
+        return
     if not selected:
         yield about_constant(release)
     else:

@@ -117,6 +117,7 @@ def _optional(release: Release) -> tuple[str, ...]:
         *(("standing_out",) if release.standing_out is not None else ()),
         *(("declared_bounds",) if release.declared_bounds is not None else ()),
         *(("about",) if release.about else ()),
+        *(("fallback",) if release.fallback is not None else ()),
     )
 
 
@@ -318,6 +319,7 @@ def _release(found: Mapping[str, Any]) -> Release:
         standing_out=tuple(model["standing_out"]) if "standing_out" in model else None,
         about=checked_about(model.get("about", {})),
         declared_bounds=_read_pairs(model.get("declared_bounds")),
+        fallback=model.get("fallback"),
     )
 
 

@@ -16,6 +16,7 @@ from dpscreen._core.arrays import Array
 from dpscreen.models import base, intake
 from dpscreen.models import parameters as check
 from dpscreen.models.base import EXACT, PrivateEstimator, Promise
+from dpscreen.models.delivery import MODEL, START
 from dpscreen.models.intake import in_memory
 from dpscreen.models.linear import LinearModel
 from dpscreen.privacy import Accountant, Noise, PrivacyStatement, PublishedCalibrationWarning
@@ -23,7 +24,7 @@ from dpscreen.privacy.budget import Unit
 from dpscreen.rows.design import Design, choose_design, gram_pays
 from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Spending
+from dpscreen.solvers.base import Solution, Spending
 from dpscreen.solvers.frank_wolfe import frank_wolfe, steepest_vertex, wolfe_gap, zero_start
 from dpscreen.solvers.screening import (
     Elimination,
@@ -46,8 +47,8 @@ MOST_BY_RULE = 200
 CLIPPED = 0.2
 """The clip of the rules, in half-widths of the target's bounds (docs/peers.md)."""
 
-Run = Callable[[], tuple[Trail, PrivacyStatement]]
-"""Spends the budget, and returns what was released with the account of it."""
+Run = tuple[Callable[[], Trail], Callable[[], PrivacyStatement]]
+"""What spends the budget and returns what was released, and what accounts for it."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -89,6 +90,7 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             raise ValueError(
                 "rows_per_unit: the published calibration makes no promise, for units neither."
             )
+        check.optional(check.declared_rows, "n_rows", self.n_rows)
         start = check.choice("start", self.start, (None, "zero", "random"))
         n_iter = check.optional(check.steps, "n_iter", self.n_iter)
         return FrankWolfeSettings(
@@ -131,15 +133,18 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             clip=CLIPPED * half if settings.clip is None else settings.clip,
         )
         build = self._published_run if settings.published else self._proven_run
-        run = build(settings, promise, noise, rows, units)
+        run, account = build(settings, promise, noise, rows, units)
+
+        def release() -> None:
+            trail = run()
+            self._keep(MODEL, units, Solution(trail.weights, trail.n_iter, trail.path, 0.0))
+            self.screened_ = trail.screened
 
         def spend() -> PrivacyStatement:
-            trail, statement = run()
-            self.coef_, self.intercept_ = units.in_users_units(trail.weights)
-            self.n_iter_, self.path_, self.screened_ = trail.n_iter, trail.path, trail.screened
-            self.density_ = float(np.mean(self.coef_ != 0))
-            self.solver_ = "frank-wolfe"
-            return statement
+            self.screened_ = np.zeros((0, 2), dtype=np.int64)
+            self._keep(START, units, Solution(np.zeros(units.n_candidates), 0, None, 0.0))
+            self._deliver(release)
+            return account()
 
         return spend
 
@@ -165,21 +170,20 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         # Noise that would overflow is refused here, before anything is booked.
         ready = steps(spending, settings.n_iter or MOST_BY_RULE)
 
-        def run() -> tuple[Trail, PrivacyStatement]:
+        def run() -> Trail:
             found, (fixed, chosen) = spending, ready
             if by_rule:
                 found = spending if self.n_rows else spending.counted(rows.n_rows)
                 self.n_rows_ = found.regime.n_rows
                 fixed, chosen = steps(found, rules.n_steps(found.regime))
-            trail = optimise(fixed, design, chosen, noise)
-            weak = "whether delta is at least 1 over the number of rows"
-            told = () if self.n_rows is None else (f"n_rows, {self.n_rows}, on which T rests",)
-            public = (*self._public_facts(), *told, *rows.disclosed, weak)
-            return trail, PrivacyStatement.of(
-                budget, found.accountant, public=public, arithmetic=EXACT
-            )
+            return optimise(fixed, design, chosen, noise)
 
-        return run
+        def account() -> PrivacyStatement:
+            told = () if self.n_rows is None else (f"n_rows, {self.n_rows}, on which T rests",)
+            public = (*self._public_facts(), *told, *rows.disclosed)
+            return PrivacyStatement.of(budget, spending.accountant, public=public, arithmetic=EXACT)
+
+        return run, account
 
     def _published_run(
         self,
@@ -195,10 +199,9 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
         accountant = Accountant(noise, limit=None, unit=promise.unit)
         steps = published_steps(settings, accountant, design, promise.budget)
 
-        def run() -> tuple[Trail, PrivacyStatement]:
-            trail = optimise(settings, design, steps, noise)
+        def account() -> PrivacyStatement:
             counted = f"the number of rows, {len(X)}, in every noise scale"
-            return trail, PrivacyStatement.of(
+            return PrivacyStatement.of(
                 promise.budget,
                 accountant,
                 public=(*self._public_facts(), counted),
@@ -207,7 +210,12 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
                 rows_disclosed=True,
             )
 
-        return run
+        return lambda: optimise(settings, design, steps, noise), account
+
+    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
+        state = super()._state(units, solution)
+        density = float(np.mean(state["coef_"] != 0))
+        return state | {"path_": solution.path, "density_": density, "solver_": "frank-wolfe"}
 
     @property
     def _predicts_within(self) -> Array:
@@ -266,7 +274,9 @@ class DPFrankWolfe(PrivateFrankWolfe):
     start : {None, "zero", "random"}, default=None
         Starting point. None: zero when proven, random when published, as in the paper.
     n_rows : int, default=None
-        A public number of rows, about right, from which `n_iter` follows where that is None.
+        A public number of rows, about right, from which `n_iter` follows where that is None, and
+        with which delta is compared. None: a noisy count where `n_iter` needs one; delta is not
+        compared, as the true number is private.
     rows_per_unit : int, default=None
         The most rows that one unit, a person for example, has. The promise is then for adding or
         removing a unit, and all noise is so many times as large (proven calibration only). None:
@@ -293,6 +303,8 @@ class DPFrankWolfe(PrivateFrankWolfe):
         zero after it. Empty without screening.
     density_ : float
         The share of coefficients that are not zero, which the paper calls sparsity.
+    fallback_ : str or None
+        As in :class:`PrivateLasso`.
     privacy_ : PrivacyStatement
         What is promised, and what it rests on. Print it.
     n_features_in_, feature_names_in_, feature_names_out_, columns_

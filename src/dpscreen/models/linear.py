@@ -367,7 +367,7 @@ columns_
         self.coef_, self.intercept_ = release.coefficients.copy(), release.intercept
         self.feature_bounds_ = release.feature_bounds.copy()
         self.target_bounds_ = release.target_bounds.copy()
-        for name in ("n_iter", "n_rows", "path", "scale", "solver"):
+        for name in ("n_iter", "n_rows", "path", "scale", "solver", "fallback"):
             setattr(self, f"{name}_", getattr(release, name))
         self.privacy_, self.fitted_by_ = release.statement, release.estimator
         self.schema = None if release.schema is None else dict(release.schema)

@@ -58,6 +58,9 @@ class Peer(ScalingModel):
         Steps taken: always as planned.
     n_rows_ : int
         The number of rows that rules used: public, or a noisy count.
+    fallback_ : str or None
+        None; or, where the fit failed numerically after the budget was charged, how far it had come
+        ("start", "centre", "path", "model"): the model is what was released by then.
     bounds_notes_ : tuple of str
         Columns whose rows seem to lie at an end of the declared bounds.
     privacy_ : PrivacyStatement

@@ -134,6 +134,9 @@ class PrivateLasso(PathModel):
     quality_ : Quality
         R² and typical error, each with the interval of its privacy noise, on the rows of the fit;
         with ``inference="split"`` on rows that did not choose the model. Print it.
+    fallback_ : str or None
+        None; or, where the fit failed numerically after the budget was charged, how far it had come
+        ("start", "centre", "path", "model"): the model is what was released by then.
     bounds_notes_ : tuple of str
         Columns whose rows seem to lie at an end of the declared bounds.
     inference_ : Inference

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -45,11 +45,21 @@ class OutcomeEstimator(OutcomeModel, ScalingModel):  # type: ignore[misc]
         first, second = (plain(str(label)) for label in self.classes_.tolist())
         return (*super()._public_facts(), f"the two classes, {first} and {second}")
 
-    def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
-        released = super()._release(start)
-        self.coef_, self.intercept_ = self.coef_[None, :], np.array([self.intercept_])
-        del self.scale_, self.target_bounds_  # chances have neither
-        return released
+    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
+        state = super()._state(units, solution)
+        for name in ("scale_", "target_bounds_"):  # chances have neither
+            del state[name]
+        line = {"coef_": state["coef_"][None, :], "intercept_": np.array([state["intercept_"]])}
+        return state | line
+
+    def _public_units(self, start: FitStart) -> PublicUnits:
+        return replace(super()._public_units(start), target_at=0.0)
+
+    def _constant(self, task: Task, units: PublicUnits) -> Solution:
+        assert isinstance(task, OutcomeTask), "as it was placed"
+        nothing = super()._constant(task, units)
+        nothing.weights[task.n_features :] = task.share.log_odds
+        return nothing
 
     def _place(self, start: FitStart) -> tuple[Task, PublicUnits]:
         return place_outcomes(start.spending, start.rows, start.bounds[0], start.choices)
@@ -133,6 +143,9 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
     quality_ : OutcomeQuality
         AUC and deviance, each with the interval of its privacy noise, on the rows of the fit; with
         ``inference="split"`` on rows that did not choose the model. Print it.
+    fallback_ : str or None
+        None; or, where the fit failed numerically after the budget was charged, how far it had come
+        ("start", "centre", "path", "model"): the model is what was released by then.
     bounds_notes_ : tuple of str
         Columns whose rows seem to lie at an end of the declared bounds.
     inference_ : Inference

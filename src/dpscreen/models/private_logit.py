@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpscreen.models.base import Charges, FitStart
+from dpscreen.models.delivery import CENTRE
 from dpscreen.models.private_logistic import OutcomeEstimator
 from dpscreen.models.private_ols import PrivateOLS
 from dpscreen.models.regression_table import OddsTableModel
-from dpscreen.privacy import ZCDP, PrivacyStatement
+from dpscreen.privacy import ZCDP
 from dpscreen.solvers import rules
+from dpscreen.solvers.base import Solution
 from dpscreen.solvers.inference import why_no_odds
 from dpscreen.solvers.least_squares import TableRelease
 from dpscreen.solvers.logistic import CLASS_SHARE, OutcomeShare, release_share
@@ -102,12 +104,15 @@ random_state
         charges.book_rest()
         return share
 
-    def _spend(self, start: FitStart) -> PrivacyStatement:
+    def _spend(self, start: FitStart) -> None:
         share = self._share(start)
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
         spending = replace(start.spending, reserved=kept)
         wide = place_for_odds(spending, start.rows, start.bounds[0], start.choices)
         self.bounds_notes_ = tuple(self._notes_on_bounds(wide.task, wide.units, start.bounds[0]))
+        centre = Solution(np.zeros(wide.units.n_candidates), 0, None, wide.task.deviation)
+        centre.weights[len(wide.scales) :] = share.log_odds
+        self._keep(CENTRE, wide.units, centre)
         found = log_odds_table(share, wide)
         self._take(wide, found)
         if start.choices.quality:
@@ -124,15 +129,13 @@ random_state
                 cost=start.spending.remaining,
                 in_sample=True,
             )
-        return self._statement(start, start.spending)
+
+    _n_steps = SEARCH_STEPS + len(LAST_PARTS)
 
     def _take(self, wide: WideTask, found: TableRelease) -> None:
-        """Hold what was released, in the user's units; chances have no scale, and no bounds."""
+        """Hold what was released, in the user's units."""
         super()._take(wide, found)
-        self.coef_, self.intercept_ = self.coef_[None, :], np.array([self.intercept_])
-        self.n_iter_ = SEARCH_STEPS + len(LAST_PARTS)
         self.inference_ = self.table_.inference(outcomes=True)
-        del self.scale_, self.target_bounds_
 
     def _reasons(
         self, found: TableRelease, names: tuple[str, ...], wide: WideTask

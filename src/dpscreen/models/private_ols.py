@@ -10,13 +10,14 @@ import numpy as np
 
 from dpscreen.models import parameters as check
 from dpscreen.models.base import Charges, FitStart, Promise, ScalingModel
+from dpscreen.models.delivery import CENTRE, MODEL, check_finite
 from dpscreen.models.refusal import RequestedTable, refused, table_needs
 from dpscreen.models.regression_table import SHARE, RegressionTable, TableModel, constant_beside
 from dpscreen.privacy import ZCDP, Budget, Noise, PrivacyStatement
 from dpscreen.privacy.budget import Unit
-from dpscreen.rows.source import RowSource
+from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import ols_rules, rules
-from dpscreen.solvers.base import Choices, Spending
+from dpscreen.solvers.base import Choices, Solution, Spending
 from dpscreen.solvers.inference import why_left_out
 from dpscreen.solvers.least_squares import TableRelease, regress
 from dpscreen.solvers.ols_rules import TableRule
@@ -85,6 +86,9 @@ class PrivateOLS(TableModel, ScalingModel):
         R² and typical error, each with the interval of its privacy noise. Print it.
     rsquared, nobs : float
         Both as released or declared: of `quality_`, NaN if noise hides it, and of `n_rows_`.
+    fallback_ : str or None
+        None; or, where the fit failed numerically after the budget was charged, how far it had come
+        ("start", "centre", "path", "model"): the model is what was released by then.
     bounds_notes_ : tuple of str
         Columns whose rows seem to lie at an end of the declared bounds.
     privacy_ : PrivacyStatement
@@ -201,11 +205,12 @@ class PrivateOLS(TableModel, ScalingModel):
         counted = start.choices.n_rows is None
         raise refused(asked, needs, charged, statement, counted=counted, instead=self._instead)
 
-    def _spend(self, start: FitStart) -> PrivacyStatement:
+    def _spend(self, start: FitStart) -> None:
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
         spending = replace(start.spending, reserved=kept)
         wide = place_widely(spending, start.rows, start.bounds, start.choices)
         self.bounds_notes_ = tuple(self._notes_on_bounds(wide.task, wide.units, start.bounds[0]))
+        self._keep(CENTRE, wide.units, self._constant(wide.task, wide.units))
         found = regress(wide)
         self._take(wide, found)
         if start.choices.quality:
@@ -222,19 +227,36 @@ class PrivateOLS(TableModel, ScalingModel):
                 cost=start.spending.remaining,
                 in_sample=True,
             )
-        return self._statement(start, start.spending)
+
+    _n_steps = len(ols_rules.NEWTON_PARTS)
+
+    def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
+        """Return a table without intervals, until there is one with them."""
+        state, d = super()._state(units, solution), len(units.feature_bounds)
+        names, size = tuple(map(str, self.feature_names_out_)), units.n_candidates
+        table = RegressionTable(
+            names=names + (constant_beside(names),) * units.constant,
+            coefficients=np.append(state["coef_"], (state["intercept_"],) * units.constant),
+            covariance=np.zeros((size, size)),
+            freedom=np.ones(size),
+            clip_bias=np.zeros(size),
+            scales=units.feature_half_widths,
+            target_scale=solution.deviation,
+            shortened=0.0,
+            reasons=dict.fromkeys(range(d), "the fit failed numerically."),
+            plain_errors=np.zeros(size),
+        )
+        return state | {"table_": table, "inference_": table.inference()}
 
     def _take(self, wide: WideTask, found: TableRelease) -> None:
         """Hold what was released, in the user's units."""
         units, known = wide.units, found.uncertainty
-        self.coef_, self.intercept_ = units.in_users_units(found.weights)
-        self.feature_bounds_, self.target_bounds_ = units.feature_bounds, units.target_bounds
-        self.scale_, self.n_iter_ = found.deviation, len(ols_rules.NEWTON_PARTS)
+        check_finite(known.covariance, known.freedom, known.bias, known.plain, wide.scales)
+        solution = Solution(found.weights, self._n_steps, None, found.deviation)
+        self._keep(MODEL, units, solution)
         names = tuple(map(str, self.feature_names_out_))
-        constant = (self.intercept_,) if units.constant else ()
-        self.table_ = RegressionTable(
-            names=names + (constant_beside(names),) * units.constant,
-            coefficients=np.append(self.coef_, constant),
+        self.table_ = replace(
+            self.table_,
             covariance=known.covariance,
             freedom=known.freedom,
             clip_bias=known.bias,

@@ -33,6 +33,7 @@ from dpscreen._core.words import (
     whole_percent,
 )
 from dpscreen.models.categories import FrameColumns, about_levels, about_missing, declared_numbers
+from dpscreen.models.delivery import fallback_words
 from dpscreen.models.regression_table import SHARE, RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 OFFER_INTERVALS = ("PrivateLasso", "PrivateLogistic", "FreeScreen")
 SOME_HAVE = (
     *("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes"),
-    "table",
+    *("table", "fallback"),
 )
 
 
@@ -62,7 +63,8 @@ class Release:
     which the log-odds are modelled; None if the target is a number. `standing_out` are the features
     that stand out of the noise, where others have a coefficient too; None where none has. `about`
     is what people said of the model: target, author, date and purpose. `declared_bounds` are the
-    public bounds of the features, if rows were clipped to others.
+    public bounds of the features, if rows were clipped to others. `fallback` is the stage at which
+    a fit failed numerically; None if it did not.
     """
 
     estimator: str
@@ -91,6 +93,7 @@ class Release:
     standing_out: tuple[int, ...] | None = None
     about: Mapping[str, str] = field(default_factory=dict)
     declared_bounds: Array | None = None
+    fallback: str | None = None
 
     @property
     def target(self) -> str | None:
@@ -528,7 +531,14 @@ def _about_cells(release: Release) -> Iterator[str]:
     yield from about_missing(*declared, outcomes=release.classes is not None)
 
 
+def about_failure(release: Release) -> Iterator[str]:
+    """Say that the fit failed numerically, if it did, and what the model is then."""
+    if release.fallback is not None:
+        yield fallback_words(release.fallback)
+
+
 def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
+    yield from about_failure(release)
     if table.given[: table.n_features].any():
         yield _about_steps(release)
     if not release.fit_intercept:
@@ -620,6 +630,7 @@ def _about_chosen(release: Release) -> Iterator[str]:
 
 
 def _notes(release: Release, shown: int) -> Iterator[str]:
+    yield from about_failure(release)
     left = release.n_features - shown
     if left:
         yield f"{left} other {'feature has' if left == 1 else 'features have'} coefficient 0."

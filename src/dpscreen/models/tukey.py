@@ -16,6 +16,7 @@ import numpy as np
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.models import parameters as check
 from dpscreen.models.base import noise_source
+from dpscreen.privacy import Budget
 from dpscreen.solvers import tukey as solvers
 from dpscreen.solvers.tukey import PureSpending
 
@@ -55,8 +56,7 @@ class TukeyEM:
 
     def check_parameters(self) -> None:
         """Raise a ValueError for settings that cannot be used."""
-        check.positive("epsilon", self.epsilon)
-        check.share("delta", self.delta)
+        Budget(check.positive("epsilon", self.epsilon), check.share("delta", self.delta))
         self._public_rows()
 
     def _public_rows(self) -> int:

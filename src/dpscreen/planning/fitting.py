@@ -154,12 +154,16 @@ def booked_epsilon(cost: ZCDP, delta: float) -> str:
 
 
 def _ours(noticed: list[warnings.WarningMessage]) -> tuple[str, ...]:
+    from dpscreen.models import FallbackWarning
     from dpscreen.privacy.statement import (
         PublishedCalibrationWarning,
         SeededNoiseWarning,
         WeakDeltaWarning,
     )
 
-    kinds = (PublishedCalibrationWarning, SeededNoiseWarning, WeakDeltaWarning)
+    kinds = (
+        *(FallbackWarning, PublishedCalibrationWarning),
+        *(SeededNoiseWarning, WeakDeltaWarning),
+    )
     told = (str(one.message) for one in noticed if issubclass(one.category, kinds))
     return tuple(dict.fromkeys(told))

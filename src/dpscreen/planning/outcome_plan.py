@@ -42,6 +42,7 @@ from dpscreen.planning.power import (
 from dpscreen.planning.regression_plan import HALF, around
 from dpscreen.planning.what_if import TriedBudgets, first_detected, for_rows, nested
 from dpscreen.privacy import ZCDP, Budget, named_seed
+from dpscreen.privacy.budget import MOST_EPSILON
 
 NOT_PRIVATE = "logistic"
 """Logistic regression with a light ridge, to measure by."""
@@ -242,7 +243,7 @@ class SimulatedOutcomes:
             return setting.epsilon
         fewer = math.log(2 * self.X.shape[1]) / math.log(2 * setting.n_features)
         more = (setting.n_rows / len(self.X) * fewer) ** 2
-        return ZCDP(Fraction(setting.rho * more)).epsilon(setting.delta)
+        return min(ZCDP(Fraction(setting.rho * more)).epsilon(setting.delta), MOST_EPSILON)
 
     def _not_private(self) -> tuple[Array, Any]:
         from sklearn.linear_model import LogisticRegression

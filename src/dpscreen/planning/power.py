@@ -46,6 +46,7 @@ from dpscreen.privacy import (
     WeakDeltaWarning,
     named_seed,
 )
+from dpscreen.privacy.budget import MOST_EPSILON
 from dpscreen.privacy.sampling import Signed
 from dpscreen.solvers import rules
 
@@ -486,7 +487,7 @@ def thinned_epsilon(setting: Setting, scale: Scale) -> float:
     """Return the ε at which fewer rows stand for all."""
     if (scale.n_rows, scale.n_features) == (setting.n_rows, setting.n_features):
         return setting.epsilon
-    return ZCDP(Fraction(scale.rho)).epsilon(setting.delta)
+    return min(ZCDP(Fraction(scale.rho)).epsilon(setting.delta), MOST_EPSILON)
 
 
 def constant_for(rate: float, deviation: float) -> float:

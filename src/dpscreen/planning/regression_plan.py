@@ -33,10 +33,11 @@ from dpscreen.planning.power import (
     ticks,
 )
 from dpscreen.privacy import ZCDP, Budget, named_seed
+from dpscreen.privacy.budget import MOST_EPSILON
 from dpscreen.solvers.logit_table import odds_rule
 from dpscreen.solvers.ols_rules import TableRule
 
-UNLIMITED = 1e4
+UNLIMITED = MOST_EPSILON
 """An ε at which privacy noise is of no account."""
 
 FACTORS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
@@ -129,6 +130,7 @@ class TableSetting:
         """Return how many times as wide the intervals of a table are, of features that have one."""
         rows = min(self.n_rows, max(MOST_ROWS, 2 * self.rows_needed))
         thinned = ZCDP(self.rho.rho * Fraction(self.n_rows, rows)).epsilon(self.delta)
+        thinned = min(thinned, MOST_EPSILON)
         rng = np.random.default_rng(named_seed(f"table/{place}"))
         X = rng.standard_normal((rows, self.n_features))
         shares = np.geomspace(HALF, RAREST, self.levels)

@@ -14,6 +14,9 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 
+MOST_EPSILON = 1e4
+"""A sum that takes this whole budget still has noise of 7 of the 2^10 units of one row."""
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -28,6 +31,11 @@ class Budget:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
             raise ValueError(f"epsilon must be a positive, finite number; got {self.epsilon!r}.")
+        if self.epsilon > MOST_EPSILON:
+            raise ValueError(
+                f"epsilon must be at most {MOST_EPSILON:g}, above which nothing is hidden; got "
+                f"{self.epsilon!r}."
+            )
         if not 0 < self.delta < 1:
             raise ValueError(f"delta must lie strictly between 0 and 1; got {self.delta!r}.")
 
@@ -74,8 +82,9 @@ class ZCDP:
             )
 
         rho = -_least_over_orders(negative_rho)
-        while rho > 0:
-            rho *= 1 - 1e-9
+        less = 1e-9
+        while rho > 0 and less < 1:
+            rho, less = rho * (1 - less), 2 * less
             if cls(Fraction(rho)).delta(epsilon) <= budget.delta:
                 return cls(Fraction(rho))
         raise ValueError(

@@ -12,6 +12,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from os import getpid
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -22,7 +23,8 @@ from dpscreen._core.arrays import Array, Mask, Words
 
 Released = TypeVar("Released")
 
-# How many forks lie between the first process and this one.
+# How many forks lie between the first process and this one. A fork by other code than Python's runs
+# no hook; then the number of the process tells.
 _forks = 0
 
 
@@ -141,12 +143,12 @@ class SecureNoise(Noise):
         return super().word()
 
     def _check_owner(self) -> None:
-        if self._forks != _forks:  # pragma: no cover - so only in a forked child
+        if self._owner != (getpid(), _forks):  # pragma: no cover - so only in a forked child
             self._spare = iter(())
             self._rekey()
 
     def _rekey(self) -> None:
-        self._forks = _forks
+        self._owner = (getpid(), _forks)
         self._stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Integers, Mask
 from dpscreen.rows.parts import PartedDesign, Question
-from dpscreen.rows.source import Count, PublicUnits, RowSource
+from dpscreen.rows.source import Count, PublicUnits, RowsLost, RowSource
 from dpscreen.rows.worker import (
     Failed,
     Key,
@@ -38,7 +38,7 @@ MOST_TASKS = 64
 """How many tasks a question is for threads of this process, at most; rows are put together."""
 
 
-class ClusterFailed(RuntimeError):
+class ClusterFailed(RowsLost):
     """Dask could not answer. What was booked stays booked; nothing is released."""
 
 

@@ -152,6 +152,10 @@ class PublicUnits:
 Count = Callable[..., Integers]
 
 
+class RowsLost(RuntimeError):
+    """The rows of a fit cannot be read any more. What was booked stays booked."""
+
+
 class RowSource(ABC):
     """Private rows with finite numbers in them, d features and a target."""
 

@@ -19,14 +19,14 @@ from dpscreen._core.files import one_ahead
 from dpscreen.rows.lattice import LatticeDesign, LatticePoint
 from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.parts import Move, PartedDesign, Question, Walk, asked
-from dpscreen.rows.source import Count, PublicUnits, RowSource
+from dpscreen.rows.source import Count, PublicUnits, RowsLost, RowSource
 from dpscreen.rows.sums import LEVELS, lattice_columns
 
 Read = Callable[[Sequence[int] | None], Iterator[Narrow]]
 """Features, or None for all columns, to their lattice columns part by part, in a fixed order."""
 
 
-class RowsChanged(RuntimeError):
+class RowsChanged(RowsLost):
     """The rows are not those that the fit began with. What was booked stays booked."""
 
     def __init__(self) -> None:
@@ -278,16 +278,20 @@ class MappedArrays:
         for first in range(0, len(self.X), ROWS_PER_CHUNK):
             chunk = np.array(self.X[first : first + ROWS_PER_CHUNK, chosen], dtype=np.float64)
             if not np.isfinite(chunk).all():  # in every pass: the file may change below the map
-                raise ValueError(NOT_FINITE)
+                raise RowsChanged
             yield chunk
 
     def target(self) -> Array:
         """Return the target, once every number has been looked over."""
         target = np.array(self.y, dtype=np.float64)
-        if not np.isfinite(target).all():
+        finite = bool(np.isfinite(target).all())
+        try:
+            for _ in self.chunks(None):
+                pass
+        except RowsChanged:  # of the first pass, before anything is booked
+            finite = False
+        if not finite:
             raise ValueError(NOT_FINITE)
-        for _ in self.chunks(None):
-            pass
         return target
 
     def unchanged(self) -> bool:

@@ -161,6 +161,7 @@ def solve_stagewise(
     run.centre(plan.n_iter, point)
     chosen = point.weights != 0
     chosen[task.n_features :] = True
+    task.keep(Solution(point.weights, plan.n_iter, path, run.deviation, chosen))
     deviation = _refitted(task, point, path, run) if task.refits else run.deviation
     stands_out = chosen if run.chosen is None else run.chosen
     return Solution(point.weights, plan.n_iter, path, deviation, stands_out)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -267,7 +268,8 @@ def small_models(X: Array, y: Array, parts: Integers, n_models: int) -> Integers
     weights = np.zeros((n_models, columns.shape[1]))
     for place, rows in enumerate(np.split(order, ends)):
         if len(rows):
-            weights[place] = np.linalg.lstsq(columns[rows], y[rows])[0]
+            with suppress(np.linalg.LinAlgError):  # its rows alone decide: it stays at zero
+                weights[place] = np.linalg.lstsq(columns[rows], y[rows])[0]
     return np.rint(np.clip(weights / FINEST, -MOST, MOST)).astype(np.int64)
 
 

@@ -26,7 +26,6 @@ STEPS = {
     "result": "Result",
 }
 PER_PAGE = 100
-LARGEST_EPSILON = 1000.0
 
 
 def shared(session: Session, step: str) -> dict[str, Any]:
@@ -223,10 +222,10 @@ def budget(session: Session, asked: StepRequest) -> View | Go:
 
 def _take_budget(session: Session, asked: StepRequest) -> Go:
     epsilon, delta = asked.number("epsilon"), asked.number("delta")
-    if epsilon is None or not 0 < epsilon <= LARGEST_EPSILON:
-        raise Problems((f"Epsilon must be a number above 0, and at most {LARGEST_EPSILON:g}.",))
-    if delta is None or not 0 < delta < 1:
-        raise Problems(("Delta must be a number between 0 and 1, such as 1e-6.",))
+    if epsilon is None or delta is None:
+        raise Problems(("Epsilon and delta must be numbers, such as 1 and 1e-6.",))
+    if problem := _refused(session, epsilon, delta):
+        raise Problems((problem,))
     if asked.text("action") == "grant":
         session.grant(asked.text("dataset"), epsilon, delta)
         session.draft.epsilon = min(session.draft.epsilon, epsilon)
@@ -258,9 +257,21 @@ def _budget_view(session: Session, asked: StepRequest, problems: list[str]) -> V
 
 def _shown_epsilon(session: Session, asked: StepRequest) -> float:
     epsilon = asked.number("epsilon")
-    if epsilon is None or not 0 < epsilon <= LARGEST_EPSILON:
+    delta = session.delta(session.granted)
+    if epsilon is None or _refused(session, epsilon, delta):
         return session.draft.epsilon
     return epsilon
+
+
+def _refused(session: Session, epsilon: float, delta: float) -> str | None:
+    """Return why there is no such budget; None if there is."""
+    from dpscreen.privacy import Budget
+
+    try:
+        Budget(epsilon, delta)
+    except ValueError as problem:
+        return session.said(problem)
+    return None
 
 
 def live(session: Session, asked: StepRequest) -> Part:

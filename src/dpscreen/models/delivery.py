@@ -1,0 +1,72 @@
+"""A fit that has booked its budget ends with a model, whatever its numbers do.
+
+What is released is held at once, as a whole model in the user's units: at first a constant from the
+declared bounds, then one at the released centre, then the path, then all coefficients. Where what
+follows fails numerically, the last of these stays, and says so. All code that computes on released
+numbers runs through `completed`, and nowhere else is such a failure caught (docs/privacy.md,
+Lemma 7: whether it fails is a function of released numbers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dpscreen._core.arrays import Array
+from dpscreen.models.refusal import TableRefused
+from dpscreen.privacy import BudgetRefused, LedgerProblem
+from dpscreen.privacy.replay import Diverged
+from dpscreen.rows.source import RowsLost
+from dpscreen.tables.declaration import DataError
+
+START, CENTRE, PATH, MODEL = "start", "centre", "path", "model"
+
+KEPT = {
+    START: "the model is a constant in the middle of what was declared, and uses no row",
+    CENTRE: "the model is a constant at the released centre, and no feature was tested",
+    PATH: "the coefficients are those of the path, before they were estimated anew",
+    MODEL: "the coefficients are as planned, but how good they are, or their intervals, is missing",
+}
+"""What a model is that was held at each stage of a fit."""
+
+PASSED_ON = (
+    *(RowsLost, DataError, OSError, MemoryError, LedgerProblem, BudgetRefused, Diverged),
+    TableRefused,
+)
+"""Failures of files, clusters, ledgers and memory: no function of released numbers. A
+refused table is raised before the rest is booked."""
+
+
+class FallbackWarning(UserWarning):
+    """A fit failed numerically after its budget was charged: the model is what it held before."""
+
+
+def fallback_words(stage: str) -> str:
+    """Say what became of a fit that failed numerically."""
+    return (
+        "The fit failed numerically after its budget was charged, and ended with what it had "
+        f"released by then: {KEPT[stage]}. Bounds that fit the data better may help."
+    )
+
+
+def completed(spend: Callable[[], None]) -> bool:
+    """Run what releases, and return whether it came to its end.
+
+    A failure is dropped with its text and its frames, which may hold rows. Interrupts and failures
+    of the machine are passed on, and the estimator is then unfitted; what was booked stays booked.
+    """
+    try:
+        with np.errstate(divide="warn", over="warn", invalid="warn", under="ignore"):
+            spend()
+    except PASSED_ON:
+        raise
+    except Exception:
+        return False
+    return True
+
+
+def check_finite(*numbers: Array | float) -> None:
+    """Raise an ArithmeticError if a number is not finite."""
+    if not all(np.isfinite(one).all() for one in numbers):
+        raise ArithmeticError("a released number is not finite.")

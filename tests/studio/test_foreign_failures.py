@@ -1,0 +1,131 @@
+"""The text of another library's exception may hold a cell: no browser and no command repeats it."""
+
+import asyncio
+import warnings
+
+import numpy as np
+import pytest
+from test_spending import order_of, ready
+
+from dpscreen import BoundsWarning, FallbackWarning
+from dpscreen.planning.fitting import FitFailed, fit_rows
+from dpscreen.studio import work
+from dpscreen.studio.guard import COOKIE, Guard, Keys
+from dpscreen.studio.steps import _problem
+from tools.studio import SECRET, write_table
+
+FOREIGN = [
+    KeyError(SECRET),
+    RuntimeError(f"could not convert {SECRET}"),
+    OverflowError(SECRET),
+    MemoryError(SECRET),
+    OSError(5, SECRET),
+    UnicodeDecodeError("utf-8", SECRET.encode(), 0, 1, SECRET),
+]
+each_failure = pytest.mark.parametrize("error", FOREIGN, ids=lambda one: type(one).__name__)
+
+
+def raises(error):
+    def function(*_, **__):
+        raise error
+
+    return function
+
+
+@each_failure
+def test_a_release_that_fails_says_what_kind_of_failure_it_was_and_no_more(
+    error, tmp_path, monkeypatch
+):
+    session = ready(write_table(tmp_path / "survey.csv", 50), tmp_path / "place")
+    order = order_of(session, session.ticket())
+    monkeypatch.setattr(work, "_read", raises(error))
+    told = work._outcome(order, lambda _: None)
+    assert told == ("failed", f"The release failed ({type(error).__name__}).")
+    session.close()
+
+
+@each_failure
+def test_a_fit_that_fails_says_what_kind_of_failure_it_was_and_no_more(error):
+    class Model:
+        fit = staticmethod(raises(error))
+
+    if isinstance(error, ValueError):
+        pytest.skip("what is wrong with rows is said by the package itself, in a ValueError")
+    with pytest.raises(FitFailed) as told:
+        fit_rows(Model(), None, None)
+    assert str(told.value) == f"The fit failed ({type(error).__name__})."
+    assert told.value.__cause__ is None
+    assert told.value.__context__ is None
+
+
+@each_failure
+def test_a_page_that_fails_says_what_kind_of_failure_it_was_and_no_more(error):
+    keys, sent = Keys(), []
+    headers = {"host": "127.0.0.1:1", "cookie": f"{COOKIE}={keys.session}"}
+    scope = {
+        **{"type": "http", "method": "GET", "path": f"/{keys.place}/table", "query_string": b""},
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+
+    async def fails(*_):
+        raise error
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(Guard(fails, keys, 1)(scope, None, send))
+    assert sent[0]["status"] == 500
+    page = b"".join(message.get("body", b"") for message in sent).decode()
+    assert f"The studio failed ({type(error).__name__})." in page
+    assert SECRET not in page
+
+
+@each_failure
+def test_a_dry_run_that_fails_says_what_kind_of_failure_it_was_and_no_more(error):
+    class Done:
+        done = staticmethod(lambda: True)
+        cancelled = staticmethod(lambda: False)
+        exception = staticmethod(lambda: error)
+
+    assert _problem(None, Done()) == f"The dry run failed ({type(error).__name__})."
+
+
+def test_warnings_of_other_libraries_are_not_passed_on():
+    class Model:
+        @staticmethod
+        def fit(*_, **__):
+            for kind in (UserWarning, RuntimeWarning, BoundsWarning):
+                warnings.warn(f"near {SECRET}", kind, stacklevel=2)
+            warnings.warn("ours", FallbackWarning, stacklevel=2)
+
+    assert fit_rows(Model(), None, None) == ("ours",)
+
+
+def test_a_table_that_changes_while_it_is_read_is_not_released(tmp_path, monkeypatch):
+    table = write_table(tmp_path / "survey.csv", 50)
+    session = ready(table, tmp_path / "place")
+    order = order_of(session, session.ticket())
+    read = work._read
+
+    def changed(*given):
+        found = read(*given)
+        write_table(table, 51)
+        return found
+
+    monkeypatch.setattr(work, "_read", changed)
+    outcome, words = work._outcome(order, lambda _: None)
+    assert outcome == "failed"
+    assert "changed since" in words
+    assert not session.ledger.entries()
+    session.close()
+
+
+def test_nothing_of_a_number_is_in_what_a_failed_fit_says(tmp_path):
+    """A check that the messages above are whole: they are the same for any error of a kind."""
+    said = set()
+    for cell in (np.pi, SECRET):
+        model = type("Model", (), {"fit": staticmethod(raises(KeyError(cell)))})()
+        with pytest.raises(FitFailed) as told:
+            fit_rows(model, None, None)
+        said.add(str(told.value))
+    assert len(said) == 1
