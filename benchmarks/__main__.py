@@ -27,6 +27,7 @@ from benchmarks import (
     outcomes,
     paper_defaults,
     private_lasso,
+    quality,
     ruler,
     scale,
     sparse,
@@ -42,6 +43,7 @@ BENCHMARKS = {
     "private-lasso": private_lasso.main,
     "tables": tables.main,
     "tables-quality": tables_quality.main,
+    "quality": quality.main,
     "outcomes": outcomes.main,
     "contest": contest.main,
     "ruler": ruler.main,
@@ -71,7 +73,7 @@ LONG = {
     "inference",
     "one-sided",
 }
-BY_NAME = {"tables-quality", "ruler", "studio"} | LONG
+BY_NAME = {"tables-quality", "quality", "ruler", "studio"} | LONG
 """Run by name only: the tables or Chromium do not come with the package, or it takes long."""
 
 

@@ -33,7 +33,7 @@ SMALL = {
     "weak-lasso-gradient-the-rows-norm": 20_000,
     "weak-privategcd-its-gradient": 6_000,
     "weak-lasso-the-targets-sum": 10_000,
-    "weak-lasso-sizes-of-the-target": 10_000,
+    "weak-lasso-magnitudes-of-the-target": 10_000,
 }
 WEAK, STANDING = 4_000, 60
 

@@ -91,24 +91,38 @@ def test_a_loaded_model_is_a_regressor_that_cannot_be_fitted(tmp_path):
         LoadedModel().summary()
 
 
-def test_what_is_not_told_of_quality_is_null_in_the_file():
+def test_what_is_not_known_of_quality_is_null_in_the_file_with_a_reason():
     release = fitted("lasso").released()
-    told = release.quality
-    open_end = replace(told, typical_error=math.nan, error_high=math.inf)
-    hidden = replace(told, r2_low=-7.0).without_noise()
-    assert math.isnan(hidden.r2)
-    assert hidden.error_low == told.error_low
-    cut = replace(hidden, cut_r2=0.5, cut_r2_low=0.4, cut_r2_high=0.6, cut_error=7.0)
-    cut = replace(cut, cut_target_low=math.nan, cut_target_high=math.nan)
-    assert "with errors cut at ±7 (" in str(cut)
-    both = replace(cut, cut_target_low=-1.0, cut_target_high=9.0)
-    assert "with errors cut at ±7 and the target at -1 and 9 (" in str(both)
-    pairs = ((open_end, "error_high"), (hidden, "r2"), (cut, "cut_target_low"), (both, "r2_low"))
-    for quality, name in pairs:
+    missing = dict.fromkeys(("r2", "r2_low", "r2_high"), math.nan)
+    hidden = replace(release.quality, **missing, r2_reason="undetected rows")
+    missing = dict.fromkeys(("typical_error", "error_low", "error_high"), math.nan)
+    neither = replace(hidden, **missing, error_reason="noise")
+    for quality, name in ((hidden, "r2"), (neither, "error_high")):
         found = encoded(replace(release, quality=quality))
         assert json.loads(found)["model"]["quality"][name] is None
+        assert json.loads(found)["model"]["quality"]["r2_reason"] == "undetected rows"
         assert str(decoded(found).quality) == str(quality)
         assert encoded(decoded(found)) == found
+
+
+def test_files_of_earlier_versions_are_read_without_what_held_for_cut_values():
+    content = json.loads(encoded(fitted("lasso").released()))
+    quality = content["model"]["quality"]
+    del quality["r2_reason"], quality["error_reason"]
+    quality |= {"cut_r2": 0.5, "cut_r2_low": 0.4, "cut_r2_high": 0.6, "cut_error": 7.0}
+    quality |= {"r2": None, "r2_low": None, "r2_high": None}
+    quality |= {"typical_error": None, "error_low": 3.0, "error_high": None}
+    found = decoded(json.dumps(content).encode()).quality
+    assert math.isnan(found.r2)
+    assert math.isnan(found.error_low)
+    assert found.r2_reason == found.error_reason == "noise"
+
+
+def test_a_measure_outside_its_interval_is_refused():
+    content = json.loads(encoded(fitted("lasso").released()))
+    content["model"]["quality"] |= {"r2": 0.9, "r2_low": 0.1, "r2_high": 0.5, "r2_reason": None}
+    with pytest.raises(ModelFileProblem):
+        decoded(json.dumps(content).encode())
 
 
 TABLE = ("params", "bse", "tvalues", "pvalues", "conf_int", "cov_params", "holm", "standardized")

@@ -85,7 +85,7 @@ def test_the_statement_lists_every_mechanism_and_n_is_not_disclosed(rows):
     assert {"the target's centre", "the target's scale", "the target's mean"} <= purposes
     assert {"the number of rows", "the features' histograms"} <= purposes
     assert {"the residuals' scale", "the intercept", "stagewise step"} <= purposes
-    assert {"chosen features squared", "squared residuals", "sizes of residuals"} <= purposes
+    assert {"chosen features squared", "squared residuals", "magnitudes of residuals"} <= purposes
     steps = [r.count for r in model.privacy_.mechanisms if r.purpose == "stagewise step"]
     assert sum(steps) == model.n_iter_
     assert "disclosed" not in str(model.privacy_)

@@ -99,7 +99,7 @@ def test_nothing_is_kept_of_single_rows(fitted, name):
 
 def test_r_squared_is_told_only_if_it_was_paid_for_and_noise_leaves_it(fitted):
     other = copy.copy(fitted)
-    other.quality_ = replace(fitted.quality_, r2_low=-3.0)
+    other.quality_ = replace(fitted.quality_, r2=math.nan, r2_reason="noise")
     assert math.isnan(other.rsquared)
     del other.quality_
     with pytest.raises(AttributeError, match="quality=True"):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpscreen.rows.fits import level_sums, log_odds_counts
 from dpscreen.rows.lattice import LatticeDesign, RelaxedRule
 from dpscreen.rows.parts import PartedDesign, Question, RowPart
 from dpscreen.rows.streamed import RowsChanged, StreamedDesign
@@ -71,7 +72,8 @@ QUESTIONS = [
     lambda point, d: point.short_gradient(0.7, n_features=d, row_norm=0.9),
     lambda point, d: point.short_products(0.7, ShortRows(np.arange(0, d + 1, 2), 1.1)),
     lambda point, d: point.design.short_gram(ShortRows(np.arange(0, d + 1), 0.6, constant=900)),
-    lambda point, d: point.level_counts(1.0),
+    lambda point, d: point.fit_total(level_sums, (-1.0, 1.5), 0.8),
+    lambda point, d: point.fit_total(log_odds_counts),
     lambda point, d: point.curved_gram(ShortRows(np.arange(0, d + 1), 0.6, constant=900)),
     lambda point, d: point.weights,
 ]

@@ -295,6 +295,9 @@ FITS: dict[str, AuditedFit] = {
     "ols": _ample(PrivateOLS, epsilon=70.0),
     "logit": _ample(PrivateLogit, epsilon=70.0),
     "logistic": _ample(PrivateLogistic),
+    "logistic-counted": _ample(
+        PrivateLogistic, n_rows=10**6
+    ),  # known to 1 %: no middle is taken off
     "logistic-walk": _ample(PrivateLogistic, epsilon=20.0, n_rows=20, n_iter=None),
     "logistic-split": _ample(PrivateLogistic, inference="split", n_rows=4_000, epsilon=20.0),
     **{name: _ample(one, **STEPS, screening_share=0.05) for name, one in WALKS.items()},
@@ -321,8 +324,8 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "squared residuals",
         "squared target",
         "the target's sum",
-        "sizes of residuals",
-        "sizes of the target",
+        "magnitudes of residuals",
+        "magnitudes of the target",
         "how far residuals lie",
     ),
     "lasso-even": ("sides of zero", "all features about zero"),
@@ -348,6 +351,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
     "logistic-walk": ("all features squared",),
     "logistic-split": ("residuals times features, in units of the clips",),
     "logistic": ("the number of rows of the second class", "chances by outcome"),
+    "logistic-counted": ("the deviance",),
     "dp-fw": ("Frank-Wolfe step",),
     "rnm-screen": ("screening",),
     "adp-screen": ("screening",),

@@ -73,13 +73,9 @@ class TableFit:
     def fit(self) -> str:
         """Say how much is explained, as far as the release can tell, and without privacy."""
         told, plain = self.quality, f"least squares, not private: {self.plain_r2:.2f}"
-        if told.tells_r2:
-            found = f"{told.r2:.2f}, privacy noise {told.r2_low:.2f} to {told.r2_high:.2f}"
-        elif told.tells_cut_r2:
-            ends = f"{told.cut_r2_low:.2f} to {told.cut_r2_high:.2f}"
-            found = f"{told.cut_r2:.2f}, privacy noise {ends}, {told.where_cut}"
-        else:
-            found = f"hidden by noise, as {ROWS} rows are few"
+        found = f"not known, as {ROWS} rows are few"
+        if told.r2_reason is None:
+            found = f"{told.r2:.2f} ({told.r2_low:.2f} to {told.r2_high:.2f})"
         return f"Released R²: {found} ({plain})."
 
     @property

@@ -507,7 +507,9 @@ class PathModel(ScalingModel):
         )
 
     @abstractmethod
-    def _measure(self, task: Any, solution: Solution, *, in_sample: bool) -> None:
+    def _measure(
+        self, task: Any, units: PublicUnits, solution: Solution, *, in_sample: bool
+    ) -> None:
         """Release how good the solution is on the rows of a task, for all that is left."""
 
     @abstractmethod
@@ -520,9 +522,10 @@ class PathModel(ScalingModel):
         return solve(replace(task, spending=replace(task.spending, reserved=kept)))
 
     def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
+        """Release the model, and how good it is for what is left."""
         task, units, solution = super()._release(start)
-        if task.choices.quality:
-            self._measure(task, solution, in_sample=True)
+        if start.choices.quality:
+            self._measure(task, units, solution, in_sample=True)
         return task, units, solution
 
     def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
@@ -571,7 +574,7 @@ class PathModel(ScalingModel):
         )
         if start.choices.quality:
             other = replace(task, spending=second.spending, design=second.rows.lattice(units))
-            self._measure(other, solution, in_sample=False)
+            self._measure(other, units, solution, in_sample=False)
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:
@@ -654,11 +657,11 @@ def warn_of_weak_delta(delta: float, n_rows: int) -> None:
 
 
 def warn_of_bounds(notes: Sequence[str]) -> None:
-    """Warn where released numbers say that most rows sit at an end of the declared bounds."""
+    """Warn where released numbers say that most rows are one point, maybe an end of the bounds."""
     if notes:
         warnings.warn(
-            "most rows seem to lie at an end of their declared bounds, or beyond, or on one point: "
-            f"{'; '.join(notes)}. That is so of counts that are mostly zero; else, are these "
+            f"most rows seem to be one point: {'; '.join(notes)}. At an end of the declared bounds "
+            "that is so of counts that are mostly zero, and of rows that lie beyond: are these "
             "bounds in the right units?",
             BoundsWarning,
             stacklevel=4,

@@ -34,8 +34,7 @@ from dpscreen.models.release import Release, checked_about
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path
 from dpscreen.solvers.inference import FeatureInterval, Inference
-from dpscreen.solvers.outcome_quality import OutcomeQuality
-from dpscreen.solvers.quality import Quality
+from dpscreen.solvers.quality import NOISE, OutcomeQuality, Quality
 
 FORMAT, VERSION = "dpscreen-model", 1
 MOST_BYTES = 100 * 2**20
@@ -133,9 +132,8 @@ def _plain(value: Any) -> Any:
             return value.tolist()
         case Path() | Inference():
             return {name: _plain(one) for name, one in vars(value).items()}
-        case Quality() | OutcomeQuality():  # what is not told is null
-            told = {name: _plain(one) for name, one in vars(value).items()}
-            return {name: one if np.all(np.isfinite(one)) else None for name, one in told.items()}
+        case Quality() | OutcomeQuality():  # what is not known is null
+            return {name: _plain(_or_none(one)) for name, one in vars(value).items()}
         case RegressionTable():
             return table_fields(value)
         case FeatureInterval():  # the features have the names
@@ -145,6 +143,10 @@ def _plain(value: Any) -> Any:
         case dict():
             return {name: _plain(one) for name, one in value.items()}
     return value
+
+
+def _or_none(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -348,10 +350,8 @@ def _read_quality(found: Mapping[str, Any] | None) -> Quality | None:
     sizes, shares = (tuple(map(float, found[name])) for name in ("sizes", "shares"))
     if len(sizes) != len(shares) or list(sizes) != sorted(sizes) or list(shares) != sorted(shares):
         raise ValueError("sizes and shares of residuals must be as many, and must not decrease.")
-    told = _not_null(found) | {"sizes": sizes, "shares": shares}
-    if found["error_low"] is not None and found["error_high"] is None:
-        told["error_high"] = math.inf
-    return Quality(**told).without_noise()
+    known = _measures(found, "r2", "r2") | _measures(found, "typical_error", "error")
+    return Quality(**known, in_sample=found["in_sample"], sizes=sizes, shares=shares)
 
 
 def _read_outcome_quality(found: Mapping[str, Any] | None) -> OutcomeQuality | None:
@@ -360,12 +360,28 @@ def _read_outcome_quality(found: Mapping[str, Any] | None) -> OutcomeQuality | N
     edges, no, yes = (tuple(map(float, found[name])) for name in ("edges", "no", "yes"))
     if not len(no) == len(yes) == len(edges) + 1 or list(edges) != sorted(edges):
         raise ValueError("chances must not decrease, and counts be one more than they are.")
-    told = _not_null(found) | {"edges": edges, "no": no, "yes": yes}
-    return OutcomeQuality(**told).without_noise()
+    known = _measures(found, "auc", "auc") | _measures(found, "deviance", "deviance")
+    null = found["null_deviance"]
+    return OutcomeQuality(
+        **known,
+        null_deviance=math.nan if null is None else float(null),
+        in_sample=found["in_sample"],
+        edges=edges,
+        no=no,
+        yes=yes,
+    )
 
 
-def _not_null(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: math.nan if one is None else one for name, one in found.items()}
+def _measures(found: Mapping[str, Any], name: str, stem: str) -> dict[str, Any]:
+    """Return a measure with its ends and its reason: one without an end is not known."""
+    names = name, f"{stem}_low", f"{stem}_high"
+    ends = [found[one] for one in names]
+    known = None not in ends
+    if known and not ends[1] <= ends[0] <= ends[2]:
+        raise ValueError(f"{name} must lie between the ends of its interval.")
+    reason = None if known else found.get(f"{stem}_reason") or NOISE
+    values = ends if known else [math.nan] * 3
+    return dict(zip(names, values, strict=True)) | {f"{stem}_reason": reason}
 
 
 def _read_table(model: Mapping[str, Any], names: tuple[str, ...]) -> RegressionTable | None:

@@ -11,13 +11,13 @@ from typing import Any
 from dpscreen.models import parameters as check
 from dpscreen.models.base import PathModel
 from dpscreen.privacy.budget import Unit
-from dpscreen.rows.source import RowSource
+from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Task
 from dpscreen.solvers.inference import SecondTable
 from dpscreen.solvers.least_squares import regress
 from dpscreen.solvers.noisy_gradient import rows_fill_the_norm, solve_noisy_gradient
-from dpscreen.solvers.quality import Deviations, release_quality
+from dpscreen.solvers.quality import Ranges, release_quality
 from dpscreen.solvers.stagewise import (
     FREE_SCREEN,
     screened,
@@ -98,7 +98,7 @@ class PrivateLasso(PathModel):
         A public number of rows for rules to use. None: a noisy count, 1 to 4 % of the budget; the
         true number is disclosed nowhere.
     quality : bool, default=True
-        Whether to release how good the model is, `quality_`, for 2 % of the budget.
+        Whether to release how good the model is, `quality_`, for 3 % of the budget.
     rows_per_unit : int, default=None
         The most rows that one unit, a person for example, has. The promise is then for adding or
         removing a unit, and all noise is so many times as large. More than one not with
@@ -132,8 +132,9 @@ class PrivateLasso(PathModel):
     n_rows_ : int
         The number of rows that rules used: public, or a noisy count.
     quality_ : Quality
-        R² and typical error, each with the interval of its privacy noise, on the rows of the fit;
-        with ``inference="split"`` on rows that did not choose the model. Print it.
+        R² and typical error (root mean squared error), each with a 95 % interval, or not known for
+        a reason; on the rows of the fit, with ``inference="split"`` on rows that did not choose the
+        model. Print it.
     fallback_ : str or None
         None; or, where the fit failed numerically after the budget was charged, how far it had come
         ("start", "centre", "path", "model"): the model is what was released by then.
@@ -205,12 +206,14 @@ class PrivateLasso(PathModel):
             self.screened_ = screened(self.path_, task.n_features)
         return solution
 
-    def _measure(self, task: Task, solution: Solution, *, in_sample: bool) -> None:
+    def _measure(
+        self, task: Task, units: PublicUnits, solution: Solution, *, in_sample: bool
+    ) -> None:
         self.quality_ = release_quality(
             task.spending,
             task.design,
             solution.weights,
-            Deviations(solution.deviation, task.deviation, task.target_at, task.target_bounds),
+            Ranges.of(units, solution.weights, solution.deviation, task.deviation),
             cost=task.spending.remaining,
             in_sample=in_sample,
         )

@@ -23,8 +23,8 @@ from dpscreen.solvers.base import Choices, Solution, Task
 from dpscreen.solvers.inference import SecondTable
 from dpscreen.solvers.logistic import OutcomeTask, place_outcomes
 from dpscreen.solvers.logit_table import log_odds_table
-from dpscreen.solvers.outcome_quality import release_outcome_quality
 from dpscreen.solvers.outcome_walk import n_walk_steps, solve_outcomes, walks_on_outcomes
+from dpscreen.solvers.quality import fitted_range, release_outcome_quality
 
 
 class OutcomeEstimator(OutcomeModel, ScalingModel):  # type: ignore[misc]
@@ -112,7 +112,7 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
         A public number of rows for rules to use. None: a noisy count, 1 to 4 % of the budget; the
         true number is disclosed nowhere.
     quality : bool, default=True
-        Whether to release how good the model is, `quality_`, for 2 % of the budget.
+        Whether to release how good the model is, `quality_`, for 3 % of the budget.
     rows_per_unit : int, default=None
         The most rows that one unit, a person for example, has, as in `PrivateLasso`. More than one
         not with ``inference="split"``.
@@ -141,7 +141,7 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
     n_rows_ : int
         The number of rows that rules used: public, or a noisy count.
     quality_ : OutcomeQuality
-        AUC and deviance, each with the interval of its privacy noise, on the rows of the fit; with
+        AUC and deviance, each with a 95 % interval or not known, on the rows of the fit; with
         ``inference="split"`` on rows that did not choose the model. Print it.
     fallback_ : str or None
         None; or, where the fit failed numerically after the budget was charged, how far it had come
@@ -203,12 +203,15 @@ class PrivateLogistic(OutcomeEstimator, PathModel):  # type: ignore[misc]
         rows.announce(1 + steps)
         return self._walk(task, solve_outcomes)
 
-    def _measure(self, task: OutcomeTask, solution: Solution, *, in_sample: bool) -> None:
+    def _measure(
+        self, task: OutcomeTask, units: PublicUnits, solution: Solution, *, in_sample: bool
+    ) -> None:
         self.quality_ = release_outcome_quality(
             task.spending,
             task.design,
             solution.weights,
             task.share.log_odds,
+            fitted_range(units.effect_ranges(solution.weights)),
             spread=task.spread,
             cost=task.spending.remaining,
             in_sample=in_sample,

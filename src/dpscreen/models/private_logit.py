@@ -27,7 +27,7 @@ from dpscreen.solvers.logit_table import (
     place_for_odds,
 )
 from dpscreen.solvers.ols_rules import TableRule
-from dpscreen.solvers.outcome_quality import release_outcome_quality
+from dpscreen.solvers.quality import fitted_range, release_outcome_quality
 from dpscreen.solvers.wide import WideTask
 
 
@@ -61,7 +61,7 @@ random_state
     feature_bounds_, n_iter_, n_rows_, bounds_notes_, privacy_
         As in `PrivateOLS`.
     quality_ : OutcomeQuality
-        AUC and deviance, each with the interval of its privacy noise. Print it.
+        AUC and deviance, each with a 95 % interval or not known. Print it.
     n_features_in_, feature_names_in_, feature_names_out_, columns_
         As in `PrivateLasso`.
 
@@ -125,6 +125,7 @@ random_state
                 wide.task.design,
                 found.weights,
                 share.log_odds,
+                fitted_range(wide.units.effect_ranges(found.weights)),
                 spread=spread,
                 cost=start.spending.remaining,
                 in_sample=True,

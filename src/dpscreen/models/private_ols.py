@@ -22,7 +22,7 @@ from dpscreen.solvers.inference import why_left_out
 from dpscreen.solvers.least_squares import TableRelease, regress
 from dpscreen.solvers.ols_rules import TableRule
 from dpscreen.solvers.placing import is_yes_no
-from dpscreen.solvers.quality import Deviations, release_quality
+from dpscreen.solvers.quality import Ranges, release_quality
 from dpscreen.solvers.wide import WideTask, place_widely
 
 
@@ -56,7 +56,7 @@ class PrivateOLS(TableModel, ScalingModel):
         A public number of rows for rules to use. With it, a table that is impossible is refused
         before anything is charged. None: a noisy count, for 1 to 4 % of the budget.
     quality : bool, default=True
-        Whether to release how good the model is, `quality_`, for 2 % of the budget.
+        Whether to release how good the model is, `quality_`, for 3 % of the budget.
     rows_per_unit : int, default=None
         Must be 1: rows of one unit are not independent, and standard errors would be too short.
     random_state : None, int, str or numpy generator, default=None
@@ -83,9 +83,10 @@ class PrivateOLS(TableModel, ScalingModel):
     n_rows_ : int
         The number of rows that rules used: public, or a noisy count.
     quality_ : Quality
-        R² and typical error, each with the interval of its privacy noise. Print it.
+        R² and typical error (root mean squared error), each with a 95 % interval, or not known for
+        a reason. Print it.
     rsquared, nobs : float
-        Both as released or declared: of `quality_`, NaN if noise hides it, and of `n_rows_`.
+        Both as released or declared: of `quality_`, NaN if it is not known, and of `n_rows_`.
     fallback_ : str or None
         None; or, where the fit failed numerically after the budget was charged, how far it had come
         ("start", "centre", "path", "model"): the model is what was released by then.
@@ -218,12 +219,7 @@ class PrivateOLS(TableModel, ScalingModel):
                 start.spending,
                 wide.task.design,
                 found.weights,
-                Deviations(
-                    found.deviation,
-                    found.target_deviation,
-                    wide.units.target_centre,
-                    wide.units.target_ends,
-                ),
+                Ranges.of(wide.units, found.weights, found.deviation, found.target_deviation),
                 cost=start.spending.remaining,
                 in_sample=True,
             )

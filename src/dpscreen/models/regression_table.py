@@ -6,7 +6,6 @@ NaN, and a reason.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -299,15 +298,12 @@ class TableModel:
 
     @property
     def rsquared(self) -> float:
-        """Return the released R²; NaN if privacy noise leaves nothing to tell of it.
-
-        `quality_.cut_r2` may tell it of values that are cut where noise begins to hide them.
-        """
+        """Return the released R²; NaN if it is not known (`quality_.r2_reason` says why)."""
         quality = getattr(self, "quality_", None)
         if quality is None:
             check_is_fitted(self)
             raise AttributeError("rsquared was not paid for: fit with quality=True.")
-        return float(quality.r2) if quality.tells_r2 else math.nan
+        return float(quality.r2)
 
     @property
     def nobs(self) -> float:

@@ -38,8 +38,7 @@ from dpscreen.models.regression_table import SHARE, RegressionSummary, Regressio
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path, noise_p_values
 from dpscreen.solvers.inference import FeatureInterval, Inference
-from dpscreen.solvers.outcome_quality import OutcomeQuality
-from dpscreen.solvers.quality import Quality
+from dpscreen.solvers.quality import OutcomeQuality, Quality
 from dpscreen.solvers.stagewise import FREE_SCREEN, before_screening
 
 if TYPE_CHECKING:
@@ -191,11 +190,9 @@ class Release:
     def headline(self) -> tuple[str, str]:
         """Return the one number that tells how good the model is, and its name; "" if none does."""
         match self.quality:
-            case Quality() if self.quality.tells_r2:
+            case Quality() if self.quality.r2_reason is None:
                 return "R²", f"{self.quality.r2:.2f}"
-            case Quality() if self.quality.tells_cut_r2:
-                return "R² of cut values", f"{self.quality.cut_r2:.2f}"
-            case OutcomeQuality() if self.quality.tells_auc:
+            case OutcomeQuality() if self.quality.auc_reason is None:
                 return "AUC", f"{self.quality.auc:.2f}"
         return "", ""
 
@@ -555,11 +552,9 @@ def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
 
 
 def _how_good(release: Release) -> Iterator[str]:
-    """Say how good the model is by what was released of it; a constant has no R²."""
-    quality, constant = release.quality, not release.coefficients.any()
-    if quality is not None:
-        told = quality.told(constant=constant) if isinstance(quality, Quality) else quality
-        yield f"How good it is, by its own account: {told}"
+    """Report how good the model is by what was released of it."""
+    if release.quality is not None:
+        yield f"How good it is, by its own account: {release.quality}"
 
 
 def _about_left_out(release: Release, table: RegressionTable) -> Iterator[str]:

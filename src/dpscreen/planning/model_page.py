@@ -21,7 +21,7 @@ from dpscreen.planning.plan import plan, selecting_rows, setting_of
 from dpscreen.planning.regression_plan import HALF, expected_table
 from dpscreen.planning.what_if import SECONDS, epsilon_of_one_row, first_detected, what_if
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers.outcome_quality import OutcomeQuality
+from dpscreen.solvers.quality import OutcomeQuality
 
 SIMULATED = (
     ("PrivateLasso", "stagewise"),
@@ -127,7 +127,7 @@ def expected_of_model(
 
 def _rate(quality: object) -> float:
     """Return the share of yes as it was released, where that tells more than noise; or a half."""
-    if not isinstance(quality, OutcomeQuality) or not quality.tells_auc:
+    if not isinstance(quality, OutcomeQuality) or quality.auc_reason is not None:
         return HALF
     no, yes = (sum(max(0.0, one) for one in counts) for counts in (quality.no, quality.yes))
     return min(max(yes / (no + yes), RAREST), 1 - RAREST)

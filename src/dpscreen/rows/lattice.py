@@ -14,6 +14,7 @@ what a proven method selects on is summed in whole numbers (docs/exactness.md, L
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -35,6 +36,9 @@ from dpscreen.rows.sums import (
     short_rows,
     squared_lengths,
 )
+
+FitCount = Callable[..., Integers]
+"""Fitted values, targets and arguments to whole numbers that add up over rows."""
 
 UNITS = LEVELS**2
 # Then no sum below, the weighted ones of the relaxed rule included, reaches 2^63.
@@ -123,8 +127,8 @@ class ExactPoint(ABC):
         """Return how many residual levels have size 0, 1, …, 2^14."""
 
     @abstractmethod
-    def level_counts(self, clip: float) -> Integers:
-        """Return how many residual levels are −2^14, −2^14 + 1, …, 2^14."""
+    def fit_total(self, count: FitCount, *args: Any) -> Integers:
+        """Return Σ count(fitted values, targets, *args) over parts of the rows."""
 
     @abstractmethod
     def relaxed_sums(self, rule: RelaxedRule) -> Integers:
@@ -392,10 +396,10 @@ class LatticePoint(ExactPoint):
         sizes = np.abs(self.residual_levels(clip))
         return np.bincount(sizes, minlength=LEVELS + 1).astype(np.int64)
 
-    def level_counts(self, clip: float) -> Integers:
-        """Return how many residual levels are −2^14, −2^14 + 1, …, 2^14."""
-        places = self.residual_levels(clip).astype(np.int64) + LEVELS
-        return np.bincount(places, minlength=2 * LEVELS + 1).astype(np.int64)
+    def fit_total(self, count: FitCount, *args: Any) -> Integers:
+        """Return count(fitted values, targets, *args)."""
+        scale, _, _ = self._rounding(1.0)
+        return count(scale * self._fit.astype(np.float64), self.design.target, *args)
 
     def relaxed_sums(self, rule: RelaxedRule) -> Integers:
         """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""

@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Integers
-from dpscreen.rows.lattice import ExactDesign, ExactPoint, LatticeDesign, LatticePoint, RelaxedRule
+from dpscreen.rows.lattice import (
+    ExactDesign,
+    ExactPoint,
+    FitCount,
+    LatticeDesign,
+    LatticePoint,
+    RelaxedRule,
+)
 from dpscreen.rows.loss import SQUARED, Loss
 from dpscreen.rows.mixed import MixedRows, RowCount
 from dpscreen.rows.sums import LEVELS, ShortRows
@@ -147,9 +154,9 @@ class PartedPoint(ExactPoint):
         """Return how many residual levels have size 0, 1, …, 2^14."""
         return self._total("residual_counts", clip)
 
-    def level_counts(self, clip: float) -> Integers:
-        """Return how many residual levels are −2^14, −2^14 + 1, …, 2^14."""
-        return self._total("level_counts", clip)
+    def fit_total(self, count: FitCount, *args: Any) -> Integers:
+        """Return Σ count(fitted values, targets, *args) over parts of the rows."""
+        return self._total("fit_total", count, *args)
 
     def relaxed_sums(self, rule: RelaxedRule) -> Integers:
         """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""

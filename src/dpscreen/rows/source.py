@@ -110,6 +110,14 @@ class PublicUnits:
         constant = float(weights[n_features]) if self.constant else 0.0
         return coef, self.target_centre + constant - float(coef @ self.feature_centres)
 
+    def effect_ranges(self, weights: Array) -> Array:
+        """Return what each feature, and the constant, can add to a fitted value: least and most."""
+        n_features, half = len(self.feature_bounds), self.feature_half_widths[:, None]
+        ends = np.clip((self.feature_bounds - self.feature_centres[:, None]) / half, -1.0, 1.0)
+        effects = np.sort(weights[:n_features, None] * ends, axis=1)
+        constant = weights[n_features:][:, None] * np.ones((1, 2))
+        return np.concatenate((effects, constant))
+
     def _dense_design(self, X: Array, target: Array) -> DenseDesign:
         rows = np.empty((len(X), self.n_candidates), order="F")
         for where, block in self._blocks(X):

@@ -147,9 +147,8 @@ class Task:
     design is the constant, if there is an intercept. `moving` are the features that seem to vary;
     `doubtful` those that may be one point; `at_ends` those whose released centre is at an
     end of the declared bounds, and at which. `heaped` says that most of the target is in a heap,
-    `target_at` where its centre is, `doubt` how far that may be off, where it is known, and
-    `target_bounds` are those that were declared. `keep` holds weights that are released already,
-    for a fit that fails numerically later.
+    and `doubt` how far its centre may be off, where that is known. `keep` holds weights that are
+    released already, for a fit that fails numerically later.
     """
 
     spending: Spending
@@ -161,9 +160,7 @@ class Task:
     doubtful: Mask | None = None
     at_ends: tuple[tuple[int, str], ...] = ()
     heaped: bool = False
-    target_at: float = 0.0
     doubt: float = math.inf
-    target_bounds: tuple[float, float] = (-math.inf, math.inf)
     keep: Callable[[Solution], None] = lambda _: None
 
     @property

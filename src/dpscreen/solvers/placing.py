@@ -83,8 +83,6 @@ def place_rows(
         task,
         heaped=target.heaped,
         doubt=target.doubt,
-        target_at=target.centre,
-        target_bounds=units.target_ends,
     )
     if places is None:
         return replace(task, spread=_release_spread(spending, task.design)), units
@@ -227,18 +225,17 @@ class Places:
     def at_ends(self) -> Iterator[tuple[int, str]]:
         """Yield features that seem to lie at an end of their declared bounds, and at which.
 
-        A rare 0/1 level is no sign of careless bounds, nor is a number that is mostly 0 where its
-        bounds begin, if rows are seen elsewhere; a level that all rows have is, and so is a number
-        that does not seem to vary.
+        Rows beyond an end are clipped to it, so most must be one point there; rows that vary close
+        to an end lie inside the bounds. A rare 0/1 level is no sign of careless bounds, nor is a
+        number that is mostly 0 where its bounds begin, if rows are detected elsewhere; a level that
+        all rows have is, and so is a number that does not seem to vary.
         """
         inside, binary = ColumnMap.of_bounds(self.declared), is_yes_no(self.declared)
         places = (self.centres - inside.centres) / inside.half_widths
-        narrow = self.scales / inside.half_widths < rules.NARROW
         point = self.still | self.doubtful
         mostly_zero = point & (places < 0) & (self.declared[:, 0] == 0) & ~self.still
-        told = np.where(binary, self.still, (point | narrow) & ~mostly_zero)
-        spare = np.where(point, rules.POINT_AT_END, rules.AT_END)
-        at_end = np.abs(places) > 1 - spare
+        told = np.where(binary, self.still, point & ~mostly_zero)
+        at_end = np.abs(places) > 1 - rules.AT_END
         for j in np.flatnonzero(told & (at_end | (self.still & ~binary))):
             yield int(j), NO_END if not at_end[j] else "upper" if places[j] > 0 else "lower"
 

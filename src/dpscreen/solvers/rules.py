@@ -215,9 +215,9 @@ HISTOGRAM_CELLS = 24
 CLOSE = 0.05
 """Zooming ends when centres are known to √CLOSE of a scale, in the mean square."""
 
-AT_END, POINT_AT_END, NARROW = 0.02, 0.05, 0.05
-"""A centre so near to an end of the declared bounds and a scale so small, in their half-widths,
-speak against the bounds."""
+AT_END, ONE_POINT = 0.02, 2.0**-9
+"""In half-widths of the declared bounds: how near to an end the centre of rows must be that are
+one point, and the scale up to which a target is one. Rows beyond an end are clipped to it."""
 
 UNPLACED = 0.5
 """The scale of a numeric column that is not placed, in half-widths of its bounds."""
@@ -503,7 +503,7 @@ def walk_rescale_share(regime: Regime) -> float:
 
 # --- how good it is -------------------------------------------------------------------------------
 
-QUALITY_SHARE = 0.02
+QUALITY_SHARE = 0.03
 
 
 # --- noisy gradients ------------------------------------------------------------------------------

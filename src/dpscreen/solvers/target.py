@@ -85,11 +85,14 @@ def place_target(
 
 
 def end_of_target(task: Task, units: PublicUnits) -> str | None:
-    """Return at which end of its declared bounds the target seems to lie, if at one."""
+    """Return at which end of its declared bounds the target seems to lie, if at one.
+
+    Rows beyond an end are clipped to it, so most must be one point there.
+    """
     low, high = units.target_bounds
     half, off = high / 2 - low / 2, units.target_centre - low / 2 - high / 2
-    narrow = task.heaped or task.deviation < rules.NARROW * half
-    if abs(off) <= (1 - rules.AT_END) * half or not narrow:
+    point = task.heaped or task.deviation < rules.ONE_POINT * half
+    if abs(off) <= (1 - rules.AT_END) * half or not point:
         return None
     return "upper" if off > 0 else "lower"
 

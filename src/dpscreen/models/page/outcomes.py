@@ -19,7 +19,7 @@ from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import whole_percent
 from dpscreen.models.page.effects import Picture
 from dpscreen.models.release import Release
-from dpscreen.solvers.outcome_quality import OutcomeQuality, cell_middles
+from dpscreen.solvers.quality import OutcomeQuality
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ def outcome_charts(release: Release) -> tuple[Picture, Picture] | None:
     if not isinstance(quality, OutcomeQuality):
         return None
     cells = chance_cells(quality, _noise(release))
-    if len(cells) < 2 or not quality.tells_auc:
+    if len(cells) < 2 or quality.auc_reason is not None:
         return None
     return _reliability(cells), _roc(quality)
 
@@ -81,6 +81,12 @@ def chance_cells(quality: OutcomeQuality, noise: float) -> list[ChanceCell]:
             error = noise * math.hypot(share, 1 - share) / total
             found.append(ChanceCell(low, chance, high, share, error))
     return found
+
+
+def cell_middles(places: Array) -> Array:
+    """Return where rows of each cell between log-odds lie, about; the first and last end as far."""
+    half = np.diff(places[:2]).sum() / 2
+    return np.concatenate((places[:1] - half, (places[1:] + places[:-1]) / 2, places[-1:] + half))
 
 
 def _reliability(cells: Sequence[ChanceCell]) -> Picture:
