@@ -58,6 +58,7 @@ from dpscreen.solvers import inference, rules
 from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
 from dpscreen.solvers.inference import Inference, SecondTable, SplitHalf
 from dpscreen.solvers.placing import NO_END, place_rows
+from dpscreen.solvers.prediction_range import RangedModel, choose_range, range_share
 from dpscreen.solvers.target import end_of_target
 
 if TYPE_CHECKING:
@@ -517,13 +518,19 @@ class PathModel(ScalingModel):
         """Return what releases a table of chosen features, given what the first half released."""
 
     def _walk(self, task: Task, solve: Callable[[Any], Solution]) -> Solution:
-        """Release a path and what it chose, keeping what the quality costs."""
+        """Release a path and what it chose, keeping what range and quality cost."""
         kept = rules.QUALITY_SHARE if task.choices.quality else 0.0
+        kept += range_share(task)
         return solve(replace(task, spending=replace(task.spending, reserved=kept)))
 
     def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
-        """Release the model, and how good it is for what is left."""
+        """Release the model, its range in predictions, and how good it is for what is left."""
         task, units, solution = super()._release(start)
+        model = RangedModel(units, solution.weights, task.design)
+        model = choose_range(task, start.rows, model, start.bounds[0])
+        units, solution = model.units, replace(solution, weights=model.weights)
+        task = replace(task, design=model.design)
+        self._keep(MODEL, units, solution)
         if start.choices.quality:
             self._measure(task, units, solution, in_sample=True)
         return task, units, solution

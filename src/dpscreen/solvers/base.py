@@ -147,8 +147,9 @@ class Task:
     design is the constant, if there is an intercept. `moving` are the features that seem to vary;
     `doubtful` those that may be one point; `at_ends` those whose released centre is at an
     end of the declared bounds, and at which. `heaped` says that most of the target is in a heap,
-    and `doubt` how far its centre may be off, where that is known. `keep` holds weights that are
-    released already, for a fit that fails numerically later.
+    and `doubt` how far its centre may be off, where that is known. `narrowed` says that features
+    are clipped to less than their declared bounds. `keep` holds weights that are released already,
+    for a fit that fails numerically later.
     """
 
     spending: Spending
@@ -161,6 +162,7 @@ class Task:
     at_ends: tuple[tuple[int, str], ...] = ()
     heaped: bool = False
     doubt: float = math.inf
+    narrowed: bool = False
     keep: Callable[[Solution], None] = lambda _: None
 
     @property

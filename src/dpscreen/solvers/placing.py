@@ -83,6 +83,7 @@ def place_rows(
         task,
         heaped=target.heaped,
         doubt=target.doubt,
+        narrowed=bool((units.feature_bounds != bounds[0]).any()),
     )
     if places is None:
         return replace(task, spread=_release_spread(spending, task.design)), units

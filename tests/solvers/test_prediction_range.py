@@ -1,0 +1,102 @@
+"""The range in which features enter predictions: what a row can change, and what is chosen."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpscreen import PrivateLasso, PrivateLogistic
+from dpscreen.rows.loss import LOGISTIC, SQUARED
+from dpscreen.rows.source import ArrayRows, PublicUnits
+from dpscreen.rows.sums import LEVELS
+from dpscreen.solvers.prediction_range import RANGE_SHARE, RangedModel, range_share
+from dpscreen.solvers.rules import Regime
+
+DECLARED = np.array([[-100.0, 100.0], [0.0, 1.0]])
+RELEASED = np.array([[-3.0, 5.0], [0.0, 1.0]])
+PURPOSE = "range of the features in predictions"
+
+
+def ranged(X, y, loss=SQUARED, weights=(2.0, -1.0, 0.5)):
+    units = PublicUnits(
+        RELEASED,
+        np.array([0.0, 1.0] if loss is LOGISTIC else [-50.0, 50.0]),
+        constant=True,
+        loss=loss,
+        features_at=np.array([[1.0, 4.0], [0.5, 0.5]]),
+        target_at=0.0,
+    )
+    rows = ArrayRows(X, y)
+    return rows, RangedModel(units, np.array(weights), rows.lattice(units))
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([SQUARED, LOGISTIC]), st.sampled_from([1.0, 7.5]))
+def test_a_row_adds_at_most_one_to_every_loss_and_takes_nothing_off(seed, loss, cap):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_cauchy((8, 2)) * 20
+    y = rng.integers(0, 2, 8).astype(float) if loss is LOGISTIC else rng.standard_cauchy(8) * 30
+    for factor in (1.0, 4.0, 16.0):
+        losses = []
+        for n in (7, 8):
+            rows, model = ranged(X[:n], y[:n], loss)
+            losses.append(model.widened(rows, DECLARED, factor).capped_loss(cap))
+        assert 0 <= losses[1] - losses[0] <= LEVELS
+
+
+def test_a_wider_range_keeps_the_coefficients_and_the_declared_bounds():
+    rows, model = ranged(np.zeros((3, 2)), np.zeros(3))
+    wide = model.widened(rows, DECLARED, 16.0)
+    before, after = (one.units.in_users_units(one.weights) for one in (model, wide))
+    assert after[0] == pytest.approx(before[0])
+    assert after[1] == pytest.approx(before[1])
+    assert wide.units.feature_bounds.tolist() == [[-63.0, 65.0], [0.0, 1.0]]
+
+
+def table(effect, n=20_000):
+    rng = np.random.default_rng(7)
+    X = np.column_stack((rng.standard_t(2, n) * 2 + 5, rng.normal(size=n)))
+    return X, effect(X[:, 0]) + X[:, 1] + rng.normal(size=n)
+
+
+def fitted(effect, **parameters):
+    X, y = table(effect)
+    given = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-500, 500), "random_state": 3}
+    return PrivateLasso(**given | {"target_bounds": (-1000, 1000)} | parameters).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:random_state makes the noise")
+def test_linear_tails_are_used_and_flat_ones_are_not():
+    linear = fitted(lambda x: 3 * x)
+    flat = fitted(lambda x: 3 * np.clip(x, 0, 10))
+    reach = [one.feature_bounds_[0, 1] - one.feature_bounds_[0, 0] for one in (linear, flat)]
+    assert reach[0] > 3 * reach[1]
+    X, y = table(lambda x: 3 * x)
+    assert linear.score(X, y) > 0.95
+
+
+@pytest.mark.filterwarnings("ignore:random_state makes the noise")
+def test_the_comparison_is_booked_at_its_share():
+    model = fitted(lambda x: 3 * x)
+    (use,) = [one for one in model.privacy_.mechanisms if one.purpose == PURPOSE]
+    assert use.count == 1
+    total = sum(one.rho for one in model.privacy_.mechanisms)
+    assert use.rho == pytest.approx(RANGE_SHARE * total, rel=0.02)
+
+
+def test_few_rows_and_declared_bounds_make_no_comparison():
+    def share(n_rows, *, narrowed):
+        return range_share(SimpleNamespace(regime=Regime(n_rows, 10, 0.02), narrowed=narrowed))
+
+    assert share(30_000, narrowed=True) == RANGE_SHARE
+    assert share(300, narrowed=True) == 0
+    assert share(30_000, narrowed=False) == 0
+
+
+@pytest.mark.filterwarnings("ignore:random_state makes the noise")
+def test_binary_outcomes_have_a_range_too():
+    X, y = table(lambda x: x)
+    given = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-500, 500), "random_state": 3}
+    model = PrivateLogistic(**given).fit(X, y > 5)
+    assert PURPOSE in {one.purpose for one in model.privacy_.mechanisms}
