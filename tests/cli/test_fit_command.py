@@ -184,12 +184,12 @@ def test_a_published_fit_says_everywhere_that_it_is_not_private(place, method):
 def test_free_screening_is_a_model(place):
     refused = fit("--model", "free-screen", "--method", "dp-fw", "-o", "model.json")
     assert refused.exit_code == 2
-    done = fit("--model", "free-screen", "-o", "model.json", "--ledger", "budget.db")
+    done = fit("--model", "free-screen", "-o", "model.json", "--ledger", "budget.ledger")
     assert done.exit_code == 0, done.stderr
     model = dpscreen.load("model.json")
     assert (model.fitted_by_, model.solver_) == ("FreeScreen", "free-screen")
     assert len(model.path_) == model.n_iter_
-    assert len(PrivacyLedger(place / "budget.db").entries()) == 1
+    assert len(PrivacyLedger(place / "budget.ledger").entries()) == 1
     assert model.privacy_.epsilon <= 1
     shown = fit("--model", "free-screen", "--rows-public", 500, "--dry-run")
     assert shown.exit_code == 0, shown.stderr

@@ -260,14 +260,14 @@ def a_private_sum_in_the_last_digit(monkeypatch):
 
 
 def a_warning_about_a_cell(monkeypatch):
-    warn = PrivateLasso._warn_of_rows
+    prepare = PrivateLasso._prepare
 
-    def leaky(model, promise, rows):
-        warn(model, promise, rows)
+    def leaky(model, settings, promise, noise, rows):
         if rows.y.max() > 0:
             warnings.warn("some targets are positive", stacklevel=2)
+        return prepare(model, settings, promise, noise, rows)
 
-    monkeypatch.setattr(PrivateLasso, "_warn_of_rows", leaky)
+    monkeypatch.setattr(PrivateLasso, "_prepare", leaky)
 
 
 @pytest.mark.parametrize(

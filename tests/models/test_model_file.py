@@ -504,7 +504,7 @@ def test_any_value_in_any_place_is_read_or_refused(data):
         for key in place[:-1]:
             at = at[key]
         if isinstance(at, dict | list) and data.draw(st.booleans()):
-            at[place[-1]] = data.draw(HOSTILE)
+            at[place[-1]] = copy.deepcopy(data.draw(HOSTILE))  # other draws may share it
         else:
             del at[place[-1]]
     read_or_refused(json.dumps(found).encode())

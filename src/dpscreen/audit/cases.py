@@ -293,7 +293,7 @@ FITS: dict[str, AuditedFit] = {
     "lasso-short-rows": replace(_ample(PrivateLasso, row_norm=2.0, n_rows=100), copies=30),
     "split": _ample(PrivateLasso, inference="split", n_rows=4_000, epsilon=20.0),
     "ols": _ample(PrivateOLS, epsilon=70.0),
-    "logit": _ample(PrivateLogit, epsilon=70.0),
+    "logit": _ample(PrivateLogit, epsilon=70.0, n_rows=600),
     "logistic": _ample(PrivateLogistic),
     "logistic-counted": _ample(
         PrivateLogistic, n_rows=10**6
@@ -327,6 +327,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "magnitudes of residuals",
         "magnitudes of the target",
         "how far residuals lie",
+        "range of the features in predictions",
     ),
     "lasso-even": ("sides of zero", "all features about zero"),
     "lasso-counted": ("the number of rows",),
