@@ -211,7 +211,7 @@ def test_a_failure_after_any_release_leaves_what_was_released(case, tmp_path, mo
         assert model.fallback_ in KEPT
         assert sum(one.count for one in model.privacy_.mechanisms) == count
         booked = sum((one.cost.rho for one in ledger.entries()), start=Fraction(0))
-        assert booked == ZCDP.within(Budget(40.0, 1e-6)).rho
+        assert model.privacy_.rho <= booked <= ZCDP.within(Budget(40.0, 1e-6)).rho
         assert not any(SECRET in one for one in told)
         stages.append(list(KEPT).index(model.fallback_))
     assert stages == sorted(stages)

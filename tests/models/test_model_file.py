@@ -395,7 +395,7 @@ EDITS = {
     "a terminal code": (lambda: edit("lasso", "statement", "unit", to="\x1b[2J"), "unit"),
     "one coefficient less": (
         lambda: edit("lasso", "model", "features", to=content()["model"]["features"][:-3]),
-        "declared bounds for each feature",
+        "declared bounds for each feature|a feature that the model does not have",
     ),
     "a shorter path": (
         lambda: edit("lasso", "model", "path", "signs", to=[1, -1]),
