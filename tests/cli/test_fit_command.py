@@ -674,6 +674,8 @@ def test_a_refused_table_is_predicted_and_charged_for_its_count_alone(wide, sche
     expected = json.loads(done.stdout)["expected"]
     assert expected["refused"]
     assert expected["words"].startswith("The fit would be refused: a table of 4 features")
+    told = " ".join(invoke(*base, "--rows-public", 5000, "--dry-run").stdout.split())
+    assert "Costs: a noisy count at most, as the fit would be refused" in told
     told = " ".join(invoke(*base, "--dry-run").stdout.split())
     assert "is refused after the noisy count, which alone is charged" in told
     done = invoke(*base, "-o", "table.json")

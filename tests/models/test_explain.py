@@ -18,6 +18,7 @@ from dpscreen._core.words import percent_at_most, rounded_up
 from dpscreen.models.explain import chance_of_failure, explanation_of, posterior
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.budget import Unit
+from dpscreen.solvers.quality import Quality
 
 shares = st.floats(1e-6, 1 - 1e-6)
 
@@ -148,3 +149,12 @@ def test_no_feature_and_a_meaningless_budget():
     assert "predicts 4.25 for every row" in nothing
     loose = replace(release.statement, epsilon=40.0, rho=30.0, rows_disclosed=False)
     assert "means little" in explanation_of(replace(release, statement=loose))
+
+
+def test_effects_are_not_stated_without_a_caution_where_noise_hides_the_quality():
+    """With 150 rows "the largest effects" were stated of a model that was noise."""
+    release = fitted("lasso").released()
+    hidden = Quality(*[math.nan] * 6, True, (1.0,), (0.0,), "noise", "noise")
+    assert "effects may be noise" in explanation_of(replace(release, quality=hidden))
+    known = Quality(0.6, 0.5, 0.7, 1.0, 0.9, 1.1, True, (1.0,), (1.0,))
+    assert "effects may be noise" not in explanation_of(replace(release, quality=known))

@@ -86,6 +86,14 @@ def test_r_predicts_from_raw_cells(raw, tmp_path):
         np.testing.assert_allclose(by_r(formula, table, tmp_path), expected, **CLOSE)
 
 
+def test_onnx_holds_no_constant_that_nothing_uses(raw):
+    """ONNX Runtime warned of each, to whoever loaded the model."""
+    onnx = pytest.importorskip("onnx")
+    graph = onnx.load_from_string(raw.model.to_onnx()).graph
+    used = {name for node in graph.node for name in node.input}
+    assert {one.name for one in graph.initializer} <= used
+
+
 def test_onnx_predicts_from_raw_cells(raw):
     pytest.importorskip("onnxruntime")
     content, table = raw.model.to_onnx(), typed(raw.texts, raw.which)

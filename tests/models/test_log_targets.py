@@ -16,10 +16,13 @@ from dpscreen.models.cards import model_card_of
 from dpscreen.models.comparison import compared
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.linear import shown_summary
-from dpscreen.models.page import render_model_page
+from dpscreen.models.page import headline_facts, render_model_page
 from dpscreen.models.page.effects import effects_of, plot_release
 from dpscreen.models.release import summary_of
 from dpscreen.solvers.inference import differences
+from dpscreen.solvers.quality import Quality
+
+QUALITY = Quality(0.632, 0.146, 0.814, 0.26, 0.24, 0.45, True, (1.0,), (1.0,))
 
 
 def schema(transform):
@@ -74,9 +77,39 @@ def test_pictures_and_pages_are_in_per_cent():
     assert told["effects are"] == ("changes of log(cost)",) * 2
 
 
-def test_other_targets_are_in_their_own_units():
-    for transform in ("none", "sqrt"):
-        assert "in the target's units" in words(shown_summary(logged("lasso", transform)))
+@pytest.mark.parametrize(
+    ("transform", "units"), [("none", "the target's units"), ("sqrt", "units of sqrt(cost)")]
+)
+def test_other_targets_are_in_their_own_units(transform, units):
+    assert f"in {units}." in words(shown_summary(logged("lasso", transform)))
+
+
+@pytest.mark.parametrize("kind", ["lasso", "ols"])
+def test_quality_says_that_it_is_of_the_transformed_target(kind):
+    """A typical error of 0.26 of log(price) was printed as if it were one of the price."""
+    release = replace(logged(kind), quality=QUALITY)
+    assert "by its own account, on the scale of log(cost): R² 0.632" in words(
+        shown_summary(release)
+    )
+    told = words(shown_summary(replace(release, schema=schema("none"))))
+    assert "by its own account: R² 0.632" in told
+
+
+def test_a_page_names_the_scale_and_shows_intervals_beside_its_headline():
+    """The headline was R² 0.63 where the interval is 0.145 to 0.815."""
+    model = fitted("lasso")
+    page = words(re.sub("<[^>]*>", " ", render_model_page(model, schema=schema("log"))))
+    assert "A coefficient is the change of the predicted log(cost) for one unit" in page
+    release = replace(logged("lasso"), quality=QUALITY)
+    facts = dict(headline_facts(release, summary_of(release)))
+    assert facts["R² of log(cost), as released"] == "0.63 (0.15 to 0.81)"
+
+
+def test_a_constant_is_named_on_the_scale_of_the_fit():
+    """It said "predicts 6.079 for every row" where predictions are e to that power."""
+    release = replace(logged("lasso"), coefficients=np.zeros(logged("lasso").n_features))
+    constant = number(release.intercept, digits=4)
+    assert f"predicts {constant} for log(cost) for every row" in explanation_of(release)
 
 
 def test_nobody_is_advised_to_take_a_logarithm():

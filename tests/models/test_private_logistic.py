@@ -653,6 +653,8 @@ def test_where_nothing_stands_out_no_effect_is_named():
     assert model.coef_.any()
     assert not model.selected_.any()
     assert "None of these is detected above the noise at this budget." in words_of(model.summary())
+    assert "may be no better than those of a constant" in words_of(model.summary())
+    assert "serve the predictions" not in words_of(model.summary())
     assert "None of them is detected above the noise at this budget" in model.explain()
     assert "largest" not in model.explain()
 

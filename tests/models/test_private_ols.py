@@ -16,6 +16,7 @@ import dpscreen
 from dpscreen import PrivateOLS
 from dpscreen.models.base import BoundsWarning
 from dpscreen.models.linear import shown_summary
+from dpscreen.models.regression_table import WaldTest
 from dpscreen.privacy.ledger import BudgetRefused
 
 pytestmark = [
@@ -275,6 +276,11 @@ def test_holm_counts_all_declared_features_with_a_p_value_or_not(fitted):
     order = raw.dropna().sort_values()
     least = [min(1.0, 4 * order.iloc[0]), min(1.0, max(4 * order.iloc[0], 3 * order.iloc[1]))]
     np.testing.assert_allclose(adjusted[order.index], least)
+
+
+def test_a_p_value_is_never_shown_as_zero():
+    assert str(WaldTest(("a",), 2054.0, 2, 1664.0, 0.0)).endswith("F(2, 1664) = 2054, p < 0.0001")
+    assert str(WaldTest(("a",), 2.0, 2, 1664.0, 0.1357)).endswith("p = 0.1357")
 
 
 def test_a_test_of_several_tells_what_is_in_the_model_without_an_interval(fitted):

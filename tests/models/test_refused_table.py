@@ -86,6 +86,8 @@ def test_a_refused_table_charges_its_count_and_says_what_it_takes(kind, ledger):
     assert 0 < refusal.features_possible < 20
     for told in (instead, "epsilon of about", f"at most {refusal.features_possible} features"):
         assert told in str(refusal)
+    assert "Even then some coefficients may have no interval" in str(refusal)
+    assert "works with fewer rows" not in str(refusal)
     assert "Only the number of rows was released" in str(refusal)
     assert vars(pickle.loads(pickle.dumps(refusal))) == vars(refusal)
 

@@ -234,6 +234,8 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
         )
     else:
         spent = f"epsilon {cost['epsilon']:g}, delta {cost['delta']:g} (rho {cost['rho']:.4g})"
+        if (plan["expected"] or {}).get("refused"):
+            spent = f"a noisy count at most, as the fit would be refused (budget: {spent})"
         yield f"Costs:    {spent}"
     yield f"Ledger:   {_ledger_words(plan['ledger'])}"
     yield f"Writes:   {', '.join(plan['would_write']) or 'nothing, as no output is given'}"

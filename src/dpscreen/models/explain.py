@@ -25,6 +25,7 @@ from dpscreen.models.release import (
 )
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
+from dpscreen.solvers.quality import NOISE
 
 MOST_FEATURES = 3
 PRIORS = (0.01, 0.1)
@@ -92,6 +93,8 @@ def _used(release: Release, n_used: int) -> Iterator[str]:
     yield f"The largest {'effect is' if len(largest) == 1 else several}: {told}."
     if release.why_no_intervals is not None:
         yield "How exact these numbers are is not known, because the model has no intervals."
+        if NOISE in (getattr(release.quality, name, None) for name in ("r2_reason", "auc_reason")):
+            yield "Privacy noise is too large to say how good the model is: effects may be noise."
 
 
 def _none_clear(release: Release) -> str:

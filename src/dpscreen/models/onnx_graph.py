@@ -34,8 +34,10 @@ def onnx_of(release: Release, *, force: bool = False) -> bytes:
     model = raw_model_of(release)
     graph = _Graph()
     outputs = graph.predict(model)
+    used = {name for node in graph.nodes for name in node.input}
+    constants = [one for one in graph.constants if one.name in used]
     made = helper.make_model(
-        helper.make_graph(graph.nodes, release.estimator, graph.inputs, outputs, graph.constants),
+        helper.make_graph(graph.nodes, release.estimator, graph.inputs, outputs, constants),
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
         ir_version=IR,
         producer_name="dpscreen",

@@ -76,9 +76,10 @@ class WaldTest:
     left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        p = f"= {self.pvalue:.4g}" if self.pvalue >= 0.0001 else "< 0.0001"
         told = (
             f"{listed(self.names)} together zero: F({self.df_num}, {self.df_denom:.0f}) = "
-            f"{self.statistic:.4g}, p = {self.pvalue:.4g}"
+            f"{self.statistic:.4g}, p {p}"
         )
         inside = [name for name in self.untested if name not in self.left_out]
         why = ((inside, "without an interval"), (self.left_out, "not in the model"))

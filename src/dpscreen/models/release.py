@@ -165,6 +165,13 @@ class Release:
         return LOGARITHMS.get(transform, "{}").format(plain(name or "the target"))
 
     @property
+    def scale_of_target(self) -> str | None:
+        """Return what a transformed target is predicted as, such as log(cost); None for others."""
+        name, _ = target_transform(self.schema)
+        scale = target_of(self.schema)
+        return None if scale in (None, name) else plain(str(scale))
+
+    @property
     def effects(self) -> Array:
         """Return by how much a step of each feature moves the prediction: comparable."""
         return np.asarray(self.coefficients * self.steps)
@@ -190,11 +197,14 @@ class Release:
     def headline(self) -> tuple[str, str]:
         """Return the one number that tells how good the model is, and its name; "" if none does."""
         match self.quality:
-            case Quality() if self.quality.r2_reason is None:
-                return "R²", f"{self.quality.r2:.2f}"
-            case OutcomeQuality() if self.quality.auc_reason is None:
-                return "AUC", f"{self.quality.auc:.2f}"
-        return "", ""
+            case Quality(r2=value, r2_low=low, r2_high=high, r2_reason=None):
+                scale = self.scale_of_target
+                measure = "R²" if scale is None else f"R² of {scale}"
+            case OutcomeQuality(auc=value, auc_low=low, auc_high=high, auc_reason=None):
+                measure = "AUC"
+            case _:
+                return "", ""
+        return measure, f"{value:.2f} ({low:.2f} to {high:.2f})"
 
     @property
     def intervals(self) -> dict[int, FeatureInterval]:
@@ -485,7 +495,7 @@ def _of_what(release: Release) -> str:
     return name if release.target is None else f"{name} of {short_name(release.target)}"
 
 
-STEP = "An effect is how far the prediction moves with the step beside it, in the target's units."
+STEP = "An effect is how far the prediction moves with the step beside it, in {}."
 PERCENT = (
     "The target is a logarithm: an effect is by how many per cent {} changes with the step beside "
     "it."
@@ -510,13 +520,17 @@ def about_effects(release: Release) -> str:
     if release.classes is not None:
         first, second = map(outcome, release.classes)
         return ODDS_RATIO.format(second, first)
-    return PERCENT.format(release.changed) if release.scale_of_effects == PER_CENT else STEP
+    if release.scale_of_effects == PER_CENT:
+        return PERCENT.format(release.changed)
+    scale = release.scale_of_target
+    return STEP.format("the target's units" if scale is None else f"units of {scale}")
 
 
 def prediction_of_all(release: Release) -> str:
     """Return what a model without features predicts, in words: a number, or a chance."""
     if release.classes is None:
-        return number(release.intercept, digits=4)
+        scale = release.scale_of_target
+        return f"{number(release.intercept, digits=4)}{'' if scale is None else f' for {scale}'}"
     return f"a chance of {whole_percent(float(expit(release.intercept)))}"
 
 
@@ -554,7 +568,9 @@ def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
 def _how_good(release: Release) -> Iterator[str]:
     """Report how good the model is by what was released of it."""
     if release.quality is not None:
-        yield f"How good it is, by its own account: {release.quality}"
+        scale = release.scale_of_target
+        where = "" if scale is None else f", on the scale of {scale}"
+        yield f"How good it is, by its own account{where}: {release.quality}"
 
 
 def _about_left_out(release: Release, table: RegressionTable) -> Iterator[str]:
@@ -584,6 +600,16 @@ NOT_TESTED = (
 NOT_DETECTED = (
     "All coefficients of the model are 0. That does not show that a feature has no effect: "
     "effects below the noise level of this budget are not detected."
+)
+
+
+SOME_DETECTED = (
+    "Of these, {} {} detected above the noise at this budget. The others have coefficients that "
+    "serve the predictions and say little about the features themselves."
+)
+NONE_DETECTED = (
+    "None of these is detected above the noise at this budget. Their coefficients say little about "
+    "the features, and the predictions may be no better than those of a constant."
 )
 
 
@@ -617,11 +643,7 @@ def _about_chosen(release: Release) -> Iterator[str]:
         return
     names = [plain(release.names[j]) for j in release.chosen]
     verb = "is" if len(names) == 1 else "are"
-    told = f"Of these, {listed(names)} {verb}" if names else "None of these is"
-    yield (
-        f"{told} detected above the noise at this budget. {'The others' if names else 'They'} have "
-        "coefficients that serve the predictions and say little about the features themselves."
-    )
+    yield SOME_DETECTED.format(listed(names), verb) if names else NONE_DETECTED
 
 
 def _notes(release: Release, shown: int) -> Iterator[str]:

@@ -37,7 +37,7 @@ ANSWERS = """\
                   with 1,500 or $5 or 5 % those signs are read there, too
 a, b, c           the words or codes that can occur, as the table spells them;
                   put a common one first: the others are compared with it, and
-                  words that are not listed count as it
+                  words that are not listed count as it; "a, b" is one word
 0, 1              two codes; but 0, 120 and other pairs are bounds
 yes/no            yes, y, true, t or 1, and no, n, false, f or 0; type
                   other words as in nein, ja
@@ -74,6 +74,7 @@ _PAIR = re.compile(rf"({_PLAIN})\s*[,;]\s*({_PLAIN})")
 _UNSURE = r"(?<![0-9.,])[1-9][0-9]{{0,2}}[{}][0-9]{{3}}(?![0-9.,])"
 _DAY = r"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}|[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{4}"
 _DAYS = re.compile(rf"({_DAY})(?:{_TO}|\s*,\s*)({_DAY})")
+_LEVEL = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^,]*))\s*,""")
 
 
 @dataclass(frozen=True)
@@ -104,10 +105,21 @@ def settings_meant(text: str, *, decimal: str = ".") -> dict[str, Any] | None:
     if _DAYS.fullmatch(given) or re.fullmatch(_NUMBER, given) or " to " in given:
         return None  # days that do not exist, or 1,200: one number, or two?
     if "," in given:
-        levels = [one.strip().strip("\"'") for one in given.split(",")]
+        levels = _levels(given)
         numbers = all(re.fullmatch(_PLAIN, one) for one in levels)
         return {"categories": [_number(one) for one in levels] if numbers else levels}
     return None
+
+
+def _levels(given: str) -> list[str]:
+    """Return the levels between commas; a pair of quotes around one may hold commas."""
+    return [(one[1] or one[2] or one[3] or "").strip() for one in _LEVEL.finditer(f"{given},")]
+
+
+def _written(level: str) -> str:
+    """Return a level as one would answer it, in quotes where it needs them."""
+    forms = (f"{mark}{level}{mark}" for mark in ("", '"', "'"))
+    return next((one for one in forms if _levels(one) == [level]), level)
 
 
 def _bounds_meant(given: str, decimal: str, *, sure: bool) -> dict[str, Any] | None:
@@ -165,7 +177,7 @@ def in_words(settings: Mapping[str, Any]) -> str:
         levels = settings["categories"]
         numbers = all(isinstance(one, int | float) for one in levels)
         bare = not numbers or len(levels) != 2 or _are_codes(levels)
-        return ", ".join(map(str if bare else "'{}'".format, levels))
+        return ", ".join(_written(str(one)) if bare else f"'{one}'" for one in levels)
     if "bounds" in settings:
         return " to ".join(_spelled(one, settings) for one in settings["bounds"])
     return YES_NO[0] if settings.get("type") == "boolean" else ""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import did_you_mean, listed, some
+from dpscreen._core.words import did_you_mean, listed, meant, some
 from dpscreen.tables.block import SchemaBlock, problems, read_block
 from dpscreen.tables.columns import Column, read_column
 from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED
@@ -261,7 +261,9 @@ def match_names(
     if told:
         end = "." if len(missing) < len(known) else "; does its first line hold the names?"
         # Only names of the schema are repeated: a first line may be a row.
-        end += did_you_mean(str(next(iter(strange.values()))), missing) if strange else ""
+        place, name = next(iter(strange.items()), (0, ""))
+        close = meant(str(name), missing) if strange else None
+        end += "" if close is None else f" Is column {place} {close!r}?"
         raise TableProblem(f"{called(path)} does not fit the schema: {', and '.join(told)}{end}")
 
 

@@ -87,6 +87,7 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
         "outcomes": outcome_charts(release),
         "table": _regression_rows(release),
         "listed": summary.rows[:MOST_LISTED],
+        "changed": "log-odds" if summary.has_odds else _predicted(release),
         "most_drawn": MOST_DRAWN,
         "expected": simulated,
         "simulated_with": "PrivateLasso" if release.classes is None else "PrivateLogistic",
@@ -160,6 +161,12 @@ def in_powers(text: str) -> str:
         )
 
     return re.sub(r"(?<![\w.])([0-9](?:\.[0-9]+)?)e-0*([0-9]+)\b", power, text)
+
+
+def _predicted(release: Release) -> str:
+    """Return what a coefficient is a change of, for a target that is a number."""
+    scale = release.scale_of_target
+    return "prediction" if scale is None else f"predicted {scale}"
 
 
 def _n_features(release: Release, summary: Summary) -> str:
