@@ -342,7 +342,7 @@ class SummaryRow:
 
     Coefficients cannot be compared with each other. An effect can: it is the coefficient times
     `step`, a step of the feature, so how far the prediction moves with that step, in units of the
-    target as it was fitted: of its logarithm, if that is declared. `zero_one` tells that the step
+    target as it was fitted: of its logarithm, if that is declared. `zero_one` says that the step
     is from 0 to 1.
     """
 
@@ -517,7 +517,7 @@ def prediction_of_all(release: Release) -> str:
     """Return what a model without features predicts, in words: a number, or a chance."""
     if release.classes is None:
         return number(release.intercept, digits=4)
-    return f"a chance of {whole_percent(float(expit(release.intercept)))}"
+    return f"a probability of {whole_percent(float(expit(release.intercept)))}"
 
 
 def _about_cells(release: Release) -> Iterator[str]:
@@ -554,7 +554,7 @@ def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
 def _how_good(release: Release) -> Iterator[str]:
     """Report how good the model is by what was released of it."""
     if release.quality is not None:
-        yield f"How good it is, by its own account: {release.quality}"
+        yield f"Released quality: {release.quality}"
 
 
 def _about_left_out(release: Release, table: RegressionTable) -> Iterator[str]:

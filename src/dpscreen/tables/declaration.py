@@ -251,18 +251,18 @@ def match_names(
     there = {*names, *optional}
     missing = [name for name in known if name not in there]
     strange = {place: name for place, name in enumerate(names, 1) if name not in known}
-    told = []
+    faults = []
     if missing:
-        told.append(f"it lacks {some([repr(name) for name in missing])}")
+        faults.append(f"it lacks {some([repr(name) for name in missing])}")
     if strange:
         plural = "s" if len(strange) > 1 else ""
         places = some(list(strange))
-        told.append(f"the schema does not know the name{plural} of column{plural} {places}")
-    if told:
+        faults.append(f"the schema does not know the name{plural} of column{plural} {places}")
+    if faults:
         end = "." if len(missing) < len(known) else "; does its first line hold the names?"
         # Only names of the schema are repeated: a first line may be a row.
         end += did_you_mean(str(next(iter(strange.values()))), missing) if strange else ""
-        raise TableProblem(f"{called(path)} does not fit the schema: {', and '.join(told)}{end}")
+        raise TableProblem(f"{called(path)} does not fit the schema: {', and '.join(faults)}{end}")
 
 
 # --- entries --------------------------------------------------------------------------------------
