@@ -154,8 +154,8 @@ def _outcome(one: Contestant, models: list[Any], data: Simulated) -> DemoOutcome
     last, statement = models[-1], getattr(models[-1], "privacy_", None)
     n_iter = None if statement is None else last.n_iter_
     found, wrong, f1_score, mse = map(float, np.mean(scores, axis=0))
-    scores = (found, wrong, f1_score, mse, statement)
-    return DemoOutcome(one.method, one.why, n_iter, last.coef_, *scores)
+    means = (found, wrong, f1_score, mse, statement)
+    return DemoOutcome(one.method, one.why, n_iter, last.coef_, *means)
 
 
 TRUTH, FOUND, FALSE = COLOURS[5], COLOURS[2], COLOURS[1]
