@@ -177,5 +177,5 @@ def test_the_wheel_works_in_an_empty_environment(empty, tmp_path):
         "model.fit(X, y).save('model.json'); print(load('model.json').summary())\n"
         "from pathlib import Path; write_model_page(load('model.json'), Path('page.html'))\n"
     )
-    assert "How good" in run(empty / "python", "-c", page, cwd=tmp_path)
+    assert "Released quality" in run(empty / "python", "-c", page, cwd=tmp_path)
     assert "<svg" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -128,7 +128,7 @@ def test_the_summary_is_printed_and_warnings_are_sentences(place):
         cwd=place,
     )
     assert done.returncode == 0, done.stderr
-    assert "How good it is" in done.stdout
+    assert "Released quality" in done.stdout
     assert "Warning: delta is at least 1/n" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -155,7 +155,10 @@ def test_import_moves_a_single_file_into_a_directory_once(ledger, tmp_path):
     ("arguments", "told"),
     [
         (["create", "x.db"], "Missing option"),
-        (["create", "x.db", *GRANT[:2], "--epsilon", "nan", "--delta", "1e-6"], "must be a number"),
+        (
+            ["create", "x.db", *GRANT[:2], "--epsilon", "nan", "--delta", "1e-6"],
+            "epsilon': must be a number",
+        ),
         (["create", "x.db", "--dataset", "a\x1b[2J", *GRANT[2:]], "printable"),
         (["create", "x.db", *GRANT, "--declare", "a=1", "--declare", "a=2"], "each name once"),
         (["export", "x.db", "--format", "xml"], "--format"),

@@ -552,7 +552,7 @@ def test_a_model_without_features_tells_a_chance_and_no_log_odds():
     X, y = some_rows()
     fitted = model(classes=(False, True)).fit(X, y == 1)
     empty = replace(fitted.released(), coefficients=np.zeros(X.shape[1]), intercept=-np.log(3))
-    assert "The model predicts a chance of 25 % for every row" in explanation_of(empty)
+    assert "The model predicts a probability of 25 % for every row" in explanation_of(empty)
 
 
 def test_categories_and_truths_of_a_frame():

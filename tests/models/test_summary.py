@@ -182,7 +182,7 @@ def test_noise_p_values_are_a_method_only_and_quality_is_told(kind):
     model = fitted(kind)
     assert "oise p" not in str(model.summary())
     quality = getattr(model, "quality_", None)
-    assert ("How good it is" in words(model.summary())) == (quality is not None)
+    assert ("Released quality" in words(model.summary())) == (quality is not None)
     if quality is not None:
         assert quality.in_sample == (kind != "split")
         known = quality.r2_reason is None

@@ -34,3 +34,20 @@ def test_what_should_kill_a_mutant_is_there_and_attacks_the_privacy(mutant):
         path, name = re.fullmatch(r"([^:]+)::(\w+)(?:\[.*\])?", test).groups()
         assert re.search(rf"^def {name}\(", (ROOT / path).read_text(encoding="utf-8"), re.M), test
         assert not any(word in test for word in ACCIDENTS), test
+
+
+def test_the_page_counts_them_by_kind():
+    page = (ROOT / "docs/evidence.md").read_text(encoding="utf-8")
+    table = page.split("| kind | what is broken", 1)[1].split("\n\n", 1)[0]
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+    counts, equivalent = (
+        Counter(one.kind for one in some)
+        for some in (MUTANTS, [m for m in MUTANTS if m.equivalent])
+    )
+    expected = {kind: (counts[kind], equivalent[kind]) for kind in KINDS}
+    expected["all"] = counts.total(), equivalent.total()
+    assert {line[0]: (int(line[2]), int(line[4] or 0)) for line in lines} == expected
+    assert all(int(line[2]) == int(line[3]) + int(line[4] or 0) for line in lines)
+    assert f"broken in {counts.total()} ways" in page
+    killed = counts.total() - equivalent.total()
+    assert f"all of {killed} faults" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -49,12 +49,18 @@ PAPER_OPTIONS = (
         type=click.Choice(["proven", "published"]),
         help="proven (default), or the paper's constants, whose stated epsilon does not hold.",
     ),
-    click.option("--radius", type=POSITIVE, help="The L1 radius.  [default: half the width]"),
-    click.option("--iterations", "n_iter", type=WholeWithin(min=1), help="The number of steps T."),
-    click.option("--clip", type=POSITIVE, help="Bound on a residual.  [default: a tenth of it]"),
-    click.option("--screening-share", type=SHARE, help="Part of epsilon, or of rho, to screen."),
-    click.option("--screening-delta-share", type=SHARE, help="Part of delta, if published."),
-    click.option("--screen-at", callback=_schedule, help="Screen after all steps, last, or k-th."),
+    click.option("--radius", type=POSITIVE, help="L1 radius, in the target's units."),
+    click.option("--iterations", "n_iter", type=WholeWithin(min=1), help="Number of steps T."),
+    click.option("--clip", type=POSITIVE, help="Bound on residuals, in the target's units."),
+    click.option("--screening-share", type=SHARE, help="Share of the budget for screening."),
+    click.option(
+        "--screening-delta-share",
+        type=SHARE,
+        help="Share of delta for screening, in the published calibration.",
+    ),
+    click.option(
+        "--screen-at", callback=_schedule, help="Screen at all steps, last, or k: each k-th."
+    ),
 )
 SETTINGS = (
     *("calibration", "radius", "n_iter", "clip"),

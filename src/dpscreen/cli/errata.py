@@ -41,6 +41,6 @@ def command(keys: tuple[str, ...]) -> None:
             ("Shown by", one.command),
         ):
             if text:
-                told = textwrap.fill(f"{name}: {text}", WIDTH, subsequent_indent="  ")
-                click.echo(textwrap.indent(told, "  "))
+                entry = textwrap.fill(f"{name}: {text}", WIDTH, subsequent_indent="  ")
+                click.echo(textwrap.indent(entry, "  "))
         click.echo()

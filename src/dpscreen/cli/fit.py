@@ -104,7 +104,7 @@ def command(**given: Any) -> None:
     clipped at a tenth of that width, and the number of steps suits rows and budget.
 
     \b
-    Exit codes: 0 done, 1 failed or table refused, 2 wrong usage, 3 no budget.
+    Exit codes: 0 done, 1 failed or table refused, 2 wrong usage, 3 over budget.
 
     \b
     Examples:

@@ -79,7 +79,8 @@ def command(
     --effect and one of the two: the least of the other that gives 80 % power. A feature is detected
     where its coefficient is larger in size than those of 95 % of the features without effect: a
     false-selection rate of 5 % for each feature. An effect is a coefficient when features and
-    target have variance 1; of a yes or no, what one deviation of a feature adds to the log-odds.
+    target have variance 1; of a binary outcome, what one standard deviation of a
+    feature adds to the log-odds.
 
     \b
     Examples:

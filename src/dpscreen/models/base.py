@@ -82,7 +82,7 @@ class Charges:
         self.booked = ZCDP.free()
 
     def check(self) -> None:
-        """Raise `BudgetRefused` if not even now the whole limit fits into the ledger."""
+        """Raise `BudgetRefused` if the ledger does not cover the whole limit even now."""
         if isinstance(self._ledger, str | os.PathLike):
             self._ledger = PrivacyLedger(self._ledger)
         if not isinstance(self._ledger, PrivacyLedger):
@@ -92,7 +92,7 @@ class Charges:
         if left < self._limit:
             delta = self._ledger.budget.delta
             raise BudgetRefused(
-                f"the fit does not fit: it needs rho={float(self._limit):g}, and "
+                f"too little budget is left: the fit needs rho={float(self._limit):g}, and "
                 f"rho={float(left):g} remains for {self._ledger.dataset!r}. Nothing was booked.",
                 remaining=left,
                 epsilon=left.epsilon(delta),
@@ -274,12 +274,12 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         """Warn, two calls up, of what this fit does not keep."""
 
     def _warn_of_rows(self, promise: Promise) -> None:
-        """Warn of what a declared number of rows tells; the true one is private."""
+        """Warn if δ is weak for the declared number of rows; the true one is private."""
         if self.n_rows is not None:
             warn_of_weak_delta(promise.budget.delta, self.n_rows)
 
     def _warn_of_release(self) -> None:
-        """Warn of what released numbers tell, once the model is there."""
+        """Warn of what released numbers show, once the model is there."""
 
     def _keep(self, stage: str, units: PublicUnits, solution: Solution) -> None:
         """Hold what is released by now as a whole model, or raise and hold what was before."""
@@ -412,7 +412,7 @@ class ScalingModel(PrivateEstimator[Choices]):
         return task, units, solution
 
     def _constant(self, task: Task, units: PublicUnits) -> Solution:
-        """Return the model without features that is released where rows have been placed."""
+        """Return the model without features that is released once the marginals are known."""
         return Solution(np.zeros(units.n_candidates), 0, None, task.deviation)
 
     def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
@@ -664,12 +664,12 @@ def warn_of_weak_delta(delta: float, n_rows: int) -> None:
 
 
 def warn_of_bounds(notes: Sequence[str]) -> None:
-    """Warn where released numbers say that most rows are one point, maybe an end of the bounds."""
+    """Warn where, by released numbers, most rows share one value, perhaps an end of the bounds."""
     if notes:
         warnings.warn(
-            f"most rows seem to be one point: {'; '.join(notes)}. At an end of the declared bounds "
-            "that is so of counts that are mostly zero, and of rows that lie beyond: are these "
-            "bounds in the right units?",
+            f"most rows seem to share one value: {'; '.join(notes)}. At an end of the declared "
+            "bounds that happens with counts that are mostly zero, and with rows outside the "
+            "bounds: are these bounds in the right units?",
             BoundsWarning,
             stacklevel=4,
         )

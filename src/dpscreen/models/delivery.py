@@ -25,7 +25,7 @@ START, CENTRE, PATH, MODEL = "start", "centre", "path", "model"
 KEPT = {
     START: "the model is a constant in the middle of what was declared, and uses no row",
     CENTRE: "the model is a constant at the released centre, and no feature was tested",
-    PATH: "the coefficients are those of the path, before they were estimated anew",
+    PATH: "the coefficients are those of the path, before the refit",
     MODEL: "the coefficients are as planned, but how good they are, or their intervals, is missing",
 }
 """What a model is that was held at each stage of a fit."""

@@ -45,7 +45,7 @@ def formula_of(
     release: Release, language: str, *, dialect: str | None = None, force: bool = False
 ) -> str:
     """Return a model as a formula of a language, sql, r or excel, with its privacy statement."""
-    told = statement_for(release, force=force)["privacy"]
+    statement = statement_for(release, force=force)["privacy"]
     model = raw_model_of(release)
     _refuse_zero_bytes(model)
     if language == "sql":
@@ -53,7 +53,7 @@ def formula_of(
     elif dialect is not None:
         raise ValueError("dialect is for SQL alone.")
     else:
-        formula = _in_r(model) if language == "r" else _in_excel(model, told)
+        formula = _in_r(model) if language == "r" else _in_excel(model, statement)
     return "\n".join([*comments_of(release, language, dialect), formula])
 
 
@@ -194,8 +194,8 @@ class _Sql:
         if term.cell.kind == "number" and not term.cell.plain:
             raise NoFormula(
                 f"column {plain(term.cell.column)!r} has numbers with a decimal comma, or signs "
-                "between or around digits, which SQL cannot tell from plain ones. Use R, Excel, "
-                "scikit-learn or dpscreen predict."
+                "between or around digits, which SQL cannot distinguish from plain ones. Use R, "
+                "Excel, scikit-learn or dpscreen predict."
             )
         if isinstance(term, Lookup):
             return self._lookup(term) if term.cell.kind != "day" else self._part_lookup(term)
@@ -559,7 +559,7 @@ def cells_of(model: RawModel) -> list[tuple[str, str]]:
     return [(name, f"{letters(j).upper()}2") for j, name in enumerate(model.columns)]
 
 
-def _in_excel(model: RawModel, told: str) -> str:
+def _in_excel(model: RawModel, statement: str) -> str:
     cells = dict(cells_of(model))
     terms = [
         number(model.intercept),
@@ -571,7 +571,7 @@ def _in_excel(model: RawModel, told: str) -> str:
     else:
         clipped = f"MIN(MAX({total},{number(model.bounds[0])}),{number(model.bounds[1])})"
         total = _x_apply(INVERSES[model.transform], clipped)
-    text = f"={total}+N({_x_text(told[:LONGEST_EXCEL_TEXT])})"  # N of a text is 0: a comment
+    text = f"={total}+N({_x_text(statement[:LONGEST_EXCEL_TEXT])})"  # N of a text is 0: a comment
     if len(cells) > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL:
         raise NoFormula("the model is too large for one cell of Excel. Use SQL or R.")
     return text
@@ -631,7 +631,7 @@ def _x_numbers(lookup: Lookup, value: str, otherwise: float) -> str:
 
 
 def _x_words(lookup: Lookup, cell: str) -> str:
-    """Return what a text adds. EXACT, as = would not tell a from A.
+    """Return what a text adds. EXACT, as = ignores case.
 
     A text that is none of the words adds `otherwise`, unless it might be one: with blanks around
     it, or where some word is a number.

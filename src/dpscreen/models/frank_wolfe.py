@@ -179,8 +179,8 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             return optimise(fixed, design, chosen, noise)
 
         def account() -> PrivacyStatement:
-            told = () if self.n_rows is None else (f"n_rows, {self.n_rows}, on which T rests",)
-            public = (*self._public_facts(), *told, *rows.disclosed)
+            declared = () if self.n_rows is None else (f"n_rows, {self.n_rows}, on which T rests",)
+            public = (*self._public_facts(), *declared, *rows.disclosed)
             return PrivacyStatement.of(budget, spending.accountant, public=public, arithmetic=EXACT)
 
         return run, account

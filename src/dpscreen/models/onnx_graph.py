@@ -25,7 +25,7 @@ FEATURES = "features"
 
 def onnx_of(release: Release, *, force: bool = False) -> bytes:
     """Return the model with its privacy statement, as a property and in the graph's description."""
-    told = statement_for(release, force=force)
+    privacy = statement_for(release, force=force)
     try:
         from onnx import checker, helper
     except ImportError:
@@ -41,10 +41,10 @@ def onnx_of(release: Release, *, force: bool = False) -> bytes:
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
         ir_version=IR,
         producer_name="dpscreen",
-        doc_string=told["privacy"],
+        doc_string=privacy["privacy"],
     )
-    statement = json.dumps(told["statement"], ensure_ascii=False)
-    helper.set_model_props(made, {"privacy": told["privacy"], "privacy_statement": statement})
+    statement = json.dumps(privacy["statement"], ensure_ascii=False)
+    helper.set_model_props(made, {"privacy": privacy["privacy"], "privacy_statement": statement})
     checker.check_model(made)
     return bytes(made.SerializeToString())
 

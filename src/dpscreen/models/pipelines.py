@@ -42,7 +42,7 @@ def pipeline_of(release: Release, *, force: bool = False) -> Pipeline:
     """
     from sklearn.pipeline import Pipeline
 
-    told = statement_for(release, force=force)
+    statement = statement_for(release, force=force)
     model = raw_model_of(release)
     reads, weights, constants = [], [], [model.intercept]
     for place, (column, steps, weight, constant) in enumerate(_columns(model)):
@@ -54,7 +54,7 @@ def pipeline_of(release: Release, *, force: bool = False) -> Pipeline:
     last = _last_step(model, np.array(weights or [0.0]), sum(constants), n_used)
     name = "model" if release.statement.holds else "model (NOT PRIVATE)"
     found = Pipeline([("columns", _fitted_columns(model, reads)), (name, last)])
-    found.privacy_ = told
+    found.privacy_ = statement
     return found
 
 

@@ -184,10 +184,10 @@ def described_features(schema: TableSchema, names: Sequence[str], *, named: bool
     """Return what a schema calls a model's features, which may have one for every level."""
     own = list(schema.feature_names)
     every = [one for name in schema.columns for one in schema.field(name).every_feature]
-    told = list(names) if named else own
-    if told not in (own, every) or len(told) != len(names):
+    listed = list(names) if named else own
+    if listed not in (own, every) or len(listed) != len(names):
         raise NoFormula("the schema in the model does not describe its features.")
-    return told
+    return listed
 
 
 @dataclass(frozen=True)

@@ -352,7 +352,7 @@ class SummaryRow:
 
     Coefficients cannot be compared with each other. An effect can: it is the coefficient times
     `step`, a step of the feature, so how far the prediction moves with that step, in units of the
-    target as it was fitted: of its logarithm, if that is declared. `zero_one` tells that the step
+    target as it was fitted: of its logarithm, if that is declared. `zero_one` says that the step
     is from 0 to 1.
     """
 
@@ -531,7 +531,7 @@ def prediction_of_all(release: Release) -> str:
     if release.classes is None:
         scale = release.scale_of_target
         return f"{number(release.intercept, digits=4)}{'' if scale is None else f' for {scale}'}"
-    return f"a chance of {whole_percent(float(expit(release.intercept)))}"
+    return f"a probability of {whole_percent(float(expit(release.intercept)))}"
 
 
 def _about_cells(release: Release) -> Iterator[str]:
@@ -570,7 +570,7 @@ def _how_good(release: Release) -> Iterator[str]:
     if release.quality is not None:
         scale = release.scale_of_target
         where = "" if scale is None else f", on the scale of {scale}"
-        yield f"How good it is, by its own account{where}: {release.quality}"
+        yield f"Released quality{where}: {release.quality}"
 
 
 def _about_left_out(release: Release, table: RegressionTable) -> Iterator[str]:

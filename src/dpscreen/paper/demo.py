@@ -35,8 +35,8 @@ LESSONS = (
     "The published noise is too small: its ε does not hold. The paper has T = 1000.",
     "Fewer steps, each with more budget, and a zero start bring most of the gain.",
     "Proven noise must cover residuals of up to 100; a clip at 1 divides it by 100.",
-    "Which coefficient screening zeroes is chance; DP-FW is the same without it.",
-    "PrivateLasso finds steps, clip and scales itself; LASSO is shrunk by λ = 50.",
+    "Which coefficient is screened is close to random; DP-FW does not screen.",
+    "PrivateLasso chooses steps, clip and scales; LASSO is shrunk by λ = 50.",
 )
 
 
@@ -93,7 +93,7 @@ def contestants() -> tuple[Contestant, ...]:
     return (
         Contestant(
             "RNM-Screen, published",
-            "With the paper's constants and T the stated ε is not true: the noise is too small.",
+            "With the paper's constants and T the stated ε does not hold: too little noise.",
             lambda: RNMScreen(n_iter=PAPER_STEPS, **PUBLISHED),
         ),
         Contestant(
@@ -113,12 +113,12 @@ def contestants() -> tuple[Contestant, ...]:
         ),
         Contestant(
             "DP-FW, proven, clip=1",
-            "The same steps without screening, whose choice of a coefficient is left to chance.",
+            "The same steps without screening.",
             lambda: DPFrankWolfe(**CLIPPED),
         ),
         Contestant(
             "PrivateLasso",
-            "PrivateLasso finds clip, steps and scales within its budget, and refits.",
+            "PrivateLasso chooses clip, steps and scales within its budget, and refits.",
             lambda: PrivateLasso(**PRIVATE),
         ),
         Contestant(
@@ -154,8 +154,8 @@ def _outcome(one: Contestant, models: list[Any], data: Simulated) -> DemoOutcome
     last, statement = models[-1], getattr(models[-1], "privacy_", None)
     n_iter = None if statement is None else last.n_iter_
     found, wrong, f1_score, mse = map(float, np.mean(scores, axis=0))
-    told = (found, wrong, f1_score, mse, statement)
-    return DemoOutcome(one.method, one.why, n_iter, last.coef_, *told)
+    means = (found, wrong, f1_score, mse, statement)
+    return DemoOutcome(one.method, one.why, n_iter, last.coef_, *means)
 
 
 TRUTH, FOUND, FALSE = COLOURS[5], COLOURS[2], COLOURS[1]

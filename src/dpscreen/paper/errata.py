@@ -91,12 +91,12 @@ def _e3(index: RowIndex) -> Iterator[str]:
         f"One row x = 1, y = 10 and λ = 2: the optimum is w = 2, and Eq. 1 gives {score:.0f} "
         "for the only feature."
     )
-    told = [one for rule in RULES[1:3] if (one := _rejections(index, rule))]
-    if len(told) == 2:
+    found = [one for rule in RULES[1:3] if (one := _rejections(index, rule))]
+    if len(found) == 2:
         yield (
             "Non-private Frank-Wolfe, rejected features left out for good; rejections and nonzeros "
-            f"on uncorrelated data with λ = 5, errors on the real sets. Eq. 1 as printed {told[0]};"
-            f" with the factors λ it {told[1]}."
+            f"on uncorrelated data with λ = 5, errors on the real sets. Eq. 1 as printed "
+            f"{found[0]}; with the factors λ it {found[1]}."
         )
 
 

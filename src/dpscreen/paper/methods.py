@@ -152,10 +152,13 @@ METHODS = {
         _published("rnm-screen-scattered", "RNM-Screen, scattered support", Published(rnm)),
         _published("rnm-screen-whole-loss", "RNM-Screen, no ½", Published(rnm, whole_loss=True)),
         *(
-            _published(f"rnm-screen-{name}", f"RNM-Screen, {told}", Published(rnm))
-            for name, told in OTHER
+            _published(f"rnm-screen-{name}", f"RNM-Screen, {label}", Published(rnm))
+            for name, label in OTHER
         ),
-        *(Method(f"oracle-k-fw-{name}", f"Oracle-K FW, {told}", oracle_k) for name, told in OTHER),
+        *(
+            Method(f"oracle-k-fw-{name}", f"Oracle-K FW, {label}", oracle_k)
+            for name, label in OTHER
+        ),
         _noiseless(
             "preselect-k-variance", "Preselect-K FW, variance", PreselectK(largest_variance)
         ),

@@ -413,8 +413,8 @@ def _choices_table(index: RowIndex) -> Grid:
         remarks=(
             "The choices taken are those that fit most printed numbers. Whether correlated "
             "features help, as the caption of Figure 1 says, depends on the first: in a block, "
-            "those that correlate are true features alike. R² under both readings of its "
-            "definition has a table of its own.",
+            "features that correlate with a true one are mostly true ones. R² under both "
+            "readings of its definition has a table of its own.",
         ),
     )
 

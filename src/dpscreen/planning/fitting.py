@@ -37,7 +37,7 @@ class FitRefused(FitFailed):
 
 @dataclass
 class Booking:
-    """A ledger that is told what reservations are for, and remembers what was booked."""
+    """A ledger that states the purpose of reservations, and records what was booked."""
 
     ledger: PrivacyLedger
     purpose: str

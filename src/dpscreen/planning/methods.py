@@ -60,9 +60,11 @@ class FitRequest:
     @property
     def parameters(self) -> dict[str, Any]:
         """Return what may be asked of a method, by the names that estimators have for it."""
-        told = {name: one for name, one in vars(self).items() if name not in ("budget", "settings")}
+        fields = {
+            name: one for name, one in vars(self).items() if name not in ("budget", "settings")
+        }
         budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
-        return told | budget | dict(self.settings)
+        return fields | budget | dict(self.settings)
 
 
 ON_OFFER: dict[str, type[Any]] = {
@@ -71,7 +73,7 @@ ON_OFFER: dict[str, type[Any]] = {
     "rnm-screen": RNMScreen,
 }
 ON_REQUEST: dict[str, type[Any]] = {"free-screen": FreeScreen, "adp-screen": ADPScreen}
-"""Fitted where somebody asks for it by name, and in no comparison: `python -m benchmarks
+"""Fitted where the method is named, and in no comparison: `python -m benchmarks
 free-screen` compares the first, and its authors call the second impractical."""
 
 OTHER_QUESTIONS: dict[str, type[Any]] = {

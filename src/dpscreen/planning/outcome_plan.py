@@ -60,7 +60,7 @@ TOO_FEW = "Do not expect a useful model: more rows, fewer features or a larger e
 class OutcomeContest(TriedBudgets):
     """Which methods are tried at which ε for which effects, and the supposed share of outcomes.
 
-    An effect is what one deviation of a feature adds to the log-odds, or takes off.
+    An effect is what one standard deviation of a feature adds to the log-odds.
     """
 
     setting: Setting
@@ -271,7 +271,7 @@ def auc(line: Array, y: Array) -> float:
 def finding(rows: Sequence[OutcomeRow], *, power: float = POWER) -> str:
     """Say in words from which effect on features are detected, and what AUC costs."""
     found = [one for one in rows if one.power >= power]
-    told = (
+    detected = (
         f"Effects of {found[0].effect:g} log-odds for one standard deviation, and more, are "
         f"detected with at least {whole_percent(power)} power."
         if found
@@ -279,6 +279,6 @@ def finding(rows: Sequence[OutcomeRow], *, power: float = POWER) -> str:
     )
     last = rows[-1]
     return (
-        f"{told} {DETECTED} With effects of {last.effect:g}, AUC is {last.auc:.3f} of "
+        f"{detected} {DETECTED} With effects of {last.effect:g}, AUC is {last.auc:.3f} of "
         f"{last.best_auc:.3f} that can be had."
     )

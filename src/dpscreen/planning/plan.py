@@ -131,8 +131,10 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and words."""
-        told = {"useful": self.useful, "words": self.words, "finding": self.finding}
-        return asdict(self) | told | {"false_selection_rate": FALSE_RATE, "power_means": DETECTED}
+        derived = {"useful": self.useful, "words": self.words, "finding": self.finding}
+        return (
+            asdict(self) | derived | {"false_selection_rate": FALSE_RATE, "power_means": DETECTED}
+        )
 
     def plot(self, path: str | Path) -> None:
         """Write power and R² against the size of the effect; the suffix says the format."""
@@ -211,8 +213,8 @@ def plan(
     >>> expected.useful
     True
     """
-    told = (n_effects, correlation, looseness, max_features)
-    setting = setting_of(n_rows, n_features, epsilon, delta, *told)
+    choices = (n_effects, correlation, looseness, max_features)
+    setting = setting_of(n_rows, n_features, epsilon, delta, *choices)
     check.share("power", power)
     sizes = (
         simulation.default_effects(setting) if effects is None else checked_sizes(setting, effects)
@@ -388,7 +390,7 @@ def _regime_words(plan: Plan) -> Iterable[str]:
     elif plan.signal < WEAK:
         yield "Little signal: only strong effects are detected."
     elif plan.signal < FAIR:
-        yield "A fair signal: strong and middling effects are detected."
+        yield "A fair signal: strong and moderate effects are detected."
     else:
         yield "A strong signal: the table says how small an effect is detected."
     if not rules.can_place(plan.setting.regime, plan.setting.n_features):

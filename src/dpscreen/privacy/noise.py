@@ -24,7 +24,7 @@ from dpscreen._core.arrays import Array, Mask, Words
 Released = TypeVar("Released")
 
 # How many forks lie between the first process and this one. A fork by other code than Python's runs
-# no hook; then the number of the process tells.
+# no hook; then the process id shows it.
 _forks = 0
 
 

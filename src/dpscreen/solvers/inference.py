@@ -170,8 +170,8 @@ def differences(
         )
     if (clip_bias > NOTED_BIAS * errors).any():
         yield (
-            f"Large residuals are clipped, mostly on one side: plain {usual} may differ by as "
-            "much as half a standard error or more. Standard errors include that."
+            f"Large residuals are clipped, mostly on one side: plain {usual} may differ by half "
+            "a standard error or more. The standard errors include that."
         )
 
 

@@ -133,7 +133,7 @@ class OddsRelease(TableRelease):
 def place_for_odds(
     spending: Spending, rows: RowSource, feature_bounds: Array, choices: Choices
 ) -> WideTask:
-    """Release where features lie; rows are clipped far out only."""
+    """Release the marginals of the features, with wide clipping ranges."""
     found = release_places(spending, rows, feature_bounds, choices)
     places = Places.unplaced(feature_bounds) if found is None else found
     where = (places, PlacedTarget(0.0, LOG_ODDS), OUTCOME_BOUNDS)

@@ -55,8 +55,8 @@ GRAM_SHARES = (0.15, 0.35)
 """What a Gram matrix costs that only shows the way, and the last one: at least, at most."""
 
 LOOK_BLUR, GRAM_BLUR, MOST_BLUR = 0.3, 0.28, 0.3
-"""The blur that the two take rather than short rows, and that beyond which features of a table are
-not all expected to be identifiable."""
+"""Noise levels: those that the two matrices accept before rows are clipped to a smaller norm, and
+the one beyond which not all features of a table are expected to be identifiable."""
 
 RESOLVED = 1.2
 """How many blurs the least eigenvalue must have for no other look."""

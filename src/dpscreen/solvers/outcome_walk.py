@@ -50,7 +50,7 @@ _NORMAL = np.exp(-(_FINE**2) / 2) / np.exp(-(_FINE**2) / 2).sum()
 
 
 def walks_on_outcomes(task: OutcomeTask) -> bool:
-    """Whether no feature is chosen: nobody limits how many may enter."""
+    """Whether the fit is dense: no `max_features`, and the noise permits it."""
     return task.choices.max_features is None and walks(task, LEAST)
 
 

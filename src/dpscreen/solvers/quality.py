@@ -51,7 +51,7 @@ REASONS = {
 WIDEST_R2, WIDEST_AUC, WIDEST_FACTOR = 0.7, 0.4, 2.0
 """A measure is not known if its interval is wider; of an error and a deviance, by this factor."""
 
-COVERAGE = "The 95 % intervals count privacy noise, and rows that it may hide."
+COVERAGE = "The 95 % intervals account for privacy noise and for rows that it may hide."
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class Quality:
     R² is 1 − Σ(y − ŷ)²/Σ(y − ȳ)², and the typical error √(Σ(y − ŷ)²/n), the root mean squared
     error; y and predictions ŷ are clipped to the declared target bounds. A measure that is not
     known is NaN, and `r2_reason` or `error_reason` says why: "noise", "undetected rows" or
-    "constant"; else that is None. `sizes` and `shares` tell which share of residuals is at most
+    "constant"; else that is None. `sizes` and `shares` give which share of residuals is at most
     that size; all shares are 0 if noise hides them.
     """
 
@@ -350,7 +350,7 @@ def release_quality(
 
 @dataclass(frozen=True)
 class SquareSums:
-    """Released sums of clipped squares, and histograms that tell what lies beyond the clips.
+    """Released sums of clipped squares, and histograms that bound what lies beyond the clips.
 
     All in units of the target's scale. `lean` is the size of the target's mean, over its clip.
     """
@@ -573,7 +573,7 @@ def release_outcome_quality(
     """Release how many rows of each class have log-odds in which cell, and the deviance.
 
     Log-odds lie within `fitted`, by released weights; features have a standard deviation of
-    `spread`, so these tell how wide cells have to be (docs/yes-no.md, Lemma 34).
+    `spread`, so these determine how wide cells are (docs/yes-no.md, Lemma 34).
     """
     point = design.at(weights, scale=max(1.0, float(np.abs(weights).max(initial=0.0))))
     places = _places(weights[: spending.regime.n_features], log_odds, fitted, spread)
@@ -654,7 +654,7 @@ def _release_deviance(
     """Release Σ ln(1 + e^∓η), clipped at what a row inside the outermost cells has at most.
 
     Only rows of the second class in the first cell, and of the first class in the last one, are
-    clipped: their released counts tell what that may hide (docs/yes-no.md, Lemma 34).
+    clipped: their released counts bound what that may hide (docs/yes-no.md, Lemma 34).
     """
     levels = np.arange(N_LEVELS) / PER_UNIT - LARGEST_LOG_ODDS
     clip = float(np.logaddexp(0, max(places[-1], -places[0])))

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from dpscreen.privacy.ledger import PrivacyLedger
 
 SPENT = (
-    "What was booked stays booked: epsilon {epsilon} at delta {delta:g}. No model came of it, "
-    "and nothing of what was begun is left."
+    "What was booked stays booked: epsilon {epsilon} at delta {delta:g}. There is no model, "
+    "and nothing was kept of the attempt."
 )
-NOT_SPENT = "Nothing was booked: the budget is as it was, and nothing of what was begun is left."
+NOT_SPENT = "Nothing was booked: the budget is unchanged, and nothing was kept of the attempt."
 STALE = "The question or the budget was changed meanwhile, perhaps in another tab: look once more."
 
 

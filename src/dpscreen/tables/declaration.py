@@ -251,20 +251,20 @@ def match_names(
     there = {*names, *optional}
     missing = [name for name in known if name not in there]
     strange = {place: name for place, name in enumerate(names, 1) if name not in known}
-    told = []
+    faults = []
     if missing:
-        told.append(f"it lacks {some([repr(name) for name in missing])}")
+        faults.append(f"it lacks {some([repr(name) for name in missing])}")
     if strange:
         plural = "s" if len(strange) > 1 else ""
         places = some(list(strange))
-        told.append(f"the schema does not know the name{plural} of column{plural} {places}")
-    if told:
+        faults.append(f"the schema does not know the name{plural} of column{plural} {places}")
+    if faults:
         end = "." if len(missing) < len(known) else "; does its first line hold the names?"
         # Only names of the schema are repeated: a first line may be a row.
         place, name = next(iter(strange.items()), (0, ""))
         close = meant(str(name), missing) if strange else None
         end += "" if close is None else f" Is column {place} {close!r}?"
-        raise TableProblem(f"{called(path)} does not fit the schema: {', and '.join(told)}{end}")
+        raise TableProblem(f"{called(path)} does not fit the schema: {', and '.join(faults)}{end}")
 
 
 # --- entries --------------------------------------------------------------------------------------

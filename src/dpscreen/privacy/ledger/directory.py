@@ -159,10 +159,10 @@ def check_one_name(path: Path) -> None:
 
 
 def _mount(path: Path) -> str:
-    """Return what tells the mount that a path lies on from others.
+    """Return an identifier of the mount on which a path lies.
 
-    Linux numbers its mounts. Elsewhere the device has to do, which does not tell apart what is
-    mounted from the same disk, and on overlays tells files from their directories.
+    Linux numbers its mounts. Elsewhere the device number is used: it is the same for everything
+    mounted from one disk, and on overlays may differ between a file and its directory.
     """
     if hasattr(os, "O_PATH"):
         handle = os.open(path, os.O_PATH)  # closing it drops no lock: it does not open the file
