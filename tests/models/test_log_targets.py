@@ -88,11 +88,11 @@ def test_other_targets_are_in_their_own_units(transform, units):
 def test_quality_says_that_it_is_of_the_transformed_target(kind):
     """A typical error of 0.26 of log(price) was printed as if it were one of the price."""
     release = replace(logged(kind), quality=QUALITY)
-    assert "by its own account, on the scale of log(cost): R² 0.632" in words(
+    assert "Released quality, on the scale of log(cost): R² 0.632" in words(
         shown_summary(release)
     )
     told = words(shown_summary(replace(release, schema=schema("none"))))
-    assert "by its own account: R² 0.632" in told
+    assert "Released quality: R² 0.632" in told
 
 
 def test_a_page_names_the_scale_and_shows_intervals_beside_its_headline():
