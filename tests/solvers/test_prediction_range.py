@@ -1,5 +1,6 @@
 """The range in which features enter predictions: what a row can change, and what is chosen."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -100,3 +101,36 @@ def test_binary_outcomes_have_a_range_too():
     given = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-500, 500), "random_state": 3}
     model = PrivateLogistic(**given).fit(X, y > 5)
     assert PURPOSE in {one.purpose for one in model.privacy_.mechanisms}
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**30])
+def test_the_losses_are_the_same_in_all_units_of_the_target(unit):
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_cauchy((50, 2)) * 20, rng.normal(size=50) * 30
+    losses = []
+    for one in (1.0, unit):
+        rows, model = ranged(X, y)
+        units = replace(model.units, target_bounds=one * model.units.target_bounds)
+        rows = ArrayRows(X, one * y)
+        model = RangedModel(units, one * model.weights, rows.lattice(units))
+        wide = [model.widened(rows, DECLARED, factor) for factor in (1.0, 16.0)]
+        losses.append([each.capped_loss(7.5 * one) for each in wide])
+    assert losses[0] == losses[1]
+    assert losses[0][0] != losses[0][1]
+
+
+@pytest.mark.filterwarnings("ignore:random_state makes the noise")
+def test_a_target_of_large_numbers_has_a_range_and_a_quality():
+    X, y = table(lambda x: 3 * x)
+    given = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-500, 500), "random_state": 3}
+    model = PrivateLasso(**given, target_bounds=(-1e12, 1e12)).fit(X, 1e9 * y)
+    assert model.fallback_ is None
+    assert hasattr(model, "quality_")
+
+
+def test_what_combines_features_has_the_same_deviation_in_every_range():
+    rows, model = ranged(np.zeros((3, 2)), np.zeros(3))
+    wide = replace(model, spread=0.25).widened(rows, DECLARED, 16.0)
+    assert wide.spread * np.linalg.norm(wide.weights[:2]) == pytest.approx(
+        0.25 * np.linalg.norm(model.weights[:2])
+    )

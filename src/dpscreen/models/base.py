@@ -523,17 +523,15 @@ class PathModel(ScalingModel):
         kept += range_share(task)
         return solve(replace(task, spending=replace(task.spending, reserved=kept)))
 
-    def _release(self, start: FitStart) -> tuple[Task, PublicUnits, Solution]:
-        """Release the model, its range in predictions, and how good it is for what is left."""
-        task, units, solution = super()._release(start)
-        model = RangedModel(units, solution.weights, task.design)
+    def _range(
+        self, start: FitStart, task: Task, units: PublicUnits, solution: Solution
+    ) -> tuple[Task, PublicUnits, Solution]:
+        """Release the range in which features enter predictions; return what predicts."""
+        model = RangedModel(units, solution.weights, task.design, task.spread)
         model = choose_range(task, start.rows, model, start.bounds[0])
-        units, solution = model.units, replace(solution, weights=model.weights)
-        task = replace(task, design=model.design)
-        self._keep(MODEL, units, solution)
-        if start.choices.quality:
-            self._measure(task, units, solution, in_sample=True)
-        return task, units, solution
+        solution = replace(solution, weights=model.weights)
+        self._keep(MODEL, model.units, solution)
+        return replace(task, design=model.design, spread=model.spread), model.units, solution
 
     def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
         selected = solution.chosen_weights[: len(units.feature_bounds)] != 0
@@ -549,10 +547,12 @@ class PathModel(ScalingModel):
         reason = None if self.inference is None else inference.refusal(start.spending.regime)
         if reason is not None:
             self.inference_ = inference.not_available(reason)
-        if self.inference is None or reason is not None:
-            super()._spend(start)
-        else:
+        if self.inference is not None and reason is None:
             self._spend_in_halves(start)
+            return
+        task, units, solution = self._range(start, *self._release(start))
+        if start.choices.quality:
+            self._measure(task, units, solution, in_sample=True)
 
     def _account(self, start: FitStart) -> PrivacyStatement:
         if not start.halves:
@@ -568,9 +568,9 @@ class PathModel(ScalingModel):
         first, second = inference.split(start.spending, start.rows)
         start.halves.extend((first, second))
         choices = replace(start.choices, quality=False)
-        task, units, solution = self._release(
-            replace(start, spending=first.spending, rows=first.rows, choices=choices)
-        )
+        half = replace(start, spending=first.spending, rows=first.rows, choices=choices)
+        task, units, solution = self._release(half)
+        ranged, predicting, predictor = self._range(half, task, units, solution)
         n_used = int(np.count_nonzero(solution.weights[: task.n_features]))
         placed = (units, task.deviation, task.spread)
         selected = inference.Selected(solution.chosen_weights, *placed, n_used)
@@ -580,8 +580,9 @@ class PathModel(ScalingModel):
             second.reserving(kept), selected, start.bounds[0], choices, names, self._table(task)
         )
         if start.choices.quality:
-            other = replace(task, spending=second.spending, design=second.rows.lattice(units))
-            self._measure(other, units, solution, in_sample=False)
+            design = second.rows.lattice(predicting)
+            other = replace(ranged, spending=second.spending, design=design)
+            self._measure(other, predicting, predictor, in_sample=False)
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:

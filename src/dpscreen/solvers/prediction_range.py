@@ -49,15 +49,21 @@ def range_share(task: Task) -> float:
 
 @dataclass(frozen=True, eq=False)
 class RangedModel:
-    """Weights of a model under a map of the features, and the rows on the lattice of that map."""
+    """Weights of a model under a map of the features, and the rows on the lattice of that map.
+
+    `spread` is the standard deviation of the features under the map, as the weights combine them.
+    """
 
     units: PublicUnits
     weights: Array
     design: ExactDesign
+    spread: float = 1.0
 
     def capped_loss(self, cap: float) -> int:
         """Return Σ min(|r|, cap)²/cap² in whole numbers of 1/2^14, each row's rounded down."""
-        return int(self.design.at(self.weights).residual_counts(cap) @ _SQUARES)
+        scale = max(cap, float(np.abs(self.weights).max(initial=0.0)))
+        point = self.design.at(self.weights, scale=scale)  # the same in all units of the target
+        return int(point.residual_counts(cap) @ _SQUARES)
 
     def widened(self, rows: RowSource, declared: Array, factor: float) -> RangedModel:
         """Return the same coefficients with ranges that extend further, in the declared bounds."""
@@ -75,7 +81,9 @@ class RangedModel:
         )
         weights = self.weights.copy()
         weights[: len(widths)] *= widths / old
-        return RangedModel(units, weights, rows.lattice(units))
+        norms = [math.hypot(*one[: len(widths)]) for one in (self.weights, weights)]
+        spread = self.spread * norms[0] / norms[1] if norms[1] else self.spread
+        return RangedModel(units, weights, rows.lattice(units), spread)
 
 
 def choose_range(task: Task, rows: RowSource, model: RangedModel, declared: Array) -> RangedModel:
