@@ -114,7 +114,7 @@ def test_a_constant_is_named_on_the_scale_of_the_fit():
 
 def test_nobody_is_advised_to_take_a_logarithm():
     told = " ".join(differences(5.0, np.array([1.0]), np.array([1.0])))
-    assert "Standard errors include that." in told
+    assert "The standard errors include that." in told
     assert "logarithm" not in told
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
