@@ -88,9 +88,7 @@ def test_other_targets_are_in_their_own_units(transform, units):
 def test_quality_says_that_it_is_of_the_transformed_target(kind):
     """A typical error of 0.26 of log(price) was printed as if it were one of the price."""
     release = replace(logged(kind), quality=QUALITY)
-    assert "Released quality, on the scale of log(cost): R² 0.632" in words(
-        shown_summary(release)
-    )
+    assert "Released quality, on the scale of log(cost): R² 0.632" in words(shown_summary(release))
     told = words(shown_summary(replace(release, schema=schema("none"))))
     assert "Released quality: R² 0.632" in told
 
