@@ -88,6 +88,8 @@ LASSO = {
     "n_rows, small": {"n_rows": 50},
     "n_rows, large": {"n_rows": 10**6},
     "without quality": {"quality": False},
+    "all choices, without quality": {"radius": 2.0, "n_iter": 9, "clip": 0.5, "quality": False},
+    "large budget, without quality": {"epsilon": 300.0, "quality": False, "standardize": False},
     "split": {"inference": "split", **MANY_ROWS},
     "split, standardized, no intercept": {
         **{"inference": "split", "standardize": True, "fit_intercept": False, "epsilon": 40.0}

@@ -121,11 +121,6 @@ class Promise:
         """Return what may be spent on one unit."""
         return ZCDP.within(self.budget)
 
-    @property
-    def row_limit(self) -> ZCDP:
-        """Return what may be spent on one row: ρ/k² for units of k rows (Lemma 18)."""
-        return self.limit / self.unit.rows_per_unit**2
-
 
 class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     """A model with a budget, and the fit that keeps its promise."""
