@@ -22,7 +22,6 @@ from benchmarks import (
     inference,
     libraries,
     logit,
-    one_sided,
     open_problems,
     outcomes,
     paper_defaults,
@@ -57,7 +56,6 @@ BENCHMARKS = {
     "open-problems": open_problems.main,
     "growth": growth.main,
     "inference": inference.main,
-    "one-sided": one_sided.main,
     "inference-speed": inference.speed,
     "studio": studio.main,
 }
@@ -71,7 +69,6 @@ LONG = {
     "logit",
     "heaps",
     "inference",
-    "one-sided",
 }
 BY_NAME = {"tables-quality", "quality", "ruler", "studio"} | LONG
 """Run by name only: the tables or Chromium do not come with the package, or it takes long."""

@@ -138,11 +138,11 @@ def lost(found: Found, kind: str) -> Iterator[str]:
     for epsilon in found["epsilons"]:
         here = [one for one in found["divisions"][kind]["lost"] if one["epsilon"] == epsilon]
         sure = [one for one in here if one["difference"] > 2 * (one["error"] or math.inf)]
-        told = "; ".join(
+        shown = "; ".join(
             f"{one['table']} to {one['winner']} by {one['difference']:.3f}" for one in sure
         )
         behind = f"behind on {len(here)} of {len(names(found, kind))} tables"
-        chance = f"on {len(sure)} by more than twice the error{': ' + told if told else ''}"
+        chance = f"on {len(sure)} by more than twice the error{': ' + shown if shown else ''}"
         yield f"* ε = {epsilon:.3g}: {behind}, {chance}."
 
 
@@ -152,7 +152,7 @@ def page(found: Found, kind: str) -> str:
         rank_table(found, kind),
     ]
     whole += [score_table(found, kind, e) for e in SHOWN if e in found["epsilons"]]
-    ours = "PrivateLogistic" if kind.endswith("outcomes") else "PrivateLasso"
+    ours = "PrivateLogisticLasso" if kind.endswith("outcomes") else "PrivateLasso"
     return "\n\n".join([*whole, f"Where {ours} loses:", "\n".join(lost(found, kind))])
 
 

@@ -11,11 +11,10 @@ variance. Means over settings count every setting once.
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,16 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from benchmarks.private_lasso import REAL, real, simulated
-from benchmarks.timing import machine, side_by_side
+from benchmarks.private_lasso import REAL, real, simulated, stagewise_again
+from benchmarks.timing import autoregressive, machine, repeats, side_by_side
 from dpscreen import DPFrankWolfe, FreeScreen, PrivateLasso, RNMScreen
-from dpscreen.models import private_lasso as home
+from dpscreen.models.private_lasso import SOLVERS
 from dpscreen.paper.metrics import f1
 from dpscreen.paper.problem import lasso_reference
-from dpscreen.privacy import ZCDP, Accountant, Budget
+from dpscreen.privacy import ZCDP, Budget
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Task
-from dpscreen.solvers.stagewise import solve_free_screen
 
 Array = NDArray[np.float64]
 SEED = 20261118
@@ -79,11 +76,9 @@ class Setting:
                 return found
 
     def features(self, rng: np.random.Generator) -> Array:
-        """Return rows of the design, in columns of deviation 1."""
-        Z = rng.standard_normal((self.n + N_TEST, self.d))
-        if self.design == "ar":
-            for j in range(1, self.d):
-                Z[:, j] = 0.7 * Z[:, j - 1] + np.sqrt(1 - 0.49) * Z[:, j]
+        """Return rows of the design, in columns of standard deviation 1."""
+        correlation = 0.7 if self.design == "ar" else 0.0
+        Z = autoregressive(rng, self.n + N_TEST, self.d, correlation)
         if self.design == "factor":
             Z = 0.6 * rng.standard_normal((len(Z), 3)) @ rng.standard_normal((3, self.d)) + Z
         if self.design == "bits":
@@ -93,7 +88,7 @@ class Setting:
         return np.asarray((Z - Z.mean(axis=0)) / Z.std(axis=0))
 
     def data(self, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        """Return features, target in deviations, and coefficients."""
+        """Return features, target in standard deviations, and coefficients."""
         X, coef = self.features(rng), np.zeros(self.d)
         sizes = {
             "equal": np.ones(self.k),
@@ -205,8 +200,8 @@ HEAD = "| method | F1 | density | error | seconds |\n|---|---|---|---|---|"
 def mean_and_error(values: Any) -> str:
     """Return the mean and its standard error."""
     values = np.asarray(values, dtype=np.float64)
-    deviation = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return f"{values.mean():.3f} ± {deviation:.3f}"
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return f"{values.mean():.3f} ± {error:.3f}"
 
 
 def by_setting(runs: list[list[dict[str, Outcome]]], name: str) -> Array:
@@ -329,28 +324,18 @@ def fitted(X: Any, y: Array, given: dict[str, Any]) -> PrivateLasso:
     return PrivateLasso(**given).fit(X, y)
 
 
-def path_of(task: Task, solve: Callable[[Task], object]) -> object:
-    """Take the path and its refit again, on rows that are read and placed already."""
-    accountant = Accountant(task.spending.accountant.noise, limit=task.spending.limit)
-    return solve(replace(task, spending=replace(task.spending, accountant=accountant)))
-
-
 def speed() -> None:
     """Print the time of whole fits, and of path and refit alone, taken in turns."""
     print(f"\ntime ({machine()})")
     print("| rows | steps | selected halfway | whole fit | path and refit |\n|---|---|---|---|---|")
-    solve = home.SOLVERS["stagewise"]
     for name, X, y, bounds in cases():
         public = {**bounds, "epsilon": 5.0, "delta": 1e-6, "quality": False, "random_state": "t"}
         sides = [
             partial(fitted, X, y, {**public, "solver": solver})
             for solver in ("stagewise", "free-screen")
         ]
-        tasks: list[Task] = []
-        home.SOLVERS["stagewise"] = lambda task, tasks=tasks: tasks.append(task) or solve(task)
-        sides[0]()
-        home.SOLVERS["stagewise"] = solve
-        sides += [partial(path_of, tasks[0], one) for one in (solve, solve_free_screen)]
+        again = stagewise_again(sides[0])
+        sides += [partial(again, SOLVERS[solver]) for solver in ("stagewise", "free-screen")]
         model = sides[1]()
         applied = int((~model.screened_).sum()) if model.screened_.any() else "not applied"
         none, screened, bare, short = side_by_side(*sides, rounds=5)
@@ -362,7 +347,7 @@ def speed() -> None:
 
 
 def main() -> None:
-    trials = int(os.environ.get("DPSCREEN_TRIALS", "3"))
+    trials = repeats(3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fresh(SEED, N_SETTINGS, trials)

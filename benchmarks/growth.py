@@ -7,7 +7,6 @@ dpscreen-bench/growth.png.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 import warnings
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.timing import growth, machine, peak_resident, report
+from benchmarks.timing import alone, growth, machine, peak_resident, report
 
 PLACE = Path("dpscreen-bench")
 
@@ -62,6 +61,10 @@ def main() -> None:
         points = measured[line.title]
         seconds = [point["seconds"] for point in points]
         report(f"{line.title}: exponent of the time of a whole fit", growth(line.sizes, seconds))
+        if line.title == "dense, rows":
+            for few, many in ((0, 2), (1, 3)):
+                label = f"  {short(line.sizes[few])} to {short(line.sizes[many])}: times slower"
+                report(label, seconds[many] / seconds[few], at_most=11)
         step = [point["step"] for point in points]
         if all(step):
             report(f"{line.title}: exponent of the time of a step", growth(line.sizes, step))
@@ -107,11 +110,8 @@ def draw(measured: dict[str, list[dict[str, float]]]) -> None:
 
 
 def _alone(line: Line, size: int) -> dict[str, float]:
-    work = json.dumps({"kind": line.kind, **line.fixed, line.grows: size})
-    command = [sys.executable, "-m", "benchmarks.growth", work]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    work = {"kind": line.kind, **line.fixed, line.grows: size}
+    return alone("growth", json.dumps(work))
 
 
 def _point(kind: str, **sizes: int) -> dict[str, float]:

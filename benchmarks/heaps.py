@@ -8,7 +8,6 @@ features' bounds are twice too wide and off-centre.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.timing import repeats
 from dpscreen import PrivateLasso, PrivateOLS
 
 Array = NDArray[np.float64]
@@ -28,7 +28,6 @@ KINDS: dict[str, tuple[Others, tuple[float, float]]] = {
     "counts": (lambda rng, n: 1.0 + rng.poisson(1, n), (0.0, 50.0)),
 }
 SHARES, SIZES, EPSILONS = (0.6, 0.8, 0.9, 0.95), (1000, 10_000), (1.0, 5.0)
-REPETITIONS = "8"
 
 
 def drawn(kind: str, zeros: float, n: int, seed: int) -> tuple[Array, Array, Array]:
@@ -56,7 +55,7 @@ def fits(
 
 def main() -> None:
     """Print a table."""
-    times = int(os.environ.get("DPSCREEN_TRIALS", REPETITIONS))
+    times = repeats(8)
     print("\n| target | zeros | rows | ε | slope over least squares' | intervals that miss |")
     print("|---|---|---|---|---|---|")
     with warnings.catch_warnings():

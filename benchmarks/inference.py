@@ -1,4 +1,4 @@
-"""Do intervals hold what they should? `python -m benchmarks inference [repetitions]`.
+"""Do intervals cover as often as they should? `python -m benchmarks inference [repetitions]`.
 
 Two tables are printed: real columns whose target is the least-squares fit with residuals drawn anew
 (they lie in DPSCREEN_DATA, as for `tables-quality`), and simulated designs. So the truth is known.
@@ -25,13 +25,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.tables_quality import DELTA, harness
-from benchmarks.timing import report, side_by_side
+from benchmarks.timing import autoregressive, repeats, report, side_by_side
 from dpscreen import PrivateOLS
 
 Array = NDArray[np.float64]
 
 EPSILONS = "0.5 1 3 5 10"
-REPETITIONS, STUDY = "60", "131072"
+STUDY = "131072"
 ROWS = 20_000
 LEAST_ROWS = 3_900
 """Smaller real tables have no intervals at the budgets of the page."""
@@ -61,8 +61,8 @@ Design = Callable[[np.random.Generator], Draw]
 def simulated(X: Array, beta: Sequence[float], noise: Array) -> Draw:
     """Return a draw of purely numeric columns, with bounds far wider than they are."""
     signal = X @ np.asarray(beta) + 3
-    reach = 3 * float(np.abs(X).max())
-    declared = {"feature_bounds": (-reach, 1.5 * reach), "target_bounds": (-2000.0, 3000.0)}
+    bound = 3 * float(np.abs(X).max())
+    declared = {"feature_bounds": (-bound, 1.5 * bound), "target_bounds": (-2000.0, 3000.0)}
     names = [f"x{j}" for j in range(X.shape[1])]
     return Draw(X, X, names, signal + noise, signal, declared)
 
@@ -70,40 +70,37 @@ def simulated(X: Array, beta: Sequence[float], noise: Array) -> Draw:
 SLOPES = (1.0, -0.5, 0.0, 0.3, 0.0, 1.0, 0.0, -0.2)
 
 
-def autoregressive(rng: np.random.Generator, rho: float, n: int = ROWS) -> Array:
+def eight(rng: np.random.Generator, rho: float = 0.5) -> Array:
     """Return eight normal columns, each correlated with its neighbours."""
-    X = rng.normal(size=(n, len(SLOPES)))
-    for j in range(1, X.shape[1]):
-        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
-    return X
+    return autoregressive(rng, ROWS, len(SLOPES), rho)
 
 
-def alike(rho: float) -> Design:
-    """Return a design with normal noise and columns as alike as that."""
-    return lambda rng: simulated(autoregressive(rng, rho), SLOPES, rng.normal(0, 2, ROWS))
+def correlated(rho: float) -> Design:
+    """Return a design with normal noise and so correlated columns."""
+    return lambda rng: simulated(eight(rng, rho), SLOPES, rng.normal(0, 2, ROWS))
 
 
 def skewed(rng: np.random.Generator) -> Draw:
     """Noise like incomes: a lognormal, less its mean."""
     noise = rng.lognormal(0, 0.8, ROWS) - np.exp(0.32)
-    return simulated(autoregressive(rng, 0.5), SLOPES, 2 * noise)
+    return simulated(eight(rng), SLOPES, 2 * noise)
 
 
 def uneven(rng: np.random.Generator) -> Draw:
     """Normal noise whose spread follows a feature."""
-    X = autoregressive(rng, 0.5)
+    X = eight(rng)
     return simulated(X, SLOPES, np.exp(X[:, 0] / 2) * rng.normal(0, 2, ROWS))
 
 
 def skewed_uneven(rng: np.random.Generator) -> Draw:
     """Skewed noise whose spread follows a feature: clips pull one way, and with that feature."""
-    X = autoregressive(rng, 0.5)
+    X = eight(rng)
     return simulated(X, SLOPES, (0.3 + np.abs(X[:, 0])) * 2 * (rng.exponential(size=ROWS) - 1))
 
 
 def heavy(rng: np.random.Generator) -> Draw:
     """Noise from a t law with three degrees of freedom."""
-    return simulated(autoregressive(rng, 0.5), SLOPES, 2 * rng.standard_t(3, ROWS))
+    return simulated(eight(rng), SLOPES, 2 * rng.standard_t(3, ROWS))
 
 
 WARDS, PAYERS = ["A", "B", "C", "D"], ["own", "state"]
@@ -171,8 +168,8 @@ def rare_levels(rng: np.random.Generator) -> Draw:
 
 DESIGNS: dict[str, Design] = {
     "categories": categories,
-    "AR .5": alike(0.5),
-    "AR .9": alike(0.9),
+    "AR .5": correlated(0.5),
+    "AR .9": correlated(0.9),
     "skewed": skewed,
     "uneven": uneven,
     "skewed and uneven": skewed_uneven,
@@ -231,8 +228,8 @@ def least_squares(X: Array, *targets: Array) -> tuple[list[Array], Array]:
     found = [inverse @ (Z.T @ target) for target in targets]
     leverage = ((Z @ inverse) * Z).sum(axis=1)
     residuals = (targets[0] - Z @ found[0]) / (1 - leverage)
-    middle = Z.T @ (Z * (residuals**2)[:, None])
-    errors = np.sqrt(np.diag(inverse @ middle @ inverse))
+    meat = Z.T @ (Z * (residuals**2)[:, None])
+    errors = np.sqrt(np.diag(inverse @ meat @ inverse))
     return [one[:-1] / scales for one in found], errors[:-1] / scales
 
 
@@ -247,7 +244,7 @@ class Cell:
     wider: list[Array] = field(default_factory=list)
 
     def add(self, draw: Draw, epsilon: float, seed: str) -> None:
-        """Fit once, and hold the intervals against the truth and against robust ones."""
+        """Fit once; compare the intervals with the truth and with robust ones."""
         self.names, self.n_rows = draw.names, len(draw.y)
         low, high = self._private(draw, epsilon, seed) if epsilon < np.inf else self._plain(draw)
         known = np.flatnonzero(np.isfinite(low))
@@ -358,8 +355,8 @@ def _misses(found: Found) -> str:
         if (misses := list(cell.misses()))
     ]
     low, high = WANTED
-    told = f"Outside {low:g} to {high:g}, or a feature below {BY_FEATURE:g}:"
-    return "\n".join([told, "", *missed]) if missed else f"{told} none."
+    limits = f"Outside {low:g} to {high:g}, or a feature below {BY_FEATURE:g}:"
+    return "\n".join([limits, "", *missed]) if missed else f"{limits} none."
 
 
 def write(kind: str, text: str) -> None:
@@ -377,7 +374,7 @@ def write(kind: str, text: str) -> None:
 def main() -> None:
     """Measure both kinds of designs and report them."""
     warnings.simplefilter("ignore")
-    repetitions = int(os.environ.get("DPSCREEN_TRIALS", REPETITIONS))
+    repetitions = repeats(60)
     epsilons = [float(one) for one in os.environ.get("DPSCREEN_EPSILONS", EPSILONS).split()]
     part = os.environ.get("DPSCREEN_DESIGNS", "")
     chosen = {name: design for name, design in DESIGNS.items() if part in name}

@@ -1,15 +1,15 @@
-"""How often intervals of PrivateLogit, or of a split, hold the truth: `python -m benchmarks logit`.
+"""How often intervals of PrivateLogit, or of a split, cover: `python -m benchmarks logit`.
 
 Simulated tables with four numbers and a category of three levels, and real columns: those of the
 classification tables of DPSCREEN_DATA, if it is set, with rows drawn again and outcomes drawn from
 a logistic regression of the real ones, whose coefficients are the truth. Beside it stands how often
-the usual intervals of logistic regression without privacy hold the same: all features of a table
+the intervals of logistic regression without privacy cover the same: all features of a table
 share their draws, so an unlucky series shows in both. Where few features have an interval, fits go
-on until enough were seen: of 23 intervals that hold 95 times in 100, three or more miss in one
+on until there are enough: of 23 intervals that cover 95 times in 100, three or more miss in one
 series of ten.
 
-Then PrivateLogistic(inference="split") on 30 numbers and a category, of which six features matter:
-the truth is the logistic model of those that have an interval.
+Then PrivateLogisticLasso(inference="split") on 30 numbers and a category, of which six features
+matter: the truth is the logistic model of those that have an interval.
 
 `DPSCREEN_TRIALS` sets the repetitions (100).
 """
@@ -20,7 +20,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.tables_quality import harness
-from benchmarks.timing import report
-from dpscreen import PrivateLogistic, PrivateLogit
+from benchmarks.timing import autoregressive, repeats, report
+from dpscreen import PrivateLogisticLasso, PrivateLogit
 
 N_ROWS, EPSILONS = (5_000, 20_000), (1.0, 5.0)
 MANY_ROWS = 50_000
 ENOUGH, MOST_SERIES = 300, 20
-"""How many intervals tell coverage to ± .025, and how many times the repetitions go on for them."""
+"""How many intervals estimate coverage to ± 0.025, and for how many series fits go on for them."""
 
 KINDS = ("plain", "correlated", "rare", "strong", "skewed", "rare level")
 BOUNDS = np.array([(-10, 10), (0, 120), (-20, 40), (-10, 10), (0, 1), (0, 1)], dtype=np.float64)
@@ -52,11 +52,16 @@ class Design:
     rows: Callable[[int], Any]
     population: Any = None
 
+    def asked(self, epsilon: float) -> dict[str, Any]:
+        """Return budget and bounds of a model."""
+        bounds = {"feature_bounds": self.bounds, "quality": False}
+        return {"epsilon": epsilon, "delta": 1e-6, **bounds}
+
     def drawn(self, seed: int) -> tuple[Any, Any]:
         """Return rows and outcomes."""
         X = self.rows(seed)
-        chances = expit(X @ self.truth + self.constant)
-        return X, (np.random.default_rng([7, seed]).random(len(X)) < chances).astype(np.int64)
+        probabilities = expit(X @ self.truth + self.constant)
+        return X, (np.random.default_rng([7, seed]).random(len(X)) < probabilities).astype(np.int64)
 
 
 def simulated() -> Iterator[Design]:
@@ -110,60 +115,68 @@ def truth_without(design: Design, left_out: Any) -> Any:
     if design.population is None or left_out.all() or not left_out.any():
         return design.truth
     X = design.population[:, ~left_out]
-    chances = expit(design.population @ design.truth + design.constant)
+    probabilities = expit(design.population @ design.truth + design.constant)
     scaler, found = StandardScaler().fit(X), np.zeros(len(design.truth))
     twice = np.vstack((scaler.transform(X),) * 2)
     model = LogisticRegression(C=1e6, max_iter=2000)
     outcomes = np.repeat([1, 0], len(X))
-    model.fit(twice, outcomes, sample_weight=np.append(chances, 1 - chances))
+    model.fit(twice, outcomes, sample_weight=np.append(probabilities, 1 - probabilities))
     found[~left_out] = model.coef_[0] / scaler.scale_
     return found
 
 
-def usual(X: Any, y: Any) -> tuple[Any, Any]:
+def non_private(X: Any, y: Any) -> tuple[Any, Any]:
     """Return coefficients and half-widths of logistic regression without privacy."""
     scaler = StandardScaler().fit(X)
     Z = np.column_stack((scaler.transform(X), np.ones(len(X))))
     model = LogisticRegression(C=1e6, max_iter=2000, fit_intercept=False).fit(Z, y)
-    chances = model.predict_proba(Z)[:, 1]
-    inverse = np.linalg.pinv((Z * (chances * (1 - chances))[:, None]).T @ Z)
+    probabilities = model.predict_proba(Z)[:, 1]
+    inverse = np.linalg.pinv((Z * (probabilities * (1 - probabilities))[:, None]).T @ Z)
     errors = np.sqrt(np.diag(inverse))[:-1]
     return model.coef_[0, :-1] / scaler.scale_, 1.96 * errors / scaler.scale_
 
 
+@dataclass
+class Tally:
+    """What was counted over the fits of a design."""
+
+    covers: list[bool] = field(default_factory=list)
+    plain_covers: list[bool] = field(default_factory=list)
+    wider: list[float] = field(default_factory=list)
+    given: list[float] = field(default_factory=list)
+
+    def add_plain(self, X: Any, y: Any, truth: Any, kept: Any, listed: Any) -> None:
+        """Count how often intervals without privacy cover, for the features that have one."""
+        if np.any(listed):
+            plain, half = non_private(X[:, kept], y)
+            self.plain_covers += (np.abs(plain - truth[kept]) <= half)[listed[kept]].tolist()
+
+
 def study(design: Design, epsilon: float, trials: int) -> None:
-    """Print how often intervals hold the truth, their widths, and how many there are."""
-    held, theirs, wider, given = list[float](), list[float](), list[float](), list[float]()
+    """Print how often intervals cover the truth, their widths, and how many there are."""
+    tally = Tally()
     for seed in range(MOST_SERIES * trials):
-        if seed >= trials and (not held or len(held) >= ENOUGH):
+        if seed >= trials and (not tally.covers or len(tally.covers) >= ENOUGH):
             break
         X, y = design.drawn(seed)
-        model = PrivateLogit(
-            epsilon=epsilon,
-            delta=1e-6,
-            feature_bounds=design.bounds,
-            quality=False,
-            random_state=f"logit {seed}",
-        ).fit(X, y)
+        model = PrivateLogit(**design.asked(epsilon), random_state=f"logit {seed}").fit(X, y)
         table, d = model.table_, X.shape[1]
-        there = table.given[:d]
-        given.append(float(there.mean()))
-        kept = model.coef_[0] != 0
-        truth = truth_without(design, ~kept)
-        off, reach = np.abs(model.coef_[0] - truth), table.half_widths(0.95)[:d]
-        held += (off <= reach)[there].tolist()
-        plain, room = usual(X[:, kept], y) if there.any() else (truth[kept], truth[kept])
-        theirs += (np.abs(plain - truth[kept]) <= room)[there[kept]].tolist()
-        wider += (reach / table.plain_half_widths()[:d])[there].tolist()
+        listed, kept = table.given[:d], model.coef_[0] != 0
+        truth, half = truth_without(design, ~kept), table.half_widths(0.95)[:d]
+        tally.given.append(float(listed.mean()))
+        tally.covers += (np.abs(model.coef_[0] - truth) <= half)[listed].tolist()
+        tally.wider += (half / table.plain_half_widths()[:d])[listed].tolist()
+        tally.add_plain(X, y, truth, kept, listed)
     title = f"logit, {design.name}, epsilon {epsilon:g}"
-    if held:
-        report(f"{title}: coverage", float(np.mean(held)), at_least=0.93)
-        width = f"of {len(held)} in {len(given)} fits; without privacy {np.mean(theirs):.3f}; "
-        width += f"{np.median(wider):.2f} times as wide as those of sampling alone; "
+    if tally.covers:
+        report(f"{title}: coverage", float(np.mean(tally.covers)), at_least=0.93)
+        width = f"of {len(tally.covers)} in {len(tally.given)} fits; without privacy "
+        width += f"{np.mean(tally.plain_covers):.3f}; {np.median(tally.wider):.2f} times as wide "
+        width += "as those of sampling alone; "
     else:
         print(title, end=" ")
         width = ""
-    print(f"  ({width}{np.mean(given):.0%} of features have one)", flush=True)
+    print(f"  ({width}{np.mean(tally.given):.0%} of features have one)", flush=True)
 
 
 # --- a split --------------------------------------------------------------------------------------
@@ -181,9 +194,7 @@ def selecting() -> Iterator[Design]:
 
         def rows(seed: int, kind: str = kind, n_rows: int = SPLIT_ROWS) -> Any:
             rng = np.random.default_rng([seed, n_rows])
-            X = rng.normal(size=(n_rows, N_NUMBERS))
-            for j in range(1, N_NUMBERS if kind == "correlated" else 1):
-                X[:, j] = 0.5 * X[:, j - 1] + np.sqrt(0.75) * X[:, j]
+            X = autoregressive(rng, n_rows, N_NUMBERS, 0.5 if kind == "correlated" else 0.0)
             level = rng.choice(4, size=n_rows, p=[0.5, 0.3, 0.15, 0.05])
             return np.column_stack((X, *(level == one for one in (1, 2, 3)))).astype(np.float64)
 
@@ -192,40 +203,33 @@ def selecting() -> Iterator[Design]:
 
 
 def study_split(design: Design, epsilon: float, trials: int) -> None:
-    """Print how often intervals of a split hold the coefficients of the model of those alone."""
-    truths, held, theirs, given = dict[bytes, Any](), list[bool](), list[bool](), list[int]()
+    """Print how often intervals of a split cover the coefficients of the model of those alone."""
+    truths, tally = dict[bytes, Any](), Tally()
+    features = np.arange(len(design.truth))
     for seed in range(trials):
         X, y = design.drawn(seed)
-        model = PrivateLogistic(
-            epsilon=epsilon,
-            delta=1e-6,
-            feature_bounds=design.bounds,
-            quality=False,
-            inference="split",
-            random_state=f"split {seed}",
-        ).fit(X, y)
+        asked = design.asked(epsilon) | {"inference": "split", "random_state": f"split {seed}"}
+        model = PrivateLogisticLasso(**asked).fit(X, y)
         found = model.inference_.intervals
-        given.append(len(found))
-        listed = [one.feature for one in found]
+        tally.given.append(len(found))
+        listed = np.isin(features, [one.feature for one in found])
         beside = re.findall(r"x(\d+)", model.inference_.wording.partition(", and a constant")[0])
-        without = ~np.isin(np.arange(len(design.truth)), [*listed, *map(int, beside)])
-        key = without.tobytes()
-        truth = truths[key] = truths[key] if key in truths else truth_without(design, without)
-        held += [one.low <= truth[one.feature] <= one.high for one in found]
-        if found:
-            kept = np.flatnonzero(~without)
-            plain, room = usual(X[:, kept], y)
-            theirs += (np.abs(plain - truth[kept]) <= room)[np.isin(kept, listed)].tolist()
+        kept = listed | np.isin(features, [int(one) for one in beside])
+        key = kept.tobytes()
+        truth = truths[key] = truths[key] if key in truths else truth_without(design, ~kept)
+        tally.covers += [one.low <= truth[one.feature] <= one.high for one in found]
+        tally.add_plain(X, y, truth, kept, listed)
     title = f"logit, {design.name}, epsilon {epsilon:g}"
-    report(f"{title}: coverage", float(np.mean(held)), at_least=0.93)
-    told = f"of {len(held)}; without privacy, on all rows, {np.mean(theirs):.3f}; "
-    print(f"  ({told}{np.mean(given):.1f} a fit)", flush=True)
+    report(f"{title}: coverage", float(np.mean(tally.covers)), at_least=0.93)
+    plain = f"of {len(tally.covers)}; without privacy, on all rows, "
+    plain += f"{np.mean(tally.plain_covers):.3f}; "
+    print(f"  ({plain}{np.mean(tally.given):.1f} a fit)", flush=True)
 
 
 def main() -> None:
     """Print coverage of the features' intervals."""
     warnings.simplefilter("ignore")
-    trials = int(os.environ.get("DPSCREEN_TRIALS", "100"))
+    trials = repeats(100)
     designs = [*simulated(), *(resampled() if "DPSCREEN_DATA" in os.environ else ())]
     for design in designs:
         for epsilon in EPSILONS:

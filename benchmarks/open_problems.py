@@ -1,6 +1,6 @@
 """The four open problems of the paper's Appendix F: `python -m benchmarks open-problems [n]`.
 
-n data sets for the synthetic tasks, n fits for the real ones (10 unless told). DP-FW and RNM-Screen
+n data sets for the synthetic tasks, n fits for the real ones (10 by default). DP-FW and RNM-Screen
 have the proven calibration, start at zero and share radius, clip and number of steps. Rows are
 scaled to [−1, 1] as in the paper; scaling, radius and target bound are read off the data, as the
 paper does, so these runs show what the mechanisms can do. FreeScreen is given bounds of ±1 and ±5
@@ -9,10 +9,9 @@ and finds the rest within its budget. `python -m benchmarks free-screen` has the
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +20,10 @@ from numpy.typing import NDArray
 
 from benchmarks.free_screen import mean_and_error, speed
 from benchmarks.private_lasso import real
+from benchmarks.timing import repeats
 from dpscreen import FreeScreen
 from dpscreen.paper.data import synthetic
+from dpscreen.paper.methods import iterations
 from dpscreen.paper.metrics import density, f1
 from dpscreen.paper.problem import lasso_reference
 from dpscreen.privacy import ZCDP, Accountant, Budget, SeededNoise
@@ -55,7 +56,7 @@ def simulation(correlation: float, trial: int) -> Task:
 
 
 def real_task(name: str) -> Task:
-    """Return a real set in deviations; the support is that of a LASSO with d/3 coefficients."""
+    """Return a real set in standard units; the support is that of a LASSO with d/3 coefficients."""
     problem = real(name)
     n_support = max(1, problem.X.shape[1] // 3)
     found = lasso_reference(problem.X, problem.y, n_support=n_support, intercept=False)
@@ -75,6 +76,7 @@ def frank_wolfe(
     task: Task, seed: str, *, share: float = 0.0, uniform: bool = False, n_iter: int = STEPS
 ) -> Run:
     """Run DP-FW, or RNM-Screen if `share` is positive; `uniform` replaces the screened feature."""
+    every = Screening(share, 0.25, lambda T: iterations(1, T), one_at_a_time=True)
     settings = FrankWolfeSettings(
         radius=task.radius,
         n_iter=n_iter,
@@ -82,7 +84,7 @@ def frank_wolfe(
         published=False,
         start="zero",
         clip=CLIP,
-        screening=Screening(share, 0.25) if share else None,
+        screening=every if share else None,
     )
     design, noise = LatticeDesign.from_rows(task.X, task.y), SeededNoise(seed)
     cost = ZCDP.within(Budget(EPSILON, 1 / len(task.y)))
@@ -99,12 +101,12 @@ def frank_wolfe(
             zeroed.append((chosen, bool(point.weights[chosen] != 0)))
             yield chosen
 
-    weights = optimise(settings, design, (choose, watched), noise)
+    weights = optimise(settings, design, (choose, watched), noise).weights
     return Run(weights, zeroed, time.perf_counter() - began)
 
 
 def free_screen(task: Task, seed: str) -> Any:
-    """Fit FreeScreen to the target in deviations."""
+    """Fit FreeScreen to the target in standard deviations."""
     return FreeScreen(
         epsilon=EPSILON,
         delta=1 / len(task.y),
@@ -127,21 +129,38 @@ def row(label: str, values: Iterable[Iterable[float]]) -> None:
     print(f"| {label} | {cells} |", flush=True)
 
 
+def frank_wolfe_row(label: str, tasks: list[Task], **how: Any) -> list[Run]:
+    """Run Frank-Wolfe on every task, print a row, and return the runs."""
+    runs = [frank_wolfe(task, f"{t}", **how) for t, task in enumerate(tasks)]
+    both = zip(tasks, runs, strict=True)
+    row(label, (numbers(task, run.weights, task.X @ run.weights) for task, run in both))
+    return runs
+
+
+def free_screen_row(tasks: list[Task]) -> None:
+    """Fit FreeScreen to every task, and print a row and how often it screened."""
+    fits = [free_screen(task, f"{t}") for t, task in enumerate(tasks)]
+    both = zip(tasks, fits, strict=True)
+    row("FreeScreen", (numbers(t, m.selected_, m.predict(t.X) * t.y.std()) for t, m in both))
+    print(f"FreeScreen screened in {sum(m.screened_.any() for m in fits)} of {len(fits)} fits")
+
+
+def synthetic_tasks(n: int, problem: str, columns: str) -> Iterator[list[Task]]:
+    """Yield the data sets of both synthetic settings, each under its title."""
+    for name, correlation in (("uncorrelated", 0.0), ("correlated", 0.5)):
+        print(f"\n{problem}, {name}: {n} data sets, {STEPS} steps, clip {CLIP:g}")
+        print(f"| {columns} | F1 | density | error |\n|---|---|---|---|")
+        yield [simulation(correlation, trial) for trial in range(n)]
+
+
 def selection(n: int) -> None:
     """(a) Does private screening find out which features do not matter?"""
-    for name, correlation in (("uncorrelated", 0.0), ("correlated", 0.5)):
-        print(f"\n(a) synthetic, {name}: {n} data sets, {STEPS} steps, clip {CLIP:g}")
-        print("| method | F1 | density | error |\n|---|---|---|---|")
-        tasks = [simulation(correlation, trial) for trial in range(n)]
-        kinds = {"DP-FW": {}, "RNM-Screen": {"share": 0.02}}
+    for tasks in synthetic_tasks(n, "(a) synthetic", "method"):
+        kinds: dict[str, dict[str, Any]] = {"DP-FW": {}, "RNM-Screen": {"share": 0.02}}
         kinds["RNM-Screen, feature drawn uniformly"] = {"share": 0.02, "uniform": True}
         hits = {}
         for label, how in kinds.items():
-            runs = [frank_wolfe(task, f"{t}", **how) for t, task in enumerate(tasks)]
-            row(
-                label,
-                (numbers(t, r.weights, t.X @ r.weights) for t, r in zip(tasks, runs, strict=True)),
-            )
+            runs = frank_wolfe_row(label, tasks, **how)
             zeroed = [
                 (bool(t.coef[feature]), nonzero)
                 for t, r in zip(tasks, runs, strict=True)
@@ -149,15 +168,7 @@ def selection(n: int) -> None:
             ]
             if zeroed:
                 hits[label] = (len(zeroed) / n, *np.mean(zeroed, axis=0))
-        fits = [free_screen(task, f"{t}") for t, task in enumerate(tasks)]
-        row(
-            "FreeScreen",
-            (
-                numbers(t, m.selected_, m.predict(t.X) * t.y.std())
-                for t, m in zip(tasks, fits, strict=True)
-            ),
-        )
-        print(f"FreeScreen screened in {sum(m.screened_.any() for m in fits)} of {n} fits")
+        free_screen_row(tasks)
         for label, (count, true, nonzero) in hits.items():
             print(
                 f"{label}: {count:.1f} features zeroed a fit; {true:.3f} of them true (share of "
@@ -168,26 +179,21 @@ def selection(n: int) -> None:
 def computation(n: int) -> None:
     """(b) Does screening save computation?"""
     tasks = [simulation(0.0, trial) for trial in range(n)]
-    plain = [frank_wolfe(task, f"{t}").seconds for t, task in enumerate(tasks)]
-    paid = [frank_wolfe(task, f"{t}", share=0.02).seconds for t, task in enumerate(tasks)]
-    ratio = np.array(paid) / np.array(plain)
+    plain, screened = (
+        np.array([frank_wolfe(task, f"{t}", share=share).seconds for t, task in enumerate(tasks)])
+        for share in (0.0, 0.02)
+    )
     print(f"\n(b) seconds of RNM-Screen over those of DP-FW, {n} data sets: ", end="")
-    print(f"{mean_and_error(ratio)}; FreeScreen over the path without screening:")
+    print(f"{mean_and_error(screened / plain)}; FreeScreen over the path without screening:")
     speed()
 
 
 def split(n: int) -> None:
     """(c) Which share of the budget should screening get?"""
-    for name, correlation in (("uncorrelated", 0.0), ("correlated", 0.5)):
-        print(f"\n(c) RNM-Screen, synthetic, {name}: {n} data sets, {STEPS} steps, clip {CLIP:g}")
-        print("| share of ρ for screening | F1 | density | error |\n|---|---|---|---|")
-        tasks = [simulation(correlation, trial) for trial in range(n)]
+    title = "(c) RNM-Screen, synthetic"
+    for tasks in synthetic_tasks(n, title, "share of ρ for screening"):
         for share in SHARES:
-            runs = [frank_wolfe(task, f"{t}", share=share) for t, task in enumerate(tasks)]
-            row(
-                f"{share:g}",
-                (numbers(t, r.weights, t.X @ r.weights) for t, r in zip(tasks, runs, strict=True)),
-            )
+            frank_wolfe_row(f"{share:g}", tasks, share=share)
 
 
 def low_dimension(n: int) -> None:
@@ -198,20 +204,13 @@ def low_dimension(n: int) -> None:
         print(f"\n(d) {name}, {shape}: {n} fits, clip {CLIP:g}, radius {task.radius:.2f}")
         print("| method | F1 | density | error |\n|---|---|---|---|")
         for n_iter in LOW_STEPS:
-            for label, how in (("DP-FW", {}), ("RNM-Screen", {"share": 0.02})):
-                runs = [frank_wolfe(task, f"{t}", n_iter=n_iter, **how) for t in range(n)]
-                values = [numbers(task, r.weights, task.X @ r.weights) for r in runs]
-                row(f"{label}, {n_iter} steps", values)
-        fits = [free_screen(task, f"{t}") for t in range(n)]
-        row(
-            "FreeScreen",
-            (numbers(task, m.selected_, m.predict(task.X) * task.y.std()) for m in fits),
-        )
-        print(f"FreeScreen screened in {sum(m.screened_.any() for m in fits)} of {n} fits")
+            for label, share in (("DP-FW", 0.0), ("RNM-Screen", 0.02)):
+                frank_wolfe_row(f"{label}, {n_iter} steps", [task] * n, n_iter=n_iter, share=share)
+        free_screen_row([task] * n)
 
 
 def main() -> None:
-    n = int(os.environ.get("DPSCREEN_TRIALS", "10"))
+    n = repeats(10)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         selection(n)

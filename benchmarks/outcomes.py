@@ -6,7 +6,7 @@ L1 penalty chosen by cross-validation, calibration slopes, mean ranks among the 
 features are selected where that is known.
 
 Objective perturbation is in floats and only here: its proof is for real numbers and an exact
-minimum. It is given the placed features for nothing.
+minimum. It is given the marginals of the features at no cost.
 
 `DPSCREEN_TRIALS` sets the repetitions (3).
 """
@@ -14,9 +14,7 @@ minimum. It is given the placed features for nothing.
 from __future__ import annotations
 
 import math
-import os
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,10 +27,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.sparse import POWER_LAW, UNIFORM, Problem, private_path, timed
-from benchmarks.tables_quality import DELTA, harness
-from benchmarks.timing import report
-from dpscreen import PrivateLogistic
+from benchmarks.sparse import POWER_LAW, UNIFORM, Problem, plain_step, private_path, timed
+from benchmarks.tables_quality import DELTA, Maker, harness, private
+from benchmarks.timing import repeats, report
+from dpscreen import PrivateLogisticLasso
 from dpscreen.models import outcome_peers as peers
 from dpscreen.rows.loss import LOGISTIC
 from dpscreen.rows.sparse import SparseLatticeDesign
@@ -56,11 +54,11 @@ class ObjectivePerturbation:
         return Z / np.maximum(1, np.linalg.norm(Z, axis=1))[:, None]
 
     def fit(self, X: Any, y: Any) -> ObjectivePerturbation:
-        """Place the features by PrivateLogistic's own rules, free of charge, and minimise."""
-        placed = PrivateLogistic(
+        """Take the marginals by PrivateLogisticLasso's own rules, free of charge, and minimise."""
+        first = PrivateLogisticLasso(
             epsilon=self.epsilon, delta=DELTA, feature_bounds=self.bounds, random_state=self.seed
         ).fit(X, y)
-        self.bounds = placed.feature_bounds_
+        self.bounds = first.feature_bounds_
         low, high = self.bounds.T
         inside = np.clip(X, low, high)
         self.centres, self.scales = inside.mean(0), np.maximum(inside.std(0), (high - low) / 50)
@@ -83,23 +81,16 @@ class ObjectivePerturbation:
         return self._mapped(X) @ self.weights
 
 
-def private(kind: type, epsilon: float) -> Callable[[Any, int], Any]:
-    def make(bounds: Any, seed: int) -> Any:
-        return kind(
-            epsilon=epsilon, delta=DELTA, feature_bounds=bounds, random_state=f"tables {seed}"
-        )
-
-    return make
-
-
-def methods(epsilon: float) -> dict[str, Callable[[Any, int], Any]]:
-    named = {"PrivateLogistic": PrivateLogistic}
+def methods(epsilon: float) -> dict[str, Maker]:
+    named = {"PrivateLogisticLasso": PrivateLogisticLasso}
     named |= {name: getattr(peers, name) for name in peers.__all__}
     found = {name: private(kind, epsilon) for name, kind in named.items()}
-    return found | {"ObjectivePert": lambda bounds, s: ObjectivePerturbation(bounds, epsilon, s)}
+    return found | {
+        "ObjectivePert": lambda bounds, _, seed: ObjectivePerturbation(bounds, epsilon, seed)
+    }
 
 
-def best(_bounds: Any, _seed: int) -> Any:
+def best(_bounds: Any, _target: Any, _seed: int) -> Any:
     model = LogisticRegressionCV(penalty="l1", solver="liblinear", Cs=8, cv=3)
     return make_pipeline(StandardScaler(), model)
 
@@ -111,7 +102,7 @@ def scores(tables: Any, task: Any, make: Any, trials: int) -> tuple[float, float
         split = train_test_split(task.X, task.y, test_size=0.2, random_state=seed, stratify=task.y)
         rows, held, target, truth = split
         bounds, _ = tables.loose_bounds(task, 4.0, np.random.default_rng(seed))
-        line = make(bounds, seed).fit(rows, target).decision_function(held)
+        line = make(bounds, None, seed).fit(rows, target).decision_function(held)
         aucs.append(roc_auc_score(truth, line))
         slopes.append(slope(line, truth))
     return float(np.mean(aucs)), float(np.mean(slopes))
@@ -132,7 +123,7 @@ def selection(n_rows: int = 20_000, d: int = 1000, k: int = 10, epsilon: float =
         X, effects = rng.normal(size=(n_rows, d)), np.zeros(d)
         effects[:k] = 0.5 * rng.choice([-1, 1], k)
         y = rng.random(n_rows) < expit(X @ effects)
-        chosen = private(PrivateLogistic, epsilon)((-8, 8), seed).fit(X, y).selected_
+        chosen = private(PrivateLogisticLasso, epsilon)((-8, 8), None, seed).fit(X, y).selected_
         found.append(2 * chosen[:k].sum() / (chosen.sum() + k))
     return float(np.mean(found))
 
@@ -145,7 +136,7 @@ def sparse_steps(n_rows: int = 100_000, n_features: int = 1_000_000, per_row: in
         yes = drawn.astype(np.float64)
         design = SparseLatticeDesign.from_rows(problem.X, yes, constant=True, loss=LOGISTIC)
         private_path(design, 20)
-        plain = plain_step(problem.X, yes)
+        plain = plain_step(problem.X, lambda line, yes=yes: expit(line) - yes)
         plain()
         taken, (ours, _) = timed(plain, 3), private_path(design, 1000)
         title = f"outcomes, {n_rows} x {n_features}, {per_row} a row, {name}"
@@ -153,25 +144,10 @@ def sparse_steps(n_rows: int = 100_000, n_features: int = 1_000_000, per_row: in
         print(f"  (plain {taken * 1e3:.0f} ms, ours {ours * 1e6:.0f} µs a step)", flush=True)
 
 
-def plain_step(X: Any, y: Any) -> Callable[[], None]:
-    """Return a step of DP-FW for outcomes written down plainly, with float noise."""
-    d, rng = X.shape[1], np.random.default_rng(0)
-    weights = np.zeros(d)
-
-    def step() -> None:
-        gradient = X.T @ (expit(X @ weights) - y)
-        noisy = np.concatenate((-gradient, gradient)) + rng.laplace(scale=25.0, size=2 * d)
-        chosen = int(np.argmax(noisy))
-        np.multiply(weights, 0.99, out=weights)
-        weights[chosen % d] += 0.01 if chosen < d else -0.01
-
-    return step
-
-
 def main() -> None:
     """Print AUC less the non-private one, ranks, slopes, and the F1 of a selection."""
     warnings.simplefilter("ignore")
-    tables, trials = harness(), int(os.environ.get("DPSCREEN_TRIALS", "3"))
+    tables, trials = harness(), repeats(3)
     tasks = list(tables.tasks("classification"))
     top = {task.name: scores(tables, task, best, trials)[0] for task in tasks}
     for epsilon in EPSILONS:

@@ -6,13 +6,13 @@ settings, the first that of the paper's Table 1 with a clip, a number of fits ea
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from benchmarks.timing import autoregressive, repeats
 from dpscreen import ADPScreen, DPFrankWolfe, RNMScreen
 from dpscreen.paper.data import synthetic
 from dpscreen.paper.metrics import f1
@@ -20,20 +20,13 @@ from dpscreen.paper.metrics import f1
 METHODS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "DP-FW": (DPFrankWolfe, {}),
     **{
-        f"RNM-Screen, {share:g}, {when}": (
-            RNMScreen,
-            {"screening_share": share, "screen_at": when},
+        f"{name}, {share:g}, {when}": (kind, {"screening_share": share, "screen_at": when})
+        for name, kind, shares, often in (
+            ("RNM-Screen", RNMScreen, (0.001, 0.02, 0.1, 0.5), 10),
+            ("ADP-Screen", ADPScreen, (0.001, 0.02, 0.5), 50),
         )
-        for share in (0.001, 0.02, 0.1, 0.5)
-        for when in ("all", 10, "last")
-    },
-    **{
-        f"ADP-Screen, {share:g}, {when}": (
-            ADPScreen,
-            {"screening_share": share, "screen_at": when},
-        )
-        for share in (0.001, 0.02, 0.5)
-        for when in ("all", 50, "last")
+        for share in shares
+        for when in ("all", often, "last")
     },
 }
 SIZES = ((5000, 30, 5, 0.0, 2.0), (10_000, 100, 10, 0.5, 1.0), (4000, 200, 8, 0.0, 3.0))
@@ -45,29 +38,25 @@ Setting = tuple[str, Any, Any, Any, dict[str, Any]]
 def settings(rng: np.random.Generator) -> Iterator[Setting]:
     """Yield a name, rows, targets, coefficients and what is public."""
     drawn = synthetic(rng=rng)
-    told: dict[str, Any] = {"epsilon": 5, "radius": 50, "n_iter": 120, "clip": 1.0}
-    told |= {"target_bounds": (-50, 50), "fit_intercept": False}
-    yield "Table 1, T = 120, clip 1", drawn.X, drawn.y, drawn.coef, told
+    paper: dict[str, Any] = {"epsilon": 5, "radius": 50, "n_iter": 120, "clip": 1.0}
+    paper |= {"target_bounds": (-50, 50), "fit_intercept": False}
+    yield "Table 1, T = 120, clip 1", drawn.X, drawn.y, drawn.coef, paper
     for n, d, k, correlation, epsilon in SIZES:
-        X = rng.normal(size=(n, d))
-        for j in range(1, d):
-            X[:, j] = correlation * X[:, j - 1] + np.sqrt(1 - correlation**2) * X[:, j]
-        X = np.clip(X / 4, -1, 1)
+        X = np.clip(autoregressive(rng, n, d, correlation) / 4, -1, 1)
         coef = np.zeros(d)
         coef[rng.choice(d, k, replace=False)] = rng.choice([-1, 1], k) * rng.uniform(2, 6, k)
         y = X @ coef
         y += rng.normal(0, y.std(), n)
-        reach = 5 * y.std()
-        public = {"epsilon": epsilon, "target_bounds": (-reach, reach)}
+        bound = 5 * y.std()
+        public = {"epsilon": epsilon, "target_bounds": (-bound, bound)}
         yield f"n = {n}, d = {d}, ε = {epsilon:g}", X, y, coef, public
 
 
 def main() -> None:
     """Print F1 and relative error of every method in every setting, as Markdown."""
     warnings.simplefilter("ignore")
-    repetitions = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for seed in range(repetitions):
+    for seed in range(repeats(5)):
         for name, X, y, coef, public in settings(np.random.default_rng(100 + seed)):
             for method, (kind, more) in METHODS.items():
                 noise = f"{seed}, {method}, {name}"

@@ -24,13 +24,14 @@ import numpy as np
 from sklearn.metrics import log_loss, roc_auc_score
 
 from benchmarks.tables_quality import DELTA, harness
-from dpscreen import PrivateLasso, PrivateLogistic, PrivateLogit, PrivateOLS
+from benchmarks.timing import repeats
+from dpscreen import PrivateLasso, PrivateLogisticLasso, PrivateLogit, PrivateOLS
 
 EPSILONS = (0.5, 1.0, 3.0)
 LOOSENESS = (1.0, 2.0, 4.0)
 MODELS = {
     "regression": (PrivateLasso, PrivateOLS),
-    "classification": (PrivateLogistic, PrivateLogit),
+    "classification": (PrivateLogisticLasso, PrivateLogit),
 }
 MEASURES = {
     "regression": (("R²", "r2", "r2"), ("typical error", "typical_error", "error")),
@@ -94,8 +95,11 @@ def simulated() -> Iterator[Simulated]:
 def truths(model: Any, task: Any, ends: tuple[float, float]) -> dict[str, float]:
     """Return the measures on the rows of the fit."""
     if task.kind.endswith("classification"):
-        chance = model.predict_proba(task.X)[:, 1]
-        return {"auc": roc_auc_score(task.y, chance), "deviance": 2 * log_loss(task.y, chance)}
+        probability = model.predict_proba(task.X)[:, 1]
+        return {
+            "auc": roc_auc_score(task.y, probability),
+            "deviance": 2 * log_loss(task.y, probability),
+        }
     left = np.mean((task.y - np.clip(model.predict(task.X), *ends)) ** 2)
     return {"r2": 1 - left / np.var(task.y), "typical_error": math.sqrt(left)}
 
@@ -134,7 +138,7 @@ def all_tasks(tables: Any) -> Iterator[Any]:
 def main() -> None:
     """Print the table, and the sums over tables."""
     warnings.simplefilter("ignore")
-    tables, trials = harness(), int(os.environ.get("DPSCREEN_TRIALS", "6"))
+    tables, trials = harness(), repeats(6)
     part = os.environ.get("DPSCREEN_TABLES", "")
     found: Counter[tuple[Key, str]] = Counter()
     light: dict[str, bool] = {}
@@ -158,18 +162,14 @@ def main() -> None:
             by = ([key for key in chosen if key[1] == epsilon] for epsilon in EPSILONS)
             cells = " | ".join(_cell(found, some) for some in by)
             print(f"| **{title}** | | {name} | {cells} |")
-            print(f"{title}, {name}: {_shares(found, chosen)}")
+            covered, printed, fits = _counts(found, chosen)
+            shares = f"{covered / max(printed, 1):.3f}, printed {printed / max(fits, 1):.2f}"
+            print(f"{title}, {name}: coverage {shares}")
+
+
+def _counts(found: Counter[tuple[Key, str]], keys: list[Key]) -> list[int]:
+    return [sum(found[key, what] for key in keys) for what in ("covered", "printed", "fits")]
 
 
 def _cell(found: Counter[tuple[Key, str]], keys: list[Key]) -> str:
-    covered, printed, fits = (
-        sum(found[key, what] for key in keys) for what in ("covered", "printed", "fits")
-    )
-    return f"{covered} of {printed} of {fits}"
-
-
-def _shares(found: Counter[tuple[Key, str]], keys: list[Key]) -> str:
-    covered, printed, fits = (
-        sum(found[key, what] for key in keys) for what in ("covered", "printed", "fits")
-    )
-    return f"coverage {covered / max(printed, 1):.3f}, printed {printed / max(fits, 1):.2f}"
+    return " of ".join(map(str, _counts(found, keys)))

@@ -134,7 +134,7 @@ def sparse_model(task: Any, epsilon: float, bounds: Any, seed: str) -> Any:
     given = {"epsilon": epsilon, "delta": DELTA, "feature_bounds": bounds[0], "random_state": seed}
     if not is_binary(task):
         return dpscreen.PrivateLasso(**given, target_bounds=bounds[1])
-    return dpscreen.PrivateLogistic(**given)
+    return dpscreen.PrivateLogisticLasso(**given)
 
 
 def quality(task: Any, model: Any, rows: Any, truth: Any) -> float:

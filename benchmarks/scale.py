@@ -1,4 +1,4 @@
-"""Files larger than memory, a Dask cluster, and growth with rows and steps.
+"""Files larger than memory and a Dask cluster; `growth` has rows, features and steps in memory.
 
 Each measurement runs in a process of its own, so that peak memory is that of the work alone. The
 file of 20 million rows is made once, in `dpscreen-bench/`, and kept.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.timing import growth, machine, peak_resident, report, side_by_side
+from benchmarks.timing import alone, machine, peak_resident, report
 from dpscreen import PrivateLasso
 
 PLACE = Path("dpscreen-bench")
@@ -30,7 +29,6 @@ BARE_SCANS = 3
 def main() -> None:
     warnings.simplefilter("ignore")
     print(f"Scale ({machine()})")
-    dense_growth()
     streamed()
     cluster()
 
@@ -52,29 +50,13 @@ def rows(n_rows: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, X[:, 0] - X[:, 1] / 2 + rng.normal(size=n_rows)
 
 
-# --- in memory ------------------------------------------------------------------------------------
-
-
-def dense_growth() -> None:
-    sizes = (20_000, 60_000, 200_000, 600_000)
-    made = [rows(n, 50) for n in sizes]
-    setting(100).fit(*made[0])
-    seconds = side_by_side(*(lambda one=one: setting(100).fit(*one) for one in made), rounds=3)
-    report("dense, 20 000 to 200 000 rows: times slower", seconds[2] / seconds[0], at_most=11)
-    report("dense, 60 000 to 600 000 rows: times slower", seconds[3] / seconds[1], at_most=11)
-    report("  growth exponent in n", growth(sizes, seconds))
-    steps = (25, 50, 100, 200)
-    taken = side_by_side(*(lambda t=t: setting(t).fit(*made[2]) for t in steps), rounds=3)
-    report("  growth exponent in T, 200 000 rows", growth(steps, taken))
-
-
 # --- from a file ----------------------------------------------------------------------------------
 
 
 def streamed() -> None:
     path, schema = _parquet(*STREAMED[:2])
-    bare = _alone("bare", path, schema)
-    fit = _alone("fit", path, schema)
+    bare = alone("scale", "bare", path, schema)
+    fit = alone("scale", "fit", path, schema)
     n, d, n_iter = STREAMED
     label = f"streamed {n // 10**6} million x {d}, T = {n_iter}"
     report(
@@ -120,13 +102,6 @@ def _descriptor(names: list[str]) -> dict[str, object]:
     return {"fields": fields, "dpscreen": {"target": "y"}}
 
 
-def _alone(work: str, *args: object) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.scale", work, *map(str, args)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
 def _bare(path: str, schema: str) -> float:
     from dpscreen.tables.reading import stream_rows
     from dpscreen.tables.schema import load_schema
@@ -152,8 +127,8 @@ def _fit(path: str, schema: str) -> float:
 
 
 def cluster() -> None:
-    here = _alone("memory")
-    there = _alone("cluster")
+    here = alone("scale", "memory")
+    there = alone("scale", "cluster")
     n, d, n_iter = CLUSTER
     label = f"Dask, 2 workers, {n // 10**6} million x {d}, T = {n_iter}"
     report(f"{label}: over the time in memory", there["seconds"] / here["seconds"], at_most=1.5)
@@ -162,7 +137,7 @@ def cluster() -> None:
     report(
         "  and over the time in memory, with the death", there["killed_seconds"] / here["seconds"]
     )
-    one = _alone("cluster-of-one")
+    one = alone("scale", "cluster-of-one")
     report("  one worker over two", one["seconds"] / there["seconds"])
 
 

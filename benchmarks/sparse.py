@@ -1,7 +1,8 @@
 """Steps on sparse rows against a plain scipy DP-FW, dense vertices, and the floor under any step.
 
-Nonzeros are simulated: `uniform` draws features alike, `power law` draws d·U³, so that a few are in
-most rows. The plain step recomputes Xᵀ clip(Xw − y) and draws two noises for each feature.
+Nonzeros are simulated: `uniform` draws features with equal probability, `power law` draws d·U³, so
+that a few are in most rows. The plain step recomputes Xᵀ clip(Xw − y) and draws two noises for each
+feature.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dpscreen.rows import sparse_kernels as kernels
 from dpscreen.rows.lattice import UNITS, ExactPoint
 from dpscreen.rows.sparse import SparseLatticeDesign, SparsePoint
 from dpscreen.solvers.frank_wolfe import Vertex, frank_wolfe, zero_start
-from dpscreen.solvers.stagewise import decaying_grains, grain_size, stagewise
+from dpscreen.solvers.selection import decaying_grains, grain_size, stagewise
 
 CLIP, RHO = 1.0, 0.77
 UNIFORM, POWER_LAW = 1, 3
@@ -39,7 +40,6 @@ def main() -> None:
     against_dense_vertices()
     selections()
     growth_with_features()
-    growth_with_nonzeros()
     for name, shape in SHAPES.items():
         shape_of(name, *shape)
 
@@ -67,17 +67,25 @@ class Problem:
         return SparseLatticeDesign.from_rows(self.X, self.y, constant=True)
 
     def plain_step(self) -> Callable[[], None]:
-        """Return a step of DP-FW written down plainly, with float noise."""
-        weights, rng, d = np.zeros(self.X.shape[1]), np.random.default_rng(0), self.X.shape[1]
+        """Return a step of DP-FW for clipped residuals, written down plainly."""
+        return plain_step(self.X, lambda line: np.clip(line - self.y, -CLIP, CLIP))
 
-        def step() -> None:
-            gradient = self.X.T @ np.clip(self.X @ weights - self.y, -CLIP, CLIP)
-            noisy = np.concatenate((-gradient, gradient)) + rng.laplace(scale=25.0, size=2 * d)
-            chosen = int(np.argmax(noisy))
-            np.multiply(weights, 0.99, out=weights)
-            weights[chosen % d] += 0.01 if chosen < d else -0.01
 
-        return step
+def plain_step(
+    X: sp.csr_array, residuals: Callable[[np.ndarray], np.ndarray]
+) -> Callable[[], None]:
+    """Return a step of DP-FW written down plainly, with float noise."""
+    d, rng = X.shape[1], np.random.default_rng(0)
+    weights = np.zeros(d)
+
+    def step() -> None:
+        gradient = X.T @ residuals(X @ weights)
+        noisy = np.concatenate((-gradient, gradient)) + rng.laplace(scale=25.0, size=2 * d)
+        chosen = int(np.argmax(noisy))
+        np.multiply(weights, 0.99, out=weights)
+        weights[chosen % d] += 0.01 if chosen < d else -0.01
+
+    return step
 
 
 def simulated_rows(
@@ -244,15 +252,6 @@ def growth_with_features() -> None:
 def later_step(design: SparseLatticeDesign) -> float:
     """Return the seconds of a step after the first, the better of two paths."""
     return min(private_path(design, 300, after=1)[0] for _ in range(2))
-
-
-def growth_with_nonzeros() -> None:
-    """Fit the exponent of the step's cost in the number of rows, and so of nonzeros."""
-    sizes = (10_000, 30_000, 100_000, 300_000)
-    designs = [Problem.simulated(n, 100_000, 30, UNIFORM).design() for n in sizes]
-    seconds = [later_step(design) for design in designs]
-    report("100000 features, 30 a row: growth exponent of a step in nnz", growth(sizes, seconds))
-    print(f"  ({', '.join(f'{s * 1e6:.0f}' for s in seconds)} µs, 0.3 to 9 million nonzeros)")
 
 
 def shape_of(name: str, n_rows: int, n_features: int, per_row: int) -> None:

@@ -6,7 +6,6 @@ Beside it, a bare page of Python's own server in the same browser: what the brow
 from __future__ import annotations
 
 import http.server
-import os
 import sys
 import tempfile
 import threading
@@ -18,6 +17,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from benchmarks.timing import repeats
 from tools.browser import Browser, browser
 from tools.studio import NAMES, Studio, studio, write_table
 
@@ -38,7 +38,7 @@ MOVED = """(async () => {
 
 def main() -> None:
     """Start the studio of a small and of a wide table some times, and move ε."""
-    starts = int(os.environ.get("DPSCREEN_TRIALS", "5"))
+    starts = repeats(5)
     with tempfile.TemporaryDirectory() as place, browser() as tab, bare_page() as bare:
         tab.resize(1280)
         small = write_table(Path(place) / "survey.csv", 100)
@@ -47,14 +47,14 @@ def main() -> None:
         for name, table in ((f"{len(NAMES)} columns", small), ("2000 columns", wide)):
             found = [one_start(tab, table, bare) for _ in range(starts)]
             for k, what in enumerate(("server up", "first paint", "a bare page")):
-                tell(f"{name}: {what}", [times[k] for times in found])
+                show(f"{name}: {what}", [times[k] for times in found])
         for model in ("private-lasso", "private-ols", "private-logistic"):
             with studio(small) as running:
-                tell(f"{model}: a moved epsilon", moved(tab, running, model))
+                show(f"{model}: a moved epsilon", moved(tab, running, model))
 
 
-def tell(what: str, times: list[float]) -> None:
-    """Print the middle and the longest of some times."""
+def show(what: str, times: list[float]) -> None:
+    """Print the median and the longest of some times."""
     print(f"{what:36} {median(times):.3f} s   longest {max(times):.3f} s", flush=True)
 
 
@@ -67,7 +67,7 @@ def one_start(tab: Browser, table: Path, bare: str) -> tuple[float, float, float
 
 
 def painted(tab: Browser, address: str, step: str) -> float:
-    """Return the time from asking for a page until it can be seen."""
+    """Return the time from asking for a page until it is painted."""
     tab.open("about:blank")
     start = time.time()
     tab.send("Page.navigate", url=address)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +22,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from benchmarks.timing import machine, report
+from benchmarks.timing import alone, machine, report
 from dpscreen.tables.reading import read_rows, stream_rows
 from dpscreen.tables.schema import TableSchema
 
@@ -93,13 +92,6 @@ def child(path: str, way: str) -> None:
     print(json.dumps(found))
 
 
-def measured(path: Path, way: str) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.tables", "--child", str(path), way]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
-
-
 @contextmanager
 def written(write: Callable[..., None], name: str, rows: int, *, unit: bool) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
@@ -115,10 +107,13 @@ def main(rows: int = ROWS) -> None:
             with written(write, name, rows, unit=unit) as path:
                 size = path.stat().st_size / 1e9
                 for way in ("whole", "stream"):
-                    tell(f"{name} ({size:.1f} GB), {way}", measured(path, way + " unit" * unit))
+                    show(
+                        f"{name} ({size:.1f} GB), {way}",
+                        alone("tables", "--child", path, way + " unit" * unit),
+                    )
 
 
-def tell(label: str, found: dict[str, float]) -> None:
+def show(label: str, found: dict[str, float]) -> None:
     rows = f"{found['rows']:.0f} rows kept"
     report(f"{label}, seconds ({rows})", found["seconds"], at_most=SECONDS)
     report(f"{label}, seconds of processors, which others do not slow down", found["processor"])

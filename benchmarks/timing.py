@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import platform
 import resource
 import statistics
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
@@ -38,7 +42,7 @@ def peak_bytes(work: Callable[[], object]) -> int:
 def peak_resident() -> float:
     """Return the most bytes that this process had in memory.
 
-    Not from getrusage: what that tells of a fresh process may be its parent's.
+    Not from getrusage: what that reports of a fresh process may be its parent's.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -58,6 +62,27 @@ def machine() -> str:
         f"Python {platform.python_version()}, numpy {np.__version__}, "
         f"scikit-learn {sklearn.__version__}, {platform.machine()}"
     )
+
+
+def repeats(default: int) -> int:
+    """Return the number of repetitions that was asked for."""
+    return int(os.environ.get("DPSCREEN_TRIALS", default))
+
+
+def alone(module: str, *arguments: object) -> dict[str, float]:
+    """Run a module of this package in a process of its own; return the JSON it prints last."""
+    command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def autoregressive(rng: np.random.Generator, n: int, d: int, rho: float) -> np.ndarray:
+    """Return standard normal columns, each correlated with the one before."""
+    X = rng.normal(size=(n, d))
+    for j in range(1, d if rho else 1):
+        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
+    return X
 
 
 RATIOS: list[dict[str, object]] = []

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import dpscreen
-from dpscreen.cli.app import COMMANDS
 
 SOURCE = Path(dpscreen.__file__).parent
 
@@ -240,12 +239,6 @@ def nodes(kind: type | tuple[type, ...]) -> Iterator[tuple[Path, ast.AST]]:
 def test_no_class_name_stands_for_two_things():
     count = Counter(node.name for _, node in nodes(ast.ClassDef))
     assert [name for name, times in count.items() if times > 1] == []
-
-
-def test_a_commands_module_has_the_commands_name():
-    assert {name: f"dpscreen.cli.{name}" for name in COMMANDS} == {
-        name: module for name, (module, _) in COMMANDS.items()
-    }
 
 
 def test_every_public_name_is_there():

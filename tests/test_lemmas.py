@@ -12,10 +12,14 @@ from dpscreen.privacy import accountant, mechanisms, sensitivity
 
 SOURCE = Path(dpscreen.__file__).parent
 ROOT = Path(__file__).parent.parent
-PAGES = {f"docs/{page.name}": page.read_text("utf-8") for page in (ROOT / "docs").glob("*.md")}
+PAGES = {
+    page.relative_to(ROOT).as_posix(): page.read_text("utf-8")
+    for folder in ("docs", "docs/theory")
+    for page in (ROOT / folder).glob("*.md")
+}
 
 NUMBERS = r"(?:P?\d+)(?:(?:,| and) P?\d+)*"
-LEMMAS = re.compile(rf"(docs/[\w-]+\.md), Lemmas? ({NUMBERS})")
+LEMMAS = re.compile(rf"(docs/[\w/-]+\.md), Lemmas? ({NUMBERS})")
 ERRATA = re.compile(r"(docs/[\w-]+\.md), (E\d+)")
 BARE = re.compile(rf"Lemmas? ({NUMBERS})")
 

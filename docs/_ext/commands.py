@@ -25,7 +25,8 @@ def help_texts(command: click.Command, context: click.Context) -> Iterator[tuple
 
 
 def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
-    return click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH)
+    settings = command.context_settings
+    return click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH, **settings)
 
 
 class Commands(SphinxDirective):

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from dpscreen import PrivateLasso, PrivateLogistic, PrivateOLS
+from dpscreen import PrivateLasso, PrivateLogisticLasso, PrivateOLS
 from dpscreen.planning import power
-from dpscreen.solvers import belief
 
 FIT = """
 import warnings
@@ -40,7 +39,7 @@ def two_threads():
 
 
 @pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
-@pytest.mark.parametrize("kind", [PrivateLasso, PrivateOLS, PrivateLogistic])
+@pytest.mark.parametrize("kind", [PrivateLasso, PrivateOLS, PrivateLogisticLasso])
 def test_a_fit_solves_with_one_thread(kind, monkeypatch):
     seen, real = [], np.linalg.eigh
 
@@ -53,7 +52,7 @@ def test_a_fit_solves_with_one_thread(kind, monkeypatch):
     X = rng.uniform(-1, 1, (3_000, 4))
     y = X.sum(axis=1) + rng.normal(size=3_000)
     setting = {"feature_bounds": (-1, 1), "epsilon": 3, "delta": 1e-6, "random_state": 0}
-    if kind is PrivateLogistic:
+    if kind is PrivateLogisticLasso:
         kind(**setting).fit(X, y > 0)
     else:
         kind(**setting, target_bounds=(-8, 8)).fit(X, y)
@@ -85,15 +84,3 @@ def test_coefficients_do_not_depend_on_the_number_of_threads():
     one = fitted("1")
     assert one.startswith("walk ")
     assert fitted("2") == one
-
-
-def test_the_posterior_is_the_one_of_the_whole_inverse():
-    rng = np.random.default_rng(0)
-    values, vectors = np.linalg.eigh(np.cov(rng.normal(size=(6, 40))))
-    told = belief.SumsTold(values, vectors, np.ones(6), rng.normal(size=6))
-    variances = rng.uniform(1, 2, 6)
-    mean, covariance = told.posterior(variances)
-    whole = np.linalg.inv((vectors * values**2) @ vectors.T + np.diag(1 / variances))
-    np.testing.assert_allclose(covariance, whole, rtol=1e-9, atol=1e-12)
-    np.testing.assert_array_equal(covariance, covariance.T)
-    assert mean == pytest.approx(whole @ told._pull)

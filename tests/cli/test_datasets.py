@@ -1,17 +1,13 @@
 """`dpscreen datasets` as a real process, against a server on this machine."""
 
-import io
 import json
 from functools import partial
 
 import pytest
-from rich.console import Console
-from rich.table import Table
 
-from dpscreen.cli import console
 from dpscreen.paper.data import CATALOGUE
 from dpscreen.paper.data.store import read_csv
-from tools.command import dpscreen, invoke
+from tools.command import dpscreen, failed, invoke
 from tools.server import serving
 
 
@@ -72,13 +68,6 @@ def test_a_download_is_told_with_its_place(monkeypatch):
     assert done.stderr.splitlines() == ["Fetching Housing ...", "housing: here/housing.csv"]
 
 
-def test_a_terminal_keeps_its_width():
-    table = Table("name", "a heading that is wider than the terminal")
-    screen = Console(file=io.StringIO(), width=20, force_terminal=True)
-    assert console.wide_enough(screen, table) is screen
-    assert console.wide_enough(Console(file=io.StringIO(), width=20), table).width > 40
-
-
 def test_path_prints_the_places_in_order(datasets, tmp_path):
     done = datasets("path", DPSCREEN_DATA="/here")
     assert done.stdout.splitlines() == ["/here", str(tmp_path / "dpscreen")]
@@ -115,17 +104,4 @@ def test_a_failure_is_one_sentence_and_the_others_are_still_tried(datasets, site
 
 def test_no_connection_and_no_archive(datasets):
     done = datasets("fetch", "riboflavin", "pyrim", "--base-url", "http://127.0.0.1:9")
-    assert done.returncode == 1
-    assert "Riboflavin cannot be fetched" in done.stderr
-    assert "No connection to 127.0.0.1:9" in done.stderr
-
-
-def test_a_wrong_name_is_wrong_usage(datasets):
-    done = datasets("fetch", "abalon")
-    assert done.returncode == 2
-    assert "Did you mean 'abalone'?" in done.stderr
-    assert done.stdout == ""
-
-
-def test_help_teaches_by_example(datasets):
-    assert "dpscreen datasets fetch abalone housing" in datasets("-h").stdout
+    failed(done, 1, "Riboflavin cannot be fetched", "No connection to 127.0.0.1:9")

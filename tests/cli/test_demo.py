@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from dpscreen import __version__
 from dpscreen._core.words import percent_at_most
 from dpscreen.cli import _demo_table
 from dpscreen.models.explain import posterior
-from dpscreen.paper import demo as demonstration
-from dpscreen.paper.demo import FITS, outcomes, paper_data
+from dpscreen.paper.demo import FITS
 from tools.browser import browser
-from tools.command import dpscreen, here, invoke
+from tools.command import dpscreen, invoke
 
 METHODS = (
     "RNM-Screen, published",
@@ -39,7 +35,7 @@ def scores(stdout):
     row = re.compile(
         r"^(.{27}) *\d* +\d+ % +(?:< )?\d+ % +(\d\.\d\d) +\d\.\d\d  (.*)$", re.MULTILINE
     )
-    return {name.strip(): (float(score), told) for name, score, told in row.findall(stdout)}
+    return {name.strip(): (float(score), message) for name, score, message in row.findall(stdout)}
 
 
 def test_demo_fits_one_screen(demo):
@@ -55,6 +51,7 @@ def test_demo_says_who_finds_what_and_whose_promise_holds(demo):
     """The noise is fresh: bands are ten deviations of a mean of five fits wide."""
     found = scores(demo[1].stdout)
     assert tuple(found) == METHODS
+    assert f"means of {FITS} fits" in demo[1].stdout
     published, fewer, proven, clipped, unscreened, lasso, plain = (found[name] for name in METHODS)
     assert {one[1] for one in (published, fewer)} == {"does NOT hold"}
     assert {one[1] for one in (proven, clipped, unscreened, lasso)} == {"holds"}
@@ -64,41 +61,13 @@ def test_demo_says_who_finds_what_and_whose_promise_holds(demo):
     assert lasso[0] > 0.95
 
 
-def test_demo_shows_means_and_names_the_steps(demo):
-    assert f"means of {FITS} fits" in demo[1].stdout
-    assert re.search(r"^RNM-Screen, published +1000 ", demo[1].stdout, re.MULTILINE)
-    assert re.search(r"^… with clip=1 +120 ", demo[1].stdout, re.MULTILINE)
-
-
-def test_the_means_are_those_of_all_fits(monkeypatch):
-    """A stand-in finds nothing, then everything: the mean of F1 is one half."""
-    data = paper_data("uncorrelated", np.random.default_rng(0))
-    found = iter((np.zeros_like(data.coef), data.coef))
-
-    class Fitted:
-        n_iter_ = 7
-        privacy_ = SimpleNamespace(holds=True)
-
-        def fit(self, X, _y):
-            self.coef_ = next(found)
-            return self
-
-        def predict(self, X):
-            return X @ self.coef_
-
-    one = demonstration.Contestant("stand-in", "why", Fitted, fits=2)
-    monkeypatch.setattr(demonstration, "contestants", lambda: (one,))
-    (outcome,) = outcomes(data)
-    assert (outcome.f1, outcome.found, outcome.n_iter) == (0.5, 0.5, 7)
-
-
 def test_demo_shows_a_real_table_and_says_what_epsilon_means(demo):
-    told = " ".join(demo[1].stdout.split())
-    for one in _demo_table.MEASUREMENTS:
-        assert f"{one.name}, {one.step_words}" in told
-    assert "Released R²" in told
+    message = " ".join(demo[1].stdout.split())
+    for name, _, _, step in _demo_table.MEASUREMENTS.values():
+        assert f"{name}, {step}" in message
+    assert "Released R²" in message
     sure = percent_at_most(posterior(0.5, _demo_table.EPSILON))
-    assert f"becomes at most {sure} sure" in told
+    assert f"becomes at most {sure} sure" in message
 
 
 def test_the_page_holds_pictures_and_statements_and_messages_go_to_stderr(demo):
@@ -143,28 +112,3 @@ def test_private_effects_are_near_those_of_least_squares():
     for effect in block.effects:
         assert effect.effect == pytest.approx(effect.plain, abs=40)
     assert block.plain_r2 == pytest.approx(0.51, abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["dmo"], "Did you mean 'demo'?"),
-        (["frobnicate"], "No such command"),
-        (["demo", "--plot", "x.gif"], "--plot"),
-        (["demo", "--plot", "nowhere/at/all.png"], "no directory"),
-        (["demo", "--data", "real"], "--data"),
-    ],
-)
-def test_wrong_usage_exits_with_2_and_says_why(arguments, told, tmp_path):
-    done = here(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert told in done.stderr
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-
-
-def test_version_and_help():
-    assert __version__ in dpscreen("--version").stdout
-    told = here("--help").stdout
-    assert "demo" in told
-    assert "Examples:" in here("demo", "-h").stdout

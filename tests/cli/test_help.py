@@ -8,6 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from dpscreen import __version__
 from dpscreen.cli.app import dpscreen
 
 
@@ -25,8 +26,17 @@ def commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[
 
 @pytest.mark.parametrize("words", list(commands(dpscreen)), ids=" ".join)
 def test_help_fits_80_columns_and_shows_an_example(words):
-    done = CliRunner().invoke(dpscreen, [*words, "--help"], terminal_width=80)
-    assert done.exit_code == 0, done.output
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "dpscreen" in done.stdout
-    assert f"  dpscreen {words[0] if words else 'demo'}" in done.stdout or words[0] == "datasets"
+    long, short = (
+        CliRunner().invoke(dpscreen, [*words, name], terminal_width=80) for name in ("--help", "-h")
+    )
+    assert long.exit_code == 0, long.output
+    assert long.stdout == short.stdout
+    lines = long.stdout.splitlines()
+    assert len(lines) > 5 or words[0] == "datasets"
+    assert max(map(len, lines)) <= 80
+    parts = words[0] == "datasets" and len(words) > 1 if words else False  # the group has them
+    assert parts or f"  dpscreen {' '.join(words) or 'demo'}" in long.stdout
+
+
+def test_version():
+    assert __version__ in CliRunner().invoke(dpscreen, ["--version"]).stdout

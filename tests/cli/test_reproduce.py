@@ -1,27 +1,17 @@
 """`dpscreen reproduce` as a real process."""
 
-import errno
-import io
 import json
 import os
 import signal
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
-import click
 import pytest
-from rich.console import Console
 
 from dpscreen.audit import audit
 from dpscreen.cli import reproduce as command
-from dpscreen.paper.claims import check_claims
-from dpscreen.paper.grid import Note, flat_grid
-from dpscreen.paper.runner import Progress
-from tools.command import command_line, dpscreen, here
+from tools.command import command_line, dpscreen, failed, here
 
 
 def alone(tmp_path):
@@ -65,9 +55,9 @@ def test_redrawing_computes_nothing_and_gives_the_same(small):
     assert done.returncode == 0, done.stderr
     assert rows.read_bytes() == stored
     assert page.read_bytes() == before
-    told = json.loads(done.stdout)
-    assert told["cells"]["run"] == told["narrower_count"]["run"] == 0
-    assert told["claims"]["theorem-2-many-iterations"] == "does not hold"
+    output = json.loads(done.stdout)
+    assert output["cells"]["run"] == output["narrower_count"]["run"] == 0
+    assert output["claims"]["theorem-2-many-iterations"] == "does not hold"
 
 
 @pytest.fixture
@@ -129,10 +119,10 @@ def test_stopping_says_how_to_go_on(tmp_path):
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, message = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "run the same command to go on" in told
-    assert "Traceback" not in told
+    assert "run the same command to go on" in message
+    assert "Traceback" not in message
     stored = rows.read_bytes()
     asked = ("theorem2", "--trials", "1", "--jobs", "1", "--out", "out")
     done = reproduce(*asked, cwd=tmp_path, run=here)
@@ -141,7 +131,7 @@ def test_stopping_says_how_to_go_on(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (["tabel1"], 2, "did you mean 'table1'? known are table1, figure1"),
         (["--trials", "0"], 2, "--trials"),
@@ -149,38 +139,14 @@ def test_stopping_says_how_to_go_on(tmp_path):
         (["--redraw", "--out", "nowhere"], 1, "no results in nowhere"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(tmp_path, arguments, code, told):
+def test_what_is_wrong_is_said_in_a_sentence(tmp_path, arguments, code, message):
     (tmp_path / "in the way").write_text("a file")
     done = reproduce(*arguments, cwd=tmp_path, run=here)
-    assert done.returncode == code
-    assert told in done.stderr
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
+    failed(done, code, message, stdout="")
     assert [path.name for path in tmp_path.iterdir()] == ["in the way"]
 
 
 # --- in this process: what takes a terminal, a whole study or a disk that refuses -----------------
-
-
-def test_a_bar_shows_what_is_under_way_and_the_time_left():
-    log = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with command._bar(log) as report:
-        report(Progress(1, 4, "table 1: housing, trial 2", 90.0))
-    shown = log.file.getvalue()
-    for part in ("1/4", "about", "left", "table 1: housing, trial 2"):
-        assert part in shown
-
-
-def test_lines_say_how_long_it_takes(monkeypatch, capsys):
-    monkeypatch.setattr(command, "SECONDS_BETWEEN_LINES", 0)
-    with command._lines() as report:
-        for done, left in ((0, None), (1, 90.0), (2, 0.0)):
-            report(Progress(done, 2, "", left))
-        report(Progress(0, 0, "", None))
-    first, between, *rest = capsys.readouterr().err.splitlines()
-    assert first == "2 trials to run"
-    assert between.startswith("1 of 2 trials done, about ")
-    assert rest == ["2 of 2 trials done", "Nothing is left to run"]
 
 
 def test_damaged_findings_are_told_and_left_out(tmp_path, capsys):
@@ -202,36 +168,3 @@ def test_what_the_paper_claims_is_audited_once_and_only_for_the_whole_study(tmp_
     assert asked == ["published-dp-fw", "published-screening", "published-noisy-max"]
     assert command._findings(tmp_path, audited=True) == command._findings(tmp_path) == first
     assert len(asked) == 3
-
-
-def test_a_disk_that_refuses_is_told(tmp_path):
-    with (
-        pytest.raises(click.ClickException, match=r"^Cannot write to out: No space left"),
-        command._clear_errors(Path("out")),
-    ):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def test_tables_are_shown_with_notes_claims_and_the_count(capsys):
-    note = Note("a", "A printed number is off.", ("Here it is 0.2.",), True)
-    grid = replace(flat_grid("table1", "Table 1", "data | F1", [("housing", "0.1")]), notes=(note,))
-    summary = flat_grid("summary", "Summary", "of | is", [("cells", "7")])
-    shown = SimpleNamespace(
-        grids={"table1": grid, "summary": summary},
-        claims=check_claims(()),
-        summary=SimpleNamespace(matching=6, run=7),
-        narrow=SimpleNamespace(matching=3, run=4),
-    )
-    command._show(shown, ("table1", "claim-55"), as_json=False)
-    told = capsys.readouterr().out
-    for part in ("Table 1", "≠ a  A printed number is off.", "     Here it is 0.2.", "not run."):
-        assert part in told
-    last = "6 of 7 cells come out as printed; in the narrower count, 3 of 4.\n"
-    assert told.endswith(last)
-
-
-def test_help_teaches_by_example(tmp_path):
-    told = reproduce("-h", cwd=tmp_path, run=here).stdout
-    assert "Examples:" in told
-    assert "dpscreen reproduce table1 figure1 --trials 5" in told
-    assert "more-iterations" in told

@@ -64,15 +64,15 @@ def test_commands_work(place):
     """One process for all of them: most of the time goes into imports."""
     done = without_paper(
         "from dpscreen.cli.app import dpscreen\n"
-        "from dpscreen.planning import plan, what_if\n"
-        "plan.SECONDS = what_if.SECONDS = 0.05\n"
+        "from dpscreen.planning import plan\n"
+        "plan.SECONDS = 0.05\n"
         f"for words in {COMMANDS!r}:\n"
         "    dpscreen.main(words, standalone_mode=False)\n",
         place,
     )
     assert done.returncode == 0, done.stderr
-    for told in ("Left to itself", "held-out R²", "claim refuted"):
-        assert told in done.stdout
+    for message in ("Left to itself", "held-out R²", "claim refuted"):
+        assert message in done.stdout
     assert "<svg" in (place / "page.html").read_text(encoding="utf-8")
 
 

@@ -24,7 +24,7 @@ from dpscreen import (
     FrankWolfeLasso,
     PrivacyLedger,
     PrivateLasso,
-    PrivateLogistic,
+    PrivateLogisticLasso,
     PrivateLogit,
     PrivateOLS,
     RNMScreen,
@@ -52,10 +52,6 @@ LASSO = {
     "stagewise": {"solver": "stagewise"},
     "frank-wolfe": {"solver": "frank-wolfe"},
     "frank-wolfe, no intercept": {"solver": "frank-wolfe", "fit_intercept": False},
-    "noisy-gradient": {"solver": "noisy-gradient", "row_norm": 1.5},
-    "noisy-gradient, no intercept": {
-        **{"solver": "noisy-gradient", "row_norm": 2.5, "fit_intercept": False}
-    },
     "auto with a row norm": {"row_norm": 0.5},
     "standardized": {"standardize": True},
     "not standardized": {"standardize": False},
@@ -145,8 +141,8 @@ OUTCOME_BOUNDS = {"feature_bounds": (-10, 22)}
 OUTCOMES = {
     "PrivateLogit": PrivateLogit(**OUTCOME_BOUNDS | BUDGET),
     "PrivateLogit, no intercept": PrivateLogit(**OUTCOME_BOUNDS | BUDGET, fit_intercept=False),
-    "PrivateLogistic": PrivateLogistic(**OUTCOME_BOUNDS | BUDGET),
-    "PrivateLogistic, a path": PrivateLogistic(**OUTCOME_BOUNDS | BUDGET, n_iter=12),
+    "PrivateLogisticLasso": PrivateLogisticLasso(**OUTCOME_BOUNDS | BUDGET),
+    "PrivateLogisticLasso, a path": PrivateLogisticLasso(**OUTCOME_BOUNDS | BUDGET, n_iter=12),
     **{
         peer.__name__: peer(**OUTCOME_BOUNDS | BUDGET)
         for peer in (ClassMeans, NoisyDescent, OutcomeFrankWolfe)
@@ -168,7 +164,7 @@ def wide_fits() -> Iterator[tuple[str, Case]]:
     for estimator, shared in ((PrivateLasso, {}), (RNMScreen, WALK), (PrivateSIS, {})):
         model = estimator(**BOUNDS | BUDGET | shared)
         yield f"wide: {estimator.__name__}", functools.partial(_fit_of_size, model, (120, 160))
-    model = PrivateLasso(**BOUNDS | BUDGET, row_norm=2.0)  # for which "auto" is noisy-gradient
+    model = PrivateLasso(**BOUNDS | BUDGET, row_norm=2.0)
     yield "60 features: auto with a row norm", functools.partial(_fit_of_size, model, (2000, 60))
 
 
@@ -184,7 +180,6 @@ TABLE_MODELS = {
     "stagewise": PrivateLasso(**TABLE | BUDGET, solver="stagewise"),
     "split": PrivateLasso(**TABLE | BUDGET, inference="split", n_rows=1200),
     "frank-wolfe": PrivateLasso(**TABLE | BUDGET, solver="frank-wolfe", standardize=False),
-    "noisy-gradient": PrivateLasso(**TABLE | BUDGET, solver="noisy-gradient", row_norm=1.5),
     "DPFrankWolfe": DPFrankWolfe(**TABLE | BUDGET | WALK, clip=20.0),
     "RNMScreen": RNMScreen(**TABLE | BUDGET | WALK),
     "ADPScreen": ADPScreen(**TABLE | BUDGET | WALK),
@@ -275,9 +270,6 @@ SPARSE_MODELS = {
     "stagewise": PrivateLasso(**EVEN | BUDGET, standardize=False, solver="stagewise"),
     "split": PrivateLasso(**EVEN | BUDGET, standardize=False, inference="split"),
     "frank-wolfe": PrivateLasso(**EVEN | BUDGET, standardize=False, solver="frank-wolfe"),
-    "noisy-gradient": PrivateLasso(
-        **EVEN | BUDGET, standardize=False, solver="noisy-gradient", row_norm=1.0
-    ),
     "rows_per_unit": PrivateLasso(**EVEN | BUDGET, standardize=False, rows_per_unit=3),
     "DPFrankWolfe": DPFrankWolfe(**EVEN | BUDGET | WALK, clip=8.0),
     "RNMScreen": RNMScreen(**EVEN | BUDGET | WALK),

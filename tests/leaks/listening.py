@@ -1,11 +1,45 @@
-"""Hears all that is logged, warned and raised."""
+"""A secret to plant, and who hears all that is logged, warned and raised."""
 
 from __future__ import annotations
 
+import datetime
 import logging
 import traceback
 import warnings
 from contextlib import contextmanager
+
+WORD, NUMBER = "Zebedee-8675309", 8675309.25
+DAY = datetime.datetime(1986, 7, 5, 8, 6, 7)
+TOLD_AS = ("8675309", "8.675309", "8.67531e", "Zebedee", "1986-07", "1986, 7", "05/07", "07/05")
+
+
+def assert_untold(texts):
+    """Fail if a text holds the secret, in any way that it may be written."""
+    for text in texts:
+        assert not [word for word in TOLD_AS if word in text], text[:300]
+
+
+class Hostile:
+    """An object that tells the secret whenever it is asked."""
+
+    def __repr__(self):
+        return WORD
+
+    def __float__(self):
+        raise RuntimeError(WORD)
+
+    def __eq__(self, other):
+        raise RuntimeError(WORD)
+
+    __str__ = __repr__
+    __hash__ = object.__hash__
+
+
+def betray(*_given, **_options):
+    """Raise an error that tells the secret in every part of it."""
+    problem = RuntimeError(WORD, NUMBER)
+    problem.add_note(WORD)
+    raise problem from ValueError(NUMBER)
 
 
 class Listener(logging.Handler):

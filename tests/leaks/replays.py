@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+import pytest
 from listening import listening
 from sklearn.base import clone
 
@@ -22,7 +23,7 @@ from dpscreen import (
     DPFrankWolfe,
     FreeScreen,
     PrivateLasso,
-    PrivateLogistic,
+    PrivateLogisticLasso,
     PrivateLogit,
     PrivateOLS,
     RNMScreen,
@@ -42,6 +43,10 @@ from dpscreen.privacy import (
 from dpscreen.privacy.replay import moves, record, replay
 from dpscreen.privacy.sampling import Signed
 
+QUIET = [
+    pytest.mark.filterwarnings(f"ignore::dpscreen.{name}Warning")
+    for name in ("SeededNoise", "WeakDelta", "Bounds")
+]
 logging.getLogger("numba").setLevel(logging.WARNING)  # it logs while it compiles, once
 
 # --- estimators and their options -----------------------------------------------------------------
@@ -63,11 +68,6 @@ LASSO = {
     "frank-wolfe": {"solver": "frank-wolfe"},
     "frank-wolfe, max_features, no intercept": {
         **{"solver": "frank-wolfe", "max_features": 1, "fit_intercept": False}
-    },
-    "noisy-gradient": {"solver": "noisy-gradient"},
-    "noisy-gradient, large budget": {"solver": "noisy-gradient", "epsilon": 300.0},
-    "noisy-gradient, row_norm, max_features": {
-        **{"solver": "noisy-gradient", "row_norm": 0.9, "max_features": 2, "n_iter": 3}
     },
     "auto with a row norm": {"row_norm": 0.5, **MANY_ROWS},
     "auto with a row norm, 60 features": {"row_norm": 2.0, "n_rows": 100, "epsilon": 10.0},
@@ -95,7 +95,6 @@ LASSO = {
         **{"inference": "split", "standardize": True, "fit_intercept": False, "epsilon": 40.0}
     },
     "split, frank-wolfe": {"inference": "split", "solver": "frank-wolfe", **MANY_ROWS},
-    "split, noisy-gradient": {"inference": "split", "solver": "noisy-gradient", **MANY_ROWS},
     "split, large budget": {"inference": "split", "epsilon": 300.0},
     "split, refused": {"inference": "split", "epsilon": 0.05},
     "rows_per_unit": {"rows_per_unit": 3},
@@ -156,8 +155,8 @@ OUTCOMES = {
 }
 
 
-class OfSigns(PrivateLogistic):
-    """`PrivateLogistic` of the targets' signs, so that rows of any style have outcomes."""
+class OfSigns(PrivateLogisticLasso):
+    """`PrivateLogisticLasso` of the targets' signs, so that rows of any style have outcomes."""
 
     def _rows(self, X: Any, y: Any) -> Any:
         return super()._rows(X, np.where(np.isfinite(y), y > 0, y))
@@ -179,7 +178,7 @@ class OddsOfSigns(PrivateLogit):
         return super()._rows(X, np.where(np.isfinite(y), y > 0, y))
 
 
-OfSigns.__name__ = PrivateLogistic.__name__  # which model files know
+OfSigns.__name__ = PrivateLogisticLasso.__name__  # which model files know
 OddsOfSigns.__name__ = PrivateLogit.__name__
 EveryTable.__name__ = PrivateOLS.__name__
 

@@ -1,11 +1,17 @@
-"""Whatever finite numbers the rows hold, a fit ends, adds its noise and sees them clipped only."""
+"""Whatever finite numbers the rows hold, a fit ends, adds its noise and sees them clipped only.
+
+Neighbouring rows meet the same warnings and errors, in the same order.
+"""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 import pytest
 from fuzz_rows import (
     EVERY_CLASS,
+    FLOATS,
     IGNORED,
     CountingNoise,
     clipped,
@@ -15,8 +21,9 @@ from fuzz_rows import (
 )
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
-from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, PrivateOLS, RNMScreen
+from dpscreen import ADPScreen, BoundsWarning, DPFrankWolfe, PrivateLasso, PrivateOLS, RNMScreen
 from dpscreen.privacy import ZCDP, Budget
 
 pytestmark = [pytest.mark.filterwarnings(one) for one in IGNORED]
@@ -93,27 +100,6 @@ def released_bounds(model, params):
     return {"feature_bounds": features, "target_bounds": target}
 
 
-@each_class
-@given(st.data())
-@settings(parent=many, max_examples=10)
-def test_the_order_of_the_columns_in_memory_and_their_type_do_not_matter(kind, data):
-    n, d = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 3))
-    numbers = np.array(
-        data.draw(st.lists(st.integers(-100, 100), min_size=n * d + n, max_size=n * d + n))
-    )
-    X, y = numbers[: n * d].reshape(n, d), numbers[n * d :]
-    params = data.draw(params_of(kind, d))
-    releases = [
-        kind(**params, random_state=CountingNoise(3)).fit(form, target)
-        for form, target in (
-            (X, y),
-            (np.asfortranarray(X.astype(np.float32)), y.astype(np.int8)),
-            (X.tolist(), y.astype(object)),
-        )
-    ]
-    assert all(same_release(releases[0], other) for other in releases[1:])
-
-
 def same_release(one, other):
     # A -0.0 in the rows makes no other release than 0.0, so equality of numbers is asked for.
     return (
@@ -123,12 +109,50 @@ def same_release(one, other):
     )
 
 
+# --- neighbours -----------------------------------------------------------------------------------
+
+
+def events(kind, params, X, y):
+    """Return the types of all that a fit and a prediction warn of or raise, in order."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        raised = []
+        try:
+            model = kind(**params, random_state=CountingNoise(7)).fit(X, y)
+            model.predict(np.zeros((1, X.shape[1])))
+        except Exception as problem:
+            raised = [type(problem)]
+    # Of bounds released numbers tell, which neighbours move (test_other_rows.py).
+    return [one.category for one in caught if one.category is not BoundsWarning] + raised
+
+
+@st.composite
+def neighbours(draw):
+    """Draw two tables that differ in one row: added, removed or changed."""
+    n, d = draw(st.integers(2, 9)), draw(st.integers(1, 3))
+    table = draw(arrays.arrays(np.float64, (n, d + 1), elements=FLOATS))
+    row = draw(arrays.arrays(np.float64, d + 1, elements=FLOATS))
+    place = draw(st.integers(0, n - 1))
+    changed = table.copy()
+    changed[place] = row
+    other = {
+        "added": np.insert(table, place, row, axis=0),
+        "removed": np.delete(table, place, axis=0),
+        "changed": changed,
+    }[draw(st.sampled_from(["added", "removed", "changed"]))]
+    return table, other
+
+
 @each_class
 @given(st.data())
-@settings(parent=many, max_examples=25)
-def test_the_caller_keeps_unchanged_rows(kind, data):
-    X, y, params = problem(data, kind)
-    before = np.array(X, copy=True), np.array(y, copy=True)
-    kind(**params, random_state=CountingNoise(4)).fit(X, y)
-    assert np.array_equal(before[0], np.asarray(X))
-    assert np.array_equal(before[1], y)
+@settings(parent=many, max_examples=80)
+def test_neighbours_warn_and_fail_alike(kind, data):
+    """With parameters that are valid, or one that is not."""
+    one, other = data.draw(neighbours(), label="tables")
+    params = data.draw(params_of(kind, one.shape[1] - 1), label="params")
+    params["delta"] = min(params["delta"], 1e-6)  # far below 1/n: the one comparison with n
+    if data.draw(st.booleans()):
+        name = data.draw(st.sampled_from(sorted(params)))
+        params[name] = data.draw(st.sampled_from([None, -1, "x", np.nan, (1, 0), [], object()]))
+    met = [events(kind, params, table[:, :-1], table[:, -1]) for table in (one, other)]
+    assert met[0] == met[1]

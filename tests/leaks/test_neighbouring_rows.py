@@ -19,6 +19,7 @@ from replay_sources import FILES, KINDS, OF_FILES, from_csv, from_parquet, table
 from replays import (
     CASES,
     DEFAULTS,
+    QUIET,
     STYLES,
     EveryTable,
     Neighbours,
@@ -34,16 +35,12 @@ from replays import (
 from dpscreen.privacy import ZCDP, Accountant, Budget
 from dpscreen.privacy.replay import record
 from dpscreen.solvers import base as solving
-from dpscreen.solvers import inference, refit
+from dpscreen.solvers import engine, selection, split
 
 PROVEN = [case for case in CASES if not case.published]
 SIZES, FEW = (1, 2, 9, 60, 200), (1, 5, 50)
 each_case = pytest.mark.parametrize("case", PROVEN, ids=str)
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
-    pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning"),
-]
+pytestmark = QUIET
 
 
 def examples(count):
@@ -181,9 +178,9 @@ def half_the_change_of_a_sum(monkeypatch):
 
 
 def no_clip_of_residuals(monkeypatch):
-    change = solving.sensitivity.clipped_gradient
+    change = selection.sensitivity.clipped_gradient
     monkeypatch.setattr(
-        solving.sensitivity, "clipped_gradient", lambda **given: 0.9 * change(**given)
+        selection.sensitivity, "clipped_gradient", lambda **given: 0.9 * change(**given)
     )
 
 
@@ -192,29 +189,29 @@ def a_unit_that_counts_as_one_row(monkeypatch):
 
 
 def one_half_fitted_on_all_rows(monkeypatch):
-    split = inference.split
+    halves = split.split
 
     def wrong(spending, rows):
-        first, second = split(spending, rows)
-        return inference.SplitHalf(first.spending, rows), second
+        first, second = halves(spending, rows)
+        return split.SplitHalf(first.spending, rows), second
 
-    monkeypatch.setattr(inference, "split", wrong)
+    monkeypatch.setattr(split, "split", wrong)
 
 
 def rows_that_are_not_shortened(monkeypatch):
-    release = refit.release_sums
+    release = engine.release_sums
 
     def wrong(*args, change, **options):
         return release(*args, change=change / 4, **options)
 
-    monkeypatch.setattr(refit, "release_sums", wrong)
+    monkeypatch.setattr(engine, "release_sums", wrong)
 
 
 @pytest.mark.parametrize(
     ("mistake", "options"),
     [
         (half_the_change_of_a_sum, "defaults"),
-        (no_clip_of_residuals, "defaults"),
+        (no_clip_of_residuals, "stagewise, large budget"),
         (a_unit_that_counts_as_one_row, "rows_per_unit"),
         (one_half_fitted_on_all_rows, "split"),
         (rows_that_are_not_shortened, "defaults"),

@@ -12,30 +12,25 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from replays import CASES
+from replays import CASES, QUIET
 from scipy import stats
 
 from dpscreen.privacy import DiscreteGaussian, NoisyMax, SignedNoisyMax
 from dpscreen.privacy.replay import record
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
-    pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning"),
-]
+pytestmark = QUIET
 ALARM, FITS = 1e-9, 24
 KNOWN = {case.name: case for case in CASES}
 NAMES = (
     "PrivateLasso: large budget",
     "PrivateLasso: stagewise, large budget",
-    "PrivateLasso: noisy-gradient",
     "PrivateLasso: auto with a row norm, 60 features",
     "PrivateLasso: split",
     "FreeScreen: screened",
     "PrivateOLS: loose bounds, large budget",
     "PrivateLogit: loose bounds, large budget",
-    "PrivateLogistic: large budget",
-    "PrivateLogistic: split",
+    "PrivateLogisticLasso: large budget",
+    "PrivateLogisticLasso: split",
     "DPFrankWolfe: defaults",
     "RNMScreen: defaults",
     "ADPScreen: defaults",

@@ -14,7 +14,7 @@ from replay_sources import SCHEMA, table
 from replays import differing, lines_of, wild
 
 from dpscreen import PrivacyLedger
-from dpscreen.planning import plan, what_if
+from dpscreen.planning import plan
 from dpscreen.privacy.replay import record, replay
 from dpscreen.tables import reading
 from tools.command import invoke
@@ -43,7 +43,6 @@ FITS = {
 def places(tmp_path, monkeypatch):
     """Return two folders with the same files, but for the private table."""
     monkeypatch.setattr(plan, "SECONDS", 0.05)
-    monkeypatch.setattr(what_if, "SECONDS", 0.05)
     schema = SCHEMA | {"dpscreen": SCHEMA["dpscreen"] | {"rows_per_unit": 1}}
     for name, kind, n in (("one", "plain", 90), ("other", "full of holes", 140)):
         (tmp_path / name).mkdir()

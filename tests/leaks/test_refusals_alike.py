@@ -18,7 +18,7 @@ from dpscreen import (
     ADPScreen,
     DPFrankWolfe,
     PrivateLasso,
-    PrivateLogistic,
+    PrivateLogisticLasso,
     PrivateLogit,
     PrivateOLS,
     RNMScreen,
@@ -36,7 +36,7 @@ MODELS = {
     **{kind.__name__: (kind, STEPS) for kind in (DPFrankWolfe, RNMScreen, ADPScreen)},
     **{kind.__name__: (kind, LINE) for kind in (PrivateLasso, PrivateOLS)},
     **{name: (getattr(peers, name), LINE) for name in peers.__all__},
-    **{kind.__name__: (kind, BOUNDS) for kind in (PrivateLogistic, PrivateLogit)},
+    **{kind.__name__: (kind, BOUNDS) for kind in (PrivateLogisticLasso, PrivateLogit)},
     **{name: (getattr(outcome_peers, name), BOUNDS) for name in outcome_peers.__all__},
 }
 OUTCOMES = [name for name, (_, public) in MODELS.items() if "target_bounds" not in public]
@@ -129,30 +129,33 @@ def test_a_refusal_says_the_same_of_any_rows(name, fault):
     assert all(one == found[0] for one in found)
 
 
-@pytest.mark.parametrize("place", ["rows", "target"])
-def test_rows_that_stay_on_disk_are_refused_alike(place):
+def assert_refused_alike(error, refuse, match=None, *, outcomes=False):
+    """Refuse tables of several seeds; the words must be the same."""
     said = set()
     for seed in SEEDS:
-        X, y, row = table(seed, outcomes=False)
-        (X[row] if place == "rows" else y)[row % 3] = np.nan
-        with pytest.raises(ValueError, match="NaN") as told:
-            PrivateLasso(**LINE).fit(StreamedRows(MappedArrays(X, y)))
+        with pytest.raises(error, match=match) as told:
+            refuse(seed, *table(seed, outcomes=outcomes))
         said.add(str(told.value))
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("place", ["rows", "target"])
+def test_rows_that_stay_on_disk_are_refused_alike(place):
+    def refuse(_seed, X, y, row):
+        (X[row] if place == "rows" else y)[row % 3] = np.nan
+        PrivateLasso(**LINE).fit(StreamedRows(MappedArrays(X, y)))
+
+    assert_refused_alike(ValueError, refuse, "NaN")
 
 
 @pytest.mark.parametrize("fault", ["columns", "rows", "cells"])
 def test_partitions_are_refused_alike(fault):
-    said = set()
-    for seed in SEEDS:
-        X, y, row = table(seed, outcomes=False)
+    def refuse(seed, X, y, row):
         if fault == "cells":
             X[row, 1] = np.inf
-        width = 4 if fault == "columns" else 3
-        with pytest.raises(Refused) as told:
-            _rows_of(X, y[seed:] if fault == "rows" else y, width, None)
-        said.add(str(told.value))
-    assert len(said) == 1
+        _rows_of(X, y[seed:] if fault == "rows" else y, 4 if fault == "columns" else 3, None)
+
+    assert_refused_alike(Refused, refuse)
 
 
 # --- rows that a schema reads ---------------------------------------------------------------------
@@ -170,14 +173,11 @@ SCHEMA = TableSchema.from_dict(
 
 
 def test_a_table_without_a_row_that_counts_is_refused_alike(tmp_path):
-    said = set()
-    for seed in SEEDS:
-        X, y, _ = table(seed, outcomes=True)
+    def refuse(seed, X, y, _row):
         cells = zip(X[:, 0], y, strict=True)
         lines = [f"{one:.3f},{'perhaps'[: 3 + seed]},{int(two)}" for one, two in cells]
         file = tmp_path / f"{seed}.csv"
         file.write_text("\n".join(["x,y,who", *lines, ""]))
-        with pytest.raises(ValueError, match="no row of the table counts") as told:
-            PrivateLogistic(**BOUNDS).fit(read_rows(file, SCHEMA))
-        said.add(str(told.value))
-    assert len(said) == 1
+        PrivateLogisticLasso(**BOUNDS).fit(read_rows(file, SCHEMA))
+
+    assert_refused_alike(ValueError, refuse, "no row of the table counts", outcomes=True)

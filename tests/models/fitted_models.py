@@ -22,7 +22,6 @@ KINDS = {
     "split": lambda: PrivateLasso(**LASSO | {"epsilon": 9.0}, inference="split"),
     "split refused": lambda: PrivateLasso(**LASSO | {"epsilon": 0.1}, inference="split"),
     "frank-wolfe": lambda: PrivateLasso(**LASSO, solver="frank-wolfe", max_features=2),
-    "gradient": lambda: PrivateLasso(**LASSO, solver="noisy-gradient"),
     "units": lambda: PrivateLasso(**LASSO, rows_per_unit=3, n_rows=2000),
     "ols": lambda: PrivateOLS(**LASSO),
     "ols without": lambda: PrivateOLS(**LASSO | {"epsilon": 0.05}, n_rows=10**6),

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpscreen import PrivateLasso, PrivateLogistic, load
+from dpscreen import PrivateLasso, PrivateLogisticLasso, load
 from dpscreen.cli.predict import _predictions
 from dpscreen.models.file import write
 from dpscreen.tables.schema import TableSchema
@@ -193,7 +193,7 @@ def raw_model(which: str, home: Path) -> Any:
         model = PrivateLasso(**told, target_bounds=(low, high))
         model.fit(rows, rng.uniform(low, high, 400))
     else:
-        model = PrivateLogistic(**told, classes=schema.classes)
+        model = PrivateLogisticLasso(**told, classes=schema.classes)
         model.fit(rows, rng.choice(schema.classes, 400))
         low, high = -4.0, 4.0
     released = schema.feature_bounds.copy()  # some of them narrower, as a fit releases them

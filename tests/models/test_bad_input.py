@@ -17,15 +17,12 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from dpscreen import (
     ADPScreen,
     DPFrankWolfe,
-    FrankWolfeLasso,
     PrivateLasso,
     PrivateLogit,
     PrivateOLS,
     RNMScreen,
     WeakDeltaWarning,
 )
-
-pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.PublishedCalibrationWarning")
 
 BAD_PARAMETERS = [
     ("radius", 0), ("radius", -1.0), ("radius", np.nan), ("radius", np.inf),
@@ -75,14 +72,6 @@ def test_bad_parameter_is_named(private_class, rows, name, value):
 def test_bad_parameter_of_one_estimator_is_named(rows, kind, name, value):
     model = kind(**PUBLIC | {name: value})
     with pytest.raises((ValueError, TypeError), match=name):
-        model.fit(*rows)
-    assert_unfitted(model)
-
-
-@pytest.mark.parametrize("setting", [{"radius": None}, {"screening": "fast"}, {"n_iter": 0}])
-def test_bad_parameter_of_the_reference(rows, setting):
-    model = FrankWolfeLasso(**{"radius": 1.0} | setting)
-    with pytest.raises((ValueError, TypeError), match=next(iter(setting))):
         model.fit(*rows)
     assert_unfitted(model)
 
@@ -178,12 +167,6 @@ def test_a_warning_that_is_an_error_stays_a_warning(private_class, rows):
         private_class(**PUBLIC).fit(X, y[:, None])
 
 
-def test_text_columns_are_named():
-    X, y = bad_rows()["frame with text"]
-    with pytest.raises(ValueError, match="column b"):
-        DPFrankWolfe(**PUBLIC).fit(X, y)
-
-
 def test_a_failed_refit_forgets_the_earlier_model(private_class, rows):
     X, y = rows
     model = private_class(**PUBLIC).fit(X, y)
@@ -195,7 +178,9 @@ def test_a_failed_refit_forgets_the_earlier_model(private_class, rows):
 def test_weak_delta_warns_and_a_strong_one_does_not(private_class, rows):
     with pytest.warns(WeakDeltaWarning, match="delta"):
         private_class(**PUBLIC | {"delta": 1 / 400}, n_rows=400).fit(*rows)
-    private_class(**PUBLIC | {"delta": 1 / 401}, n_rows=400).fit(*rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", WeakDeltaWarning)
+        private_class(**PUBLIC | {"delta": 1 / 401}, n_rows=400).fit(*rows)
 
 
 def test_the_true_number_of_rows_decides_no_warning(private_class, rows):

@@ -12,16 +12,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 
 from dpscreen import DPFrankWolfe, PrivacyLedger, PrivateLasso, WeakDeltaWarning, scan
 from dpscreen.models import peers
 from dpscreen.privacy import ZCDP, Accountant, Budget
 from dpscreen.privacy.budget import Unit
-from dpscreen.tables.reading import EncodedRows, read_rows, stream_rows
+from dpscreen.tables.reading import read_rows, stream_rows
 from dpscreen.tables.schema import TableSchema
 
-seeded = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
 EPSILON, DELTA = 1.0, 0.01
 BOUNDS = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1)}
 PEERS = [getattr(peers, name) for name in peers.__all__]
@@ -143,7 +141,6 @@ LASSO = {"epsilon": 2.0, "delta": 1e-6, "n_rows": 1000, **BOUNDS}
 
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("way", ["scan", "read_rows", "encode", "stream_rows"])
-@seeded
 def test_rows_bring_their_unit_to_the_fit(way, k, tmp_path):
     schema = schema_of(k)
     rows = ways(some_people(), schema, tmp_path)[way]
@@ -193,25 +190,9 @@ def test_rows_bring_their_target_along():
         PrivateLasso(**LASSO).fit(rows, rows.y)
 
 
-def test_what_was_told_survives_a_copy():
-    for told in (None, 1, 4):
-        model = clone(PrivateLasso(**LASSO, rows_per_unit=told))
-        assert model.get_params()["rows_per_unit"] is told
-    assert PrivateLasso().rows_per_unit is None
-
-
-def test_a_column_of_a_frame_that_is_called_unit_is_a_column():
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"unit": rng.uniform(-1, 1, 50), "X": rng.uniform(-1, 1, 50)})
-    model = PrivateLasso(**LASSO).fit(frame, frame["unit"])
-    assert model.privacy_.of_rows
-    assert model.n_features_in_ == 2
-
-
 # --- the other estimators -------------------------------------------------------------------------
 
 
-@seeded
 @pytest.mark.parametrize("kind", PEERS)
 def test_a_peer_charges_for_the_unit_of_its_rows(kind, monkeypatch, tmp_path):
     schema, setting = schema_of(3), {"epsilon": 4.0, "delta": 1e-6, "n_rows": 2000, **BOUNDS}
@@ -227,16 +208,6 @@ def test_a_peer_charges_for_the_unit_of_its_rows(kind, monkeypatch, tmp_path):
     np.testing.assert_array_equal(model.coef_, row.coef_)
     scales = [[record.scale for record in one.privacy_.mechanisms] for one in (model, row)]
     assert scales[0] == scales[1]
-
-
-@pytest.mark.filterwarnings("ignore::dpscreen.PublishedCalibrationWarning")
-def test_the_published_calibration_takes_no_unit_of_several_rows():
-    model = DPFrankWolfe(
-        radius=1, n_iter=2, epsilon=1, delta=1e-6, calibration="published", **BOUNDS
-    )
-    with pytest.raises(ValueError, match="published calibration makes no promise"):
-        model.fit(schema_of(2).encode(some_people(40)))
-    assert not model.fit(schema_of(1).encode(some_people(40))).privacy_.of_rows
 
 
 def test_intervals_are_refused_for_units_of_several_rows_and_named_for_one():
@@ -280,9 +251,3 @@ def test_a_statement_with_a_public_number_says_nothing_of_the_true_one(kind):
     assert said[0] == said[1] == said[2]
     numbers = {number for text in said[0].public for number in re.findall(r"\d+", text)}
     assert numbers == {"2", "1000"}
-
-
-def test_rows_made_by_hand_carry_what_they_are_told():
-    frame = some_people(40)
-    rows = EncodedRows(frame[["x"]].to_numpy(), frame["y"].to_numpy(), unit=Unit(7, column="who"))
-    assert PrivateLasso(**LASSO).fit(rows).privacy_.rows_per_unit == 7

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, on every estimator at both calibrations.
+"""scikit-learn's own checks on every estimator, and what all refuse alike.
 
 Only one tag relaxes them: `poor_score`, because noise at a small budget may not fit the check's toy
 data. `check_array_api_input` is skipped by scikit-learn itself unless SCIPY_ARRAY_API is set.
@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from estimator_settings import PUBLIC
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -19,14 +20,10 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from dpscreen import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen
+from dpscreen import ADPScreen, DPFrankWolfe, FrankWolfeLasso, PrivateLasso, PrivateOLS, RNMScreen
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::dpscreen.PublishedCalibrationWarning"),
-    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
-]
-
+SETTING = {name: one for name, one in PUBLIC.items() if name not in ("radius", "n_iter")}
+TABLE = SETTING | {"n_rows": 100_000}  # scikit-learn's own tables are too small for one
 EVERY = [
     FrankWolfeLasso(radius=5.0),
     FrankWolfeLasso(radius=5.0, screening="safe"),
@@ -38,6 +35,12 @@ EVERY = [
     ),
     DPFrankWolfe(**PUBLIC, clip=0.5, fit_intercept=False, start="random"),
     ADPScreen(**PUBLIC, screen_at="last"),
+    PrivateLasso(**SETTING),
+    PrivateLasso(**SETTING, solver="frank-wolfe", standardize=True),
+    PrivateLasso(**SETTING, radius=3.0, n_iter=4, clip=1.0, standardize=False, n_rows=100),
+    PrivateOLS(**TABLE),
+    PrivateOLS(**TABLE | {"epsilon": 500.0}),
+    PrivateOLS(**TABLE, fit_intercept=False, quality=False),
 ]
 
 
@@ -61,19 +64,22 @@ def test_frames_keep_names_and_give_the_same_model(private_class, calibration, r
     )
 
 
-def test_bounds_by_name(rows):
+@pytest.mark.parametrize("kind", [DPFrankWolfe, PrivateLasso])
+def test_bounds_by_name(rows, kind):
     X, y = rows
     table = pd.DataFrame(X, columns=list("abcdef"))
     bounds = {name: (-1 - j, 1 + j) for j, name in enumerate("abcdef")}
-    setting = PUBLIC | {"feature_bounds": bounds, "random_state": 1}
-    by_name = DPFrankWolfe(**setting).fit(table, y)
-    by_position = DPFrankWolfe(**setting | {"feature_bounds": list(bounds.values())}).fit(table, y)
+    setting = SETTING | {"feature_bounds": bounds, "random_state": 1}
+    by_name = kind(**setting).fit(table, y)
+    by_position = kind(**setting | {"feature_bounds": list(bounds.values())}).fit(X, y)
     np.testing.assert_array_equal(by_name.coef_, by_position.coef_)
+    assert list(by_name.feature_names_in_) == list("abcdef")
+    assert clone(by_name).get_params()["feature_bounds"] == bounds
     renamed = {("z" if name == "f" else name): pair for name, pair in bounds.items()}
     with pytest.raises(ValueError, match=r"feature_bounds.*missing \['f'\], unknown \['z'\]"):
-        DPFrankWolfe(**setting | {"feature_bounds": renamed}).fit(table, y)
+        kind(**setting | {"feature_bounds": renamed}).fit(table, y)
     with pytest.raises(ValueError, match="column names"):
-        DPFrankWolfe(**setting).fit(X, y)
+        kind(**setting).fit(X, y)
 
 
 def test_pipeline_clone_and_grid_search(private_class, rows):
@@ -89,6 +95,46 @@ def test_pipeline_clone_and_grid_search(private_class, rows):
         check_is_fitted(copy)
 
 
-def test_every_parameter_is_keyword_only(private_class):
-    with pytest.raises(TypeError, match="positional"):
-        private_class(3.0)
+REFUSED = [
+    ({"epsilon": -1}, "epsilon"),
+    ({"delta": 1.5}, "delta"),
+    ({"n_rows": 0}, "n_rows"),
+    ({"quality": "yes"}, "quality"),
+    ({"feature_bounds": None}, "feature_bounds"),
+    ({"target_bounds": (1, 0)}, "target_bounds"),
+]
+LASSO_REFUSED = [
+    ({"radius": 0}, "radius"),
+    ({"n_iter": 0}, "n_iter"),
+    ({"clip": float("nan")}, "clip"),
+    ({"row_norm": -2}, "row_norm"),
+    ({"max_features": 0}, "max_features"),
+    ({"standardize": "yes"}, "standardize"),
+    ({"solver": "lars"}, "solver"),
+    ({"inference": "bootstrap"}, "inference"),
+]
+OLS_REFUSED = [
+    ({"rows_per_unit": 2}, "rows_per_unit=1"),
+    ({"n_rows": 100}, "about .+ rows.*Nothing was charged"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "message"),
+    [
+        *((PrivateLasso, *one) for one in (*REFUSED, *LASSO_REFUSED)),
+        *((PrivateOLS, *one) for one in (*REFUSED, *OLS_REFUSED)),
+    ],
+)
+def test_bad_parameters_are_named_before_anything_is_spent(rows, kind, given, message, tmp_path):
+    model = kind(**SETTING | given)
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(*rows, ledger=tmp_path / "ledger.db")
+    assert not hasattr(model, "coef_")
+    assert not (tmp_path / "ledger.db").exists()
+
+
+def test_a_table_refuses_sparse_rows(rows):
+    X, y = rows
+    with pytest.raises(TypeError, match="toarray"):
+        PrivateOLS(**SETTING).fit(sparse.csr_matrix(X), y)

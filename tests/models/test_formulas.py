@@ -16,8 +16,7 @@ from raw_tables import by_duckdb, by_libreoffice, by_onnx, by_r, by_sqlite, raw_
 from sklearn.base import is_classifier
 from sqlglot import exp
 
-from dpscreen import DPFrankWolfe, PrivateLasso, PrivateLogistic, load
-from dpscreen._core.words import letters
+from dpscreen import DPFrankWolfe, PrivateLasso, PrivateLogisticLasso, load
 from dpscreen.models.formulas import comments_of, dialects, formula_of, notes_of
 from dpscreen.models.raw import NoFormula
 from dpscreen.tables.columns.base import BLANKS, value_of
@@ -43,7 +42,7 @@ def models():
     classes = (y > np.median(y)).astype(int)
     return {
         "line": PrivateLasso(**TOLD, **bounds).fit(X, y),
-        "chances": PrivateLogistic(**TOLD).fit(X, classes),
+        "chances": PrivateLogisticLasso(**TOLD).fit(X, classes),
         "frank-wolfe": DPFrankWolfe(**TOLD, **bounds, radius=90, n_iter=20, clip=30).fit(X, y),
     }
 
@@ -84,7 +83,7 @@ def test_exports_take_the_frame_of_the_fit(levels, outcomes, tmp_path):
     declared = {"feature_bounds": (0, 80), "categories": {"ward": levels}}
     budget = {"epsilon": 20, "delta": 1e-6}
     if outcomes:
-        model = PrivateLogistic(**declared, **budget).fit(X, y > 4)
+        model = PrivateLogisticLasso(**declared, **budget).fit(X, y > 4)
     else:
         model = PrivateLasso(**declared, **budget, target_bounds=(1, 9)).fit(X, y)
     assert np.unique(model.coef_).size > 3
@@ -226,7 +225,3 @@ def test_a_model_of_nothing_and_one_that_is_too_large(models, tmp_path):
     wide = pd.DataFrame(np.full((2, 1500), 0.01), columns=list(many))
     found = by_sqlite(formula_of(large, "sql", dialect="sqlite"), wide)  # deep sums are refused
     np.testing.assert_allclose(found, np.clip(release.intercept + 5, 0, 60))
-
-
-def test_columns_of_a_sheet_have_their_names():
-    assert [letters(j).upper() for j in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
+from enumerated_laws import largest_rho, p_value
 from estimator_settings import PUBLIC
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from dpscreen import (
     ADPScreen,
@@ -19,27 +18,12 @@ from dpscreen import (
     RNMScreen,
     SeededNoiseWarning,
 )
-from dpscreen.privacy import ZCDP, Budget, SecureNoise, SeededNoise
+from dpscreen.privacy import ZCDP, Budget, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.solvers.frank_wolfe import vertex_at, vertex_scores
 from dpscreen.solvers.rules import Regime, n_steps
 
-PUBLISHED = pytest.mark.filterwarnings("ignore::dpscreen.PublishedCalibrationWarning")
-SEEDED = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
-
-
 # --- what is promised -----------------------------------------------------------------------------
-
-
-def test_proven_fit_spends_the_budget_and_no_more(private_class, rows):
-    statement = private_class(**PUBLIC).fit(*rows).privacy_
-    limit = ZCDP.within(Budget(PUBLIC["epsilon"], PUBLIC["delta"]))
-    booked = sum(record.rho for record in statement.mechanisms)
-    assert statement.rho <= float(limit)
-    assert statement.rho == pytest.approx(float(limit), rel=1e-12)
-    assert booked == pytest.approx(statement.rho, rel=1e-12)
-    assert statement.holds
-    assert statement.calibration == "proven"
 
 
 @given(
@@ -60,7 +44,6 @@ def test_any_split_stays_within_the_budget(n_iter, epsilon, share, screen_at):
         assert model.privacy_.rho >= float(limit) * (1 - 1e-9)
 
 
-@PUBLISHED
 def test_published_noise_is_the_papers(rows):
     X, y = rows
     n, setting = len(X), PUBLIC | {"epsilon": 5.0, "delta": 1 / 1000, "n_iter": 7}
@@ -79,7 +62,6 @@ def test_published_noise_is_the_papers(rows):
     assert "NOT PRIVATE" in str(model.privacy_)
 
 
-@PUBLISHED
 @pytest.mark.parametrize(
     ("screen_at", "count"), [("all", 6), ("last", 1), (2, 3), (4, 1), ([1, 5], 2)]
 )
@@ -97,7 +79,6 @@ def test_adp_screens_when_told_to(rows, screen_at, count):
     assert screening.scale == pytest.approx(sigma, rel=1e-12)
 
 
-@PUBLISHED
 @pytest.mark.parametrize(
     ("kind", "share", "delta_share"), [(RNMScreen, 0.02, 0.25), (ADPScreen, 0.5, 0.5)]
 )
@@ -141,7 +122,6 @@ def test_a_proven_fit_sets_itself_from_bounds_and_a_noisy_count(private_class, r
     assert not hasattr(fixed, "n_rows_")
 
 
-@SEEDED
 def test_the_steps_follow_the_noisy_count_and_not_the_rows():
     """T is a function of what was released; with the true number it would often be another."""
     X = np.zeros((3000, 5))
@@ -154,7 +134,6 @@ def test_the_steps_follow_the_noisy_count_and_not_the_rows():
     assert others >= 2
 
 
-@SEEDED
 @pytest.mark.parametrize("kind", [DPFrankWolfe, RNMScreen, ADPScreen])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_path_and_screened_features_lead_to_the_released_model(rows, kind, intercept):
@@ -208,29 +187,6 @@ def test_warnings_name_the_errata_and_the_seed(private_class, rows):
 
 # --- what is released -----------------------------------------------------------------------------
 
-RELEASED = {
-    "coef_",
-    "fallback_",
-    "intercept_",
-    "n_iter_",
-    "privacy_",
-    "n_features_in_",
-    "solver_",
-} | {
-    "path_",
-    "screened_",
-    "density_",
-}
-
-
-def test_fitted_object_holds_released_values_only(private_class, rows):
-    model = private_class(**PUBLIC).fit(*rows)
-    parameters = set(model.get_params())
-    assert set(vars(model)) - parameters == RELEASED
-    pickled = pickle.dumps(model)
-    for column in (rows[0][:, 0], rows[1]):
-        assert column[:4].tobytes() not in pickled
-
 
 def test_noise_is_fresh_unless_seeded(private_class, rows):
     setting = PUBLIC | {"n_iter": 12}
@@ -238,7 +194,6 @@ def test_noise_is_fresh_unless_seeded(private_class, rows):
     assert len(models) > 1
 
 
-@SEEDED
 @pytest.mark.parametrize("seed", [5, "table 1, trial 3", np.int64(5), SeededNoise(5)])
 def test_seeds_repeat(private_class, rows, seed):
     fresh = lambda: SeededNoise(5) if isinstance(seed, SeededNoise) else seed  # noqa: E731
@@ -247,21 +202,15 @@ def test_seeds_repeat(private_class, rows, seed):
     assert first.intercept_ == second.intercept_
 
 
-@SEEDED
 def test_generators_are_accepted_and_advance(rows):
     for generator in (np.random.default_rng(1), np.random.RandomState(1)):
         model = RNMScreen(**PUBLIC | {"n_iter": 12}, random_state=generator)
         assert (model.fit(*rows).coef_ != model.fit(*rows).coef_).any()
 
 
-def test_a_secure_source_may_be_passed(rows):
-    assert DPFrankWolfe(**PUBLIC, random_state=SecureNoise()).fit(*rows).privacy_.holds
-
-
 # --- units ----------------------------------------------------------------------------------------
 
 
-@SEEDED
 @given(scale=st.floats(1e-3, 1e3), shift=st.floats(-1e3, 1e3), target_shift=st.floats(-100, 100))
 def test_units_do_not_matter(scale, shift, target_shift):
     """The same data in other units, with bounds to match, gives the same predictions."""
@@ -290,7 +239,6 @@ def test_predictions_stay_within_the_radius_of_the_centre(private_class):
         assert np.abs(model.predict(X) - 20).max() <= 2.5 * (1 + 1e-9)
 
 
-@SEEDED
 def test_values_outside_the_bounds_are_clipped(private_class, rows):
     X, y = rows
     setting = PUBLIC | {"feature_bounds": (-0.5, 0.5), "target_bounds": (-1, 1), "random_state": 2}
@@ -299,19 +247,6 @@ def test_values_outside_the_bounds_are_clipped(private_class, rows):
     np.testing.assert_array_equal(wild.coef_, tame.coef_)
 
 
-def test_intercept_is_found_inside_the_ball():
-    rng = np.random.default_rng(2)
-    X = rng.uniform(-1, 1, size=(20_000, 3))
-    y = 1.5 + X[:, 0]
-    model = DPFrankWolfe(
-        radius=2.5, n_iter=60, epsilon=5, delta=1e-6, feature_bounds=(-1, 1), target_bounds=(-4, 4)
-    ).fit(X, y)
-    assert model.intercept_ == pytest.approx(1.5, abs=0.2)
-    assert model.score(X, y) > 0.9
-
-
-@SEEDED
-@PUBLISHED
 def test_gram_and_dense_forms_choose_alike(private_class, rows, monkeypatch):
     import dpscreen.models.frank_wolfe as home
 
@@ -323,7 +258,6 @@ def test_gram_and_dense_forms_choose_alike(private_class, rows, monkeypatch):
     np.testing.assert_allclose(folded.coef_, dense.coef_, atol=1e-12)
 
 
-@SEEDED
 def test_the_order_of_the_rows_does_not_matter_to_the_last_bit(private_class, rows):
     X, y = rows
     order = np.random.default_rng(3).permutation(len(X))
@@ -334,7 +268,6 @@ def test_the_order_of_the_rows_does_not_matter_to_the_last_bit(private_class, ro
     assert straight.intercept_ == shuffled.intercept_
 
 
-@SEEDED
 def test_proven_fits_from_a_random_start_stay_on_the_lattice(private_class, rows):
     model = private_class(**PUBLIC, start="random", random_state=2).fit(*rows)
     assert model.privacy_.arithmetic.startswith("exact")
@@ -390,15 +323,11 @@ def test_two_steps_cost_no_more_rényi_divergence_than_is_booked(clip):
         there = law_of_transcripts(*with_row, clip=bound, scale=scale)
         p = np.array([here[path][0] for path in here])
         q = np.array([there[path][0] for path in here])
-        for a, b in ((p, q), (q, p)):
-            for alpha in (1.01, 1.5, 2, 4, 16, 64):
-                divergence = np.log(np.sum(a**alpha * b ** (1 - alpha))) / (alpha - 1)
-                worst = max(worst, divergence / (alpha * statement.rho))
+        worst = max(worst, largest_rho(p, q) / statement.rho)
     assert worst <= 1
     assert worst > 0.3
 
 
-@SEEDED
 def test_the_estimator_follows_the_law_that_was_analysed():
     """Chi-square over released models; false alarm 1e-6; a scale off by 1.3 is rejected.
 
@@ -416,14 +345,5 @@ def test_the_estimator_follows_the_law_that_was_analysed():
         seen[key] = seen.get(key, 0) + 1
     scale = model.privacy_.mechanisms[0].scale
 
-    def p_value(scale):
-        expected: dict[bytes, float] = {}
-        for probability, weights in law_of_transcripts(X, y, clip=2.0, scale=scale).values():
-            key = (np.round(weights, 9) + 0.0).tobytes()
-            expected[key] = expected.get(key, 0.0) + probability
-        assert set(seen) <= set(expected)
-        observed = np.array([seen.get(key, 0) for key in expected])
-        return stats.chisquare(observed, runs * np.array(list(expected.values()))).pvalue
-
-    assert p_value(scale) > 1e-6
-    assert p_value(scale / 1.3) < 1e-6
+    assert p_value(seen, law_of_transcripts(X, y, clip=2.0, scale=scale)) > 1e-6
+    assert p_value(seen, law_of_transcripts(X, y, clip=2.0, scale=scale / 1.3)) < 1e-6

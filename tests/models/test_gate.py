@@ -12,8 +12,8 @@ from fitted_models import fitted
 from raw_tables import metadata
 
 from dpscreen import load
-from dpscreen.models.gate import NotPrivate
 from dpscreen.models.page import render_model_page
+from dpscreen.models.release import NotPrivate
 
 BROKEN = ["seeded", "published"]
 EXPORTS = {

@@ -13,14 +13,13 @@ from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from dpscreen import PrivateLasso, PrivateLogistic, PrivateOLS
-from dpscreen._core.words import markdown, number
+from dpscreen import PrivateLasso, PrivateLogisticLasso, PrivateOLS
+from dpscreen._core.words import number
 from dpscreen.models import intake
 from dpscreen.models.cards import model_card_of
 from dpscreen.models.comparison import compared
 from dpscreen.models.intake import RefitWarning
 from dpscreen.models.page.effects import MOST_DRAWN
-from dpscreen.models.release import summary_of
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.privacy.ledger import PrivacyLedger
 
@@ -66,13 +65,15 @@ def test_a_regression_table_is_drawn_beside_least_squares_own_intervals():
 
 def test_outcomes_are_drawn_as_odds_ratios():
     X, y = rows()
-    model = PrivateLogistic(epsilon=1, delta=1e-6, feature_bounds=(0, 1)).fit(X, y > 0.5)
+    model = PrivateLogisticLasso(epsilon=1, delta=1e-6, feature_bounds=(0, 1)).fit(X, y > 0.5)
     axes = model.plot(Figure().subplots())
-    (first, *_) = model.summary().rows
-    assert first.odds_ratio == pytest.approx(np.exp(first.coefficient * first.step))
+    summary = model.summary()
+    (first, *_) = summary.rows
+    shown = summary.scale.shown(first.effect)
+    assert shown == pytest.approx(np.exp(first.coefficient * first.step))
     assert axes.get_xscale() == "log"
     diamonds = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "D"]
-    assert diamonds[0] == pytest.approx(first.odds_ratio)
+    assert diamonds[0] == pytest.approx(shown)
 
 
 def test_a_notebook_shows_a_box_before_the_fit_and_the_summary_after():
@@ -104,13 +105,6 @@ def test_the_second_fit_of_the_same_object_says_what_both_cost_and_the_third_not
     assert f"together epsilon {both.epsilon(1e-6):.4g} at delta 1e-06" in told
     assert heard(lambda: first.fit(X, y)) == []
     assert heard(lambda: PrivateLasso(**SETTING).fit(X.copy(), y)) == []  # another object
-
-
-def test_a_search_over_settings_says_it_once():
-    X, y = rows(500)
-    search = GridSearchCV(PrivateLasso(**SETTING), {"max_features": [1, 2]}, cv=3)
-    (told,) = heard(lambda: search.fit(X, y))
-    assert "search over settings" in told
 
 
 def test_a_search_over_data_that_were_fitted_before_says_it_once_and_counts_both():
@@ -165,34 +159,3 @@ def test_an_interval_stands_beside_the_estimate_that_it_is_of():
         assert line.intervals[0][0] < line.effects[0] < line.intervals[0][1]
     found = next(iter(one.intervals.values()))
     assert f"(refit {number(found.coefficient, digits=4)})" in model_card_of(one)
-
-
-def test_an_interval_beside_an_odds_ratio_in_a_card_is_one_of_odds_ratios():
-    X, y = rows()
-    common = {"epsilon": 9, "delta": 1e-6, "feature_bounds": (0, 1), "classes": (False, True)}
-    one = PrivateLogistic(**common, inference="split").fit(X, y > 0.5).released()
-    row = summary_of(one).rows[0]
-    low, refit, high = (markdown(number(part, digits=4)) for part in row.odds_interval)
-    assert f"| {low} to {high} (refit {refit}) |" in model_card_of(one)
-
-
-def test_bounds_of_days_written_as_numbers_are_told_apart_in_a_card():
-    days = replace(fitted("lasso").released(), feature_bounds=np.tile((20200101, 20201231), (6, 1)))
-    assert "20 200 101 to 20 201 231 |" in model_card_of(days)
-
-
-def test_what_a_regression_table_tells_nothing_of_is_no_zero_beside_other_models():
-    X, y = rows(400)
-    table = PrivateOLS(**SETTING, n_rows=50_000).fit(0 * X, y).released()
-    other = fitted("lasso").released()
-    table = replace(table, names=tuple(other.names[j] for j in other.selected[:3]))
-    assert len(table.table.reasons) == table.n_features == 3  # none varies
-    told = compared([table, other], ["table", "selection"])
-    assert {line.effects[0] for line in told.features} == {None}
-
-
-def test_what_is_not_told_of_a_model_is_a_dash_beside_another():
-    one = fitted("lasso").released()
-    told = str(compared([one, replace(one, quality=None)], ["a", "b"]))
-    (line,) = (line for line in told.splitlines() if line.startswith("how good"))
-    assert line.endswith("–")

@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 from fitted_models import fitted
 
-from dpscreen import PrivateOLS
 from dpscreen._core.words import number
 from dpscreen.models.cards import model_card_of
 from dpscreen.models.comparison import compared
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.linear import shown_summary
-from dpscreen.models.page import headline_facts, render_model_page
+from dpscreen.models.page import render_model_page
 from dpscreen.models.page.effects import effects_of, plot_release
 from dpscreen.models.release import summary_of
-from dpscreen.solvers.inference import differences
-from dpscreen.solvers.quality import Quality
+from dpscreen.solvers.results import Quality
 
 QUALITY = Quality(0.632, 0.146, 0.814, 0.26, 0.24, 0.45, True, (1.0,), (1.0,))
 
@@ -77,13 +75,6 @@ def test_pictures_and_pages_are_in_per_cent():
     assert told["effects are"] == ("changes of log(cost)",) * 2
 
 
-@pytest.mark.parametrize(
-    ("transform", "units"), [("none", "the target's units"), ("sqrt", "units of sqrt(cost)")]
-)
-def test_other_targets_are_in_their_own_units(transform, units):
-    assert f"in {units}." in words(shown_summary(logged("lasso", transform)))
-
-
 @pytest.mark.parametrize("kind", ["lasso", "ols"])
 def test_quality_says_that_it_is_of_the_transformed_target(kind):
     """A typical error of 0.26 of log(price) was printed as if it were one of the price."""
@@ -91,38 +82,3 @@ def test_quality_says_that_it_is_of_the_transformed_target(kind):
     assert "Released quality, on the scale of log(cost): R² 0.632" in words(shown_summary(release))
     told = words(shown_summary(replace(release, schema=schema("none"))))
     assert "Released quality: R² 0.632" in told
-
-
-def test_a_page_names_the_scale_and_shows_intervals_beside_its_headline():
-    """The headline was R² 0.63 where the interval is 0.145 to 0.815."""
-    model = fitted("lasso")
-    page = words(re.sub("<[^>]*>", " ", render_model_page(model, schema=schema("log"))))
-    assert "A coefficient is the change of the predicted log(cost) for one unit" in page
-    release = replace(logged("lasso"), quality=QUALITY)
-    facts = dict(headline_facts(release, summary_of(release)))
-    assert facts["R² of log(cost), as released"] == "0.63 (0.15 to 0.81)"
-
-
-def test_a_constant_is_named_on_the_scale_of_the_fit():
-    """It said "predicts 6.079 for every row" where predictions are e to that power."""
-    release = replace(logged("lasso"), coefficients=np.zeros(logged("lasso").n_features))
-    constant = number(release.intercept, digits=4)
-    assert f"predicts {constant} for log(cost) for every row" in explanation_of(release)
-
-
-def test_nobody_is_advised_to_take_a_logarithm():
-    told = " ".join(differences(5.0, np.array([1.0]), np.array([1.0])))
-    assert "The standard errors include that." in told
-    assert "logarithm" not in told
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 2))
-    y = np.exp(3 + X[:, 0] + 1.5 * rng.normal(size=3000))
-    with pytest.warns(UserWarning, match="seed|NOT|random_state"):
-        model = PrivateOLS(
-            epsilon=2,
-            delta=1e-6,
-            feature_bounds=(-5, 5),
-            target_bounds=(0, 1e6),
-            random_state=1,
-        ).fit(X, y)
-    assert "logarithm" not in words(model.summary())

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpscreen import PrivateLasso, PrivateOLS
+from dpscreen import PrivateOLS
 from dpscreen.tables.declaration import SchemaProblem, TableProblem, match_names
 from dpscreen.tables.schema import TableSchema
 from dpscreen.tables.toml import _faults, parsed_toml
@@ -25,18 +25,6 @@ def schema():
         for name in ("age", "income", "cost")
     ]
     return TableSchema.from_dict({"fields": fields, "dpscreen": {"target": "cost"}})
-
-
-def test_bounds_by_name():
-    model = PrivateLasso(**COMMON, feature_bounds={"agee": (0, 1), "income": (0, 1)})
-    with pytest.raises(ValueError, match=r"unknown \['agee'\]\. Did you mean 'age'\?"):
-        model.fit(frame()[["age", "income"]], np.ones(60))
-
-
-def test_levels_by_name():
-    model = PrivateLasso(**COMMON, feature_bounds=(0, 1), categories={"Wards": ["A", "B"]})
-    with pytest.raises(ValueError, match=r"no column 'Wards'\. Did you mean 'ward'\?"):
-        model.fit(frame(), np.ones(60))
 
 
 def test_columns_of_a_schema():

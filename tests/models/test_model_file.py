@@ -7,9 +7,7 @@ import json
 import math
 import os
 import re
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -17,7 +15,6 @@ import pytest
 from fitted_models import KINDS, fitted, table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
 
@@ -68,6 +65,9 @@ def test_a_round_trip_is_exact(kind, named, tmp_path):
     assert again.privacy_ == model.privacy_
     assert again.schema == SCHEMA
     assert again.fitted_by_ == type(model).__name__
+    if getattr(model, "path_", None) is not None:
+        for there, here in zip(*(vars(one.path_).values() for one in (again, model)), strict=True):
+            np.testing.assert_array_equal(there, here)
     told = replace(model.released(), schema=SCHEMA)
     for said, of in SAID.items():
         assert str(getattr(again, said)()) == str(of(told))
@@ -118,13 +118,6 @@ def test_files_of_earlier_versions_are_read_without_what_held_for_cut_values():
     assert found.r2_reason == found.error_reason == "noise"
 
 
-def test_a_measure_outside_its_interval_is_refused():
-    content = json.loads(encoded(fitted("lasso").released()))
-    content["model"]["quality"] |= {"r2": 0.9, "r2_low": 0.1, "r2_high": 0.5, "r2_reason": None}
-    with pytest.raises(ModelFileProblem):
-        decoded(json.dumps(content).encode())
-
-
 TABLE = ("params", "bse", "tvalues", "pvalues", "conf_int", "cov_params", "holm", "standardized")
 
 
@@ -145,7 +138,7 @@ def test_a_loaded_table_tells_what_the_fitted_one_does(outcomes, tmp_path):
     assert str(again.wald_test("age")) == str(model.wald_test("age"))
     assert again.conf_int(constant=True).equals(model.conf_int(constant=True))
     if outcomes:
-        with pytest.raises(AttributeError, match="chances have no R²"):
+        with pytest.raises(AttributeError, match="has no R²; quality_ has auc"):
             _ = again.rsquared
     else:
         np.testing.assert_equal(again.rsquared, model.rsquared)
@@ -160,32 +153,9 @@ def saved(kind, directory):
     return place
 
 
-@pytest.mark.parametrize("kind", ["lasso", "dp-fw"])
-def test_sparse_rows_get_the_same_predictions(kind, tmp_path):
-    fitted(kind, named=False).save(tmp_path / "model.json")
-    rows = sparse.random_array((20, 6), density=0.5, rng=np.random.default_rng(1), format="csr")
-    model = dpscreen.load(tmp_path / "model.json")
-    rows *= 300.0
-    np.testing.assert_allclose(model.predict(rows), model.predict(rows.toarray()), rtol=1e-12)
-
-
-def test_no_noise_p_values_without_a_path(tmp_path):
-    fitted("ols").save(tmp_path / "model.json")
-    with pytest.raises(ValueError, match="need a path"):
-        dpscreen.load(tmp_path / "model.json").noise_p_values()
-
-
-def test_the_steps_of_frank_wolfe_are_in_the_file(tmp_path):
-    model = fitted("dp-fw")
-    model.save(tmp_path / "model.json")
-    path = dpscreen.load(tmp_path / "model.json").path_
-    np.testing.assert_array_equal(path.features, model.path_.features)
-    np.testing.assert_array_equal(path.steps, model.path_.steps)
-
-
 def test_the_file_holds_released_values_only():
     found = content("lasso")
-    optional = {"quality", "bounds_notes", "declared_bounds"}  # of PrivateLasso
+    optional = {"quality", "bounds_notes", "declared_bounds", "standing_out"}  # of PrivateLasso
     assert set(found["model"]) - optional == set(json_schema()["properties"]["model"]["required"])
     assert set(found["statement"]) == set(json_schema()["properties"]["statement"]["properties"])
     X, y = table()
@@ -212,16 +182,6 @@ def test_saving_never_replaces_a_file_unless_told_to(tmp_path):
     assert names_in(tmp_path) == ["model.json"]
 
 
-def test_a_file_that_appears_in_the_meantime_is_kept(tmp_path, monkeypatch):
-    place = tmp_path / "model.json"
-    monkeypatch.setattr(model_file, "decoded", lambda _: None)
-    monkeypatch.setattr(Path, "exists", lambda *_: False)
-    place.write_text("quicker")
-    with pytest.raises(ModelFileProblem, match="exists already"):
-        fitted("lasso").save(place)
-    assert place.read_text() == "quicker"
-
-
 def test_nothing_is_left_of_a_failed_write(tmp_path, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
@@ -232,15 +192,6 @@ def test_nothing_is_left_of_a_failed_write(tmp_path, monkeypatch):
     assert names_in(tmp_path) == []
     with pytest.raises(ModelFileProblem, match="cannot write"):
         fitted("lasso").save(tmp_path / "nowhere" / "model.json")
-
-
-def test_a_disk_without_hard_links(tmp_path, monkeypatch):
-    def refuse(*_):
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(Path, "hardlink_to", refuse)
-    fitted("lasso").save(tmp_path / "model.json")
-    assert names_in(tmp_path) == ["model.json"]
 
 
 def deep(levels):
@@ -268,14 +219,6 @@ def test_what_is_not_there_or_not_a_file(tmp_path):
     for place in (tmp_path / "missing.json", tmp_path, tmp_path / "pipe", "a\x00b", "/dev/zero"):
         with pytest.raises(ModelFileProblem):
             dpscreen.load(place)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_what_may_not_be_read(tmp_path):
-    fitted("lasso").save(tmp_path / "model.json")
-    (tmp_path / "model.json").chmod(0)
-    with pytest.raises(ModelFileProblem, match="Permission denied"):
-        dpscreen.load(tmp_path / "model.json")
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch):
@@ -318,17 +261,6 @@ def test_hostile_files(name):
     assert told in refused(raw)
 
 
-def test_a_byte_order_mark_is_forgiven():
-    assert decoded(b"\xef\xbb\xbf" + encoded(fitted("lasso").released())).n_features == 6
-
-
-def test_near_the_recursion_limit_it_is_still_one_clear_error():
-    def at_depth(levels):
-        return at_depth(levels - 1) if levels else refused(b"[" * 900 + b"]" * 900)
-
-    assert "nested" in at_depth(sys.getrecursionlimit() // 4)
-
-
 def test_every_truncation_is_refused():
     raw = encoded(fitted("split").released())
     for end in range(0, len(raw) - 2, 97):
@@ -338,122 +270,70 @@ def test_every_truncation_is_refused():
 # --- files edited by hand -------------------------------------------------------------------------
 
 
-def edit(kind, *place, to):
+STEP = "statement mechanisms 0"
+INTERVAL = "model inference intervals 0"
+EDITS = [  # the kind of model, what is changed, to what, and what is told
+    ("seeded", "statement holds", True, "promise holds"),
+    ("seeded", "statement secure_noise", True, "promise holds"),
+    ("published", "statement holds", True, "promise holds"),
+    ("published", "statement calibration", "proven", "promise holds|cost"),
+    ("published", "statement rho", 0.1, "no cost"),
+    ("lasso", "statement epsilon", 0.5, "follow from its rho"),
+    ("lasso", "statement delta", 1e-9, "follow from its rho"),
+    ("lasso", "statement rho", 1e-3, "add up"),
+    ("lasso", "statement rho", None, "must state"),
+    ("lasso", f"{STEP} scale", 1e9, "sensitivity and noise scale"),
+    ("lasso", f"{STEP} scale", 0, "sensitivity and noise scale"),
+    ("lasso", f"{STEP} scale", -1.0, "minimum"),
+    ("lasso", f"{STEP} sensitivity", -1.5, "minimum"),
+    ("lasso", f"{STEP} scale", 1e201, "maximum"),
+    ("lasso", "statement epsilon", 0.0, "exclusiveMinimum"),
+    ("lasso", "statement calibration", "hoped", "enum"),
+    ("lasso", "statement rows_per_unit", 0, "minimum"),
+    ("lasso", "statement extra", 1, "not known, extra"),
+    ("lasso", "statement mechanisms", lambda found: found[1:], "add up"),
+    ("lasso", "statement mechanisms", [], "add up"),
+    ("lasso", "statement unit", "\x1b[2J", "unit"),
+    (
+        *("lasso", "model features", lambda found: found[:-3]),
+        "declared bounds for each feature|that the model does not have|stands out",
+    ),
+    ("lasso", "model path signs", [1, -1], "as many as n_iter"),
+    ("lasso", "model path features 0", 6, "feature that the model does not have"),
+    ("lasso", "model path n_candidates", 7, "offers more features"),
+    ("lasso", "model path signs 0", 2, "enum"),
+    ("lasso", "model features 0 bounds", [1, 0], "low < high"),
+    ("lasso", "model target_bounds", [0, 1, 2], "target_bounds"),
+    ("lasso", "model intercept", "1", "type number"),
+    ("lasso", "model intercept", True, "type number"),
+    ("lasso", "model intercept", 1e305, "maximum"),
+    ("lasso", "model code", "import os", "not known, code"),
+    ("lasso", "model estimator", "os.system", "pattern"),
+    ("lasso", "model features", [], "minItems"),
+    ("lasso", "model features 4 coefficient", "1", "model/features/4/coefficient"),
+    ("lasso", "model named", False, "x0, x1"),
+    ("split", f"{INTERVAL} feature", 99, "does not have"),
+    ("split", f"{INTERVAL} low", 1e9, "its own coefficient"),
+    ("split", "model inference available", False, "exactly if"),
+    ("split", "model inference intervals", lambda found: found[:1] * 2, "two intervals"),
+    ("lasso", "schema", [], "schema"),
+    (
+        *("lasso", "model quality"),
+        lambda found: found | {"r2": 0.9, "r2_low": 0.1, "r2_high": 0.5},
+        "between the ends",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "place", "to", "told"), EDITS)
+def test_files_edited_by_hand(kind, place, to, told):
     found = copy.deepcopy(content(kind))
+    *way, last = (int(key) if key.isdigit() else key for key in place.split())
     at = found
-    for key in place[:-1]:
+    for key in way:
         at = at[key]
-    at[place[-1]] = to
-    return found
-
-
-STEP = ("statement", "mechanisms", 0)
-EDITS = {
-    "seeded, said to hold": (
-        lambda: edit("seeded", "statement", "holds", to=True),
-        "promise holds",
-    ),
-    "seeded, said to be secure": (
-        lambda: edit("seeded", "statement", "secure_noise", to=True),
-        "promise holds",
-    ),
-    "published, said to hold": (
-        lambda: edit("published", "statement", "holds", to=True),
-        "promise holds",
-    ),
-    "published, said to be proven": (
-        lambda: edit("published", "statement", "calibration", to="proven"),
-        "promise holds|cost",
-    ),
-    "published with a cost": (lambda: edit("published", "statement", "rho", to=0.1), "no cost"),
-    "a smaller epsilon": (
-        lambda: edit("lasso", "statement", "epsilon", to=0.5),
-        "follow from its rho",
-    ),
-    "a smaller delta": (
-        lambda: edit("lasso", "statement", "delta", to=1e-9),
-        "follow from its rho",
-    ),
-    "a smaller rho": (lambda: edit("lasso", "statement", "rho", to=1e-3), "add up"),
-    "no rho": (lambda: edit("lasso", "statement", "rho", to=None), "must state"),
-    "more noise": (lambda: edit("lasso", *STEP, "scale", to=1e9), "sensitivity and noise scale"),
-    "no noise": (lambda: edit("lasso", *STEP, "scale", to=0), "sensitivity and noise scale"),
-    "negative noise": (lambda: edit("lasso", *STEP, "scale", to=-1.0), "minimum"),
-    "a negative sensitivity": (lambda: edit("lasso", *STEP, "sensitivity", to=-1.5), "minimum"),
-    "more than is believed": (lambda: edit("lasso", *STEP, "scale", to=1e201), "maximum"),
-    "no epsilon": (lambda: edit("lasso", "statement", "epsilon", to=0.0), "exclusiveMinimum"),
-    "a calibration": (lambda: edit("lasso", "statement", "calibration", to="hoped"), "enum"),
-    "no rows in a unit": (lambda: edit("lasso", "statement", "rows_per_unit", to=0), "minimum"),
-    "another term": (lambda: edit("lasso", "statement", "extra", to=1), "not known, extra"),
-    "a mechanism left out": (
-        lambda: edit(
-            "lasso", "statement", "mechanisms", to=content()["statement"]["mechanisms"][1:]
-        ),
-        "add up",
-    ),
-    "no mechanism": (lambda: edit("lasso", "statement", "mechanisms", to=[]), "add up"),
-    "a terminal code": (lambda: edit("lasso", "statement", "unit", to="\x1b[2J"), "unit"),
-    "one coefficient less": (
-        lambda: edit("lasso", "model", "features", to=content()["model"]["features"][:-3]),
-        "declared bounds for each feature|a feature that the model does not have",
-    ),
-    "a shorter path": (
-        lambda: edit("lasso", "model", "path", "signs", to=[1, -1]),
-        "as many as n_iter",
-    ),
-    "a step elsewhere": (
-        lambda: edit("lasso", "model", "path", "features", 0, to=6),
-        "feature that the model does not have",
-    ),
-    "more candidates than features": (
-        lambda: edit("lasso", "model", "path", "n_candidates", to=7),
-        "offers more features",
-    ),
-    "a sign": (lambda: edit("lasso", "model", "path", "signs", 0, to=2), "enum"),
-    "bounds turned round": (
-        lambda: edit("lasso", "model", "features", 0, "bounds", to=[1, 0]),
-        "low < high",
-    ),
-    "three bounds": (
-        lambda: edit("lasso", "model", "target_bounds", to=[0, 1, 2]),
-        "target_bounds",
-    ),
-    "text for a number": (lambda: edit("lasso", "model", "intercept", to="1"), "type number"),
-    "a truth for a number": (lambda: edit("lasso", "model", "intercept", to=True), "type number"),
-    "a huge number": (lambda: edit("lasso", "model", "intercept", to=1e305), "maximum"),
-    "a field too many": (lambda: edit("lasso", "model", "code", to="import os"), "not known, code"),
-    "a field too few": (
-        lambda: {k: v for k, v in content().items() if k != "schema"},
-        "lacks schema",
-    ),
-    "a class to import": (lambda: edit("lasso", "model", "estimator", to="os.system"), "pattern"),
-    "no features": (lambda: edit("lasso", "model", "features", to=[]), "minItems"),
-    "names that are not": (lambda: edit("lasso", "model", "named", to=False), "x0, x1"),
-    "an interval elsewhere": (
-        lambda: edit("split", "model", "inference", "intervals", 0, "feature", to=99),
-        "does not have",
-    ),
-    "an interval that misses": (
-        lambda: edit("split", "model", "inference", "intervals", 0, "low", to=1e9),
-        "its own coefficient",
-    ),
-    "intervals, not available": (
-        lambda: edit("split", "model", "inference", "available", to=False),
-        "exactly if",
-    ),
-    "a list for a schema": (lambda: edit("lasso", "schema", to=[]), "schema"),
-}
-
-
-@pytest.mark.parametrize("name", EDITS)
-def test_files_edited_by_hand(name):
-    make, told = EDITS[name]
-    assert re.search(told, refused(make()))
-
-
-def test_twice_the_same_interval():
-    one = content("split")["model"]["inference"]["intervals"][0]
-    refused(edit("split", "model", "inference", "intervals", to=[one, one]))
+    at[last] = to(at[last]) if callable(to) else to
+    assert re.search(told, refused(found))
 
 
 # --- fuzz -----------------------------------------------------------------------------------------
@@ -526,21 +406,6 @@ def test_any_bytes_in_any_place_are_read_or_refused(data):
     read_or_refused(bytes(raw))
 
 
-@quick
-@given(st.binary(max_size=200))
-def test_any_bytes_at_all(raw):
-    read_or_refused(raw)
-
-
-@given(
-    st.lists(st.floats(allow_nan=False, min_value=-1e200, max_value=1e200), min_size=6, max_size=6)
-)
-@settings(max_examples=50)
-def test_every_float_comes_back(numbers):
-    release = replace(fitted("adp").released(), coefficients=np.array(numbers))
-    np.testing.assert_array_equal(decoded(encoded(release)).coefficients, numbers)
-
-
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=6, max_size=6))
 @settings(max_examples=50)
 def test_every_name_comes_back(names):
@@ -557,13 +422,8 @@ def test_every_name_comes_back(names):
 def test_the_card_is_whole_and_escaped(kind):
     card = fitted(kind).to_model_card()
     statement = fitted(kind).privacy_
-    for heading in (
-        "# Model card",
-        "## Use",
-        "## Features",
-        "## Privacy statement",
-        "## Mechanisms",
-    ):
+    assert ("shrunken" in card) == (not kind.startswith("ols"))
+    for heading in ("# Model card", "## Use", "## Features", "## Privacy stat", "## Mechanisms"):
         assert heading in card
     assert "<b>" not in card
     assert ("**NOT PRIVATE" in card) == (not statement.holds)
@@ -585,18 +445,6 @@ def test_an_entry_for_the_registry(kind):
     assert loss["privacy_parameters"]["rho"] == model.privacy_.rho
     assert loss["privacy_unit"] == ("Unit-level" if kind == "units" else "Row-level")
     assert "first half: " in entry["deployment"]["implementation"]["mechanisms"] or kind != "split"
-
-
-@every
-def test_card_and_entry_call_the_model_what_it_is(kind):
-    """They called every model a sparse linear regression, of coefficients that were selected."""
-    model = fitted(kind)
-    named = type(model).__name__
-    assert ("shrunken" in model.to_model_card()) == (named not in ("PrivateOLS", "PrivateLogit"))
-    if model.privacy_.holds:
-        told = model.to_registry_entry()["deployment"]["basic"]["description"]
-        assert ("logistic" in told) == (named in ("PrivateLogistic", "PrivateLogit"))
-        assert ("sparse" in told) == (named not in ("PrivateOLS", "PrivateLogit"))
 
 
 def test_tiers_tell_more_and_more():
@@ -626,12 +474,6 @@ def test_what_passes_the_quick_check_passes_the_schema(changed, whole):
     assert model_file._is_feature(feature) == allowed
 
 
-def test_a_wrong_feature_is_told_by_its_place():
-    assert "model/features/4/coefficient" in refused(
-        edit("lasso", "model", "features", 4, "coefficient", to="1")
-    )
-
-
 def test_many_features_are_read_in_time():
     release = fitted("lasso").released()
     many = replace(
@@ -640,5 +482,6 @@ def test_many_features_are_read_in_time():
         coefficients=np.arange(5000.0),
         feature_bounds=np.tile([0.0, 1.0], (5000, 1)),
         declared_bounds=np.tile([0.0, 2.0], (5000, 1)),
+        standing_out=None,
     )
     np.testing.assert_array_equal(decoded(encoded(many)).coefficients, many.coefficients)

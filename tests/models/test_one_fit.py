@@ -1,26 +1,40 @@
 """The fit that all private estimators share: in which order things happen, and what is left."""
 
+import pickle
+from functools import partial
+
 import numpy as np
 import pytest
-from sklearn.base import clone
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone, is_classifier
 
-from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, RNMScreen
+from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, PrivateLogisticLasso, RNMScreen
 from dpscreen.models import peers
 from dpscreen.models.base import ScalingModel
-from dpscreen.privacy import SecureNoise
+from dpscreen.privacy import ZCDP, Budget, SecureNoise
 from dpscreen.solvers.base import Solution, intercept_move
 
-PUBLIC = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (-1, 1), "target_bounds": (-4, 4)}
+BUDGET = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (-1, 1)}
+PUBLIC = BUDGET | {"target_bounds": (-4, 4)}
 BALL = PUBLIC | {"radius": 2.0, "n_iter": 5}
+SOLVERS = ("auto", "stagewise", "frank-wolfe")
+PEERS = [getattr(peers, name) for name in peers.__all__]
+SCALING = [*(partial(PrivateLasso, solver=solver) for solver in SOLVERS), *PEERS]
+"""Estimators of numbers that find their scales, with defaults."""
+
 ESTIMATORS = [
     PrivateLasso(**PUBLIC),
     PrivateLasso(**PUBLIC, inference="split"),
-    peers.AdaSSP(**PUBLIC),
-    peers.PrivateGCD(**PUBLIC),
+    PrivateLogisticLasso(**BUDGET),
+    *(kind(**PUBLIC) for kind in PEERS),
     DPFrankWolfe(**BALL),
     RNMScreen(**BALL),
     ADPScreen(**BALL, start="random"),
 ]
+each_scaling = pytest.mark.parametrize(
+    "make", SCALING, ids=lambda one: getattr(one, "__name__", None) or one.keywords["solver"]
+)
 
 
 class Middle(ScalingModel):
@@ -58,36 +72,41 @@ class Events(SecureNoise):
 
     def __init__(self, *, refuse=False):
         super().__init__()
-        self.seen = []
+        self.noted = []
         self.refuse = refuse
 
     def words(self, *args, **kwargs):
-        self.seen.append("noise")
+        self.noted.append("noise")
         return super().words(*args, **kwargs)
 
     def reserve(self, _cost, *, purpose):
-        self.seen.append(f"booked for {purpose}")
+        self.noted.append(f"booked for {purpose}")
         if self.refuse:
             raise RuntimeError("refused")
+
+
+def fit(model, rows, **more):
+    X, y = rows
+    return model.fit(X, y > 0 if is_classifier(model) else y, **more)
 
 
 @pytest.mark.parametrize("model", [*ESTIMATORS, Middle(**PUBLIC)])
 def test_the_budget_is_booked_once_and_before_any_noise(model, rows):
     events = Events()
-    clone(model).set_params(random_state=events).fit(*rows, ledger=events)
+    fit(clone(model).set_params(random_state=events), rows, ledger=events)
     booked = f"booked for {type(model).__name__}"
-    assert events.seen[0] == booked
-    assert events.seen.count(booked) == 1
-    assert set(events.seen) == {booked, "noise"}
+    assert events.noted[0] == booked
+    assert events.noted.count(booked) == 1
+    assert set(events.noted) == {booked, "noise"}
 
 
 @pytest.mark.parametrize("model", [*ESTIMATORS, Middle(**PUBLIC)])
 def test_a_refused_booking_draws_no_noise_and_leaves_nothing_of_an_earlier_fit(model, rows):
-    model = clone(model).fit(*rows)
+    model = fit(clone(model), rows)
     events = Events(refuse=True)
     with pytest.raises(RuntimeError, match="refused"):
-        model.set_params(random_state=events).fit(*rows, ledger=events)
-    assert events.seen == [f"booked for {type(model).__name__}"]
+        fit(model.set_params(random_state=events), rows, ledger=events)
+    assert events.noted == [f"booked for {type(model).__name__}"]
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
@@ -95,10 +114,98 @@ def test_a_refused_booking_draws_no_noise_and_leaves_nothing_of_an_earlier_fit(m
 @pytest.mark.parametrize("model", ESTIMATORS)
 def test_what_parameters_make_fail_fails_before_the_booking(model, bounds, rows):
     events = Events()
-    model = type(model)(**model.get_params() | {"feature_bounds": bounds, "random_state": events})
+    model = clone(model).set_params(feature_bounds=bounds, random_state=events)
     with pytest.raises(ValueError, match="feature_bounds"):
-        model.fit(*rows, ledger=events)
-    assert events.seen == []
+        fit(model, rows, ledger=events)
+    assert events.noted == []
+
+
+EVERY = {"coef_", "intercept_", "n_iter_", "n_features_in_", "privacy_", "fallback_"}
+PATH = {"path_", "selected_", "q_values_", "quality_"}
+SCALES = {"feature_bounds_", "n_rows_", "bounds_notes_"}
+STEPS = {"path_", "screened_", "density_", "solver_"}
+
+
+@pytest.mark.parametrize("model", ESTIMATORS)
+def test_the_fitted_object_holds_released_values_only(model, rows):
+    fitted, more = fit(clone(model), rows), STEPS
+    if isinstance(model, ScalingModel):
+        more = SCALES | ({"classes_"} if is_classifier(model) else {"target_bounds_", "scale_"})
+    if isinstance(model, PrivateLasso | PrivateLogisticLasso):
+        more |= PATH | ({"solver_"} if isinstance(model, PrivateLasso) else set())
+        more |= {"inference_"} if model.inference else set()
+    assert set(vars(fitted)) - set(fitted.get_params()) == EVERY | more
+    pickled = pickle.dumps(fitted)
+    for column in (rows[0][:, 0], rows[1]):
+        assert column[:3].tobytes() not in pickled
+
+
+@settings(max_examples=80)
+@given(
+    make=st.sampled_from(SCALING),
+    n_rows=st.integers(1, 400),
+    n_features=st.integers(1, 30),
+    epsilon=st.floats(1e-3, 1e3),
+    delta=st.floats(1e-12, 0.1),
+    standardize=st.sampled_from(["auto", True, False]),
+    intercept=st.booleans(),
+    path=st.fixed_dictionaries(
+        {"n_iter": st.sampled_from([None, 1, 2, 37]), "clip": st.sampled_from([None, 0.5])}
+    ),
+    row_norm=st.sampled_from([None, 1.0]),
+    declared=st.sampled_from([None, 1, 10_000]),
+)
+def test_the_account_adds_up_to_the_budget(
+    make, n_rows, n_features, epsilon, delta, standardize, intercept, path, row_norm, declared
+):
+    rng = np.random.default_rng(n_rows)
+    X, y = rng.normal(size=(n_rows, n_features)), rng.normal(size=n_rows)
+    model = make(
+        **PUBLIC | {"epsilon": epsilon, "delta": delta},
+        **(path if isinstance(make, partial) else {}),
+        standardize=standardize,
+        fit_intercept=intercept,
+        row_norm=row_norm,
+        n_rows=declared,
+        random_state=0,
+    ).fit(X, y)
+    limit = float(ZCDP.within(Budget(epsilon, delta)))
+    assert limit * (1 - 1e-9) <= model.privacy_.rho <= limit
+    booked = sum(record.rho for record in model.privacy_.mechanisms)
+    assert booked == pytest.approx(model.privacy_.rho, rel=1e-9)
+    assert np.isfinite(model.predict(X)).all()
+
+
+@each_scaling
+def test_every_estimator_learns_and_target_units_do_not_matter(make, rows):
+    X, y = rows
+    rich = PUBLIC | {"epsilon": 20.0}
+    scores = [make(**rich, random_state=seed).fit(X, y).score(X, y) for seed in range(3)]
+    assert np.mean(scores) > 0.5
+    plain = make(**PUBLIC, random_state=4).fit(X, y)
+    moved = make(**PUBLIC | {"target_bounds": (-32, 32)}, random_state=4).fit(X, 8 * y)
+    np.testing.assert_allclose(moved.coef_, 8 * plain.coef_, rtol=1e-9)
+
+
+@each_scaling
+@pytest.mark.parametrize("shape", [(1, 1), (2, 40), (30, 600), (200, 2)])
+def test_odd_data_gives_a_finite_model(make, shape):
+    rng = np.random.default_rng(11)
+    heavy = rng.standard_cauchy(shape) * 1e3
+    tables = [
+        (np.full(shape, 3.0), rng.normal(size=shape[0])),
+        (np.repeat(heavy[:, :1], shape[1], axis=1), heavy[:, 0]),
+        (heavy, rng.standard_cauchy(shape[0]) * 1e9),
+        (rng.normal(size=shape), np.zeros(shape[0])),
+        (heavy * 1e150, heavy[:, 0] * 1e150),
+    ]
+    for X, y in tables:
+        for epsilon, bound, radius in ((1e-6, 1e50, None), (1.0, 2.0, 1e-30), (1e4, 1e-9, 1e9)):
+            more = {"radius": radius} if isinstance(make, partial) else {}
+            bounds = {"feature_bounds": (-bound, bound), "target_bounds": (0, bound)}
+            model = make(epsilon=epsilon, delta=1e-6, **bounds, **more).fit(X, y)
+            assert np.isfinite(model.coef_).all()
+            assert np.isfinite(model.predict(X)).all()
 
 
 def test_a_new_estimator_has_bounds_a_statement_and_predictions(rows):
@@ -113,13 +220,6 @@ def test_a_new_estimator_has_bounds_a_statement_and_predictions(rows):
 def test_parameters_can_be_checked_without_rows(model):
     assert model.check_parameters() is None
     with pytest.raises(ValueError, match="epsilon"):
-        type(model)(**model.get_params() | {"epsilon": -1}).check_parameters()
+        clone(model).set_params(epsilon=-1).check_parameters()
     with pytest.raises(TypeError, match="fit_intercept"):
-        type(model)(**model.get_params() | {"fit_intercept": "yes"}).check_parameters()
-
-
-def test_units_of_many_rows_are_refused_without_rows_where_nothing_holds_for_them():
-    with pytest.raises(ValueError, match="rows_per_unit"):
-        PrivateLasso(**PUBLIC, inference="split", rows_per_unit=2).check_parameters()
-    with pytest.raises(ValueError, match="rows_per_unit"):
-        DPFrankWolfe(**BALL, calibration="published", rows_per_unit=2).check_parameters()
+        clone(model).set_params(fit_intercept="yes").check_parameters()

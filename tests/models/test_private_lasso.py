@@ -3,78 +3,38 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from enumerated_laws import largest_rho, p_value
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
-from sklearn.datasets import load_diabetes
 
-from dpscreen import BoundsWarning, PrivacyLedger, PrivateLasso, PrivateLogistic, PrivateOLS
+from dpscreen import BoundsWarning, PrivacyLedger, PrivateLasso, PrivateLogisticLasso, PrivateOLS
 from dpscreen.models.intake import aligned
 from dpscreen.paper.data import synthetic
 from dpscreen.privacy import ZCDP, Accountant, Budget, SeededNoise
-from dpscreen.privacy.ledger import BudgetRefused
 from dpscreen.privacy.replay import record, replay
 from dpscreen.rows.lattice import UNITS, LatticeDesign, LatticePoint
 from dpscreen.rows.sums import LEVELS
-from dpscreen.solvers.base import Admission, Choices, Selector, Spending, Task
+from dpscreen.solvers.base import Choices, Spending, Task
+from dpscreen.solvers.engine import solve_selected
 from dpscreen.solvers.rules import Regime, cell_clip
-from dpscreen.solvers.stagewise import decaying_grains, grain_size, solve_stagewise
+from dpscreen.solvers.selection import (
+    Admission,
+    Selector,
+    decaying_grains,
+    grain_size,
+)
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
-    pytest.mark.filterwarnings("ignore::dpscreen.BoundsWarning"),
-]
-SOLVERS = ("auto", "stagewise", "frank-wolfe", "noisy-gradient")
+SOLVERS = ("auto", "stagewise", "frank-wolfe")
 SETTING = {"epsilon": 2.0, "delta": 1e-6, "feature_bounds": (-1, 1), "target_bounds": (-4, 4)}
 
 
 # --- the account ----------------------------------------------------------------------------------
-
-
-@settings(max_examples=60)
-@given(
-    n_rows=st.integers(1, 400),
-    n_features=st.integers(1, 30),
-    epsilon=st.floats(1e-3, 1e3),
-    delta=st.floats(1e-12, 0.1),
-    solver=st.sampled_from(SOLVERS),
-    standardize=st.sampled_from(["auto", True, False]),
-    intercept=st.booleans(),
-    n_iter=st.sampled_from([None, 1, 2, 37]),
-    clip=st.sampled_from([None, 0.5]),
-    row_norm=st.sampled_from([None, 1.0]),
-    told=st.sampled_from([None, 1, 10_000]),
-)
-def test_the_account_adds_up_to_the_budget(
-    n_rows, n_features, epsilon, delta, solver, standardize, intercept, n_iter, clip, row_norm, told
-):
-    rng = np.random.default_rng(n_rows)
-    X, y = rng.normal(size=(n_rows, n_features)), rng.normal(size=n_rows)
-    model = PrivateLasso(
-        **SETTING | {"epsilon": epsilon, "delta": delta},
-        solver=solver,
-        standardize=standardize,
-        fit_intercept=intercept,
-        n_iter=n_iter,
-        clip=clip,
-        row_norm=row_norm,
-        n_rows=told,
-        random_state=0,
-    ).fit(X, y)
-    limit = ZCDP.within(Budget(epsilon, delta))
-    booked = sum(record.rho for record in model.privacy_.mechanisms)
-    assert model.privacy_.rho <= float(limit)
-    assert model.privacy_.rho >= float(limit) * (1 - 1e-9)
-    assert booked == pytest.approx(model.privacy_.rho, rel=1e-9)
-    assert np.isfinite(model.predict(X)).all()
 
 
 def test_the_statement_lists_every_mechanism_and_n_is_not_disclosed(rows):
@@ -82,10 +42,10 @@ def test_the_statement_lists_every_mechanism_and_n_is_not_disclosed(rows):
     model = PrivateLasso(**SETTING | asked).fit(*rows)
     assert model.privacy_.holds
     purposes = {record.purpose for record in model.privacy_.mechanisms}
-    assert {"the target's centre", "the target's scale", "the target's mean"} <= purposes
-    assert {"the number of rows", "the features' histograms"} <= purposes
-    assert {"the residuals' scale", "the intercept", "stagewise step"} <= purposes
-    assert {"chosen features squared", "squared residuals", "magnitudes of residuals"} <= purposes
+    assert {"target: histogram", "target: distances from the centre"} <= purposes
+    assert {"the number of rows", "features: histogram"} <= purposes
+    assert {"scale of the residuals", "the intercept", "stagewise step"} <= purposes
+    assert {"Gram matrix", "score", "squared residuals", "magnitudes of residuals"} <= purposes
     steps = [r.count for r in model.privacy_.mechanisms if r.purpose == "stagewise step"]
     assert sum(steps) == model.n_iter_
     assert "disclosed" not in str(model.privacy_)
@@ -108,83 +68,33 @@ def plain_rows():
     return X, X @ [1.0, -0.5, 0.0, 0.0, 0.3] + rng.normal(size=3000)
 
 
-WALKED = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (-5, 5), "target_bounds": (-20, 20)}
+DENSE = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (-5, 5), "target_bounds": (-20, 20)}
 
 
 @pytest.mark.parametrize("quality", [True, False])
-def test_a_walk_spends_the_budget_and_no_more(plain_rows, quality):
-    model = PrivateLasso(**WALKED, quality=quality).fit(*plain_rows)
-    assert (model.solver_, model.n_iter_, model.path_) == ("walk", 8, None)
+def test_a_dense_fit_spends_the_budget_and_no_more(plain_rows, quality):
+    model = PrivateLasso(**DENSE, quality=quality).fit(*plain_rows)
+    assert (model.solver_, model.n_iter_, model.path_) == ("dense", 12, None)
     limit = float(ZCDP.within(Budget(1.0, 1e-6)))
     assert limit * (1 - 1e-9) <= model.privacy_.rho <= limit
     counts = {one.purpose: one.count for one in model.privacy_.mechanisms}
-    assert counts["all features squared"] == 1
-    sums = "residuals times chosen features, in units of the clip"
-    assert sum(one.count for one in model.privacy_.mechanisms if one.purpose == sums) == 8
+    assert (counts["Gram matrix"], counts["score"]) == (1, 12)
     assert model.score(*plain_rows) > 0.5
     assert set(np.flatnonzero(model.selected_)) >= {0, 1, 4}
 
 
-def test_a_walk_goes_where_released_sums_say(plain_rows):
+def test_a_dense_fit_goes_where_released_scores_say(plain_rows):
     """Other rows, the same releases: the same model, to the last bit."""
     with record() as transcript:
-        model = PrivateLasso(**WALKED).fit(*plain_rows)
+        model = PrivateLasso(**DENSE).fit(*plain_rows)
     X, y = plain_rows
     with replay(transcript):
-        other = PrivateLasso(**WALKED).fit(X[:, ::-1] + 0.1, -2 * y)
+        other = PrivateLasso(**DENSE).fit(X[:, ::-1] + 0.1, -2 * y)
     np.testing.assert_array_equal(model.coef_, other.coef_)
     assert model.intercept_ == other.intercept_
 
 
-class Refusing:
-    """A ledger with room for one fit."""
-
-    def __init__(self) -> None:
-        self.booked: list[ZCDP] = []
-
-    def reserve(self, cost, *, purpose):
-        if self.booked:
-            raise BudgetRefused(purpose)
-        self.booked.append(cost)
-
-
-def test_a_ledger_is_booked_before_anything_is_released(rows):
-    ledger, model = Refusing(), PrivateLasso(**SETTING)
-    model.fit(*rows, ledger=ledger)
-    assert ledger.booked == [ZCDP.within(Budget(SETTING["epsilon"], SETTING["delta"]))]
-    with pytest.raises(BudgetRefused, match="PrivateLasso"):
-        model.fit(*rows, ledger=ledger)
-    assert not hasattr(model, "coef_")
-
-
 # --- what is released -----------------------------------------------------------------------------
-
-RELEASED = {
-    "coef_",
-    "fallback_",
-    "intercept_",
-    "feature_bounds_",
-    "target_bounds_",
-    "path_",
-    "quality_",
-    "bounds_notes_",
-    "selected_",
-    "scale_",
-    "solver_",
-    "n_iter_",
-    "n_rows_",
-    "privacy_",
-    "n_features_in_",
-}
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_the_fitted_object_holds_released_values_only(rows, solver):
-    model = PrivateLasso(**SETTING, solver=solver).fit(*rows)
-    assert set(vars(model)) - set(model.get_params()) == RELEASED
-    pickled = pickle.dumps(model)
-    for column in (rows[0][:, 0], rows[1]):
-        assert column[:3].tobytes() not in pickled
 
 
 def test_the_path_is_the_model(rows):
@@ -196,30 +106,6 @@ def test_the_path_is_the_model(rows):
     np.testing.assert_allclose((weights / halves)[kept], model.coef_[kept], rtol=1e-9)
     assert len(model.path_) == model.n_iter_
     assert set(model.path_.signs) <= {-1, 1}
-
-
-def test_a_radius_bounds_the_path(rows):
-    for solver in ("stagewise", "frank-wolfe"):
-        setting = SETTING | {"standardize": False, "radius": 0.5, "solver": solver}
-        model = PrivateLasso(**setting, fit_intercept=False).fit(*rows)
-        halves = np.diff(model.feature_bounds_, axis=1)[:, 0] / 2
-        assert np.abs(model.coef_ * halves).sum() <= 0.5 * (1 + 1e-9)
-
-
-def test_predictions_use_features_clipped_as_in_the_fit(rows):
-    model = PrivateLasso(**SETTING).fit(*rows)
-    wild = np.full((1, 6), 1e6)
-    edge = model.feature_bounds_[:, 1][None]
-    assert model.predict(wild) == pytest.approx(model.predict(edge))
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_target_units_do_not_matter(rows, solver):
-    X, y = rows
-    plain = PrivateLasso(**SETTING, solver=solver, random_state=4).fit(X, y)
-    scaled = SETTING | {"target_bounds": (-32, 32)}
-    moved = PrivateLasso(**scaled, solver=solver, random_state=4).fit(X, 8 * y)
-    np.testing.assert_allclose(moved.coef_, 8 * plain.coef_, rtol=1e-9)
 
 
 # --- max_features ---------------------------------------------------------------------------------
@@ -261,7 +147,7 @@ def limited(X, y, limit, epsilon=10.0, seeds=range(4), **more):
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 10])
 def test_steps_scale_with_the_number_of_features_that_may_enter(limit):
     X, y = correlated_rows(1500, 120)
-    _, model = limited(X, y, limit, seeds=[0])
+    _, model = limited(X, y, limit, seeds=[0], solver="stagewise")
     assert model.solver_ == "stagewise"
     assert model.n_iter_ == 2 * limit == len(model.path_)
     kept = PrivateLasso(
@@ -272,49 +158,12 @@ def test_steps_scale_with_the_number_of_features_that_may_enter(limit):
 
 
 @pytest.mark.parametrize("n_features", [20, 120])
-def test_few_features_explain_more_than_they_did_by_two_hundred_small_steps(n_features):
-    """Small steps let in what is correlated with the first features: k = 3 had R² 0.43, not 0.62.
-
-    By steps along all features at once where they are resolved (20), and by a path (120).
-    """
-    X, y = correlated_rows(2500, n_features)
-    found = {limit: limited(X, y, limit) for limit in (2, 3, 5)}
-    gains = []
-    for limit, (r2, model) in found.items():
-        assert (model.path_ is None) == (n_features == 20)
-        small, _ = limited(X, y, limit, solver="stagewise", n_iter=200)
-        gains.append(r2 - small)
-    assert min(gains) > -0.02
-    assert max(gains) > 0.05
-
-
-@pytest.mark.parametrize("n_features", [20, 120])
 @pytest.mark.parametrize("limit", [1, 3, 10])
 def test_more_budget_does_not_hurt_a_model_of_few_features(n_features, limit):
     X, y = correlated_rows(2500, n_features)
     scores = [limited(X, y, limit, epsilon)[0] for epsilon in (1.0, 3.0, 10.0)]
     assert scores[1] > scores[0] - 0.04
     assert scores[2] > scores[1] - 0.04
-
-
-def test_more_features_are_no_worse_and_all_of_them_are_no_limit():
-    X, y = correlated_rows(2500, 20)
-    scores = [limited(X, y, limit)[0] for limit in (1, 2, 3, 5, 10, 20)]
-    assert scores == sorted(scores)
-    free = PrivateLasso(
-        epsilon=10, delta=1e-6, feature_bounds=(-6, 6), target_bounds=(-40, 40), quality=False,
-        random_state=0,
-    ).fit(X, y)  # fmt: skip
-    _, all_of_them = limited(X, y, 20, seeds=[0])
-    np.testing.assert_array_equal(free.coef_, all_of_them.coef_)
-
-
-def test_the_constant_is_never_shut_out():
-    door = Admission(np.arange(3), 1, constants=[3])
-    door.enter(3)
-    assert door.allowed.tolist() == [0, 1, 2, 3]
-    door.enter(1)
-    assert door.allowed.tolist() == [1, 3]
 
 
 # --- the guarantee, exactly, on data small enough to enumerate ------------------------------------
@@ -360,10 +209,7 @@ def test_the_path_costs_no_more_rényi_divergence_than_is_booked():
         more = np.vstack([X, corners[trial % 9]]), np.append(y, rng.choice([-1.0, 1.0]))
         laws = [law_of_paths(*data, scale=SCALE) for data in ((X, y), more)]
         p, q = (np.array([law[path][0] for path in laws[0]]) for law in laws)
-        for a, b in ((p, q), (q, p)):
-            for alpha in (1.01, 1.5, 2, 4, 16, 64):
-                divergence = np.log(np.sum(a**alpha * b ** (1 - alpha))) / (alpha - 1)
-                worst = max(worst, divergence / (alpha * float(ROOM)))
+        worst = max(worst, largest_rho(p, q) / float(ROOM))
     assert worst <= 1
     assert worst > 0.3
 
@@ -375,21 +221,12 @@ def test_the_solver_follows_the_law_that_was_analysed():
     noise, runs = SeededNoise("law of the stagewise path"), 4000
     seen: dict[bytes, int] = {}
     for _ in range(runs):
-        path = solve_stagewise(tiny_task(X, y, noise)).path
+        path = solve_selected(tiny_task(X, y, noise)).path
         key = (np.round(path.weights(2), 9) + 0.0).tobytes()
         seen[key] = seen.get(key, 0) + 1
 
-    def p_value(scale):
-        expected: dict[bytes, float] = {}
-        for probability, weights in law_of_paths(X, y, scale=scale).values():
-            key = (np.round(weights, 9) + 0.0).tobytes()
-            expected[key] = expected.get(key, 0.0) + probability
-        assert set(seen) <= set(expected)
-        observed = np.array([seen.get(key, 0) for key in expected])
-        return stats.chisquare(observed, runs * np.array(list(expected.values()))).pvalue
-
-    assert p_value(SCALE) > 1e-6
-    assert p_value(SCALE / 1.3) < 1e-6
+    assert p_value(seen, law_of_paths(X, y, scale=SCALE)) > 1e-6
+    assert p_value(seen, law_of_paths(X, y, scale=SCALE / 1.3)) < 1e-6
 
 
 @given(
@@ -441,69 +278,16 @@ def test_loose_bounds_cost_little(width, side):
     assert mean_score(X[:2000], y[:2000], (X[2000:], y[2000:]), **setting) > 0.78
 
 
-def test_raw_diabetes_data_in_bounds_sixteen_times_too_wide():
-    X, y = load_diabetes(return_X_y=True, scaled=False)
-    low, high = X.min(axis=0), X.max(axis=0)
-    features = np.column_stack((low - 15 * (high - low) / 2, high + 15 * (high - low) / 2))
-    setting = {"delta": 1 / 442, "feature_bounds": features, "target_bounds": (-2400, 2700)}
-    assert mean_score(X, y, (X, y), epsilon=5.0, **setting) > 0.42
-    assert mean_score(X, y, (X, y), epsilon=1.0, **setting) > 0.28
-
-
-def test_short_uncorrelated_rows_go_to_noisy_gradients_and_are_recovered():
+def test_a_sparse_truth_without_noise_is_recovered():
     drawn = synthetic(rng=np.random.default_rng(9))
     half = float(5 * drawn.y.std())
     setting = SETTING | {"epsilon": 5.0, "delta": 1 / 3000, "target_bounds": (-half, half)}
-    model = PrivateLasso(**setting, row_norm=5.0, random_state=0).fit(drawn.X, drawn.y)
-    assert model.solver_ == "noisy-gradient"
+    model = PrivateLasso(**setting, random_state=0).fit(drawn.X, drawn.y)
     assert model.score(drawn.X, drawn.y) > 0.98
     assert np.mean((model.coef_ != 0) == (drawn.coef != 0)) > 0.99
 
 
-@pytest.mark.parametrize("solver", ["stagewise", "frank-wolfe", "noisy-gradient"])
-def test_every_solver_learns(rows, solver):
-    X, y = rows
-    setting = SETTING | {"epsilon": 20.0}
-    assert mean_score(X, y, (X, y), solver=solver, **setting) > 0.5
-
-
-def test_an_intercept_is_found_far_from_the_middle():
-    rng = np.random.default_rng(10)
-    X = rng.uniform(0, 10, size=(3000, 4))
-    y = 80 + X[:, 1] + rng.normal(0, 0.5, size=3000)
-    setting = {"epsilon": 2.0, "delta": 1e-6, "target_bounds": (-1000, 1000)}
-    for standardize in ("auto", False):
-        model = PrivateLasso(**setting, feature_bounds=(0, 10), standardize=standardize).fit(X, y)
-        assert np.mean(model.predict(X) - y) == pytest.approx(0, abs=0.5)
-
-
 # --- odd data -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (2, 40), (30, 600), (200, 2)])
-def test_odd_data_gives_a_finite_model(solver, shape):
-    rng = np.random.default_rng(11)
-    heavy = rng.standard_cauchy(shape) * 1e3
-    tables = {
-        "constant": (np.full(shape, 3.0), rng.normal(size=shape[0])),
-        "duplicates": (np.repeat(heavy[:, :1], shape[1], axis=1), heavy[:, 0]),
-        "heavy": (heavy, rng.standard_cauchy(shape[0]) * 1e9),
-        "flat target": (rng.normal(size=shape), np.zeros(shape[0])),
-        "huge": (heavy * 1e150, heavy[:, 0] * 1e150),
-    }
-    for X, y in tables.values():
-        for epsilon, bound, radius in ((1e-6, 1e50, None), (1.0, 2.0, 1e-30), (1e4, 1e-9, 1e9)):
-            model = PrivateLasso(
-                radius=radius,
-                epsilon=epsilon,
-                delta=1e-6,
-                feature_bounds=(-bound, bound),
-                target_bounds=(0, bound),
-                solver=solver,
-            ).fit(X, y)
-            assert np.isfinite(model.coef_).all()
-            assert np.isfinite(model.predict(X)).all()
 
 
 @pytest.mark.parametrize("kind", [PrivateOLS, PrivateLasso])
@@ -527,11 +311,11 @@ def test_a_target_that_cannot_be_fitted_is_refused_with_what_to_do():
     with pytest.raises(ValueError, match="left out for its own target"):
         model.fit(X, y.where(y > 1))
     for words in (["yes", "no", "no"], np.array(["yes", "no", "no"])):
-        with pytest.raises(ValueError, match="PrivateLogistic"):
+        with pytest.raises(ValueError, match="PrivateLogisticLasso"):
             model.fit(X, pd.Series(words) if isinstance(words, list) else words)
 
 
-@pytest.mark.parametrize("kind", [PrivateLasso, PrivateLogistic])
+@pytest.mark.parametrize("kind", [PrivateLasso, PrivateLogisticLasso])
 def test_rows_are_not_paired_with_the_targets_of_others(kind, tmp_path):
     """They were, by place, where one of the two was sorted or drawn anew."""
     X, y = pd.DataFrame({"a": [1.0, 2.0, 3.0]}), pd.Series([1, 0, 1])

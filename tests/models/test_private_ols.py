@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,15 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 import dpscreen
 from dpscreen import PrivateOLS
-from dpscreen.models.base import BoundsWarning
 from dpscreen.models.linear import shown_summary
 from dpscreen.models.regression_table import WaldTest
-from dpscreen.privacy.ledger import BudgetRefused
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::dpscreen.WeakDeltaWarning"),
-]
 
 LEVELS = {"ward": ["A", "B", "C"]}
 SETTING = {
@@ -84,14 +76,6 @@ def test_the_table_has_the_habits_of_statsmodels(fitted):
     np.testing.assert_equal(fitted.rsquared, fitted.quality_.r2)  # NaN where it is not told
 
 
-def test_without_a_constant_the_summary_says_what_predictions_add():
-    model = PrivateOLS(**SETTING | {"fit_intercept": False}).fit(*frame())
-    assert "const" not in model.params
-    added = re.search(r"predictions\s+add\s+(\S+)\.\s", str(model.summary()))[1]
-    assert float(added) == pytest.approx(model.intercept_, rel=1e-4)
-    assert "No constant" not in str(PrivateOLS(**SETTING).fit(*frame()).summary())
-
-
 @pytest.mark.parametrize("name", ["fittedvalues", "resid"])
 def test_nothing_is_kept_of_single_rows(fitted, name):
     with pytest.raises(AttributeError, match="a number for each private row"):
@@ -129,26 +113,6 @@ def test_holm_and_standardized(fitted):
     assert fitted.standardized()["age"] == pytest.approx(0.9, abs=0.6)  # unseeded noise
 
 
-def test_the_summary_can_be_read_alone(fitted):
-    text = str(fitted.summary())
-    for word in ("coef", "std err", "P>|t|", "[0.025", "ward=B", "const", "R²", "epsilon = 2"):
-        assert word in text
-    assert max(map(len, text.splitlines())) <= 100
-    assert "<table>" in fitted.summary()._repr_html_()
-    assert fitted.summary().frame.shape == (5, 8)
-
-
-def test_a_column_may_be_called_const():
-    table, y = frame()
-    named = table.rename(columns={"dose": "const"})
-    bounds = {"age": (0, 120), "const": (0, 60)}
-    model = PrivateOLS(**SETTING | {"feature_bounds": bounds}).fit(named, y)
-    found = model.summary().frame
-    assert list(found.index) == [*model.feature_names_out_, "(const)"]
-    np.testing.assert_array_equal(found["coef"], model.params)
-    assert str(model.summary()).count("\nconst ") == 1
-
-
 def test_a_share_that_is_left_out_for_its_bounds_is_told_what_to_declare():
     rng = np.random.default_rng(3)
     table = pd.DataFrame({"rate": rng.normal(0.006, 0.001, 4000), "dose": rng.normal(3, 1, 4000)})
@@ -180,39 +144,6 @@ def test_it_predicts_with_intervals(fitted):
     assert 0.85 < inside.mean() < 0.98  # sizes are a quarter octave apart
 
 
-def test_intervals_of_predictions_keep_to_the_bounds_of_the_target(fitted):
-    table, _ = frame(seed=9)
-    free = fitted.predict(table, interval=0.9)
-    narrow = copy.copy(fitted)
-    narrow.target_bounds_ = np.quantile(free[:, 0], [0.1, 0.9])
-    found = narrow.predict(table, interval=0.9)
-    low, high = narrow.target_bounds_
-    np.testing.assert_array_equal(found[:, 0], np.clip(free[:, 0], low, high))
-    assert ((found >= low) & (found <= high)).all()
-    within = (free[:, 0] > low) & (free[:, 0] < high)
-    np.testing.assert_array_equal(found[within], np.clip(free[within], low, high))
-    assert (found != free).any(axis=0).all()
-
-
-def test_the_statement_holds_and_the_whole_budget_is_booked(fitted, tmp_path):
-    assert fitted.privacy_.holds
-    ledger = dpscreen.PrivacyLedger.create(
-        tmp_path / "one.db", dataset="rows", epsilon=2.5, delta=1e-5
-    )
-    PrivateOLS(**SETTING).fit(*frame(), ledger=ledger)
-    with pytest.raises(BudgetRefused):
-        PrivateOLS(**SETTING).fit(*frame(), ledger=ledger)
-
-
-def test_a_file_keeps_the_table(fitted, tmp_path):
-    fitted.save(tmp_path / "model.json")
-    again = dpscreen.load(tmp_path / "model.json")
-    assert str(again.summary()) == str(fitted.summary())
-    pd.testing.assert_frame_equal(again.table_.conf_int(), fitted.conf_int())
-    pd.testing.assert_frame_equal(again.table_.cov_params(), fitted.cov_params())
-    assert again.table_.wald_test("ward") == fitted.wald_test("ward")
-
-
 def test_dask_rows_give_the_same_table():
     dd = pytest.importorskip("dask.dataframe")
     table, y = frame(3000)
@@ -220,13 +151,6 @@ def test_dask_rows_give_the_same_table():
     parts = dd.from_pandas(table.assign(y=y), npartitions=3)
     there = PrivateOLS(**SETTING).fit(parts[["age", "dose", "ward"]], parts["y"])
     pd.testing.assert_frame_equal(there.conf_int(), here.conf_int())
-
-
-def test_bounds_in_the_wrong_units_are_told():
-    table, y = frame()
-    table["dose"] *= 1000
-    with pytest.warns(BoundsWarning, match="dose"):
-        PrivateOLS(**SETTING).fit(table, y)
 
 
 @pytest.mark.parametrize("low", [1, -1, 2**20])

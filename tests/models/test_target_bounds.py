@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from dpscreen import FrankWolfeLasso, load
-from dpscreen.models import base, frank_wolfe, peers, private_lasso, private_ols, tukey
+from dpscreen import load
+from dpscreen.models import frank_wolfe, peers, private_lasso, private_ols, tukey
 
 BOUNDS = (0.0, 10.0)
 TOLD = {"epsilon": 20.0, "delta": 1e-6, "feature_bounds": (-1, 1), "target_bounds": BOUNDS}
@@ -64,13 +64,6 @@ def test_the_one_of_pure_epsilon_clips_too():
         ).fit(X, y)
     model.coef_ = np.array([50.0, 0.0, 0.0])
     assert (model.predict(X).min(), model.predict(X).max()) == BOUNDS
-
-
-def test_the_reference_that_is_not_private_declares_no_bounds():
-    X, y = rows()
-    assert not issubclass(FrankWolfeLasso, base.PrivateEstimator)
-    model = FrankWolfeLasso(radius=100).fit(X, y)
-    np.testing.assert_allclose(model.predict(X), X @ model.coef_ + model.intercept_)
 
 
 def test_bounds_given_after_the_fit_change_nothing():

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
 import pytest
 from study_rows import made_up_rows
 
 from dpscreen.paper.data import Dataset, store
-from dpscreen.paper.data.store import Archive, DataFile, Frame, TargetColumns, content_hash
+from dpscreen.paper.data.store import Archive, DataFile, TargetColumns, content_hash
 from dpscreen.paper.report import Report, write_report
 from tools.server import Site, serving
 
@@ -28,14 +28,14 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def make_dataset() -> Callable[..., Dataset]:
     """A catalogue entry that stands for exactly the frames given."""
 
-    def make(frames: dict[str, Frame], archive: Archive | None = None) -> Dataset:
+    def make(frames: dict[str, pd.DataFrame], archive: Archive | None = None) -> Dataset:
         first = next(iter(frames.values()))
         return Dataset(
             name="tiny",
             title="Tiny",
-            n_rows=len(first.values),
+            n_rows=len(first),
             n_features=len(first.columns) - 1,
-            features=first.columns[:-1],
+            features=tuple(first.columns[:-1]),
             files=tuple(
                 DataFile(name, frame.columns[-1], content_hash(frame))
                 for name, frame in frames.items()
@@ -53,8 +53,8 @@ def make_dataset() -> Callable[..., Dataset]:
 
 
 @pytest.fixture
-def tiny_frame() -> Frame:
-    return Frame(("a", "b", "t"), np.array([[1.0, 0.1, 3.0], [np.nan, -2.5, 1e-7]]))
+def tiny_frame() -> pd.DataFrame:
+    return pd.DataFrame({"a": [1.0, None], "b": [0.1, -2.5], "t": [3.0, 1e-7]})
 
 
 @pytest.fixture

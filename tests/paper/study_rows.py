@@ -1,15 +1,17 @@
-"""Rows in the study's format, made up: near the paper's numbers, and quick."""
+"""Rows in the study's format, made up: as the paper prints, or near its numbers, and quick."""
 
 from __future__ import annotations
 
 import math
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from dpscreen.paper.agreement import METRIC_IN_ROWS, SUITE_OF_TABLE
-from dpscreen.paper.experiments import PROCESS, Experiment, UniformProcess
+from dpscreen.paper.experiments import Experiment, UniformProcess
 from dpscreen.paper.published import published_cells, published_data
 from dpscreen.paper.results import TrialRow
 from dpscreen.paper.suites import all_experiments
@@ -43,19 +45,16 @@ def _row(experiment: Experiment, method: str, trial: int) -> TrialRow:
         zlib.crc32(f"{experiment.suite}/{experiment.data}/{method}/{trial}".encode())
     )
     process = isinstance(experiment, UniformProcess)
-    return TrialRow(
-        suite=experiment.suite,
-        data=experiment.data,
-        method=method,
-        trial=trial,
-        seed=f"made up, trial={trial}",
+    made = row(
+        experiment.suite,
+        experiment.data,
+        method,
+        trial,
         metrics=_process_metrics(experiment, rng) if process else _metrics(experiment, method, rng),
-        series={} if process else dict(_series(experiment, rng)),
+        series={} if process else dict(_series(rng)),
         settings=_settings(experiment),
-        versions={"dpscreen": "0", "numpy": "2", "python": "3"},
-        fingerprint="made up",
-        seconds=0.5,
     )
+    return replace(made, versions={"dpscreen": "0", "numpy": "2", "python": "3"}, seconds=0.5)
 
 
 def _metrics(experiment: Experiment, method: str, rng: np.random.Generator) -> dict[str, float]:
@@ -71,7 +70,7 @@ def _process_metrics(experiment: UniformProcess, rng: np.random.Generator) -> di
     return {"nonzeros": expected["corrected"] * (1 + rng.normal(0, 0.001)), **expected}
 
 
-def _series(experiment: Experiment, rng: np.random.Generator) -> Iterator[tuple[str, list[float]]]:
+def _series(rng: np.random.Generator) -> Iterator[tuple[str, list[float]]]:
     yield "iteration", [float(t) for t in range(1, POINTS + 1)]
     for name in ("mse", "kept_true", "kept_false", "wolfe_gap"):
         yield name, (rng.uniform(0.1, 1, POINTS)).tolist()
@@ -98,4 +97,28 @@ def _settings(experiment: Experiment) -> dict[str, object]:
     }
 
 
-assert PROCESS == "uniform-process"
+def row(suite, data, method, trial=0, *, metrics=None, series=None, settings=None):
+    return TrialRow(
+        suite=suite,
+        data=data,
+        method=method,
+        trial=trial,
+        seed="",
+        metrics=metrics or {},
+        series=series or {},
+        settings=settings or {},
+        versions={},
+        fingerprint="",
+        seconds=0.0,
+    )
+
+
+def rows_as_printed(trials=4, change=lambda cell, trial: 0.0):
+    """Return rows whose metrics are the printed values plus `change`."""
+    collected = defaultdict(dict)
+    for cell in published_cells():
+        for trial in range(trials):
+            key = (SUITE_OF_TABLE[cell.table], cell.data, cell.method, trial)
+            name = METRIC_IN_ROWS.get(cell.metric, cell.metric)
+            collected[key][name] = cell.value + change(cell, trial)
+    return [row(*key, metrics=metrics) for key, metrics in collected.items()]

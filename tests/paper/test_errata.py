@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dpscreen.audit import all_cases
 from dpscreen.paper.agreement import RowIndex
 from dpscreen.paper.errata import EVIDENCE, errata
 from dpscreen.paper.published import densities_outside_rates
-from dpscreen.paper.suites import all_items
 from tools.command import here
 
 ENTRIES = json.loads(files("dpscreen.paper").joinpath("errata.json").read_text(encoding="utf-8"))
@@ -44,15 +42,6 @@ def test_every_entry_is_complete():
         assert one["matters"].split()[0].strip(":") in ("Much", "Moderately", "Little")
     quoting = [one["key"] for one in ENTRIES if "“" in one["claim"]]
     assert quoting == list(EVIDENCE)
-
-
-@pytest.mark.parametrize("one", ENTRIES, ids=lambda one: one["key"])
-def test_the_command_names_what_there_is(one):
-    program, command, *arguments = shlex.split(one["command"])
-    assert program == "dpscreen"
-    known = {"audit": all_cases(), "reproduce": all_items(), "errata": EVIDENCE}[command]
-    assert arguments
-    assert set(arguments) <= set(known)
 
 
 @pytest.mark.parametrize("one", ENTRIES, ids=lambda one: one["key"])

@@ -1,19 +1,34 @@
 """One row, measured: its metrics, curves and settings."""
 
-import math
 from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tiny_study import methods, simulation
 
 from dpscreen.paper import experiments, metrics
 from dpscreen.paper.data import ABLATION, DatasetTable
-from dpscreen.paper.experiments import RealData, Regression, UniformProcess, noise_for
-from dpscreen.paper.fitters import Fitted
-from dpscreen.paper.methods import Method
-from dpscreen.paper.problem import MOST_POINTS, watched_iterations
-from dpscreen.paper.suites import theorem2_suite
+from dpscreen.paper.experiments import (
+    RealData,
+    Regression,
+    UniformProcess,
+    noise_for,
+    rng_for,
+    seed_name,
+)
+from dpscreen.paper.methods import Fitted, Method
+from dpscreen.paper.problem import MOST_POINTS, Recorder
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_the_seed_is_the_names_in_alphabetical_order(one, other):
+    assert seed_name(trial=3, data="housing") == "data=housing, trial=3"
+    assert np.array_equal(noise_for(a=1, b="x").words(9), noise_for(b="x", a=1).words(9))
+    assert rng_for(a=1, b="x").random() == rng_for(b="x", a=1).random()
+    same = np.array_equal(noise_for(trial=one).words(2), noise_for(trial=other).words(2))
+    assert same == (one == other)
 
 
 def chosen(weights):
@@ -62,19 +77,6 @@ def test_as_many_random_features_are_the_control_of_r2():
     assert np.isclose(possible, value).any()
 
 
-def test_studies_in_a_row_have_as_many_times_the_trials():
-    (method,) = methods("rnm-screen")
-    assert Regression("real", simulation(), (method,), blocks=5).trials("rnm-screen", 4) == range(
-        20
-    )
-
-
-def test_a_dense_solution_has_no_r2():
-    experiment = Regression("real", simulation(), (chosen([1.0] * 10),), r2_intercept=False)
-    (row,) = experiment.run(0, ["fixed"])
-    assert math.isnan(row.metrics["r2_unchosen"])
-
-
 def test_curves_end_at_the_solution():
     curves = ("mse", "kept_true", "kept_false", "wolfe_gap")
     experiment = Regression("real", simulation(n_iter=500), methods("rnm-screen"), curves)
@@ -107,8 +109,6 @@ def test_the_noise_is_the_one_that_the_seed_names():
     (row,) = experiment.run(2, ["dp-fw"])
     names = dict(part.split("=") for part in row.seed.split(", "))
     problem = experiment.source.problem(2)
-    from dpscreen.paper.problem import Recorder
-
     fit = methods("dp-fw")[0].fit(problem, noise_for(**names), Recorder(problem, ()))
     assert problem.mean_squared_error(fit.weights) == row.metrics["mse"]
 
@@ -119,25 +119,22 @@ def test_trials_draw_rows_of_their_own_and_methods_share_them():
     assert np.array_equal(first, simulation().problem(0).rows.whole.X)
 
 
-@pytest.mark.parametrize("n_iter", [1, 2, 199, 200, 201, 1000])
-def test_watched_iterations_span_the_run(n_iter):
-    watched = watched_iterations(n_iter)
-    assert {min(watched), max(watched)} == {1, n_iter}
-    assert len(watched) == min(n_iter, MOST_POINTS)
-
-
-@pytest.mark.usefixtures("data_folder")
-def test_real_data_are_prepared_once_and_measured_against_the_lasso():
-    source = RealData(
-        name="housing",
+def real_data(name, n_support):
+    return RealData(
+        name=name,
         preparation=ABLATION,
-        n_support=4,
+        n_support=n_support,
         intercept=False,
         n_iter=100,
         epsilon=5.0,
         epsilon_share=0.02,
         delta_share=0.25,
     )
+
+
+@pytest.mark.usefixtures("data_folder")
+def test_real_data_are_prepared_once_and_measured_against_the_lasso():
+    source = real_data("housing", 4)
     problem = source.problem(0)
     assert source.problem(7) is problem
     assert problem.n_support == 4
@@ -152,16 +149,7 @@ def test_a_table_is_prepared_once_and_measured_against_the_lasso(monkeypatch):
     y = 3 * X[:, 0] - 2 * X[:, 3] + 0.1 * rng.standard_normal(80)
     made = DatasetTable("made", X, y, tuple("abcde"), "t", False)
     monkeypatch.setattr(experiments, "load", lambda name: made)
-    source = RealData(
-        name="made",
-        preparation=ABLATION,
-        n_support=2,
-        intercept=False,
-        n_iter=100,
-        epsilon=5.0,
-        epsilon_share=0.02,
-        delta_share=0.25,
-    )
+    source = real_data("made", 2)
     problem = source.problem(0)
     assert source.problem(7) is problem
     assert np.flatnonzero(problem.reference).tolist() == [0, 3]
@@ -178,21 +166,3 @@ def test_the_simulated_process_has_the_corrected_mean():
     # A count of 12 coordinates varies by less than 2; 4000 runs make .032, and this is 5 of those.
     assert abs(mean - expected["corrected"]) < 0.16
     assert abs(mean - expected["published"]) > 2
-
-
-def test_one_round_leaves_one_nonzero_or_none():
-    assert UniformProcess(1, 5).mean_nonzeros(np.random.default_rng(0)) == 0.0
-    assert UniformProcess(10**6, 1, n_runs=3).mean_nonzeros(np.random.default_rng(0)) == 1.0
-
-
-def test_rows_of_the_process_carry_both_formulas():
-    (row,) = UniformProcess(5, 9).run(0, ["uniform-process"])
-    assert set(row.metrics) == {
-        "nonzeros",
-        "corrected",
-        "published",
-        "corrected_limit",
-        "published_limit",
-    }
-    assert row.data == "d=5, T=9"
-    assert len({process.data for process in theorem2_suite()}) == len(theorem2_suite())

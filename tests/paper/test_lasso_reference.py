@@ -5,7 +5,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpscreen.paper import problem
 from dpscreen.paper.problem import lasso_reference
 
 
@@ -43,21 +42,7 @@ def test_with_an_intercept_the_target_may_be_shifted():
     assert np.allclose(one.coef, other.coef, atol=1e-6)
 
 
-def test_few_rows_have_the_moments_of_many():
-    X, y = rows()
-    small, target = problem._fewer_rows(X, y, intercept=False)
-    assert small.shape == (9, 8)
-    assert np.allclose(small.T @ small, X.T @ X)
-    assert np.allclose(small.T @ target, X.T @ y)
-    assert target @ target == pytest.approx(y @ y)
-
-
 def test_an_impossible_support_is_refused():
     X, y = rows()
     with pytest.raises(ValueError, match="no LASSO solution with 9 nonzeros"):
         lasso_reference(X, y, n_support=9, intercept=False)
-
-
-def test_the_longest_run_is_taken():
-    hits = np.array([1, 0, 1, 1, 1, 0, 1, 1], dtype=bool)
-    assert problem._longest_run(hits) == slice(2, 5)

@@ -3,18 +3,17 @@
 import pickle
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tiny_study import simulation
 
 from dpscreen import ADPScreen, DPFrankWolfe, RNMScreen
-from dpscreen.paper import fitters, methods
-from dpscreen.paper.fitters import Screened, iterations, keep_largest
-from dpscreen.paper.methods import METHODS, of_rows
+from dpscreen.paper import methods
+from dpscreen.paper.methods import METHODS, keep_largest, of_rows
 from dpscreen.paper.problem import Recorder
 from dpscreen.planning import methods as register
-from dpscreen.planning.compare import NOT_PRIVATE
 from dpscreen.privacy import ZCDP, SeededNoise
 from dpscreen.solvers.screening import published_scores
 
@@ -52,106 +51,62 @@ def fitted(estimator, problem, **settings):
 # --- the registry -----------------------------------------------------------------------------
 
 
-def test_every_method_runs_and_travels_to_another_process(problem):
+def test_every_method_runs_and_travels_and_only_random_ones_touch_the_noise(problem):
     for name, method in METHODS.items():
         copy = pickle.loads(pickle.dumps(method))
         assert copy == method
-        weights = copy.fit(problem, SeededNoise(name), Recorder(problem, ())).weights
-        assert weights.shape == (problem.design.n_features,)
-        assert np.all(np.isfinite(weights))
-
-
-def test_only_random_methods_touch_the_noise(problem):
-    for name, method in METHODS.items():
-        one, other = (fit(method.row_name, problem, seed).weights for seed in ("one", "other"))
-        if not method.random:
-            assert np.array_equal(one, other), name
+        one, other = (
+            copy.fit(problem, SeededNoise(seed), Recorder(problem, ())).weights
+            for seed in ("one", "other")
+        )
+        assert one.shape == (problem.design.n_features,)
+        assert np.all(np.isfinite(one))
+        assert method.random or np.array_equal(one, other), name
 
 
 def test_a_name_means_what_it_means_to_the_product():
     """What the study does to a method of the register is to fit it, by the register's rules."""
-    shared = set(METHODS) & {*register.METHODS, NOT_PRIVATE}
+    shared = set(METHODS) & {*register.METHODS, "lasso"}
     assert shared == {"private-lasso", *register.PEERS}
-    assert all(METHODS[name].fit == fitters.OwnRules(name) for name in shared)
-
-
-def test_rows_have_one_method_each():
-    names = [method.row_name for method in METHODS.values()]
-    assert len(set(names)) == len(names)
-
-
-def test_the_proven_methods_without_the_peers():
-    assert methods.proven_names() == ("proven-dp-fw", "proven-rnm-screen", "private-lasso")
+    assert all(METHODS[name].fit == methods.OwnRules(name) for name in shared)
 
 
 # --- the same bits as the estimators ----------------------------------------------------------
 
 
-@estimators
-def test_rnm_screen_is_the_estimator(problem):
-    expected = fitted(RNMScreen, problem, n_iter=problem.n_iter, calibration="published")
-    assert np.array_equal(fit("rnm-screen", problem).weights, expected)
-
-
-@estimators
-def test_dp_fw_is_the_estimator(problem):
-    expected = fitted(DPFrankWolfe, problem, n_iter=problem.n_iter, calibration="published")
-    assert np.array_equal(fit("dp-fw", problem).weights, expected)
+PAPER = {"n_iter": 60, "calibration": "published"}
+ADP = PAPER | {"screening_share": 0.02, "screening_delta_share": 0.25}
 
 
 @estimators
 @pytest.mark.parametrize(
-    ("name", "when"),
-    [("adp-screen", "all"), ("adp-screen-50th", 50), ("adp-screen-last", "last")],
+    ("name", "estimator", "settings"),
+    [
+        ("rnm-screen", RNMScreen, PAPER),
+        ("dp-fw", DPFrankWolfe, PAPER),
+        ("adp-screen", ADPScreen, ADP | {"screen_at": "all"}),
+        ("adp-screen-50th", ADPScreen, ADP | {"screen_at": 50}),
+        ("adp-screen-last", ADPScreen, ADP | {"screen_at": "last"}),
+        ("proven-dp-fw", DPFrankWolfe, {}),
+        ("proven-rnm-screen", RNMScreen, {"screening_share": methods.SCREENING_SHARE}),
+    ],
 )
-def test_adp_screen_is_the_estimator(problem, name, when):
-    expected = fitted(
-        ADPScreen,
-        problem,
-        n_iter=problem.n_iter,
-        calibration="published",
-        screen_at=when,
-        screening_share=problem.budget.epsilon_share,
-        screening_delta_share=problem.budget.delta_share,
-    )
-    assert np.array_equal(fit(name, problem).weights, expected)
-
-
-@estimators
-def test_proven_dp_fw_is_the_estimator(problem):
-    found = fit("proven-dp-fw", problem)
-    expected = fitted(
-        DPFrankWolfe, problem, n_iter=found.settings["n_iter"], clip=found.settings["clip"]
-    )
-    assert np.array_equal(found.weights, expected)
-
-
-@estimators
-def test_proven_rnm_screen_is_the_estimator_with_a_clip(problem):
-    found = fit("proven-rnm-screen", problem)
-    expected = fitted(
-        RNMScreen,
-        problem,
-        n_iter=found.settings["n_iter"],
-        clip=found.settings["clip"],
-        screening_share=methods.SCREENING_SHARE,
-    )
-    assert np.array_equal(found.weights, expected)
+def test_a_method_is_the_estimator(problem, name, estimator, settings):
+    found = fit(name, problem)
+    chosen = {key: found.settings[key] for key in ("n_iter", "clip") if key in found.settings}
+    assert np.array_equal(found.weights, fitted(estimator, problem, **chosen, **settings))
 
 
 # --- what each method is ----------------------------------------------------------------------
 
 
 def test_oracle_k_keeps_the_largest_of_dp_fw(problem):
+    assert keep_largest(np.array([1.0, -2.0, 2.0, 2.0]), 2).tolist() == [0.0, -2.0, 2.0, 0.0]
     dense, sparse = fit("dp-fw", problem).weights, fit("oracle-k-fw", problem).weights
     kept = sparse != 0
     assert kept.sum() == problem.n_support == 3
     assert np.array_equal(sparse[kept], dense[kept])
     assert np.abs(dense[kept]).min() >= np.abs(dense[~kept]).max()
-
-
-def test_keeping_the_largest_settles_ties_by_position():
-    assert keep_largest(np.array([1.0, -2.0, 2.0, 2.0]), 2).tolist() == [0.0, -2.0, 2.0, 0.0]
 
 
 def test_preselect_k_uses_the_features_of_largest_l1_norm(problem):
@@ -180,7 +135,7 @@ def test_uniform_zeroing_screens_when_rnm_does_but_anywhere():
     zeroed = []
 
     def spy(accountant, given):
-        screen = fitters.uniform_zeroing(accountant, given)
+        screen = methods.uniform_zeroing(accountant, given)
 
         def noting(point, t):
             found = list(screen(point, t))
@@ -189,7 +144,7 @@ def test_uniform_zeroing_screens_when_rnm_does_but_anywhere():
 
         return noting
 
-    fitters.Published(spy)(long, SeededNoise("control"), Recorder(long, ()))
+    methods.FrankWolfe(spy)(long, SeededNoise("control"), Recorder(long, ()))
     counts = np.bincount(zeroed, minlength=10)
     expected = fit("rnm-screen", long).counts["screened"]
     assert counts.sum() == pytest.approx(expected, rel=0.02)
@@ -197,28 +152,19 @@ def test_uniform_zeroing_screens_when_rnm_does_but_anywhere():
     assert np.sum((counts - counts.mean()) ** 2) / counts.mean() < 39.3
 
 
-def test_what_is_screened_is_counted(problem):
-    every_other = Screened(lambda *_: lambda _point, t: [1] if t % 2 else [], None, problem)
-    assert [list(every_other.step(None, t)) for t in (1, 2, 3)] == [[1], [], [1]]
-    assert every_other.counts == {"screened": 2.0}
-
-
-def test_a_longer_run_is_the_method_on_the_longer_problem(problem):
-    found = fit("rnm-screen-longer", problem)
-    longer = replace(problem, n_iter=180)
-    assert np.array_equal(found.weights, fit("rnm-screen", longer).weights)
-    assert found.settings == {"n_iter": 180}
-    assert np.array_equal(
-        fit("np-fw-200", problem).weights, fit("np-fw", replace(problem, n_iter=200)).weights
-    )
-
-
-def test_the_radius_may_be_at_either_end_of_the_norms_that_share_a_support(problem):
-    several = replace(problem, norms=(1.0, 2.0))
-    for name, radius in (("np-fw-low", 1.0), ("np-fw-high", 2.0)):
-        found = fit(name, several)
-        assert np.array_equal(found.weights, fit("np-fw", replace(problem, radius=radius)).weights)
-        assert found.settings["radius"] == radius
+@pytest.mark.parametrize(
+    ("name", "plain", "change"),
+    [
+        ("rnm-screen-longer", "rnm-screen", {"n_iter": 180}),
+        ("np-fw-200", "np-fw", {"n_iter": 200}),
+        ("np-fw-low", "np-fw", {"radius": 1.0}),
+        ("np-fw-high", "np-fw", {"radius": 2.0}),
+    ],
+)
+def test_a_changed_method_is_the_method_on_the_changed_problem(problem, name, plain, change):
+    found = fit(name, replace(problem, norms=(1.0, 2.0)))
+    assert np.array_equal(found.weights, fit(plain, replace(problem, **change)).weights)
+    assert found.settings.items() >= change.items()
 
 
 def test_experiment_b_starts_at_random_as_algorithm_1_does(problem):
@@ -229,16 +175,9 @@ def test_experiment_b_starts_at_random_as_algorithm_1_does(problem):
     assert np.count_nonzero(fit("np-fw", once).weights) == 1
 
 
-@pytest.mark.parametrize(
-    ("every", "expected"), [(1, range(1, 8)), (3, [3, 6]), (None, [7]), (50, [])]
-)
-def test_when_lists_iterations(every, expected):
-    assert iterations(every, 7) == frozenset(expected)
-
-
 def test_screening_without_noise_follows_eq_1(problem):
     wide = replace(problem, radius=50.0)
-    screen = fitters.WithoutNoise(2)(None, wide)
+    screen = methods.WithoutNoise(2)(None, wide)
     point = wide.design.at(np.full(10, 0.3))
     scores = published_scores(wide.design, point, radius=50.0)
     assert list(screen(point, 1)) == []
@@ -248,32 +187,23 @@ def test_screening_without_noise_follows_eq_1(problem):
 # --- proven -----------------------------------------------------------------------------------
 
 
-def test_the_steps_that_a_budget_affords(problem):
-    # n = 3000, d = 600, (5, 1/3000): ρ = .77054 (MATH, Lemma 4), M = 525.
-    class Size:
-        n_rows, n_features = 3000, 600
-
-    assert fitters.affordable_steps(ZCDP(Fraction("0.77054")), Size()) == 131
-    few, many = (replace_rows(Size(), n) for n in (10, 10**6))
-    assert fitters.affordable_steps(ZCDP(Fraction("0.77054")), few) == 6
-    assert fitters.affordable_steps(ZCDP(Fraction("0.77054")), many) == 200
-
-
-def replace_rows(size, n_rows):
-    size.n_rows = n_rows
-    return size
+@pytest.mark.parametrize(("n_rows", "affordable"), [(10, 6), (3000, 131), (10**6, 200)])
+def test_the_steps_that_a_budget_affords(n_rows, affordable):
+    # n = 3000, d = 600, (5, 1/3000): ρ = 0.77054 (docs/privacy.md, Lemma 4), M = 525.
+    size = SimpleNamespace(n_rows=n_rows, n_features=600)
+    assert methods.affordable_steps(ZCDP(Fraction("0.77054")), size) == affordable
 
 
 def test_proven_methods_spend_no_more_than_the_stated_total(problem, monkeypatch):
     spent = []
 
-    class Watched(fitters.Accountant):
+    class Watched(methods.Accountant):
         def release(self, *args, **kwargs):
             found = super().release(*args, **kwargs)
             spent.append((self.spent, self.limit))
             return found
 
-    monkeypatch.setattr(fitters, "Accountant", Watched)
+    monkeypatch.setattr(methods, "Accountant", Watched)
     for name in ("proven-dp-fw", "proven-rnm-screen"):
         spent.clear()
         fit(name, problem)

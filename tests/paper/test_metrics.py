@@ -38,24 +38,6 @@ def test_rates_are_recalls_of_the_two_classes(pair):
     assert metrics.false_positive_rate(found, true) == pytest.approx(fpr, nan_ok=True)
 
 
-@given(mask_pairs)
-def test_f1_is_symmetric_between_0_and_1_and_1_only_for_equal_supports(pair):
-    found, true = pair
-    score = metrics.f1(found, true)
-    assert score == metrics.f1(true, found)
-    assert 0 <= score <= 1
-    assert (score == 1) == np.array_equal(found, true)
-
-
-@given(mask_pairs)
-def test_density_is_the_weighted_mean_of_the_rates(pair):
-    found, true = pair
-    K, d = true.sum(), true.size
-    hits = K * metrics.true_positive_rate(found, true) if K else 0
-    false_alarms = (d - K) * metrics.false_positive_rate(found, true) if d > K else 0
-    assert metrics.density(found) == pytest.approx((hits + false_alarms) / d)
-
-
 @given(mask_pairs, seeds)
 def test_only_the_nonzero_pattern_counts(pair, seed):
     found, true = pair
@@ -132,20 +114,6 @@ def test_r2_is_scikit_learns(seed, intercept):
     )
 
 
-@settings(max_examples=30)
-@given(seed=seeds)
-def test_the_factors_multiply_to_the_gram_matrices(seed):
-    X = features(seed)
-    gram, centred = metrics.Gram.of(X), X - X.mean(axis=0)
-    scale = np.linalg.norm(X, axis=0)
-    for factor, matrix in ((gram.factor, centred), (gram.plain_factor, X)):
-        np.testing.assert_allclose(
-            factor.T @ factor / np.outer(scale, scale),
-            matrix.T @ matrix / np.outer(scale, scale),
-            atol=1e-12,
-        )
-
-
 @both
 @settings(max_examples=30)
 @given(seed=seeds)
@@ -189,24 +157,11 @@ def test_near_collinear_features_keep_their_digits():
     assert r2_unchosen(X, [1, 1, 0], intercept=True) == pytest.approx(1, abs=1e-6)
 
 
-@both
-def test_more_features_than_rows_explain_everything(intercept):
-    X = features(3, n=5, d=20)
-    chosen = np.arange(20) < 10
-    assert r2_unchosen(X, chosen, intercept=intercept) == pytest.approx(1)
-
-
-@both
-def test_nothing_missed_is_undefined(intercept):
-    X = features(1)
-    everything, support = np.ones(9), np.arange(9) < 3
-    assert math.isnan(r2_unchosen(X, everything, intercept=intercept))
-    assert math.isnan(r2_missed(X, support, support, intercept=intercept))
-
-
-def test_nothing_chosen_predicts_the_mean_or_zero():
-    X = features(2)
-    nothing = np.zeros(9)
+def test_nothing_missed_is_undefined_and_nothing_chosen_predicts_the_mean_or_zero():
+    X, support, nothing = features(2), np.arange(9) < 3, np.zeros(9)
+    for intercept in (True, False):
+        assert math.isnan(r2_unchosen(X, np.ones(9), intercept=intercept))
+        assert math.isnan(r2_missed(X, support, support, intercept=intercept))
     assert r2_unchosen(X, nothing, intercept=True) == pytest.approx(0)
     by_zero = np.mean(1 - np.mean(X**2, axis=0) / X.var(axis=0))
     assert r2_unchosen(X, nothing, intercept=False) == pytest.approx(by_zero)
@@ -219,21 +174,8 @@ def test_nothing_chosen_predicts_the_mean_or_zero():
 def test_a_constant_target_is_fitted_or_not(constant, intercept, expected):
     X = np.column_stack([features(4)[:, :2], np.full(40, constant)])
     assert r2_unchosen(X, [1, 1, 0], intercept=intercept) == expected
-
-
-def test_a_constant_target_in_the_span_of_the_chosen_counts_as_fitted():
-    column = features(5)[:, 0]
-    X = np.column_stack([column, 0.3 - column, np.full(40, 0.1)])
-    assert r2_unchosen(X, [1, 1, 0], intercept=False) == 1
-
-
-@both
-def test_a_constant_zero_target_is_scored_as_scikit_learn_does(intercept):
-    X = np.column_stack([features(6)[:, :3], np.zeros(40)])
-    chosen = np.array([True, False, False, False])
-    assert r2_unchosen(X, chosen, intercept=intercept) == pytest.approx(
-        scikit_learn_r2(X, chosen, ~chosen, intercept=intercept)
-    )
+    X[:, 1] = 0.3 - X[:, 0]  # now it is in the span of the chosen
+    assert r2_unchosen(X, [1, 1, 0], intercept=intercept) == 1
 
 
 # --- the sign test --------------------------------------------------------------------------
@@ -244,7 +186,8 @@ def test_sign_test_is_the_exact_binomial_test(wins, losses, ties):
     a = np.concatenate([np.ones(wins), np.zeros(losses), np.full(ties, 0.5)])
     b = np.concatenate([np.zeros(wins), np.ones(losses), np.full(ties, 0.5)])
     result = metrics.sign_test(a, b)
-    assert (result.wins, result.losses, result.ties) == (wins, losses, ties)
+    assert (result.wins, result.losses) == (wins, losses)
+    assert metrics.sign_test(b, a).p_two_sided == result.p_two_sided
     if wins + losses == 0:
         assert result.p_two_sided == 1
         return
@@ -252,41 +195,7 @@ def test_sign_test_is_the_exact_binomial_test(wins, losses, ties):
     assert result.p_two_sided == pytest.approx(expected, rel=1e-9)
 
 
-@given(seeds)
-def test_sign_test_turned_round(seed):
-    a, b = np.random.default_rng(seed).integers(0, 4, (2, 20))
-    there, back = metrics.sign_test(a, b), metrics.sign_test(b, a)
-    assert there.p_two_sided == back.p_two_sided
-
-
-def test_sign_test_survives_many_trials():
-    a = np.ones(1500)
-    assert metrics.sign_test(a, np.zeros(1500)).p_two_sided < 1e-300
-
-
 # --- Theorem 2 ------------------------------------------------------------------------------
-
-
-def simulated_nonzeros(d, n_iter, runs, seed):
-    """Nonzeros after `n_iter` rounds of one uniform update and one uniform screening."""
-    rng = np.random.default_rng(seed)
-    nonzero, run = np.zeros((runs, d), bool), np.arange(runs)
-    for _ in range(n_iter):
-        nonzero[run, rng.integers(d, size=runs)] = True
-        nonzero[run, rng.integers(d, size=runs)] = False
-    return nonzero.sum(axis=1)
-
-
-@pytest.mark.parametrize(("d", "n_iter"), [(4, 3), (5, 8), (8, 100), (27, 100), (60, 40)])
-def test_theorem_2_by_simulation(d, n_iter):
-    """Mean within 5 standard errors: false alarm about 6e-7 per case for a free seed.
-
-    Power: the printed expression is at least 20 standard errors off in every case.
-    """
-    counts = simulated_nonzeros(d, n_iter, runs=4000, seed=d)
-    error = counts.std() / math.sqrt(counts.size)
-    assert abs(counts.mean() - metrics.expected_nonzeros(d, n_iter)) < 5 * error
-    assert abs(counts.mean() - metrics.expected_nonzeros_published(d, n_iter)) > 20 * error
 
 
 @given(st.integers(1, 12), st.integers(0, 30))

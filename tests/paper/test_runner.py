@@ -64,9 +64,7 @@ def test_a_row_can_be_rerun_alone(finished):
 
 def test_nothing_is_computed_twice(finished, monkeypatch):
     store, done = finished
-    monkeypatch.setattr(
-        "dpscreen.paper.runner._worker_pool", None
-    )  # any attempt to compute would fail
+    monkeypatch.setattr(runner, "_worker_pool", None)  # any attempt to compute would fail
     again = run(store=store, trials=3, experiments=experiments())
     assert content(again.rows) == content(done.rows)
     stored = stored_rows(store, trials=3, experiments=experiments())
@@ -101,54 +99,36 @@ def test_progress_counts_up_to_the_total(tmp_path):
 
 
 @pytest.mark.usefixtures("_in_this_process")
-def test_a_truncated_file_is_completed(finished, tmp_path):
+@pytest.mark.parametrize("kind", ["truncated", "corrupt"])
+def test_a_damaged_file_is_set_aside_and_only_its_bad_rows_recomputed(finished, tmp_path, kind):
     store, done = finished
-    copy = ResultStore(tmp_path)
-    copy.path.write_bytes(store.path.read_bytes()[:-40])
-    again = run(store=copy, trials=3, jobs=1, experiments=experiments())
-    assert [problem.kind for problem in again.problems] == ["truncated"]
-    assert content(again.rows) == content(done.rows)
-    assert read_rows(copy.path).problems == ()
-
-
-@pytest.mark.usefixtures("_in_this_process")
-def test_a_corrupt_file_is_set_aside_and_only_its_bad_rows_recomputed(finished, tmp_path):
-    store, done = finished
-    lines = store.path.read_bytes().split(b"\n")
-    lines[1] = lines[1].replace(b'"trial": ', b'"trial": 7')
-    damaged = b"\n".join(lines)
+    damaged = store.path.read_bytes()[: -40 if kind == "truncated" else None]
+    if kind == "corrupt":
+        damaged = damaged.replace(b'"trial": ', b'"trial": 7', 1)
     copy = ResultStore(tmp_path)
     copy.path.write_bytes(damaged)
     again = run(store=copy, trials=3, jobs=1, experiments=experiments())
     assert content(again.rows) == content(done.rows)
     (problem,) = again.problems
-    aside = tmp_path / "results.jsonl.corrupt"
-    assert problem.kind == "corrupt"
-    assert str(aside) in problem.message
-    assert aside.read_bytes() == damaged
+    assert problem.kind == kind
+    if kind == "corrupt":
+        aside = tmp_path / "results.jsonl.corrupt"
+        assert str(aside) in problem.message
+        assert aside.read_bytes() == damaged
     kept = read_rows(copy.path)
     assert kept.problems == ()
     assert len(kept.rows) == len(done.rows)
 
 
-def test_rows_of_other_settings_are_not_mixed_in(finished):
+def test_rows_of_other_settings_or_versions_are_not_mixed_in(finished, monkeypatch):
     store, _ = finished
-    longer = (
-        tiny_study.Regression(
-            "synthetic",
-            tiny_study.simulation(n_iter=61),
-            tiny_study.methods("rnm-screen", "adp-screen"),
-        ),
-    )
-    found = stored_rows(store, ["figure1"], trials=3, experiments=longer)
+    methods = tiny_study.methods("rnm-screen", "adp-screen")
+    longer = tiny_study.Regression("synthetic", tiny_study.simulation(n_iter=61), methods)
+    found = stored_rows(store, ["figure1"], trials=3, experiments=(longer,))
     assert found.rows == ()
     (problem,) = found.problems
     assert problem.kind == "other settings"
     assert problem.message.startswith("6 row(s)")
-
-
-def test_rows_of_another_version_are_not_mixed_in(finished, monkeypatch):
-    store, _ = finished
     monkeypatch.setattr("dpscreen.paper.results.REVISION", -1)
     found = stored_rows(store, ["theorem2"], trials=3, experiments=experiments())
     assert found.rows == ()
@@ -157,7 +137,7 @@ def test_rows_of_another_version_are_not_mixed_in(finished, monkeypatch):
 
 def test_noise_free_methods_run_once_on_fixed_rows():
     names = {"np-fw", "np-fw-safe", "np-fw-published-rule", "preselect-k-fw", "lasso"}
-    jobs = jobs_for(find_items(["table3"]), 20, all_experiments())
+    jobs = jobs_for(find_items(["table3"]), 20)
     repeated = {name for job in jobs if job.trial for name in job.methods}
     first = {name for job in jobs if not job.trial for name in job.methods}
     assert names <= first
@@ -165,12 +145,6 @@ def test_noise_free_methods_run_once_on_fixed_rows():
 
 
 # --- what can go wrong ------------------------------------------------------------------------
-
-
-def test_an_unknown_item_is_named_with_the_nearest_known_one(tmp_path):
-    with pytest.raises(StudyError, match="no item 'tabel2'; did you mean 'table2'"):
-        run(["tabel2"], store=ResultStore(tmp_path))
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("blocked", ["file/below", "."])
@@ -183,11 +157,8 @@ def test_an_unwritable_place_is_told_before_anything_is_computed(tmp_path, monke
 
 
 def test_missing_data_are_skipped_and_reported(tmp_path, monkeypatch):
-    def missing(name):
-        raise MissingDataset(f"fetch {name} first")
-
     monkeypatch.setattr(runner, "available", dict)
-    monkeypatch.setattr(runner, "load", missing)
+    monkeypatch.setattr(runner, "how_to_get", lambda entry: f"fetch {entry.name} first")
     some = [e for e in all_experiments() if e.data in ("housing", "abalone")]
     done = run(["table2"], store=ResultStore(tmp_path), trials=1, experiments=some)
     assert done.rows == ()
@@ -195,11 +166,6 @@ def test_missing_data_are_skipped_and_reported(tmp_path, monkeypatch):
         "abalone": "fetch abalone first",
         "housing": "fetch housing first",
     }
-
-
-def test_data_that_turn_up_meanwhile_are_skipped_too(monkeypatch):
-    monkeypatch.setattr(runner, "load", lambda name: None)
-    assert runner._how_to_get("housing") == "housing could not be found"
 
 
 def test_data_that_cannot_be_used_after_all_are_skipped(tmp_path, monkeypatch):
@@ -217,24 +183,17 @@ def test_data_that_cannot_be_used_after_all_are_skipped(tmp_path, monkeypatch):
     assert [skip.message for skip in done.skipped] == ["housing is damaged"]
 
 
-def test_a_failing_method_is_named(tmp_path):
-    with pytest.raises(StudyError, match="synthetic: uncorrelated, trial 1 failed: the method"):
-        run(
-            ["figure1"],
-            store=ResultStore(tmp_path),
-            trials=1,
-            experiments=experiments_with(tiny_study.fail),
-        )
-
-
-def test_a_vanished_worker_is_told(tmp_path):
-    with pytest.raises(StudyError, match="ended without a word"):
-        run(
-            ["figure1"],
-            store=ResultStore(tmp_path),
-            trials=1,
-            experiments=experiments_with(tiny_study.vanish),
-        )
+@pytest.mark.parametrize(
+    ("fit", "message"),
+    [
+        (tiny_study.fail, "synthetic: uncorrelated, trial 1 failed: the method"),
+        (tiny_study.vanish, "ended without a word"),
+    ],
+)
+def test_a_failing_method_and_a_vanished_worker_are_reported(tmp_path, fit, message):
+    failing = experiments_with(fit)
+    with pytest.raises(StudyError, match=message):
+        run(["figure1"], store=ResultStore(tmp_path), trials=1, experiments=failing)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dpscreen.paper.experiments import Regression, Simulation, UniformProcess
-from dpscreen.paper.fitters import Fitted
-from dpscreen.paper.methods import Method, of_rows
+from dpscreen.paper.methods import Fitted, Method, of_rows
 from dpscreen.paper.results import ResultStore
 from dpscreen.paper.runner import run
 from dpscreen.paper.suites import FIGURE_3, KEPT, synthetic_suite
@@ -65,11 +64,6 @@ def vanish(problem, noise, recorder):
     os._exit(3)
 
 
-def slow_experiments():
-    slow = Method("rnm-screen", "slow", dawdle, "published", random=True)
-    return (Regression("synthetic", simulation(), (slow,)),)
-
-
 def experiments_with(fit):
     method = Method("rnm-screen", "stand-in", fit, "published", random=True)
     return (Regression("synthetic", simulation(), (method,)),)
@@ -89,7 +83,7 @@ def _plain(values):
 
 def run_slowly(store):
     """Run eight trials, two at a time."""
-    run(["figure1"], store=store, trials=8, jobs=2, experiments=slow_experiments())
+    run(["figure1"], store=store, trials=8, jobs=2, experiments=experiments_with(dawdle))
 
 
 if __name__ == "__main__":

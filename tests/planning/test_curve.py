@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.interpolate import PchipInterpolator
-from sklearn.isotonic import IsotonicRegression
+from scipy.optimize import isotonic_regression
 
 from dpscreen.planning import curve_points as module
 from dpscreen.planning.curve import (
@@ -18,7 +17,7 @@ from dpscreen.planning.curve import (
     BudgetCase,
     BudgetCurve,
     BudgetPoint,
-    levelled,
+    isotonic,
     smooth,
 )
 from dpscreen.planning.curve_points import budget_point, setting_at
@@ -52,19 +51,15 @@ def test_chance_dips_are_levelled_and_ends_are_level():
 
 
 @given(arrays(float, st.integers(1, 12), elements=st.floats(-5, 5, width=16)))
-def test_levels_are_those_of_isotonic_regression_and_cubics_stay_between_points(values):
-    found, places = levelled(values.tolist()), np.arange(len(values)) ** 1.5
-    assert found == pytest.approx(IsotonicRegression().fit_transform(places, values), abs=1e-9)
+def test_it_is_isotonic_regression_and_cubics_stay_between_points(values):
     weights = 1 + np.abs(values[::-1])
-    weighed = IsotonicRegression().fit_transform(places, values, sample_weight=weights)
-    assert levelled(values.tolist(), weights.tolist()) == pytest.approx(weighed, abs=1e-9)
-    read = smooth(places, found)
-    between = [read(place) for place in np.linspace(0, places[-1], 50)]
-    assert np.all(np.diff(between) >= -1e-9)
-    assert [read(place) for place in places] == pytest.approx(found, abs=1e-9)
-    if len(values) > 2:  # another rule for slopes, much the same curve
-        other = PchipInterpolator(places, found)(np.linspace(0, places[-1], 50))
-        assert np.abs(between - other).max() <= 0.25 * (np.ptp(found) + 1e-9)
+    for given_weights in (None, weights):
+        found = isotonic(values.tolist(), None if given_weights is None else weights.tolist())
+        assert found == pytest.approx(isotonic_regression(values, weights=given_weights).x)
+    x = np.arange(len(values)) ** 1.5
+    read = smooth(x, found)
+    assert np.all(np.diff([read(at) for at in np.linspace(0, x[-1], 50)]) >= -1e-9)
+    assert [read(at) for at in x] == pytest.approx(found, abs=1e-9)
 
 
 def test_reading_a_curve_loads_nothing_that_takes_long():
@@ -161,7 +156,7 @@ def test_a_split_of_outcomes_tells_how_wide_intervals_are_and_selects_with_half(
 def test_widths_of_thinned_tables_are_those_of_whole_ones(monkeypatch):
     """A table of 40 000 rows, simulated with a quarter of them and with all."""
     setting = setting_at(BudgetCase(40_000, 40, 1e-6), 1.0)
-    thinned = module.width_over_ols(setting)
+    thinned = module.split_width(setting)
     monkeypatch.setattr(module.simulation, "MOST_CELLS", 2_000_000)
     monkeypatch.setattr(module.simulation, "MOST_CELLS_CLIPPED", 2_000_000)
-    assert module.width_over_ols(setting) == pytest.approx(thinned, rel=0.15)
+    assert module.split_width(setting) == pytest.approx(thinned, rel=0.15)

@@ -14,14 +14,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
+from sklearn.metrics import roc_auc_score
 
 import dpscreen
+from dpscreen.cli import compare
 from dpscreen.planning import power as simulation
-from dpscreen.planning.plan import Needed, Recommended
-from dpscreen.planning.power import RoughNoise, Scale, Setting
+from dpscreen.planning.plan import Needed, Recommended, setting_of
+from dpscreen.planning.power import Contest, RoughNoise, Scale, Setting
 from dpscreen.privacy import DiscreteGaussian, NoisyMax, SeededNoise, SignedNoisyMax
+from dpscreen.solvers.family import BINOMIAL
 
-WHOLE = 10**9  # cells: no table of these tests is thinned to so many
 SMALL = Setting(n_rows=2000, n_features=20, epsilon=1.0, delta=1e-6, n_effects=5)
 
 
@@ -46,13 +48,24 @@ def test_power_grows_with_rows_with_epsilon_and_with_the_effect(expected):
     little, much = (power_of(replace(SMALL, epsilon=epsilon)) for epsilon in (0.3, 5))
     assert little + 0.1 < much
     assert expected.rows[0].power + 0.3 < expected.rows[-1].power
-    assert [row.r2 for row in expected.rows] == sorted(row.r2 for row in expected.rows)
+    assert [row.quality for row in expected.rows] == sorted(row.quality for row in expected.rows)
+
+
+def detection(fits):
+    return simulation.detected(("private-lasso", 1.0, 0.1), fits)
+
+
+def test_no_standard_error_is_zero_where_few_tables_are_alike():
+    fits = [simulation.Scored(np.array([2.0]), np.zeros(15), 0, 0.0, 1.0)] * 4
+    found = detection(fits)
+    assert found.false_positives_se == pytest.approx(15 * math.sqrt(1 / 62 * 61 / 62 / 60))
+    assert found.power_se > 0
 
 
 def scored(share, *, others=(0.0,) * 19 + (1.0,), quality=0.0):
     """Return a fit that detects such a share of ten features, at a critical size of 0."""
     effects = np.where(np.arange(10) < round(10 * share), 2.0, 0.0)
-    return simulation.Scored(effects, np.array(others), 3, quality)
+    return simulation.Scored(effects, np.array(others), 3, quality, 1.0)
 
 
 def test_power_is_the_share_above_all_but_five_per_cent_of_the_null_features():
@@ -62,11 +75,11 @@ def test_power_is_the_share_above_all_but_five_per_cent_of_the_null_features():
     assert simulation.critical_size(others[:19]) == 19.0  # none of so few may be above
     assert simulation.critical_size(np.array([])) == 0.0
     fits = [
-        simulation.Scored(np.array([94.0, 95.0, 96.0, 0.0]), others, 100, 0.5),
-        simulation.Scored(np.array([97.0, 96.0, 99.0, 0.0]), others, 100, 0.5),
+        simulation.Scored(np.array([94.0, 95.0, 96.0, 0.0]), others, 100, 0.5, 1.0),
+        simulation.Scored(np.array([97.0, 96.0, 99.0, 0.0]), others, 100, 0.5, 1.0),
     ]
-    found = simulation.detection_of(fits)
-    assert (found.power, found.entered, found.quality) == (0.5, 100.0, 0.5)
+    found = detection(fits)
+    assert (found.power, found.false_positives, found.quality) == (0.5, 100.0, 0.5)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 1.0])
@@ -76,8 +89,8 @@ def test_letting_all_features_in_buys_no_power(share):
     fits = []
     for _ in range(200):
         sizes = np.abs(rng.normal(size=20)) * (rng.random(20) < share)
-        fits.append(simulation.Scored(sizes[:5], sizes[5:], 15, 0.0))
-    assert simulation.detection_of(fits).power == pytest.approx(0.05, abs=0.04)
+        fits.append(simulation.Scored(sizes[:5], sizes[5:], 15, 0.0, 1.0))
+    assert detection(fits).power == pytest.approx(0.05, abs=0.04)
 
 
 def test_standard_errors_of_power_count_the_critical_size():
@@ -86,7 +99,7 @@ def test_standard_errors_of_power_count_the_critical_size():
 
     def simulated():
         sizes = np.abs(rng.normal(size=(20, 8))) + np.repeat([1.5, 0.0], 4)
-        return simulation.detection_of([simulation.Scored(s[:4], s[4:], 4, 0.0) for s in sizes])
+        return detection([simulation.Scored(s[:4], s[4:], 4, 0.0, 1.0) for s in sizes])
 
     found = [simulated() for _ in range(300)]
     spread = np.std([one.power for one in found])
@@ -130,13 +143,8 @@ def test_power_never_falls_over_a_grid_of_budgets_and_rows(n_features):
 
 
 def test_the_definition_of_power_is_printed(expected):
-    for told in (
-        expected.finding,
-        str(expected).replace("\n", " "),
-        expected.to_dict()["power_means"],
-    ):
-        assert "larger in size than those of 95 % of the features without effect" in told
-        assert "false-selection rate of 5 %" in told
+    assert "larger in size than those of 95 % of the features without effect" in expected.finding
+    assert "false-selection rate of 5 %" in expected.finding
     assert expected.to_dict()["false_selection_rate"] == 0.05
 
 
@@ -144,20 +152,18 @@ def test_a_limit_of_features_is_simulated_as_it_is_fitted():
     limited = dpscreen.plan(2000, 30, 1, 1e-6, effects=[0.3], repetitions=2, max_features=2)
     assert limited.setting.n_effects == 2
     assert limited.rows[0].false_positives <= 2
-    assert limited.settings.n_iter == 4
 
 
-def test_a_larger_effect_never_looks_harder_to_find(monkeypatch):
+def test_a_larger_effect_never_looks_harder_to_find():
     """Means of a dip and its neighbour count tables, of which some sizes have more."""
     tables = {0.1: (2, 5), 0.2: (9, 9), 0.3: (3, 6)}
     seen = {
-        effect: [scored(above / 10, quality=effect)] * count
+        ("private-lasso", 1.0, effect): [scored(above / 10, quality=effect)] * count
         for effect, (count, above) in tables.items()
     }
-    monkeypatch.setattr(simulation, "_measure", lambda *_: seen)
-    rows = simulation.simulated_power(SMALL, list(seen), repetitions=2, seed=0)
+    rows = simulation.power_rows(seen)
     assert [row.power for row in rows] == pytest.approx([0.5, 0.825, 0.825])
-    assert [row.r2 for row in rows] == pytest.approx([0.1, 0.2, 0.3])
+    assert [row.quality for row in rows] == pytest.approx([0.1, 0.2, 0.3])
 
 
 def test_the_same_seed_gives_the_same_plan_and_another_does_not():
@@ -170,33 +176,38 @@ def test_the_same_seed_gives_the_same_plan_and_another_does_not():
 
 def test_the_simulated_target_has_variance_one_whatever_the_effect():
     setting = replace(SMALL, n_rows=20_000, correlation=0.5)
-    table = simulation.simulated_table(
-        setting, Scale.of(setting.regime, most_cells=WHOLE), "variance"
-    )
-    truth = np.zeros(20)
-    truth[simulation.support(20, 5)] = 0.4 * (-1.0) ** np.arange(5)
-    y = table.X @ truth + math.sqrt(1 - setting.explained(0.4)) * table.noise
-    assert y.var() == pytest.approx(1, abs=5 * math.sqrt(2 / 20_000))
-    assert setting.explained(0.4) == pytest.approx((table.X @ truth).var(), rel=0.05)
+    table = simulation.simulated_table(setting, Scale.of(setting.regime), "variance")
+    assert table.outcomes(0.4).var() == pytest.approx(1, abs=5 * math.sqrt(2 / 20_000))
+    predictors = table.X @ table.truth(0.4)
+    assert setting.explained(0.4) == pytest.approx(predictors.var(), rel=0.05)
 
 
-@pytest.mark.parametrize("clipped_tightly", [False, True])
-def test_thinned_rows_agree_with_the_direct_simulation(clipped_tightly, monkeypatch):
-    """4 standard errors, and .02 of power and R² and half a feature for the method."""
+def binary(n_rows=1500, d=8, epsilon=2.0, rate=0.3):
+    return setting_of(n_rows, d, epsilon, 1e-6, rate=rate, family=BINOMIAL)
+
+
+NEAR = {"power": 0.02, "quality": 0.02, "false_positives": 0.5}
+"""How far thinned tables may be from whole ones, beside four standard errors."""
+
+
+@pytest.mark.parametrize(
+    ("setting", "sizes"),
+    [
+        (replace(SMALL, n_rows=8000, epsilon=4.0), [0.03, 0.2]),
+        (replace(SMALL, n_rows=8000, epsilon=0.4), [0.05, 0.2]),  # residuals clipped tightly
+        (binary(20_000, 8, 0.3), [0.4]),
+    ],
+)
+def test_thinned_rows_agree_with_the_direct_simulation(setting, sizes, monkeypatch):
+    direct = simulation.simulated_power(setting, sizes, repetitions=10, seed="direct")
     monkeypatch.setattr(simulation, "MOST_CELLS", 40_000)
     monkeypatch.setattr(simulation, "MOST_CELLS_CLIPPED", 40_000)
-    setting = replace(SMALL, n_rows=8000, epsilon=0.4 if clipped_tightly else 4.0)
     assert Scale.of(setting.regime).thinning == 4
-    sizes = [0.05, 0.2] if clipped_tightly else [0.03, 0.2]
     thin = simulation.simulated_power(setting, sizes, repetitions=10, seed="thin")
-    direct = simulation.simulated_power(
-        setting, sizes, repetitions=10, seed="direct", most_cells=WHOLE
-    )
     for one, other in zip(thin, direct, strict=True):
-        assert abs(one.power - other.power) <= 0.02 + 4 * math.hypot(one.power_se, other.power_se)
-        assert abs(one.r2 - other.r2) <= 0.02 + 4 * math.hypot(one.r2_se, other.r2_se)
-        error = math.hypot(one.false_positives_se, other.false_positives_se)
-        assert abs(one.false_positives - other.false_positives) <= 4 * error + 0.5
+        for name, near in NEAR.items():
+            error = math.hypot(*(getattr(row, f"{name}_se") for row in (one, other)))
+            assert abs(getattr(one, name) - getattr(other, name)) <= near + 4 * error
 
 
 def test_that_comparison_would_notice_rows_thinned_without_care(monkeypatch):
@@ -207,13 +218,15 @@ def test_that_comparison_would_notice_rows_thinned_without_care(monkeypatch):
     monkeypatch.setattr(simulation, "_with_moments_of_more", lambda X, *_: X)
     monkeypatch.setattr(simulation, "_less_correlated", lambda noise, *_: noise)
     careless = simulation.simulated_power(setting, [0.02], repetitions=12, seed=0)[0]
-    assert careless.r2 < careful.r2 - 5 * math.hypot(careful.r2_se, careless.r2_se)
+    assert careless.quality < careful.quality - 5 * math.hypot(
+        careful.quality_se, careless.quality_se
+    )
 
 
 def test_thinning_leaves_every_number_that_rules_rest_on():
     regime = Setting(10**6, 100, 1.0, 1e-6, 5).regime
     scale = Scale.of(regime)
-    small = replace(regime, n_rows=scale.n_rows, rho=scale.rho)
+    small = replace(regime, n_rows=scale.n_rows, rho=scale.rho(regime))
     assert scale.n_rows < regime.n_rows
     for name in ("signal", "need"):
         assert getattr(small, name) == pytest.approx(getattr(regime, name))
@@ -223,7 +236,7 @@ def test_thinning_leaves_every_number_that_rules_rest_on():
 def test_few_features_stand_for_many_at_the_same_signal():
     regime = Setting(2000, 50_000, 1.0, 1e-6, 5).regime
     scale = Scale.of(regime)
-    small = replace(regime, n_rows=scale.n_rows, n_features=scale.n_features, rho=scale.rho)
+    small = replace(regime, n_rows=scale.n_rows, n_features=scale.n_features, rho=scale.rho(regime))
     assert scale.n_features == simulation.MOST_FEATURES
     assert small.signal == pytest.approx(regime.signal)
 
@@ -246,21 +259,66 @@ def test_bounds_that_are_too_wide_are_part_of_the_plan():
         simulation.simulated_power(replace(SMALL, looseness=width), [0.4], repetitions=6, seed=1)[0]
         for width in (1.0, 16.0)
     )
-    assert 0.5 < loose.r2 <= tight.r2 + 0.01
+    assert 0.5 < loose.quality <= tight.quality + 0.01
+
+
+# --- binary outcomes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rate", "effect"), [(0.05, 0.2), (0.5, 2.0), (0.9, 1.0)])
+def test_outcomes_are_as_common_as_supposed(rate, effect):
+    """5 standard deviations of a share: one false alarm in 10^6."""
+    setting = binary(40_000, rate=rate)
+    table = simulation.simulated_table(setting, Scale.of(setting.regime), "share")
+    share = table.outcomes(effect).mean()
+    assert abs(share - rate) < 5 * math.sqrt(rate * (1 - rate) / 40_000)
+
+
+def test_auc_is_the_usual_one():
+    rng, score = np.random.default_rng(0), BINOMIAL.simulation.score
+    y, line = rng.random(300) < 0.3, rng.integers(0, 9, 300).astype(float)
+    assert score(line, y.astype(float)) == pytest.approx(roc_auc_score(y, line))
+    assert score(line, np.ones(300)) == 0.5
+
+
+def test_more_budget_and_larger_effects_find_more():
+    contest = Contest(binary(), ("private-logistic",), (0.2, 5.0), (0.02, 1.0))
+    found = simulation.simulated(contest, 3, "binary")
+    small, large = found[:2], found[2:]
+    assert [one.epsilon for one in found] == [0.2, 0.2, 5.0, 5.0]
+    assert large[1].power == 1.0 > small[0].power
+    assert large[1].quality > small[1].quality
+    assert all(one.quality < one.best_quality + 0.01 for one in found)
+
+
+def test_a_plan_of_binary_outcomes():
+    given = {"effects": [0.02, 0.9], "repetitions": 3, "rate": 0.3, "family": "binomial"}
+    plan = dpscreen.plan(900, 4, 3, 1e-6, **given)
+    assert "900 rows, 30% yes, 4 features" in str(plan)
+    assert "held-out AUC" in str(plan)
+    assert "log-odds for one standard deviation" in plan.finding
+    assert "0.0 ± 0.0" not in str(plan)
+    assert {"auc", "auc_se", "best_auc"} <= set(plan.to_frame())
+    assert plan.settings is None
+
+
+def test_all_methods_are_fitted_to_the_same_tables():
+    setting = binary(800, 5)
+    names = compare.NAMES["binomial"]
+    found = simulation.simulated(Contest(setting, names, (2.0,), (0.8,)), 2, "same")
+    assert [one.method for one in found] == list(names)
+    assert len({one.best_quality for one in found}) == 1
+    assert found[-1].epsilon is None
 
 
 # --- reading the curve ----------------------------------------------------------------------------
 
 
-def test_crossing_is_read_in_the_logarithm():
+def test_crossing_is_read_in_the_logarithm_of_a_monotone_curve():
     assert simulation.crossing([0.1, 0.4], [0.6, 1.0], power=0.8) == pytest.approx(0.2)
     assert simulation.crossing([0.1, 0.4], [0.8, 1.0], power=0.8) == 0.1
     assert simulation.crossing([0.1, 0.4], [0.1, 0.7], power=0.8) is None
-
-
-def test_crossing_smooths_a_curve_that_is_not_monotone():
-    found = simulation.crossing([1, 2, 4, 8], [0.2, 0.75, 0.65, 1.0], power=0.8)
-    assert 4 < found < 8
+    assert 4 < simulation.crossing([1, 2, 4, 8], [0.2, 0.75, 0.65, 1.0], power=0.8) < 8
 
 
 # --- what is said ---------------------------------------------------------------------------------
@@ -272,41 +330,35 @@ def test_the_plan_as_data_frame_words_and_dictionary(expected):
     assert ((frame["power"] >= 0) & (frame["power"] <= 1) & (frame["power_se"] > 0)).all()
     assert (frame["r2"] <= frame["best_r2"] + 3 * frame["r2_se"]).all()
     assert 0.02 < expected.smallest_effect < 0.4
-    told = str(expected)
-    assert f"{expected.smallest_effect:.2g}" in told
-    assert "2000 rows, 20 features" in told
+    message = str(expected)
+    assert f"{expected.smallest_effect:.2g}" in message
+    assert "2000 rows, 20 features" in message
     assert expected.to_dict()["setting"]["n_rows"] == 2000
-    assert max(len(line) for line in told.splitlines()) <= 100
+    assert max(len(line) for line in message.splitlines()) <= 100
 
 
 @pytest.mark.parametrize(
-    ("rows", "epsilon", "told"),
+    ("public", "words"),
     [
-        (200, 1, "Too little signal: do not expect a useful model"),
-        (500, 1, "Little signal"),
-        (2000, 1, "A fair signal"),
-        (20_000, 1, "A strong signal"),
-        (20_000, 0.01, "do not expect a useful model"),
+        ((200, 20, 1, 1e-6), "Too little signal: do not expect a useful model"),
+        ((500, 20, 1, 1e-6), "Little signal"),
+        ((2000, 20, 1, 1e-6), "A fair signal"),
+        ((20_000, 20, 1, 1e-6), "A strong signal"),
+        ((20_000, 20, 0.01, 1e-6), "do not expect a useful model"),
+        ((500, 200, 1, 0.01), "weak promise"),
+        ((500, 200, 1, 0.01), "The model itself selects up to"),
+        ((500, 200, 1, 0.01), "No effect up to 0.1"),
+        ((300, 200, 1, 1e-6), "give bounds that fit"),
+        ((2000, 1, 1, 1e-6), "All features have an effect here"),
+        ((10**6, 10**4, 1, 1e-6), "which stand for all"),
     ],
 )
-def test_the_regime_in_words(rows, epsilon, told):
-    short = dpscreen.plan(rows, 20, epsilon, 1e-6, effects=[0.4], repetitions=2)
-    assert told in short.words
-    assert short.useful == ("useful model" not in told)
-    assert short.signal == pytest.approx(rows * math.sqrt(2 * short.rho) / math.log(40))
-
-
-def test_words_about_delta_bounds_and_chance():
-    weak = dpscreen.plan(500, 200, 1, 0.01, effects=[0.1], repetitions=2)
-    assert "weak promise" in weak.words
-    assert "The model itself selects up to" in weak.finding
-    assert "No effect up to 0.1" in weak.finding
-    wide = dpscreen.plan(300, 200, 1, 1e-6, effects=[0.1], repetitions=2)
-    assert "give bounds that fit" in wide.words
-    full = dpscreen.plan(200, 2, 1, 1e-6, effects=[0.1], n_effects=2, repetitions=2)
-    assert "All features have an effect here" in full.finding
-    wide = dpscreen.plan(10**6, 10**4, 1, 1e-6, effects=[0.1], repetitions=2)
-    assert "which stand for all" in str(wide)
+def test_the_plan_in_words(public, words):
+    short = dpscreen.plan(*public, effects=[0.1], repetitions=2)
+    assert words in " ".join(str(short).split())
+    assert short.useful == ("do not expect a useful model" not in short.words)
+    wanted = public[0] * math.sqrt(2 * short.rho) / math.log(2 * public[1])
+    assert short.signal == pytest.approx(wanted)
 
 
 def test_recommended_settings_are_those_of_a_fit():
@@ -330,7 +382,7 @@ def test_the_plot_is_a_picture(expected, tmp_path, suffix, start):
 def test_default_effects_start_where_nothing_is_found_and_end_where_all_is():
     for n_rows in (50, 5000, 10**7):
         setting = replace(SMALL, n_rows=n_rows)
-        sizes = simulation.default_effects(setting)
+        sizes = setting.usual_effects
         assert sizes == tuple(sorted(sizes))
         assert 3 <= len(sizes) <= 10
         assert setting.explained(sizes[-1]) <= simulation.MOST_EXPLAINED
@@ -372,54 +424,44 @@ def test_what_no_epsilon_can_find(monkeypatch):
     assert "100 rows are too few" in str(hidden)
 
 
-def answered(power_at, low=20.0, high=1e8):
-    """Search where power is a known function of the rows."""
-
+@pytest.mark.parametrize(
+    ("power_at", "needed"),
+    [
+        (lambda n: 1 / (1 + 500 / n), pytest.approx(2000, rel=0.1)),
+        (lambda _: 0.95, 20),
+        (lambda _: 0.7, None),
+    ],
+)
+def test_the_search_reads_off_where_a_known_power_is_reached(monkeypatch, power_at, needed):
     def simulated(setting, _effects, **_):
         return (SimpleNamespace(power=power_at(setting.n_rows)),)
 
-    setting = replace(SMALL, n_features=4, n_effects=1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation, "simulated_power", simulated)
-        at = simulation.with_amount(setting, "n_rows")
-        return simulation.search(at, 0.4, low=low, high=high, power=0.8, seed=0)
+    monkeypatch.setattr(simulation, "simulated_power", simulated)
 
+    def at(rows):
+        return replace(SMALL, n_features=4, n_effects=1, n_rows=math.ceil(rows))
 
-def logistic(rows, middle):
-    return 1 / (1 + middle / rows)
-
-
-def test_the_search_reads_off_where_the_power_is_reached():
-    assert answered(lambda n: logistic(n, 500)) == pytest.approx(2000, rel=0.1)
-    assert answered(lambda _: 0.95) == 20
-    assert answered(lambda _: 0.7) is None
-
-
-@pytest.mark.slow
-def test_few_features_that_all_enter_need_more_rows_not_none():
-    needed = dpscreen.plan_for(
-        0.4, n_features=4, n_effects=1, delta=1e-6, epsilon=1.0, random_state=3
-    )
-    assert 200 < needed.value < 1200
+    limits = {"low": 20.0, "high": 1e8, "power": 0.8, "seed": 0}
+    assert simulation.search(at, 0.4, **limits) == needed
 
 
 def test_words_of_the_inverse():
-    def told(name, value):
+    def message(name, value):
         searched = (20.0, 1e8) if name == "n_rows" else (0.01, 50.0)
         return str(Needed(name, value, searched, 0.1, 0.8, SMALL))
 
-    assert "About 2700 rows" in told("n_rows", 2612.3)
-    assert "Epsilon of about 0.51" in told("epsilon", 0.5087)
-    assert "20 rows, or less" in told("n_rows", 20.0)
-    assert "Epsilon of 0.01, or less" in told("epsilon", 0.01)
-    assert "fewer features" in told("n_rows", None)
+    assert "About 2700 rows" in message("n_rows", 2612.3)
+    assert "Epsilon of about 0.51" in message("epsilon", 0.5087)
+    assert "20 rows, or less" in message("n_rows", 20.0)
+    assert "Epsilon of 0.01, or less" in message("epsilon", 0.01)
+    assert "fewer features" in message("n_rows", None)
 
 
 # --- bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"n_rows": 0}, "n_rows"),
         ({"n_rows": 10.5}, "n_rows"),
@@ -435,11 +477,14 @@ def test_words_of_the_inverse():
         ({"looseness": 0.5}, "looseness"),
         ({"power": 1.0}, "power"),
         ({"repetitions": 1}, "repetitions"),
+        ({"rate": 0.2}, "rate"),
+        ({"rate": 1.0, "family": "binomial"}, "rate"),
+        ({"family": "poisson"}, "family"),
     ],
 )
-def test_bad_input_is_refused_by_name(changed, told):
+def test_bad_input_is_refused_by_name(changed, message):
     arguments = {"n_rows": 1000, "n_features": 20, "epsilon": 1, "delta": 1e-6} | changed
-    with pytest.raises((ValueError, TypeError), match=told):
+    with pytest.raises((ValueError, TypeError), match=message):
         dpscreen.plan(**arguments)
 
 

@@ -8,7 +8,9 @@ import pytest
 from dpscreen import PrivateLogit, PrivateOLS, TableRefused
 from dpscreen._core.words import number
 from dpscreen.planning import regression_plan
-from dpscreen.planning.regression_plan import TableSetting, around, expected_table
+from dpscreen.planning.power import around
+from dpscreen.planning.regression_plan import TableSetting, expected_table
+from dpscreen.solvers.family import BINOMIAL
 
 
 def test_too_few_rows_have_no_table_and_the_fit_says_the_same():
@@ -41,18 +43,20 @@ def test_fewer_rows_at_a_larger_budget_stand_for_many(monkeypatch):
     """The ratio rests on nρ: 5000 rows for 20 000 come within a seventh, and 1000 would not."""
     setting = TableSetting(20_000, 4, 0.5, 1e-6)
     monkeypatch.setattr(regression_plan, "MOST_ROWS", 20_000)
-    whole = setting.width_ratio(3, lambda: None)
+    whole = setting.width_ratio(3)
     monkeypatch.setattr(regression_plan, "MOST_ROWS", 5000)
-    assert setting.width_ratio(3, lambda: None) == pytest.approx(whole, rel=0.15)
+    assert setting.width_ratio(3) == pytest.approx(whole, rel=0.15)
 
 
 def test_odds_ratios_are_as_wide_as_a_fit_gives_them():
-    expected = expected_table(n_rows=4000, n_features=3, epsilon=2, delta=1e-6, rate=0.3)
+    expected = expected_table(
+        n_rows=4000, n_features=3, epsilon=2, delta=1e-6, rate=0.3, family=BINOMIAL
+    )
     rng = np.random.default_rng(8)
     X = rng.normal(size=(4000, 3))
     y = rng.random(4000) < 1 / (1 + np.exp(1 - X.sum(axis=1) / np.sqrt(3)))
-    told = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-3, 3), "n_rows": 4000}
-    table = PrivateLogit(**told).fit(X, y).table_
+    given = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-3, 3), "n_rows": 4000}
+    table = PrivateLogit(**given).fit(X, y).table_
     widths = (table.bse.to_numpy() / table.plain_errors)[:3]
     assert expected.rate == 0.3
     assert expected.ratio == pytest.approx(float(np.median(widths)), rel=0.4)
@@ -61,8 +65,10 @@ def test_odds_ratios_are_as_wide_as_a_fit_gives_them():
 
 def test_of_how_many_odds_ratios_agrees_with_fits_of_levels():
     """14 to 17 are promised; 8 to 14 come, in the mean 11.4 ± .8 of four: below 9 in 1 of 1 000."""
-    told = {"epsilon": 1, "delta": 1e-6, "n_rows": 8000}
-    expected = expected_table(n_features=18, rate=0.5, levels=16, others=False, **told)
+    settings = {"epsilon": 1, "delta": 1e-6, "n_rows": 8000}
+    expected = expected_table(
+        n_features=18, rate=0.5, family=BINOMIAL, levels=16, others=False, **settings
+    )
     low, high = map(
         int, re.search("Intervals of ([0-9]+) to ([0-9]+) of 18", expected.finding).groups()
     )
@@ -71,7 +77,7 @@ def test_of_how_many_odds_ratios_agrees_with_fits_of_levels():
     X[:, :16] = rng.random((8000, 16)) < np.geomspace(0.6, 0.02, 16)
     y = rng.random(8000) < 1 / (1 + np.exp(-2 * X[:, :4].sum(axis=1) + 3))
     bounds = [(0, 1)] * 16 + [(-3, 3)] * 2
-    tables = [PrivateLogit(feature_bounds=bounds, **told).fit(X, y).table_ for _ in range(4)]
+    tables = [PrivateLogit(feature_bounds=bounds, **settings).fit(X, y).table_ for _ in range(4)]
     came = np.mean([table.given[:18].sum() for table in tables])
     assert low - 5 <= came <= high + 3
     assert high < 18
@@ -79,17 +85,17 @@ def test_of_how_many_odds_ratios_agrees_with_fits_of_levels():
 
 
 def test_rows_that_odds_ratios_need_are_found_by_trying():
-    told = {"n_features": 6, "epsilon": 1.0, "delta": 1e-6, "others": False, "rate": 0.5}
-    few = expected_table(n_rows=300, **told)
+    given = {"n_features": 6, "epsilon": 1.0, "delta": 1e-6, "others": False, "family": BINOMIAL}
+    few = expected_table(n_rows=300, **given)
     assert few.ratio is None
     assert few.refused
     assert f"It takes about {number(few.rows_needed)} rows" in few.finding
-    assert expected_table(n_rows=few.rows_needed, **told).ratio is not None
-    assert expected_table(n_rows=few.rows_needed // 2, **told).ratio is None
+    assert expected_table(n_rows=few.rows_needed, **given).ratio is not None
+    assert expected_table(n_rows=few.rows_needed // 2, **given).ratio is None
 
 
 def test_progress_reaches_the_end():
     shares: list[float] = []
-    told = {"n_rows": 3000, "n_features": 2, "epsilon": 2.0, "delta": 1e-6, "others": False}
-    expected_table(**told, tables=2, progress=shares.append)
+    given = {"n_rows": 3000, "n_features": 2, "epsilon": 2.0, "delta": 1e-6, "others": False}
+    expected_table(**given, tables=2, progress=shares.append)
     assert shares == [0.5, 1.0]

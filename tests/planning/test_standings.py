@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 
 from dpscreen.planning.arenas import NoArena, simulated
-from dpscreen.planning.methods import METHODS, ON_REQUEST
+from dpscreen.planning.methods import METHODS, ON_REQUEST, OURS
 from dpscreen.planning.standings import (
-    FLOOR,
+    CONTESTED,
     NOT_PRIVATE,
-    NUMBERS,
-    OURS,
-    OUTCOMES,
     ContestRules,
     PlayedFit,
     Standings,
     play,
 )
+from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
 
 
 def fit(table, method, scores, *, epsilon=1.0, refused=False):
@@ -57,7 +55,7 @@ def test_a_defeat_has_the_error_of_the_difference():
 
 
 def test_every_method_has_its_place():
-    assert {*NUMBERS, *OUTCOMES} == set(METHODS) - set(ON_REQUEST)
+    assert set(CONTESTED) == set(METHODS) - set(ON_REQUEST)
     assert set(OURS) <= set(METHODS)
 
 
@@ -67,7 +65,7 @@ def test_designs_are_drawn_anew_within_their_bounds():
         np.testing.assert_array_equal(first.X, again.X)
         assert not np.array_equal(first.y, other.y)
         first.check()
-        assert first.outcomes == name.endswith("outcomes")
+        assert first.family == (BINOMIAL if name.endswith("outcomes") else GAUSSIAN)
         low, high = first.feature_bounds.T
         assert ((low <= first.X) & (high >= first.X)).all()
         assert first.target_bounds[0] <= first.y.min() < first.y.max() <= first.target_bounds[1]
@@ -83,11 +81,11 @@ def test_rows_are_drawn_and_too_few_are_refused():
     with pytest.raises(NoArena, match="the same in all rows"):
         flat.check()
     with pytest.raises(NoArena, match="fewer than 5 rows"):
-        replace(flat, y=np.eye(400)[0], outcomes=True).check()
+        replace(flat, y=np.eye(400)[0], family=BINOMIAL).check()
 
 
 def test_a_refusal_has_the_worst_score():
     arenas = {"few": simulated()["simulated, few rows"]}
     found = play(arenas, ContestRules((0.5,), 1e-6, 1, ("private-ols",)))
     (line,) = found.lines("simulated numbers", 0.5)
-    assert (line.score, line.refused) == (FLOOR, 1)
+    assert (line.score, line.refused) == (GAUSSIAN.simulation.worst, 1)

@@ -13,11 +13,7 @@ from pathlib import Path
 
 from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger, directory
 from tools.kills import killed_at_each_call
-from tools.ledgers import as_single_file, database
-
-
-def make(path):
-    return PrivacyLedger.create(path, dataset="survey", epsilon=2, delta=1e-6)
+from tools.ledgers import as_single_file, database, make_ledger
 
 
 def opens(path):
@@ -54,7 +50,7 @@ def booking(folder, watched):
     """The directory and a symbolic link to it, or what is mounted there."""
     one, other = folder / "a.ledger", folder / "b.ledger"
     if not one.exists():
-        make(one)
+        make_ledger(one)
     if not other.exists():
         other.symlink_to(one)
     return book_under_two_names(folder, one, other, watched)
@@ -62,7 +58,7 @@ def booking(folder, watched):
 
 def hard_link(folder, watched):
     """Two directories with one database, which a ledger refuses unless nobody checks."""
-    one, other = make(folder / "a.ledger").path, folder / "b.ledger"
+    one, other = make_ledger(folder / "a.ledger").path, folder / "b.ledger"
     other.mkdir()
     (other / "lock").touch()
     (other / "ledger.db").hardlink_to(one / "ledger.db")
@@ -74,12 +70,12 @@ def hard_link(folder, watched):
 def creation(folder, watched):
     """A ledger that is being made is whole or refused, and never made over what is there."""
     path, told = folder / "a.ledger", []
-    for _ in killed_at_each_call(lambda: make(path), watched):
+    for _ in killed_at_each_call(lambda: make_ledger(path), watched):
         there, whole = path.exists(), opens(path)
         told.append(f"{there=} {whole=}")
         if there:
             try:
-                make(path)
+                make_ledger(path)
             except LedgerProblem:
                 assert opens(path) == whole
             else:
@@ -100,9 +96,7 @@ def spendable(file):
 
 def importing(folder, watched):
     """At most one of file and directory can be booked from, and importing again ends it well."""
-    origin = make(folder / "origin.ledger")
-    for number in range(3):
-        origin.reserve(origin.total / 10, purpose=f"model {number}")
+    origin = make_ledger(folder / "origin.ledger", 3)
     file, path, told = folder / "old.db", folder / "new.ledger", []
     image = as_single_file(origin, file).read_bytes()
     for _ in killed_at_each_call(lambda: PrivacyLedger.from_file(file, path), watched):
@@ -129,7 +123,7 @@ def importing(folder, watched):
 
 def hot_journal(folder, watched):
     """Leave a journal that has to be rolled back, behind a booking that was never confirmed."""
-    ledger = make(folder / "a.ledger")
+    ledger = make_ledger(folder / "a.ledger")
     ledger.reserve(ledger.total / 10, purpose="before")
     before = shutil.copytree(ledger.path, folder / "before.ledger")
     kills = killed_at_each_call(

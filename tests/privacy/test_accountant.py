@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpscreen.privacy import (
@@ -22,7 +22,7 @@ from dpscreen.privacy import (
     ThresholdedNoisyMin,
     Use,
 )
-from dpscreen.privacy.accountant import release_sums
+from dpscreen.privacy.accountant import release_histograms, release_sums
 
 SCORES = np.zeros(3, dtype=np.int64)
 
@@ -58,11 +58,6 @@ class CountedNoise(Noise):
         return np.zeros(count, dtype=np.uint64)
 
 
-class BrokenNoise(CountedNoise):
-    def words(self, count):
-        raise OSError("no entropy")
-
-
 def book(accountant, mechanism, times=1, purpose="test"):
     return [accountant.release(mechanism, SCORES, purpose=purpose) for _ in range(times)]
 
@@ -76,18 +71,6 @@ def test_t_shares_of_the_limit_fit_exactly_and_no_more(rho, count):
     with pytest.raises(BudgetExceeded):
         book(accountant, Priced(ZCDP(Fraction(1, 10**30))))
     book(accountant, Priced(ZCDP.free()))  # what is free still fits
-
-
-@given(st.floats(1e-6, 100), st.integers(1, 60))
-@settings(max_examples=40)
-def test_t_selections_at_a_share_of_the_limit_fit_and_no_more(rho, count):
-    limit = ZCDP(rho)
-    accountant = Accountant(SeededNoise(0), limit=limit)
-    selection = NoisyMax.of_cost(limit / count, sensitivity=1.0)
-    book(accountant, selection, count)
-    assert accountant.spent == count * selection.cost <= limit
-    with pytest.raises(BudgetExceeded):
-        book(accountant, selection)
 
 
 def test_a_limit_is_kept_to_the_last_fraction():
@@ -122,13 +105,6 @@ def test_a_release_over_the_limit_draws_no_noise_and_is_not_booked():
     assert [use.count for use in accountant.uses] == [2]
 
 
-def test_after_a_refusal_a_smaller_release_may_still_fit():
-    accountant = Accountant(SeededNoise(0), limit=ZCDP(1))
-    with pytest.raises(BudgetExceeded):
-        book(accountant, Priced(ZCDP(2)))
-    assert book(accountant, Priced(ZCDP(1))) == ["released"]
-
-
 def test_a_mechanism_that_raises_has_still_been_paid_for():
     accountant = Accountant(SeededNoise(0), limit=ZCDP(1))
     failing = Failing(ZCDP(Fraction(3, 4)))
@@ -138,15 +114,6 @@ def test_a_mechanism_that_raises_has_still_been_paid_for():
     assert accountant.uses == (Use("test", failing, 1),)
     with pytest.raises(BudgetExceeded):
         book(accountant, failing)
-
-
-def test_noise_that_raises_has_still_been_paid_for():
-    selection = NoisyMax(1, 2, 1.0)
-    accountant = Accountant(BrokenNoise(), limit=ZCDP(1))
-    with pytest.raises(OSError, match="no entropy"):
-        book(accountant, selection)
-    assert accountant.spent == selection.cost
-    assert accountant.uses == (Use("test", selection, 1),)
 
 
 def test_uses_are_grouped_by_purpose_and_value_in_order_of_first_use():
@@ -162,15 +129,6 @@ def test_uses_are_grouped_by_purpose_and_value_in_order_of_first_use():
     )
     total = sum((use.count * use.mechanism.cost for use in accountant.uses), ZCDP.free())
     assert total == accountant.spent
-
-
-def test_the_list_of_uses_cannot_be_altered_from_outside():
-    accountant = Accountant(SeededNoise(0), limit=ZCDP(100))
-    before = accountant.uses
-    book(accountant, NoisyMax(1, 2, 3.0))
-    assert before == ()
-    with pytest.raises(AttributeError):
-        accountant.uses = ()
 
 
 def test_the_published_calibration_books_and_claims_no_cost():
@@ -189,14 +147,6 @@ def test_a_mechanism_without_a_proved_cost_has_no_place_under_a_limit():
         book(accountant, ThresholdedNoisyMin(1.0, 1.0))
     assert noise.drawn == 0
     assert accountant.uses == ()
-
-
-def test_the_noise_is_the_accountants_own():
-    values = np.arange(4.0)
-    released = Accountant(SeededNoise("a"), limit=ZCDP(1)).release(
-        GaussianVector(1.0, 2.0), values, purpose="test"
-    )
-    np.testing.assert_array_equal(released, values + 2.0 * SeededNoise("a").normal(4))
 
 
 class Given(Accountant):
@@ -222,3 +172,12 @@ def test_a_row_moves_floored_sums_by_no_more_than_is_booked():
         inputs.append(values.astype(np.float64))
     moved = np.linalg.norm(inputs[1] - inputs[0]) * mechanism.unit
     assert np.linalg.norm(move) / units <= change < moved <= mechanism.sensitivity
+
+
+def test_the_change_of_histograms_is_never_rounded_below_the_root():
+    """Compared exactly: the booked sensitivity squared is at least the number of columns."""
+    for d in (1, 2, 3, 5, 73, 77, 273, 1051):
+        accountant = Accountant(SeededNoise("root"), limit=ZCDP(1))
+        release_histograms(accountant, np.zeros((d, 2), int), cost=ZCDP(1), purpose="d")
+        (use,) = accountant.uses
+        assert Fraction(use.mechanism.sensitivity) ** 2 >= d

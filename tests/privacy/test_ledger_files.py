@@ -4,8 +4,6 @@ import os
 import shutil
 import sqlite3
 import stat
-import subprocess
-import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -18,25 +16,7 @@ from dpscreen.privacy import ZCDP
 from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.privacy.ledger.file import SCHEMA, Content, LedgerBusy, LedgerProblem
 from dpscreen.privacy.ledger.records import Reservation
-from tools.ledgers import database
-
-
-def make(path, reservations=3):
-    ledger = PrivacyLedger.create(path, dataset="survey", epsilon=2, delta=1e-6)
-    for number in range(reservations):
-        ledger.reserve(ledger.total / 10, purpose=f"model {number}")
-    return ledger
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """Return a ledger that stays whole; its copies are broken."""
-    return make(tmp_path_factory.mktemp("whole") / "budget.ledger")
-
-
-@pytest.fixture
-def ledger(tmp_path, whole):
-    return PrivacyLedger(shutil.copytree(whole.path, tmp_path / "budget.ledger"))
+from tools.ledgers import database, make_ledger, python
 
 
 def edit(path, *statements):
@@ -124,18 +104,18 @@ def test_create_overwrites_nothing(tmp_path, ledger):
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("budget.ledger", "notes.txt", "empty", "link", "."):
         with pytest.raises(LedgerProblem, match="never overwritten"):
-            make(tmp_path / name)
+            make_ledger(tmp_path / name)
     assert database(ledger).read_bytes() == before
     assert (tmp_path / "notes.txt").read_text() == "mine"
     assert list((tmp_path / "empty").iterdir()) == []
     with pytest.raises(LedgerProblem, match="does not exist"):
-        make(tmp_path / "no" / "where.ledger")
+        make_ledger(tmp_path / "no" / "where.ledger")
 
 
 def test_a_creation_that_fails_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setitem(SCHEMA, "broken", "CREATE NONSENSE")
     with pytest.raises(LedgerProblem, match="could not be read or written"):
-        make(tmp_path / "budget.ledger")
+        make_ledger(tmp_path / "budget.ledger")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -231,7 +211,7 @@ def test_a_total_that_does_not_belong_to_epsilon_is_refused_though_sealed(tmp_pa
         patch.setattr(ZCDP, "within", classmethod(lambda cls, budget: cls(5)))
         path = tmp_path / "budget.ledger"
         with pytest.raises(LedgerProblem, match="rho does not belong"):
-            make(path, 0)
+            make_ledger(path)
     refuses(path, "rho does not belong")
 
 
@@ -272,7 +252,7 @@ def test_a_tail_cut_off_with_care_is_noticed_by_its_hash(ledger):
 def test_since_takes_any_earlier_hash(ledger):
     for entry in ledger.entries():
         PrivacyLedger(ledger.path, since=entry.hash)
-    fresh = make(ledger.path.with_name("fresh.ledger"), 0)
+    fresh = make_ledger(ledger.path.with_name("fresh.ledger"))
     head = fresh.head
     fresh.reserve(fresh.total, purpose="all")
     PrivacyLedger(fresh.path, since=head)
@@ -280,7 +260,7 @@ def test_since_takes_any_earlier_hash(ledger):
 
 
 def test_another_ledger_in_its_place_is_noticed(tmp_path, ledger):
-    database(make(tmp_path / "other.ledger", 5)).replace(database(ledger))
+    database(make_ledger(tmp_path / "other.ledger", 5)).replace(database(ledger))
     with pytest.raises(LedgerProblem, match=r"no longer holds.*No reservation was booked"):
         ledger.reserve(ledger.total / 10, purpose="test")
 
@@ -404,17 +384,12 @@ except LedgerProblem as problem:
 )
 def test_what_may_not_be_written_is_told(file_mode, folder_mode, told):
     with tempfile.TemporaryDirectory() as name:
-        ledger = make(Path(name) / "budget.ledger")
+        ledger = make_ledger(Path(name) / "budget.ledger", 3)
         Path(name).chmod(0o755)
         for file in ledger.path.iterdir():
             file.chmod(file_mode)
         ledger.path.chmod(folder_mode)
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", READ_ONLY, str(ledger.path)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = python("-c", READ_ONLY, ledger.path)
         ledger.path.chmod(0o700)
         for file in ledger.path.iterdir():
             file.chmod(0o600)
@@ -428,7 +403,7 @@ def test_what_may_not_be_written_is_told(file_mode, folder_mode, told):
 def test_a_new_ledger_is_for_its_owner_alone(tmp_path):
     before = os.umask(0)
     try:
-        ledger = make(tmp_path / "budget.ledger", 1)
+        ledger = make_ledger(tmp_path / "budget.ledger", 1)
     finally:
         os.umask(before)
     assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o700

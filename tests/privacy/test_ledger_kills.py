@@ -1,15 +1,13 @@
 """Killed at every system call, a ledger keeps what was confirmed, under each of its names."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from dpscreen.privacy.ledger import PrivacyLedger
+from tools.ledgers import make_ledger, python
 from tools.mounts import may_mount, mounted
 
 HERE = Path(__file__).parent
@@ -17,17 +15,6 @@ EVERY = pytest.mark.parametrize(
     "every", [(), pytest.param(("all",), marks=pytest.mark.slow)], ids=["changes", "calls"]
 )
 POSSIBLE = "import sys; from tools.kills import may_trace; sys.exit(0 if may_trace() else 1)"
-
-
-def python(*arguments, before=()):
-    path = os.pathsep.join([str(HERE.parent), *sys.path])
-    return subprocess.run(
-        [*before, sys.executable, "-W", "error", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path},
-    )
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -54,7 +41,7 @@ def test_confirmed_bookings_stay_when_the_directory_is_reached_by_a_link(tmp_pat
 @pytest.mark.skipif(not may_mount(), reason="nothing may be mounted here")
 @EVERY
 def test_confirmed_bookings_stay_when_the_directory_is_mounted_elsewhere(tmp_path, every):
-    one = PrivacyLedger.create(tmp_path / "a.ledger", dataset="d", epsilon=2, delta=1e-6).path
+    one = make_ledger(tmp_path / "a.ledger").path
     (tmp_path / "b.ledger").mkdir()
     found = counted("booking", tmp_path, *every, before=mounted(one, tmp_path / "b.ledger"))
     assert found["lost"] == 0

@@ -2,37 +2,17 @@
 
 import os
 import shutil
-import subprocess
-import sys
-import threading
 
 import pytest
 
 from dpscreen.privacy.ledger import LedgerProblem, PrivacyLedger, directory, records
 from dpscreen.privacy.ledger.file import Content, LedgerBusy
-from tools.ledgers import as_single_file, database
+from tools.ledgers import as_single_file, database, in_threads, make_ledger, python
 from tools.mounts import may_mount, mounted
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and locks as POSIX has them")
 MOUNTS = pytest.mark.skipif(not may_mount(), reason="nothing may be mounted here")
 FILES = ("ledger.db", "ledger.db-journal", "lock")
-
-
-def make(path, reservations=3):
-    ledger = PrivacyLedger.create(path, dataset="survey", epsilon=2, delta=1e-6)
-    for number in range(reservations):
-        ledger.reserve(ledger.total / 10, purpose=f"model {number}")
-    return ledger
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("whole") / "budget.ledger")
-
-
-@pytest.fixture
-def ledger(tmp_path, whole):
-    return PrivacyLedger(shutil.copytree(whole.path, tmp_path / "budget.ledger"))
 
 
 def book(ledger):
@@ -47,14 +27,7 @@ def refuses(act, told):
 
 
 def run(code, *arguments, before=()):
-    done = subprocess.run(
-        [*before, sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=50,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-    )
+    done = python("-c", code, *arguments, before=before)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -79,7 +52,7 @@ def test_a_directory_is_renamed_and_goes_on(tmp_path, ledger):
 
 
 def test_a_link_that_leads_elsewhere_meanwhile_is_noticed(tmp_path, ledger):
-    other = make(tmp_path / "other.ledger")
+    other = make_ledger(tmp_path / "other.ledger", 3)
     (tmp_path / "link").symlink_to("budget.ledger")
     linked = PrivacyLedger(tmp_path / "link")
     (tmp_path / "link").unlink()
@@ -123,10 +96,7 @@ for path in sys.argv[1:]:
 def test_a_mounted_directory_is_the_same_ledger(tmp_path, ledger):
     (tmp_path / "mounted").mkdir()
     said = run(
-        BOOK,
-        tmp_path / "mounted",
-        ledger.path,
-        before=mounted(ledger.path, tmp_path / "mounted"),
+        BOOK, tmp_path / "mounted", ledger.path, before=mounted(ledger.path, tmp_path / "mounted")
     )
     assert said.splitlines() == ["3 booked 4", "4 booked 5"]
     assert len(ledger.entries()) == 5
@@ -168,7 +138,7 @@ def test_a_link_in_place_of_a_file_is_refused(tmp_path, ledger, name):
 @MOUNTS
 def test_a_database_that_is_mounted_by_itself_is_refused(tmp_path, ledger):
     # From the same disk, so that the device does not tell it apart.
-    other = make(tmp_path / "other.ledger", 0)
+    other = make_ledger(tmp_path / "other.ledger", 0)
     before = mounted(database(ledger), database(other))
     said = run(BOOK, other.path, ledger.path, before=before)
     assert "ledger.db is mounted by itself" in said.splitlines()[0]
@@ -201,7 +171,7 @@ def test_a_directory_that_is_not_whole_is_no_new_budget(ledger, missing):
     told = f"not a whole ledger: it has no {' and no '.join(missing)}"
     for act in (lambda: book(ledger), ledger.entries, lambda: PrivacyLedger(ledger.path)):
         refuses(act, told)
-    refuses(lambda: make(ledger.path), "never overwritten")
+    refuses(lambda: make_ledger(ledger.path), "never overwritten")
     assert {path.name for path in ledger.path.iterdir()} == {"ledger.db", "lock"} - {*missing}
 
 
@@ -303,7 +273,7 @@ def test_an_imported_file_is_refused_by_all(tmp_path, single):
     for path in (new.path, tmp_path / "newer.ledger"):
         refuses(lambda path=path: PrivacyLedger.from_file(single, path), "cannot be imported again")
     refuses(lambda: PrivacyLedger(single), "is not a directory")
-    refuses(lambda: make(single), "never overwritten")
+    refuses(lambda: make_ledger(single), "never overwritten")
     assert not (tmp_path / "newer.ledger").exists()
     assert len(new.entries()) == 3
 
@@ -344,7 +314,7 @@ def test_a_file_that_is_mounted_by_itself_is_not_imported(tmp_path, single):
 
 @pytest.mark.parametrize("name", ["a.ledger", "notes.txt", "empty", "full", "missing/a.ledger"])
 def test_an_import_overwrites_nothing(tmp_path, single, name):
-    make(tmp_path / "a.ledger", 1)
+    make_ledger(tmp_path / "a.ledger", 1)
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
@@ -399,11 +369,7 @@ def test_of_many_who_import_one_does(tmp_path, single):
         except LedgerProblem as problem:
             problems.append(str(problem))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, 6)
     assert len(made) == 1, problems
     assert sum((tmp_path / f"{number}.ledger").exists() for number in range(2)) == 1
 

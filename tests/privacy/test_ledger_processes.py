@@ -4,23 +4,19 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.privacy.ledger.file import LedgerProblem
+from tools.ledgers import make_ledger, python
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fork, kill -9 and limits as POSIX has")
 
 
-def make(path, epsilon=2.0):
-    return PrivacyLedger.create(path, dataset="survey", epsilon=epsilon, delta=1e-6)
-
-
-def start(code, *arguments):
+def start(code):
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
+        [sys.executable, "-W", "error", "-c", code],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -29,10 +25,9 @@ def start(code, *arguments):
 
 
 def run(code, *arguments):
-    with start(code, *arguments) as child:
-        answer, _ = child.communicate(timeout=50)
-    assert child.returncode == 0
-    return answer.split()
+    done = python("-c", code, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
 
 
 def ask(child, line):
@@ -74,11 +69,10 @@ def race(paths, *, workers, parts, times):
 
 
 @pytest.mark.parametrize(
-    ("times", "parts"),
-    [(50, 100), pytest.param(1000, 6000, marks=pytest.mark.slow)],
+    ("times", "parts"), [(50, 100), pytest.param(1000, 6000, marks=pytest.mark.slow)]
 )
 def test_eight_processes_share_a_budget_for_some_of_their_bookings(tmp_path, times, parts):
-    ledger = make(tmp_path / "budget.ledger")
+    ledger = make_ledger(tmp_path / "budget.ledger")
     (booked,) = race([ledger.path], workers=8, parts=parts, times=times)
     assert sum(booked) == parts
     assert ledger.spent == ledger.total
@@ -87,29 +81,10 @@ def test_eight_processes_share_a_budget_for_some_of_their_bookings(tmp_path, tim
 
 
 def test_of_two_racing_for_the_last_of_the_budget_one_gets_it(tmp_path):
-    paths = [make(tmp_path / f"{number}.ledger").path for number in range(20)]
+    paths = [make_ledger(tmp_path / f"{number}.ledger").path for number in range(20)]
     for booked in race(paths, workers=2, parts=1, times=1):
         assert sorted(booked) == [0, 1]
     assert all(len(PrivacyLedger(path).entries()) == 1 for path in paths)
-
-
-def test_of_two_creating_the_same_ledger_one_does(tmp_path):
-    made, problems = [], []
-
-    def create():
-        try:
-            made.append(make(tmp_path / "budget.ledger"))
-        except LedgerProblem as problem:
-            problems.append(str(problem))
-
-    threads = [threading.Thread(target=create) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(made) == 1
-    assert all("never overwritten" in problem for problem in problems)
-    assert PrivacyLedger(tmp_path / "budget.ledger").head == made[0].head
 
 
 CREATOR = """
@@ -167,7 +142,7 @@ for _ in range(rounds):
 
 
 def test_a_kill_at_any_moment_never_gives_budget_back(tmp_path):
-    ledger, marker, rounds = make(tmp_path / "budget.ledger"), tmp_path / "released", 100
+    ledger, marker, rounds = make_ledger(tmp_path / "budget.ledger"), tmp_path / "released", 100
     marker.touch()
     run(KILLED_AT_RANDOM, ledger.path, marker, rounds)
     released, booked = marker.stat().st_size, len(PrivacyLedger(ledger.path).entries()) - 5
@@ -219,7 +194,9 @@ print(len(PrivacyLedger(path).entries()))
 
 @pytest.mark.parametrize(("moment", "lost"), [("before", 0), ("after", 1)])
 def test_a_kill_at_each_statement_loses_at_most_the_one_under_way(tmp_path, moment, lost):
-    booked = [*map(int, run(KILLED_AT_STATEMENT, make(tmp_path / "budget.ledger").path, moment))]
+    booked = [
+        *map(int, run(KILLED_AT_STATEMENT, make_ledger(tmp_path / "budget.ledger").path, moment))
+    ]
     assert len(booked) > 10  # the statements of a reservation, and one that came through
     # Only a kill after the last statement, COMMIT, comes too late to stop the booking.
     assert booked == [0] * (len(booked) - 1 - lost) + [1] * lost + [1 + lost]
@@ -245,23 +222,16 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM
 """
 
 
-def fill(path, limit, log):
-    with log.open("w") as messages:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", FILLING, str(path), str(limit)],
-            stdout=subprocess.PIPE,
-            stderr=messages,
-            text=True,
-            check=True,
-            timeout=50,
-        )
-    return int(done.stdout), log.read_text()
+def fill(path, limit):
+    done = python("-c", FILLING, path, limit)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout), done.stderr
 
 
 @pytest.mark.parametrize("limit", [21000, 40960, 70001])
 def test_a_file_that_may_not_grow_books_no_more(tmp_path, limit):
-    ledger = make(tmp_path / "budget.ledger")
-    booked, told = fill(ledger.path, limit, tmp_path / "log")
+    ledger = make_ledger(tmp_path / "budget.ledger")
+    booked, told = fill(ledger.path, limit)
     assert "full" in told or "could not be read or written" in told
     assert "booked" in told
     assert len(told.splitlines()) == 1
@@ -283,14 +253,14 @@ def small_disk(tmp_path):
 
 
 def test_a_full_disk_books_no_more_and_keeps_what_was_booked(tmp_path, small_disk):
-    ledger = make(small_disk / "budget.ledger")
-    booked, told = fill(ledger.path, 0, tmp_path / "log")
+    ledger = make_ledger(small_disk / "budget.ledger")
+    booked, told = fill(ledger.path, 0)
     assert "disk is full. No reservation was booked." in told
     assert 0 < booked < 5000
     assert len(PrivacyLedger(ledger.path).entries()) == booked
     for number in range(100):
         try:
-            make(small_disk / f"{number}.ledger")
+            make_ledger(small_disk / f"{number}.ledger")
         except LedgerProblem:
             break
     assert not (small_disk / f"{number}.ledger").exists()
@@ -317,4 +287,4 @@ print(len(ledger.entries()))
 
 
 def test_a_ledger_survives_a_fork(tmp_path):
-    assert run(FORKED, make(tmp_path / "budget.ledger").path) == ["5"]
+    assert run(FORKED, make_ledger(tmp_path / "budget.ledger").path) == ["5"]

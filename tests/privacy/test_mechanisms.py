@@ -2,23 +2,25 @@
 
 Probabilities of a selection are exact here (softmax, or numerical integration), so privacy losses
 are computed, not estimated; that the mechanisms follow them is tested by chi-square, with a
-false-alarm rate of 1e-6 each and power against a scale 20 % off.
+false-alarm rate of 1e-6 each and power against a scale 20 % off. That exact noise has its law is
+tested where it is made (`test_selection`, `test_discrete_gaussian`); here, that `NoisyMax` and
+`DiscreteGaussian` use it with the scale that their cost promises, on whole numbers only.
 """
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import log_softmax, logsumexp
 
 from dpscreen.privacy import (
     ZCDP,
+    DiscreteGaussian,
     GaussianVector,
     LaplaceNoisyMax,
     Noise,
@@ -26,26 +28,35 @@ from dpscreen.privacy import (
     SeededNoise,
     ThresholdedNoisyMin,
 )
+from dpscreen.privacy.sampling import LEAST_VARIANCE, MOST_VARIANCE
 from tools.laws import chi_square
 
 ALARM = 1e-6
 ORDERS = 1 + np.logspace(-3, 2, 60)
 
 positive = st.floats(1e-6, 1e6)
+any_size = st.floats(1e-9, 1e9)
 costs = st.floats(1e-9, 1e3).map(ZCDP)
+EXACT = [NoisyMax(1.0, 2.0, 3.0, 0.5), DiscreteGaussian(1.0, 3.0, 0.5)]
+by_name = {"ids": lambda mechanism: mechanism.name}
+exact_mechanisms = pytest.mark.parametrize("mechanism", EXACT, **by_name)
 
 
-class FixedDraws(Noise):
-    """A source whose every draw is what the test says."""
+class NoWords(Noise):
+    """A source of which nothing may be asked."""
 
     secure = False
     description = "a stub"
 
+    def words(self, count):
+        raise AssertionError("noise was drawn")
+
+
+class FixedDraws(NoWords):
+    """A source whose every draw is what the test says."""
+
     def __init__(self, draws):
         self._draws = np.asarray(draws, dtype=np.float64)
-
-    def words(self, count):
-        raise NotImplementedError
 
     def _fixed(self, count):
         assert count == self._draws.size
@@ -80,44 +91,6 @@ def renyi(log_p, log_q, order):
 
 
 # --- Gumbel: the exponential mechanism (Lemma 2) ---------------------------------------------
-
-
-@given(positive, positive, positive)
-def test_gumbel_cost_is_exact(sensitivity, score_range, scale):
-    cost = NoisyMax(sensitivity, score_range, scale).cost
-    assert cost.rho == Fraction(score_range) ** 2 / (8 * Fraction(scale) ** 2)
-
-
-@given(costs, positive)
-def test_gumbel_of_cost_never_costs_more_and_is_tight(cost, sensitivity):
-    selection = NoisyMax.of_cost(cost, sensitivity=sensitivity)
-    assert selection.score_range == 2 * sensitivity
-    assert cost * Fraction(1 - 1e-14) <= selection.cost <= cost
-    less = math.nextafter(selection.scale, 0) * (1 - 1e-15)
-    assert NoisyMax(sensitivity, 2 * sensitivity, less).cost > cost * Fraction(1 - 1e-15)
-
-
-@pytest.mark.parametrize("kind", [NoisyMax, GaussianVector])
-def test_noise_cannot_be_had_for_nothing(kind):
-    with pytest.raises(ValueError, match="cannot cost nothing"):
-        kind.of_cost(ZCDP.free(), sensitivity=1.0)
-
-
-@given(costs, positive, st.floats(0.01, 2))
-def test_gumbel_of_cost_uses_a_smaller_range_where_one_is_proved(cost, sensitivity, ratio):
-    proved = NoisyMax.of_cost(cost, sensitivity=sensitivity, score_range=ratio * sensitivity)
-    general = NoisyMax.of_cost(cost, sensitivity=sensitivity)
-    assert proved.scale == pytest.approx(ratio / 2 * general.scale, rel=1e-12)
-    assert proved.cost <= cost
-
-
-def test_gumbel_noisy_max_is_softmax_and_a_scale_20_percent_off_is_seen():
-    units, scale = np.array([0, 2, 5, -6, 4]), 1.7
-    counts = counts_of(NoisyMax(1, 2, scale, 0.5), units, draws=40_000, seed="gumbel max")
-    scores = units / 2
-    assert chi_square(counts, softmax(scores / scale)) > ALARM
-    assert chi_square(counts, softmax(scores / (1.2 * scale))) < ALARM
-    assert chi_square(counts, softmax(scores * 1.2 / scale)) < ALARM
 
 
 def test_gumbel_cost_covers_every_order_for_every_shift():
@@ -157,20 +130,6 @@ def test_the_published_laplace_calibration_guarantees_twice_its_epsilon(epsilon,
     published = LaplaceNoisyMax.as_published(epsilon, sensitivity=sensitivity)
     assert published.scale == pytest.approx(sensitivity / epsilon, rel=1e-15)
     assert published.epsilon == pytest.approx(2 * epsilon, rel=1e-15)
-
-
-def test_laplace_adds_its_scale_and_takes_the_largest():
-    scores = np.array([0.0, 1.0, 2.0])
-    assert LaplaceNoisyMax(1, 3.0)(scores, FixedDraws([0.6, 0.3, 0.0])) == 2
-    assert LaplaceNoisyMax(1, 3.0)(scores, FixedDraws([0.7, 0.3, 0.0])) == 0
-
-
-@pytest.mark.parametrize("scores", [[0.0, 0.0], [3.0, 0.0, -1.0], [1.0, 0.0, 0.0, 0.0]])
-def test_the_integration_gives_probabilities(scores):
-    won = laplace_max_probabilities(scores, 1.3)
-    assert won.sum() == pytest.approx(1, abs=1e-10)
-    if len(scores) == 2:
-        assert won == pytest.approx([0.5, 0.5])
 
 
 def test_laplace_noisy_max_follows_its_law_and_a_scale_20_percent_off_is_seen():
@@ -230,11 +189,6 @@ def test_thresholded_min_takes_the_smallest_if_it_is_negative():
     assert mechanism(scores, FixedDraws([-0.5, 0, 0])) is None  # exactly 0 is not negative
 
 
-def test_thresholded_min_has_no_cost_to_state():
-    with pytest.raises(NotImplementedError, match="E5"):
-        _ = ThresholdedNoisyMin(1.0, 2.0).cost
-
-
 def test_a_threshold_without_noise_loses_more_than_report_noisy_max_does():
     # E5: "nothing" is released when all d noisy scores are positive, so its loss grows with d.
     scale, d = 2.0, 50
@@ -244,12 +198,6 @@ def test_a_threshold_without_noise_loses_more_than_report_noisy_max_does():
 
 
 # --- Gaussian vector (Lemma 3) ---------------------------------------------------------------
-
-
-@given(positive, positive)
-def test_gaussian_cost_is_exact(sensitivity, scale):
-    cost = GaussianVector(sensitivity, scale).cost
-    assert cost.rho == Fraction(sensitivity) ** 2 / (2 * Fraction(scale) ** 2)
 
 
 @given(costs, positive)
@@ -272,21 +220,111 @@ def test_gaussian_vector_has_its_variance_and_a_scale_5_percent_off_is_seen():
     assert abs(noise.mean()) < stats.norm.isf(ALARM / 2) * scale / math.sqrt(count)
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        NoisyMax(1.0, 2.0, 3.0),
-        LaplaceNoisyMax(1.0, 3.0),
-        ThresholdedNoisyMin(1.0, 3.0),
-        GaussianVector(1.0, 3.0),
-    ],
-    ids=lambda mechanism: mechanism.name,
-)
-def test_a_mechanism_is_a_value_and_leaves_its_input_alone(mechanism):
-    assert mechanism == replace(mechanism)
-    assert hash(mechanism) == hash(replace(mechanism))
-    with pytest.raises(AttributeError):
-        mechanism.scale = 0.0
-    scores = np.arange(5)
-    mechanism(scores, SeededNoise(1))
-    assert (scores == np.arange(5)).all()
+# --- exact mechanisms: costs -----------------------------------------------------------------
+
+
+@given(any_size, any_size, any_size, any_size)
+def test_the_cost_of_a_selection_is_exact(sensitivity, score_range, scale, unit):
+    cost = NoisyMax(sensitivity, score_range, scale, unit).cost
+    assert cost.rho == Fraction(score_range) ** 2 / (8 * Fraction(scale) ** 2)
+
+
+@given(any_size, any_size, any_size)
+def test_the_cost_of_a_gaussian_release_is_exact(sensitivity, scale, unit):
+    assume(LEAST_VARIANCE < (Fraction(scale) / Fraction(unit)) ** 2 < MOST_VARIANCE)
+    cost = DiscreteGaussian(sensitivity, scale, unit).cost
+    assert cost.rho == Fraction(sensitivity) ** 2 / (2 * Fraction(scale) ** 2)
+
+
+@given(costs, any_size, any_size, st.none() | any_size)
+def test_a_selection_of_given_cost_never_costs_more_and_is_tight(cost, sensitivity, unit, span):
+    chosen = NoisyMax.of_cost(cost, sensitivity=sensitivity, unit=unit, score_range=span)
+    assert chosen.score_range == (2 * sensitivity if span is None else span)
+    assert (chosen.sensitivity, chosen.unit) == (sensitivity, unit)
+    assert cost * Fraction(1 - 1e-14) <= chosen.cost <= cost
+
+
+@given(costs, any_size, st.integers(-40, 0))
+def test_a_gaussian_release_of_given_cost_never_costs_more_and_is_tight(cost, sensitivity, grain):
+    unit = sensitivity * 2.0**grain
+    assume(sensitivity / unit < 2**54 * math.sqrt(2 * float(cost)))  # else the noise would overflow
+    chosen = DiscreteGaussian.of_cost(cost, sensitivity=sensitivity, unit=unit)
+    assert (chosen.sensitivity, chosen.unit) == (sensitivity, unit)
+    assert cost * Fraction(1 - 1e-14) <= chosen.cost <= cost
+
+
+@given(costs, st.integers(1, 1000))
+def test_many_steps_of_given_cost_stay_within_the_whole(cost, steps):
+    each = NoisyMax.of_cost(cost / steps, sensitivity=1.0, unit=2.0**-28)
+    assert each.cost * steps <= cost
+
+
+# --- exact mechanisms: units -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clip", [1.0, 0.1, 1 / 3, 1e-200, 12345.678, 1e200])
+def test_the_clip_is_a_whole_number_of_units(clip):
+    # c/2^28 is exact in binary, so the sensitivity in units is 2^28 and not a rounding of it.
+    chosen = NoisyMax.of_cost(ZCDP(0.01), sensitivity=clip, unit=clip / 2**28)
+    assert Fraction(chosen.sensitivity) / Fraction(chosen.unit) == 2**28
+    in_units = Fraction(2**28) ** 2 / (2 * chosen.scale_in_units**2)
+    assert in_units == chosen.cost.rho
+
+
+def test_a_release_lies_on_the_lattice_and_has_its_scale():
+    unit, scale, count = 0.125, 3.0, 50_000
+    values = np.arange(count) - count // 2
+    released = DiscreteGaussian(1.0, scale, unit)(values, SeededNoise("on the lattice"))
+    noise = released / unit - values
+    assert (noise == np.rint(noise)).all()
+    low, high = stats.chi2.interval(1 - ALARM, count)
+
+    def accepts(sigma):
+        return low < ((noise * unit) ** 2).sum() / sigma**2 < high
+
+    assert accepts(scale)
+    assert not accepts(1.05 * scale)
+    assert not accepts(scale / 1.05)
+
+
+def test_a_selection_has_its_scale():
+    scores, scale, unit, draws = np.array([0, 40, 100]), 5.0, 0.1, 20_000
+    select, noise = NoisyMax(1.0, 2.0, scale, unit), SeededNoise("its scale")
+    counts = np.bincount([select(scores, noise) for _ in range(draws)], minlength=3)
+
+    def fit(scale):
+        weights = np.exp(scores * unit / scale)
+        return chi_square(counts, weights / weights.sum())
+
+    assert fit(scale) > ALARM
+    assert fit(1.2 * scale) < ALARM
+    assert fit(scale / 1.2) < ALARM
+
+
+# --- exact mechanisms: whole numbers only ----------------------------------------------------
+
+
+@exact_mechanisms
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, np.uint64, np.bool_, ">i8"])
+def test_anything_but_int64_is_refused_before_noise_is_drawn(mechanism, dtype):
+    with pytest.raises(TypeError, match="whole numbers"):
+        mechanism(np.array([1, 0, 1]).astype(dtype), NoWords())
+
+
+@pytest.mark.parametrize("wrong", [-3.0, 0.0, math.inf, math.nan])
+@pytest.mark.parametrize("name", ["scale", "unit"])
+def test_a_scale_or_unit_that_is_not_any_size_is_refused(name, wrong):
+    setting = dict(sensitivity=1.0, score_range=2.0, scale=3.0, unit=1.0) | {name: wrong}
+    with pytest.raises(ValueError, match=name):
+        NoisyMax(**setting)
+
+
+def test_noise_that_would_overflow_is_refused_when_the_mechanism_is_made():
+    with pytest.raises(ValueError, match="epsilon"):
+        DiscreteGaussian.of_cost(ZCDP(1e-9), sensitivity=1.0, unit=2.0**-45)
+
+
+@pytest.mark.parametrize("kind", [NoisyMax, GaussianVector])
+def test_noise_cannot_be_had_for_nothing(kind):
+    with pytest.raises(ValueError, match="cannot cost nothing"):
+        kind.of_cost(ZCDP.free(), sensitivity=1.0)

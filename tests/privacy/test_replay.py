@@ -3,7 +3,6 @@
 What it finds on real fits is in tests/leaks.
 """
 
-import copy
 import pickle
 import threading
 from fractions import Fraction
@@ -27,15 +26,7 @@ from dpscreen.privacy import (
     Unit,
 )
 from dpscreen.privacy.noise import watched
-from dpscreen.privacy.replay import (
-    Diverged,
-    Passage,
-    WatchedNoise,
-    _move,
-    moves,
-    record,
-    replay,
-)
+from dpscreen.privacy.replay import Diverged, Passage, WatchedNoise, _move, moves, record, replay
 
 PUBLIC = {"epsilon": 2.0, "delta": 1e-6, "feature_bounds": (-1, 1), "target_bounds": (-4, 4)}
 SUM = DiscreteGaussian(3.0, 5.0, 0.5)
@@ -198,17 +189,6 @@ def test_a_move_is_compared_without_rounding():
         found = _move(*(Passage("x", least, 1, 0, None, given) for given in ends))
         assert found.part == 1
         assert found.within is within
-
-
-def test_an_unknown_mechanism_has_no_norm():
-    passage = Passage("x", LaplaceNoisyMax(1.0, 1.0), 1, 0, None, np.zeros(1))
-    object.__setattr__(passage, "mechanism", copy.copy(object.__new__(_Unknown)))
-    with pytest.raises(TypeError, match="no norm is known"):
-        _move(passage, passage)
-
-
-class _Unknown:
-    name, sensitivity = "something new", 1.0
 
 
 # --- that it is never on by accident --------------------------------------------------------------

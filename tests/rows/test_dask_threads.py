@@ -10,6 +10,16 @@ import traceback
 import numpy as np
 import pandas as pd
 import pytest
+from fitted_rows import (
+    LASSO,
+    SECRET,
+    SPOILED,
+    assert_halves_have_every_row_once,
+    assert_not_quoted,
+    numbered_rows,
+    released,
+    some_rows,
+)
 
 from dpscreen import PrivacyLedger, PrivateLasso, RNMScreen
 from dpscreen.models import peers
@@ -23,19 +33,12 @@ dd = pytest.importorskip("dask.dataframe")
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
 
-SETTING = {
-    "feature_bounds": (-8.0, 12.0),
-    "target_bounds": (-30.0, 20.0),
-    "epsilon": 2.0,
-    "delta": 1e-4,
-    "random_state": 5,
-}
 NAMES = list("abcdef")
 MODELS = [
-    PrivateLasso(**SETTING),
-    PrivateLasso(**SETTING, inference="split"),
-    RNMScreen(**SETTING, radius=5, n_iter=6),
-    *(getattr(peers, name)(**SETTING) for name in peers.__all__),
+    PrivateLasso(**LASSO),
+    PrivateLasso(**LASSO, inference="split"),
+    RNMScreen(**LASSO, radius=5, n_iter=6),
+    *(getattr(peers, name)(**LASSO) for name in peers.__all__),
 ]
 
 
@@ -46,39 +49,18 @@ def _nothing_is_left_behind():
     assert not _rows
 
 
-def some_rows(n_rows=1100):
-    rng = np.random.default_rng(0)
-    X = rng.normal(1.0, 2.0, size=(n_rows, 6))
-    return X, X[:, 0] - 2 * X[:, -1] + rng.normal(size=n_rows)
-
-
-def released(model):
-    return np.append(model.coef_, model.intercept_)
-
-
 def test_halves_have_every_row_once():
-    """Each row knows its number, by its cell and by its target."""
-    numbers = np.arange(100.0)
-    X, y = da.from_array(numbers[:, None], chunks=(16, 1)), da.from_array(numbers, chunks=16)
-    rows, _ = cluster.cluster_rows(X, y)
-    coins = numbers**2 % 7 < 3
-
-    def seen(part):
-        return np.bincount(part.ravel().astype(int), minlength=100)
-
-    for side in (coins, ~coins):
-        assert (rows.feature_total(seen) == 1).all()  # and so the workers keep all rows
-        half = rows.where(side)
-        assert half.n_rows == side.sum()
-        np.testing.assert_array_equal(half.feature_total(seen), side)
-        np.testing.assert_array_equal(half.target_total(seen), side)
+    rows, coins = numbered_rows(
+        lambda X, y: cluster.cluster_rows(da.from_array(X, (16, 1)), da.from_array(y, 16))[0]
+    )
+    assert_halves_have_every_row_once(rows, coins)
     rows.close()
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model)[:16])
 def test_arrays_give_the_same_model_to_the_last_bit(model, monkeypatch):
     monkeypatch.setattr(cluster, "MOST_TASKS", 4)
-    X, y = some_rows()
+    X, y = some_rows(1100)
     expected = model.fit(X, y)
     statement, weights = str(expected.privacy_), released(expected)
     for chunk in (1100, 311, 90):  # the last is more partitions than tasks
@@ -89,11 +71,11 @@ def test_arrays_give_the_same_model_to_the_last_bit(model, monkeypatch):
 
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
 def test_frames_keep_their_names_and_may_have_an_empty_partition(scheduler):
-    X, y = some_rows()
+    X, y = some_rows(1100)
     frame = pd.DataFrame(X, columns=NAMES).assign(y=y)
     table = dd.from_pandas(frame, npartitions=3)
     table = dd.concat([table, table[table["a"] > 1e9]])
-    model = PrivateLasso(**SETTING)
+    model = PrivateLasso(**LASSO)
     expected = released(model.fit(frame[NAMES], y))
     with dask.config.set(scheduler=scheduler):
         model.fit(table[NAMES], table["y"])
@@ -107,7 +89,7 @@ def test_rows_are_computed_once():
     computed = []
     part = dask.delayed(lambda: computed.append(1) or X)()
     rows = da.from_delayed(part, shape=X.shape, dtype=float)
-    PrivateLasso(**SETTING).fit(rows, da.from_array(y))
+    PrivateLasso(**LASSO).fit(rows, da.from_array(y))
     assert computed == [1]
 
 
@@ -143,16 +125,13 @@ def test_distributed_need_not_be_installed():
 
 
 def quoting(_block):
-    raise KeyError("secret-4711")
+    raise KeyError(SECRET)
 
 
 @pytest.mark.parametrize(
     ("spoil", "kind", "words"),
     [
-        (lambda X: np.where(np.arange(len(X)) == 7, np.nan, X.T).T, ValueError, "NaN or infinity"),
-        (lambda X: X[:, :4], ValueError, "columns of the others"),
-        (lambda X: X[:-1], ValueError, "different numbers of rows"),
-        (lambda X: np.full(X.shape, "secret-4711"), ValueError, "failed on a partition"),
+        *((spoil, ValueError, words) for spoil, words in SPOILED),
         (quoting, ClusterFailed, r"could not compute the rows \(KeyError\)"),
     ],
 )
@@ -161,13 +140,11 @@ def test_a_bad_partition_is_refused_and_not_quoted(spoil, kind, words, capfd, tm
     ledger = PrivacyLedger.create(tmp_path / "b.db", dataset="d", epsilon=5, delta=1e-3)
     bad = da.from_delayed(dask.delayed(spoil)(X[200:]), shape=(200, 6), dtype=float)
     rows = da.concatenate([da.from_array(X[:200]), bad])
-    model = PrivateLasso(**SETTING)
+    model = PrivateLasso(**LASSO)
     with pytest.raises(kind, match=words) as caught:
         model.fit(rows, da.from_array(y, chunks=200), ledger=ledger)
     chain = "".join(traceback.format_exception(caught.value))
-    shown = "".join(capfd.readouterr()) + chain
-    assert "4711" not in shown
-    assert f"{X[201, 1]:.6f}"[:6] not in shown
+    assert_not_quoted(X, "".join(capfd.readouterr()) + chain)
     assert ledger.spent.rho == 0
     assert not hasattr(model, "coef_")
 
@@ -180,7 +157,7 @@ def test_a_failure_in_the_middle_keeps_the_booking_and_releases_nothing(monkeypa
         raise MemoryError(f"secret {X[0, 0]}")
 
     monkeypatch.setattr(cluster, "answer_part", failing)
-    model = PrivateLasso(**SETTING)
+    model = PrivateLasso(**LASSO)
     with pytest.raises(ClusterFailed, match=r"\(MemoryError\)") as caught:
         model.fit(da.from_array(X), da.from_array(y), ledger=ledger)
     assert "secret" not in "".join(traceback.format_exception(caught.value))
@@ -191,19 +168,10 @@ def test_a_failure_in_the_middle_keeps_the_booking_and_releases_nothing(monkeypa
 def test_partitions_that_do_not_match_are_refused():
     X, y = some_rows(300)
     with pytest.raises(ValueError, match="partitioned alike"):
-        PrivateLasso(**SETTING).fit(da.from_array(X, chunks=(100, 6)), da.from_array(y, chunks=150))
+        PrivateLasso(**LASSO).fit(da.from_array(X, chunks=(100, 6)), da.from_array(y, chunks=150))
+    with pytest.raises(ValueError, match="2D array"):
+        cluster.cluster_rows(da.from_array(X, chunks=(100, 6))[:, 0], da.from_array(y, chunks=100))
     with pytest.raises(TypeError, match="both be Dask"):
-        PrivateLasso(**SETTING).fit(da.from_array(X), y)
+        PrivateLasso(**LASSO).fit(da.from_array(X), y)
     with pytest.raises(ValueError, match="0 sample"):
-        PrivateLasso(**SETTING).fit(da.from_array(X[:0]), da.from_array(y[:0]))
-
-
-def test_categories_of_a_frame_are_encoded_in_its_partitions():
-    rng = np.random.default_rng(3)
-    wards = pd.DataFrame({"age": rng.uniform(-5, 5, 300), "ward": rng.choice(["A", "B"], 300)})
-    y = wards["age"] + 4 * (wards["ward"] == "A")
-    model = PrivateLasso(**SETTING, n_iter=5, categories={"ward": ["B", "A"]})
-    expected = released(model.fit(wards, y))
-    rows = dd.from_pandas(wards, npartitions=3), dd.from_pandas(y, npartitions=3)
-    np.testing.assert_array_equal(released(model.fit(*rows)), expected)
-    assert model.feature_names_out_.tolist() == ["age", "ward=A"]
+        PrivateLasso(**LASSO).fit(da.from_array(X[:0]), da.from_array(y[:0]))

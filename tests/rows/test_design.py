@@ -60,19 +60,13 @@ def test_any_sequence_of_moves_leaves_the_point_where_numpy_says(
 
 
 @kinds
-def test_column_norms(kind):
-    X, y = problem(2)
-    design = KINDS[kind](X, y)
-    np.testing.assert_allclose(design.column_norms, np.linalg.norm(X, axis=0))
-    assert (design.n_rows, design.n_features) == X.shape
-
-
-@kinds
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (1, 5), (7, 1)])
 def test_the_smallest_shapes(kind, n, d):
     X, y = problem(3, n, d)
-    w = np.linspace(-1, 1, d)
-    assert_describes(KINDS[kind](X, y).at(w), X, y, w)
+    w, design = np.linspace(-1, 1, d), KINDS[kind](X, y)
+    assert_describes(design.at(w), X, y, w)
+    np.testing.assert_allclose(design.column_norms, np.linalg.norm(X, axis=0))
+    assert (design.n_rows, design.n_features) == X.shape
 
 
 @kinds
@@ -89,42 +83,6 @@ def test_what_is_returned_is_a_copy_and_what_is_given_is_left_alone(kind):
     assert (start == 1).all()
     assert (rows == X).all()
     assert (y == target).all()
-
-
-@kinds
-def test_two_points_of_a_design_do_not_share_state(kind):
-    X, y = problem(5)
-    design = KINDS[kind](X, y)
-    one, other = design.at(np.zeros(4)), design.at(np.zeros(4))
-    one.add(0, 3.0)
-    assert_describes(other, X, y, np.zeros(4))
-
-
-@kinds
-def test_zeroing_is_exact_and_zeroing_a_zero_moves_nothing(kind):
-    point = KINDS[kind](*problem(6)).at(np.array([0.1, -0.7, 0.0, 1e-9]), scale=0.3)
-    before = point.gradient()
-    point.zero(2)
-    np.testing.assert_array_equal(point.gradient(), before)
-    for index in (0, 1, 3):
-        point.zero(index)
-    assert (point.weights == 0).all()
-
-
-class Untouchable:
-    """Stands for the data: no product with it may be formed."""
-
-    def __matmul__(self, other):
-        raise AssertionError("a pass over the data")
-
-
-@pytest.mark.parametrize(("kind", "data"), [("dense", "X"), ("gram", "gram")])
-def test_the_zero_start_needs_no_pass_over_the_data(kind, data):
-    design = KINDS[kind](*problem(7))
-    setattr(design, data, Untouchable())
-    assert (design.at(np.zeros(4), scale=3.0).weights == 0).all()
-    with pytest.raises(AssertionError, match="a pass"):
-        design.at(np.ones(4))
 
 
 def test_an_exact_fit_has_no_error_and_no_root_of_a_negative_number():

@@ -64,8 +64,6 @@ def test_rows_up_to_the_reach_count_whole_and_longer_ones_as_if_they_were_that_l
     for mixed, reach in ((short, 1.0), (replace(short, reach=3.0), 3.0)):
         weights = mixed.residuals(levels, factors) / 400 * factors
         np.testing.assert_allclose(weights, np.minimum(1, (reach / lengths) ** 2), atol=0.003)
-    weights = replace(short, weighing="rest").residuals(levels, factors) / 400
-    np.testing.assert_allclose(weights, np.sqrt(1 - factors**2), atol=0.003)
     far = replace(short, reach=3.0).residuals(np.array([LEVELS, -LEVELS], np.int16), factors[1:3])
     np.testing.assert_array_equal(far, [LEVELS, -LEVELS])
 

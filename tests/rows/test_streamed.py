@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fitted_rows import (
+    LASSO,
+    assert_halves_have_every_row_once,
+    numbered_rows,
+    released,
+    some_rows,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,30 +21,17 @@ from dpscreen.rows.streamed import ChosenRows, MappedArrays, RowsChanged, Stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
 
-BOUNDS = {"feature_bounds": (-8.0, 12.0), "target_bounds": (-30.0, 20.0)}
-WALK = {**BOUNDS, "epsilon": 2.0, "delta": 1e-4, "radius": 5.0, "n_iter": 12, "random_state": 5}
-LASSO = {**BOUNDS, "epsilon": 2.0, "delta": 1e-4, "random_state": 5}
+WALK = {**LASSO, "radius": 5.0, "n_iter": 12}
 ESTIMATORS = [
     PrivateLasso(**LASSO),
     PrivateLasso(**LASSO, standardize=True, fit_intercept=False),
     PrivateLasso(**LASSO, solver="frank-wolfe", max_features=2),
-    PrivateLasso(**LASSO, solver="noisy-gradient"),
     PrivateLasso(**LASSO, inference="split"),
     PrivateOLS(**LASSO),
     DPFrankWolfe(**WALK),
     RNMScreen(**WALK),
     ADPScreen(**WALK, screen_at=4),
 ]
-
-
-def some_rows(n_rows, d, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(1.0, 2.0, size=(n_rows, d))
-    return X, X[:, 0] - 2 * X[:, -1] + rng.normal(size=n_rows)
-
-
-def released(model):
-    return np.append(model.coef_, model.intercept_)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: str(one)[:60])
@@ -69,28 +63,6 @@ def test_any_shape_and_any_chunks_give_the_same_model(n_rows, d, size, seed):
         )
 
 
-def test_progress_is_told_pass_by_pass():
-    X, y = some_rows(2000, 5)
-    told: list[tuple[int, int]] = []
-    rows = StreamedRows(MappedArrays(X, y), watch=lambda *step: told.append(step))
-    PrivateLasso(**LASSO, n_iter=9).fit(rows)
-    passes = [done for done, _ in told]
-    assert passes == list(range(1, len(told) + 1))
-    assert told[-1][0] == told[-1][1]
-    assert len(told) <= 9 + 8
-
-
-def test_bad_numbers_on_disk_are_refused_without_being_quoted():
-    X, y = some_rows(50, 3)
-    X[17, 1] = np.nan
-    with pytest.raises(ValueError, match="contains NaN or infinity"):
-        PrivateLasso(**LASSO).fit(StreamedRows(MappedArrays(X, y)))
-    X, y = some_rows(50, 3)
-    y[3] = np.inf
-    with pytest.raises(ValueError, match="contains NaN or infinity"):
-        PrivateLasso(**LASSO).fit(StreamedRows(MappedArrays(X, y)))
-
-
 def test_a_choice_of_rows_keeps_their_names_and_notices_new_ones():
     X, y = some_rows(50, 2)
     chosen = np.arange(40) % 2 == 0
@@ -102,19 +74,9 @@ def test_a_choice_of_rows_keeps_their_names_and_notices_new_ones():
 
 
 def test_halves_of_rows_in_chunks_have_every_row_once(monkeypatch):
-    """Each row knows its number, by its cell and by its target."""
     monkeypatch.setattr(streamed, "ROWS_PER_CHUNK", 16)
-    numbers = np.arange(100.0)
-    rows, coins = StreamedRows(MappedArrays(numbers[:, None], numbers)), numbers**2 % 7 < 3
-
-    def seen(part):
-        return np.bincount(part.ravel().astype(int), minlength=100)
-
-    for side in (coins, ~coins):
-        half = rows.where(side)
-        assert half.n_rows == side.sum()
-        np.testing.assert_array_equal(half.feature_total(seen), side)
-        np.testing.assert_array_equal(half.target_total(seen), side)
+    rows, coins = numbered_rows(lambda X, y: StreamedRows(MappedArrays(X, y)))
+    assert_halves_have_every_row_once(rows, coins)
 
 
 def test_rows_from_a_file_take_no_second_target_and_no_published_calibration():

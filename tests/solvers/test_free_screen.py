@@ -17,9 +17,9 @@ from scipy import stats
 
 from dpscreen import FreeScreen, PrivateLasso
 from dpscreen.privacy.replay import record, replay
-from dpscreen.solvers import rules
-from dpscreen.solvers.base import Admission, Path, noise_p_values
-from dpscreen.solvers.stagewise import before_screening, screened
+from dpscreen.solvers.base import Path
+from dpscreen.solvers.free_screen import before_screening, screened, screens
+from dpscreen.solvers.selection import Admission, noise_p_values
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning"),
@@ -58,7 +58,7 @@ def path_of(features):
 
 @given(st.integers(0, 40), st.integers(0, 60))
 def test_screening_needs_three_steps_for_two_features(n_selected, n_steps):
-    assert rules.screens(n_selected, n_steps) == (0 < 3 * n_selected <= 2 * n_steps)
+    assert screens(n_selected, n_steps) == (0 < 3 * n_selected <= 2 * n_steps)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_screening_needs_three_steps_for_two_features(n_selected, n_steps):
 def test_what_is_screened_follows_from_the_first_half(features, left):
     path = path_of(features)
     half = path.features[: len(features) // 2]
-    applies = rules.screens(len(set(half.tolist())), len(half))
+    applies = screens(len(set(half.tolist())), len(half))
     kept = np.flatnonzero(~screened(path, 6)).tolist()
     assert kept == (sorted(set(half.tolist())) if applies else list(range(6)))
     if left is not None:
@@ -213,7 +213,7 @@ def null_path(rng, *, n_features, n_iter):
     """
     chosen, signs, candidates = [], [], np.arange(n_features)
     for t in range(n_iter):
-        if t == n_iter // 2 and rules.screens(len(set(chosen)), t):
+        if t == n_iter // 2 and screens(len(set(chosen)), t):
             candidates = np.array(sorted(set(chosen)))
         scores = np.where(candidates == 1, 30.0 * (0 in chosen and t < n_iter // 2), 0.0)
         noisy = np.concatenate((scores, -scores)) + rng.gumbel(size=2 * len(candidates))

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from dpscreen import PrivateLasso
-from dpscreen.solvers.base import (
-    Path,
+from dpscreen.solvers.base import Path
+from dpscreen.solvers.selection import (
     farther_way,
     noise_p_values,
     signed_chances,
@@ -160,9 +160,3 @@ def test_a_strong_feature_is_told_from_noise(solver):
     chosen = np.isin(np.arange(30), model.path_.features)
     assert ((p_values > 0) & (p_values < 1) | np.isnan(p_values)).all()
     assert np.isnan(p_values[~chosen]).all()  # the path says nothing of them
-
-
-def test_noisy_gradients_have_no_path_to_test(rows):
-    model = PrivateLasso(**SETTING, solver="noisy-gradient").fit(*rows)
-    with pytest.raises(ValueError, match="need a path"):
-        model.noise_p_values()

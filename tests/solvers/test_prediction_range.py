@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpscreen import PrivateLasso, PrivateLogistic
+from dpscreen import PrivateLasso, PrivateLogisticLasso
 from dpscreen.rows.loss import LOGISTIC, SQUARED
 from dpscreen.rows.source import ArrayRows, PublicUnits
 from dpscreen.rows.sums import LEVELS
@@ -99,7 +99,7 @@ def test_few_rows_and_declared_bounds_make_no_comparison():
 def test_binary_outcomes_have_a_range_too():
     X, y = table(lambda x: x)
     given = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-500, 500), "random_state": 3}
-    model = PrivateLogistic(**given).fit(X, y > 5)
+    model = PrivateLogisticLasso(**given).fit(X, y > 5)
     assert PURPOSE in {one.purpose for one in model.privacy_.mechanisms}
 
 

@@ -17,19 +17,9 @@ from dpscreen.privacy import ZCDP, Accountant, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.rows.loss import LOGISTIC
 from dpscreen.solvers.base import Spending
-from dpscreen.solvers.quality import (
-    CONSTANT,
-    NOISE,
-    UNDETECTED,
-    Measure,
-    NoisyHistogram,
-    OutcomeQuality,
-    Quality,
-    Ranges,
-    magnitude_edges,
-    release_outcome_quality,
-    release_quality,
-)
+from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
+from dpscreen.solvers.quality import NoisyHistogram, Ranges, magnitude_edges, release_quality
+from dpscreen.solvers.results import CONSTANT, NOISE, UNDETECTED, OutcomeQuality, Quality
 from dpscreen.solvers.rules import QUALITY_SHARE, Regime
 
 pytestmark = [
@@ -41,26 +31,35 @@ RHO = Fraction(174, 10_000)
 """That of ε = 1 and δ = 1e-6."""
 
 
-def spending_of(n_rows, seed):
-    """Return a budget of ε = 1, with a noisy count."""
-    rng, limit = np.random.default_rng(seed), ZCDP(RHO)
+def released(family, design, weights, ranges, seed, share=QUALITY_SHARE):
+    """Return the quality at ε = 1 with a noisy count; its cost is spent, and no more."""
+    rng, limit, n_rows = np.random.default_rng(seed), ZCDP(RHO), design.n_rows
     regime = Regime(round(n_rows + 55 * rng.normal()), 1, float(limit))
     accountant = Accountant(SeededNoise(seed), limit=limit)
-    return Spending(accountant, limit, regime, count_noise=55.0)
+    spending = Spending(accountant, limit, regime, count_noise=55.0)
+    cost = spending.share(share)
+    found = release_quality(family, spending, design, weights, ranges, cost=cost, in_sample=True)
+    assert 0.999 * cost.rho <= accountant.spent.rho <= cost.rho
+    return found
 
 
 def measured(fitted, target, seed, *, bound, weight=1.0):
-    """Return the quality of a model whose fitted values are the first column, at ε = 1."""
-    spending = spending_of(len(target), seed)
+    """Return the quality of a model whose fitted values are the first column."""
     design = LatticeDesign.from_rows(fitted[:, None], target)
     left = np.quantile(np.abs(target - weight * fitted), 0.68)
     most = weight * float(np.abs(fitted).max())
     effects = np.array([[-most, most]])
     ranges = Ranges((-bound, bound), effects, left, np.quantile(np.abs(target), 0.68))
-    cost = spending.share(QUALITY_SHARE)
-    found = release_quality(spending, design, np.full(1, weight), ranges, cost=cost, in_sample=True)
-    assert 0.999 * cost.rho <= spending.accountant.spent.rho <= cost.rho
-    return found
+    return released(GAUSSIAN, design, np.full(1, weight), ranges, seed)
+
+
+def outcome_measured(line, y, seed, *, weight=1.0, log_odds=0.0, share=QUALITY_SHARE):
+    """Return the quality of a model whose log-odds are the first column."""
+    design = LatticeDesign.from_rows(np.column_stack((line / 8, np.ones(len(y)))), y)
+    design.loss = LOGISTIC
+    effects = np.array([[-8 * weight, 8 * weight], [0.0, 0.0]])
+    ranges = Ranges((0.0, 1.0), effects, weight * line.std(), null=log_odds)
+    return released(BINOMIAL, design, np.array([8 * weight, 0.0]), ranges, seed, share)
 
 
 def truth(fitted, target, bound):
@@ -69,10 +68,11 @@ def truth(fitted, target, bound):
 
 
 def covering(found, true, names):
-    """Return how many intervals are reported, and how many of these cover."""
+    """Return how many of 20 intervals are reported; at most 4 miss: a false alarm in 400."""
     ends = [tuple(getattr(one, f"{names}_{end}") for end in ("low", "high")) for one in found]
     known = [(low, high) for low, high in ends if not math.isnan(low)]
-    return len(known), sum(low <= true <= high for low, high in known)
+    assert sum(low <= true <= high for low, high in known) >= len(known) - 4
+    return len(known)
 
 
 def tail(kind, rng, n):
@@ -97,7 +97,7 @@ LIGHT = {"normal", "uniform"}
 @pytest.mark.parametrize("r2", [0.2, 0.7])
 @pytest.mark.parametrize("wide", [1, 4])
 def test_intervals_cover_however_heavy_tails_are(kind, r2, wide):
-    """Of 20 intervals at 95 % 4 may miss: a false alarm in 400. Light tails are reported."""
+    """Light tails are reported, too."""
     rng = np.random.default_rng(12)
     noise = tail(kind, rng, 20_000) / 1000
     noise -= noise.mean()
@@ -107,29 +107,26 @@ def test_intervals_cover_however_heavy_tails_are(kind, r2, wide):
     bound = wide * float(np.abs(target).max())
     found = [measured(fitted, target, seed, bound=bound) for seed in range(20)]
     for true, name in zip(truth(fitted, target, bound), ("r2", "error"), strict=True):
-        known, covered = covering(found, true, name)
-        assert covered >= known - 4
+        known = covering(found, true, name)
         assert known >= 18 or wide > 1 or kind not in LIGHT
     assert all(one.error_high <= 2 * one.error_low for one in found if not one.error_reason)
 
 
 def test_r2_is_that_of_predictions_clipped_to_the_target_bounds():
-    """Without clipping it is 0.23 where 0.59 is true. Of 20 intervals 4 may miss."""
+    """Without clipping it is 0.23 where 0.59 is true."""
     rng = np.random.default_rng(3)
     fitted = rng.normal(size=30_000) * np.where(rng.random(30_000) < 0.1, 0.3, 0.05)
     target = np.clip(fitted + rng.normal(0, 0.06, 30_000), -0.2, 0.2)
     true, _ = truth(fitted, target, 0.2)
     assert true > 1 - np.mean((target - fitted) ** 2) / target.var() + 0.3
     found = [measured(fitted, target, seed, bound=0.2) for seed in range(20)]
-    known, covered = covering(found, true, "r2")
-    assert known == 20
-    assert covered >= 16
+    assert covering(found, true, "r2") == 20
 
 
 def test_rows_that_are_not_detected_are_within_the_interval():
     """Forty of 10 000 rows at the end of the bounds: noise hides them, and R² falls to a quarter.
 
-    Of 20 intervals 4 may miss; without what noise hides, all would.
+    Without what noise hides, all intervals would miss.
     """
     rng = np.random.default_rng(4)
     fitted = np.clip(rng.normal(size=10_000), -3, 3) / 100
@@ -138,9 +135,7 @@ def test_rows_that_are_not_detected_are_within_the_interval():
     true, _ = truth(fitted, target, 0.2)
     assert true < 0.35
     found = [measured(fitted, target, seed, bound=0.2) for seed in range(20)]
-    known, covered = covering(found, true, "r2")
-    assert known >= 15
-    assert covered >= known - 4
+    assert covering(found, true, "r2") >= 15
     assert np.nanmean([one.r2 for one in found]) > 0.42  # the number is of what is detected
 
 
@@ -166,14 +161,13 @@ def test_what_is_not_known_is_nan_with_a_reason_and_is_not_printed():
 
 
 def test_a_scale_that_is_that_of_a_point_mass_claims_nothing_wrong():
-    """A quarter of the target lies hundreds of its scales out: of 20 intervals 4 may miss."""
+    """A quarter of the target lies hundreds of its scales out."""
     rng = np.random.default_rng(7)
     fitted = rng.uniform(-0.001, 0.001, 30_000)
     target = np.where(rng.random(30_000) < 0.25, rng.uniform(0.2, 1, 30_000), 0.0) + fitted
     found = [measured(fitted, target, seed, bound=1.2) for seed in range(20)]
     for true, name in zip(truth(fitted, target, 1.2), ("r2", "error"), strict=True):
-        known, covered = covering(found, true, name)
-        assert covered >= known - 4
+        covering(found, true, name)
 
 
 # --- the noisy histogram --------------------------------------------------------------------------
@@ -202,7 +196,7 @@ def test_the_last_octave_with_rows_is_detected_and_noise_is_not():
     assert NoisyHistogram(edges, 0 * counts, 5.0).last_detected() == 0
     squares = NoisyHistogram(edges, counts, 5.0).squares_beyond(8.0)
     assert squares.value >= 40 * (64**2 - 8**2)
-    assert squares.limit > squares.value
+    assert squares.noise > 0
 
 
 @pytest.mark.parametrize("noise", [2.0, 10.0])
@@ -224,31 +218,10 @@ def test_shares_of_residuals_are_not_reached_by_noise(noise):
 # --- binary outcomes ------------------------------------------------------------------------------
 
 
-def outcome_measured(line, y, seed, *, weight=1.0, log_odds=0.0, share=QUALITY_SHARE):
-    spending = spending_of(len(y), seed)
-    column = np.column_stack((line / 8, np.ones(len(y))))
-    design = LatticeDesign.from_rows(column, y)
-    design.loss = LOGISTIC
-    weights = np.array([8 * weight, 0.0])
-    cost = spending.share(share)
-    found = release_outcome_quality(
-        spending,
-        design,
-        weights,
-        log_odds,
-        (-8 * weight, 8 * weight),
-        spread=line.std() / 8,
-        cost=cost,
-        in_sample=True,
-    )
-    assert 0.999 * cost.rho <= spending.accountant.spent.rho <= cost.rho
-    return found
-
-
 @pytest.mark.parametrize(("steep", "weight"), [(0.3, 1.0), (1.0, 1.0), (1.0, 0.3), (-1.0, 1.0)])
 @pytest.mark.parametrize("spread", [0.5, 2.0])
 def test_auc_and_deviance_are_within_their_intervals(steep, weight, spread):
-    """Models that are right, too sure, not sure enough, or wrong: of 20 intervals 4 may miss."""
+    """Models that are right, too sure, not sure enough, or wrong."""
     rng = np.random.default_rng(5)
     line = np.clip(rng.normal(0, spread, 10_000), -8, 8)
     y = (rng.random(10_000) < expit(steep * line)).astype(float)
@@ -258,9 +231,7 @@ def test_auc_and_deviance_are_within_their_intervals(steep, weight, spread):
         (roc_auc_score(y, chance), "auc"),
         (2 * log_loss(y, chance), "deviance"),
     ):
-        known, covered = covering(found, true, name)
-        assert known >= 15
-        assert covered >= known - 4
+        assert covering(found, true, name) >= 15
 
 
 def test_an_interval_of_the_auc_counts_pairs_within_one_cell():
@@ -284,8 +255,6 @@ def test_a_deviance_that_could_be_zero_is_not_known():
 
 
 def test_a_measure_is_shown_with_its_interval_or_as_not_known():
-    assert Measure(0.5, 0.4, 0.61).shown("R²") == "R² 0.500 (0.400 to 0.610)"
-    assert Measure.not_known(NOISE).shown("R²") == "R² not known"
     half = Quality(0.5, 0.4, 0.6, *[math.nan] * 3, False, (1.0,), (0.0,), None, UNDETECTED)
     assert str(half).startswith("R² 0.500 (0.400 to 0.600), typical error (root mean square) not")
     assert "on rows held out" in str(half)

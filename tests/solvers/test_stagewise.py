@@ -1,8 +1,6 @@
-"""The stagewise loop and thresholded gradient steps, against plain arithmetic on the same rows."""
+"""The stagewise loop, against plain arithmetic on the same rows."""
 
 from __future__ import annotations
-
-import itertools
 
 import numpy as np
 import pytest
@@ -11,8 +9,7 @@ from dpscreen.rows.lattice import LatticeDesign, LatticePoint
 from dpscreen.rows.sums import LEVELS, squared_lengths
 from dpscreen.solvers.base import Path
 from dpscreen.solvers.frank_wolfe import Vertex
-from dpscreen.solvers.noisy_gradient import capped_loss, hard_threshold, thresholded_steps
-from dpscreen.solvers.stagewise import GRAINS, decaying_grains, grain_size, stagewise
+from dpscreen.solvers.selection import GRAINS, decaying_grains, grain_size, stagewise
 
 
 @pytest.fixture
@@ -64,34 +61,3 @@ def test_rows_are_never_longer_than_declared(design):
         long = squared_lengths(design.columns[:4]) > (norm * LEVELS) ** 2
         np.testing.assert_array_equal(short.columns[:, ~long], design.columns[:4, ~long])
         assert np.sqrt(lengths[long] / LEVELS**2).min(initial=norm) >= norm * (1 - 1e-3)
-
-
-def test_thresholding_keeps_what_stands_out():
-    weights, direction = np.array([1.0, 0.0, 0.2]), np.array([0.0, 1.0, 0.1])
-    assert hard_threshold(weights, 0.2).tolist() == [1, 0, 0]
-    stay, full, half = thresholded_steps(weights, direction, (1.0, 0.5), level=0.4)
-    assert stay is weights
-    assert full.tolist() == [1, 1, 0]
-    assert half.tolist() == [1, 0.5, 0.25]
-
-
-def test_lemma_14_a_row_adds_to_every_loss_and_never_more_than_one():
-    """Brute force: the losses of any two candidates move apart by at most one row's worth."""
-    values = (-1.0, 0.0, 0.5, 1.0)
-    candidates = [np.array(w) for w in itertools.product((-1.0, 0.0, 2.0), repeat=2)]
-    widest = 0
-    for x, z, y in itertools.product(values, repeat=3):
-        rows = np.array([[0.3, -0.4], [x, z]])
-        target = np.array([0.1, y])
-        losses = [
-            [
-                capped_loss(LatticeDesign.from_rows(rows[:n], target[:n]).at(w), 0.7)
-                for w in candidates
-            ]
-            for n in (1, 2)
-        ]
-        change = np.subtract(losses[1], losses[0])
-        assert change.min() >= 0
-        assert change.max() <= LEVELS
-        widest = max(widest, int(np.ptp(change)))
-    assert widest == LEVELS

@@ -211,26 +211,36 @@ def test_centres_are_where_features_lie():
 
 
 class Watched(SeededNoise):
-    """Noise that notes every release, with its input and what was booked for it."""
+    """Noise that notes every release and what ε was left after it; coins repeat.
 
-    def __init__(self, seed):
-        super().__init__(seed)
-        self.seen, self._before = [], None
+    It answers what it is told, if that is something.
+    """
+
+    def __init__(self, answers=None):
+        super().__init__("watched")
+        self.seen, self.released, self.left, self._answers = [], [], [], answers
+
+    def words(self, count):
+        return SeededNoise("coins").words(count) if count > 1000 else super().words(count)
 
     def answer(self, mechanism, values, *, purpose, account):
-        self.seen.append((purpose, mechanism, values, account.left))
-        return super().answer(mechanism, values, purpose=purpose, account=account)
+        self.seen.append((mechanism, values))
+        self.left.append(account.left)
+        if self._answers is not None:
+            return self._answers[len(self.seen) - 1]
+        self.released.append(super().answer(mechanism, values, purpose=purpose, account=account))
+        return self.released[-1]
 
 
 def releases(release, X, y, count, epsilon):
-    """Return (purpose, mechanism, values, ε booked) of every release of a function."""
-    noise = Watched("releases")
+    """Return (mechanism, values, ε booked) of every release of a function."""
+    noise = Watched()
     spending = tukey.PureSpending(noise, epsilon)
-    left = [spending.left]
+    whole = spending.left
     release(spending, X, y, count)
-    left += [one[3] for one in noise.seen]
+    left = [whole, *noise.left]
     booked = [before - after for before, after in itertools.pairwise(left)]
-    return [(*one[:3], cost) for one, cost in zip(noise.seen, booked, strict=True)]
+    return [(*one, cost) for one, cost in zip(noise.seen, booked, strict=True)]
 
 
 PURE = {
@@ -254,7 +264,7 @@ def test_every_choice_has_the_noise_that_is_booked(name):
     y = X[:, 0] + 0.1 * rng.normal(size=30)
     here = releases(PURE[name], X, y, 3, 2.0)
     assert len(here) == (5 if name == "centres" else 3)
-    for _, mechanism, _, booked in here:
+    for mechanism, _, booked in here:
         cost = Fraction(mechanism.score_range) / Fraction(mechanism.scale)
         assert booked * Fraction(999, 1000) < cost <= booked
         assert mechanism.score_range >= 2 * mechanism.sensitivity
@@ -263,13 +273,13 @@ def test_every_choice_has_the_noise_that_is_booked(name):
         row = np.full(5, cells[0])
         there = releases(PURE[name], np.vstack((X, row)), np.append(y, cells[1]), 3, 2.0)
         for place, (one, other) in enumerate(zip(here, there, strict=True)):
-            if np.size(one[2]) == np.size(other[2]) and one[1] == other[1]:
-                change = np.abs(np.asarray(other[2]) - np.asarray(one[2])).max() * one[1].unit
+            if np.size(one[1]) == np.size(other[1]) and one[0] == other[0]:
+                change = np.abs(np.asarray(other[1]) - np.asarray(one[1])).max() * one[0].unit
                 moved[place] = max(moved[place], float(change))
     assert moved[0] > 0
     if name == "centres":
         assert max(moved) <= 1.0
-    assert moved[0] <= here[0][1].sensitivity
+    assert moved[0] <= here[0][0].sensitivity
 
 
 def test_a_later_rank_choice_has_noise_for_what_one_row_moves():
@@ -287,7 +297,7 @@ def test_a_later_rank_choice_has_noise_for_what_one_row_moves():
     X = np.column_stack((x, x, y, -y)) / n
     _, *later = releases(PURE["features"], X, y / n, 3, 2.0)
     assert len(later) == 2
-    for _, mechanism, _, _ in later:
+    for mechanism, *_ in later:
         assert mechanism.unit == 1 / unit
         assert moved <= mechanism.sensitivity
 
@@ -304,23 +314,15 @@ def rows(n=12_000, d=4):
 SETTING = {"delta": 1e-6, "feature_bounds": np.tile((-3.0, 2.0), (4, 1)), "target_bounds": (-5, 9)}
 
 
-class Booked(SeededNoise):
-    """Noise that notes what was booked whenever something is released."""
-
-    def answer(self, mechanism, values, *, purpose, account):
-        self.left = account.left
-        return super().answer(mechanism, values, purpose=purpose, account=account)
-
-
 @pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
 @pytest.mark.parametrize("kind", [TukeyEM, KendallTukeyEM])
 def test_it_learns_and_spends_no_more_than_was_granted(kind):
     """Measured: .97 and more."""
     X, y = rows()
-    noise = Booked(7)
+    noise = Watched()
     model = kind(epsilon=2.0, n_rows=len(X), random_state=noise, **SETTING).fit(X, y)
     assert model.passed_
-    assert noise.left == 0
+    assert noise.left[-1] == 0
     missed = ((y - model.predict(X)) ** 2).mean() / y.var()
     assert missed < 0.1
 
@@ -355,24 +357,6 @@ def test_one_row_changes_one_model():
     assert np.flatnonzero(changed).tolist() == [parts[-1]]
 
 
-class Forced(SeededNoise):
-    """Noise that notes what mechanisms are given, answers what it is told, and repeats coins."""
-
-    def __init__(self, answers=None):
-        super().__init__("forced")
-        self.given, self.answers, self.released = [], answers, []
-
-    def words(self, count):
-        return SeededNoise("coins").words(count) if count > 1000 else super().words(count)
-
-    def answer(self, mechanism, values, *, purpose, account):
-        self.given.append((mechanism, values))
-        if self.answers is not None:
-            return self.answers[len(self.given) - 1]
-        self.released.append(super().answer(mechanism, values, purpose=purpose, account=account))
-        return self.released[-1]
-
-
 def moved_too_far(mechanism, here, there):
     """Whether what a mechanism is given moved by more than it asks for."""
     match mechanism:
@@ -393,14 +377,14 @@ def test_no_mechanism_of_a_fit_is_moved_further_than_it_asks_for(monkeypatch):
     X, y = rows(6000)
     X[-3:], y[-3:] = (-3.0, 2.0, -3.0, 2.0), 9.0
     told = {"epsilon": 3.0, "n_rows": 6000, **SETTING}
-    first = Forced()
+    first = Watched()
     KendallTukeyEM(random_state=first, **told).fit(X, y)
-    assert len(first.given) == 3 + 3 + 2
+    assert len(first.seen) == 3 + 3 + 2
 
     def too_far(n_rows):
-        other = Forced(first.released)
+        other = Watched(first.released)
         KendallTukeyEM(random_state=other, **told).fit(X[:n_rows], y[:n_rows])
-        pairs = zip(first.given, other.given, strict=True)
+        pairs = zip(first.seen, other.seen, strict=True)
         return [
             type(mechanism).__name__
             for (mechanism, here), (_, there) in pairs

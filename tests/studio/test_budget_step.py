@@ -5,17 +5,14 @@ import time
 import pytest
 
 from dpscreen.planning.curve import EPSILONS, BudgetCase, BudgetCurve, BudgetPoint
-from dpscreen.studio.app import _rendered
 from dpscreen.studio.charts import panels
 from dpscreen.studio.questions import CHOICES, ODDS, OUTCOMES, SELECTION, TABLE
 from dpscreen.studio.releasing import release
 from dpscreen.studio.runs import Simulations
-from dpscreen.studio.session import Session
-from dpscreen.studio.shelf import Shelf
 from dpscreen.studio.steps import budget, live, question
 from dpscreen.studio.views import Go, StepRequest
 from dpscreen.tables.schema import load_schema
-from tools.studio import DECLARED, NAMES, write_table
+from tools.studio import declare_columns, page_of, posted, session_of, write_table
 
 
 def curve_of(method, values, **more):
@@ -29,7 +26,7 @@ SELECTED = {"r2": 0.4, "found": 4.2}
 
 
 @pytest.mark.parametrize(
-    ("curve", "told"),
+    ("curve", "message"),
     [
         (curve_of(SELECTION, SELECTED), ["R² on new rows", "0.40", "of 5 that matter", "4.2"]),
         (
@@ -54,9 +51,9 @@ SELECTED = {"r2": 0.4, "found": 4.2}
         ),
     ],
 )
-def test_every_model_shows_what_it_gives(curve, told):
+def test_every_model_shows_what_it_gives(curve, message):
     text = " ".join(f"{one.title} {one.value} {one.words}" for one in panels(curve, 0.5))
-    for word in told:
+    for word in message:
         assert word in text.replace("\u202f", " ").replace("\xa0", " ")
     assert ("R²" in text) == (curve.case.method == SELECTION)
     assert ("AUC" in text) == (curve.case.method == OUTCOMES)
@@ -93,57 +90,46 @@ def test_each_model_is_simulated_in_the_process_of_its_own():
 
 @pytest.fixture
 def session(tmp_path):
-    shelf = Shelf(tmp_path / "place")
-    shelf.open()
-    found = Session(write_table(tmp_path / "survey.csv", 20), shelf)
+    found = session_of(write_table(tmp_path / "survey.csv", 20), tmp_path / "place")
     found.simulations.start = lambda: None
-    for place in range(len(NAMES)):
-        typed = (DECLARED.get(f"{name}-{place}", "") for name in ("low", "high", "levels"))
-        found.draft.put(place, DECLARED[f"kind-{place}"], *typed)
-    found.draft.put(0, "text", "", "", "")
+    declare_columns(found.draft)
+    found.draft.put(0, "text")
     yield found
     found.close()
 
 
-def asks(session, **fields):
-    form = {"target": "3", "rows": "600", "feature": ["0", "1", "2"]} | fields
-    told = {name: value if isinstance(value, list) else [value] for name, value in form.items()}
-    return question(session, StepRequest({}, told, posted=True))
+TWO_ROWS = {"unit": "0", "rows_per_unit": "2"}
+
+
+def asks(session, feature=("0", "1", "2"), **fields):
+    form = {"target": "3", "rows": "600"} | fields
+    return question(session, posted(*(("feature", one) for one in feature), **form))
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"target": ""}, "Choose a target"),
         ({"feature": []}, "Choose at least one column"),
         ({"model": OUTCOMES}, "needs a target with two outcomes"),
         ({"model": ODDS}, "Odds ratios of a yes needs a target with two outcomes"),
-        ({"model": ODDS, "target": "1", "unit": "0", "rows-per-unit": "2"}, "Intervals need one"),
+        ({"model": ODDS, "target": "1"} | TWO_ROWS, "Intervals need one"),
         ({"model": OUTCOMES, "target": "1", "rate": "120"}, "between 0 and 100"),
-        ({"model": TABLE, "unit": "0", "rows-per-unit": "2"}, "Intervals need one row"),
+        ({"model": TABLE} | TWO_ROWS, "Intervals need one row"),
+        ({"model": SELECTION, "intervals": "on"} | TWO_ROWS, "Intervals need one row"),
         (
-            {"model": SELECTION, "intervals": "on", "unit": "0", "rows-per-unit": "2"},
-            "Intervals need one row",
-        ),
-        (
-            {
-                "model": OUTCOMES,
-                "target": "1",
-                "intervals": "on",
-                "unit": "0",
-                "rows-per-unit": "2",
-            },
+            {"model": OUTCOMES, "target": "1", "intervals": "on"} | TWO_ROWS,
             "Intervals need one row",
         ),
         ({"rows": "many"}, "The number of rows is no number"),
     ],
 )
-def test_what_no_model_can_do_is_told_at_the_question(session, fields, told):
-    assert told in " ".join(asks(session, **fields).content["problems"])
+def test_what_no_model_can_do_is_told_at_the_question(session, fields, message):
+    assert message in " ".join(asks(session, **fields).content["problems"])
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "told"),
+    ("epsilon", "delta", "message"),
     [
         ("1e308", "1e-6", "Epsilon must be at most 10000"),
         ("0", "1e-6", "Epsilon must be a positive, finite number"),
@@ -152,22 +138,21 @@ def test_what_no_model_can_do_is_told_at_the_question(session, fields, told):
     ],
 )
 @pytest.mark.parametrize("action", ["grant", ""])
-def test_no_budget_that_hides_nothing_is_granted_or_spent(session, epsilon, delta, told, action):
+def test_no_budget_that_hides_nothing_is_granted_or_spent(session, epsilon, delta, message, action):
     asks(session)
     if not action:
         session.grant("survey", 3.0, 1e-6)
     typed = {"epsilon": epsilon, "delta": delta, "dataset": "survey", "action": action}
-    form = {name: [one] for name, one in typed.items()}
-    shown = budget(session, StepRequest({}, form, posted=True))
-    assert told in " ".join(shown.content["problems"])
+    shown = budget(session, posted(**typed))
+    assert message in " ".join(shown.content["problems"])
     assert session.draft.epsilon == 1.0
     assert (session.ledger is None) == bool(action)
 
 
 def test_rows_without_a_target_are_left_out_unless_they_shall_be_filled(session):
     assert session.draft.schema().block.missing_target == "leave out"
-    for told, kept in (("on", "leave out"), ("", "fill")):
-        asks(session, **{"leave-out": told})
+    for message, kept in (("on", "leave out"), ("", "fill")):
+        asks(session, **{"leave-out": message})
         assert load_schema(session.shelf.schema_file).block.missing_target == kept
 
 
@@ -181,7 +166,7 @@ def test_the_share_of_yes_is_simulated_with(session):
         curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0}),
         4,
     )
-    shown = _rendered(session, live(session, StepRequest({"epsilon": "0.5"}))).body.decode()
+    shown = page_of(session, live(session, StepRequest({"epsilon": "0.5"})))
     for word in ("AUC on new rows", "a yes in 12 %", "4 points are still", "62.3 %"):
         assert word in shown
 
@@ -192,9 +177,6 @@ def test_the_release_repeats_what_is_to_be_expected_and_simulates_nothing(sessio
     assert release(session, StepRequest()).content["expected"] == []
     curve = curve_of(TABLE, {"needed": 9120.0})
     session.simulations.curve = lambda case, ask: (curve, 0)
-    ((_title, told),) = release(session, StepRequest()).content["expected"]
-    assert told.startswith("The table would be empty at this budget")
-    assert (
-        "The table would be empty"
-        in _rendered(session, release(session, StepRequest())).body.decode()
-    )
+    ((_title, message),) = release(session, StepRequest()).content["expected"]
+    assert message.startswith("The table would be empty at this budget")
+    assert "The table would be empty" in page_of(session, release(session, StepRequest()))

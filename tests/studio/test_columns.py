@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 
 from dpscreen.studio import steps
-from dpscreen.studio.app import _answer, _rendered
+from dpscreen.studio.app import _answer
 from dpscreen.studio.draft import Draft, kind_of, whole
 from dpscreen.studio.questions import OUTCOMES, SELECTION
-from dpscreen.studio.session import Session
-from dpscreen.studio.shelf import Shelf
 from dpscreen.studio.views import Go, StepRequest
 from dpscreen.tables.declaration import Dialect
+from tools.studio import page_of, posted, session_of
 
 
 def draft_of(tmp_path, *names):
@@ -25,28 +24,18 @@ def draft_of(tmp_path, *names):
 
 
 @pytest.fixture
-def session_of(tmp_path):
+def opened(tmp_path):
     """Return what opens a session of a table with some names."""
-    opened = []
+    sessions = []
 
     def open_session(*names):
         (tmp_path / "t.csv").write_text(",".join(names) + "\n")
-        shelf = Shelf(tmp_path / "place")
-        shelf.open()
-        opened.append(Session(tmp_path / "t.csv", shelf))
-        return opened[-1]
+        sessions.append(session_of(tmp_path / "t.csv", tmp_path / "place"))
+        return sessions[-1]
 
     yield open_session
-    for one in opened:
+    for one in sessions:
         one.close()
-
-
-def posted(*fields, **more):
-    """Return a form; a name may stand in it several times."""
-    form = {}
-    for name, value in (*fields, *more.items()):
-        form.setdefault(name.replace("_", "-"), []).append(value)
-    return StepRequest({}, form, posted=True)
 
 
 def test_names_propose_and_say_why(tmp_path):
@@ -84,7 +73,7 @@ def test_what_is_typed_is_kept_and_shown(tmp_path, kind, typed, shown):
 
 
 @pytest.mark.parametrize(
-    ("kind", "typed", "told"),
+    ("kind", "typed", "message"),
     [
         ("number", ("low", "3", ""), "the lowest value must be a number"),
         ("number", ("", "", ""), "the lowest value"),
@@ -94,11 +83,11 @@ def test_what_is_typed_is_kept_and_shown(tmp_path, kind, typed, shown):
         ("category", ("", "", "a, a"), "each level once"),
     ],
 )
-def test_what_cannot_be_used_is_told_and_stays(tmp_path, kind, typed, told):
+def test_what_cannot_be_used_is_told_and_stays(tmp_path, kind, typed, message):
     draft = draft_of(tmp_path, "v", "w")
     draft.put(0, kind, *typed)
     (line,) = draft.lines([0])
-    assert told in " ".join(line.problems)
+    assert message in " ".join(line.problems)
     assert (line.low, line.high) == typed[:2]
     assert draft.column_problems()
 
@@ -144,8 +133,8 @@ def test_how_a_table_is_written_is_told_once(tmp_path):
     assert (draft.decimal, again.decimal) == (",", ".")  # no number is declared yet
 
 
-def test_decimal_commas_are_proposed_beside_semicolons_and_hold_for_the_table(session_of):
-    session = session_of("age;score;sex")
+def test_decimal_commas_are_proposed_beside_semicolons_and_hold_for_the_table(opened):
+    session = opened("age;score;sex")
     assert session.draft.decimal == ","
     typed = {"place": "1", "kind_1": "number", "low_1": "-0,5", "high_1": "9"}
     steps.table(session, posted(decimal=",", **typed))
@@ -189,30 +178,25 @@ def test_what_is_saved_is_gone_on_with_by_the_model_of_its_target(tmp_path, kind
     assert draft_of(tmp_path, "age", "y").method == method
 
 
-def test_columns_that_are_not_declared_can_be_left_out_at_once(session_of):
-    session = session_of("age", "sex", "income", "score", "xq7")
-    told = steps.table(session, posted(action="next"))
-    assert told.status == 422
-    assert "Leave these 3 columns out" in _rendered(session, told).body.decode()
+def test_columns_that_are_not_declared_can_be_left_out_at_once(opened):
+    session = opened("age", "sex", "income", "score", "xq7")
+    message = steps.table(session, posted(action="next"))
+    assert message.status == 422
+    assert "Leave these 3 columns out" in page_of(session, message)
     typed = {"place": "3", "kind_3": "number", "low_3": "0", "high_3": "9"}
     assert steps.table(session, posted(action="drop", **typed)) == Go("question")
     assert session.draft.usable() == ["age", "score"]
 
 
-def test_a_table_that_changed_is_told_at_every_step(session_of):
-    session = session_of("age", "score")
-    assert (
-        "it changed since"
-        not in _rendered(session, steps.table(session, StepRequest())).body.decode()
-    )
+def test_a_table_that_changed_is_told_at_every_step(opened):
+    session = opened("age", "score")
+    assert "it changed since" not in page_of(session, steps.table(session, StepRequest()))
     session.table.write_text("age,score\n1,2\n")
-    assert (
-        "it changed since" in _rendered(session, steps.table(session, StepRequest())).body.decode()
-    )
+    assert "it changed since" in page_of(session, steps.table(session, StepRequest()))
 
 
-def test_a_folder_that_takes_no_file_is_told_without_its_path(session_of):
-    session = session_of("age", "score")
+def test_a_folder_that_takes_no_file_is_told_without_its_path(opened):
+    session = opened("age", "score")
     shutil.rmtree(session.shelf.folder)
     answer = _answer(session, steps.table, posted(action="next"))
     assert answer.status_code == 409
@@ -220,16 +204,11 @@ def test_a_folder_that_takes_no_file_is_told_without_its_path(session_of):
     assert str(session.shelf.folder.parent) not in answer.body.decode()
 
 
-def test_two_thousand_columns(tmp_path):
-    table = tmp_path / "wide.csv"
-    with table.open("w") as file:
-        csv.writer(file).writerow([f"x{k:04d}" for k in range(1999)] + ["<b>y & z</b>"])
-    shelf = Shelf(tmp_path / "place")
-    shelf.open()
-    session = Session(table, shelf)
+def test_two_thousand_columns(opened):
+    session = opened(*(f"x{k:04d}" for k in range(1999)), "<b>y & z</b>")
 
     def shown(answer):
-        return _rendered(session, answer).body.decode()
+        return page_of(session, answer)
 
     page = shown(steps.table(session, StepRequest()))
     assert page.count('name="place"') == 100
@@ -242,6 +221,5 @@ def test_two_thousand_columns(tmp_path):
     features = [("feature", str(k)) for k in range(1500)]
     asked = posted(*features, target="1999", rows="")
     assert steps.question(session, asked) == Go("budget")
-    saved = json.loads(shelf.schema_file.read_text())
+    saved = json.loads(session.shelf.schema_file.read_text())
     assert len(saved["dpscreen"]["features"]) == 1500
-    session.close()

@@ -16,11 +16,6 @@ from tools.studio import SECRET, studio, write_table
 NOISE = "status of 422"  # the browser says so of every form that is sent back
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    return tmp_path_factory.mktemp("browser")
-
-
 def at(tab, step):
     tab.until(f"document.body?.dataset.step == '{step}' && document.readyState == 'complete'")
 
@@ -51,19 +46,31 @@ def declare(tab):
     at(tab, "question")
 
 
-def asked_for(tab, host):
-    """Return what was asked of anybody else than the studio."""
-    return [url for url in tab.asked_for() if not url.startswith((f"http://{host}/", "about:"))]
+def release(tab, dataset):
+    """Type the name of the data set, and wait for the result."""
+    tab.click("#dataset")
+    tab.type(dataset)
+    tab.click("#next")
+    tab.until("document.body?.dataset.step == 'result'", 120)
 
 
-@pytest.fixture(scope="module")
-def opened(place):
-    """Return a studio and a browser that has come in."""
-    with studio(write_table(place / "survey.csv")) as running, browser() as tab:
-        tab.resize(1280)
+@contextlib.contextmanager
+def entered(table, width=1280, scheme="light", *, bypass=False):
+    """Yield a studio, and a browser that has come in."""
+    with studio(table) as running, browser() as tab:
+        tab.resize(width)
+        tab.prefer(scheme)
+        if bypass:
+            tab.send("Page.setBypassCSP", enabled=True)  # axe is a script of somebody else
         tab.open(running.address)
         at(tab, "table")
         yield running, tab
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    with entered(write_table(tmp_path_factory.mktemp("browser") / "survey.csv")) as both:
+        yield both
 
 
 def test_the_whole_way_by_mouse(opened):
@@ -91,22 +98,16 @@ def test_the_whole_way_by_mouse(opened):
     at(tab, "dry-run")
     tab.click("#next")
     at(tab, "release")
-    tab.click("#dataset")
-    tab.type("survey")
-    tab.click("#next")
-    at(tab, "release")
-    tab.until("document.body?.dataset.step == 'result'", 120)
+    release(tab, "survey")
     assert tab.evaluate("document.querySelectorAll('.files li').length") >= 4
     assert SECRET not in tab.evaluate("document.documentElement.outerHTML")
     fits(tab, 1280)
-    assert asked_for(tab, running.host) == []
+    own = (f"http://{running.host}/", "about:")
+    assert [url for url in tab.asked_for() if not url.startswith(own)] == []
 
 
 def test_odds_ratios_by_mouse(tmp_path):
-    with studio(write_table(tmp_path / "odds.csv", 4000)) as running, browser() as tab:
-        tab.resize(1280)
-        tab.open(running.address)
-        at(tab, "table")
+    with entered(write_table(tmp_path / "odds.csv", 4000)) as (running, tab):
         declare(tab)
         rate = "document.querySelector('#rate').checkVisibility()"
         assert not tab.evaluate(rate)
@@ -132,10 +133,7 @@ def test_odds_ratios_by_mouse(tmp_path):
         assert "Odds ratios of a yes: how likely sex is m, from 3 features" in tab.evaluate(
             "document.querySelector('main').innerText"
         )
-        tab.click("#dataset")
-        tab.type("odds")
-        tab.click("#next")
-        tab.until("document.body?.dataset.step == 'result'", 120)
+        release(tab, "odds")
         fits(tab, 1280)
         assert "PrivateLogit" in (running.folder / "release-001/script.py").read_text()
         assert "--method private-logit" in (running.folder / "release-001/command.txt").read_text()
@@ -155,6 +153,12 @@ def tab_to(tab, selector, most=60):
     raise AssertionError(f"Tab does not lead to {selector}")
 
 
+def enter(tab):
+    """Go on by keyboard."""
+    tab_to(tab, "#next")
+    tab.press("Enter")
+
+
 def type_in(tab, selector, text):
     tab_to(tab, selector)
     tab.evaluate("document.activeElement.select()")
@@ -164,20 +168,14 @@ def type_in(tab, selector, text):
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
 def test_the_whole_way_by_keyboard_alone(tmp_path, width, scheme):
-    table = write_table(tmp_path / "phone.csv")
-    with studio(table) as running, browser() as tab:
-        tab.resize(width)
-        tab.prefer(scheme)
-        tab.open(running.address)
-        at(tab, "table")
+    with entered(write_table(tmp_path / "phone.csv"), width, scheme) as (_, tab):
         fits(tab, width)
         tab.press("Tab")
         assert tab.evaluate("document.activeElement.className") == "skip"
         typed = {"levels-2": "f, m", "low-3": "0", "high-3": "10", "low-4": "0", "high-4": "20000"}
         for name, text in typed.items():
             type_in(tab, f"[name={name}]", text)
-        tab_to(tab, "#next")
-        tab.press("Enter")
+        enter(tab)
         at(tab, "question")
         fits(tab, width)
         tab_to(tab, "#target")
@@ -187,12 +185,10 @@ def test_the_whole_way_by_keyboard_alone(tmp_path, width, scheme):
         tab_to(tab, "#intervals")
         tab.press(" ")
         type_in(tab, "#rows", "600")
-        tab_to(tab, "#next")
-        tab.press("Enter")
+        enter(tab)
         at(tab, "budget")
         type_in(tab, "#dataset", "my data")
-        tab_to(tab, "#next")
-        tab.press("Enter")
+        enter(tab)
         tab.until("document.querySelector('#slider')")
         tab_to(tab, "#slider")
         before = tab.evaluate("document.querySelector('#epsilon').value")
@@ -201,14 +197,12 @@ def test_the_whole_way_by_keyboard_alone(tmp_path, width, scheme):
         assert tab.evaluate("document.querySelector('#epsilon').value") > before
         tab.until("document.querySelectorAll('.panels figure').length == 3", 170)
         fits(tab, width)
-        tab_to(tab, "#next")
-        tab.press("Enter")
+        enter(tab)
         at(tab, "dry-run")
         tab.until("document.querySelector('iframe')", 170)
         tab.until(FRAME_IS_THERE)
         fits(tab, width)
-        tab_to(tab, "#next")
-        tab.press("Enter")
+        enter(tab)
         at(tab, "release")
         type_in(tab, "#dataset", "my data")
         tab.press("Enter")
@@ -314,16 +308,12 @@ def test_a_lost_connection_a_killed_server_and_a_second_tab(opened):
     running.process.wait(10)
     tab.until("!document.querySelector('#lost').hidden")
     assert tab.evaluate("document.querySelector('#lost').checkVisibility()")
-    fits_without_failures(tab)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+    assert tab.seen("Runtime.exceptionThrown") == []
     with studio(running.folder.with_name("survey.csv")) as again:
         tab.open(again.address)
         at(tab, "table")
         assert tab.evaluate("document.querySelector('[name=high-4]').value") == "20000"
-
-
-def fits_without_failures(tab):
-    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
-    assert tab.seen("Runtime.exceptionThrown") == []
 
 
 # --- accessibility --------------------------------------------------------------------------------
@@ -337,12 +327,7 @@ AXE = Path(os.environ.get("DPSCREEN_AXE", "node_modules/axe-core/axe.min.js"))
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_axe_finds_nothing_serious_on_any_step(tmp_path, scheme, width):
-    with studio(write_table(tmp_path / "survey.csv")) as running, browser() as tab:
-        tab.resize(width)
-        tab.prefer(scheme)
-        tab.send("Page.setBypassCSP", enabled=True)  # axe is a script of somebody else
-        tab.open(running.address)
-        at(tab, "table")
+    with entered(write_table(tmp_path / "survey.csv"), width, scheme, bypass=True) as (_, tab):
         serious(tab)
         tab.click("#next")
         tab.until("document.querySelector('#problems')")
@@ -354,24 +339,16 @@ def test_axe_finds_nothing_serious_on_any_step(tmp_path, scheme, width):
             serious(tab)
         tab.click("#intervals")
         serious(tab)
-        tab.click("#next")
-        at(tab, "budget")
-        serious(tab)
-        tab.click("#next")
-        tab.until("document.querySelectorAll('.panels svg').length >= 2", 170)
-        serious(tab)
-        tab.click("#next")
-        tab.until("document.querySelector('iframe')", 170)
-        serious(tab)
-        tab.click("#next")
-        at(tab, "release")
-        serious(tab)
-        tab.click("#dataset")
-        tab.type("survey")
-        tab.click("#next")
-        tab.until("document.querySelector('#cancel, .files')", 170)
-        serious(tab)
-        tab.until("document.body?.dataset.step == 'result'", 170)
+        for reached in (
+            "document.body?.dataset.step == 'budget'",
+            "document.querySelectorAll('.panels svg').length >= 2",
+            "document.querySelector('iframe')",
+            "document.body?.dataset.step == 'release'",
+        ):
+            tab.click("#next")
+            tab.until(reached, 170)
+            serious(tab)
+        release(tab, "survey")
         serious(tab)
         tab.evaluate("document.querySelector('main').append(document.createElement('input'))")
         with pytest.raises(AssertionError, match="label"):
@@ -396,10 +373,7 @@ def serious(tab):
 def test_two_thousand_columns_can_be_gone_through(tmp_path):
     table = tmp_path / "wide.csv"
     table.write_text(",".join(f"column_{k}" for k in range(2000)) + "\n")
-    with studio(table) as running, browser() as tab:
-        tab.resize(360)
-        tab.open(running.address)
-        at(tab, "table")
+    with entered(table, 360) as (_, tab):
         fill(tab, all_kind="number", all_low="0", all_high="1")
         tab.click("button[value=all]")
         tab.until("document.body?.innerText.includes('2000 of 2000 columns are used')")

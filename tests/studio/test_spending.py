@@ -14,26 +14,11 @@ from dpscreen import PrivacyLedger
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.studio import session as module
 from dpscreen.studio import work
-from dpscreen.studio.session import Problems, Session
+from dpscreen.studio.session import Problems
 from dpscreen.studio.shelf import FolderInUse, Shelf
 from dpscreen.studio.work import ReleaseOrder
 from tools.ledgers import as_single_file, database
-from tools.studio import DECLARED, NAMES, studio, ticket_of, write_table
-
-
-def ready(table, folder, *, ledger=None, epsilon=1.0) -> Session:
-    """Return a session with everything declared, up to the release."""
-    shelf = Shelf(folder, ledger)
-    shelf.open()
-    found = Session(table, shelf)
-    for place in range(len(NAMES)):
-        typed = (DECLARED.get(f"{name}-{place}", "") for name in ("low", "high", "levels"))
-        found.draft.put(place, DECLARED[f"kind-{place}"], *typed)
-    found.draft.ask("cost", ["age", "sex", "score"], "", "")
-    found.draft.epsilon = epsilon
-    if not shelf.ledger.exists():
-        found.grant("survey", 1.5, 1e-6)
-    return found
+from tools.studio import studio, ticket_of, write_table
 
 
 @pytest.fixture
@@ -48,7 +33,7 @@ def over(run, seconds=120):
         time.sleep(0.05)
 
 
-def test_two_tabs_with_one_ticket_start_one_release(table, tmp_path, monkeypatch):
+def test_two_tabs_with_one_ticket_start_one_release(table, tmp_path, monkeypatch, ready):
     started = []
 
     class Run:
@@ -80,10 +65,9 @@ def test_two_tabs_with_one_ticket_start_one_release(table, tmp_path, monkeypatch
         session.release(old)
     with pytest.raises(FolderInUse):
         Shelf(tmp_path / "place").open()
-    session.close()
 
 
-def test_two_processes_cannot_spend_one_budget_twice(table, tmp_path):
+def test_two_processes_cannot_spend_one_budget_twice(table, tmp_path, ready):
     ledger = PrivacyLedger.create(tmp_path / "s.ledger", dataset="survey", epsilon=1.5, delta=1e-6)
     folders = (tmp_path / "one", tmp_path / "other")
     both = [ready(table, one, ledger=ledger.path, epsilon=1.2) for one in folders]
@@ -96,25 +80,24 @@ def test_two_processes_cannot_spend_one_budget_twice(table, tmp_path):
     assert "Nothing was booked" in failed.ended()
     assert len(ledger.entries()) == 1
     assert sum(len(session.shelf.releases()) for session in both) == 1
-    for session in both:
-        session.close()
 
 
-def test_a_refused_table_says_what_it_takes_and_that_its_count_alone_is_spent(table, tmp_path):
+def test_a_refused_table_says_what_it_takes_and_that_its_count_alone_is_spent(
+    table, tmp_path, ready
+):
     session = ready(table, tmp_path / "place", epsilon=0.2)
     session.draft.method = "private-ols"
     assert session.release(session.ticket())
     over(session.run)
     assert session.run.outcome == "failed"
-    told = session.ended()
-    assert told.startswith("A table of 3 features is not possible with about ")
-    assert "PrivateLasso selects features" in told
+    message = session.ended()
+    assert message.startswith("A table of 3 features is not possible with about ")
+    assert "PrivateLasso selects features" in message
     (entry,) = session.ledger.entries()
     assert entry.cost < ZCDP.within(Budget(0.2, 1e-6)) / 50
-    spent = re.search(r"What was booked stays booked: epsilon ([0-9.]+) at", told)
+    spent = re.search(r"What was booked stays booked: epsilon ([0-9.]+) at", message)
     assert float(spent[1]) == pytest.approx(entry.cost.epsilon(1e-6), rel=0.01)
     assert session.shelf.releases() == []
-    session.close()
 
 
 # --- a kill at any moment -------------------------------------------------------------------------
@@ -174,7 +157,9 @@ for number, moment in enumerate(moments):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="fork and kill -9")
-def test_killed_at_any_moment_the_ledger_is_right_and_nothing_half_made_stays(table, tmp_path):
+def test_killed_at_any_moment_the_ledger_is_right_and_nothing_half_made_stays(
+    table, tmp_path, ready
+):
     place = tmp_path / "place"
     session = ready(table, place)
     session.draft.save(session.shelf.schema_file)
@@ -186,10 +171,10 @@ def test_killed_at_any_moment_the_ledger_is_right_and_nothing_half_made_stays(ta
         capture_output=True, text=True, timeout=170, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    told = [line.split() for line in done.stdout.splitlines()]
-    assert [line[0] for line in told] == moments
-    assert [int(line[1]) for line in told] == [0, 0, 0, 1, 2, 3, 4]  # booked before, lost after
-    assert int(told[-1][2]) > 0  # a half-made release was there
+    output = [line.split() for line in done.stdout.splitlines()]
+    assert [line[0] for line in output] == moments
+    assert [int(line[1]) for line in output] == [0, 0, 0, 1, 2, 3, 4]  # booked before, lost after
+    assert int(output[-1][2]) > 0  # a half-made release was there
     shelf = Shelf(place)
     shelf.open()
     assert shelf.releases() == []
@@ -221,17 +206,16 @@ def test_a_killed_server_takes_its_release_with_it(tmp_path):
         assert not list(running.folder.glob(".*.tmp"))
 
 
-def test_an_early_cancel_spends_nothing(table, tmp_path):
+def test_an_early_cancel_spends_nothing(table, tmp_path, ready):
     session = ready(table, tmp_path / "place")
     assert session.release(session.ticket())
     session.cancel()
     assert session.run.outcome == "cancelled"
     assert "Nothing was booked" in session.ended()
-    session.close()
 
 
 @pytest.mark.slow
-def test_a_late_cancel_says_what_was_spent(tmp_path):
+def test_a_late_cancel_says_what_was_spent(tmp_path, ready):
     table = write_table(tmp_path / "survey.csv", 60_000)
     session = ready(table, tmp_path / "place", epsilon=0.5)
     session.release(session.ticket())
@@ -239,18 +223,17 @@ def test_a_late_cancel_says_what_was_spent(tmp_path):
     while not session.ledger.entries() and session.run.running and time.monotonic() < end:
         time.sleep(0.005)
     session.cancel()
-    told = session.ended()
+    message = session.ended()
     if session.shelf.releases():  # it was quicker than the cancel
-        assert told == "The release is finished."
+        assert message == "The release is finished."
     else:
-        assert "stays booked: epsilon 0.5 at delta 1e-06" in told
+        assert "stays booked: epsilon 0.5 at delta 1e-06" in message
     assert len(session.ledger.entries()) == 1
     assert not list((tmp_path / "place").glob(".*.tmp"))
-    session.close()
 
 
 @pytest.mark.slow
-def test_a_model_that_the_disk_refuses_is_handed_out(table, tmp_path):
+def test_a_model_that_the_disk_refuses_is_handed_out(table, tmp_path, ready):
     session = ready(table, tmp_path / "place")
     blocked = tmp_path / "place" / f".release-{session.ticket()}.tmp"
     blocked.write_text("in the way")
@@ -259,20 +242,18 @@ def test_a_model_that_the_disk_refuses_is_handed_out(table, tmp_path):
     assert "Download it now" in session.ended()
     assert b'"dpscreen-model"' in session.run.unsaved
     assert session.shelf.releases() == []
-    session.close()
 
 
-def test_a_damaged_ledger_stops_everything_in_words(table, tmp_path):
+def test_a_damaged_ledger_stops_everything_in_words(table, tmp_path, ready):
     session = ready(table, tmp_path / "place")
     ticket = session.ticket()
     database(session.shelf.ledger).write_bytes(b"no ledger")
-    with pytest.raises(Problems, match=r"budget\.ledger") as told:
+    with pytest.raises(Problems, match=r"budget\.ledger") as message:
         session.release(ticket)
-    assert str(tmp_path) not in str(told.value)
-    session.close()
+    assert str(tmp_path) not in str(message.value)
 
 
-def test_the_ledger_of_an_earlier_version_is_imported_first(table, tmp_path):
+def test_the_ledger_of_an_earlier_version_is_imported_first(table, tmp_path, ready):
     place, file = tmp_path / "place", tmp_path / "place" / "ledger.db"
     place.mkdir()
     earlier = PrivacyLedger.create(tmp_path / "a.ledger", dataset="survey", epsilon=1, delta=1e-6)
@@ -283,7 +264,6 @@ def test_the_ledger_of_an_earlier_version_is_imported_first(table, tmp_path):
         _ = session.ledger  # and no new budget is offered
     PrivacyLedger.from_file(file, place / "budget.ledger")
     assert session.ledger.spent == session.ledger.total
-    session.close()
 
 
 def order_of(session, ticket):
@@ -294,27 +274,25 @@ def order_of(session, ticket):
     )  # fmt: skip
 
 
-def test_a_release_is_booked_at_its_whole_cost_with_its_ticket(table, tmp_path):
+def test_a_release_is_booked_at_its_whole_cost_with_its_ticket(table, tmp_path, ready):
     session = ready(table, tmp_path / "place")
     ticket = session.ticket()
-    outcome, _ = work._outcome(order_of(session, ticket), lambda told: None)
+    outcome, _ = work._outcome(order_of(session, ticket), lambda message: None)
     booked = session.ledger.entries()
     assert outcome == "done"
     assert [ticket in one.detail for one in booked] == [True]
     budget = Budget(session.draft.epsilon, session.delta(session.ledger))
     assert booked[0].cost == ZCDP.within(budget)
-    session.close()
 
 
-def test_a_table_that_changes_between_steps_is_noticed(table, tmp_path):
+def test_a_table_that_changes_between_steps_is_noticed(table, tmp_path, ready):
     session = ready(table, tmp_path / "place")
     ticket = session.ticket()
     write_table(table, 401)
     with pytest.raises(Problems, match="it changed since"):
         session.release(ticket)
     order = order_of(session, ticket)
-    outcome, words = work._outcome(order, lambda told: None)  # the process looks once more
+    outcome, words = work._outcome(order, lambda message: None)  # the process looks once more
     assert not session.ledger.entries()
     assert outcome == "failed"
     assert "it changed since" in words
-    session.close()

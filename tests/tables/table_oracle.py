@@ -20,16 +20,33 @@ from dpscreen.tables.schema import TableSchema
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 
+def number_field(name, low, high) -> dict:
+    return {"name": name, "type": "number", "constraints": {"minimum": low, "maximum": high}}
+
+
+def schema_of_fields(*fields, missing=("", "NA", "-99"), target="y", **dpscreen) -> TableSchema:
+    block = {"target": target, **dpscreen}
+    return TableSchema.from_dict(
+        {"fields": [*fields], "missingValues": [*missing], "dpscreen": block}
+    )
+
+
+def schema_of_ids(kind, missing=("", "NA", "-99"), rows_per_unit=1) -> TableSchema:
+    """Return a schema of numbers x and y, and of people's ids of some kind."""
+    fields = number_field("x", 0, 100), number_field("y", 0, 100), {"name": "who", "type": kind}
+    return schema_of_fields(*fields, missing=missing, unit="who", rows_per_unit=rows_per_unit)
+
+
 def described(**dpscreen) -> dict:
     """Return a schema with a column of each kind."""
     return {
         "fields": [
-            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 100}},
+            number_field("age", 0, 100) | {"type": "integer"},
             {"name": "smoker", "type": "string", "constraints": {"enum": ["yes", "no", "once"]}},
-            {"name": "income", "type": "number", "constraints": {"minimum": 1, "maximum": 1e6}},
+            number_field("income", 1, 1e6),
             {"name": "grade", "type": "integer", "constraints": {"enum": [1, 2]}},
             {"name": "member", "type": "boolean"},
-            {"name": "cost", "type": "number", "constraints": {"minimum": 0, "maximum": 500}},
+            number_field("cost", 0, 500),
             {"name": "who", "type": "string"},
         ],
         "missingValues": ["", "NA", "-99"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from table_oracle import described
+from table_oracle import described, schema_of_ids
 
 from dpscreen.tables.reading import UnitCounter, read_rows, stream_rows
 from dpscreen.tables.schema import TableSchema
@@ -29,6 +30,13 @@ def first_of_each(ids, most):
         yield one != "" and seen[one] <= most
 
 
+def in_chunks(ids, most, size):
+    """Return which rows are kept if they come in chunks."""
+    counter = UnitCounter(most)
+    parts = (np.array(ids[k : k + size], dtype=object) for k in range(0, len(ids), size))
+    return np.concatenate([counter.keep(part) for part in parts]).tolist()
+
+
 IDS = st.lists(st.sampled_from(["a", "b", "c", "", "aa", "ä"]) | st.text(max_size=3), max_size=60)
 
 
@@ -40,15 +48,6 @@ def test_the_first_rows_of_each_unit_are_kept(ids, most, cut):
     assert kept(ids, most, cut) == want
 
 
-def test_the_table_of_units_grows():
-    ids = [str(number % 50_000) for number in range(120_000)]
-    counter = UnitCounter(2)
-    found = [
-        counter.keep(np.array(ids[k : k + 999], dtype=object)) for k in range(0, len(ids), 999)
-    ]
-    assert np.concatenate(found).tolist() == [number < 100_000 for number in range(len(ids))]
-
-
 @pytest.mark.parametrize("most", [1, 2, 3, 7])
 @pytest.mark.parametrize("chunk", [97, 5000])
 def test_counts_outlive_the_growth_of_the_table(most, chunk):
@@ -57,11 +56,7 @@ def test_counts_outlive_the_growth_of_the_table(most, chunk):
     early = rng.integers(0, 3000, size=15_000)
     late = rng.integers(0, 40_000, size=60_000)
     ids = [str(one) for one in np.concatenate((early, late, early)).tolist()]
-    counter = UnitCounter(most)
-    found = [
-        counter.keep(np.array(ids[k : k + chunk], dtype=object)) for k in range(0, len(ids), chunk)
-    ]
-    assert np.concatenate(found).tolist() == list(first_of_each(ids, most))
+    assert in_chunks(ids, most, chunk) == list(first_of_each(ids, most))
 
 
 @given(IDS, st.integers(1, 3), st.data())
@@ -95,18 +90,7 @@ def test_which_spellings_are_one_unit(tmp_path, kind, units):
 # --- rows without an id ---------------------------------------------------------------------------
 
 
-def schema_of_ids(kind, missing=("", "NA")):
-    return TableSchema.from_dict(
-        {
-            "fields": [
-                {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 100}},
-                {"name": "y", "type": "number", "constraints": {"minimum": 0, "maximum": 100}},
-                {"name": "who", "type": kind},
-            ],
-            "missingValues": list(missing),
-            "dpscreen": {"target": "y", "unit": "who", "rows_per_unit": 2},
-        }
-    )
+TWO_ROWS = partial(schema_of_ids, rows_per_unit=2)
 
 
 def read_every_way(ids, schema, folder):
@@ -127,9 +111,9 @@ ANONYMOUS = ["a", None, "", " ", "NA", " NA ", "b", None, "a", None]
 
 
 def test_rows_without_an_id_are_left_out(tmp_path):
-    assert read_every_way(ANONYMOUS, schema_of_ids("string"), tmp_path) == [0, 6, 8]
+    assert read_every_way(ANONYMOUS, TWO_ROWS("string"), tmp_path) == [0, 6, 8]
     numbers = ["1", None, "x", "1.5", "+-1", "1e3", "2", "--1", "01", "NA"]
-    assert read_every_way(numbers, schema_of_ids("integer"), tmp_path) == [0, 6, 8]
+    assert read_every_way(numbers, TWO_ROWS("integer"), tmp_path) == [0, 6, 8]
 
 
 @given(
@@ -139,7 +123,7 @@ def test_rows_without_an_id_are_left_out(tmp_path):
 )
 @settings(max_examples=60)
 def test_a_row_without_an_id_moves_no_other(ids, kind, data):
-    schema = schema_of_ids(kind)
+    schema = TWO_ROWS(kind)
     frame = pd.DataFrame({"x": np.arange(len(ids), dtype=float), "y": 1.0, "who": ids})
     gone = data.draw(st.integers(0, len(ids) - 1))
     whole = set(schema.encode(frame).X[:, 0])
@@ -154,18 +138,18 @@ def test_a_row_without_an_id_moves_no_other(ids, kind, data):
 
 def test_whole_numbers_stored_as_floats_are_ids(tmp_path):
     ids = [1e10, np.nan, 123456789012345.0, 1e10, 0.0, -0.0, 0.0, 2.0**53 - 1, -7.0, 1e10]
-    assert read_every_way(ids, schema_of_ids("integer"), tmp_path) == [0, 2, 3, 4, 5, 7, 8]
-    stored = read_rows(tmp_path / "data.parquet", schema_of_ids("any"))
+    assert read_every_way(ids, TWO_ROWS("integer"), tmp_path) == [0, 2, 3, 4, 5, 7, 8]
+    stored = read_rows(tmp_path / "data.parquet", TWO_ROWS("any"))
     assert stored.X[:, 0].tolist() == [0, 2, 3, 4, 5, 7, 8]
 
 
 def test_floats_that_may_be_several_ids_are_none():
     ids = np.array([2**53 - 1, 2**53, -(2**53), 1 - 2**53, np.inf, -np.inf, np.nan])
     table = pa.table({"x": np.arange(7.0), "y": np.ones(7), "who": ids})
-    assert schema_of_ids("integer").encode(table).X[:, 0].tolist() == [0, 3]
+    assert TWO_ROWS("integer").encode(table).X[:, 0].tolist() == [0, 3]
 
 
 def test_an_id_declared_as_missing_is_missing_in_any_spelling(tmp_path):
-    schema = schema_of_ids("integer", ["", "-99", "00"])
+    schema = TWO_ROWS("integer", ["", "-99", "00"])
     ids = [-99.0, 5.0, np.nan, 0.0, -0.0, 99.0]
     assert read_every_way(ids, schema, tmp_path) == [1, 5]

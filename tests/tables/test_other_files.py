@@ -21,7 +21,6 @@ import pytest
 from dpscreen.tables import csv
 from dpscreen.tables.csv import read_header
 from dpscreen.tables.declaration import TableProblem, is_encoding
-from dpscreen.tables.dummy import csv_parts, simulate_parts
 from dpscreen.tables.reading import read_features, read_rows, stream_rows
 from dpscreen.tables.scan import FileRows
 from dpscreen.tables.schema import load_schema, new_schema, new_toml_schema, toml_schema
@@ -122,17 +121,6 @@ def test_an_encoding_that_is_not_declared_is_told(tmp_path):
     made = new_schema(path, dialect=Dialect(encoding="latin-1"))
     assert (made["encoding"], made["dialect"]) == ("latin-1", {"delimiter": ";"})
     assert 'encoding = "latin-1"' in new_toml_schema(path, dialect=Dialect(encoding="latin-1"))
-
-
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
-def test_dummy_rows_are_written_as_they_are_read(tmp_path, encoding):
-    declared = schema(encoding=encoding, delimiter=";")
-    parts = simulate_parts(declared, 50, rng=np.random.default_rng(0))
-    (tmp_path / "dummy.csv").write_bytes(b"".join(csv_parts(parts, declared)))
-    rows = read_rows(tmp_path / "dummy.csv", declared)
-    assert len(rows) == 50
-    assert 10 < rows.X[:, 1].sum() < 40  # the level is known: 8 in a million draws are outside
-    assert len(np.unique(rows.X[:, 2])) > 20
 
 
 # --- days in every kind of table ------------------------------------------------------------------

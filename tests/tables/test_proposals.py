@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpscreen.tables import proposals
+from dpscreen.tables import asking, proposals
 from dpscreen.tables.columns import KINDS
 from dpscreen.tables.proposals import name_rules, propose
 from dpscreen.tables.schema import TableSchema
@@ -98,7 +98,9 @@ def example(form: str) -> str:
 def test_every_rule_can_be_reached():
     rules = name_rules()
     examples = [
-        (example(form), rule.measured_in, rule) for rule in rules for form in rule.names.split()[:1]
+        (example(form), rule.holds.measured_in, rule)
+        for rule in rules
+        for form in rule.names.split()[:1]
     ]
     reached = [
         next(one for one in rules if one.fits(words, unit if rule.spelled else ""))
@@ -107,14 +109,15 @@ def test_every_rule_can_be_reached():
     assert reached == list(rules)
 
 
-def test_the_examples_of_the_module_hold():
-    assert doctest.testmod(proposals).failed == 0
+@pytest.mark.parametrize("module", [proposals, asking])
+def test_the_examples_of_a_module_hold(module):
+    assert doctest.testmod(module).failed == 0
 
 
 def test_what_is_typical_lies_within_bounds_and_off_their_middle():
-    told = [rule for rule in name_rules() if rule.typical is not None]
+    told = [rule.holds for rule in name_rules() if rule.holds.typical is not None]
     assert len(told) > 20
-    for rule in told:
-        low, high = rule.bounds
-        assert low < rule.typical < high, rule
-        assert abs(rule.typical - (low + high) / 2) > 0.02 * (high - low), rule
+    for one in told:
+        low, high = one.bounds
+        assert low < one.typical < high, one
+        assert abs(one.typical - (low + high) / 2) > 0.02 * (high - low), one

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from table_oracle import number_field
 
 import dpscreen
 from dpscreen import PrivacyLedger, PrivateLasso, scan
 from dpscreen.rows.streamed import RowsChanged
-from dpscreen.tables import reading
 from dpscreen.tables.reading import fits_memory, read_rows
 from dpscreen.tables.schema import TableSchema
 
@@ -22,17 +21,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
 DESCRIPTOR = {
     "fields": [
         {"name": "person", "type": "string"},
-        {"name": "age", "type": "number", "constraints": {"minimum": 0, "maximum": 120}},
-        {"name": "dose", "type": "number", "constraints": {"minimum": 1, "maximum": 1000}},
+        number_field("age", 0, 120),
+        number_field("dose", 1, 1000),
         {"name": "arm", "type": "string", "constraints": {"enum": ["a", "b", "c"]}},
-        {"name": "score", "type": "number", "constraints": {"minimum": -50, "maximum": 150}},
+        number_field("score", -50, 150),
     ],
-    "dpscreen": {
-        "target": "score",
-        "unit": "person",
-        "rows_per_unit": 2,
-        "transform": {"dose": "log"},
-    },
+    "dpscreen": {"target": "score", "unit": "person", "rows_per_unit": 2}
+    | {"transform": {"dose": "log"}},
 }
 
 
@@ -138,25 +133,6 @@ def test_a_schema_may_be_a_file_and_rows_that_are_gone_have_changed(frame, tmp_p
     assert rows.reader.unchanged()
     (tmp_path / "rows.csv").unlink()
     assert not rows.reader.unchanged()
-
-
-def test_an_unfilled_schema_is_refused_before_the_file_is_opened(tmp_path):
-    fields = [{"name": name, "type": "number"} for name in ("age", "score")]
-    empty = {"fields": fields, "dpscreen": {"target": "score"}}
-    with pytest.raises(ValueError, match="minimum"):
-        scan(tmp_path / "not there.csv", empty)
-
-
-def test_memory_that_nobody_states_is_taken_to_be_usual(monkeypatch):
-    assert reading._memory() > 1e6
-
-    def refuse(*_asked):
-        raise OSError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_text", refuse)
-        patch.setattr("os.sysconf", refuse)
-        assert reading._memory() == reading._USUAL_MEMORY
 
 
 def test_only_the_size_of_a_file_tells_whether_it_is_streamed(tmp_path):

@@ -56,10 +56,6 @@ def written(tmp_path):
     return write
 
 
-def number(name, low, high):
-    return {"name": name, "type": "number", "constraints": {"minimum": low, "maximum": high}}
-
-
 def test_it_means_what_a_json_schema_means(written):
     schema = written(WHOLE)
     assert schema.problems() == []
@@ -101,7 +97,7 @@ def test_days_are_written_as_toml_has_them():
         ("[columns]\nx = 3", "column 'x' must be in braces"),
         ("[columns]\nx = {categories = [[1]]}", "categories must be a list of texts"),
         ("[columns]\nx = {categories = 3}", "categories must be a list of texts"),
-        ("[columns]\nx = {}", "column 'x' tells nothing yet: give it bounds = [low, high]"),
+        ("[columns]\nx = {}", "column 'x' is not declared yet: give it bounds = [low, high]"),
         ("targets = 'x'\n[columns]\nx = {}", "there is no entry 'targets'; did you mean 'target'"),
         ("target = 'X'\n[columns]\nx = {}", "target: there is no column 'X'; did you mean 'x'?"),
         ("[columns]\nx = {}", "the target is not named: set target to"),
@@ -141,21 +137,10 @@ def test_a_schema_without_columns_is_none(written):
 # --- written by us --------------------------------------------------------------------------------
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
-NAMES = st.lists(
-    st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
-    | st.sampled_from(["age", "pct"]),
-    min_size=1,
-    max_size=8,
-    unique=True,
-)
-VALUES = st.one_of(
-    st.text(st.characters(codec="utf-8")),
-    st.integers(-(2**60), 2**60),
-    st.floats(allow_nan=False),
-    st.booleans(),
-    st.dates(),
-    st.lists(st.text(st.characters(codec="utf-8")), max_size=3),
-)
+NAMES = st.lists(TEXTS | st.sampled_from(["age", "pct"]), min_size=1, max_size=8, unique=True)
+ANY_TEXT = st.text(st.characters(codec="utf-8"))
+NUMBERS = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False)
+VALUES = ANY_TEXT | NUMBERS | st.booleans() | st.dates() | st.lists(ANY_TEXT, max_size=3)
 
 
 @given(NAMES, st.data())

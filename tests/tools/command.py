@@ -52,3 +52,28 @@ def here(
 def invoke(*arguments: object) -> Result:
     """Run the command in this process, which is quicker."""
     return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+Done = Result | subprocess.CompletedProcess[str]
+
+
+def code_of(done: Done) -> int:
+    return done.exit_code if isinstance(done, Result) else done.returncode
+
+
+def succeeded(done: Done, *words: str, **streams: str) -> None:
+    """Check that a command succeeded, that it said these words, and what is on some streams."""
+    assert code_of(done) == 0, done.stderr
+    for one in words:
+        assert one in done.stdout + done.stderr
+    for name, text in streams.items():
+        assert getattr(done, name) == text
+
+
+def failed(done: Done, code: int, *words: str, stdout: str | None = None) -> None:
+    """Check that a command failed with a code, in sentences with these words and no traceback."""
+    assert code_of(done) == code, done.stderr
+    for one in words:
+        assert one in done.stderr
+    assert "Traceback" not in done.stderr
+    assert stdout is None or done.stdout == stdout

@@ -1,5 +1,8 @@
-"""Whether counts follow a law."""
+"""Whether counts follow a law, and the laws of selections."""
 
+from fractions import Fraction
+
+import mpmath
 import numpy as np
 from scipy import stats
 
@@ -25,3 +28,18 @@ def joined(probabilities, draws):
         if expected >= 10:
             label, expected = label + 1, 0.0
     return group
+
+
+def softmax(scores, scale):
+    """Return the probabilities; differences and quotients are exact, only exp is a float."""
+    scores = [int(score) for score in scores]
+    exponents = [float((score - max(scores)) / Fraction(scale)) for score in scores]
+    weights = np.exp(np.maximum(exponents, -745))
+    return weights / weights.sum()
+
+
+def true_weight(difference, scale, n_bits):
+    """Return 2^B·exp(−difference/scale) to 60 digits."""
+    with mpmath.workdps(60):
+        x = mpmath.mpf(int(difference)) * scale.denominator / scale.numerator
+        return mpmath.ldexp(mpmath.exp(-x), n_bits)

@@ -15,6 +15,11 @@ from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
+from dpscreen.studio.app import _rendered
+from dpscreen.studio.draft import Draft
+from dpscreen.studio.session import Session
+from dpscreen.studio.shelf import Shelf
+from dpscreen.studio.views import StepRequest
 from tools.command import command_line
 
 SECRET = "Zebedee-8675309"
@@ -189,3 +194,33 @@ def studio(table: Path, *options: object) -> Iterator[Studio]:
     finally:
         process.terminate()
         process.communicate(timeout=30)
+
+
+# --- the steps in this process --------------------------------------------------------------------
+
+
+def session_of(table: Path, folder: Path, ledger: Path | None = None) -> Session:
+    """Open a session of a table."""
+    shelf = Shelf(folder, ledger)
+    shelf.open()
+    return Session(table, shelf)
+
+
+def declare_columns(draft: Draft) -> None:
+    """Fill in the columns of `write_table`."""
+    for place in range(len(NAMES)):
+        typed = (DECLARED.get(f"{name}-{place}", "") for name in ("low", "high", "levels"))
+        draft.put(place, DECLARED[f"kind-{place}"], *typed)
+
+
+def posted(*fields: tuple[str, str], **more: str) -> StepRequest:
+    """Return a form; a name may stand in it several times, and is written with _ for -."""
+    form: dict[str, list[str]] = {}
+    for name, value in (*fields, *more.items()):
+        form.setdefault(name.replace("_", "-"), []).append(value)
+    return StepRequest({}, form, posted=bool(form))
+
+
+def page_of(session: Session, answer: object) -> str:
+    """Return the page that an answer becomes."""
+    return _rendered(session, answer).body.decode()

@@ -1,1 +1,1 @@
-"""What every room needs: arrays and compiled loops, files, words, pictures."""
+"""What every package needs: arrays and compiled loops, files, words, pictures."""

@@ -30,7 +30,7 @@ Words = NDArray[np.uint64]
 """64 bits each: random words, hashes, and where the rows of a sparse matrix start."""
 
 Mask = NDArray[np.bool_]
-"""One truth for each row or feature."""
+"""One boolean for each row or feature."""
 
 Objects = NDArray[np.object_]
 """Python's own values, such as texts."""

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, JSON that is believed to nothing, and reading ahead."""
+"""Files that are there whole or not at all, strict JSON, and reading ahead."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def _name_new(beside: Path, target: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes, *, force: bool = True) -> None:
-    """Write a file so that no half of it is ever seen."""
+    """Write a file so that no reader finds half of it."""
     with replacing(path, force=force) as stream:
         stream.write(content)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write text in UTF-8, its line ends as they are, so that no half of it is ever seen."""
+    """Write text in UTF-8, its line ends as they are, so that no reader finds half of it."""
     write_bytes(path, text.encode())
 
 
@@ -144,17 +144,13 @@ def _check_depth(found: Any) -> None:
         if depth > DEEPEST:
             raise NotStrictJson("too deeply nested")
         if isinstance(value, str):
-            _check_unicode(value)
+            if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
+                raise NotStrictJson("holds text that is not Unicode")
         elif isinstance(value, dict):
             left += ((one, depth + 1) for one in value)
             left += ((one, depth + 1) for one in value.values())
         elif isinstance(value, list):
             left += ((one, depth + 1) for one in value if isinstance(one, str | dict | list))
-
-
-def _check_unicode(text: str) -> None:
-    if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
-        raise NotStrictJson("holds text that is not Unicode")
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -69,6 +69,7 @@ def plain_axes(axes: Axes) -> None:
 
 
 COORDINATES = re.compile(r'\s(?:d|x|y|transform)="[^"]*"')
+NOT_SHOWN = r"(?:<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->)\s*"
 LONG_NUMBER = re.compile(r"-?\d+\.\d{2,}")
 FAMILY = re.compile(r"font-family: [^;\"]*")
 
@@ -80,26 +81,18 @@ def inline(text: str, *, prefix: str, colours: Mapping[str, str]) -> str:
     the page's theme can change them. The size is left to the page.
     """
     body = text[text.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
-    body = re.sub(r"<style.*?</style>\s*", "", body, flags=re.DOTALL)
-    body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.DOTALL)
+    body = re.sub(NOT_SHOWN, "", body, flags=re.DOTALL)
     body = re.sub(r'\s(?:xmlns(?::xlink)?|version|width|height)="[^"]*"', "", body, count=5)
-    body = _own_ids(body, prefix).replace("xlink:href", "href")
+    body = re.sub(r'(\bid="|url\(#|href="#)', rf"\1{prefix}-", body).replace("xlink:href", "href")
     for colour, stand_in in colours.items():
         body = body.replace(colour, stand_in)
     body = FAMILY.sub("font-family: system-ui, sans-serif", body)
-    body = COORDINATES.sub(lambda found: LONG_NUMBER.sub(_shorter, found[0]), body)
+    body = COORDINATES.sub(lambda found: LONG_NUMBER.sub(_one_decimal, found[0]), body)
     return re.sub(r"\s*\n\s*", "\n", body).strip()
 
 
-def _shorter(found: re.Match[str]) -> str:
+def _one_decimal(found: re.Match[str]) -> str:
     return f"{float(found[0]):.1f}"
-
-
-def _own_ids(body: str, prefix: str) -> str:
-    body = re.sub(r'\bid="', f'id="{prefix}-', body)
-    body = re.sub(r"url\(#", f"url(#{prefix}-", body)
-    return re.sub(r'href="#', f'href="#{prefix}-', body)
 
 
 def environment(package: str) -> Environment:

@@ -38,7 +38,7 @@ def rounded_up(bound: float, *, digits: int) -> str:
 
 
 def percent_at_most(share: float) -> str:
-    """Write an upper bound on a probability in percent, with as many digits as tell it from 1."""
+    """Write an upper bound on a probability in percent, with digits enough to differ from 1."""
     value = 100 * Decimal(repr(float(share)))
     rest = min(value, 100 - value)
     places = max(1, 1 - rest.adjusted()) if rest > 0 else 1
@@ -50,6 +50,8 @@ def percent_at_most(share: float) -> str:
 ELLIPSIS = "…"
 _LONGEST = 200
 _MOST_ACCENTS = 3
+_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn")
+"""Categories of signs that are not shown: control, marks of direction, lone surrogates."""
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
 
 
@@ -128,7 +130,8 @@ def shortened(text: str, cells: int) -> str:
 
     Wide signs count two.
     """
-    clean = "".join(" " if _is_space(sign) else sign for sign in text if not _is_control(sign))
+    shown = (sign for sign in text if sign.isspace() or unicodedata.category(sign) not in _UNSEEN)
+    clean = "".join(" " if sign.isspace() else sign for sign in shown)
     clean = without_towers(" ".join(clean.split())) or "(no name)"
     if sum(map(_width, clean)) <= cells:
         return clean
@@ -149,15 +152,6 @@ def without_towers(text: str) -> str:
         if accents <= _MOST_ACCENTS:
             kept.append(sign)
     return "".join(kept)
-
-
-def _is_space(sign: str) -> bool:
-    return sign.isspace() or unicodedata.category(sign) in ("Zs", "Zl", "Zp")
-
-
-def _is_control(sign: str) -> bool:
-    """Whether a sign is not shown: control signs, marks of direction, lone surrogates."""
-    return unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Co", "Cn") and not sign.isspace()
 
 
 def _width(sign: str) -> int:
@@ -221,7 +215,7 @@ def decimals(value: float | None) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a probability in percent, with as many digits as tell it from 0 and from 1."""
+    """Return a probability in percent, with as many digits as separate it from 0 and 1."""
     rest = 100 * min(share, 1 - share)
     if rest < 1e-6:
         return "more than 99.9999 %" if share > 0.5 else "less than 0.0001 %"
@@ -256,11 +250,17 @@ def span(values: list[int]) -> str:
 
 @dataclass(frozen=True)
 class EffectScale:
-    """From a coefficient times a step, an effect, to what is shown of it."""
+    """From a coefficient times a step, an effect, to what is shown of it.
+
+    `column` is what a data frame calls what is shown. Of a `ratio`, no effect is 1, axes are
+    logarithmic, and intervals are shown on the same scale.
+    """
 
     heading: str
     shown: Callable[[float], float]
     sign: str = ""
+    column: str = "effect"
+    ratio: bool = False
 
     def text(self, effect: float, *, digits: int = 4) -> str:
         """Return an effect as tables have it."""
@@ -271,17 +271,18 @@ class EffectScale:
         return figure(self.shown(effect)) + self.sign
 
 
-def _exponential(effect: float) -> float:
-    return math.exp(effect) if effect < 709 else math.inf
+def exponential(effect: float) -> float:
+    """Return e^effect, infinity where that overflows."""
+    return math.inf if effect >= 709 else math.exp(effect)
 
 
 def _per_cent(effect: float) -> float:
-    return 100 * math.expm1(effect) if effect < 704 else math.inf
+    return math.inf if effect >= 704 else 100 * math.expm1(effect)
 
 
 LINEAR = EffectScale("effect", float)
-ODDS = EffectScale("odds ratio", _exponential)
-PER_CENT = EffectScale("effect", _per_cent, "\u00a0%")
+ODDS = EffectScale("odds ratio", exponential, column="odds_ratio", ratio=True)
+PER_CENT = EffectScale("effect", _per_cent, "\u00a0%", column="effect_percent")
 
 
 # --- tables, as text in a terminal and as HTML in a notebook --------------------------------------
@@ -331,8 +332,8 @@ def column_widths(cells: Sequence[Sequence[str]]) -> list[int]:
 def aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     """Return a row as one line: the first cell to the left, numbers to the right."""
     first, *rest = zip(cells, widths, strict=True)
-    told = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]
-    return "  ".join(told).rstrip()
+    padded = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]
+    return "  ".join(padded).rstrip()
 
 
 def short_name(name: str) -> str:

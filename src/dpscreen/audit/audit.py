@@ -8,7 +8,7 @@ privacy demands p ≤ e^ε q + δ. So a lower confidence limit of p and an upper
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from functools import partial
@@ -70,10 +70,13 @@ def audit_case(
     count, claim = runs or case.runs, case.claimed
     here, there = (case.sample(with_row, count, noise) for with_row in (False, True))
     here, there, spent = with_learned_score(here, there)
+    here, there, half = here[spent:], there[spent:], (len(here) - spent) // 2
 
     def certified(delta: float) -> float:
-        asked = here[spent:], there[spent:]
-        return _split_bound(*asked, delta=delta, confidence=confidence)
+        given = {"delta": delta, "confidence": confidence}
+        return best_event(here[:half], there[:half], **given).epsilon(
+            here[half:], there[half:], **given
+        )
 
     return Finding(
         name=case.name,
@@ -91,26 +94,20 @@ def audit_case(
 def with_learned_score(here: Array, there: Array) -> tuple[Array, Array, int]:
     """Add what a classifier, trained on the first quarter of runs, says to all released numbers.
 
-    Return how many runs it has seen, which may certify nothing. One number needs no classifier.
+    Return how many runs trained it, which may certify nothing. One number needs no classifier.
     """
     if here.shape[1] == 1:
         return here, there, 0
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     spent = len(here) // 4
-    seen, labels = np.vstack((here[:spent], there[:spent])), np.repeat((0, 1), spent)
-    model = HistGradientBoostingClassifier(max_iter=50, random_state=0).fit(seen, labels)
+    shown, labels = np.vstack((here[:spent], there[:spent])), np.repeat((0, 1), spent)
+    model = HistGradientBoostingClassifier(max_iter=50, random_state=0).fit(shown, labels)
 
     def scored(outputs: Array) -> Array:
         return np.column_stack((outputs, model.predict_proba(outputs)[:, 1]))
 
     return scored(here), scored(there), spent
-
-
-def _split_bound(here: Array, there: Array, *, delta: float, confidence: float) -> float:
-    half = len(here) // 2
-    event = best_event(here[:half], there[:half], delta=delta, confidence=confidence)
-    return event.epsilon(here[half:], there[half:], delta=delta, confidence=confidence)
 
 
 def audit(
@@ -132,19 +129,12 @@ def audit(
         raise ValueError(f"no case {unknown[0]!r}; there are: {', '.join(all_cases())}.")
     run = partial(_audit_named, runs=runs, confidence=confidence, seed=seed)
     findings = []
-    for finding in _mapped(run, names or tuple(all_cases()), jobs):
-        findings.append(finding)
-        if on_finding:
-            on_finding(finding)
-    return findings
-
-
-def _mapped(run: Callable[[str], Finding], names: Sequence[str], jobs: int) -> Iterator[Finding]:
-    if jobs == 1:
-        yield from map(run, names)
-        return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(run, names)
+        for finding in (pool.map if jobs > 1 else map)(run, names or tuple(all_cases())):
+            findings.append(finding)
+            if on_finding:
+                on_finding(finding)
+    return findings
 
 
 def _audit_named(name: str, *, runs: int | None, confidence: float, seed: str | None) -> Finding:
@@ -187,45 +177,42 @@ class Event:
     """One side of a threshold on a released number; `first`: likely on the first data set."""
 
     statistic: int
-    threshold: float
     above: bool
     first: bool
-
-    def count(self, outputs: Array) -> int:
-        """Return in how many runs the event happened."""
-        values = outputs[:, self.statistic]
-        happened = values >= self.threshold if self.above else values <= self.threshold
-        return int(np.count_nonzero(happened))
+    threshold: float
 
     def epsilon(self, here: Array, there: Array, *, delta: float, confidence: float) -> float:
         """Return the ε that the event certifies from runs on the two data sets."""
-        counts = [(self.count(outputs), len(outputs)) for outputs in (here, there)]
-        likely, unlikely = counts if self.first else counts[::-1]
-        return float(certified_epsilon(likely, unlikely, delta=delta, confidence=confidence))
+        kind, threshold = (self.statistic, self.above, self.first), np.array([self.threshold])
+        return float(_certified(kind, threshold, here, there, delta, confidence)[0])
 
 
 def best_event(here: Array, there: Array, *, delta: float, confidence: float) -> Event:
     """Return the event that certifies most on these runs."""
-    found = (
-        _best_threshold(here, there, kind, delta=delta, confidence=confidence)
-        for kind in product(range(here.shape[1]), (True, False), (True, False))
-    )
-    return max(found, key=lambda pair: pair[0])[1]
+    best, event = -1.0, Event(0, True, True, 0.0)
+    for kind in product(range(here.shape[1]), (True, False), (True, False)):
+        values = np.unique(np.concatenate((here[:, kind[0]], there[:, kind[0]])))
+        positions = np.unique(np.linspace(0, len(values) - 1, _THRESHOLDS).astype(int))
+        certified = _certified(kind, values[positions], here, there, delta, confidence)
+        if certified.max() > best:
+            best = float(certified.max())
+            event = Event(*kind, float(values[positions][np.argmax(certified)]))
+    return event
 
 
-def _best_threshold(
-    here: Array, there: Array, kind: tuple[int, bool, bool], *, delta: float, confidence: float
-) -> tuple[float, Event]:
-    """Return the best threshold for one statistic, side and direction, with what it certifies."""
+def _certified(
+    kind: tuple[int, bool, bool],
+    thresholds: Array,
+    here: Array,
+    there: Array,
+    delta: float,
+    confidence: float,
+) -> Array:
+    """Return what each threshold certifies for one statistic, side and direction."""
     statistic, above, first = kind
-    values = np.unique(np.concatenate((here[:, statistic], there[:, statistic])))
-    places = np.unique(np.linspace(0, len(values) - 1, _THRESHOLDS).astype(int))
-    thresholds = values[places]
     counts = [(_counts(one[:, statistic], thresholds, above), len(one)) for one in (here, there)]
     likely, unlikely = counts if first else counts[::-1]
-    certified = certified_epsilon(likely, unlikely, delta=delta, confidence=confidence)
-    best = int(np.argmax(certified))
-    return float(certified[best]), Event(statistic, float(thresholds[best]), above, first)
+    return certified_epsilon(likely, unlikely, delta=delta, confidence=confidence)
 
 
 def _counts(values: Array, thresholds: Array, above: bool) -> AnyArray:

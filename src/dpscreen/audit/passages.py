@@ -1,9 +1,9 @@
 """Every kind of release that shipped fits make, one at a time, where one more row shows most.
 
-A fit is recorded, and replayed with one row more under the same releases. What a mechanism was
-given in the one run and in the other is what an observer must tell apart who knows everything else,
-all earlier releases included; so the budget of one release is not lost in that of the whole. The
-mechanism is the fit's own, and so is what was booked for it.
+A fit is recorded, and replayed with one row more under the same releases. The inputs of a mechanism
+in the two runs are what an observer has to distinguish who knows everything else, all earlier
+releases included. So the budget of one release is not lost in that of the whole fit. The mechanism
+is the fit's own, and so is the cost charged for it.
 """
 
 from __future__ import annotations
@@ -20,27 +20,13 @@ from scipy.special import ndtr, softmax
 from dpscreen._core.arrays import Array
 from dpscreen.planning.power import fit_quietly
 from dpscreen.privacy import Budget, DiscreteGaussian, Noise, NoisyMax, SignedNoisyMax
-from dpscreen.privacy.mechanisms import Mechanism
 from dpscreen.privacy.replay import Passage, Steer, record, replay
 
 CUT = 1.5
-"""The point of a claim is chosen where noise that is so many times too small shows most."""
+"""The claim is audited at the ε where noise that is so many times too small is detected best."""
 
-CUTS = {"the target's scale": 3.0}
-"""Choices of a quantile, for which more is booked than they spend.
-
-What is booked is for two candidates of which one row favours either. Here a third lies between
-them, whose score no row lowers below theirs (docs/evidence.md).
-"""
-
-
-def cut_of(purpose: str) -> float:
-    """Return by what the noise of a release is cut where the audit must see it."""
-    return CUTS.get(purpose, CUT)
-
-
-UNSEEN = 0.005
-"""Chances that no some thousand runs tell from nothing."""
+UNDETECTED = 0.005
+"""Probabilities that some thousand runs cannot distinguish from 0."""
 
 EPSILONS = tuple(0.01 * 1.5**k for k in range(16))
 
@@ -66,10 +52,10 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class AuditedFit:
-    """A shipped estimator, and rows on which its releases are looked at.
+    """A shipped estimator whose releases are audited on small data sets.
 
-    Columns may be copied. `steer` makes transcripts that lead to where a release shows most: what
-    is claimed is claimed for all of them.
+    Columns may be copied. `steer` makes transcripts in which a release shows most: what is claimed
+    is claimed for all of them.
     """
 
     make: Callable[[], Any]
@@ -77,8 +63,8 @@ class AuditedFit:
     copies: int = 1
     steer: Steer | None = None
 
-    def asked(self) -> Iterator[MovedRelease]:
-        """Yield what every mechanism was given, without one more row and with it."""
+    def releases(self) -> Iterator[MovedRelease]:
+        """Yield the inputs of every mechanism, without one more row and with it."""
         for seed, data in enumerate(_pairs(self.outcomes, self.copies)):
             model = self.make().set_params(random_state=seed)
             with record(steer=self.steer) as without:
@@ -92,25 +78,20 @@ class AuditedFit:
     def sharpest(self) -> dict[str, MovedRelease]:
         """Return for every purpose the release in which one more row shows most."""
         found: dict[str, MovedRelease] = {}
-        for asked in self.asked():
-            purpose = asked.without.purpose
-            if purpose not in found or (asked.moves and asked.power > found[purpose].power):
-                found[purpose] = asked
+        for release in self.releases():
+            purpose = release.without.purpose
+            if purpose not in found or (release.moves and release.power > found[purpose].power):
+                found[purpose] = release
         return found
 
 
-PLACES = (0.5, 0.6, 0.68, 0.75, 0.9)
-
-
 def _pairs(outcomes: bool, copies: int) -> Iterator[Neighbours]:
-    """Yield rows, and one more, that leave to it what is released."""
+    """Yield rows and one more, which decides what is released."""
     for rows in _drawn_pairs():
         wide = replace(rows, X=np.tile(rows.X, copies), row=np.tile(rows.row, copies))
-        yield _with_outcomes(wide) if outcomes else wide
-
-
-def _with_outcomes(rows: Neighbours) -> Neighbours:
-    return replace(rows, y=np.where(rows.y > 0, 1.0, 0.0), target=float(rows.target > 0))
+        if outcomes:
+            wide = replace(wide, y=np.where(rows.y > 0, 1.0, 0.0), target=float(rows.target > 0))
+        yield wide
 
 
 def _drawn_pairs() -> Iterator[Neighbours]:
@@ -125,73 +106,64 @@ def _drawn_pairs() -> Iterator[Neighbours]:
         # All agree, and the one more does not.
         X = rng.choice(ends, (n, d))
         yield Neighbours(X, 2 * X.sum(axis=1), np.ones(d), -4.0)
-    for share in PLACES:
-        # Targets in two places, and a quantile between them.
+    for share in (0.5, 0.6, 0.68, 0.75, 0.9):
+        # Targets at two magnitudes, and a quantile between them.
         y = np.where(np.arange(200) < 200 * share, 0.01, 1.0) * rng.choice(ends, 200)
         yield Neighbours(rng.choice(ends, (200, 1)), y, np.ones(1), 4.0)
 
 
 @dataclass(frozen=True, eq=False)
 class MovedRelease:
-    """A mechanism of a fit, what it was given without one more row and with it, and its claim."""
+    """A mechanism of a fit, its inputs without one more row and with it, and its claim."""
 
     without: Passage
     more: Passage
 
     @property
-    def mechanism(self) -> Mechanism[object]:
-        """Return the mechanism that the fit made."""
-        return self.without.mechanism
-
-    @property
     def moves(self) -> bool:
-        """Whether one more row moves what the mechanism is given."""
+        """Whether one more row changes the input of the mechanism."""
         return bool(np.any(self._moved))
 
     @property
     def claim(self) -> Budget:
-        """Return the point of what was booked where too little noise would show most."""
-        return self._shown[1]
+        """Return the point of the charged curve where too little noise is detected best."""
+        return self._best_point[1]
 
     @property
     def power(self) -> float:
-        """Return how many deviations of one run lie between the claim and too little noise."""
-        return self._shown[0]
+        """Return the margin by which too little noise breaks the claim, as `_margin` has it."""
+        return self._best_point[0]
 
     @cached_property
-    def _shown(self) -> tuple[float, Budget]:
-        booked = _booked(self.mechanism)
-        true = self._curve(cut_of(self.without.purpose))
-        points = ((_margin(booked, true, epsilon), epsilon) for epsilon in EPSILONS)
-        power, epsilon = max(points)
-        return power, Budget(epsilon, min(max(booked(epsilon), 1e-9), 1 - 1e-9))
+    def _best_point(self) -> tuple[float, Budget]:
+        charged = _charged(self.without.mechanism)
+        true = self._curve(CUT)
+        power, epsilon = max((_margin(charged, true, epsilon), epsilon) for epsilon in EPSILONS)
+        return power, Budget(epsilon, min(max(charged(epsilon), 1e-9), 1 - 1e-9))
 
     def _curve(self, weaken: float) -> Curve:
         """Return the privacy curve of this pair of inputs, with noise so many times too small."""
-        if isinstance(self.mechanism, DiscreteGaussian):
-            moved = np.linalg.norm(self._moved) * self.mechanism.unit / self.mechanism.scale
+        mechanism = self.without.mechanism
+        if isinstance(mechanism, DiscreteGaussian):
+            moved = np.linalg.norm(self._moved) * mechanism.unit / mechanism.scale
             return gaussian_curve(weaken * float(moved))
-        laws = [softmax(weaken * _scores(self.mechanism, one)) for one in (self.without, self.more)]
-
-        def curve(epsilon: float) -> float:
-            one, other = laws
-            return max(_beyond(one, other, epsilon), _beyond(other, one, epsilon))
-
-        return curve
+        one, other = (softmax(weaken * _scores(mechanism, p)) for p in (self.without, self.more))
+        return lambda epsilon: max(_beyond(one, other, epsilon), _beyond(other, one, epsilon))
 
     @property
     def _moved(self) -> Array:
         return np.asarray(self.more.given - self.without.given, dtype=np.float64).ravel()
 
     def sample(self, with_row: bool, runs: int, noise: Noise, *, weaken: float) -> Array:
-        """Return, for every run, a number that tells the two inputs apart as well as any."""
-        mechanism: Any = replace(self.mechanism, scale=self.mechanism.scale / weaken)  # type: ignore[type-var]
+        """Return, for every run, a sufficient statistic of which of the two inputs it was."""
+        mechanism: Any = self.without.mechanism
+        mechanism = replace(mechanism, scale=mechanism.scale / weaken)
         given = (self.more if with_row else self.without).given.ravel()
         if isinstance(mechanism, DiscreteGaussian):
             noisy = mechanism(np.tile(given, runs), noise).reshape(runs, -1)
             return np.asarray(noisy @ self._moved[:, None])
         gained = _scores(mechanism, self.more) - _scores(mechanism, self.without)
-        chosen = [_place(mechanism(given, noise), given.size) for _ in range(runs)]
+        chosen = [_position(mechanism(given, noise), given.size) for _ in range(runs)]
         return np.asarray(gained[chosen][:, None])
 
 
@@ -201,34 +173,32 @@ def _scores(mechanism: Any, passage: Passage) -> Array:
     return np.concatenate((given, -given)) if isinstance(mechanism, SignedNoisyMax) else given
 
 
-def _place(chosen: Any, n_features: int) -> int:
+def _position(chosen: Any, n_features: int) -> int:
     if isinstance(chosen, int | np.integer):
         return int(chosen)
     return int(chosen.feature) + (n_features if chosen.sign < 0 else 0)
 
 
-def _margin(booked: Curve, true: Curve, epsilon: float) -> float:
-    """Return how far the truth lies above the claim, in deviations of one run."""
-    delta, found = booked(epsilon), true(epsilon)
+def _margin(charged: Curve, true: Curve, epsilon: float) -> float:
+    """Return how far the true δ is above the claimed one, in standard deviations of one run."""
+    delta, found = charged(epsilon), true(epsilon)
     likely = max(found, delta)
     unlikely = (1 - likely) / math.exp(epsilon)
-    spread = likely * (1 - likely) + math.exp(2 * epsilon) * unlikely * (1 - unlikely)
-    return (found - delta - UNSEEN) / math.sqrt(max(spread, UNSEEN))
+    variance = likely * (1 - likely) + math.exp(2 * epsilon) * unlikely * (1 - unlikely)
+    return (found - delta - UNDETECTED) / math.sqrt(max(variance, UNDETECTED))
 
 
-# --- what was booked, as a curve ------------------------------------------------------------------
+# --- the charged cost as a privacy curve ----------------------------------------------------------
 
 
 def gaussian_curve(apart: float) -> Curve:
-    """Return the curve of two Gaussians so many deviations apart."""
+    """Return the curve of two Gaussians so many standard deviations apart."""
 
     def curve(epsilon: float) -> float:
         if apart == 0:
             return 0.0
-        return float(
-            ndtr(apart / 2 - epsilon / apart)
-            - math.exp(epsilon) * ndtr(-apart / 2 - epsilon / apart)
-        )
+        above, below = ndtr(apart / 2 - epsilon / apart), ndtr(-apart / 2 - epsilon / apart)
+        return float(above - math.exp(epsilon) * below)
 
     return curve
 
@@ -250,8 +220,8 @@ def choice_curve(span: float) -> Curve:
     return curve
 
 
-def _booked(mechanism: Any) -> Curve:
-    """Return what the cost that was charged stands for (docs/privacy.md, Lemmas 2 and 3)."""
+def _charged(mechanism: Any) -> Curve:
+    """Return the curve that the charged cost stands for (docs/privacy.md, Lemmas 2 and 3)."""
     apart = math.sqrt(2 * float(mechanism.cost))
     if isinstance(mechanism, DiscreteGaussian):
         return gaussian_curve(apart)

@@ -7,8 +7,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from dpscreen import __version__
 from dpscreen._core.arrays import Array
 from dpscreen._core.pictures import COLOURS, INK, canvas, environment, plain_axes, themed_svg
@@ -17,8 +15,7 @@ from dpscreen.models import PrivateOLS
 from dpscreen.paper import demo
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
-from dpscreen.solvers.inference import FeatureInterval
-from dpscreen.solvers.quality import Quality
+from dpscreen.solvers.results import Quality
 
 EPSILON = 5.0
 DELTA = 1e-6
@@ -26,32 +23,22 @@ TARGET_BOUNDS = (0.0, 400.0)
 ROWS = 442
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """A column of scikit-learn's diabetes table: possible values, and a step that means something.
+MEASUREMENTS = {
+    "bmi": ("body mass index", (15, 50), 5, "5 kg/m²"),
+    "bp": ("blood pressure", (60, 140), 10, "10 mm Hg"),
+    "s5": ("log triglycerides", (3, 7), 0.5, "0.5"),
+    "s3": ("HDL cholesterol", (20, 100), 10, "10 mg/dl"),
+    "sex": ("sex", (1, 2), 1, "2 against 1"),
+}
+"""Columns of scikit-learn's diabetes table: name, bounds, and a step that means something.
 
-    Bounds are medical knowledge, not taken from the rows.
-    """
-
-    column: str
-    name: str
-    bounds: tuple[float, float]
-    step: float
-    step_words: str
-
-
-MEASUREMENTS = (
-    Measurement("bmi", "body mass index", (15, 50), 5, "5 kg/m²"),
-    Measurement("bp", "blood pressure", (60, 140), 10, "10 mm Hg"),
-    Measurement("s5", "log triglycerides", (3, 7), 0.5, "0.5"),
-    Measurement("s3", "HDL cholesterol", (20, 100), 10, "10 mg/dl"),
-    Measurement("sex", "sex", (1, 2), 1, "2 against 1"),
-)
+Bounds are medical knowledge, not taken from the rows.
+"""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """How the prediction moves with a step of one measurement; `plain` is what OLS finds."""
+    """How the prediction moves with a step of one measurement; `plain` is the OLS estimate."""
 
     name: str
     step_words: str
@@ -71,12 +58,11 @@ class TableFit:
 
     @property
     def fit(self) -> str:
-        """Say how much is explained, as far as the release can tell, and without privacy."""
-        told, plain = self.quality, f"least squares, not private: {self.plain_r2:.2f}"
-        found = f"not known, as {ROWS} rows are few"
-        if told.r2_reason is None:
-            found = f"{told.r2:.2f} ({told.r2_low:.2f} to {told.r2_high:.2f})"
-        return f"Released R²: {found} ({plain})."
+        """Say how much is explained, as far as the release shows it, and without privacy."""
+        quality, found = self.quality, f"not known, as {ROWS} rows are few"
+        if quality.r2_reason is None:
+            found = f"{quality.r2:.2f} ({quality.r2_low:.2f} to {quality.r2_high:.2f})"
+        return f"Released R²: {found} (least squares, not private: {self.plain_r2:.2f})."
 
     @property
     def meaning(self) -> str:
@@ -93,44 +79,28 @@ class TableFit:
 
 
 def regression_block() -> TableFit:
-    """Fit the table privately and plainly."""
-    X, y = _table()
+    """Fit the table privately, and by least squares."""
+    from sklearn.datasets import load_diabetes
+    from sklearn.linear_model import LinearRegression
+
+    table: Any = load_diabetes(as_frame=True, scaled=False)
+    X = table.data[list(MEASUREMENTS)].to_numpy(dtype=float)
+    y = table.target.to_numpy(dtype=float)
     model = PrivateOLS(
         epsilon=EPSILON,
         delta=DELTA,
-        feature_bounds=[one.bounds for one in MEASUREMENTS],
+        feature_bounds=[bounds for _, bounds, _, _ in MEASUREMENTS.values()],
         target_bounds=TARGET_BOUNDS,
     ).fit(X, y)
-    plain, plain_r2 = _least_squares(X, y)
+    plain = LinearRegression().fit(X, y)
     found = {one.feature: one for one in model.inference_.intervals}
-    effects = (
-        _effect(one, model.coef_[j], found.get(j), plain[j]) for j, one in enumerate(MEASUREMENTS)
-    )
-    return TableFit(tuple(effects), model.quality_, plain_r2, model.privacy_)
-
-
-def _effect(
-    one: Measurement, coefficient: float, found: FeatureInterval | None, plain: float
-) -> Effect:
-    """Return what a meaningful step of a measurement does."""
-    interval = None if found is None else (one.step * found.low, one.step * found.high)
-    return Effect(one.name, one.step_words, one.step * coefficient, interval, one.step * plain)
-
-
-def _table() -> tuple[Array, Array]:
-    from sklearn.datasets import load_diabetes
-
-    table: Any = load_diabetes(as_frame=True, scaled=False)
-    columns = [one.column for one in MEASUREMENTS]
-    return table.data[columns].to_numpy(dtype=float), table.target.to_numpy(dtype=float)
-
-
-def _least_squares(X: Array, y: Array) -> tuple[Array, float]:
-    """Return slopes and R² without privacy."""
-    rows = np.column_stack((X, np.ones(len(X))))
-    weights = np.linalg.lstsq(rows, y, rcond=None)[0]
-    left = float(np.mean((rows @ weights - y) ** 2))
-    return np.asarray(weights[:-1], dtype=np.float64), 1 - left / float(np.var(y))
+    effects = []
+    for j, (name, _, step, words) in enumerate(MEASUREMENTS.values()):
+        known = found.get(j)
+        interval = None if known is None else (step * known.low, step * known.high)
+        sizes = float(step * model.coef_[j]), interval, float(step * plain.coef_[j])
+        effects.append(Effect(name, words, *sizes))
+    return TableFit(tuple(effects), model.quality_, plain.score(X, y), model.privacy_)
 
 
 # --- the page -------------------------------------------------------------------------------------

@@ -1,34 +1,24 @@
-"""What `dpscreen fit` was asked for, checked before any private cell is read."""
+"""The options of `dpscreen fit`, checked before any private cell is read."""
 
 from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
-from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpscreen.cli.console import (
-    POSITIVE,
-    SHARE,
-    Refusal,
-    WholeWithin,
-    checked_schema,
-    data_failures,
-    ledger_failures,
-    sentence,
-    wrong_usage,
-)
+from dpscreen.cli import console
+from dpscreen.cli.console import COUNT, POSITIVE, SHARE, wrong_usage
 
 if TYPE_CHECKING:
     from dpscreen.planning.fitting import Booking
     from dpscreen.planning.methods import FitRequest
     from dpscreen.tables.schema import TableSchema
 
-BY_NAME = ("free-screen", "rnm-screen", "adp-screen", "dp-fw")
 MODELS = {name: f"private-{name}" for name in ("lasso", "ols", "logistic", "logit")} | {
-    name: name for name in BY_NAME
+    name: name for name in ("free-screen", "rnm-screen", "adp-screen", "dp-fw")
 }
 """What people call the models, and the methods that fit them."""
 METHODS = tuple(MODELS.values())
@@ -50,7 +40,7 @@ PAPER_OPTIONS = (
         help="proven (default), or the paper's constants, whose stated epsilon does not hold.",
     ),
     click.option("--radius", type=POSITIVE, help="L1 radius, in the target's units."),
-    click.option("--iterations", "n_iter", type=WholeWithin(min=1), help="Number of steps T."),
+    click.option("--iterations", "n_iter", type=COUNT, help="Number of steps T."),
     click.option("--clip", type=POSITIVE, help="Bound on residuals, in the target's units."),
     click.option("--screening-share", type=SHARE, help="Share of the budget for screening."),
     click.option(
@@ -77,197 +67,118 @@ def paper_options(command: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class FitOptions:
-    """The options, as given."""
-
-    data: Path
-    schema_file: Path
-    epsilon: float
-    delta: float
-    model: str | None
-    method: str | None
-    inference: str | None
-    max_features: int | None
-    rows_public: int | None
-    ledger: Path | None
-    purpose: str | None
-    author: str | None
-    date: str | None
-    dry_run: bool
-    output: Path | None
-    report: Path | None
-    force: bool
-    as_json: bool
-    calibration: str | None = None
-    radius: float | None = None
-    n_iter: int | None = None
-    clip: float | None = None
-    screening_share: float | None = None
-    screening_delta_share: float | None = None
-    screen_at: str | int | None = None
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Return the parameters of the method that were given."""
-        given = {name: getattr(self, name) for name in SETTINGS}
-        return {name: value for name, value in given.items() if value is not None}
-
-    @property
-    def about(self) -> dict[str, str]:
-        """Return what is said of the model, as far as it is."""
-        told = {"author": self.author, "date": self.date, "purpose": self.purpose}
-        return {name: text for name, text in told.items() if text}
-
-
-@dataclass(frozen=True)
 class PreparedFit:
-    """All that can be said of a fit before a private cell is read; the model is not fitted yet."""
+    """All that can be said of a fit before a private cell is read; the model is not fitted yet.
 
-    options: FitOptions
+    `options` are those of the command, by their names there, and `settings` for the method; `about`
+    is what is said of the model, as far as it is.
+    """
+
+    options: Any
     schema: TableSchema
     model: Any
     request: FitRequest
     booking: Booking | None
     method: str
+    about: dict[str, str]
 
 
-def prepared(options: FitOptions) -> PreparedFit:
-    """Check files, schema, method and ledger, and set everything up."""
-    _check_files(options)
-    _check_about(options)
-    schema = _matching_schema(options)
-    method = _method(options, schema)
-    model, request = _set_up(options, schema, method)
-    booking = _opened_ledger(options, schema, method)
-    return PreparedFit(options, schema, model, request, booking, method)
+def prepared(given: dict[str, Any]) -> PreparedFit:
+    """Check files, schema, method and ledger, and set everything up.
 
-
-def _check_about(options: FitOptions) -> None:
-    from dpscreen.models.release import checked_about
-
-    try:
-        checked_about(options.about)
-    except ValueError as error:
-        raise click.UsageError(sentence(error)) from None
-
-
-def _method(options: FitOptions, schema: TableSchema) -> str:
-    """Return the method: as asked for, or by what the target is."""
-    asked = None if options.model is None else MODELS[options.model]
-    if asked is not None and options.method not in (None, asked):
-        raise click.UsageError("Give --model or --method, not two that differ.")
-    found = options.method or asked
-    if found is None:
-        outcomes = schema.classes is not None
-        found = MODELS["logistic" if outcomes else "lasso"]
-        if outcomes:
-            click.echo(
-                f"The target {schema.target!r} has two outcomes, so their chances are modelled "
-                "(--model logistic).",
-                err=True,
-            )
-    return found
-
-
-# --- files ----------------------------------------------------------------------------------------
-
-
-def _check_files(options: FitOptions) -> None:
-    """Refuse outputs that cannot be written, or that would replace an input."""
-    if options.output is None and not options.dry_run:
-        raise click.UsageError("Give -o, where the model goes, or --dry-run.")
-    outputs = {"-o": options.output, "--report": options.report}
-    taken = {one.resolve() for one in (options.data, options.schema_file)}
-    ledger = None if options.ledger is None else options.ledger.resolve()
-    for name, path in outputs.items():
-        if path is None:
-            continue
-        if path.resolve() in taken or ledger in (path.resolve(), *path.resolve().parents):
-            raise click.BadParameter("would replace another file of this fit.", param_hint=name)
-        taken.add(path.resolve())
-        _check_output(path, name, options)
-
-
-def _check_output(path: Path, name: str, options: FitOptions) -> None:
-    if not path.absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no directory {path.parent}.", param_hint=name)
-    if path.exists() and not options.force:
-        raise click.ClickException(f"{path} exists already; give another name, or --force.")
-    if not options.dry_run:
-        try:
-            with tempfile.NamedTemporaryFile(prefix=".dpscreen-", dir=path.absolute().parent):
-                pass
-        except OSError as error:
-            raise click.ClickException(f"Cannot write {path}: {error.strerror}.") from None
-
-
-# --- schema, method and budget --------------------------------------------------------------------
-
-
-def _matching_schema(options: FitOptions) -> TableSchema:
-    """Read the schema; refuse one that is not filled in, and a table whose columns differ.
-
-    Of the table only the names of its columns are looked at.
+    Of the table only the names of its columns are read.
     """
-    from dpscreen.tables.csv import matched_header
-
-    schema = checked_schema(options.schema_file)
-    with data_failures():
-        matched_header(options.data, schema)
-    return schema
-
-
-def _set_up(options: FitOptions, schema: TableSchema, method: str) -> tuple[Any, FitRequest]:
-    """Return the estimator, not yet fitted, with all its parameters checked; and what was asked."""
+    from dpscreen.models.release import checked_about
     from dpscreen.planning.fitting import request_for
     from dpscreen.planning.methods import estimator
     from dpscreen.privacy import Budget
+    from dpscreen.tables.csv import matched_header
 
+    settings = {name: given.pop(name) for name in SETTINGS}
+    chosen = {name: value for name, value in settings.items() if value is not None}
+    options = SimpleNamespace(**given, settings=chosen)
+    _check_files(options)
+    about = {name: given[name] for name in ("author", "date", "purpose") if given[name]}
     try:
+        checked_about(about)
+    except ValueError as error:
+        raise click.UsageError(console.sentence(error)) from None
+    schema = console.checked_schema(options.schema_file)
+    matched_header(options.data, schema)
+    method = _method(options, schema)
+    with wrong_usage(ValueError, TypeError):
         request = request_for(
             schema,
             Budget(options.epsilon, options.delta),
             n_rows=options.rows_public,
             max_features=options.max_features,
             inference=options.inference,
-            settings=options.settings,
+            settings=chosen,
         )
-        return estimator(method, request), request
-    except (ValueError, TypeError) as error:
-        raise click.UsageError(str(error)) from None
+        model = estimator(method, request)
+    booking = _opened_ledger(options, schema, method)
+    return PreparedFit(options, schema, model, request, booking, method, about)
 
 
-def _opened_ledger(options: FitOptions, schema: TableSchema, method: str) -> Booking | None:
+def _check_files(options: Any) -> None:
+    """Refuse outputs that cannot be written, or that would replace an input."""
+    if options.output is None and not options.dry_run:
+        raise click.UsageError("Give -o, where the model goes, or --dry-run.")
+    taken = {one.resolve() for one in (options.data, options.schema_file)}
+    ledger = None if options.ledger is None else options.ledger.resolve()
+    for name, path in (("-o", options.output), ("--report", options.report)):
+        if path is None:
+            continue
+        folder = path.absolute().parent
+        if path.resolve() in taken or ledger in (path.resolve(), *path.resolve().parents):
+            raise click.BadParameter("would replace another file of this fit.", param_hint=name)
+        taken.add(path.resolve())
+        if not folder.is_dir():
+            raise click.BadParameter(f"there is no directory {path.parent}.", param_hint=name)
+        console.check_output(path, force=options.force)
+        if not options.dry_run:
+            with (
+                console.write_failures(path),
+                tempfile.NamedTemporaryFile(prefix=".dpscreen-", dir=folder),
+            ):
+                pass
+
+
+def _method(options: Any, schema: TableSchema) -> str:
+    """Return the method: as given, or the one that suits the target."""
+    from dpscreen.solvers.family import family_of
+
+    model = None if options.model is None else MODELS[options.model]
+    if model is not None and options.method not in (None, model):
+        raise click.UsageError("Give --model or --method, not two that differ.")
+    if found := options.method or model:
+        return found
+    family = family_of(schema.classes)
+    if family.default_words:
+        console.say(family.default_words.format(target=schema.target))
+    return family.selection
+
+
+def _opened_ledger(options: Any, schema: TableSchema, method: str) -> Booking | None:
     """Open the ledger, verified."""
     if options.ledger is None:
         return None
-    if options.calibration == "published":
+    if options.settings.get("calibration") == "published":
         raise click.UsageError("--ledger: the published calibration has no true cost to book.")
-    from dpscreen.planning.fitting import Booking
+    from dpscreen.planning.fitting import Booking, usual_purpose
     from dpscreen.privacy.ledger import PrivacyLedger
-
-    purpose = _purpose(options, schema, method)
-    with ledger_failures():
-        return Booking.of(PrivacyLedger(options.ledger), schema, purpose)
-
-
-def _purpose(options: FitOptions, schema: TableSchema, method: str) -> str:
-    from dpscreen.planning.fitting import usual_purpose
     from dpscreen.privacy.ledger.records import one_line
 
-    if options.purpose is None:
-        return usual_purpose(schema, method)
-    with wrong_usage():
-        return one_line("--purpose", options.purpose)
+    purpose = usual_purpose(schema, method)
+    if options.purpose is not None:
+        with wrong_usage():
+            purpose = one_line("--purpose", options.purpose)
+    return Booking.of(PrivacyLedger(options.ledger), schema, purpose)
 
 
 def check_budget(ready: PreparedFit) -> None:
-    """Refuse early what the ledger would refuse, before any row is read: with exit code 3, if the
-    budget does not cover it.
-    """
-    if ready.booking is None:
-        return
-    with ledger_failures():
+    """Refuse with exit code 3 what the ledger does not cover, before any row is read."""
+    if ready.booking is not None:
         refusal = ready.booking.shortfall(ready.request.budget)
-    if refusal is not None:
-        raise Refusal(refusal)
+        if refusal is not None:
+            raise console.Refusal(refusal)

@@ -15,48 +15,37 @@ from dpscreen import __version__
 from dpscreen._core.words import meant
 
 COMMANDS = {
-    "demo": ("dpscreen.cli.demo", "Published, proven and non-private methods side by side."),
-    "schema": ("dpscreen.cli.schema", "Declare what a table may hold, before it is read."),
-    "simulate": ("dpscreen.cli.simulate", "Dummy data of a schema's shape."),
-    "fit": ("dpscreen.cli.fit", "From a table to a private model, a summary and a page."),
-    "studio": ("dpscreen.cli.studio", "The same in the browser, step by step."),
-    "show": ("dpscreen.cli.show", "What a model file holds: features, privacy, limits."),
-    "predict": ("dpscreen.cli.predict", "A model file applied to a table."),
-    "compare": (
-        "dpscreen.cli.compare",
-        "Methods and budgets side by side on simulated rows; spends nothing.",
-    ),
-    "contest": (
-        "dpscreen.cli.contest",
-        "All private methods on public tables, with ranks and where we lose.",
-    ),
-    "plan": ("dpscreen.cli.plan", "What a private fit would find, before any budget is spent."),
-    "reproduce": (
-        "dpscreen.cli.reproduce",
-        "Every table, figure and claim of the paper, run again.",
-    ),
-    "errata": ("dpscreen.cli.errata", "Where a statement of the paper needs a correction."),
-    "datasets": ("dpscreen.cli.datasets", "List and download the paper's data sets."),
-    "audit": ("dpscreen.cli.audit", "Try to refute what is claimed about privacy."),
-    "ledger": (
-        "dpscreen.cli.ledger",
-        "One budget for a data set, shared by all who release from it.",
-    ),
+    "demo": "Published, proven and non-private methods side by side.",
+    "schema": "Declare what a table may hold, before it is read.",
+    "simulate": "Dummy data of a schema's shape.",
+    "fit": "From a table to a private model, a summary and a page.",
+    "studio": "The same in the browser, step by step.",
+    "show": "What a model file holds: features, privacy, limits.",
+    "predict": "A model file applied to a table.",
+    "compare": "Methods and budgets side by side on simulated rows; spends nothing.",
+    "contest": "All private methods on public tables, with ranks and where we lose.",
+    "plan": "What a private fit would find, before any budget is spent.",
+    "reproduce": "Every table, figure and claim of the paper, run again.",
+    "errata": "Where a statement of the paper needs a correction.",
+    "datasets": "List and download the paper's data sets.",
+    "audit": "Try to refute what is claimed about privacy.",
+    "ledger": "One budget for a data set, shared by all who release from it.",
 }
+"""The commands, each in a module of its name, in the order in which they are best read."""
 
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when called, and that guesses what a typo meant."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Name the commands, in the order in which they are best read."""
+        """Name the commands."""
         return list(COMMANDS)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         """Import a command."""
         if name not in COMMANDS:
             return None
-        command: click.Command = import_module(COMMANDS[name][0]).command
+        command: click.Command = import_module(f"dpscreen.cli.{name}").command
         return command
 
     def resolve_command(
@@ -70,17 +59,27 @@ class LazyGroup(click.Group):
         return name, command, rest
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; if somebody stops it, say what was spent."""
+        """Run a command; what ends it early becomes a sentence and an exit code."""
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, click.Abort):
             spent = ctx.meta.get("dpscreen.spent", "Nothing was spent.")
-        raise click.ClickException(f"Stopped. {spent}")
+            failure = click.ClickException(f"Stopped. {spent}")
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except Exception as error:
+            from dpscreen.cli.console import failure_of
+
+            found = failure_of(error)
+            if found is None:
+                raise
+            failure = found
+        raise failure
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 def _guess(ctx: click.Context, given: str, known: Collection[str], group: str = "") -> None:
@@ -90,7 +89,11 @@ def _guess(ctx: click.Context, given: str, known: Collection[str], group: str = 
         ctx.fail(f"No such command '{group}{given}'. Did you mean '{group}{close}'?")
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
+"""What all commands inherit."""
+
+
+@click.group(cls=LazyGroup, context_settings=SETTINGS)
 @click.version_option(__version__, package_name="dpscreen", prog_name="dpscreen")
 def dpscreen() -> None:
     """Sparse linear regression under differential privacy.

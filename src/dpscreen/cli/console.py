@@ -1,30 +1,41 @@
-"""Terminals: colours and bars on one, plain text elsewhere."""
+"""Terminals: colours and bars on one, plain text elsewhere; and what several commands share."""
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 from rich.console import Console
 from rich.measure import Measurement
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
-from dpscreen._core.words import WIDTH, how_many, meant, number, outcome, plain, some
+from dpscreen._core.words import WIDTH, how_many, meant, number, plain, some
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
-    from dpscreen.models.page.charts import OutcomeRow, PowerRow
-    from dpscreen.planning.compare import ContestOutcome
+    from dpscreen.solvers.family import Family
     from dpscreen.tables.schema import TableSchema
 
 Command = TypeVar("Command", bound=Callable[..., object])
+
+
+# --- output ---------------------------------------------------------------------------------------
 
 
 def output() -> Console:
@@ -37,30 +48,24 @@ def messages() -> Console:
     return _console(sys.stderr)
 
 
-def progress(console: Console) -> Progress:
-    """Return a progress bar, shown on a terminal only."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-
-
-@contextmanager
-def simulating(what: str) -> Iterator[Callable[[float], None]]:
-    """Show a bar on a terminal, and yield what is to be told the share that is done."""
-    with progress(messages()) as bar:
-        task = bar.add_task(what, total=100)
-        yield lambda share: bar.update(task, completed=int(100 * share))
+def _console(stream: TextIO) -> Console:
+    width = None if stream.isatty() else 100
+    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
 
 def say(message: str) -> None:
     """Print a message as plain text."""
     click.echo(message, err=True)
+
+
+def warn(message: str) -> None:
+    """Print a warning as plain text."""
+    say(f"Warning: {message}")
+
+
+def show_json(content: object) -> None:
+    """Print data as JSON."""
+    click.echo(json.dumps(content, indent=2, ensure_ascii=False))
 
 
 def sentence(problem: object) -> str:
@@ -69,86 +74,100 @@ def sentence(problem: object) -> str:
     return text[:1].upper() + text[1:]
 
 
-def check_plot(plot: Path | None) -> None:
-    """Refuse a picture that cannot be written, before the work."""
-    if plot is None:
-        return
-    if plot.suffix not in {".png", ".svg", ".pdf"}:
-        raise click.BadParameter("must end in .png, .svg or .pdf.", param_hint="--plot")
-    if not plot.absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no directory {plot.parent}.", param_hint="--plot")
+def made_table(
+    headings: Iterable[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    left: Collection[str] = (),
+    **options: Any,
+) -> Table:
+    """Return a table of columns to the right, but for those that `left` names."""
+    table = Table(title_style="bold", **options)
+    for name in headings:
+        justify: Any = "left" if name in left else "right"
+        table.add_column(name, justify=justify, overflow="fold")
+    for cells in rows:
+        table.add_row(*cells)
+    return table
 
 
-def _console(stream: TextIO) -> Console:
-    width = None if stream.isatty() else 100
-    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+def print_table(table: Table) -> None:
+    """Print a table without folding it; on a terminal, as wide as that is."""
+    out = output()
+    if not out.is_terminal:
+        needed = Measurement.get(out, out.options.update(width=1000), table).maximum
+        out = Console(file=out.file, width=max(out.width, needed), highlight=False)
+    out.print(table)
 
 
-def wide_enough(console: Console, table: Table) -> Console:
-    """Return a console that shows the table without folding it; a terminal stays as it is."""
-    if console.is_terminal:
-        return console
-    needed = Measurement.get(console, console.options.update(width=1000), table).maximum
-    return Console(file=console.file, width=max(console.width, needed), highlight=False)
-
-
-@contextmanager
-def data_failures() -> Iterator[None]:
-    """Turn what a schema or a table raises into a sentence and exit code 1."""
-    from dpscreen.tables.declaration import DataError
-
-    try:
-        yield
-    except DataError as problem:
-        raise click.ClickException(sentence(problem)) from None
-
-
-SPENT = "dpscreen.spent"
-"""What a command has spent so far, for whoever stops it; kept with the context of a command."""
-
-
-def note_spent(told: str) -> None:
-    """Remember what a stopped command has to say about the budget."""
-    context = click.get_current_context(silent=True)
-    if context is not None:
-        context.meta[SPENT] = told
+def progress(console: Console, *columns: ProgressColumn) -> Progress:
+    """Return a progress bar, shown on a terminal only."""
+    usual = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    shown = columns or (*usual, TimeElapsedColumn())
+    return Progress(*shown, console=console, transient=True, disable=not console.is_terminal)
 
 
 @contextmanager
-def wrong_usage() -> Iterator[None]:
-    """Turn a value that cannot be used into wrong usage: a sentence and exit code 2."""
-    try:
-        yield
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+def share_bar(what: str = "simulating") -> Iterator[Callable[[float], None]]:
+    """Show a bar on a terminal, and yield a function that takes the share that is done."""
+    with progress(messages()) as bar:
+        task = bar.add_task(what, total=100)
+        yield lambda share: bar.update(task, completed=int(100 * share))
+
+
+# --- failures -------------------------------------------------------------------------------------
 
 
 class Refusal(click.ClickException):
-    """A budget that does not cover what was asked for: exit code 3."""
+    """A budget that does not cover the request: exit code 3."""
 
     exit_code = 3
 
 
-@contextmanager
-def ledger_failures() -> Iterator[None]:
-    """Turn what a ledger raises into a sentence and an exit code."""
+def failure_of(error: Exception) -> click.ClickException | None:
+    """Return what a table, a ledger or a fit raised as a sentence; None for any other error."""
+    from dpscreen.planning.fitting import FitFailed
     from dpscreen.privacy import BudgetExceeded, LedgerProblem
+    from dpscreen.tables.declaration import DataError
 
+    match error:
+        case BudgetExceeded():
+            return Refusal(str(error))
+        case LedgerProblem():
+            return click.ClickException(str(error))
+        case DataError() | FitFailed():
+            return click.ClickException(sentence(error))
+    return None
+
+
+@contextmanager
+def failures(*kinds: type[Exception]) -> Iterator[None]:
+    """Turn exceptions that only this command knows into a sentence and exit code 1."""
     try:
         yield
-    except LedgerProblem as problem:
-        raise click.ClickException(str(problem)) from None
-    except BudgetExceeded as refusal:
-        raise Refusal(str(refusal)) from None
+    except kinds as problem:
+        raise click.ClickException(sentence(problem)) from None
 
 
 @contextmanager
-def write_failures(output: Path) -> Iterator[None]:
-    """Turn a refusal of the disk into a sentence and exit code 1."""
+def wrong_usage(*kinds: type[Exception]) -> Iterator[None]:
+    """Turn a value that cannot be used into wrong usage: a sentence and exit code 2."""
+    caught = kinds or (ValueError,)
+    try:
+        yield
+    except caught as error:
+        raise click.UsageError(str(error)) from None
+
+
+@contextmanager
+def write_failures(path: Path, what: str = "") -> Iterator[None]:
+    """Turn a refusal of the disk into a sentence and exit code 1; else say what was written."""
     try:
         yield
     except OSError as error:
-        raise click.ClickException(f"Cannot write {output}: {error.strerror}.") from None
+        raise click.ClickException(f"Cannot write {path}: {error.strerror}.") from None
+    if what:
+        say(f"{what} written to {path}")
 
 
 # --- options that several commands have ---------------------------------------------------------
@@ -169,9 +188,9 @@ class PlainRange(click.ParamType):  # type: ignore[type-arg]
             if math.isnan(found):  # no bound refuses it
                 self.fail("not a number", param, ctx)
         except click.BadParameter as refused:
-            told = f"must be a {self.name} {self._in_words()}".rstrip()
+            allowed = f"must be a {self.name} {self._in_words()}".rstrip()
             raise click.BadParameter(
-                f"{told}; got {str(value)!r}.", ctx=refused.ctx, param=refused.param
+                f"{allowed}; got {str(value)!r}.", ctx=refused.ctx, param=refused.param
             ) from None
         return found
 
@@ -196,6 +215,12 @@ class NumberWithin(PlainRange, click.FloatRange):
     name = "number"
 
 
+class WholeWithin(PlainRange, click.IntRange):
+    """A whole number."""
+
+    name = "whole number"
+
+
 class Epsilon(NumberWithin):
     """A number that a budget can have."""
 
@@ -213,85 +238,75 @@ class Epsilon(NumberWithin):
         return found
 
 
-class WholeWithin(PlainRange, click.IntRange):
-    """A whole number."""
-
-    name = "whole number"
-
-
-HELP = {"help_option_names": ["-h", "--help"]}
+PATH = click.Path(path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
 NUMBER = NumberWithin()
 COUNT = WholeWithin(min=1)
+ROWS = WholeWithin(min=2)
 POSITIVE = NumberWithin(0, min_open=True)
 EPSILON = Epsilon(0, min_open=True)
 SHARE = NumberWithin(0, 1, min_open=True, max_open=True)
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-SEED = click.option("--seed", default="0", show_default=True, help="Of the simulation.")
-MODEL = click.argument("model", type=click.Path(path_type=Path))
+SEED = click.option("--seed", default="0", help="Of the simulation.")
 
 
-def delta_option(words: str) -> Callable[[Command], Command]:
-    """Return the option of a plan's delta, with what it is said to be."""
-    return click.option("--delta", type=SHARE, default=1e-6, show_default=True, help=words)
+JSON = partial(click.option, "--json", "as_json", is_flag=True)
+FORCE = partial(click.option, "--force", is_flag=True)
+DELTA = partial(click.option, "--delta", type=SHARE, default=1e-6)
+EPSILONS = partial(click.option, "--epsilon", "epsilons", type=EPSILON, multiple=True)
+OUTPUT = partial(click.option, "-o", "--output", type=FILE)
+
+
+def plot_option(words: str) -> Callable[[Command], Command]:
+    """Return the option of a picture's file; one that cannot be written is refused at once."""
+
+    def checked(_context: click.Context, _option: click.Parameter, plot: Path | None) -> Any:
+        if plot is not None and plot.suffix not in {".png", ".svg", ".pdf"}:
+            raise click.BadParameter("must end in .png, .svg or .pdf.", param_hint="--plot")
+        if plot is not None and not plot.absolute().parent.is_dir():
+            raise click.BadParameter(f"there is no directory {plot.parent}.", param_hint="--plot")
+        return plot
+
+    kind = click.Path(dir_okay=False, writable=True, path_type=Path)
+    words = f"{words} (.png, .svg or .pdf)."
+    return click.option("--plot", type=kind, callback=checked, help=words)
 
 
 def schema_option(words: str) -> Callable[[Command], Command]:
     """Return the option of a schema in place of a number of features, read by `table_shape`."""
-    kind = click.Path(dir_okay=False, path_type=Path)
-    told = f"Take the number of features, and the rows of a unit, from this schema. {words}"
-    return click.option("--schema", "schema_file", type=kind, help=told)
+    words = f"Take the number of features, and the rows of a unit, from this schema. {words}"
+    return click.option("--schema", "schema_file", type=FILE, help=words)
 
 
 class TableShape(NamedTuple):
-    """What is public of a table to simulate: how many features are levels, and rows of a unit."""
+    """What is public of a table to simulate: features, how many are levels, rows of a unit."""
 
     features: int
+    family: Family
     levels: int = 0
     rows_per_unit: int = 1
-    yes_or_no: bool = False
 
 
 def table_shape(features: int | None, schema_file: Path | None) -> TableShape:
     """Return what a schema declares, or so many features."""
+    from dpscreen.solvers.family import GAUSSIAN, family_of
+
     if features is not None and schema_file is None:
-        return TableShape(features)
+        return TableShape(features, GAUSSIAN)
     if features is not None or schema_file is None:
         raise click.UsageError("Give --features or --schema: one of them.")
-    from dpscreen.solvers.placing import is_binary
+    from dpscreen.solvers.marginals import is_binary
 
     schema = checked_schema(schema_file)
-    levels = int(is_binary(schema.feature_bounds).sum())
-    outcomes = schema.classes is not None
-    return TableShape(len(schema.feature_names), levels, schema.rows_per_unit, outcomes)
+    return TableShape(
+        len(schema.feature_names),
+        family_of(schema.classes),
+        levels=int(is_binary(schema.feature_bounds).sum()),
+        rows_per_unit=schema.rows_per_unit,
+    )
 
 
-def plot_option(words: str) -> Callable[[Command], Command]:
-    """Return the option of a picture's file, to be checked with `check_plot`."""
-    kind = click.Path(dir_okay=False, writable=True, path_type=Path)
-    words = f"{words} (.png, .svg or .pdf)."
-    return click.option("--plot", type=kind, help=words)
-
-
-QUALITIES = ("power", "without effect", "held-out R²", "best R²")
-
-
-def qualities(one: ContestOutcome | PowerRow) -> tuple[str, ...]:
-    """Return what simulated fits found, as `QUALITIES` names it."""
-    return (*_found(one), f"{one.r2:.3f} ± {one.r2_se:.3f}", f"{one.best_r2:.3f}")
-
-
-def _found(one: ContestOutcome | PowerRow | OutcomeRow) -> tuple[str, str]:
-    """Return power, and how many features without effect are selected."""
-    false = f"{one.false_positives:.1f} ± {one.false_positives_se:.1f}"
-    return f"{one.power:.2f} ± {one.power_se:.2f}", false
-
-
-OUTCOME_QUALITIES = ("power", "without effect", "held-out AUC", "best AUC")
-
-
-def outcome_qualities(one: OutcomeRow) -> tuple[str, ...]:
-    """Return what simulated fits found, as `OUTCOME_QUALITIES` names it."""
-    return (*_found(one), f"{one.auc:.3f} ± {one.auc_se:.3f}", f"{one.best_auc:.3f}")
+# --- files ----------------------------------------------------------------------------------------
 
 
 def loaded(path: Path) -> LoadedModel:
@@ -301,18 +316,22 @@ def loaded(path: Path) -> LoadedModel:
     try:
         model = load(path)
     except ModelFileProblem as problem:
-        raise click.ClickException(f"{problem}{_guess(path)}") from None
+        folder, hint = path.absolute().parent, ""
+        if folder.is_dir() and not path.exists():
+            close = meant(path.name, [one.name for one in folder.glob("*.json")])
+            hint = f" Did you mean {path.with_name(close)}?" if close else ""
+        raise click.ClickException(f"{problem}{hint}") from None
     if not model.privacy_.holds:
-        click.echo("Warning: the privacy statement of this model does not hold.", err=True)
+        warn("the privacy statement of this model does not hold.")
     return model
 
 
 def check_output(output: Path | None, *, force: bool) -> None:
-    """Refuse a place that cannot be written to, before any work is done."""
+    """Refuse an output that cannot be written, before any work is done."""
     if output is None:
         return
     if output.exists() and not force:
-        raise click.ClickException(f"{output} is there already; --force replaces it.")
+        raise click.ClickException(f"{output} exists already; give another name, or --force.")
     if not output.absolute().parent.is_dir():
         raise click.ClickException(f"There is no directory {output.parent}.")
 
@@ -321,21 +340,20 @@ def checked_schema(path: Path) -> TableSchema:
     """Read a schema; refuse one that is not filled in."""
     from dpscreen.tables.schema import load_schema
 
-    with data_failures():
-        schema = load_schema(path)
-        schema.check()
+    schema = load_schema(path)
+    schema.check()
     return schema
 
 
 def usable(schema: TableSchema) -> str:
     """Say in a sentence what a schema without problems declares."""
-    low, high = schema.field(schema.target).declared_bounds
-    bounds = f"lies between {number(low)} and {number(high)}"
-    classes = [outcome(one) for one in schema.classes or ()]
-    may_be = f"is {classes[1]} or {classes[0]}" if classes else bounds
+    from dpscreen.solvers.family import family_of
+
+    low, high = map(number, schema.field(schema.target).declared_bounds)
+    words = family_of(schema.classes).range_words
+    may_be = words.format(low=low, high=high, classes=schema.class_names)
     unit = "one row" if schema.unit is None else f"one value of {schema.unit!r}"
-    rows = how_many(schema.rows_per_unit, "row")
-    most = "" if schema.unit is None else f", at most {rows} of each"
+    most = f", at most {how_many(schema.rows_per_unit, 'row')} of each" if schema.unit else ""
     columns = how_many(len(schema.columns), "column")
     features = how_many(len(schema.feature_names), "feature")
     return textwrap.fill(
@@ -346,17 +364,9 @@ def usable(schema: TableSchema) -> str:
 
 
 def unfilled_words(schema: TableSchema) -> str:
-    """Say what missing numbers count as without a fill: few of them, far out, bend a slope."""
+    """Say what missing numbers count as without a fill, which biases a slope where it is rare."""
     counts = [f"{plain(name)} as {number(value)}" for name, value in schema.unfilled.items()]
     if not counts:
         return ""
     declare = "give it a typical fill if cells may be missing"
     return f"A missing number counts as the middle of its bounds, {some(counts)}: {declare}."
-
-
-def _guess(path: Path) -> str:
-    """Name a file beside one that does not exist, if it may have been meant."""
-    if path.exists() or not path.absolute().parent.is_dir():
-        return ""
-    close = meant(path.name, [one.name for one in path.absolute().parent.glob("*.json")])
-    return f" Did you mean {path.with_name(close)}?" if close else ""

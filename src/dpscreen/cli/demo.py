@@ -9,26 +9,22 @@ from typing import TYPE_CHECKING
 
 import click
 import numpy as np
-from rich.console import Console
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.files import write_text
 from dpscreen._core.words import WIDTH, whole_percent
 from dpscreen.cli import console
 from dpscreen.privacy import named_seed
 
 if TYPE_CHECKING:
-    from dpscreen.cli._demo_table import Effect, TableFit
+    from dpscreen.cli._demo_table import TableFit
     from dpscreen.paper.demo import DemoOutcome
 
-KINDS = ("uncorrelated", "correlated")
 
-
-@click.command(context_settings=console.HELP)
+@click.command()
 @click.option(
     "--data",
-    type=click.Choice(KINDS),
+    type=click.Choice(["uncorrelated", "correlated"]),
     default="uncorrelated",
-    show_default=True,
     help="Which of the paper's two synthetic data sets.",
 )
 @click.option("--statements", is_flag=True, help="Print every privacy statement in full.")
@@ -36,7 +32,6 @@ KINDS = ("uncorrelated", "correlated")
     "--report",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     default=Path("dpscreen-demo.html"),
-    show_default=True,
     help="Where to write the page with pictures and statements.",
 )
 @console.plot_option("Also write the pictures alone")
@@ -52,12 +47,11 @@ def command(data: str, statements: bool, report: Path, plot: Path | None) -> Non
       dpscreen demo
       dpscreen demo --data correlated --statements
     """
-    console.check_plot(plot)
     console.check_output(report, force=True)
     from dpscreen.cli import _demo_table
     from dpscreen.paper import demo
 
-    out, log = console.output(), console.messages()
+    log = console.messages()
     rows = demo.paper_data(data, np.random.default_rng(named_seed(f"demo/{data}")))
     results = []
     with console.progress(log) as bar:
@@ -66,26 +60,27 @@ def command(data: str, statements: bool, report: Path, plot: Path | None) -> Non
             results.append(outcome)
             bar.update(task, advance=1, description=f"fitted {outcome.method}")
     regression = _demo_table.regression_block()
-    show(out, results, regression, demo.EPSILON)
-    if statements:
-        _show_statements(out, results, regression)
-    _write(report, plot, results, rows.coef, regression)
+    none = "No privacy at all: for comparison only."
+    printed = [(one.method, str(one.statement or none)) for one in results]
+    printed.append(("The diabetes table", str(regression.statement)))
+    first = f"1. Simulated: 3000 rows, 70 of 600 features matter; ε = {demo.EPSILON:g}, δ = 1e-06"
+    other = f"2. Real: 442 diabetes patients; ε = {regression.statement.epsilon:g}, δ = 1e-06"
+    parts = [
+        (first, "\n".join((*_contest_lines(results), ""))),
+        (other, "\n".join(_regression_lines(regression))),
+        *((f"\n{name}", text) for name, text in printed if statements),
+    ]
+    for heading, text in parts:
+        console.output().print(heading, style="bold", markup=False)
+        console.output().print(text, markup=False)
+    with console.write_failures(report):
+        write_text(report, _demo_table.render(results, rows.coef, regression, printed))
+    if plot is not None:
+        demo.draw_all(results, rows.coef).savefig(plot, dpi=130)
     log.print(f"Pictures and privacy statements: {report}", soft_wrap=True)
 
 
-def show(out: Console, results: list[DemoOutcome], regression: TableFit, epsilon: float) -> None:
-    """Print one screen: at most 30 lines of 80 columns."""
-    heading = f"1. Simulated: 3000 rows, 70 of 600 features matter; ε = {epsilon:g}, δ = 1e-06"
-    out.print(heading, style="bold", markup=False)
-    for line in (*contest_lines(results), ""):
-        out.print(line, markup=False)
-    heading = f"2. Real: 442 diabetes patients; ε = {regression.statement.epsilon:g}, δ = 1e-06"
-    out.print(heading, style="bold", markup=False)
-    for line in regression_lines(regression):
-        out.print(line, markup=False)
-
-
-def contest_lines(results: list[DemoOutcome]) -> Iterator[str]:
+def _contest_lines(results: list[DemoOutcome]) -> Iterator[str]:
     """Yield the table of methods, and what can be learnt from it."""
     from dpscreen.paper.demo import FITS, LESSONS
 
@@ -101,55 +96,15 @@ def contest_lines(results: list[DemoOutcome]) -> Iterator[str]:
     yield from (f"* {lesson}" for lesson in LESSONS)
 
 
-def regression_lines(regression: TableFit) -> Iterator[str]:
+def _regression_lines(regression: TableFit) -> Iterator[str]:
     """Yield the table of effects, how good the fit is, and what epsilon means."""
     intervals = any(effect.interval for effect in regression.effects)
     spans = f"{'95 % interval':>20}" if intervals else ""
     yield f"{'progression moves with':<32}{'by':>8}{spans}{'not private':>14}"
-    yield from (_effect_line(effect, intervals) for effect in regression.effects)
+    for one in regression.effects:
+        span = "–" if one.interval is None else "{:.1f} to {:.1f}".format(*one.interval)
+        shown = f"{span:>20}" if intervals else ""
+        name = f"{one.name}, {one.step_words}"
+        yield f"{name:<32}{one.effect:>8.1f}{shown}{one.plain:>14.1f}"
     yield from textwrap.wrap(regression.fit, WIDTH)
     yield from textwrap.wrap(regression.meaning, WIDTH)
-
-
-def _effect_line(effect: Effect, intervals: bool) -> str:
-    name = f"{effect.name}, {effect.step_words}"
-    span = f"{_span(effect):>20}" if intervals else ""
-    return f"{name:<32}{effect.effect:>8.1f}{span}{effect.plain:>14.1f}"
-
-
-def _span(effect: Effect) -> str:
-    if effect.interval is None:
-        return "–"
-    low, high = effect.interval
-    return f"{low:.1f} to {high:.1f}"
-
-
-def _show_statements(out: Console, results: list[DemoOutcome], regression: TableFit) -> None:
-    for name, statement in statements_of(results, regression):
-        out.print(f"\n{name}", style="bold", markup=False)
-        out.print(statement, markup=False)
-
-
-def statements_of(results: list[DemoOutcome], regression: TableFit) -> list[tuple[str, str]]:
-    """Return each method with its statement in full."""
-    none = "No privacy at all: for comparison only."
-    told = [(one.method, str(one.statement or none)) for one in results]
-    return [*told, ("The diabetes table", str(regression.statement))]
-
-
-def _write(
-    report: Path,
-    plot: Path | None,
-    results: list[DemoOutcome],
-    truth: Array,
-    regression: TableFit,
-) -> None:
-    from dpscreen._core.files import write_text
-    from dpscreen.cli._demo_table import render
-    from dpscreen.paper import demo
-
-    page = render(results, truth, regression, statements_of(results, regression))
-    with console.write_failures(report):
-        write_text(report, page)
-    if plot is not None:
-        demo.draw_all(results, truth).savefig(plot, dpi=130)

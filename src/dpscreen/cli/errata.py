@@ -7,10 +7,9 @@ import textwrap
 import click
 
 from dpscreen._core.words import WIDTH, mistyped
-from dpscreen.cli import console
 
 
-@click.command(context_settings=console.HELP)
+@click.command()
 @click.argument("keys", nargs=-1, metavar="[E1 ... E11]")
 def command(keys: tuple[str, ...]) -> None:
     """Print where a statement of the paper needs a correction, and how much it matters.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,35 +11,28 @@ from dpscreen.cli import console
 from dpscreen.cli._fit_options import (
     METHODS,
     MODELS,
-    FitOptions,
     PreparedFit,
     check_budget,
     paper_options,
     prepared,
 )
-from dpscreen.cli.console import ledger_failures, note_spent
+from dpscreen.cli.console import FILE, PATH, say, warn
 
 if TYPE_CHECKING:
     from dpscreen.models.release import Release
     from dpscreen.tables.reading import EncodedRows
     from dpscreen.tables.scan import ScannedRows
 
-FILE = click.Path(dir_okay=False, path_type=Path)
-DIRECTORY = click.Path(path_type=Path)  # what it is instead, the ledger says
 
-
-@click.command(context_settings=console.HELP)
+@click.command()
 @click.argument("data", type=FILE)
 @click.option("--schema", "schema_file", type=FILE, required=True, help="The filled-in schema.")
 @click.option(
-    "--epsilon",
-    type=console.EPSILON,
-    required=True,
-    help="Budget: epsilon, all of which is spent.",
+    "--epsilon", type=console.EPSILON, required=True, help="Budget: epsilon, all of which is spent."
 )
 @click.option(
     "--delta",
-    type=console.NumberWithin(0, 1, min_open=True, max_open=True),
+    type=console.SHARE,
     required=True,
     help="Budget: delta, far below 1 over the number of rows.",
 )
@@ -69,24 +60,24 @@ DIRECTORY = click.Path(path_type=Path)  # what it is instead, the ledger says
 )
 @click.option(
     "--max-features",
-    type=console.WholeWithin(min=1),
+    type=console.COUNT,
     help="At most so many features enter (private-lasso, private-logistic).",
 )
 @click.option(
     "--rows-public",
-    type=console.WholeWithin(min=2),
+    type=console.ROWS,
     help="A public number of rows, about right. Without it a noisy count is paid for.",
 )
 @paper_options
-@click.option("--ledger", type=DIRECTORY, help="Book the cost here first.")
+@click.option("--ledger", type=PATH, help="Book the cost here first.")
 @click.option("--purpose", help="What this is for: told to the ledger, and on the page.")
 @click.option("--author", help="Who made it, for the model file and the page.")
 @click.option("--date", help="When, for the model file and the page; or today.")
 @click.option("--dry-run", is_flag=True, help="Check everything and show the plan: spends nothing.")
-@click.option("-o", "--output", type=FILE, help="Where the model goes, as JSON.")
+@console.OUTPUT(help="Where the model goes, as JSON.")
 @click.option("--report", type=FILE, help="Where a page about it goes, as HTML.")
-@click.option("--force", is_flag=True, help="Replace outputs that exist.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary, or the plan, as JSON.")
+@console.FORCE(help="Replace outputs that exist.")
+@console.JSON(help="Print the summary, or the plan, as JSON.")
 def command(**given: Any) -> None:
     """Fit a private model to a table: CSV, gzip CSV, Parquet or Excel.
 
@@ -121,44 +112,40 @@ def command(**given: Any) -> None:
     """
     if given["date"] == "today":
         given["date"] = datetime.date.today().isoformat()
-    ready = prepared(FitOptions(**given))
+    ready = prepared(given)
     if ready.options.dry_run:
         from dpscreen.cli._fit_dry_run import show_plan
+        from dpscreen.models.base import WEAK_DELTA
 
         show_plan(ready)
-        _warn_of_delta(ready)
+        if ready.options.delta * (ready.options.rows_public or 0) >= 1:  # as a fit would
+            warn(WEAK_DELTA)
         check_budget(ready)
         return
     check_budget(ready)
     _warn_of_few_rows(ready)
-    _fit(ready, _read(ready))
+    from dpscreen.planning.fitting import fit_rows
+
+    for text in fit_rows(ready.model, _read(ready), ready.booking):
+        warn(text)
     _save(ready)
     _show(ready)
     _write_page(ready)
 
 
-def _warn_of_delta(ready: PreparedFit) -> None:
-    """Warn as a fit would, if the number of rows is declared."""
-    from dpscreen.models.base import WEAK_DELTA
-
-    if ready.options.delta * (ready.options.rows_public or 0) >= 1:
-        click.echo(f"Warning: {WEAK_DELTA}", err=True)
-
-
 def _warn_of_few_rows(ready: PreparedFit) -> None:
     """Warn of a declared number of rows with which nothing can be found.
 
-    Whether it is the true one is never looked at: to say so would tell how many rows there are.
+    It is never compared with the true number: a difference would disclose that.
     """
     from dpscreen.planning.plan import USELESS
 
     regime = ready.request.regime
     if regime is not None and regime.signal < USELESS:
-        click.echo(
-            f"Warning: with {regime.n_rows} rows, as --rows-public says, no useful model can be "
+        warn(
+            f"with {regime.n_rows} rows, as --rows-public says, no useful model can be "
             "expected at this budget. The number is taken as it is and never compared with the "
-            "table; if it is wrong, press Ctrl-C, and give it about right or leave it out.",
-            err=True,
+            "table; if it is wrong, press Ctrl-C, and give it about right or leave it out."
         )
 
 
@@ -169,34 +156,23 @@ def _read(ready: PreparedFit) -> EncodedRows | ScannedRows:
     """Read the rows, or leave them in a file that is too large (docs/howto/large-files.md)."""
     from dpscreen.tables.reading import fits_memory, read_rows
 
-    data, schema, screen = ready.options.data, ready.schema, console.messages()
-    with console.data_failures():
-        if not fits_memory(data, schema):
-            click.echo("The table is large: it is read again for every step.", err=True)
-            from dpscreen.tables.scan import scan
+    data, schema = ready.options.data, ready.schema
+    if not fits_memory(data, schema):
+        say("The table is large: it is read again for every step.")
+        from dpscreen.tables.scan import scan
 
-            return scan(data, schema, progress=screen.is_terminal)
-        with console.progress(screen) as bar:
-            task = bar.add_task(f"reading {data.name}", total=100)
-            return read_rows(
-                data, schema, progress=lambda share: bar.update(task, completed=int(100 * share))
-            )
-
-
-def _fit(ready: PreparedFit, rows: EncodedRows | ScannedRows) -> None:
-    """Fit, and let nothing out of a failure but what is known to hold no data."""
-    from dpscreen.planning.fitting import FitFailed, fit_rows
-
-    try:
-        with ledger_failures():
-            told = fit_rows(ready.model, rows, ready.booking)
-    except FitFailed as failure:
-        raise click.ClickException(console.sentence(failure)) from None
-    for text in told:
-        click.echo(f"Warning: {text}", err=True)
+        return scan(data, schema, progress=console.messages().is_terminal)
+    with console.share_bar(f"reading {data.name}") as progress:
+        return read_rows(data, schema, progress=progress)
 
 
 # --- what comes out -------------------------------------------------------------------------------
+
+
+def _described(ready: PreparedFit) -> Release:
+    """Return the release with what is said of its data and of itself."""
+    found: Release = ready.model.described(schema=ready.schema.to_dict(), about=ready.about)
+    return found
 
 
 def _save(ready: PreparedFit) -> None:
@@ -205,30 +181,20 @@ def _save(ready: PreparedFit) -> None:
     If the disk refuses, the model goes to stdout.
     """
     from dpscreen.models import ModelFileProblem
+    from dpscreen.models.file import encoded
 
-    model, output, schema = ready.model, ready.options.output, ready.schema.to_dict()
+    options, schema = ready.options, ready.schema.to_dict()
     try:
-        model.save(output, schema=schema, about=ready.options.about, force=ready.options.force)
+        ready.model.save(options.output, schema=schema, about=ready.about, force=options.force)
     except ModelFileProblem as problem:
-        click.echo(_as_file(ready))
+        click.echo(encoded(_described(ready)).decode())
         raise click.ClickException(
             f"{console.sentence(problem)} So that what was paid for is not lost, the model was "
             "printed instead: save that as a file."
         ) from None
-    note_spent(f"The budget of the fit is spent, and the model is in {output}.")
-    click.echo(f"Model written to {output}", err=True)
-
-
-def _as_file(ready: PreparedFit) -> str:
-    from dpscreen.models.file import encoded
-
-    return encoded(_described(ready)).decode()
-
-
-def _described(ready: PreparedFit) -> Release:
-    """Return the release with what is said of its data and of itself."""
-    found: Release = ready.model.described(schema=ready.schema.to_dict(), about=ready.options.about)
-    return found
+    spent = f"The budget of the fit is spent, and the model is in {options.output}."
+    click.get_current_context().meta["dpscreen.spent"] = spent  # in case somebody stops the rest
+    say(f"Model written to {options.output}")
 
 
 def _show(ready: PreparedFit) -> None:
@@ -237,25 +203,25 @@ def _show(ready: PreparedFit) -> None:
 
     release = _described(ready)
     if ready.options.as_json:
-        click.echo(json.dumps(as_data(release), indent=2, ensure_ascii=False))
+        console.show_json(as_data(release))
     else:
         click.echo(str(shown_summary(release)))
 
 
 def _write_page(ready: PreparedFit) -> None:
-    report, rows, schema = ready.options.report, ready.options.rows_public, ready.schema
-    if report is None:
+    options = ready.options
+    if options.report is None:
         return
     from dpscreen.planning.model_page import write_model_page
 
-    told: Any = {"schema": schema, "n_rows": rows, "about": ready.options.about}
+    public: Any = {"schema": ready.schema, "n_rows": options.rows_public, "about": ready.about}
     try:
-        told["ledger"] = None if ready.booking is None else ready.booking.ledger.document()
-        with console.simulating("simulating what could be expected, for the page") as progress:
-            write_model_page(ready.model, report, progress=progress, **told)
+        public["ledger"] = None if ready.booking is None else ready.booking.ledger.document()
+        with console.share_bar("simulating what could be expected, for the page") as progress:
+            write_model_page(ready.model, options.report, progress=progress, **public)
     except Exception as error:  # the model is safe; whatever it was, say so
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise click.ClickException(
-            f"The model is in {ready.options.output}, but the page could not be written: {reason}."
+            f"The model is in {options.output}, but the page could not be written: {reason}."
         ) from None
-    click.echo(f"Page written to {report}", err=True)
+    say(f"Page written to {options.report}")

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from dpscreen.cli import console
-from dpscreen.cli.console import HELP, ledger_failures, wrong_usage
+from dpscreen.cli.console import wrong_usage
 from dpscreen.privacy.ledger import PrivacyLedger
 from dpscreen.privacy.ledger.export import Document
 
 COLUMNS = ("number", "at", "who", "purpose", "unit", "rho", "epsilon")
-NUMBERS = {"number", "rho", "epsilon"}
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the whole ledger as JSON.")
-LEDGER = click.argument("ledger", type=click.Path(path_type=Path))
+AS_JSON = console.JSON(help="Print the whole ledger as JSON.")
+LEDGER = click.argument("ledger", type=console.PATH)
 
 
-@click.group(context_settings=HELP)
+@click.group()
 def command() -> None:
     """Keep one budget for a data set, shared by all who release from it.
 
@@ -35,22 +33,16 @@ def command() -> None:
     """
 
 
-@command.command(context_settings=HELP)
+@command.command()
 @LEDGER
 @click.option("--dataset", required=True, help="The name of the data set.")
 @click.option(
-    "--epsilon",
-    type=console.NumberWithin(),
-    required=True,
-    help="All that may ever be spent on it.",
+    "--epsilon", type=console.NUMBER, required=True, help="All that may ever be spent on it."
 )
 @click.option(
-    "--delta",
-    type=console.NumberWithin(),
-    required=True,
-    help="Choose it far below 1 over the rows.",
+    "--delta", type=console.NUMBER, required=True, help="Choose it far below 1 over the rows."
 )
-@click.option("--note", default="", help="Anything worth knowing.")
+@click.option("--note", default="", show_default=False, help="Anything worth knowing.")
 @click.option(
     "--declare",
     "declared",
@@ -59,15 +51,7 @@ def command() -> None:
     help="What tells the data set from others; may be repeated. Never computed from its rows.",
 )
 @AS_JSON
-def create(
-    ledger: Path,
-    dataset: str,
-    epsilon: float,
-    delta: float,
-    note: str,
-    declared: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def create(ledger: Path, declared: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Make a new ledger, a directory. What exists is never overwritten, a budget never raised.
 
     Put it on a local disk. Only you may enter it; the how-to page "share a budget" says how to let
@@ -82,22 +66,23 @@ def create(
     With unit="one row", or another unit, costs for the other kind are refused; without it, the
     first booking decides.
     """
-    with ledger_failures(), wrong_usage():
-        made = PrivacyLedger.create(
-            ledger,
-            dataset=dataset,
-            epsilon=epsilon,
-            delta=delta,
-            note=note,
-            declared=_pairs(declared),
-        )
+    pairs: dict[str, str] = {}
+    for item in declared:
+        name, sign, text = item.partition("=")
+        if not sign or not name.strip() or name in pairs:
+            raise click.BadParameter(
+                f"write NAME=TEXT, each name once; got {item!r}.", param_hint="--declare"
+            )
+        pairs[name] = text
+    with wrong_usage():
+        made = PrivacyLedger.create(ledger, declared=pairs, **given)
         if as_json:
             click.echo(made.export("json"), nl=False)
-    granted = f"epsilon {epsilon:g} at delta {delta:g}"
-    click.echo(f"Ledger for {made.dataset} written to {ledger}: {granted}.", err=True)
+    granted = f"epsilon {given['epsilon']:g} at delta {given['delta']:g}"
+    console.say(f"Ledger for {made.dataset} written to {ledger}: {granted}.")
 
 
-@command.command(context_settings=HELP)
+@command.command()
 @LEDGER
 @click.option("--since", metavar="HASH", help="Fail unless the ledger holds this earlier hash.")
 @AS_JSON
@@ -109,22 +94,20 @@ def show(ledger: Path, since: str | None, as_json: bool) -> None:
       dpscreen ledger show my.ledger
       dpscreen ledger show my.ledger --json
     """
-    with ledger_failures():
-        found = PrivacyLedger(ledger, since=since)
-        if as_json:
-            click.echo(found.export("json"), nl=False)
-        else:
-            _show(console.output(), found.document())
+    found = PrivacyLedger(ledger, since=since)
+    if as_json:
+        click.echo(found.export("json"), nl=False)
+    else:
+        _show(found.document())
 
 
-@command.command(context_settings=HELP)
+@command.command()
 @LEDGER
 @click.option(
     "--format",
     "form",
     type=click.Choice(["csv", "json"]),
     default="csv",
-    show_default=True,
     help="CSV holds the reservations, JSON all of the ledger.",
 )
 def export(ledger: Path, form: str) -> None:
@@ -135,12 +118,11 @@ def export(ledger: Path, form: str) -> None:
       dpscreen ledger export my.ledger > survey.csv
       dpscreen ledger export my.ledger --format json > survey.json
     """
-    with ledger_failures():
-        click.echo(PrivacyLedger(ledger).export(form), nl=False)
+    click.echo(PrivacyLedger(ledger).export(form), nl=False)
 
 
-@command.command("import", context_settings=HELP)
-@click.argument("file", type=click.Path(path_type=Path))
+@command.command("import")
+@click.argument("file", type=console.PATH)
 @LEDGER
 def import_file(file: Path, ledger: Path) -> None:
     """Import a ledger of an earlier version, a single file, into a directory: once.
@@ -152,26 +134,13 @@ def import_file(file: Path, ledger: Path) -> None:
     Examples:
       dpscreen ledger import survey.db my.ledger
     """
-    with ledger_failures():
-        made = PrivacyLedger.from_file(file, ledger)
-        number = len(made.entries())
-    click.echo(f"Ledger for {made.dataset} imported into {ledger}: {number} booked.", err=True)
+    made = PrivacyLedger.from_file(file, ledger)
+    console.say(f"Ledger for {made.dataset} imported into {ledger}: {len(made.entries())} booked.")
 
 
-def _pairs(declared: tuple[str, ...]) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for item in declared:
-        name, sign, text = item.partition("=")
-        if not sign or not name.strip() or name in pairs:
-            raise click.BadParameter(
-                f"write NAME=TEXT, each name once; got {item!r}.", param_hint="--declare"
-            )
-        pairs[name] = text
-    return pairs
-
-
-def _show(out: Console, ledger: Document) -> None:
+def _show(ledger: Document) -> None:
     """Print a table on a terminal and plain, unwrapped lines elsewhere."""
+    out = console.output()
     for name, text in _facts(ledger):
         out.print(Text(f"{name + ':':<13}{text}"), soft_wrap=True)
     if not ledger["reservations"]:
@@ -180,9 +149,16 @@ def _show(out: Console, ledger: Document) -> None:
     rows = [[_cell(line[name]) for name in COLUMNS] for line in ledger["reservations"]]
     out.print()
     if out.is_terminal:
-        _print_table(out, rows)
+        cells = [map(Text, (n, at[:16].replace("T", " "), *rest)) for n, at, *rest in rows]
+        headings = [name.replace("at", "at (UTC)") for name in COLUMNS]
+        left = {"at (UTC)", "who", "purpose", "unit"}
+        out.print(console.made_table(headings, map(list, cells), left=left))
     else:
-        _print_plain(out, rows)
+        lines = [list(COLUMNS), *rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for line in lines:
+            padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            out.print(Text("  ".join(padded).rstrip()), soft_wrap=True)
     out.print("\nThe rho of reservations add up; their epsilons, each for itself, do not.")
 
 
@@ -203,22 +179,3 @@ def _facts(ledger: Document) -> Iterator[tuple[str, str]]:
 
 def _cell(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _print_table(out: Console, rows: list[list[str]]) -> None:
-    table = Table()
-    for name in COLUMNS:
-        title = "at (UTC)" if name == "at" else name
-        table.add_column(title, justify="right" if name in NUMBERS else "left")
-    for number, at, *rest in rows:
-        minute = at[:16].replace("T", " ")
-        table.add_row(*map(Text, (number, minute, *rest)))
-    out.print(table)
-
-
-def _print_plain(out: Console, rows: list[list[str]]) -> None:
-    lines = [list(COLUMNS), *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        out.print(Text("  ".join(cells).rstrip()), soft_wrap=True)

@@ -11,28 +11,24 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
+from dpscreen._core.files import write_text
 from dpscreen._core.words import how_many
-from dpscreen.cli.console import HELP, MODEL, data_failures, loaded, write_failures
+from dpscreen.cli import console
+from dpscreen.tables.reading import read_features
+from dpscreen.tables.schema import TableSchema
 
 if TYPE_CHECKING:
     from dpscreen._core.arrays import Array
     from dpscreen.models import LoadedModel
-    from dpscreen.tables.schema import TableSchema
 
-COLUMN, CHANCE = "prediction", "chance"
 _TOGETHER = 1 << 16
 
 
-@click.command(context_settings=HELP)
-@MODEL
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the predictions to this CSV file; else they go to stdout.",
-)
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@click.command()
+@click.argument("model", type=console.PATH)
+@click.argument("data", type=console.PATH)
+@console.OUTPUT(help="Write the predictions to this CSV file; else they go to stdout.")
+@console.FORCE(help="Replace the output if it exists.")
 def command(model: Path, data: Path, output: Path | None, force: bool) -> None:
     """Predict the target for every row of a table: one column, in the order of the rows.
 
@@ -49,19 +45,17 @@ def command(model: Path, data: Path, output: Path | None, force: bool) -> None:
       dpscreen predict model.json new.csv
       dpscreen predict model.json new.parquet -o predictions.csv
     """
-    from dpscreen._core.files import write_text
-
-    if output is not None and output.exists() and not force:
-        raise click.ClickException(f"{output} exists already; give another name, or --force.")
-    found = loaded(model)
-    values, column = _predictions(found, data), CHANCE if hasattr(found, "classes_") else COLUMN
+    console.check_output(output, force=force)
+    found = console.loaded(model)
+    values = _predictions(found, data)
+    lines = _lines(values, found.family.prediction_column)
     if output is None:
-        for text in _lines(values, column):
+        for text in lines:
             click.echo(text, nl=False)
         return
-    with write_failures(output):
-        write_text(output, "".join(_lines(values, column)))
-    click.echo(f"{len(values)} predictions written to {output}.", err=True)
+    with console.write_failures(output):
+        write_text(output, "".join(lines))
+    console.say(f"{len(values)} predictions written to {output}.")
 
 
 def _lines(values: Array, column: str) -> Iterator[str]:
@@ -72,52 +66,33 @@ def _lines(values: Array, column: str) -> Iterator[str]:
 
 
 def _predictions(model: LoadedModel, data: Path) -> Array:
-    from dpscreen.tables.reading import read_features
-    from dpscreen.tables.schema import TableSchema
+    from dpscreen.models.raw import NoFormula, described_features
 
     if model.schema is None:
         raise click.ClickException(
             "the model was saved without a schema, so it is not known which columns it needs; use "
             "dpscreen.load and predict in Python, or save it with a schema."
         )
-    with data_failures():
-        schema = TableSchema.from_dict(model.schema)
-        schema.check()
-        absent: Counter[str] = Counter()
-        rows = read_features(data, schema, features=_features(model, schema), absent=absent)
-    if not len(rows):
-        raise click.ClickException(f"{data} has no rows to predict for.")
-    _tell_absent(absent, len(rows))
-    return schema.untransform_target(_predicted(model, rows))
-
-
-def _tell_absent(absent: Counter[str], n_rows: int) -> None:
-    """Say how many cells are filled by the schema's rule instead of being read."""
-    for name, count in absent.items():
-        if count:
-            click.echo(
-                f"Note: {count} of {how_many(n_rows, 'cell')} of column {name!r} "
-                f"{'is' if count == 1 else 'are'} missing or cannot be read: counted as the "
-                "schema's fill, the middle of the bounds, or the first level.",
-                err=True,
-            )
-
-
-def _predicted(model: LoadedModel, rows: Array) -> Array:
-    """Predict for columns whose names were compared before, so that they need none."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        chances = getattr(model, "predict_proba", None)
-        return model.predict(rows) if chances is None else np.asarray(chances(rows)[:, 1])
-
-
-def _features(model: LoadedModel, schema: TableSchema) -> list[str]:
-    """Return the names of the model's features, which may have one for every level."""
-    from dpscreen.models.raw import NoFormula, described_features
-
     named = hasattr(model, "feature_names_in_")
     names = model.feature_names_in_ if named else [""] * model.n_features_in_
+    absent: Counter[str] = Counter()
+    schema = TableSchema.from_dict(model.schema)
+    schema.check()
     try:
-        return described_features(schema, list(map(str, names)), named=named)
+        features = described_features(schema, list(map(str, names)), named=named)
     except NoFormula as problem:
         raise click.ClickException(str(problem)) from None
+    rows = read_features(data, schema, features=features, absent=absent)
+    if not len(rows):
+        raise click.ClickException(f"{data} has no rows to predict for.")
+    for name, count in absent.items():
+        if count:
+            console.say(
+                f"Note: {count} of {how_many(len(rows), 'cell')} of column {name!r} "
+                f"{'is' if count == 1 else 'are'} missing or cannot be read: counted as the "
+                "schema's fill, the middle of the bounds, or the first level."
+            )
+    with warnings.catch_warnings():  # names were compared above
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        means = np.asarray(getattr(model, model.family.predicts)(rows))
+    return schema.untransform_target(means.reshape(len(rows), -1)[:, -1])

@@ -10,19 +10,20 @@ from pathlib import Path
 
 import click
 from rich import box
-from rich import progress as rich_progress
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from dpscreen._core.words import duration
 from dpscreen.audit import AuditFileProblem, Finding, all_cases, audit, load_findings, save_findings
 from dpscreen.cli import console
-from dpscreen.paper.grid import Grid, GridNumber
 from dpscreen.paper.published import label
 from dpscreen.paper.report import Report, summary_json, write_report
-from dpscreen.paper.results import ResultStore, StudyError, read_rows
-from dpscreen.paper.runner import Progress, Skipped, StudyRun, run, stored_rows
+from dpscreen.paper.results import ResultStore, Skipped, StudyError, StudyRun, read_rows
+from dpscreen.paper.runner import Progress, run, stored_rows
 from dpscreen.paper.suites import find_items
+from dpscreen.paper.tables import Grid, GridNumber
 
 INTERRUPTED = 130
 CLAIMS_OF_ITEM = {
@@ -40,27 +41,23 @@ SECONDS_BETWEEN_LINES = 15.0
 """How often progress is reported where there is no terminal."""
 
 
-@click.command(context_settings=console.HELP)
+@click.command()
 @click.argument("items", nargs=-1, metavar="[ITEM]...")
 @click.option(
     "--trials",
-    type=console.WholeWithin(min=1),
+    type=console.COUNT,
     default=20,
-    show_default=True,
     help="Trials of each random method; the paper has 20.",
 )
-@click.option(
-    "--jobs", type=console.WholeWithin(min=1), help="Processes to use.  [default: one per core]"
-)
+@click.option("--jobs", type=console.COUNT, help="Processes to use.  [default: one per core]")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=console.PATH,
     default=Path("dpscreen-study"),
-    show_default=True,
     help="Where results, tables, figures and the page go.",
 )
 @click.option("--redraw", is_flag=True, help="Compute nothing: draw again what is stored.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@console.JSON(help="Print the summary as JSON.")
 def command(
     items: tuple[str, ...], trials: int, jobs: int | None, out: Path, redraw: bool, as_json: bool
 ) -> None:
@@ -83,18 +80,18 @@ def command(
       dpscreen reproduce table1 figure1 --trials 5
       dpscreen reproduce --redraw --out dpscreen-study
     """
-
-    _check_items(items)
-    store = ResultStore(out)
+    with console.wrong_usage(StudyError):
+        find_items(items)
+    store, log = ResultStore(out), console.messages()
+    done = None
     with _clear_errors(out):
-        done = None if redraw else _compute(items, store, trials, jobs)
-        report = _report(store, done, audited=not (redraw or items))
-        page = write_report(report, out)
-    _show(report, items, as_json=as_json)
+        if not redraw:
+            with _bar(log) if log.is_terminal else _lines() as report:
+                done = run(items, store=store, trials=trials, jobs=jobs, on_progress=report)
+        findings = _report(store, done, audited=not (redraw or items))
+        page = write_report(findings, out)
+    _show(findings, items, as_json=as_json)
     console.say(f"Page: {page}")
-
-
-# --- what can go wrong --------------------------------------------------------------------------
 
 
 @contextmanager
@@ -114,32 +111,14 @@ def _clear_errors(out: Path) -> Iterator[None]:
         sys.exit(INTERRUPTED)
 
 
-def _check_items(items: tuple[str, ...]) -> None:
-    try:
-        find_items(items)
-    except StudyError as error:
-        raise click.UsageError(str(error)) from error
-
-
 # --- computing and drawing ------------------------------------------------------------------------
-
-
-def _compute(items: tuple[str, ...], store: ResultStore, trials: int, jobs: int | None) -> StudyRun:
-    log = console.messages()
-    with _bar(log) if log.is_terminal else _lines() as report:
-        return run(items, store=store, trials=trials, jobs=jobs, on_progress=report)
 
 
 @contextmanager
 def _bar(log: Console) -> Iterator[Callable[[Progress], None]]:
     """Show a live bar with what is under way and the time left."""
-    columns = (
-        rich_progress.BarColumn(),
-        rich_progress.MofNCompleteColumn(),
-        rich_progress.TextColumn("{task.fields[left]}"),
-        rich_progress.TextColumn("{task.description}", style="dim"),
-    )
-    with rich_progress.Progress(*columns, console=log, transient=True) as bar:
+    left, what = TextColumn("{task.fields[left]}"), TextColumn("{task.description}", style="dim")
+    with console.progress(log, BarColumn(), MofNCompleteColumn(), left, what) as bar:
         task = bar.add_task("starting", total=None, left="")
 
         def report(now: Progress) -> None:
@@ -167,14 +146,12 @@ def _lines() -> Iterator[Callable[[Progress], None]]:
 
 
 def _left(now: Progress, before: str = "") -> str:
-    from dpscreen._core.words import duration
-
     if now.seconds_left is None or now.done == now.total:
         return ""
     return f"{before}about {duration(now.seconds_left)} left"
 
 
-def _report(store: ResultStore, done: StudyRun | None, *, audited: bool = False) -> Report:
+def _report(store: ResultStore, done: StudyRun | None, *, audited: bool) -> Report:
     """Return everything that the store holds, whichever run it is from."""
     most = max((row.trial + 1 for row in read_rows(store.path).rows), default=1)
     stored = stored_rows(store, trials=most)
@@ -187,14 +164,22 @@ def _report(store: ResultStore, done: StudyRun | None, *, audited: bool = False)
         console.say(f"Left out: {one.message}")
     if not stored.rows:
         raise StudyError(f"there are no results in {store.directory}; run `dpscreen reproduce`")
-    # Directories are nobody else's business: they stay off the page.
+    # Directories stay off the page.
     texts = dict.fromkeys(one.message.replace(f"{store.directory}/", "") for one in problems)
-    left_out = tuple(_for_page(one) for one in skipped if one.data not in with_rows)
+    left_out = tuple(
+        Skipped(
+            one.data,
+            f"{label(one.data)}: not found, or not the data it should be. "
+            f"`dpscreen datasets fetch {one.data}` gets it; then run again.",
+        )
+        for one in skipped
+        if one.data not in with_rows
+    )
     return Report(stored.rows, left_out, tuple(texts), _findings(store.directory, audited=audited))
 
 
 def _findings(directory: Path, *, audited: bool = False) -> tuple[Finding, ...]:
-    """Return what an audit left here; a damaged file is told and left out.
+    """Return what an audit left here; a damaged file is reported and left out.
 
     If there was none and one is wanted, what the paper claims is audited now.
     """
@@ -203,23 +188,13 @@ def _findings(directory: Path, *, audited: bool = False) -> tuple[Finding, ...]:
     except AuditFileProblem as problem:
         console.say(f"{problem}.")
         return ()
-    return found or (_audit_published(directory) if audited else ())
-
-
-def _audit_published(directory: Path) -> tuple[Finding, ...]:
+    if found or not audited:
+        return found
     console.say("Auditing what the paper claims")
     names = [name for name in all_cases() if name.startswith(PUBLISHED)]
-    found = audit(names, seed="reproduce")
-    save_findings(found, directory)
-    return tuple(found)
-
-
-def _for_page(one: Skipped) -> Skipped:
-    return Skipped(
-        one.data,
-        f"{label(one.data)}: not found, or not the data it should be. "
-        f"`dpscreen datasets fetch {one.data}` gets it; then run again.",
-    )
+    made = audit(names, seed="reproduce")
+    save_findings(made, directory)
+    return tuple(made)
 
 
 # --- what is printed ------------------------------------------------------------------------------
@@ -232,7 +207,7 @@ def _show(report: Report, items: tuple[str, ...], *, as_json: bool) -> None:
     out = console.output()
     for key, grid in report.grids.items():
         if key in items:
-            _show_grid(grid, out)
+            _show_grid(grid)
     wanted = {key for item in items for key in CLAIMS_OF_ITEM.get(item, ())}
     for claim in report.claims:
         if claim.key in wanted:
@@ -240,7 +215,7 @@ def _show(report: Report, items: tuple[str, ...], *, as_json: bool) -> None:
             for one in claim.judged:
                 out.print(Text(f"  {one.reading}. {one.run}."))
                 out.print(Text(f"    {one.verdict}. {one.outcome.finding}"))
-    _show_grid(report.grids["summary"], out)
+    _show_grid(report.grids["summary"])
     whole, narrow = report.summary, report.narrow
     if whole.run:
         out.print(
@@ -250,19 +225,8 @@ def _show(report: Report, items: tuple[str, ...], *, as_json: bool) -> None:
         )
 
 
-def _show_grid(grid: Grid, out: Console) -> None:
+def _show_grid(grid: Grid) -> None:
     """Print a table with its notes."""
-    table = _table(grid)
-    console.wide_enough(out, table).print(table)
-    for remark in grid.remarks:
-        out.print(Text(remark, style="dim"))
-    for note in grid.notes:
-        out.print(Text(f"≠ {note.mark}  {note.reason}"))
-        for detail in note.details:
-            out.print(Text(f"     {detail}", style="dim"))
-
-
-def _table(grid: Grid) -> Table:
     table = Table(
         title=Text(grid.title),
         title_style="bold",
@@ -279,7 +243,14 @@ def _table(grid: Grid) -> Table:
             table.add_row(Text(section.title, style="bold"))
         for name, numbers in section.lines:
             table.add_row(Text(name), *map(_cell, numbers))
-    return table
+    console.print_table(table)
+    out = console.output()
+    for remark in grid.remarks:
+        out.print(Text(remark, style="dim"))
+    for note in grid.notes:
+        out.print(Text(f"≠ {note.mark}  {note.reason}"))
+        for detail in note.details:
+            out.print(Text(f"     {detail}", style="dim"))
 
 
 def _cell(number: GridNumber) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,38 +14,32 @@ from dpscreen.cli.schema import how_written, with_dialect
 if TYPE_CHECKING:
     from dpscreen.studio.session import Session
 
-FILE = click.Path(dir_okay=False, path_type=Path)
-DIRECTORY = click.Path(path_type=Path)  # what it is instead, the ledger says
 MISSING = "The studio needs two more packages: pip install 'dpscreen[studio]'."
 ONE_COLUMN = "The table has one column, or its columns are not told apart by , ; | or a tab."
 OTHERS = "Give another --folder, or mend or remove the schema.json that is in this one."
 
 
-@click.command(context_settings=console.HELP)
-@click.argument("table", type=FILE)
+@click.command()
+@click.argument("table", type=console.FILE)
 @click.option(
     "--port",
     type=console.WholeWithin(0, 65535),
     default=0,
+    show_default=False,
     help="Listen there.  [default: any free port]",
 )
 @click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
 @click.option(
     "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=console.FOLDER,
     help="Where schema, ledger and releases go.  [default: <table>-studio, beside the table]",
 )
 @click.option(
-    "--ledger", type=DIRECTORY, help="Book the cost in this ledger.  [default: in the folder]"
+    "--ledger", type=console.PATH, help="Book the cost in this ledger.  [default: in the folder]"
 )
 @how_written
 def command(
-    table: Path,
-    port: int,
-    no_browser: bool,
-    folder: Path | None,
-    ledger: Path | None,
-    **given: Any,
+    table: Path, port: int, no_browser: bool, folder: Path | None, ledger: Path | None, **given: Any
 ) -> None:
     """Open a wizard in the browser: table, question, budget, dry run, release, result.
 
@@ -60,29 +55,21 @@ def command(
     """
     try:
         from dpscreen.studio.app import studio_app
-        from dpscreen.studio.server import BrowserDoor, Listener, PortTaken, serve
+        from dpscreen.studio.server import Listener, PortTaken, browser_door, serve
     except ModuleNotFoundError:
         raise click.ClickException(MISSING) from None
-    session = _session(table, folder, ledger, **with_dialect(given))
-    try:
-        listener = Listener.at(port)
-        door = None if no_browser else BrowserDoor(listener.address)
+    with closing(_session(table, folder, ledger, **with_dialect(given))) as session:
+        with console.failures(PortTaken):
+            listener = Listener.at(port)
+        door: Any = nullcontext(int) if no_browser else browser_door(listener.address)
+        with door as open_browser:
 
-        def ready() -> None:
-            click.echo(listener.address)
-            click.echo("The address works once. Ctrl-C ends the studio.", err=True)
-            if door is not None:
-                door.open()
+            def ready() -> None:
+                click.echo(listener.address)
+                console.say("The address works once. Ctrl-C ends the studio.")
+                open_browser()
 
-        try:
             serve(studio_app(session, listener.keys.place), listener, ready)
-        finally:
-            if door is not None:
-                door.close()
-    except PortTaken as problem:
-        raise click.ClickException(str(problem)) from None
-    finally:
-        session.close()
 
 
 def _session(table: Path, folder: Path | None, ledger: Path | None, **written: Any) -> Session:
@@ -93,7 +80,7 @@ def _session(table: Path, folder: Path | None, ledger: Path | None, **written: A
     place = folder or table.with_name(f"{table.name.partition('.')[0]}-studio")
     if ledger is not None and not ledger.exists():
         raise click.BadParameter(f"there is no ledger {ledger}.", param_hint="--ledger")
-    with console.data_failures(), console.write_failures(place):
+    with console.write_failures(place), console.failures(FolderInUse):
         from dpscreen.tables.declaration import DataError
         from dpscreen.tables.schema import new_schema
 
@@ -102,14 +89,12 @@ def _session(table: Path, folder: Path | None, ledger: Path | None, **written: A
             if len(names) < 2:
                 raise click.ClickException(ONE_COLUMN)
         shelf = Shelf(place, ledger)
-        try:
-            shelf.open()
-        except FolderInUse as problem:
-            raise click.ClickException(str(problem)) from None
+        shelf.open()
         try:
             return Session(table, shelf, **written)
-        except BaseException as problem:
+        except DataError as problem:
             shelf.close()
-            if isinstance(problem, DataError):
-                raise click.ClickException(f"{console.sentence(problem)} {OTHERS}") from None
+            raise click.ClickException(f"{console.sentence(problem)} {OTHERS}") from None
+        except BaseException:
+            shelf.close()
             raise

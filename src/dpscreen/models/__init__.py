@@ -8,7 +8,7 @@ from dpscreen.models.file import ModelFileProblem
 from dpscreen.models.frank_wolfe import ADPScreen, DPFrankWolfe, FrankWolfeLasso, RNMScreen
 from dpscreen.models.linear import LoadedModel, load
 from dpscreen.models.private_lasso import FreeScreen, PrivateLasso
-from dpscreen.models.private_logistic import PrivateLogistic
+from dpscreen.models.private_logistic_lasso import PrivateLogisticLasso
 from dpscreen.models.private_logit import PrivateLogit
 from dpscreen.models.private_ols import PrivateOLS
 from dpscreen.models.refusal import TableRefused
@@ -24,7 +24,7 @@ __all__ = [
     "LoadedModel",
     "ModelFileProblem",
     "PrivateLasso",
-    "PrivateLogistic",
+    "PrivateLogisticLasso",
     "PrivateLogit",
     "PrivateOLS",
     "RNMScreen",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -54,12 +54,15 @@ from dpscreen.privacy.ledger import reserve
 from dpscreen.privacy.noise import watched
 from dpscreen.privacy.statement import COMPOSITION, IN_HALVES
 from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.solvers import inference, rules
+from dpscreen.solvers import rules, split
 from dpscreen.solvers.base import Choices, Path, Solution, Spending, Task
-from dpscreen.solvers.inference import Inference, SecondTable, SplitHalf
-from dpscreen.solvers.placing import NO_END, place_rows
+from dpscreen.solvers.engine import is_dense, n_passes, solve_dense, solve_selected
+from dpscreen.solvers.marginals import NEITHER, end_of_target, standardise
 from dpscreen.solvers.prediction_range import RangedModel, choose_range, range_share
-from dpscreen.solvers.target import end_of_target
+from dpscreen.solvers.quality import Ranges, release_quality
+from dpscreen.solvers.results import Inference
+from dpscreen.solvers.split import SecondTable, SplitHalf
+from dpscreen.solvers.table import release_table
 
 if TYPE_CHECKING:
     from dpscreen.models.release import Release
@@ -122,20 +125,20 @@ class Promise:
         return ZCDP.within(self.budget)
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
-    """A model with a budget, and the fit that keeps its promise."""
+    """A model with a budget, and the fit that keeps its promise: the parameters that all share."""
 
-    epsilon: float | None
-    delta: float | None
-    feature_bounds: Any
-    target_bounds: Any
-    fit_intercept: bool | None
-    random_state: Any
+    epsilon: float | None = None
+    delta: float | None = None
+    feature_bounds: Any = None
+    target_bounds: Any = None
     categories: Any = None
+    fit_intercept: bool | None = True
     n_rows: int | None = None
-    rows_per_unit: int | None = None
+    random_state: Any = None
 
-    fallback_: str | None
+    rows_per_unit: ClassVar[int | None] = None
 
     def fit(self, X: Any, y: Any = None, *, ledger: Any = None, **unknown: Any) -> Self:
         """Fit the model, spending the whole budget.
@@ -285,7 +288,7 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         """Return the attributes of a model with these weights, in the user's units."""
         coef, intercept = units.in_users_units(solution.weights)
         check_finite(coef, intercept)
-        return {"coef_": coef, "intercept_": intercept, "n_iter_": solution.n_iter}
+        return self._line_state(coef, intercept) | {"n_iter_": solution.n_iter}
 
     def _deliver(self, spend: Callable[[], None]) -> None:
         """Release the model; where its numbers fail, what was held last stays."""
@@ -315,7 +318,7 @@ class FitStart:
 
 
 class ScalingModel(PrivateEstimator[Choices]):
-    """A linear model that first finds its scales: bounds, deviation and spread, all released."""
+    """A linear model that first releases the marginals: centres, scales and clipping ranges."""
 
     row_norm: float | None
     standardize: bool | str
@@ -408,47 +411,74 @@ class ScalingModel(PrivateEstimator[Choices]):
 
     def _constant(self, task: Task, units: PublicUnits) -> Solution:
         """Return the model without features that is released once the marginals are known."""
-        return Solution(np.zeros(units.n_candidates), 0, None, task.deviation)
+        weights = np.zeros(units.n_candidates)
+        weights[task.n_features :] = task.start
+        return Solution(weights, 0, None, task.deviation)
 
     def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
-        bounds = {"feature_bounds_": units.feature_bounds, "target_bounds_": units.target_bounds}
-        check_finite(*bounds.values(), solution.deviation)
-        return super()._state(units, solution) | bounds | {"scale_": solution.deviation}
+        check_finite(units.feature_bounds, units.target_bounds, solution.deviation)
+        state = super()._state(units, solution) | self._target_state(units, solution)
+        return state | {"feature_bounds_": units.feature_bounds}
+
+    def _target_state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
+        """Return what is held of a target that is a number."""
+        return {"target_bounds_": units.target_bounds, "scale_": solution.deviation}
 
     def _place(self, start: FitStart) -> tuple[Task, PublicUnits]:
-        """Release where target and features lie, and put the rows on the lattice."""
-        return place_rows(start.spending, start.rows, start.bounds, start.choices)
+        """Release the marginals of target and features, and put the rows on the lattice."""
+        return standardise(
+            start.spending, start.rows, start.bounds, start.choices, family=self.family
+        )
+
+    def _measure(
+        self,
+        task: Task,
+        units: PublicUnits,
+        weights: Array,
+        scales: tuple[float, float, float],
+        *,
+        in_sample: bool,
+    ) -> None:
+        """Release how good weights are on the rows of a task, for all that is left.
+
+        `scales` are the standard deviations of residuals, target and predictors.
+        """
+        scale, target_scale = self.family.quality_scales(*scales)
+        self.quality_ = release_quality(
+            self.family,
+            task.spending,
+            task.design,
+            weights,
+            Ranges.of(units, weights, scale, target_scale=target_scale, null=task.start),
+            cost=task.spending.remaining,
+            in_sample=in_sample,
+        )
 
     def _notes_on_bounds(self, task: Task, units: PublicUnits, declared: Array) -> Iterator[str]:
         names = self.feature_names_out_ if task.at_ends else ()  # there may be very many
         for feature, end in task.at_ends:
-            still = end == NO_END or (task.moving is not None and feature not in task.moving)
             name = plain(str(names[feature]))
-            yield _note_on_bounds(name, declared[feature], end, still=still)
+            yield _note_on_bounds(name, declared[feature], end, constant=end == NEITHER)
         at = end_of_target(task, units)
         if at is not None:
-            yield _note_on_bounds("the target", units.target_bounds, at, still=False)
+            yield _note_on_bounds("the target", units.target_bounds, at, constant=False)
 
     def _statement(
         self, start: FitStart, spending: Spending, composition: str = COMPOSITION
     ) -> PrivacyStatement:
         public = start.choices.n_rows is not None
-        told = (f"n_rows, {self.n_rows_}, on which the rules rest",) if public else ()
+        declared = (f"n_rows, {self.n_rows_}, on which the rules rest",) if public else ()
         return PrivacyStatement.of(
             start.promise.budget,
             spending.accountant,
-            public=(
-                *self._public_facts(),
-                *told,
-                *start.rows.disclosed,
-            ),
+            public=(*self._public_facts(), *declared, *start.rows.disclosed),
             arithmetic=EXACT,
             composition=composition,
         )
 
 
-class PathModel(ScalingModel):
-    """A model that walks: a path of features, a refit of what it chose, and its quality."""
+class SparseModel(ScalingModel):
+    """The goal of a sparse model: all features at once or a path of them, and its quality."""
 
     n_iter: int | None
     max_features: int | None
@@ -457,6 +487,7 @@ class PathModel(ScalingModel):
 
     path_: Path | None
     selected_: Mask
+    q_values_: Array
     inference_: Inference
 
     _takes_sparse = True
@@ -496,27 +527,33 @@ class PathModel(ScalingModel):
             )
         return replace(
             super()._settings(unit),
-            refit=True,
             quality=check.flag("quality", self.quality),
             n_iter=check.optional(check.steps, "n_iter", self.n_iter),
             max_features=check.optional(check.whole, "max_features", self.max_features),
         )
 
-    @abstractmethod
-    def _measure(
-        self, task: Any, units: PublicUnits, solution: Solution, *, in_sample: bool
+    def _solver(self, task: Task) -> Callable[[Task], Solution]:
+        """Return what solves the task: for all features unless noise hides their Gram matrix."""
+        return solve_dense if is_dense(task) else solve_selected
+
+    def _solve(self, task: Task, rows: RowSource) -> Solution:
+        """Solve the task, keeping what the prediction range and the quality cost."""
+        rows.announce(n_passes(task))
+        kept = (rules.QUALITY_SHARE if task.choices.quality else 0.0) + range_share(task)
+        return self._solver(task)(replace(task, spending=replace(task.spending, reserved=kept)))
+
+    def _measure_model(
+        self, task: Task, units: PublicUnits, solution: Solution, *, in_sample: bool
     ) -> None:
-        """Release how good the solution is on the rows of a task, for all that is left."""
+        weights = solution.weights
+        predictors = task.spread * float(np.linalg.norm(weights[: task.n_features]))
+        scales = (solution.deviation, task.deviation, predictors)
+        self._measure(task, units, weights, scales, in_sample=in_sample)
 
-    @abstractmethod
-    def _table(self, task: Any) -> SecondTable:
+    def _table(self, task: Task) -> SecondTable:
         """Return what releases a table of chosen features, given what the first half released."""
-
-    def _walk(self, task: Task, solve: Callable[[Any], Solution]) -> Solution:
-        """Release a path and what it chose, keeping what range and quality cost."""
-        kept = rules.QUALITY_SHARE if task.choices.quality else 0.0
-        kept += range_share(task)
-        return solve(replace(task, spending=replace(task.spending, reserved=kept)))
+        table = partial(release_table, family=self.family, constant=task.start)
+        return SecondTable(table, self.family, self.family.information(task.start))
 
     def _range(
         self, start: FitStart, task: Task, units: PublicUnits, solution: Solution
@@ -529,55 +566,60 @@ class PathModel(ScalingModel):
         return replace(task, design=model.design, spread=model.spread), model.units, solution
 
     def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
-        selected = solution.chosen_weights[: len(units.feature_bounds)] != 0
-        return super()._state(units, solution) | {"path_": solution.path, "selected_": selected}
+        n_features = len(units.feature_bounds)
+        q_values = solution.q_values
+        return super()._state(units, solution) | {
+            "path_": solution.path,
+            "selected_": solution.selected(n_features),
+            "q_values_": np.ones(n_features) if q_values is None else q_values,
+        }
 
     def _begin(self, start: FitStart) -> None:
         super()._begin(start)
         if self.inference is not None:
-            self.inference_ = inference.not_available("the fit failed numerically.")
+            self.inference_ = Inference.not_available("the fit failed numerically.")
 
     def _spend(self, start: FitStart) -> None:
         """Release the model, with intervals if they were asked for and can be had."""
-        reason = None if self.inference is None else inference.refusal(start.spending.regime)
+        reason = None if self.inference is None else split.refusal(start.spending.regime)
         if reason is not None:
-            self.inference_ = inference.not_available(reason)
+            self.inference_ = Inference.not_available(reason)
         if self.inference is not None and reason is None:
             self._spend_in_halves(start)
             return
         task, units, solution = self._range(start, *self._release(start))
         if start.choices.quality:
-            self._measure(task, units, solution, in_sample=True)
+            self._measure_model(task, units, solution, in_sample=True)
 
     def _account(self, start: FitStart) -> PrivacyStatement:
         if not start.halves:
             return super()._account(start)
-        paid = (start.spending, *(half.spending for half in start.halves))
-        return inference.parallel_statement(
-            float(inference.parallel_cost(*paid)),
-            *(self._statement(start, spending, IN_HALVES) for spending in paid),
+        charged = (start.spending, *(half.spending for half in start.halves))
+        return split.parallel_statement(
+            float(split.parallel_cost(*charged)),
+            *(self._statement(start, spending, IN_HALVES) for spending in charged),
         )
 
     def _spend_in_halves(self, start: FitStart) -> None:
         """Release the model from one half of the rows and intervals from the other (Lemma 16)."""
-        first, second = inference.split(start.spending, start.rows)
+        first, second = split.split(start.spending, start.rows)
         start.halves.extend((first, second))
         choices = replace(start.choices, quality=False)
         half = replace(start, spending=first.spending, rows=first.rows, choices=choices)
         task, units, solution = self._release(half)
         ranged, predicting, predictor = self._range(half, task, units, solution)
         n_used = int(np.count_nonzero(solution.weights[: task.n_features]))
-        placed = (units, task.deviation, task.spread)
-        selected = inference.Selected(solution.chosen_weights, *placed, n_used)
+        placed = (units, task.deviation, task.marginals)
+        selected = split.Selected(solution.weights, *placed, n_used)
         names = list(self.feature_names_out_)
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
-        self.inference_ = inference.infer(
+        self.inference_ = split.infer(
             second.reserving(kept), selected, start.bounds[0], choices, names, self._table(task)
         )
         if start.choices.quality:
             design = second.rows.lattice(predicting)
             other = replace(ranged, spending=second.spending, design=design)
-            self._measure(other, predicting, predictor, in_sample=False)
+            self._measure_model(other, predicting, predictor, in_sample=False)
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:
@@ -652,11 +694,7 @@ WEAK_DELTA = (
 def warn_of_weak_delta(delta: float, n_rows: int) -> None:
     """Warn when δ would allow to publish one row in full at random."""
     if delta * n_rows >= 1:
-        warnings.warn(
-            WEAK_DELTA,
-            WeakDeltaWarning,
-            stacklevel=4,
-        )
+        warnings.warn(WEAK_DELTA, WeakDeltaWarning, stacklevel=4)
 
 
 def warn_of_bounds(notes: Sequence[str]) -> None:
@@ -671,12 +709,12 @@ def warn_of_bounds(notes: Sequence[str]) -> None:
         )
 
 
-def _note_on_bounds(name: str, declared: Array, end: str, *, still: bool) -> str:
+def _note_on_bounds(name: str, declared: Array, end: str, *, constant: bool) -> str:
     low, high = declared
-    seen = [] if end == NO_END else [f"released centre at the {end} end"]
-    if still:
-        seen.append("not seen to vary, so it takes no part")
-    return f"{name}: declared ({low:g}, {high:g}); {', '.join(seen)}"
+    found = [] if end == NEITHER else [f"released centre at the {end} end"]
+    if constant:
+        found.append("no variation detected")
+    return f"{name}: declared ({low:g}, {high:g}); {', '.join(found)}"
 
 
 @contextmanager

@@ -155,10 +155,13 @@ class FrameColumns:
         return np.repeat([name in self.levels for name in self.names], self._widths)
 
     def _found(self, frame: Any) -> Iterator[tuple[Integers, int]]:
-        """Yield, for each category, the places of the cells' levels and their number."""
+        """Yield, for each category, the cells' levels, below 0 without one, and their number."""
+        from dpscreen.tables.arrow import frame_levels
+
         for name in self.names:
             if name in self.levels:
-                yield _level_places(frame, name, self.levels[name]), len(self.levels[name])
+                column, levels = _with_plain_levels(frame[[name]], name), self.levels[name]
+                yield frame_levels(column, name, levels), len(levels)
 
 
 def _level_names(name: str, levels: tuple[str, ...]) -> tuple[str, ...]:
@@ -209,7 +212,8 @@ def _sorted(names: list[Any], kinds: list[Any], declared: Levels) -> FrameColumn
     levels = {name: one for name in names if (one := declared.get(name) or own.get(name))}
     rest = [place for place, name in enumerate(names) if name not in levels]
     others = [str(names[place]) for place in rest if not is_number(kinds[place])]
-    dates = [str(names[place]) for place in rest if _is_date(kinds[place])]
+    days = ("date", "timestamp")  # of numpy, pandas, Arrow or polars
+    dates = [str(names[j]) for j in rest if str(kinds[j]).lower().startswith(days)]
     if dates:
         raise ValueError(DATES.format(names=", ".join(dates)))
     if others:
@@ -225,19 +229,16 @@ def _sorted(names: list[Any], kinds: list[Any], declared: Levels) -> FrameColumn
             "a frame with categories needs names of columns that are texts, and of which no two, "
             "or none with a level as in ward=B, are the same."
         )
-    _warn_of([name for name in own if not _is_enum(kinds[names.index(name)])])
-    return found
-
-
-def _warn_of(names: list[str]) -> None:
-    if names:
+    learnt = [repr(name) for name in own if not _is_enum(kinds[names.index(name)])]
+    if learnt:
         warnings.warn(
-            f"the levels of {some([repr(name) for name in names])} are those of the column's type. "
+            f"the levels of {some(learnt)} are those of the column's type. "
             "If that was made from the rows, as astype('category') does, the levels disclose what "
             "rows hold: then this fit is not private. Declare them in categories.",
             LearntLevelsWarning,
             stacklevel=_calls_within() + 1,
         )
+    return found
 
 
 def _calls_within() -> int:
@@ -313,6 +314,12 @@ def declared_numbers(schema: Any, kind: str = "number") -> set[str]:
     return numbers - set(declared_in(schema, {}))
 
 
+def declared_block(schema: Any) -> Mapping[str, Any]:
+    """Return what a schema that came with a model says for this library alone."""
+    block = schema.get("dpscreen") if isinstance(schema, Mapping) else None
+    return block if isinstance(block, Mapping) else {}
+
+
 def declared_fields(schema: Any) -> list[Mapping[str, Any]]:
     """Return the columns of a schema that came with a model; what is no schema has none."""
     fields = schema.get("fields") if isinstance(schema, Mapping) else None
@@ -349,8 +356,7 @@ def about_levels(
 
 def about_columns(features: Collection[str], schema: Any) -> Iterator[str]:
     """Say what stands for a column of a table, where it is not what its cells hold."""
-    block = schema.get("dpscreen") if isinstance(schema, Mapping) else None
-    told = block.get("transform") if isinstance(block, Mapping) else None
+    told = declared_block(schema).get("transform")
     transforms: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
     for name in features:
         if transforms.get(name, "none") != "none":
@@ -362,23 +368,21 @@ def about_columns(features: Collection[str], schema: Any) -> Iterator[str]:
             yield f"{plain(one['name'])} stands for days since {one.get('since', first)}."
 
 
-def about_missing(schema: Any, levels: Levels, *, outcomes: bool) -> Iterator[str]:
-    """Say what a cell counts as where it is missing; by the declarations alone, of no cell."""
+def about_missing(schema: Any, levels: Levels, *, fills_target: bool) -> Iterator[str]:
+    """Say what a cell counts as where it is missing; by the declarations alone, of no cell.
+
+    `fills_target` tells whether a missing target may count as the middle of its bounds.
+    """
     if isinstance(schema, Mapping):
-        yield f"{MISSING_CELLS} {_about_missing_target(schema, outcomes=outcomes)}"
+        block = declared_block(schema)
+        fills, declared = block.get("fill"), block.get("missing_target")
+        filled = isinstance(fills, Mapping) and block.get("target") in fills
+        kept = filled or (fills_target and declared == "fill")
+        left_out = declared == "leave out" or not kept
+        target = "Rows without a target are left out." if left_out else "So does a missing target."
+        yield f"{MISSING_CELLS} {target}"
     elif levels:
         yield "A cell that is missing, or none of the levels, counts as the first level."
-
-
-def _about_missing_target(schema: Mapping[str, Any], *, outcomes: bool) -> str:
-    block = schema.get("dpscreen")
-    entries = block if isinstance(block, Mapping) else {}
-    fills = entries.get("fill")
-    filled = isinstance(fills, Mapping) and entries.get("target") in fills
-    declared = entries.get("missing_target")
-    if declared == "leave out" or (not filled and (outcomes or declared != "fill")):
-        return "Rows without a target are left out."
-    return "So does a missing target."
 
 
 # --- types ----------------------------------------------------------------------------------------
@@ -395,11 +399,6 @@ def is_truth(kind: Any) -> bool:
     return getattr(kind, "kind", None) == "b" or str(kind) == "Boolean"
 
 
-def _is_date(kind: Any) -> bool:
-    """Whether a numpy, pandas, Arrow or polars type holds days or moments."""
-    return str(kind).lower().startswith(("date", "timestamp"))
-
-
 def _is_enum(kind: Any) -> bool:
     """Whether a type is polars' Enum, which can only be declared."""
     return str(kind).startswith("Enum(")
@@ -413,13 +412,6 @@ def _lists_levels(kind: Any) -> bool:
 
 
 # --- cells ----------------------------------------------------------------------------------------
-
-
-def _level_places(frame: Any, name: str, levels: tuple[str, ...]) -> Integers:
-    """Return the place of each cell's level; below 0 where it has none."""
-    from dpscreen.tables.arrow import frame_levels
-
-    return frame_levels(_with_plain_levels(frame[[name]], name), name, levels)
 
 
 def _with_plain_levels(frame: Any, name: str) -> Any:

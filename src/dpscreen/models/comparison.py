@@ -9,7 +9,6 @@ from typing import Any
 
 from dpscreen._core.words import (
     LINEAR,
-    ODDS,
     PER_CENT,
     aligned,
     column_widths,
@@ -75,18 +74,12 @@ class Comparison:
 
 
 def _row(one: ComparedFeature) -> list[str]:
-    told = (
-        NONE if effect is None else number(effect, digits=4) + _span(interval)
-        for effect, interval in zip(one.effects, one.intervals, strict=True)
-    )
-    return [short_name(one.feature), step_words(one.step, one.zero_one), *told]
-
-
-def _span(interval: tuple[float, float] | None) -> str:
-    if interval is None:
-        return ""
-    low, high = (number(end, digits=3) for end in interval)
-    return f" [{low} to {high}]"
+    cells = [short_name(one.feature), step_words(one.step, one.zero_one)]
+    for effect, interval in zip(one.effects, one.intervals, strict=True):
+        span = " to ".join(number(end, digits=3) for end in interval or ())
+        shown = NONE if effect is None else number(effect, digits=4)
+        cells.append(shown + (f" [{span}]" if span else ""))
+    return cells
 
 
 def compared(releases: Sequence[Release], names: Sequence[str]) -> Comparison:
@@ -96,25 +89,13 @@ def compared(releases: Sequence[Release], names: Sequence[str]) -> Comparison:
         found = zip(release.steps.tolist(), release.zero_one.tolist(), strict=True)
         steps = dict(zip(release.names, found, strict=True)) | steps
     used = dict.fromkeys(one.names[j] for one in releases for j in one.selected)
-    features = (_feature(name, *steps[name], releases) for name in used)
-    return Comparison(
-        tuple(map(plain, names)),
-        tuple(_facts(releases)),
-        tuple(sorted(features, key=_size, reverse=True)),
-        _together(releases),
-    )
-
-
-def _size(one: ComparedFeature) -> float:
-    return max(abs(effect or 0.0) for effect in one.effects)
-
-
-def _feature(
-    name: str, step: float, zero_one: bool, releases: Sequence[Release]
-) -> ComparedFeature:
-    found = [_effect(one, name, step) for one in releases]
-    effects, intervals = zip(*found, strict=True)
-    return ComparedFeature(plain(name), step, zero_one, effects, intervals)
+    features = []
+    for name in used:
+        shown = (_effect(one, name, steps[name][0]) for one in releases)
+        features.append(ComparedFeature(plain(name), *steps[name], *zip(*shown, strict=True)))
+    features.sort(key=lambda one: max(abs(effect or 0.0) for effect in one.effects), reverse=True)
+    told = tuple(map(plain, names))
+    return Comparison(told, tuple(_facts(releases)), tuple(features), _together(releases))
 
 
 def _effect(
@@ -150,7 +131,7 @@ def _facts(releases: Sequence[Release]) -> Iterator[tuple[str, tuple[str, ...]]]
 def _kind(release: Release) -> str:
     """Return what effects are changes of; all are compared as they were fitted."""
     of = f" of {plain(release.target or '')}" if release.scale_of_effects == PER_CENT else ""
-    return "log-odds" if release.scale_of_effects == ODDS else f"changes{of}"
+    return release.family.words.predictor or f"changes{of}"
 
 
 def _together(releases: Sequence[Release]) -> str:

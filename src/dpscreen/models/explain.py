@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from dpscreen._core.words import (
-    ODDS,
     PER_CENT,
     how_many,
     number,
@@ -25,7 +24,7 @@ from dpscreen.models.release import (
 )
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
-from dpscreen.solvers.quality import NOISE
+from dpscreen.solvers.results import NOISE
 
 MOST_FEATURES = 3
 PRIORS = (0.01, 0.1)
@@ -33,7 +32,12 @@ PRIORS = (0.01, 0.1)
 
 def explanation_of(release: Release) -> str:
     """Return what the model says, how private it is, and what is not protected."""
-    return " ".join(_sentences(release))
+    statement = release.statement
+    sentences = [] if statement.holds else [_warning(statement)]
+    sentences += _findings(release)
+    if statement.rho is not None:
+        sentences += _protection(statement, statement.rho)
+    return " ".join([*sentences, _limits(statement)])
 
 
 def chance_of_failure(epsilon: float, rho: float) -> float:
@@ -42,16 +46,6 @@ def chance_of_failure(epsilon: float, rho: float) -> float:
         return 1.0
     deviations = (epsilon - rho) / (2 * math.sqrt(rho))
     return math.exp(-deviations * deviations)
-
-
-def _sentences(release: Release) -> Iterator[str]:
-    statement = release.statement
-    if not statement.holds:
-        yield _warning(statement)
-    yield from _findings(release)
-    if statement.rho is not None:
-        yield from _protection(statement, statement.rho)
-    yield from _limits(statement)
 
 
 def _warning(statement: PrivacyStatement) -> str:
@@ -89,11 +83,13 @@ def _used(release: Release, n_used: int) -> Iterator[str]:
         yield _none_clear(release)
         return
     told = "; ".join(_effect(release, j) for j in largest)
-    several = f"effects{_clear(release)} are"
+    clear = "" if release.standing_out is None else " that are detected above the noise"
+    several = f"effects{clear if release.table is None else ' that intervals tell from none'} are"
     yield f"The largest {'effect is' if len(largest) == 1 else several}: {told}."
     if release.why_no_intervals is not None:
         yield "How exact these numbers are is not known, because the model has no intervals."
-        if NOISE in (getattr(release.quality, name, None) for name in ("r2_reason", "auc_reason")):
+        measure = release.first_measure
+        if measure is not None and measure.reason == NOISE:
             yield "Privacy noise is too large to say how good the model is: effects may be noise."
 
 
@@ -106,19 +102,13 @@ def _none_clear(release: Release) -> str:
     return "No interval excludes 0 at this budget: effects within the intervals remain possible."
 
 
-def _clear(release: Release) -> str:
-    """Say by what effects are told from none, where others have a coefficient too."""
-    if release.table is not None:
-        return " that intervals tell from none"
-    return "" if release.standing_out is None else " that are detected above the noise"
-
-
 def _effect(release: Release, j: int) -> str:
     name, effect = plain(release.names[j]), float(release.effects[j])
     step = "1 instead of 0" if release.zero_one[j] else f"{number(float(release.steps[j]))} more"
     scale = release.scale_of_effects
-    if scale == ODDS:
-        return f"{name} ({step} multiplies the odds by {scale.text(effect)})"
+    if scale.ratio:
+        multiplied = release.family.words.multiplied
+        return f"{name} ({step} multiplies {multiplied} by {scale.text(effect)})"
     way, size = "raises" if effect > 0 else "lowers", abs(scale.shown(effect))
     what = release.changed if scale == PER_CENT else "the prediction"
     return f"{name} ({step} {way} {what} by {number(size, digits=3)}{scale.sign})"
@@ -146,10 +136,14 @@ def _protection(statement: PrivacyStatement, rho: float) -> Iterator[str]:
 def _surety(somebody: str, statement: PrivacyStatement, cost: tuple[float, float]) -> Iterator[str]:
     """Say how sure somebody can become at (ε, ρ), and how often that fails (Lemma 19)."""
     would = "can" if statement.holds else "could, had the noise been secret,"
+    others = ", ".join(
+        f"from {percent(prior)} at most to {percent_at_most(posterior(prior, cost[0]))}"
+        for prior in PRIORS
+    )
     yield (
         f"{somebody} {would} become at most {percent_at_most(posterior(0.5, cost[0]))} sure "
         "by seeing the model, even if they know all the rest of the data "
-        f"({_other_priors(cost[0])}; figures rounded up)."
+        f"({others}; figures rounded up)."
     )
     chance = chance_of_failure(*cost)
     if chance >= 0.01:
@@ -175,13 +169,6 @@ def _whose(statement: PrivacyStatement) -> str:
     return "a row" if statement.of_rows else prose(statement.unit)
 
 
-def _other_priors(epsilon: float) -> str:
-    return ", ".join(
-        f"from {percent(prior)} at most to {percent_at_most(posterior(prior, epsilon))}"
-        for prior in PRIORS
-    )
-
-
 def _several(statement: PrivacyStatement) -> str:
     """Say who has more in the data than the promise is for."""
     if statement.of_rows:
@@ -194,9 +181,9 @@ def _several(statement: PrivacyStatement) -> str:
     )
 
 
-def _limits(statement: PrivacyStatement) -> Iterator[str]:
+def _limits(statement: PrivacyStatement) -> str:
     counted = "whether a row is there, as it can be counted; " if statement.rows_disclosed else ""
-    yield (
+    return (
         "NOT protected: what the model shows about people in general, which applies to those who "
         "are like them whether or not their rows were used; what is treated as public, the names "
         f"of columns and their bounds among it; {counted}{_several(statement)}; choices made by "

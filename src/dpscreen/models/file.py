@@ -11,8 +11,8 @@ import json
 import math
 import os
 import stat
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path as FilePath
 from typing import Any
@@ -33,8 +33,8 @@ from dpscreen.models.regression_table import (
 from dpscreen.models.release import Release, checked_about
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.solvers.base import Path
-from dpscreen.solvers.inference import FeatureInterval, Inference
-from dpscreen.solvers.quality import NOISE, OutcomeQuality, Quality
+from dpscreen.solvers.family import Family, family_of_fields
+from dpscreen.solvers.results import NOISE, FeatureInterval, Inference, Measured
 
 FORMAT, VERSION = "dpscreen-model", 1
 MOST_BYTES = 100 * 2**20
@@ -72,9 +72,10 @@ def encoded(release: Release) -> bytes:
     try:
         return f"{_laid_out(to_dict(release))}\n".encode()
     except (TypeError, ValueError, RecursionError):
-        message = "the model or its schema holds something that JSON cannot: only text that is "
-        message += "Unicode, finite numbers, true, false, null, lists and objects can be written."
-    raise ModelFileProblem(message)
+        raise ModelFileProblem(
+            "the model or its schema holds something that JSON cannot: only text that is Unicode, "
+            "finite numbers, true, false, null, lists and objects can be written."
+        ) from None
 
 
 def _laid_out(value: Any, level: int = 0) -> str:
@@ -94,9 +95,8 @@ def _json(value: Any) -> str:
 
 def to_dict(release: Release) -> dict[str, Any]:
     """Return a release in plain values."""
-    values = vars(release) | {"features": _features(release)}
-    if release.classes is not None:
-        values |= {"quality": None, "outcome_quality": release.quality}
+    values = vars(release) | {"features": _features(release), "quality": None}
+    values[release.family.quality_field] = release.quality
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -109,15 +109,10 @@ def to_dict(release: Release) -> dict[str, Any]:
 
 def _optional(release: Release) -> tuple[str, ...]:
     """Return the fields that only some files have."""
-    return (
-        *(("categories",) if release.categories else ()),
-        *(("table",) if release.table is not None else ()),
-        *(("classes", "outcome_quality") if release.classes is not None else ()),
-        *(("standing_out",) if release.standing_out is not None else ()),
-        *(("declared_bounds",) if release.declared_bounds is not None else ()),
-        *(("about",) if release.about else ()),
-        *(("fallback",) if release.fallback is not None else ()),
-    )
+    there = [name for name in ("categories", "about") if getattr(release, name)]
+    names = ("table", "standing_out", "declared_bounds", "fallback")
+    there += [name for name in names if getattr(release, name) is not None]
+    return (*there, *release.family.file_fields)
 
 
 def _features(release: Release) -> list[dict[str, Any]]:
@@ -132,8 +127,8 @@ def _plain(value: Any) -> Any:
             return value.tolist()
         case Path() | Inference():
             return {name: _plain(one) for name, one in vars(value).items()}
-        case Quality() | OutcomeQuality():  # what is not known is null
-            return {name: _plain(_or_none(one)) for name, one in vars(value).items()}
+        case Measured():  # what is not known is null
+            return {name: _plain(None if one != one else one) for name, one in vars(value).items()}
         case RegressionTable():
             return table_fields(value)
         case FeatureInterval():  # the features have the names
@@ -145,10 +140,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _or_none(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
 # --- reading --------------------------------------------------------------------------------------
 
 
@@ -157,48 +148,40 @@ def read(path: str | os.PathLike[str]) -> Release:
     try:
         return decoded(_bytes_of(FilePath(path)))
     except ModelFileProblem as problem:
-        message = f"{plain(os.fspath(path))}: {problem}"
-    raise ModelFileProblem(message)
+        raise ModelFileProblem(f"{plain(os.fspath(path))}: {problem}") from None
 
 
 def _bytes_of(path: FilePath) -> bytes:
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise ModelFileProblem("not a file.")
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+        regular = stat.S_ISREG(path.stat().st_mode)
+        if regular:
+            with path.open("rb") as file:
+                return file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
-        if isinstance(error, ModelFileProblem):
-            raise
-        message = getattr(error, "strerror", None) or "cannot be opened"
-    else:
-        return content
-    raise ModelFileProblem(f"{message}.")
+        reason = getattr(error, "strerror", None) or "cannot be opened"
+        raise ModelFileProblem(f"{reason}.") from None
+    raise ModelFileProblem("not a file.")
 
 
 def decoded(content: bytes) -> Release:
     """Return the release in the content of a file, or raise `ModelFileProblem`."""
     if len(content) > MOST_BYTES:
         raise ModelFileProblem(f"larger than {MOST_BYTES // 2**20} MB: not read.")
-    found = _parsed(content)
+    try:
+        found = strict_json(content)
+    except NotStrictJson as problem:
+        raise ModelFileProblem(f"{problem}.") from None
     _check_kind(found)
-    _check_shape(found)
+    error = next(_validator().iter_errors(_shortened(found)), None)
+    if error is not None:
+        raise ModelFileProblem(f"not as the format says: {_described(error)}")
     try:
         release = _release(found)
+        for fault in contradictions(release):
+            raise ValueError(fault)
     except ValueError as error:
         raise ModelFileProblem(f"contradicts itself: {error}") from None
-    problem = contradiction(release)
-    if problem:
-        raise ModelFileProblem(f"contradicts itself: {problem}")
     return release
-
-
-def _parsed(content: bytes) -> Any:
-    try:
-        return strict_json(content)
-    except NotStrictJson as problem:
-        message = f"{problem}."
-    raise ModelFileProblem(message)
 
 
 def _check_kind(found: Any) -> None:
@@ -227,12 +210,6 @@ def _validator() -> Any:
     from jsonschema import Draft202012Validator
 
     return Draft202012Validator(json_schema())
-
-
-def _check_shape(found: Any) -> None:
-    error = next(_validator().iter_errors(_shortened(found)), None)
-    if error is not None:
-        raise ModelFileProblem(f"not as the format says: {_described(error)}")
 
 
 def _shortened(found: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -290,86 +267,70 @@ def _described(error: Any) -> str:
 
 
 def _release(found: Mapping[str, Any]) -> Release:
-    model = found["model"]
-    features, notes = model["features"], model.get("bounds_notes")
-    names = tuple(one["name"] for one in features)
+    model, family = found["model"], family_of_fields(found["model"])
+    features, names = model["features"], tuple(one["name"] for one in model["features"])
+
+    def optional(name: str, read: Callable[[Any], Any]) -> Any:
+        return None if model.get(name) is None else read(model[name])
+
+    as_they_are = ("estimator", "named", "clips_features", "fit_intercept", "solver")
+    constant = (constant_beside(names),) * bool(model["fit_intercept"])
     return Release(
-        estimator=model["estimator"],
+        **{name: model[name] for name in as_they_are},
         names=names,
-        named=model["named"],
-        coefficients=np.array([one["coefficient"] for one in features], dtype=np.float64),
+        coefficients=_numbers([one["coefficient"] for one in features]),
         intercept=float(model["intercept"]),
-        feature_bounds=np.array([one["bounds"] for one in features], dtype=np.float64),
-        target_bounds=np.array(model["target_bounds"], dtype=np.float64),
-        clips_features=model["clips_features"],
-        fit_intercept=model["fit_intercept"],
+        feature_bounds=_numbers([one["bounds"] for one in features]),
+        target_bounds=_numbers(model["target_bounds"]),
         n_iter=int(model["n_iter"]),
         statement=PrivacyStatement.from_dict(found["statement"]),
-        n_rows=_whole(model["n_rows"]),
-        solver=model["solver"],
-        scale=None if model["scale"] is None else float(model["scale"]),
-        path=_read_path(model["path"]),
-        max_features=_whole(model["max_features"]),
-        inference=_read_inference(model["inference"], names),
+        n_rows=optional("n_rows", int),
+        scale=optional("scale", float),
+        path=optional("path", _read_path),
+        max_features=optional("max_features", int),
+        inference=optional("inference", partial(_read_inference, names=names)),
         categories={name: tuple(one) for name, one in model.get("categories", {}).items()},
-        quality=_read_quality(model.get("quality"))
-        or _read_outcome_quality(model.get("outcome_quality")),
-        bounds_notes=None if notes is None else tuple(map(plain, notes)),
-        table=_read_table(model, names),
+        quality=optional(family.quality_field, partial(_read_quality, family=family)),
+        bounds_notes=optional("bounds_notes", lambda notes: tuple(map(plain, notes))),
+        table=optional("table", lambda one: table_of_fields(one, names + constant, len(names))),
         schema=found["schema"],
-        classes=tuple(model["classes"]) if "classes" in model else None,
-        standing_out=tuple(model["standing_out"]) if "standing_out" in model else None,
+        classes=optional("classes", tuple),
+        standing_out=optional("standing_out", tuple),
         about=checked_about(model.get("about", {})),
-        declared_bounds=_read_pairs(model.get("declared_bounds")),
+        declared_bounds=optional("declared_bounds", _numbers),
         fallback=model.get("fallback"),
+        family=family,
     )
 
 
-def _read_pairs(found: Sequence[Sequence[float]] | None) -> Array | None:
-    return None if found is None else np.array(found, dtype=np.float64)
+def _numbers(values: Any) -> Array:
+    return np.array(values, dtype=np.float64)
 
 
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
-
-
-def _read_path(found: Mapping[str, Any] | None) -> Path | None:
-    if found is None:
-        return None
+def _read_path(found: Mapping[str, Any]) -> Path:
+    n_candidates = found.get("n_candidates")
     return Path(
         np.array(found["features"], dtype=np.int64),
         np.array(found["signs"], dtype=np.int64),
-        np.array(found["steps"], dtype=np.float64),
-        _whole(found.get("n_candidates")),
+        _numbers(found["steps"]),
+        None if n_candidates is None else int(n_candidates),
     )
 
 
-def _read_quality(found: Mapping[str, Any] | None) -> Quality | None:
-    if found is None:
-        return None
-    sizes, shares = (tuple(map(float, found[name])) for name in ("sizes", "shares"))
-    if len(sizes) != len(shares) or list(sizes) != sorted(sizes) or list(shares) != sorted(shares):
-        raise ValueError("sizes and shares of residuals must be as many, and must not decrease.")
-    known = _measures(found, "r2", "r2") | _measures(found, "typical_error", "error")
-    return Quality(**known, in_sample=found["in_sample"], sizes=sizes, shares=shares)
-
-
-def _read_outcome_quality(found: Mapping[str, Any] | None) -> OutcomeQuality | None:
-    if found is None:
-        return None
-    edges, no, yes = (tuple(map(float, found[name])) for name in ("edges", "no", "yes"))
-    if not len(no) == len(yes) == len(edges) + 1 or list(edges) != sorted(edges):
-        raise ValueError("chances must not decrease, and counts be one more than they are.")
-    known = _measures(found, "auc", "auc") | _measures(found, "deviance", "deviance")
-    null = found["null_deviance"]
-    return OutcomeQuality(
-        **known,
-        null_deviance=math.nan if null is None else float(null),
-        in_sample=found["in_sample"],
-        edges=edges,
-        no=no,
-        yes=yes,
-    )
+def _read_quality(found: Mapping[str, Any], family: Family) -> Any:
+    kind, surplus = family.quality_type, family.quality_type.columns
+    tuples = {name: tuple(map(float, found[name])) for name in surplus}
+    ordered = [one for name, one in tuples.items() if not surplus[name]]
+    lengths = {len(one) - surplus[name] for name, one in tuples.items()}
+    if len(lengths) > 1 or any(list(one) != sorted(one) for one in ordered):
+        raise ValueError("edges of a quality must not decrease, and counts must be as many.")
+    there = (name for name in kind.__dataclass_fields__ if name in found)
+    known: dict[str, Any] = {
+        name: math.nan if found[name] is None else found[name] for name in there
+    } | tuples
+    for names in family.measures:
+        known |= _measures(found, *names)
+    return kind(**known)
 
 
 def _measures(found: Mapping[str, Any], name: str, stem: str) -> dict[str, Any]:
@@ -384,72 +345,55 @@ def _measures(found: Mapping[str, Any], name: str, stem: str) -> dict[str, Any]:
     return dict(zip(names, values, strict=True)) | {f"{stem}_reason": reason}
 
 
-def _read_table(model: Mapping[str, Any], names: tuple[str, ...]) -> RegressionTable | None:
-    found = model.get("table")
-    if found is None:
-        return None
-    coefficients, d = [one["coefficient"] for one in model["features"]], len(names)
-    if model["fit_intercept"]:
-        names, coefficients = (*names, constant_beside(names)), [*coefficients, model["intercept"]]
-    return table_of_fields(found, names, coefficients, d)
-
-
-def _read_inference(found: Mapping[str, Any] | None, names: tuple[str, ...]) -> Inference | None:
-    if found is None:
-        return None
-    intervals = tuple(_read_interval(one, names) for one in found["intervals"])
+def _read_inference(found: Mapping[str, Any], names: tuple[str, ...]) -> Inference:
+    if any(one["feature"] >= len(names) for one in found["intervals"]):
+        raise ValueError("an interval is for a feature that the model does not have.")
+    keys = ("coefficient", "standard_error", "low", "high")
+    intervals = tuple(
+        FeatureInterval(feature, names[feature], *(float(one[key]) for key in keys))
+        for one in found["intervals"]
+        for feature in (int(one["feature"]),)
+    )
     return Inference(found["available"], found["wording"], intervals)
 
 
-def _read_interval(found: Mapping[str, Any], names: tuple[str, ...]) -> FeatureInterval:
-    feature = int(found["feature"])
-    if feature >= len(names):
-        raise ValueError("an interval is for a feature that the model does not have.")
-    numbers = (float(found[key]) for key in ("coefficient", "standard_error", "low", "high"))
-    return FeatureInterval(feature, names[feature], *numbers)
-
-
-def contradiction(release: Release) -> str | None:
-    """Return in which way a release contradicts itself; None if it does not."""
+def contradictions(release: Release) -> Iterator[str]:
+    """Yield in which ways a release contradicts itself, the first that matters first."""
     if len(release.public_bounds) != release.n_features:
-        return "there must be declared bounds for each feature."
+        yield "there must be declared bounds for each feature."
     pairs = np.vstack((release.feature_bounds, release.target_bounds, release.public_bounds))
     if not (pairs[:, 0] < pairs[:, 1]).all():
-        return "bounds must have low < high in every pair."
+        yield "bounds must have low < high in every pair."
     if not release.named and release.names != tuple(f"x{j}" for j in range(release.n_features)):
-        return "columns without names must be called x0, x1, and so on."
+        yield "columns without names must be called x0, x1, and so on."
     made_of = FrameColumns.of_features(release.names, release.categories)
     if release.categories and made_of is None:
-        return "the features are not those that the categories give."
-    if release.classes is not None and len(set(release.classes)) != 2:
-        return "the two classes must differ."
+        yield "the features are not those that the categories give."
+    if not release.family.fits(release.classes):
+        yield "the two classes must differ."
     if not {*(release.standing_out or ())} <= {*release.selected}:
-        return "a feature stands out that has no coefficient."
+        yield "a feature stands out that has no coefficient."
     if release.path is not None:
-        problem = _path_problem(release, release.path)
-        if problem:
-            return problem
-    return None if release.inference is None else _inference_problem(release.inference)
+        yield from _of_path(release, release.path)
+    if release.inference is not None:
+        yield from _of_inference(release.inference)
 
 
-def _path_problem(release: Release, path: Path) -> str | None:
-    lengths = {len(path.features), len(path.signs), len(path.steps), release.n_iter}
-    if len(lengths) != 1:
-        return "the path's features, signs and steps must be as many as n_iter."
+def _of_path(release: Release, path: Path) -> Iterator[str]:
+    if {len(path.features), len(path.signs), len(path.steps)} != {release.n_iter}:
+        yield "the path's features, signs and steps must be as many as n_iter."
     constants = int(release.solver == "frank-wolfe" and release.fit_intercept)
     if path.features.max() >= release.n_features + constants:
-        return "the path takes a step along a feature that the model does not have."
+        yield "the path takes a step along a feature that the model does not have."
     if path.n_candidates is not None and path.n_candidates > release.n_features:
-        return "the path offers more features than the model has."
-    return None
+        yield "the path offers more features than the model has."
 
 
-def _inference_problem(inference: Inference) -> str | None:
-    if inference.available != bool(inference.intervals):
-        return "intervals are there exactly if inference is available."
+def _of_inference(inference: Inference) -> Iterator[str]:
     features = [one.feature for one in inference.intervals]
+    if inference.available != bool(features):
+        yield "intervals are there exactly if inference is available."
     if len(set(features)) != len(features):
-        return "a feature has two intervals."
+        yield "a feature has two intervals."
     if not all(one.low <= one.coefficient <= one.high for one in inference.intervals):
-        return "an interval does not hold its own coefficient."
-    return None
+        yield "an interval does not hold its own coefficient."

@@ -11,10 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import product
 from typing import Any
 
-from dpscreen._core.words import did_you_mean, letters, outcome, plain
-from dpscreen.models.gate import statement_for
+from dpscreen._core.words import did_you_mean, letters, plain
 from dpscreen.models.raw import (
-    INVERSES,
     UNCHANGED,
     Cell,
     Line,
@@ -25,7 +23,7 @@ from dpscreen.models.raw import (
     raw_model_of,
     words_of,
 )
-from dpscreen.models.release import PREDICTS_WITHIN, Release
+from dpscreen.models.release import Release, statement_for, target_transform
 from dpscreen.tables.columns.base import NUMBER, Level, level_text
 from dpscreen.tables.columns.date import ISO
 from dpscreen.tables.days import text_pattern
@@ -66,16 +64,13 @@ def comments_of(release: Release, language: str, dialect: str | None = None) -> 
 
 def notes_of(release: Release, language: str, dialect: str | None = None) -> Iterator[str]:
     """Yield the same without signs of a comment."""
-    target = release.about.get("target") or _target_of(release) or "the target"
-    what = f"prediction of {target}"
-    if release.classes is not None:
-        what = f"probability that {target} is {outcome(release.classes[1])}"
+    target = release.about.get("target") or target_transform(release.schema)[0] or "the target"
+    what = release.words(release.family.words.predicted, target=target)
     yield plain(f"{release.estimator}: {what}")
     yield statement_for(release, force=True)["privacy"]
     if release.clips_features:
         yield "Features are clipped to the bounds with which the model was fitted."
-    if release.classes is None:
-        yield PREDICTS_WITHIN
+    yield from release.family.words.clipped
     if release.schema is None:
         yield "True counts as 1 and false as 0; numbers must not be missing."
     else:
@@ -89,14 +84,6 @@ def notes_of(release: Release, language: str, dialect: str | None = None) -> Ite
         cells = cells_of(raw_model_of(release))
         yield "Cells: " + ", ".join(f"{cell} {plain(name)}" for name, cell in cells)
         yield "A text where a number or a date belongs gives #N/A, unless it is a missing value."
-
-
-def _target_of(release: Release) -> str | None:
-    """Return the target as its column is called: predictions are in the units of the table."""
-    schema = release.schema or {}
-    block = schema.get("dpscreen")
-    name = block.get("target") if isinstance(block, dict) else None
-    return name if isinstance(name, str) else None
 
 
 def _refuse_zero_bytes(model: RawModel) -> None:
@@ -170,12 +157,7 @@ class _Sql:
         total = self._joined(
             self.exp.Add, [self._number(model.intercept), *map(self._term, model.terms)]
         )
-        if model.classes is not None:
-            power = self.exp.Exp(this=self.exp.Neg(this=self._paren(total)))
-            one = self._number(1.0)
-            found = self.exp.Div(this=one, expression=self._paren(one + power))
-        else:
-            found = self._apply(INVERSES[model.transform], self._clip(total, model.bounds))
+        found = self._apply(model.inverse, self._clip(total, model.bounds))
         bare = [term.cell for term in model.terms if term.missing is None]
         nulls = [self.exp.Is(this=self._column(one), expression=self.exp.null()) for one in bare]
         if not nulls:
@@ -295,9 +277,7 @@ class _Sql:
     def _scaled(self, line: Line, value: Any) -> Any:
         if line.since:
             value = self._paren(value - self._number(line.since))
-        if line.ends is not None:
-            value = self._clip(value, line.ends)
-        applied = self._apply(line.transform, value)
+        applied = self._apply(line.transform, self._clip(value, line.ends))
         return self.exp.Mul(this=self._number(line.coefficient), expression=applied)
 
     # --- days -----------------------------------------------------------------------------------
@@ -382,8 +362,10 @@ class _Sql:
         ifs = [self.exp.If(this=when, true=then.copy()) for when, then in branches if when]
         return self.exp.Case(ifs=ifs, default=default) if ifs else default
 
-    def _clip(self, value: Any, ends: tuple[float, float]) -> Any:
+    def _clip(self, value: Any, ends: tuple[float, float] | None) -> Any:
         """Return a clipped value, which is never null here: in that databases differ."""
+        if ends is None:
+            return value
         least, greatest = ("MIN", "MAX") if self.dialect == "sqlite" else ("LEAST", "GREATEST")
         low, high = map(self._number, ends)
         above = self.exp.Anonymous(this=greatest, expressions=[value, low])
@@ -402,6 +384,9 @@ class _Sql:
                 return exp.Exp(this=value)
             case "expm1":
                 return exp.Exp(this=value) - one
+            case "expit":
+                power = exp.Exp(this=exp.Neg(this=self._paren(value)))
+                return exp.Div(this=one, expression=self._paren(one.copy() + power))
             case "square":
                 return exp.Mul(this=self._paren(value), expression=self._paren(value.copy()))
         return value
@@ -472,7 +457,7 @@ _R_PICK_PART = """.pick_part <- function(p, numbers, adds, missing) {
 }"""
 _R_FILL = ".fill <- function(x, missing) ifelse(is.na(x), missing, x)"
 _R_CLIP = ".clip <- function(x, low, high) pmin(pmax(x, low), high)"
-_R_FUNCTIONS = {"expm1": "expm1(%s)", "square": "(%s)^2", "log1p": "log1p(%s)"}
+_R_FUNCTIONS = {"": "%s", UNCHANGED: "%s", "square": "(%s)^2", "expit": "plogis(%s)"}
 
 
 def _in_r(model: RawModel) -> str:
@@ -483,11 +468,7 @@ def _in_r(model: RawModel) -> str:
     if any(isinstance(term, Lookup) and not term.part for term in model.terms):
         helpers.append(_R_PICK)
     total = " +\n  ".join([number(model.intercept), *map(_r_term, model.terms)])
-    if model.classes is not None:
-        total = f"plogis({total})"
-    else:
-        clipped = f".clip({total}, {number(model.bounds[0])}, {number(model.bounds[1])})"
-        total = _r_apply(INVERSES[model.transform], clipped)
+    total = _r_apply(model.inverse, _r_clip(total, model.bounds))
     return "\n".join(["local({", *helpers, total, "})"])
 
 
@@ -518,15 +499,16 @@ def _r_term(term: Term) -> str:
 
 def _r_line(line: Line, value: str) -> str:
     value = f"({value} - {number(line.since)})" if line.since else value
-    if line.ends is not None:
-        value = f".clip({value}, {number(line.ends[0])}, {number(line.ends[1])})"
-    added = f"{number(line.coefficient)} * {_r_apply(line.transform, value)}"
+    value = _r_apply(line.transform, _r_clip(value, line.ends))
+    added = f"{number(line.coefficient)} * {value}"
     return added if line.missing is None else f".fill({added}, {number(line.missing)})"
 
 
+def _r_clip(value: str, ends: tuple[float, float] | None) -> str:
+    return value if ends is None else f".clip({value}, {number(ends[0])}, {number(ends[1])})"
+
+
 def _r_apply(function: str, value: str) -> str:
-    if function in ("", UNCHANGED):
-        return value
     return _R_FUNCTIONS.get(function, f"{function}(%s)") % value
 
 
@@ -566,11 +548,7 @@ def _in_excel(model: RawModel, statement: str) -> str:
         *(_x_term(one, cells[one.cell.column]) for one in model.terms),
     ]
     total = "+".join(terms)
-    if model.classes is not None:
-        total = f"1/(1+EXP(-({total})))"
-    else:
-        clipped = f"MIN(MAX({total},{number(model.bounds[0])}),{number(model.bounds[1])})"
-        total = _x_apply(INVERSES[model.transform], clipped)
+    total = _x_apply(model.inverse, _x_clip(total, model.bounds))
     text = f"={total}+N({_x_text(statement[:LONGEST_EXCEL_TEXT])})"  # N of a text is 0: a comment
     if len(cells) > COLUMNS_OF_A_SHEET or len(text) > LONGEST_EXCEL:
         raise NoFormula("the model is too large for one cell of Excel. Use SQL or R.")
@@ -613,9 +591,12 @@ def _x_part(term: Term, cell: str, days: str) -> str:
 
 def _x_line(line: Line, value: str) -> str:
     value = f"({value}-{number(line.since)})" if line.since else value
-    if line.ends is not None:
-        value = f"MIN(MAX({value},{number(line.ends[0])}),{number(line.ends[1])})"
-    return f"{number(line.coefficient)}*{_x_apply(line.transform, value)}"
+    value = _x_apply(line.transform, _x_clip(value, line.ends))
+    return f"{number(line.coefficient)}*{value}"
+
+
+def _x_clip(value: str, ends: tuple[float, float] | None) -> str:
+    return value if ends is None else f"MIN(MAX({value},{number(ends[0])}),{number(ends[1])})"
 
 
 def _x_numbers(lookup: Lookup, value: str, otherwise: float) -> str:
@@ -657,19 +638,19 @@ def _x_coded(value: str, codes: list[float], missing: str, found: str) -> str:
     return f"IF(OR({tests}),{missing},{found})"
 
 
+_X_FUNCTIONS = {
+    "log": "LN(%s)",
+    "log1p": "LN(1+%s)",
+    "sqrt": "SQRT(%s)",
+    "exp": "EXP(%s)",
+    "expm1": "(EXP(%s)-1)",
+    "expit": "1/(1+EXP(-(%s)))",
+    "square": "(%s)^2",
+}
+
+
 def _x_apply(function: str, value: str) -> str:
-    match function:
-        case "log":
-            return f"LN({value})"
-        case "log1p":
-            return f"LN(1+{value})"
-        case "expm1":
-            return f"(EXP({value})-1)"
-        case "square":
-            return f"({value})^2"
-        case "sqrt" | "exp":
-            return f"{function.upper()}({value})"
-    return value
+    return _X_FUNCTIONS.get(function, "%s") % value
 
 
 def _x_text(text: str) -> str:

@@ -57,18 +57,11 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
 
     radius: float | None = None
     n_iter: int | None = None
-    epsilon: float | None = None
-    delta: float | None = None
-    feature_bounds: Any = None
-    target_bounds: Any = None
-    categories: Any = None
     clip: float | None = None
     fit_intercept: bool | None = None
     calibration: str = "proven"
     start: str | None = None
-    n_rows: int | None = None
-    rows_per_unit: int | None = None
-    random_state: Any = None
+    rows_per_unit: int | None = None  # type: ignore[misc]
 
     errata: ClassVar[tuple[str, ...]]
     """The errata under which the published calibration fails."""
@@ -90,7 +83,10 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             raise ValueError(
                 "rows_per_unit: the published calibration makes no promise, for units neither."
             )
-        check.optional(check.declared_rows, "n_rows", self.n_rows)
+        if self._published and self.clip is not None:
+            raise ValueError("clip belongs to the proven calibration; the published one has none.")
+        infinite = self.clip == math.inf
+        clip = math.inf if infinite else check.optional(check.size, "clip", self.clip)
         start = check.choice("start", self.start, (None, "zero", "random"))
         n_iter = check.optional(check.steps, "n_iter", self.n_iter)
         return FrankWolfeSettings(
@@ -99,15 +95,8 @@ class PrivateFrankWolfe(PrivateEstimator[FrankWolfeSettings]):
             intercept=self._fits_intercept,
             published=self._published,
             start=start or ("random" if self._published else "zero"),
-            clip=self._checked_clip(),
+            clip=clip,
         )
-
-    def _checked_clip(self) -> float | None:
-        if self.clip is None:
-            return None
-        if self._published:
-            raise ValueError("clip belongs to the proven calibration; the published one has none.")
-        return math.inf if self.clip == math.inf else check.size("clip", self.clip)
 
     def _warn(self, settings: FrankWolfeSettings, ledger: Any) -> None:
         if not settings.published:
@@ -250,16 +239,8 @@ class DPFrankWolfe(PrivateFrankWolfe):
         T, the number of steps. More steps fit better and are noisier. None: the paper's 1000 when
         published; about M/4 when proven, with M = n√(2ρ)/ln(2d) and `n_rows` or a noisy count of
         the rows for n, which takes 1 % of the budget.
-    epsilon, delta : float
-        The budget of the fit, all of which is spent. Choose delta far below 1/n.
-    feature_bounds : pair, list of pairs, or mapping from column name to pair
-        Public bounds (low, high), the same for all features or one pair each. They state what
-        values are possible; never take them from the data.
-    target_bounds : pair
-        Public bounds of the target.
-    categories : mapping from column name to list of levels, default=None
-        The levels that may occur in columns of a data frame, the reference first, as in
-        :class:`PrivateLasso`.
+    epsilon, delta, feature_bounds, target_bounds, categories, random_state
+        As in :class:`PrivateLasso`; bounds are used as they are declared.
     clip : float, default=None
         Bound on a row's residual, in the target's units (proven calibration only). Smaller means
         less noise and a more robust loss. None: a tenth of the width of `target_bounds`. `inf`: no
@@ -278,18 +259,10 @@ class DPFrankWolfe(PrivateFrankWolfe):
         with which delta is compared. None: a noisy count where `n_iter` needs one; delta is not
         compared, as the true number is private.
     rows_per_unit : int, default=None
-        The most rows that one unit, a person for example, has. The promise is then for adding or
-        removing a unit, and all noise is so many times as large (proven calibration only). None:
-        what the rows say, if they were read by a schema that names a unit; else 1, and the promise
-        is for a row.
-    random_state : None, int, str or numpy generator, default=None
-        None draws noise from a cryptographic stream. Anything else is reproducible, not private,
-        and warned about.
+        As in :class:`PrivateLasso` (proven calibration only).
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray of shape (n_features,), float
-        The released model, in the user's units.
     n_iter_ : int
         Steps taken, because stopping early would look at the data: `n_iter`, or what the rule gave.
     n_rows_ : int
@@ -303,11 +276,8 @@ class DPFrankWolfe(PrivateFrankWolfe):
         zero after it. Empty without screening.
     density_ : float
         The share of coefficients that are not zero, which the paper calls sparsity.
-    fallback_ : str or None
-        As in :class:`PrivateLasso`.
-    privacy_ : PrivacyStatement
-        What is promised, and what it rests on. Print it.
-    n_features_in_, feature_names_in_, feature_names_out_, columns_
+    coef_, intercept_, fallback_, privacy_, n_features_in_, feature_names_in_, \
+feature_names_out_, columns_
         As in :class:`PrivateLasso`.
 
     Notes
@@ -478,7 +448,11 @@ class FrankWolfeLasso(LinearModel):
             means = (X.mean(axis=0), y.mean()) if centre else (np.zeros(X.shape[1]), 0.0)
             design = choose_design(X - means[0], y - means[1], n_iter=n_iter)
             weights, self.screened_ = self._optimise(design, radius, n_iter)
-            self._describe(design, weights, means, radius)
+            gradient = design.at(weights).gradient()
+            gap = wolfe_gap(float(weights @ gradient), gradient, radius=radius)
+            self.dual_gap_ = gap / design.n_rows
+            self.n_iter_, self.coef_ = n_iter, weights
+            self.intercept_ = float(means[1] - means[0] @ weights)
         return self
 
     def _optimise(self, design: Design, radius: float, n_iter: int) -> tuple[Array, Any]:
@@ -490,13 +464,3 @@ class FrankWolfeLasso(LinearModel):
         rule = Elimination(design, _RULES[self.screening], radius=radius)
         weights = frank_wolfe(design, start, **told, choose=rule.choose, screen=rule.screen)
         return weights, ~rule.active
-
-    def _describe(
-        self, design: Design, weights: Array, means: tuple[Array, float], radius: float
-    ) -> None:
-        gradient = design.at(weights).gradient()
-        gap = wolfe_gap(float(weights @ gradient), gradient, radius=radius)
-        self.dual_gap_ = gap / design.n_rows
-        self.n_iter_ = self.n_iter
-        self.coef_ = weights
-        self.intercept_ = float(means[1] - means[0] @ weights)

@@ -32,6 +32,7 @@ from dpscreen.rows.lattice import MOST_ROWS
 from dpscreen.rows.source import ArrayRows, RowSource
 from dpscreen.rows.sparse import SparseRows, without_duplicates
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
+from dpscreen.solvers.family import BINOMIAL
 from dpscreen.tables.reading import EncodedRows
 
 STREAMED_BYTES = 2**28
@@ -47,7 +48,9 @@ NO_ROW_COUNTS = (
 )
 
 
-TWO_LABELS = " A target of two labels is one for PrivateLogistic, in whose classes= they stand."
+TWO_LABELS = (
+    f" A target of two labels is one for {BINOMIAL.words.sparse}, in whose classes= they stand."
+)
 
 
 def unit_of_rows(X: Any, told: int | None) -> Unit:

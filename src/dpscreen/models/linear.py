@@ -6,7 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -32,6 +32,7 @@ from dpscreen.models.release import (
 )
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
+from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,24 +49,13 @@ def shown_summary(release: Release) -> Summary | RegressionSummary:
 class LinearModel(RegressorMixin, BaseEstimator):
     """A fitted line: coefficients and an intercept in the user's units."""
 
+    family: ClassVar[Family] = GAUSSIAN
     coef_: Array
     intercept_: Any
     n_iter_: int
 
     def predict(self, X: Any) -> Array:
-        """Predict the target for each row of X.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows to predict for, in the units of the rows that were fitted. Where the fit released
-            `feature_bounds_`, they are clipped to those, as the fitted rows were.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            X @ coef_ + intercept_.
-        """
+        """Predict the target for each row of X: X @ coef_ + intercept_."""
         return self._line(X)
 
     def _line(self, X: Any) -> Array:
@@ -73,6 +63,10 @@ class LinearModel(RegressorMixin, BaseEstimator):
         sparse = is_sparse(X, getattr(self, "columns_", None))
         rows = sparse_alone(self, X) if sparse else rows_alone(self, X)
         return np.asarray(self._product(rows) + self.intercept_, dtype=np.float64)
+
+    def _line_state(self, coef: Array, intercept: float) -> dict[str, Any]:
+        """Return coefficients and intercept in the shapes of scikit-learn."""
+        return {"coef_": coef, "intercept_": intercept}
 
     def _product(self, rows: Any) -> Any:
         bounds, coef = self._clips_to, np.ravel(self.coef_)
@@ -104,6 +98,7 @@ class PrivateLinearModel(LinearModel):
 
     privacy_: PrivacyStatement
     target_bounds_: Array
+    fallback_: str | None
 
     def predict(self, X: Any, *, interval: float | None = None) -> Array:
         """Predict the target for each row of X, with prediction intervals if asked for.
@@ -124,7 +119,7 @@ class PrivateLinearModel(LinearModel):
             Predictions; with an interval, the prediction and the interval's two ends. All are
             clipped to the declared bounds of the target, as the targets of the fit were.
         """
-        found = np.clip(super().predict(X), *self._predicts_within)
+        found = np.clip(self.family.inverse_link(self._line(X)), *self._predicts_within)
         if interval is None:
             return found
         quality = getattr(self, "quality_", None)
@@ -335,6 +330,11 @@ columns_
 
     schema: dict[str, Any] | None = None
 
+    @property
+    def family(self) -> Family:  # type: ignore[override]
+        """Return the kind of outcome that the model is of."""
+        return self.released().family
+
     def fit(self, _X: Any, _y: Any = None) -> NoReturn:
         """Refuse with a TypeError: a loaded model is as it is."""
         raise TypeError("a loaded model cannot be fitted again; use PrivateLasso, for example.")
@@ -364,7 +364,8 @@ columns_
 
     def _take(self, release: Release) -> None:
         self._from_file = release
-        self.coef_, self.intercept_ = release.coefficients.copy(), release.intercept
+        line = self._line_state(release.coefficients.copy(), release.intercept)
+        self.coef_, self.intercept_ = line["coef_"], line["intercept_"]
         self.feature_bounds_ = release.feature_bounds.copy()
         self.target_bounds_ = release.target_bounds.copy()
         for name in ("n_iter", "n_rows", "path", "scale", "solver", "fallback"):
@@ -378,12 +379,9 @@ columns_
         self.n_features_in_ = len(names)
         if release.named:
             self.feature_names_in_ = np.array(names, dtype=object)
-        if release.inference is not None:
-            self.inference_ = release.inference
-        if release.quality is not None:
-            self.quality_ = release.quality
-        if release.table is not None:
-            self.table_ = release.table
+        for name in ("inference", "quality", "table"):
+            if getattr(release, name) is not None:
+                setattr(self, f"{name}_", getattr(release, name))
 
 
 class LoadedClassifier(OutcomeModel, LoadedModel):  # type: ignore[misc]
@@ -392,12 +390,11 @@ class LoadedClassifier(OutcomeModel, LoadedModel):  # type: ignore[misc]
     Attributes
     ----------
     classes_, coef_, intercept_, privacy_ and the others
-        As in `PrivateLogistic`; `fitted_by_` and `schema` as in `LoadedModel`.
+        As in `PrivateLogisticLasso`; `fitted_by_` and `schema` as in `LoadedModel`.
     """
 
     def _take(self, release: Release) -> None:
         super()._take(release)
-        self.coef_, self.intercept_ = self.coef_[None, :], np.array([release.intercept])
         self.classes_ = np.array(release.classes)
 
 
@@ -407,6 +404,13 @@ class LoadedTable(TableModel, LoadedModel):
 
 class LoadedOddsTable(OddsTableModel, LoadedClassifier):  # type: ignore[misc]
     """A table of log-odds from a file that `save` wrote; it tells all that `PrivateLogit` does."""
+
+
+LOADED = {
+    GAUSSIAN.name: (LoadedModel, LoadedTable),
+    BINOMIAL.name: (LoadedClassifier, LoadedOddsTable),
+}
+"""What a file becomes, by family: a model, or one with a regression table."""
 
 
 def load(path: str | os.PathLike[str]) -> LoadedModel:
@@ -430,9 +434,7 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
         The file cannot be read, is not a model, is newer than this library, or contradicts itself.
     """
     release = read(path)
-    line, outcomes = (
-        (LoadedModel, LoadedClassifier) if release.table is None else (LoadedTable, LoadedOddsTable)
-    )
-    model = line() if release.classes is None else outcomes()
+    sparse, table = LOADED[release.family.name]
+    model: LoadedModel = sparse() if release.table is None else table()
     model._take(release)
     return model

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen.models.gate import statement_for
-from dpscreen.models.raw import INVERSES, Cell, Line, Lookup, RawModel, Term, raw_model_of, words_of
-from dpscreen.models.release import Release
+from dpscreen.models.raw import Cell, Line, Lookup, RawModel, Term, raw_model_of, words_of
+from dpscreen.models.release import Release, statement_for
 from dpscreen.tables.columns.base import BLANKS, NUMBER, level_text
 
 OPSET, ML_OPSET, IR = 20, 3, 9
@@ -60,17 +59,20 @@ class _Graph:
 
     def predict(self, model: RawModel) -> list[Any]:
         """Add the whole model; return its outputs."""
-        from onnx import TensorProto, helper
+        from onnx import TensorProto
 
         if not model.named or not model.terms:
             self._take(FEATURES, TensorProto.DOUBLE, len(model.columns))
         total = self._start(model)
         for term in model.terms:
             total = self("Add", total, self._term(term, model))
-        if model.classes is not None:
-            return self._outcomes(total, model.classes)
-        clipped = self._clip(total, model.bounds)
-        found = self._apply(INVERSES[model.transform], clipped)
+        outputs = {"predict": self._mean, "predict_proba": self._probabilities}
+        return outputs[model.predicts](total, model)
+
+    def _mean(self, total: str, model: RawModel) -> list[Any]:
+        from onnx import TensorProto, helper
+
+        found = self._apply(model.inverse, self._clip(total, model.bounds))
         self("Identity", found, out="prediction")
         return [helper.make_tensor_value_info("prediction", TensorProto.DOUBLE, [None, 1])]
 
@@ -137,8 +139,8 @@ class _Graph:
 
     def _line(self, line: Line, value: str) -> str:
         value = self("Sub", value, self._number(line.since)) if line.since else value
-        value = value if line.ends is None else self._clip(value, line.ends)
-        return self("Mul", self._number(line.coefficient), self._apply(line.transform, value))
+        value = self._apply(line.transform, self._clip(value, line.ends))
+        return self("Mul", self._number(line.coefficient), value)
 
     def _numbers(self, lookup: Lookup, value: str) -> str:
         found = self._number(lookup.missing if lookup.part else lookup.otherwise)
@@ -170,13 +172,13 @@ class _Graph:
         doubtful = self("And", other, self("RegexFullMatch", cell, pattern=odd))
         return self("Where", doubtful, self._number(np.nan), found)
 
-    def _outcomes(self, log_odds: str, classes: tuple[Any, Any]) -> list[Any]:
+    def _probabilities(self, log_odds: str, model: RawModel) -> list[Any]:
         from onnx import TensorProto, helper
 
         yes, no = self("Sigmoid", log_odds), self("Sigmoid", self("Neg", log_odds))
         self("Concat", no, yes, axis=1, out="probabilities")
         second = self("Cast", self("Greater", log_odds, self._number(0.0)), to=TensorProto.INT64)
-        labels = np.array(classes)
+        labels = np.array(model.classes)
         labels = labels.astype(object) if labels.dtype.kind == "U" else labels
         self("Gather", self._constant(labels), second, out="label")
         kind = helper.np_dtype_to_tensor_dtype(labels.dtype)
@@ -187,21 +189,19 @@ class _Graph:
 
     # --- pieces ---------------------------------------------------------------------------------
 
-    def _clip(self, value: str, ends: tuple[float, float]) -> str:
+    def _clip(self, value: str, ends: tuple[float, float] | None) -> str:
+        if ends is None:
+            return value
         low, high = map(self._number, ends)
         return self("Min", self("Max", value, low), high)
 
     def _apply(self, function: str, value: str) -> str:
         one = self._number(1.0)
         match function:
-            case "log":
-                return self("Log", value)
+            case "log" | "sqrt" | "exp":
+                return self(function.capitalize(), value)
             case "log1p":
                 return self("Log", self("Add", value, one))
-            case "sqrt":
-                return self("Sqrt", value)
-            case "exp":
-                return self("Exp", value)
             case "expm1":
                 return self("Sub", self("Exp", value), one)
             case "square":

@@ -1,4 +1,4 @@
-"""Models of outcomes that are yes or no: two declared classes, chances, scikit-learn's contract.
+"""Binary outcomes: two declared classes, probabilities, and scikit-learn's contract.
 
 The classes are a declaration, never learnt from rows. A target that holds anything else is refused
 before a budget is booked, in words that repeat no label.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -16,6 +16,7 @@ from sklearn.base import ClassifierMixin
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
 from dpscreen.rows.source import RowSource
+from dpscreen.solvers.family import BINOMIAL, Family
 
 STRANGER = 2.0
 """What stands for a label that is neither class."""
@@ -110,7 +111,11 @@ def refuse_strangers(rows: RowSource) -> RowSource:
 class OutcomeModel(ClassifierMixin):
     """What a fitted model of outcomes can do beside what every linear model can."""
 
+    family: ClassVar[Family] = BINOMIAL
     classes_: AnyArray
+
+    def _line_state(self, coef: Array, intercept: float) -> dict[str, Any]:
+        return {"coef_": coef[None, :], "intercept_": np.array([intercept])}
 
     def decision_function(self, X: Any) -> Array:
         """Return the log-odds of the second class for each row of X.
@@ -130,12 +135,12 @@ class OutcomeModel(ClassifierMixin):
         return found
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the chances of both classes for each row of X, in the order of `classes_`."""
+        """Return the probabilities of both classes for each row of X, in their order."""
         log_odds = self.decision_function(X)
         return np.column_stack((expit(-log_odds), expit(log_odds)))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithms of the chances."""
+        """Return the logarithms of the probabilities."""
         log_odds = self.decision_function(X)
         return np.column_stack((log_expit(-log_odds), log_expit(log_odds)))
 

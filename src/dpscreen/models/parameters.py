@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -32,6 +33,10 @@ MOST_STEPS = 20_000
 """With more, whole-number weights from a random start could outgrow 64 bits."""
 LEAST, MOST = 1e-60, 1e60
 """What radius, clips, norms and half-widths lie between: then no square and no ratio overflows."""
+MOST_ROWS = 10**9
+"""More than exact sums hold; with far more, rules would ask for noise or steps that overflow."""
+MOST_ROWS_PER_UNIT = 2**20
+"""With more, noise would drown anything that float64 can tell apart."""
 
 
 def size(name: str, value: Any) -> float:
@@ -50,7 +55,7 @@ def share(name: str, value: Any) -> float:
     return number
 
 
-def whole(name: str, value: Any) -> int:
+def whole(name: str, value: Any, most: int | None = None) -> int:
     """Return a whole number of at least one."""
     if value is None:
         raise ValueError(f"{name} must be given.")
@@ -58,39 +63,22 @@ def whole(name: str, value: Any) -> int:
         raise TypeError(f"{name} must be a whole number; got {type(value).__name__}.")
     if value < 1:
         raise ValueError(f"{name} must be at least 1; got {value!r}.")
-    return int(value)
-
-
-def steps(name: str, value: Any) -> int:
-    """Return a number of steps for which exact sums have room."""
-    number = whole(name, value)
-    if number > MOST_STEPS:
-        raise ValueError(f"{name} must be at most {MOST_STEPS}; got {value!r}.")
+    number = int(value)
+    if most is not None and number > most:
+        raise ValueError(f"{name} must be at most {most}; got {value!r}.")
     return number
 
 
-MOST_ROWS = 10**9
-"""More than exact sums hold; with far more, rules would ask for noise or steps that overflow."""
+steps = partial(whole, most=MOST_STEPS)
+"""A number of steps for which the 64 bits of exact sums suffice."""
 
-
-def declared_rows(name: str, value: Any) -> int:
-    """Return a number of rows on which rules can rest."""
-    number = whole(name, value)
-    if number > MOST_ROWS:
-        raise ValueError(f"{name} must be at most {MOST_ROWS}.")
-    return number
-
-
-MOST_ROWS_PER_UNIT = 2**20
-"""With more, noise would drown anything that float64 can tell apart."""
+declared_rows = partial(whole, most=MOST_ROWS)
+"""A number of rows on which rules can rest."""
 
 
 def rows_per_unit(value: Any) -> int:
     """Return k, the most rows that one unit has; 1 if nothing is told."""
-    number = 1 if value is None else whole("rows_per_unit", value)
-    if number > MOST_ROWS_PER_UNIT:
-        raise ValueError(f"rows_per_unit must be at most {MOST_ROWS_PER_UNIT}; got {value!r}.")
-    return number
+    return 1 if value is None else whole("rows_per_unit", value, MOST_ROWS_PER_UNIT)
 
 
 def choice(name: str, value: Any, options: tuple[str | None, ...]) -> Any:
@@ -108,36 +96,25 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def iterations(name: str, value: Any, n_iter: int) -> frozenset[int]:
-    """Return the iterations meant by "all", "last", every k-th (a number), or a list of them."""
-    if isinstance(value, str):
-        choice(name, value, ("all", "last"))
-        return frozenset(range(1, n_iter + 1) if value == "all" else (n_iter,))
-    if not isinstance(value, Iterable):
-        every = whole(name, value)
-        chosen = frozenset(range(every, n_iter + 1, every))
-    else:
-        chosen = frozenset(whole(name, one) for one in value)
-    if not chosen or max(chosen) > n_iter:
-        raise ValueError(f"{name} must name iterations between 1 and n_iter={n_iter}.")
-    return chosen
-
-
 def schedule(name: str, value: Any, n_iter: int | None) -> Callable[[int], frozenset[int]]:
-    """Return the same for a number of iterations that may follow later (None), from a rule.
+    """Return the iterations meant by "all", "last", every k-th (a number), or a list of them.
 
-    Every k-th of fewer than k iterations is then the last; a list needs to know how many there are.
+    Their number may follow later (None), from a rule: every k-th of fewer than k iterations is then
+    the last, and a list is refused.
     """
-    if n_iter is not None:
-        found = iterations(name, value, n_iter)
-        return lambda _n_iter: found
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        raise ValueError(f"{name}: a list of iterations needs n_iter.")
     if isinstance(value, str):
         choice(name, value, ("all", "last"))
-        return lambda n_iter: iterations(name, value, n_iter)
-    every = whole(name, value)
-    return lambda n_iter: iterations(name, min(every, n_iter), n_iter)
+        return lambda n: frozenset(range(1, n + 1) if value == "all" else (n,))
+    several = isinstance(value, Iterable)
+    if several and n_iter is None:
+        raise ValueError(f"{name}: a list of iterations needs n_iter.")
+    listed = frozenset(whole(name, one) for one in (value if several else (value,)))
+    if n_iter is not None and not (listed and max(listed) <= n_iter):
+        raise ValueError(f"{name} must name iterations between 1 and n_iter={n_iter}.")
+    if several:
+        return lambda _: listed
+    (every,) = listed
+    return lambda n: frozenset(range(min(every, n), n + 1, min(every, n)))
 
 
 def _real(name: str, value: Any) -> float:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen.models.gate import statement_for
-from dpscreen.models.raw import INVERSES, UNCHANGED, Cell, Line, Lookup, RawModel, raw_model_of
-from dpscreen.models.release import Release
+from dpscreen.models.raw import UNCHANGED, Cell, Line, Lookup, RawModel, raw_model_of
+from dpscreen.models.release import Release, statement_for
 from dpscreen.tables.columns.base import BLANKS, NUMBER, TRUTHS
 
 if TYPE_CHECKING:
@@ -50,8 +49,7 @@ def pipeline_of(release: Release, *, force: bool = False) -> Pipeline:
         reads.append((f"column {place}", _chain(steps), where))
         weights.append(weight)
         constants.append(constant)
-    n_used = max(1, len(reads))
-    last = _last_step(model, np.array(weights or [0.0]), sum(constants), n_used)
+    last = LAST_STEPS[model.predicts](model, np.array(weights or [0.0]), sum(constants))
     name = "model" if release.statement.holds else "model (NOT PRIVATE)"
     found = Pipeline([("columns", _fitted_columns(model, reads)), (name, last)])
     found.privacy_ = statement
@@ -76,32 +74,40 @@ def _fitted_columns(model: RawModel, reads: list[Any]) -> Any:
     return ColumnTransformer(reads).fit(pd.DataFrame(row))
 
 
-def _last_step(model: RawModel, weights: Array, constant: float, n_used: int) -> Any:
-    """Return a line or a logistic model with these weights, as if it had been fitted."""
+def _logistic(model: RawModel, weights: Array, constant: float) -> Any:
+    """Return a logistic model with these weights, as if it had been fitted."""
+    from sklearn.linear_model import LogisticRegression
+
+    odds = LogisticRegression().fit(np.zeros((2, len(weights))), [0, 1])
+    odds.coef_, odds.intercept_ = weights[None, :], np.array([constant])
+    odds.classes_ = np.array(model.classes)
+    return odds
+
+
+def _regression(model: RawModel, weights: Array, constant: float) -> Any:
+    """Return a line with these weights, clipped and taken back to the target's units."""
     from sklearn.compose import TransformedTargetRegressor
-    from sklearn.linear_model import LinearRegression, LogisticRegression
+    from sklearn.linear_model import LinearRegression
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import FunctionTransformer
 
-    nothing = np.zeros((2, n_used))
-    if model.classes is not None:
-        odds = LogisticRegression().fit(nothing, [0, 1])
-        odds.coef_, odds.intercept_ = weights[None, :], np.array([constant])
-        odds.classes_ = np.array(model.classes)
-        return odds
+    assert model.bounds is not None, "as all numbers have"
     ends = {"a_min": model.bounds[0], "a_max": model.bounds[1]}
     back: list[tuple[str, Any]] = [
         ("clip", FunctionTransformer(inverse_func=np.clip, inv_kw_args=ends, check_inverse=False))
     ]
-    if model.transform != UNCHANGED:  # inverted last, so first in order
-        invert = _FUNCTIONS[INVERSES[model.transform]]
+    if model.inverse:  # inverted last, so first in order
+        invert = _FUNCTIONS[model.inverse]
         back.insert(0, ("units", FunctionTransformer(inverse_func=invert, check_inverse=False)))
     line = TransformedTargetRegressor(
         LinearRegression(), transformer=Pipeline(back), check_inverse=False
-    ).fit(nothing, np.zeros(2))
+    ).fit(np.zeros((2, len(weights))), np.zeros(2))
     line.regressor_.coef_, line.regressor_.intercept_ = weights, constant
     return line
 
+
+LAST_STEPS = {"predict": _regression, "predict_proba": _logistic}
+"""What adds the columns up, by the method that gives the prediction."""
 
 Step = tuple[Callable[..., Any], dict[str, Any]]
 """A function of a frame, and what else it is given."""

@@ -5,46 +5,37 @@ FreeScreen is the same by a path that screens itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 from dpscreen.models import parameters as check
-from dpscreen.models.base import PathModel
+from dpscreen.models.base import SparseModel
 from dpscreen.privacy.budget import Unit
-from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.solvers import rules
+from dpscreen.rows.source import RowSource
 from dpscreen.solvers.base import Choices, Solution, Task
-from dpscreen.solvers.inference import SecondTable
-from dpscreen.solvers.least_squares import regress
-from dpscreen.solvers.noisy_gradient import rows_fill_the_norm, solve_noisy_gradient
-from dpscreen.solvers.quality import Ranges, release_quality
-from dpscreen.solvers.stagewise import (
-    FREE_SCREEN,
-    screened,
-    solve_frank_wolfe,
-    solve_free_screen,
-    solve_stagewise,
-)
-from dpscreen.solvers.walk import solve_walk, walks_on_line
+from dpscreen.solvers.clipped_frank_wolfe import solve_frank_wolfe
+from dpscreen.solvers.engine import is_dense, solve_dense, solve_selected
+from dpscreen.solvers.free_screen import FREE_SCREEN, ScreeningRun, screened
 
-WALK = "walk"
-SOLVERS = {
-    "stagewise": solve_stagewise,
-    FREE_SCREEN: solve_free_screen,
+DENSE = "dense"
+SOLVERS: dict[str, Callable[[Task], Solution]] = {
+    "stagewise": solve_selected,
+    FREE_SCREEN: partial(solve_selected, run_of=ScreeningRun),
     "frank-wolfe": solve_frank_wolfe,
-    "noisy-gradient": solve_noisy_gradient,
 }
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class PrivateLasso(PathModel):
+class PrivateLasso(SparseModel):
     """Sparse linear regression under differential privacy that needs a budget and bounds only.
 
-    The default solver walks: each step moves one signed feature a little, chosen by a noisy maximum
-    of the sums of clipped residuals. The clip follows the residuals' scale, which is estimated on
-    the way; loose bounds are tightened first, and what was chosen is refitted. Every estimate is
-    paid for out of the one budget, and every choice left None follows a rule in public and released
-    numbers (docs/private-lasso.md).
+    Marginals are released first: loose bounds are tightened. Then a noisy Gram matrix is released
+    and, in twelve rounds, the score of all features at the present coefficients; each round moves
+    to the posterior mean given all scores so far, under a heavy-tailed prior. Where noise hides the
+    Gram matrix of all features, a private stagewise path selects features first. Every release is
+    charged to the one budget, and every choice left None follows a rule in public and released
+    numbers (docs/private-lasso.md, docs/theory/engine.md).
 
     Parameters
     ----------
@@ -63,33 +54,32 @@ class PrivateLasso(PathModel):
         along; truths are 0 and 1. None of these needs `feature_bounds`.
     radius : float, default=None
         How long the path is: the L1 norm of the weights never exceeds it. In the target's units,
-        features being mapped onto [−1, 1]. None: about √T/2 deviations of the target.
+        features being mapped onto [−1, 1]. None: about √T/2 standard deviations of the target.
     n_iter : int, default=None
-        Number of steps T, or of gradients. None: a quarter of the signal M between 6 and 200, or
-        2.5√M where that is more.
+        Number of steps T of a path, which is then taken. None: a quarter of the signal M between 6
+        and 200, or 2.5√M where that is more.
     clip : float, default=None
         Bound on a row's residual, in the target's units. None: a multiple of the residuals' scale.
     row_norm : float, default=None
-        Public L2 bound of a row whose features are mapped onto [−1, 1]; longer rows are shortened.
-        With it the features keep their public bounds, and noisy gradients may be used.
+        Public L2 bound of a row whose features are mapped onto [−1, 1]; larger norms are clipped.
+        With it the features keep their public bounds.
     max_features : int, default=None
-        At most so many distinct features ever enter the model. Costs nothing. A path then takes at
-        most two steps for each; steps along all features drop the weakest at the end.
+        At most so many distinct features have a coefficient. Costs nothing. A path then takes at
+        most two steps for each; a fit of all features drops the weakest at the end.
     standardize : {"auto", True, False}, default="auto"
-        Whether numeric features are placed privately: centre, scale, and tighter bounds. "auto"
-        does so where there are rows enough for the budget, True always. One pair of bounds for all
-        that is even about zero, (-8, 8) at most, declares standardised columns: with few rows
-        "auto" only checks that they lie about zero, and how wide they are. Target bounds even about
-        zero declare a target about zero, which is checked too. One of yes and
-        no, whose bounds are whole numbers next to each other, such as (0, 1) or (1, 2), keeps them.
+        Whether numeric features are standardised privately: centre, scale, tighter bounds. "auto"
+        does so where there are rows enough for the budget, True always. With "auto", bounds that
+        are even about zero say that a column, or the target, is expected about zero. A column of
+        two values, whose bounds are whole numbers next to each other, such as (0, 1) or (1, 2),
+        keeps them.
         Sparse rows keep the public bounds: "auto" is False, and True is refused.
     inference : {None, "split"}, default=None
         "split": secret coins send each row to one of two halves. One selects and gives the model,
         the other gives 95 % intervals for at most 20 of the selected features by the table of
-        `PrivateOLS`, each half at the whole budget. What has no interval is told in `inference_`.
-    solver : {"auto", "stagewise", "free-screen", "frank-wolfe", "noisy-gradient"}, default="auto"
-        "auto": steps along all features at once where noise lets all be seen ("walk" in `solver_`),
-        else stagewise; neither if `row_norm` is given and a paid check speaks for noisy gradients.
+        `PrivateOLS`, each half at the whole budget. `inference_` lists what has none.
+    solver : {"auto", "stagewise", "free-screen", "frank-wolfe"}, default="auto"
+        "auto": all features at once where noise does not hide their Gram matrix ("dense" in
+        `solver_`), else features that a stagewise path selects.
         "free-screen": stagewise and screened halfway, as :class:`FreeScreen`.
     fit_intercept : bool, default=True
         Estimate an intercept inside the same budget. Without it, predictions centre on the middle
@@ -117,18 +107,21 @@ class PrivateLasso(PathModel):
         The bounds that rows were clipped to: public, or released and inside the public ones.
     path_ : Path or None
         The released path: feature, sign and length of every step, with features mapped onto
-        [−1, 1], before small weights were dropped and the rest refitted. A feature's number equal
-        to n_features is the constant (Frank-Wolfe only). None for noisy gradients, and where steps
-        went along all features.
+        [−1, 1], before the refit. A feature's number equal to n_features is the constant
+        (Frank-Wolfe only). None where all features were fitted at once.
     selected_ : ndarray of shape (n_features,), bool
-        What the path chose, or what stands out of the noise after steps along all features. Where
-        a path is asked for and rows abound, the refit takes all, and others get a coefficient too.
+        The features selected at a false-discovery rate of 10 %: those with `q_values_` of at most
+        0.1. Others may have a coefficient, for the sake of predictions. With ``radius`` or
+        Frank-Wolfe: all features with a coefficient.
+    q_values_ : ndarray of shape (n_features,)
+        The least false-discovery rate at which each feature would be selected, by Benjamini and
+        Hochberg over all features offered, counting sampling and privacy noise.
     scale_ : float
-        The last released deviation of the residuals.
+        The last released standard deviation of the residuals.
     solver_ : str
         The solver that was used.
     n_iter_ : int
-        Steps or gradients taken: always as planned, because stopping early would look at the data.
+        Steps or rounds taken: always as planned, because stopping early would look at the data.
     n_rows_ : int
         The number of rows that rules used: public, or a noisy count.
     quality_ : Quality
@@ -171,11 +164,6 @@ class PrivateLasso(PathModel):
     True
     """
 
-    epsilon: float | None = None
-    delta: float | None = None
-    feature_bounds: Any = None
-    target_bounds: Any = None
-    categories: Any = None
     radius: float | None = None
     n_iter: int | None = None
     clip: float | None = None
@@ -184,11 +172,8 @@ class PrivateLasso(PathModel):
     standardize: bool | str = "auto"
     inference: str | None = None
     solver: str = "auto"
-    fit_intercept: bool = True
-    n_rows: int | None = None
     quality: bool = True
-    rows_per_unit: int | None = None
-    random_state: Any = None
+    rows_per_unit: int | None = None  # type: ignore[misc]
 
     def _settings(self, unit: Unit) -> Choices:
         check.choice("solver", self.solver, ("auto", *SOLVERS))
@@ -198,49 +183,16 @@ class PrivateLasso(PathModel):
             clip=check.optional(check.size, "clip", self.clip),
         )
 
+    def _solver(self, task: Task) -> Callable[[Task], Solution]:
+        automatic = DENSE if is_dense(task) else "stagewise"
+        self.solver_ = automatic if self.solver == "auto" else self.solver
+        return {**SOLVERS, DENSE: solve_dense}[self.solver_]
+
     def _solve(self, task: Task, rows: RowSource) -> Solution:
-        self.solver_ = self.solver if self.solver != "auto" else _best_solver(task)
-        rows.announce(_n_passes(task, self.solver_))
-        solution = self._walk(task, {**SOLVERS, WALK: solve_walk}[self.solver_])
+        solution = super()._solve(task, rows)
         if self.solver_ == FREE_SCREEN:
             self.screened_ = screened(self.path_, task.n_features)
         return solution
-
-    def _measure(
-        self, task: Task, units: PublicUnits, solution: Solution, *, in_sample: bool
-    ) -> None:
-        self.quality_ = release_quality(
-            task.spending,
-            task.design,
-            solution.weights,
-            Ranges.of(units, solution.weights, solution.deviation, task.deviation),
-            cost=task.spending.remaining,
-            in_sample=in_sample,
-        )
-
-    def _table(self, _task: Task) -> SecondTable:
-        return SecondTable(regress)
-
-
-def _n_passes(task: Task, solver: str) -> int:
-    """Return how often the rows will be looked at, about."""
-    if solver == WALK:
-        return 1 + len(rules.walk_parts())
-    if solver != "stagewise":
-        return task.n_steps
-    return task.path_steps + (1 + len(rules.newton_parts()) if task.refits else 0)
-
-
-def _best_solver(task: Task) -> str:
-    """Return the solver: a walk where noise lets all features be seen, else stagewise.
-
-    Neither where rows are short and a paid check agrees.
-    """
-    row_norm = task.choices.row_norm
-    if row_norm is None or task.choices.radius is not None:
-        return WALK if walks_on_line(task) else "stagewise"
-    pays = rules.gradients_may_pay(task.regime, row_norm) and rows_fill_the_norm(task, row_norm)
-    return "noisy-gradient" if pays else "stagewise"
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
-
-import numpy as np
+from dataclasses import dataclass
+from typing import ClassVar
 
 from dpscreen.models.base import Charges, FitStart
-from dpscreen.models.delivery import CENTRE
-from dpscreen.models.private_logistic import OutcomeEstimator
-from dpscreen.models.private_ols import PrivateOLS
+from dpscreen.models.private_logistic_lasso import OutcomeEstimator
+from dpscreen.models.private_ols import TableEstimator
 from dpscreen.models.regression_table import OddsTableModel
 from dpscreen.privacy import ZCDP
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Solution
-from dpscreen.solvers.inference import why_no_odds
-from dpscreen.solvers.least_squares import TableRelease
-from dpscreen.solvers.logistic import CLASS_SHARE, OutcomeShare, release_share
-from dpscreen.solvers.logit_table import (
-    LAST_PARTS,
-    SEARCH_STEPS,
-    OddsRelease,
-    log_odds_table,
-    odds_rule,
-    place_for_odds,
-)
-from dpscreen.solvers.ols_rules import TableRule
-from dpscreen.solvers.quality import fitted_range, release_outcome_quality
-from dpscreen.solvers.wide import WideTask
+from dpscreen.solvers.family import BINOMIAL
+from dpscreen.solvers.marginals import TargetMarginal, release_target
+from dpscreen.solvers.table import CURVED, TableRule
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class PrivateLogit(OddsTableModel, OutcomeEstimator, PrivateOLS):  # type: ignore[misc]
+class PrivateLogit(OddsTableModel, OutcomeEstimator, TableEstimator):  # type: ignore[misc]
     """Logistic regression under differential privacy with odds ratios, intervals and tests.
 
-    The sibling of `PrivateOLS` for outcomes that are yes or no: all features, all rows, no
-    selection. Noisy sums are taken of combinations of columns that vary alike; steps lead near the
-    answer, where the curvature is released, and Newton steps follow. Standard errors are those of
-    the curvature where they end, and count every privacy noise (docs/yes-no.md).
+    The sibling of `PrivateOLS` for binary outcomes: all features, all rows, no selection. Noisy
+    scores of whitened features lead near the estimate, where the curvature is released, and Newton
+    rounds follow. Standard errors are those of the curvature where they end, and count every
+    privacy noise (docs/yes-no.md).
 
     Parameters
     ----------
@@ -46,16 +31,15 @@ class PrivateLogit(OddsTableModel, OutcomeEstimator, PrivateOLS):  # type: ignor
 random_state
         As in `PrivateOLS`.
     classes : pair of labels, default=(0, 1)
-        The two classes of the target, the reference first, as in `PrivateLogistic`: a declaration,
-        never learnt.
+        The two classes of the target, the reference first, as in `PrivateLogisticLasso`: a
+        declaration, never learnt.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The declared classes, as declared.
     coef_, intercept_ : ndarray of shape (1, n_features), ndarray of shape (1,)
-        The released model of the log-odds of the second class, in the user's units; 0 for features
-        that were left out.
+        The released model of the log-odds of the second class for predictions, as in `PrivateOLS`.
     params, bse, tvalues, pvalues, table_, inference_, nobs
         As in `PrivateOLS`, of log-odds.
     feature_bounds_, n_iter_, n_rows_, bounds_notes_, privacy_
@@ -67,8 +51,9 @@ random_state
 
     Notes
     -----
-    Where features cannot be told apart at this budget, the later one is left out. Where privacy
-    noise moves log-odds by more than .4, there are no intervals at all, and the table says so.
+    Where features are not separable at this budget, the later one is dropped from the table. A
+    feature that noise hides, or all where rounds did not settle, have no interval, and the table
+    says so.
 
     Examples
     --------
@@ -83,63 +68,24 @@ random_state
     True
     """
 
-    classes: Any = (0, 1)
-    target_bounds: ClassVar[Any] = OutcomeEstimator.target_bounds  # type: ignore[misc]
-    table_rule: ClassVar[TableRule] = odds_rule()
-    _instead: ClassVar[str] = "PrivateLogistic"
+    quality: bool = True
+    rows_per_unit: int | None = None  # type: ignore[misc]
 
-    # --- the fit ----------------------------------------------------------------------------------
+    table_rule: ClassVar[TableRule] = TableRule.of(BINOMIAL)
+
+    _n_steps = len(CURVED.search + CURVED.last)
 
     def _book_admitted(self, charges: Charges, recount: ZCDP) -> None:
         """Book a second count, if there is one: the share of outcomes decides, too."""
         if recount.rho:
             charges.book(recount)
 
-    def _share(self, start: FitStart) -> OutcomeShare:
+    def _target(self, start: FitStart) -> TargetMarginal:
         """Release the share of outcomes; refuse what it excludes (docs/privacy.md, Lemma 61)."""
         charges = start.promise.charges
-        charges.book(start.spending.share(CLASS_SHARE))
-        share = release_share(start.spending, start.rows)
-        self._refuse(start, odds_rule(share.variance))
+        charges.book(start.spending.share(rules.CLASS_SHARE))
+        target = release_target(start.spending, start.rows, start.bounds[1], family=self.family)
+        curvature = self.family.mean_curvature(target.start, 0.0)
+        self._refuse(start, TableRule.of(self.family, curvature))
         charges.book_rest()
-        return share
-
-    def _spend(self, start: FitStart) -> None:
-        share = self._share(start)
-        kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
-        spending = replace(start.spending, reserved=kept)
-        wide = place_for_odds(spending, start.rows, start.bounds[0], start.choices)
-        self.bounds_notes_ = tuple(self._notes_on_bounds(wide.task, wide.units, start.bounds[0]))
-        centre = Solution(np.zeros(wide.units.n_candidates), 0, None, wide.task.deviation)
-        centre.weights[len(wide.scales) :] = share.log_odds
-        self._keep(CENTRE, wide.units, centre)
-        found = log_odds_table(share, wide)
-        self._take(wide, found)
-        if start.choices.quality:
-            moves = found.weights[: len(wide.scales)]
-            varying = moves * wide.scales / wide.units.feature_half_widths
-            size = float(np.linalg.norm(moves))
-            spread = float(np.linalg.norm(varying)) / size if size else 1.0
-            self.quality_ = release_outcome_quality(
-                start.spending,
-                wide.task.design,
-                found.weights,
-                share.log_odds,
-                fitted_range(wide.units.effect_ranges(found.weights)),
-                spread=spread,
-                cost=start.spending.remaining,
-                in_sample=True,
-            )
-
-    _n_steps = SEARCH_STEPS + len(LAST_PARTS)
-
-    def _take(self, wide: WideTask, found: TableRelease) -> None:
-        """Hold what was released, in the user's units."""
-        super()._take(wide, found)
-        self.inference_ = self.table_.inference(outcomes=True)
-
-    def _reasons(
-        self, found: TableRelease, names: tuple[str, ...], wide: WideTask
-    ) -> dict[int, str]:
-        assert isinstance(found, OddsRelease), "as it was released"
-        return why_no_odds(found, super()._reasons(found, names, wide), len(names))
+        return target

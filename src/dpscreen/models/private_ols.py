@@ -1,4 +1,7 @@
-"""PrivateOLS: a regression table of all features, under differential privacy."""
+"""PrivateOLS: a regression table of all features, under differential privacy.
+
+`TableEstimator` is what tables of all families share.
+"""
 
 from __future__ import annotations
 
@@ -16,124 +19,21 @@ from dpscreen.models.regression_table import SHARE, RegressionTable, TableModel,
 from dpscreen.privacy import ZCDP, Budget, Noise, PrivacyStatement
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.source import PublicUnits, RowSource
-from dpscreen.solvers import ols_rules, rules
+from dpscreen.solvers import rules
 from dpscreen.solvers.base import Choices, Solution, Spending
-from dpscreen.solvers.inference import why_left_out
-from dpscreen.solvers.least_squares import TableRelease, regress
-from dpscreen.solvers.ols_rules import TableRule
-from dpscreen.solvers.placing import is_yes_no
-from dpscreen.solvers.quality import Ranges, release_quality
-from dpscreen.solvers.wide import WideTask, place_widely
+from dpscreen.solvers.family import GAUSSIAN
+from dpscreen.solvers.marginals import TargetMarginal, WideTask, is_yes_no, standardise_widely
+from dpscreen.solvers.split import why_unidentified
+from dpscreen.solvers.table import QUADRATIC, TableRelease, TableRule, release_table
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class PrivateOLS(TableModel, ScalingModel):
-    """Linear regression under differential privacy with standard errors, intervals and tests.
+class TableEstimator(TableModel, ScalingModel):
+    """The goal of a regression table: all features, refused where noise rules the table out."""
 
-    All features, all rows, no selection. Noisy sums are taken of combinations of columns that vary
-    alike, so that collinear columns cost no more than others; Newton steps follow on influences
-    that are clipped where a released histogram says; and the middle of the sandwich is released.
-    Standard errors count sampling with unequal variances and every privacy noise
-    (docs/inference.md).
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget of the fit, all of which is spent. Choose delta far below 1/n.
-    feature_bounds : pair, list of pairs, or mapping from column name to pair
-        Public bounds (low, high), the same for all features or one pair each. They may be wide,
-        and are what the linear model is meant on: rows beyond are clipped. Never take them from
-        the data. Whole numbers next to each other, such as (0, 1) and (1, 2), are taken for those
-        of yes and no: of a small share, such as a rate of interest, declare less.
-    target_bounds : pair
-        Public bounds of the target; they too may be wide.
-    categories : mapping from column name to list of levels, default=None
-        The levels that may occur in columns of a data frame, the reference first: a declaration,
-        never learnt from rows. Each other level is a feature of 0 and 1, such as ward=B.
-    fit_intercept : bool, default=True
-        Whether there is a constant. Without it, the line goes through a released centre.
-    n_rows : int, default=None
-        A public number of rows for rules to use. With it, a table that is impossible is refused
-        before anything is charged. None: a noisy count, for 1 to 4 % of the budget.
-    quality : bool, default=True
-        Whether to release how good the model is, `quality_`, for 3 % of the budget.
-    rows_per_unit : int, default=None
-        Must be 1: rows of one unit are not independent, and standard errors would be too short.
-    random_state : None, int, str or numpy generator, default=None
-        None draws noise from a cryptographic stream. Anything else is reproducible, not private,
-        and warned about.
-
-    Attributes
-    ----------
-    coef_, intercept_ : ndarray of shape (n_features,), float
-        The released model, in the user's units; 0 for features that were left out.
-    params, bse, tvalues, pvalues : Series
-        Coefficients, standard errors, their ratio and two-sided p-values by name, "const" last, or
-        "(const)" beside a feature of that name. NaN where there is no interval.
-    table_ : RegressionTable
-        All of it, with `reasons` for what there is no interval of, and the bias of clips.
-    inference_ : Inference
-        The 95 % intervals, and what they mean. Print it.
-    feature_bounds_, target_bounds_ : ndarray of shape (n_features, 2), ndarray of shape (2,)
-        The bounds that rows were clipped to: the public ones, or 256 scales from the centre.
-    scale_ : float
-        The released deviation of the residuals.
-    n_iter_ : int
-        Newton steps taken.
-    n_rows_ : int
-        The number of rows that rules used: public, or a noisy count.
-    quality_ : Quality
-        R² and typical error (root mean squared error), each with a 95 % interval, or not known for
-        a reason. Print it.
-    rsquared, nobs : float
-        Both as released or declared: of `quality_`, NaN if it is not known, and of `n_rows_`.
-    fallback_ : str or None
-        None; or, where the fit failed numerically after the budget was charged, how far it had come
-        ("start", "centre", "path", "model"): the model is what was released by then.
-    bounds_notes_ : tuple of str
-        Columns whose rows seem to lie at an end of the declared bounds.
-    privacy_ : PrivacyStatement
-        What is promised, and what it rests on. Print it.
-    n_features_in_, feature_names_in_, feature_names_out_, columns_
-        As in `PrivateLasso`.
-
-    Notes
-    -----
-    Where features cannot be told apart at this budget, the later one is left out, as usual software
-    does; so is one of which noise hides all that a feature can do. The table says which, and that
-    the other coefficients are of the model without it. Where noise would hide the coefficients even
-    of uncorrelated features, the fit stops after the noisy count, charges it alone, and raises
-    `TableRefused`, which says how many rows, which epsilon or how few features would do.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dpscreen import PrivateOLS
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(50, 10, size=(20000, 3))
-    >>> y = 2 * X[:, 0] - X[:, 1] + rng.normal(0, 20, size=20000)
-    >>> model = PrivateOLS(epsilon=1, delta=1e-6, feature_bounds=(0, 100),
-    ...                    target_bounds=(-500, 500)).fit(X, y)
-    >>> low, high = model.conf_int().loc["x0"]
-    >>> bool(low < 2.2 and high > 1.8 and model.pvalues["x0"] < 0.001)
-    True
-    """
-
-    epsilon: float | None = None
-    delta: float | None = None
-    feature_bounds: Any = None
-    target_bounds: Any = None
-    categories: Any = None
-    fit_intercept: bool = True
-    n_rows: int | None = None
-    quality: bool = True
-    rows_per_unit: int | None = None
-    random_state: Any = None
-
-    table_rule: ClassVar[TableRule] = ols_rules.LINE
-    _instead: ClassVar[str] = "PrivateLasso"
-
-    # --- the fit ----------------------------------------------------------------------------------
+    quality: bool
+    table_rule: ClassVar[TableRule]
+    _n_steps: ClassVar[int]
+    """How many Newton steps its rounds take."""
 
     def _settings(self, unit: Unit) -> Choices:
         if unit.rows_per_unit > 1:
@@ -153,13 +53,11 @@ class PrivateOLS(TableModel, ScalingModel):
     ) -> Callable[[], PrivacyStatement]:
         spend = super()._prepare(settings, promise, noise, rows)
         if settings.n_rows:
-            asked = RequestedTable(
-                settings.n_rows, rows.n_features, promise.budget, settings.intercept
-            )
+            numbers = settings.n_rows, rows.n_features, promise.budget, settings.intercept
+            asked, instead = RequestedTable(*numbers), self.family.words.sparse
             needs = table_needs(self.table_rule, asked)
             if needs is not None:
-                told: Any = {"counted": False, "instead": self._instead}
-                raise refused(asked, needs, ZCDP.free(), None, **told)
+                raise refused(asked, needs, ZCDP.free(), None, counted=False, instead=instead)
         return spend
 
     def _book(self, charges: Charges) -> None:
@@ -203,28 +101,34 @@ class PrivateOLS(TableModel, ScalingModel):
         # At a large δ an ε of 0 may be certified, and is no budget.
         part = replace(promise, budget=Budget(max(charged.epsilon(delta), 1e-9), delta))
         statement = self._statement(replace(start, promise=part), spending)
-        counted = start.choices.n_rows is None
-        raise refused(asked, needs, charged, statement, counted=counted, instead=self._instead)
+        counted, instead = start.choices.n_rows is None, self.family.words.sparse
+        raise refused(asked, needs, charged, statement, counted=counted, instead=instead)
+
+    def _target(self, _start: FitStart) -> TargetMarginal | None:
+        """Return the marginal of the target, if it is released before a table is admitted."""
+        return None
 
     def _spend(self, start: FitStart) -> None:
         kept = rules.QUALITY_SHARE if start.choices.quality else 0.0
-        spending = replace(start.spending, reserved=kept)
-        wide = place_widely(spending, start.rows, start.bounds, start.choices)
+        target = self._target(start)
+        wide = standardise_widely(
+            replace(start.spending, reserved=kept),
+            start.rows,
+            start.bounds,
+            start.choices,
+            family=self.family,
+            known=(None, target),
+        )
         self.bounds_notes_ = tuple(self._notes_on_bounds(wide.task, wide.units, start.bounds[0]))
         self._keep(CENTRE, wide.units, self._constant(wide.task, wide.units))
-        found = regress(wide)
+        found = release_table(wide, family=self.family, constant=wide.task.start)
         self._take(wide, found)
         if start.choices.quality:
-            self.quality_ = release_quality(
-                start.spending,
-                wide.task.design,
-                found.weights,
-                Ranges.of(wide.units, found.weights, found.deviation, found.target_deviation),
-                cost=start.spending.remaining,
-                in_sample=True,
-            )
-
-    _n_steps = len(ols_rules.NEWTON_PARTS)
+            moves = found.predicting[: len(wide.scales)]
+            spread = moves * wide.scales / wide.units.feature_half_widths
+            scales = (found.deviation, found.target_deviation, float(np.linalg.norm(spread)))
+            task = replace(wide.task, spending=start.spending)
+            self._measure(task, wide.units, found.predicting, scales, in_sample=True)
 
     def _state(self, units: PublicUnits, solution: Solution) -> dict[str, Any]:
         """Return a table without intervals, until there is one with them."""
@@ -242,40 +146,115 @@ class PrivateOLS(TableModel, ScalingModel):
             reasons=dict.fromkeys(range(d), "the fit failed numerically."),
             plain_errors=np.zeros(size),
         )
-        return state | {"table_": table, "inference_": table.inference()}
+        return state | {"table_": table, "inference_": table.inference(self.family)}
 
     def _take(self, wide: WideTask, found: TableRelease) -> None:
         """Hold what was released, in the user's units."""
-        units, known = wide.units, found.uncertainty
-        check_finite(known.covariance, known.freedom, known.bias, known.plain, wide.scales)
-        solution = Solution(found.weights, self._n_steps, None, found.deviation)
+        units = wide.units
+        check_finite(found.covariance, found.freedom, found.bias, found.plain, wide.scales)
+        solution = Solution(found.predicting, self._n_steps, None, found.deviation)
         self._keep(MODEL, units, solution)
         names = tuple(map(str, self.feature_names_out_))
+        slopes, constant = units.in_users_units(found.weights)
         self.table_ = replace(
             self.table_,
-            covariance=known.covariance,
-            freedom=known.freedom,
-            clip_bias=known.bias,
+            coefficients=np.append(slopes, (constant,) * units.constant),
+            covariance=found.covariance,
+            freedom=found.freedom,
+            clip_bias=found.bias,
             scales=wide.scales,
             target_scale=found.target_deviation,
             shortened=found.long_rows,
             reasons=self._reasons(found, names, wide),
-            plain_errors=known.plain,
+            plain_errors=found.plain,
         )
-        self.inference_ = self.table_.inference()
+        self.inference_ = self.table_.inference(self.family)
 
     def _reasons(
         self, found: TableRelease, names: tuple[str, ...], wide: WideTask
     ) -> dict[int, str]:
         """Say by feature why there is no interval."""
-        left_out = found.left_out
         shares = is_yes_no(wide.units.feature_bounds)
-        unsure = {
-            one.feature
-            for one in left_out
-            if shares[one.feature] and not one.partners and "=" not in names[one.feature]
-        }
-        return {
-            one.feature: why_left_out(one, names) + SHARE * (one.feature in unsure)
-            for one in left_out
-        }
+        reasons = {}
+        for one in found.unidentified:
+            perhaps = shares[one.feature] and not one.partners and "=" not in names[one.feature]
+            reasons[one.feature] = why_unidentified(one, names) + (SHARE if perhaps else "")
+        return reasons
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class PrivateOLS(TableEstimator):
+    """Linear regression under differential privacy with standard errors, intervals and tests.
+
+    All features, all rows, no selection. Noisy sums are taken of whitened features, so that
+    collinear columns cost no more than others; Newton rounds follow on influences that are clipped
+    where a released histogram says; and the meat of the sandwich covariance is released. Standard
+    errors count sampling with unequal variances and every privacy noise (docs/inference.md).
+
+    Parameters
+    ----------
+    epsilon, delta, target_bounds, categories, quality, random_state
+        As in `PrivateLasso`.
+    feature_bounds : pair, list of pairs, or mapping from column name to pair
+        Public bounds (low, high), the same for all features or one pair each. They may be wide,
+        and are what the linear model is meant on: rows beyond are clipped. Never take them from
+        the data. Whole numbers next to each other, such as (0, 1) and (1, 2), are taken for those
+        of yes and no: of a small share, such as a rate of interest, declare less.
+    fit_intercept : bool, default=True
+        Whether there is a constant. Without it, the line goes through a released centre.
+    n_rows : int, default=None
+        A public number of rows for rules to use. With it, a table that is impossible is refused
+        before anything is charged. None: a noisy count, for 1 to 4 % of the budget.
+    rows_per_unit : int, default=None
+        Must be 1: rows of one unit are not independent, and standard errors would be too short.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray of shape (n_features,), float
+        The released model for predictions, in the user's units: that of the table, or posterior
+        means of all features where some are not identifiable.
+    params, bse, tvalues, pvalues : Series
+        Coefficients, standard errors, their ratio and two-sided p-values by name, "const" last, or
+        "(const)" beside a feature of that name. NaN where there is no interval.
+    table_ : RegressionTable
+        All of it, with `reasons` for what there is no interval of, and the bias of clips.
+    inference_ : Inference
+        The 95 % intervals, and what they mean. Print it.
+    feature_bounds_, target_bounds_ : ndarray of shape (n_features, 2), ndarray of shape (2,)
+        The bounds that rows were clipped to: the public ones, or 256 scales from the centre.
+    n_iter_ : int
+        Newton steps taken.
+    rsquared, nobs : float
+        Both as released or declared: of `quality_`, NaN if it is not known, and of `n_rows_`.
+    scale_, n_rows_, quality_, fallback_, bounds_notes_, privacy_, n_features_in_, \
+feature_names_in_, feature_names_out_, columns_
+        As in `PrivateLasso`.
+
+    Notes
+    -----
+    Where features are not separable at this budget, the later one is dropped from the table, as
+    in R, and the other coefficients are of the model without it; a feature that noise hides is kept
+    at its posterior mean, without an interval. The table says which. Where noise would hide the
+    coefficients even of uncorrelated features, the fit stops after the noisy count, charges it
+    alone, and raises `TableRefused`, which says how many rows, which epsilon or how few features
+    would do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpscreen import PrivateOLS
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(50, 10, size=(20000, 3))
+    >>> y = 2 * X[:, 0] - X[:, 1] + rng.normal(0, 20, size=20000)
+    >>> model = PrivateOLS(epsilon=1, delta=1e-6, feature_bounds=(0, 100),
+    ...                    target_bounds=(-500, 500)).fit(X, y)
+    >>> low, high = model.conf_int().loc["x0"]
+    >>> bool(low < 2.2 and high > 1.8 and model.pvalues["x0"] < 0.001)
+    True
+    """
+
+    quality: bool = True
+    rows_per_unit: int | None = None  # type: ignore[misc]
+
+    table_rule: ClassVar[TableRule] = TableRule.of(GAUSSIAN)
+    _n_steps = len(QUADRATIC.search + QUADRATIC.last)

@@ -19,7 +19,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen.models.categories import FrameColumns
-from dpscreen.models.release import Release
+from dpscreen.models.release import Release, target_transform
 from dpscreen.tables.columns import CategoryColumn, Column
 from dpscreen.tables.columns.base import (
     PLAIN_MARKS,
@@ -29,9 +29,8 @@ from dpscreen.tables.columns.base import (
     Transform,
     value_of,
 )
-from dpscreen.tables.columns.boolean import BooleanColumn
 from dpscreen.tables.columns.date import ISO, DateColumn
-from dpscreen.tables.columns.number import NumberColumn
+from dpscreen.tables.columns.number import BooleanColumn, NumberColumn
 from dpscreen.tables.declaration import SchemaProblem
 from dpscreen.tables.schema import TableSchema
 
@@ -114,19 +113,21 @@ Term = Lookup | Line
 
 @dataclass(frozen=True)
 class RawModel:
-    """A prediction: the intercept and all terms, clipped, in the user's units or as probability.
+    """A prediction: the intercept and all terms, in the user's units or as a probability.
 
-    `columns` are all that features are made of, `terms` those that add something. Of a continuous
-    target the sum is clipped to `bounds` and the `transform` inverted; of outcomes, `classes`, it
-    is a log-odds.
+    `columns` are all that features are made of, `terms` those that add something. The sum is
+    clipped to `bounds`, if there are any, and `inverse` applied: the inverse of the link, or of the
+    target's transform. `predicts` is the method of scikit-learn that gives that: where there are
+    `classes`, it is the probability of the second.
     """
 
     intercept: float
     terms: tuple[Term, ...]
     columns: tuple[str, ...]
-    bounds: tuple[float, float]
-    transform: str = UNCHANGED
-    classes: tuple[Any, Any] | None = None
+    bounds: tuple[float, float] | None
+    inverse: str = ""
+    predicts: str = "predict"
+    classes: tuple[Any, ...] = ()
     named: bool = True
 
     @property
@@ -148,23 +149,23 @@ def words_of(value: Level) -> list[str]:
 
 def raw_model_of(release: Release) -> RawModel:
     """Return the model on raw columns; refuse a schema that does not describe its features."""
-    sums = _Sums(release)
+    sums, family = _Sums(release), release.family
     shared: dict[str, Any] = {
         "intercept": release.intercept,
-        "bounds": (float(release.target_bounds[0]), float(release.target_bounds[1])),
-        "classes": release.classes,
+        "bounds": family.predictor_bounds(release.target_bounds),
+        "predicts": family.predicts,
+        "classes": release.classes or (),
         "named": release.named,
     }
     if release.schema is None:
         columns = FrameColumns.of_features(release.names, release.categories)
         assert columns is not None  # checked where the model was made or read
-        return RawModel(terms=tuple(_frame_terms(sums, columns)), columns=columns.names, **shared)
+        terms = tuple(_frame_terms(sums, columns))
+        return RawModel(terms=terms, columns=columns.names, inverse=family.inverse, **shared)
     schema, names = _schema_of(release)
     terms = tuple(_schema_terms(sums, schema, names))
-    transform = UNCHANGED
-    if release.classes is None:
-        transform = schema.field(schema.target).transform.name
-    return RawModel(terms=terms, columns=schema.columns, transform=transform, **shared)
+    inverse = family.inverse or INVERSES[target_transform(release.schema)[1]]
+    return RawModel(terms=terms, columns=schema.columns, inverse=inverse, **shared)
 
 
 def _schema_of(release: Release) -> tuple[TableSchema, list[str]]:
@@ -198,12 +199,10 @@ class _Sums:
 
     def added(self, features: Mapping[int, float]) -> float:
         """Return the sum over some features, by their places."""
-        return float(sum(self._added(place, value) for place, value in features.items()))
-
-    def _added(self, place: int, value: float) -> float:
+        places, values = list(features), np.array(list(features.values()), dtype=np.float64)
         if self.release.clips_features:
-            value = float(np.clip(value, *self.release.feature_bounds[place]))
-        return float(self.release.coefficients[place]) * value
+            values = np.clip(values, *self.release.feature_bounds[places].T)
+        return float(sum((self.release.coefficients[places] * values).tolist()))
 
     def used(self, places: Sequence[int]) -> bool:
         """Whether any of these features has a coefficient."""

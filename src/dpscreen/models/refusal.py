@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from dpscreen._core.words import how_many, listed, number, rounded, rounded_up
 from dpscreen.privacy import ZCDP, Budget, PrivacyStatement
-from dpscreen.solvers.ols_rules import TableRule
+from dpscreen.solvers.table import TableRule
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,15 @@ from this, so none of them can hold anything else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import (
     LINEAR,
-    ODDS,
     PER_CENT,
     EffectScale,
     PrintedTable,
@@ -28,23 +26,35 @@ from dpscreen._core.words import (
     plain,
     prose,
     short_name,
+    shortened,
     some,
     step_words,
-    whole_percent,
 )
-from dpscreen.models.categories import FrameColumns, about_levels, about_missing, declared_numbers
+from dpscreen.models.categories import (
+    FrameColumns,
+    about_levels,
+    about_missing,
+    declared_block,
+    declared_numbers,
+)
 from dpscreen.models.delivery import fallback_words
 from dpscreen.models.regression_table import SHARE, RegressionSummary, RegressionTable
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers.base import Path, noise_p_values
-from dpscreen.solvers.inference import FeatureInterval, Inference
-from dpscreen.solvers.quality import OutcomeQuality, Quality
-from dpscreen.solvers.stagewise import FREE_SCREEN, before_screening
+from dpscreen.solvers.base import Path
+from dpscreen.solvers.family import GAUSSIAN, Family
+from dpscreen.solvers.free_screen import FREE_SCREEN, before_screening
+from dpscreen.solvers.results import (
+    FeatureInterval,
+    Inference,
+    Measure,
+    OutcomeQuality,
+    Quality,
+)
+from dpscreen.solvers.selection import noise_p_values
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OFFER_INTERVALS = ("PrivateLasso", "PrivateLogistic", "FreeScreen")
 SOME_HAVE = (
     *("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes"),
     *("table", "fallback"),
@@ -58,12 +68,11 @@ class Release:
     `named` tells whether the columns had names; else they are x0, x1, … `clips_features` tells
     whether predictions clip features to their bounds. `categories` has the levels of those columns
     of which features such as ward=B were made, the reference first. `schema` describes the data
-    set; only the target's name is read off it. `classes` are those of outcomes, of the second of
-    which the log-odds are modelled; None if the target is a number. `standing_out` are the features
-    that stand out of the noise, where others have a coefficient too; None where none has. `about`
-    is what people said of the model: target, author, date and purpose. `declared_bounds` are the
-    public bounds of the features, if rows were clipped to others. `fallback` is the stage at which
-    a fit failed numerically; None if it did not.
+    set; only the target's name is read off it. `classes` are declared where the family has classes.
+    `standing_out` are the features detected above the noise, where others have a coefficient too;
+    None where none has. `about` is what people said of the model: target, author, date and purpose.
+    `declared_bounds` are the public bounds of the features, if rows were clipped to others.
+    `fallback` is the stage at which a fit failed numerically; None if it did not.
     """
 
     estimator: str
@@ -93,6 +102,7 @@ class Release:
     about: Mapping[str, str] = field(default_factory=dict)
     declared_bounds: Array | None = None
     fallback: str | None = None
+    family: Family = GAUSSIAN
 
     @property
     def target(self) -> str | None:
@@ -154,9 +164,18 @@ class Release:
     @property
     def scale_of_effects(self) -> EffectScale:
         """Return how effects are shown: per cent of a target that is declared as a logarithm."""
-        if self.classes is not None:
-            return ODDS
-        return PER_CENT if target_transform(self.schema)[1] in LOGARITHMS else LINEAR
+        scale = self.family.words.effects
+        logarithm = target_transform(self.schema)[1] in LOGARITHMS
+        return PER_CENT if logarithm and scale == LINEAR else scale
+
+    def words(self, sentence: str, *, target: str = "", longest: int | None = None) -> str:
+        """Return a sentence of the family with the target, its units and the classes in it."""
+        classes = [outcome(label) for label in self.classes or ("", "")]
+        if longest is not None:
+            classes = [shortened(label, longest) for label in classes]
+        scale = self.scale_of_target
+        units = "the target's units" if scale is None else f"units of {scale}"
+        return sentence.format(target=target, units=units, first=classes[0], second=classes[1])
 
     @property
     def changed(self) -> str:
@@ -196,15 +215,17 @@ class Release:
     @property
     def headline(self) -> tuple[str, str]:
         """Return the one number that tells how good the model is, and its name; "" if none does."""
-        match self.quality:
-            case Quality(r2=value, r2_low=low, r2_high=high, r2_reason=None):
-                scale = self.scale_of_target
-                measure = "R²" if scale is None else f"R² of {scale}"
-            case OutcomeQuality(auc=value, auc_low=low, auc_high=high, auc_reason=None):
-                measure = "AUC"
-            case _:
-                return "", ""
-        return measure, f"{value:.2f} ({low:.2f} to {high:.2f})"
+        found = self.first_measure
+        if found is None or found.reason is not None:
+            return "", ""
+        scale, measure = self.scale_of_target, self.family.words.measure
+        name = measure if scale is None else f"{measure} of {scale}"
+        return name, f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+
+    @property
+    def first_measure(self) -> Measure | None:
+        """Return the measure of quality that headlines show; None without a quality."""
+        return None if self.quality is None else Measure.of(self.quality, *self.family.measures[0])
 
     @property
     def intervals(self) -> dict[int, FeatureInterval]:
@@ -233,10 +254,10 @@ class Release:
         """Return why there are no intervals, in one sentence; None if there are."""
         if self.inference is not None:
             return None if self.inference.available else self.inference.wording
-        if self.estimator not in OFFER_INTERVALS:
-            other = OFFER_INTERVALS[self.classes is not None]
+        sparse = self.family.words.sparse
+        if self.estimator not in (sparse, "FreeScreen"):
             return (
-                f"There are no intervals: {self.estimator} has none; {other} with "
+                f"There are no intervals: {self.estimator} has none; {sparse} with "
                 "inference='split' gives them."
             )
         return (
@@ -277,10 +298,9 @@ LOGARITHMS = {"log": "{}", "log1p": "1 + {}"}
 
 def target_transform(schema: Any) -> tuple[str | None, str]:
     """Return what a schema calls the target, and its transform; None without one."""
-    descriptor = schema.to_dict() if hasattr(schema, "to_dict") else schema
-    block = descriptor.get("dpscreen") if isinstance(descriptor, Mapping) else None
-    name = block.get("target") if isinstance(block, Mapping) else None
-    if not isinstance(block, Mapping) or not isinstance(name, str):
+    block = declared_block(schema.to_dict() if hasattr(schema, "to_dict") else schema)
+    name = block.get("target")
+    if not isinstance(name, str):
         return None, "none"
     transforms = block.get("transform") or {}
     return name, transforms.get(name, "none") if isinstance(transforms, Mapping) else "none"
@@ -295,6 +315,8 @@ def target_of(schema: Any) -> str | None:
 def release_of(model: Any, public_bounds: tuple[Array, Array], *, fit_intercept: bool) -> Release:
     """Return what a fitted estimator holds; bounds that it did not release are the public ones."""
     columns, classes = getattr(model, "columns_", None), getattr(model, "classes_", None)
+    declared = public_bounds[0]
+    clips = getattr(model, "feature_bounds_", declared)
     some_have: Any = {name: getattr(model, f"{name}_", None) for name in SOME_HAVE}
     return Release(
         estimator=type(model).__name__,
@@ -302,7 +324,7 @@ def release_of(model: Any, public_bounds: tuple[Array, Array], *, fit_intercept:
         named=hasattr(model, "feature_names_in_"),
         coefficients=np.array(model.coef_, dtype=np.float64).ravel(),
         intercept=float(np.ravel(model.intercept_)[0]),
-        feature_bounds=np.array(getattr(model, "feature_bounds_", public_bounds[0])),
+        feature_bounds=np.array(clips),
         target_bounds=np.array(getattr(model, "target_bounds_", public_bounds[1])),
         clips_features=hasattr(model, "feature_bounds_"),
         fit_intercept=fit_intercept,
@@ -312,24 +334,14 @@ def release_of(model: Any, public_bounds: tuple[Array, Array], *, fit_intercept:
         categories={} if columns is None else dict(columns.levels),
         classes=None if classes is None else tuple(classes.tolist()),
         standing_out=_standing_out(model),
-        declared_bounds=_other_than_clips(model, public_bounds[0]),
+        declared_bounds=None if np.array_equal(clips, declared) else np.array(declared),
+        family=model.family,
         **some_have,
     )
 
 
-def _other_than_clips(model: Any, declared: Array) -> Array | None:
-    """Return the declared bounds; None where rows were clipped to just these."""
-    clips = getattr(model, "feature_bounds_", declared)
-    return None if np.array_equal(clips, declared) else np.array(declared)
-
-
 def _standing_out(model: Any) -> tuple[int, ...] | None:
-    """Return what a model of outcomes selected, if others have a coefficient too.
-
-    On a line it is the path that selects, and hardly anything else has a coefficient.
-    """
-    if not hasattr(model, "classes_"):
-        return None
+    """Return the features that are detected above the noise, if others have a coefficient too."""
     used = np.ravel(model.coef_) != 0
     clear = getattr(model, "selected_", used) & used
     return tuple(np.flatnonzero(clear).tolist()) if (used & ~clear).any() else None
@@ -343,7 +355,7 @@ REFIT = (
     "The coefficient predicts. The refit is estimated on the other half of the rows and is what "
     "the interval is for{}: "
 )
-AS_ODDS = ", both as odds ratios with the step"
+AS_RATIOS = ", both as {}s with the step"
 
 
 @dataclass(frozen=True)
@@ -367,29 +379,15 @@ class SummaryRow:
     high: float | None
 
     @property
-    def odds_ratio(self) -> float:
-        """Return e^effect: by what the odds are multiplied with the step, of outcomes."""
-        return ODDS.shown(self.effect)
-
-    @property
-    def odds_interval(self) -> tuple[float, float, float] | None:
-        """Return low end, refit and high end of the interval as odds ratios; None without one."""
-        if self.effect_interval is None:
-            return None
-        low, refit, high = map(ODDS.shown, self.effect_interval)
-        return low, refit, high
-
-    @property
     def step_words(self) -> str:
         """Return the step as tables have it."""
         return step_words(self.step, self.zero_one)
 
-    @property
-    def effect_interval(self) -> tuple[float, float, float] | None:
-        """Return low end, refit and high end of the interval as effects; None if there is none."""
+    def interval(self, step: float = 1.0) -> tuple[float, float, float] | None:
+        """Return low end, refit and high end for a step; None if there is no interval."""
         if self.low is None or self.refit is None or self.high is None:
             return None
-        return self.low * self.step, self.refit * self.step, self.high * self.step
+        return self.low * step, self.refit * step, self.high * step
 
 
 @dataclass(frozen=True, repr=False)
@@ -406,16 +404,13 @@ class Summary(PrintedTable):
     has_intervals: bool
     scale: EffectScale = LINEAR
 
-    @property
-    def has_odds(self) -> bool:
-        """Whether effects are shown as odds ratios."""
-        return self.scale == ODDS
-
     def shown_interval(self, row: SummaryRow) -> tuple[float, float, float] | None:
-        """Return low end, refit and high end as tables have them: of coefficients, or of odds."""
-        if row.low is None or row.refit is None or row.high is None:
-            return None
-        return row.odds_interval if self.has_odds else (row.low, row.refit, row.high)
+        """Return low end, refit and high end as tables have them: of coefficients, or ratios."""
+        found = row.interval(row.step if self.scale.ratio else 1.0)
+        if found is None or not self.scale.ratio:
+            return found
+        low, refit, high = map(self.scale.shown, found)
+        return low, refit, high
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -430,8 +425,8 @@ class Summary(PrintedTable):
         }
         found = pd.DataFrame(values)
         if self.scale != LINEAR:
-            name = "odds_ratio" if self.has_odds else "effect_percent"
-            found.insert(1, name, [self.scale.shown(row.effect) for row in self.rows])
+            shown = [self.scale.shown(row.effect) for row in self.rows]
+            found.insert(1, self.scale.column, shown)
         found.index = pd.Index([row.feature for row in self.rows], dtype="object", name="feature")
         return found
 
@@ -446,23 +441,30 @@ class Summary(PrintedTable):
         cells = [short_name(row.feature), number(row.coefficient), row.step_words]
         cells.append(self.scale.text(row.effect))
         if self.has_intervals:
-            low, refit, high = self.shown_interval(row) or (None, None, None)
-            cells += [_optional(value) for value in (refit, low, high)]
+            shown = self.shown_interval(row)
+            low, refit, high = [number(one, digits=4) for one in shown] if shown else [""] * 3
+            cells += [refit, low, high]
         return cells
+
+
+ESTIMATES = "coefficient", "standard_error", "low", "high"
 
 
 def summary_of(release: Release) -> Summary:
     """Return the summary of a model."""
-    intervals, steps, effects = release.intervals, release.steps, release.effects
-    zero_one = release.zero_one
+    intervals, steps, zero_one = release.intervals, release.steps, release.zero_one
+    coefficients = np.array(release.coefficients)
+    if release.table is not None:  # the predicting model may differ from the table's
+        given = list(intervals)
+        coefficients[given] = release.table.coefficients[given]
     rows = [
         SummaryRow(
             plain(release.names[j]),
-            float(release.coefficients[j]),
+            float(coefficients[j]),
             float(steps[j]),
-            float(effects[j]),
+            float(coefficients[j] * steps[j]),
             bool(zero_one[j]),
-            *_estimates(intervals.get(j)),
+            *(getattr(intervals.get(j), name, None) for name in ESTIMATES),
         )
         for j in release.selected
     ]
@@ -495,51 +497,31 @@ def _of_what(release: Release) -> str:
     return name if release.target is None else f"{name} of {short_name(release.target)}"
 
 
-STEP = "An effect is how far the prediction moves with the step beside it, in {}."
 PERCENT = (
     "The target is a logarithm: an effect is by how many per cent {} changes with the step beside "
     "it."
 )
-ODDS_RATIO = (
-    "Odds are those of {} against {}; an odds ratio is what they are multiplied by with the step "
-    "beside it."
-)
 STEPS = " Steps are round numbers near a tenth of the width of the declared bounds."
 ZERO_ONE = " From 0 to 1 is from no to yes or, of a share, from none to all."
-PREDICTS_WITHIN = "Predictions are clipped to the declared bounds of the target."
 
 
 def _about_steps(release: Release) -> str:
-    """Say what an effect, or an odds ratio, is for."""
-    unsure = release.schema is None and release.zero_one[release.selected].any()
-    return about_effects(release) + STEPS + (ZERO_ONE if unsure else "")
+    shares = release.schema is None and release.zero_one[release.selected].any()
+    return about_effects(release) + STEPS + (ZERO_ONE if shares else "")
 
 
 def about_effects(release: Release) -> str:
     """Say what an effect is, or an odds ratio."""
-    if release.classes is not None:
-        first, second = map(outcome, release.classes)
-        return ODDS_RATIO.format(second, first)
     if release.scale_of_effects == PER_CENT:
         return PERCENT.format(release.changed)
-    scale = release.scale_of_target
-    return STEP.format("the target's units" if scale is None else f"units of {scale}")
+    return release.words(release.family.words.effects_are)
 
 
 def prediction_of_all(release: Release) -> str:
-    """Return what a model without features predicts, in words: a number, or a chance."""
-    if release.classes is None:
-        scale = release.scale_of_target
-        return f"{number(release.intercept, digits=4)}{'' if scale is None else f' for {scale}'}"
-    return f"a probability of {whole_percent(float(expit(release.intercept)))}"
-
-
-def _about_cells(release: Release) -> Iterator[str]:
-    """Say what levels are compared with, and what a missing cell counts as."""
-    declared, table = (release.schema, release.categories), release.table
-    gone = () if table is None else table.left_out
-    yield from about_levels(release.names, *declared, gone)
-    yield from about_missing(*declared, outcomes=release.classes is not None)
+    """Return what a model without features predicts, in words: a number, or a probability."""
+    mean = float(release.family.inverse_link(np.array(release.intercept)))
+    scale, told = release.scale_of_target, release.family.words.constant(mean)
+    return told if scale is None else f"{told} for {scale}"
 
 
 def about_failure(release: Release) -> Iterator[str]:
@@ -554,32 +536,39 @@ def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
         yield _about_steps(release)
     if not release.fit_intercept:
         yield f"No constant was fitted; predictions add {number(release.intercept, digits=5)}."
-    if release.classes is None:
-        yield PREDICTS_WITHIN
-    yield from _about_cells(release)
-    yield from _about_left_out(release, table)
+    yield from _about_predictions(release)
     if release.inference is not None:
         yield prose(release.inference.wording)
-    yield from _how_good(release)
-    yield from _about_bounds(release.bounds_notes or ())
-    yield promise(release)
+    yield from _about_release(release)
 
 
-def _how_good(release: Release) -> Iterator[str]:
-    """Report how good the model is by what was released of it."""
+def _about_predictions(release: Release) -> Iterator[str]:
+    """Say what predictions are clipped to, what cells count as, and what has no interval."""
+    declared, table = (release.schema, release.categories), release.table
+    yield from release.family.words.clipped
+    yield from about_levels(release.names, *declared, () if table is None else table.left_out)
+    yield from about_missing(*declared, fills_target=release.family.fills_target)
+    # One reason for all features is given with the meaning of intervals.
+    if table and (len(set(table.reasons.values())) > 1 or len(table.reasons) < table.n_features):
+        yield from no_intervals(release, table)
+
+
+def _about_release(release: Release) -> Iterator[str]:
+    """Report the released quality, what bounds cut off, and the privacy."""
     if release.quality is not None:
         scale = release.scale_of_target
         where = "" if scale is None else f", on the scale of {scale}"
         yield f"Released quality{where}: {release.quality}"
-
-
-def _about_left_out(release: Release, table: RegressionTable) -> Iterator[str]:
-    """Say of which features there is no interval, those with one reason together.
-
-    One reason for all is told with the others' meaning.
-    """
-    if len(set(table.reasons.values())) > 1 or len(table.reasons) < table.n_features:
-        yield from no_intervals(release, table)
+    notes = release.bounds_notes or ()
+    if len(notes) == 1:
+        yield f"Bounds: {prose(notes[0])}."
+    elif notes:
+        names = [prose(note.rpartition(": declared ")[0] or note) for note in notes]
+        yield (
+            "Bounds: most rows seem to lie at an end of the declared bounds, or beyond, or on one "
+            f"point, in {listed(names)}; bounds_notes_ tells where."
+        )
+    yield promise_of(release.statement)
 
 
 def no_intervals(release: Release, table: RegressionTable) -> Iterator[str]:
@@ -619,61 +608,27 @@ def about_constant(release: Release) -> str:
     return f"{why} The model predicts {prediction_of_all(release)} for every row."
 
 
-def _about_bounds(notes: Sequence[str]) -> Iterator[str]:
-    """Say in one sentence which columns seem to lie at an end of their bounds, or on a point."""
-    if len(notes) == 1:
-        yield f"Bounds: {prose(notes[0])}."
-    elif notes:
-        names = [prose(note.rpartition(": declared ")[0] or note) for note in notes]
-        yield (
-            "Bounds: most rows seem to lie at an end of the declared bounds, or beyond, or on one "
-            f"point, in {listed(names)}; bounds_notes_ tells where."
-        )
-
-
-def _estimates(found: Any) -> tuple[float | None, float | None, float | None, float | None]:
-    if found is None:
-        return None, None, None, None
-    return found.coefficient, found.standard_error, found.low, found.high
-
-
-def _about_chosen(release: Release) -> Iterator[str]:
-    """Say which features are detected, where others have a coefficient too."""
-    if release.standing_out is None:
-        return
-    names = [plain(release.names[j]) for j in release.chosen]
-    verb = "is" if len(names) == 1 else "are"
-    yield SOME_DETECTED.format(listed(names), verb) if names else NONE_DETECTED
-
-
 def _notes(release: Release, shown: int) -> Iterator[str]:
     yield from about_failure(release)
     left = release.n_features - shown
     if left:
         yield f"{left} other {'feature has' if left == 1 else 'features have'} coefficient 0."
-    yield from _about_chosen(release)
+    if release.standing_out is not None:
+        names = [plain(release.names[j]) for j in release.chosen]
+        verb = "is" if len(names) == 1 else "are"
+        yield SOME_DETECTED.format(listed(names), verb) if names else NONE_DETECTED
     if shown:
         yield _about_steps(release)
     if release.clips_features:
         yield "Features are clipped to their bounds before the coefficients apply."
-    if release.classes is None:
-        yield PREDICTS_WITHIN
-    yield from _about_cells(release)
-    if release.table is not None:
-        yield from _about_left_out(release, release.table)
+    yield from _about_predictions(release)
     if release.why_no_intervals is not None:
         yield prose(release.why_no_intervals)
     elif release.inference is not None:
-        refit = REFIT.format("" if release.classes is None else AS_ODDS)
+        scale = release.scale_of_effects
+        refit = REFIT.format(AS_RATIOS.format(scale.heading) if scale.ratio else "")
         yield ("" if release.table else refit) + prose(release.inference.wording)
-    yield from _how_good(release)
-    yield from _about_bounds(release.bounds_notes or ())
-    yield promise(release)
-
-
-def promise(release: Release) -> str:
-    """Return the privacy statement in one line."""
-    return promise_of(release.statement)
+    yield from _about_release(release)
 
 
 def promise_of(statement: PrivacyStatement) -> str:
@@ -690,5 +645,18 @@ def promise_of(statement: PrivacyStatement) -> str:
     return f"{told} {statement.disclosure}".rstrip()
 
 
-def _optional(value: float | None) -> str:
-    return "" if value is None else number(value, digits=4)
+class NotPrivate(ValueError):
+    """A model whose guarantee does not hold, and that was not exported by force."""
+
+
+def statement_for(release: Release, *, force: bool = False) -> dict[str, Any]:
+    """Return what travels with an export: a line of text, and the statement in plain values.
+
+    Other software shows the statement as a comment or a property only, so a model whose guarantee
+    does not hold is refused with `NotPrivate`, unless `force` is True; then the mark travels along.
+    File, card, page and pickle hold the whole statement, and are not refused.
+    """
+    told = prose(promise_of(release.statement))
+    if not (release.statement.holds or force):
+        raise NotPrivate(f"{told} It is exported only by force (force=True, --force).")
+    return {"privacy": told, "statement": release.statement.to_dict()}

@@ -35,11 +35,9 @@ class TukeyEM:
     Guarantees  (epsilon, delta) for adding or removing one row, by adding up pure ε
                                                                      (docs/peers.md, Lemma 43)
 
-    Rules       half of ε for the test; points of depth m/4 at least; m just large enough that
-                normal models pass the test. Where that leaves fewer than 3 rows for each weight of
-                a model, there are no features, only a constant. `n_rows` is public. A
-                twentieth of ε finds the medians of the features, around which models are fitted.
-                Apart from that the declared bounds do: no tighter ones are needed.
+    Half of ε is for the test; m is just large enough that normal models pass it, and where that
+    leaves fewer than 3 rows for each weight of a model, there is only a constant. `n_rows` is
+    public. The declared bounds do: no tighter ones are needed.
 
     References
     ----------
@@ -119,8 +117,8 @@ class KendallTukeyEM(TukeyEM):
     Guarantees  (epsilon, delta) for adding or removing one row, by adding up pure ε: the choices'
                 and that of the rest                            (docs/peers.md, Lemmas 43 and 44)
 
-    Rules       a quarter of ε for the choices, alike; as many features as leave rows for the
-                models, at most 10
+    A quarter of ε is for the choices, alike: as many features as leave rows for the models, at most
+    10.
 
     References
     ----------

@@ -1,9 +1,9 @@
 """Rows beside the paper: what it printed, what its method gives here, what the proven ones give.
 
-A cell matches when our mean lies within two of its standard errors or within .05 of the printed
-value (errors in Table 5, which live on another scale: within 10 %); one that owes it to its
-standard error alone is told apart. A cell that differs is always explained, be it only by how far
-off it is.
+A cell matches when our mean lies within two of its standard errors or within 0.05 of the printed
+value (errors in Table 5, which are on another scale: within 10 %). Cells that match only because of
+their standard error are counted separately. A cell that differs is always explained, be it only by
+how far off it is.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from statistics import fmean, stdev
+from typing import Literal, NamedTuple
 
-from dpscreen.paper import metrics
+import numpy as np
+
 from dpscreen.paper.experiments import PROCESS
-from dpscreen.paper.methods import proven_names
-from dpscreen.paper.metrics import SignTest
+from dpscreen.paper.methods import of_rows, proven_names
+from dpscreen.paper.metrics import SignTest, sign_test
 from dpscreen.paper.published import (
     PublishedCell,
     known_inconsistencies,
+    label,
     published_cells,
     published_data,
 )
@@ -28,6 +31,8 @@ from dpscreen.paper.results import TrialRow
 from dpscreen.paper.suites import BLOCKS, ENDS, FROM_ZERO, LONG, SYNTHETIC, ZERO_START
 
 Verdict = Literal["matches", "differs", "not run"]
+Place = tuple[str, str, str, str]
+"""Suite, data set, method and metric."""
 
 SUITE_OF_TABLE = {1: "synthetic", 2: "real", 3: "real", 4: "ablation", 5: "ablation"}
 METRIC_IN_ROWS = {"r2": "r2_unchosen"}
@@ -36,19 +41,45 @@ METRIC_IN_ROWS = {"r2": "r2_unchosen"}
 STANDARD_ERRORS = 2.0
 TOLERANCE = 0.05
 RELATIVE_TOLERANCE = 0.10
-LEVEL = 0.05
 
 
-# --- means over trials ------------------------------------------------------------------------
+# --- means and comparisons over trials ----------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over trials and its standard error, 0 where there is but one trial."""
+class Estimate(NamedTuple):
+    """A mean over trials and its standard error, 0 for a single trial."""
 
     mean: float
     standard_error: float
     trials: int
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether the mean is within two standard errors of zero."""
+        return abs(self.mean) <= STANDARD_ERRORS * self.standard_error
+
+    @property
+    def signed(self) -> str:
+        """The mean with its sign, and the standard error."""
+        return f"{self.mean:+.3f} ± {self.standard_error:.3f}"
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether the mean is more than two standard errors above zero."""
+        return self.mean > STANDARD_ERRORS * self.standard_error
+
+
+def mean_of(values: Iterable[float]) -> Estimate | None:
+    """Return mean and standard error; None without values."""
+    sample = list(values)
+    if not sample:
+        return None
+    error = stdev(sample) / math.sqrt(len(sample)) if len(sample) > 1 else 0.0
+    return Estimate(fmean(sample), error, len(sample))
+
+
+class NotRunError(Exception):
+    """The rows that a comparison needs are missing."""
 
 
 class RowIndex:
@@ -76,37 +107,66 @@ class RowIndex:
         """Return the mean of one metric; None if no trial has it."""
         return mean_of(self.values(suite, data, method, metric).values())
 
+    def mean(self, suite: str, data: str, method: str, metric: str) -> float:
+        """Return the mean of one metric; NotRunError if no trial has it."""
+        found = self.estimate(suite, data, method, metric)
+        if found is None:
+            raise NotRunError(f"{of_rows(method).label} on {label(data)}")
+        return found.mean
+
+    def paired(self, one: Place, other: Place) -> list[tuple[float, float]]:
+        """Return two metrics in the trials that have both."""
+        first, second = self.values(*one), self.values(*other)
+        return [(first[trial], second[trial]) for trial in first if trial in second]
+
+    def difference(self, one: Place, other: Place) -> Estimate | None:
+        """Return the mean difference over the trials that have both."""
+        return mean_of(first - second for first, second in self.paired(one, other))
+
+    def sign_test(
+        self, suite: str, data: str, methods: tuple[str, str], metric: str
+    ) -> SignTest | None:
+        """Test whether the first method is better: in F1 if it has more, else if it has less."""
+        one, other = ((suite, data, method, metric) for method in methods)
+        pairs = self.paired(one, other)
+        return compare(pairs, metric) if pairs else None
+
     def data_sets(self, suite: str) -> list[str]:
         """Return the data sets of a suite, in the order of their first row."""
         return list(dict.fromkeys(data for found, data, _ in self._rows if found == suite))
 
 
-def mean_of(values: Iterable[float]) -> Estimate | None:
-    """Return mean and standard error; None without values."""
-    sample = list(values)
-    if not sample:
-        return None
-    mean = math.fsum(sample) / len(sample)
-    if len(sample) == 1:
-        return Estimate(mean, 0.0, 1)
-    variance = math.fsum((value - mean) ** 2 for value in sample) / (len(sample) - 1)
-    return Estimate(mean, math.sqrt(variance / len(sample)), len(sample))
+def compare(pairs: Iterable[tuple[float, float]], metric: str) -> SignTest:
+    """Return the sign test of paired trials; more is better for F1, less for density and MSE."""
+    ours, theirs = np.array(list(pairs)).reshape(-1, 2).T
+    return sign_test(ours, theirs) if metric == "f1" else sign_test(theirs, ours)
 
 
-# --- sign tests -------------------------------------------------------------------------------
+# --- cells ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Significance:
-    """A sign test over paired trials where the paper prints bold, or could have.
+class CellCheck:
+    """One printed number beside ours.
 
-    `better` says that this method is significantly better than `against` (two-sided, .05).
+    A cell that differs has a `reason`, which others may share, and a `detail` of its own. `sign` is
+    the test over paired trials where the paper prints bold, or could have.
     """
 
-    against: str
-    test: SignTest
-    better: bool
-    agrees_with_bold: bool
+    cell: PublishedCell
+    ours: Estimate | None
+    proven: Mapping[str, Estimate]
+    verdict: Verdict
+    reason: str
+    detail: str
+    sign: SignTest | None
+
+    @property
+    def by_spread(self) -> bool:
+        """Whether it matches, but only because its standard error is wide."""
+        if self.ours is None or self.verdict != "matches":
+            return False
+        return abs(self.ours.mean - self.cell.value) > fixed_tolerance(self.cell) + 1e-9
 
 
 def rival_of(cell: PublishedCell) -> str | None:
@@ -117,76 +177,19 @@ def rival_of(cell: PublishedCell) -> str | None:
     return rivals.get(cell.method) if cell.table in (3, 5) else None
 
 
-def better_by_sign_test(
-    ours: Mapping[int, float], theirs: Mapping[int, float], metric: str
-) -> tuple[SignTest, bool]:
-    """Compare the trials that both have; more is better for F1, less for density and MSE."""
-    both = sorted(set(ours) & set(theirs))
-    test = metrics.sign_test([ours[t] for t in both], [theirs[t] for t in both])
-    ahead = test.wins > test.losses if metric == "f1" else test.wins < test.losses
-    return test, ahead and test.p_two_sided < LEVEL
-
-
-def _significance(cell: PublishedCell, index: RowIndex) -> Significance | None:
-    rival = rival_of(cell)
-    if rival is None:
-        return None
-    suite = SUITE_OF_TABLE[cell.table]
-    ours, theirs = (
-        index.values(suite, cell.data, name, cell.metric) for name in (cell.method, rival)
-    )
-    if not set(ours) & set(theirs):
-        return None
-    test, better = better_by_sign_test(ours, theirs, cell.metric)
-    return Significance(rival, test, better, better == cell.bold)
-
-
-# --- cells ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class CellCheck:
-    """One printed number beside ours. `counted` cells are those that must match in nine of ten.
-
-    A cell that differs has a `reason`, which others may share, and a `detail` of its own.
-    """
-
-    cell: PublishedCell
-    ours: Estimate | None
-    proven: Mapping[str, Estimate]
-    verdict: Verdict
-    reason: str
-    detail: str
-    counted: bool
-    significance: Significance | None
-
-    @property
-    def by_spread(self) -> bool:
-        """Whether it matches, but only as its standard error is wide."""
-        if self.ours is None or self.verdict != "matches":
-            return False
-        return abs(self.ours.mean - self.cell.value) > fixed_tolerance(self.cell) + 1e-9
-
-
-def check_cells(rows: Iterable[TrialRow], table: int | None = None) -> tuple[CellCheck, ...]:
-    """Compare every printed cell, or those of one table, in the paper's reading order."""
-    index = RowIndex(rows)
-    return tuple(_compare(cell, index) for cell in published_cells(table))
-
-
-def tolerance(cell: PublishedCell, ours: Estimate) -> float:
+def tolerance(cell: PublishedCell, standard_error: float) -> float:
     """How far our mean may be from the printed value."""
-    return max(STANDARD_ERRORS * ours.standard_error, fixed_tolerance(cell))
+    return max(STANDARD_ERRORS * standard_error, fixed_tolerance(cell))
 
 
 def fixed_tolerance(cell: PublishedCell) -> float:
-    """How far it may be without spread."""
+    """How far it may be, whatever its standard error."""
     on_another_scale = cell.table == 5 and cell.metric == "mse"
     return RELATIVE_TOLERANCE * abs(cell.value) if on_another_scale else TOLERANCE
 
 
 def is_counted(cell: PublishedCell) -> bool:
-    """Whether the cell is one of the hundred of the narrower count.
+    """Whether the cell is one of the hundred of the narrower count, nine of ten of which match.
 
     F1, density and R² of RNM-Screen, its MSE, and F1 and MSE of Oracle-K. Tables 3 and 5 repeat
     the F1 of Tables 2 and 4, which is counted once.
@@ -198,82 +201,73 @@ def is_counted(cell: PublishedCell) -> bool:
     return cell.metric == "mse" if cell.table in (3, 5) else cell.metric not in ("tpr", "fpr")
 
 
-def _compare(cell: PublishedCell, index: RowIndex) -> CellCheck:
+def check_cells(index: RowIndex, table: int | None = None) -> tuple[CellCheck, ...]:
+    """Compare every printed cell, or those of one table, in the paper's reading order."""
+    return tuple(_check(cell, index) for cell in published_cells(table))
+
+
+def _check(cell: PublishedCell, index: RowIndex) -> CellCheck:
     suite, metric = SUITE_OF_TABLE[cell.table], METRIC_IN_ROWS.get(cell.metric, cell.metric)
-    values = index.values(suite, cell.data, cell.method, metric).values()
-    ours = mean_of(values)
+    values = sorted(index.values(suite, cell.data, cell.method, metric).values())
+    ours, rival = mean_of(values), rival_of(cell)
+    verdict: Verdict = "not run"
+    if ours is not None:
+        # Printed numbers are rounded to three decimals; sums of floats must not decide a tie.
+        off = abs(ours.mean - cell.value) - 1e-9
+        verdict = "matches" if off <= tolerance(cell, ours.standard_error) else "differs"
+    more = index.estimate(LONG.get(suite, ""), cell.data, cell.method, metric)
     proven = {name: index.estimate(suite, cell.data, name, metric) for name in proven_names()}
-    verdict = _verdict(cell, ours)
-    differs = ours is not None and verdict == "differs"
+    differs = verdict == "differs"
     return CellCheck(
         cell=cell,
         ours=ours,
         proven={name: value for name, value in proven.items() if value is not None},
         verdict=verdict,
-        reason=_reason(cell, index) if differs else "",
-        detail=_detail(cell, sorted(values), index) if differs else "",
-        counted=is_counted(cell),
-        significance=_significance(cell, index),
+        reason=_reason(cell, more) if differs else "",
+        detail=_detail(cell, values, more, index) if differs else "",
+        sign=index.sign_test(suite, cell.data, (cell.method, rival), cell.metric)
+        if rival
+        else None,
     )
-
-
-def _verdict(cell: PublishedCell, ours: Estimate | None) -> Verdict:
-    if ours is None:
-        return "not run"
-    # Printed numbers are rounded to three decimals; sums of floats must not decide a tie.
-    return "matches" if abs(ours.mean - cell.value) <= tolerance(cell, ours) + 1e-9 else "differs"
 
 
 CHANCE = "Chance: five times as many trials come near enough to the printed mean of twenty."
 UNEXPLAINED = "No reason is known."
 
 
-def _reason(cell: PublishedCell, index: RowIndex) -> str:
-    known, more = known_inconsistencies().get(cell.key), _more_trials(cell, index)
-    if known:
-        return known
-    if more is None:
-        return UNEXPLAINED
+def _reason(cell: PublishedCell, more: Estimate | None) -> str:
+    known = known_inconsistencies().get(cell.key)
+    if known or more is None:
+        return known or UNEXPLAINED
     # The printed mean is one of a block of trials, so its variance is as many times as large.
-    error = more.standard_error * math.sqrt(1 + BLOCKS)
-    allowed = max(STANDARD_ERRORS * error, fixed_tolerance(cell))
+    allowed = tolerance(cell, more.standard_error * math.sqrt(1 + BLOCKS))
     return CHANCE if abs(more.mean - cell.value) <= allowed else UNEXPLAINED
 
 
-def _more_trials(cell: PublishedCell, index: RowIndex) -> Estimate | None:
-    """Return the mean of the trials that were run again to see what is chance."""
-    suite, metric = SUITE_OF_TABLE[cell.table], METRIC_IN_ROWS.get(cell.metric, cell.metric)
-    return index.estimate(LONG.get(suite, ""), cell.data, cell.method, metric)
-
-
-def _detail(cell: PublishedCell, values: list[float], index: RowIndex) -> str:
+def _detail(
+    cell: PublishedCell, values: list[float], more: Estimate | None, index: RowIndex
+) -> str:
+    """Say how far off a cell is; `more` is the mean of the trials that were run to see chance."""
     if len(values) == 1:
-        return f"No noise: {values[0]:.3f} here, {cell.value:.3f} printed.{_ends(cell, index)}"
+        text = f"No noise: {values[0]:.3f} here, {cell.value:.3f} printed."
+        suite = SUITE_OF_TABLE[cell.table]
+        low, high = (index.estimate(suite, cell.data, name, cell.metric) for name in ENDS)
+        if cell.method != "np-fw" or low is None or high is None:
+            return text
+        ends = f"{low.mean:.3f} and {high.mean:.3f}"
+        return f"{text} At the smallest and the largest λ that share K it is {ends}."
     text = (
         f"Single trials here run from {values[0]:.3g} to {values[-1]:.3g} (median "
         f"{values[len(values) // 2]:.3g})"
     )
-    more = _more_trials(cell, index)
     if more is None:
         return f"{text}."
-    return (
-        f"{text}; {more.trials} further ones average {more.mean:.3f} ± {more.standard_error:.3f}."
-    )
+    mean = f"{more.mean:.3f} ± {more.standard_error:.3f}"
+    return f"{text}; {more.trials} further ones average {mean}."
 
 
-def _ends(cell: PublishedCell, index: RowIndex) -> str:
-    """Say what NP-FW gives at both ends of the interval that λ is the middle of."""
-    suite = SUITE_OF_TABLE[cell.table]
-    found = [index.estimate(suite, cell.data, name, cell.metric) for name in ENDS]
-    if cell.method != "np-fw" or None in found:
-        return ""
-    low, high = (f"{one.mean:.3f}" for one in found if one)
-    return f" At the smallest and the largest λ that share K it is {low} and {high}."
-
-
-@dataclass(frozen=True)
-class CellTally:
-    """How many of some cells were run, match, and match only as their standard error is wide."""
+class CellTally(NamedTuple):
+    """How many cells were run, match, and match only because their standard error is wide."""
 
     run: int
     matching: int
@@ -288,18 +282,17 @@ class CellTally:
 
 def summarise(checks: Iterable[CellCheck], *, counted: bool = False) -> CellTally:
     """Count over all cells, or over those that are `counted` alone."""
-    asked = [check for check in checks if check.counted or not counted]
-    run = [check for check in asked if check.verdict != "not run"]
+    wanted = [check for check in checks if is_counted(check.cell) or not counted]
+    run = [check for check in wanted if check.verdict != "not run"]
     matching = sum(check.verdict == "matches" for check in run)
     spread = sum(check.by_spread for check in run)
-    return CellTally(len(run), matching, spread, len(asked) - len(run))
+    return CellTally(len(run), matching, spread, len(wanted) - len(run))
 
 
-# --- two definitions of R² ----------------------------------------------------------------------
+# --- two definitions of R², the control, the starting vector, Theorem 2 -------------------------
 
 
-@dataclass(frozen=True)
-class R2Check:
+class R2Check(NamedTuple):
     """A printed R² beside both definitions: to all unchosen features, or to the missed ones.
 
     With both go the same of random subsets, each of as many features.
@@ -310,8 +303,8 @@ class R2Check:
     printed: float
     unchosen: Estimate
     missed: Estimate
-    unchosen_at_random: Estimate | None = None
-    missed_at_random: Estimate | None = None
+    unchosen_at_random: Estimate | None
+    missed_at_random: Estimate | None
 
     @property
     def fits(self) -> Literal["unchosen", "missed"]:
@@ -320,14 +313,12 @@ class R2Check:
         return "unchosen" if nearer else "missed"
 
 
-def check_r2(rows: Iterable[TrialRow]) -> tuple[R2Check, ...]:
+def check_r2(index: RowIndex) -> tuple[R2Check, ...]:
     """Compare the R² of Tables 2 and 4 under both definitions."""
-    index = RowIndex(rows)
     found = []
     for cell in published_cells():
-        suite = SUITE_OF_TABLE[cell.table]
         unchosen, missed, *at_random = (
-            index.estimate(suite, cell.data, cell.method, f"r2_{name}{which}")
+            index.estimate(SUITE_OF_TABLE[cell.table], cell.data, cell.method, f"r2_{name}{which}")
             for which in ("", "_at_random")
             for name in ("unchosen", "missed")
         )
@@ -336,11 +327,7 @@ def check_r2(rows: Iterable[TrialRow]) -> tuple[R2Check, ...]:
     return tuple(found)
 
 
-# --- RNM-Screen against zeroing at random -------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ControlCheck:
+class ControlCheck(NamedTuple):
     """RNM-Screen beside uniform zeroing on the same rows, trial by trial (erratum E7)."""
 
     data: str
@@ -349,83 +336,61 @@ class ControlCheck:
     control: Estimate
     difference: Estimate
 
-    @property
-    def agrees(self) -> bool:
-        """Whether the difference is within two of its standard errors."""
-        return abs(self.difference.mean) <= STANDARD_ERRORS * self.difference.standard_error
 
-
-def check_control(rows: Iterable[TrialRow]) -> tuple[ControlCheck, ...]:
+def check_control(index: RowIndex) -> tuple[ControlCheck, ...]:
     """Compare on both synthetic sets."""
-    index = RowIndex(rows)
-    pairs = ((data, metric) for data in SYNTHETIC for metric in ("f1", "tpr", "fpr", "density"))
-    found = (_control(index, data, metric) for data, metric in pairs)
-    return tuple(check for check in found if check)
+    found = []
+    for data in SYNTHETIC:
+        for metric in ("f1", "tpr", "fpr", "density"):
+            ours = ("synthetic", data, "rnm-screen", metric)
+            control = ("synthetic", data, "uniform-zeroing", metric)
+            pairs, difference = index.paired(ours, control), index.difference(ours, control)
+            means = [mean_of(values) for values in zip(*pairs, strict=True)]
+            if difference and means[0] and means[1]:
+                found.append(ControlCheck(data, metric, means[0], means[1], difference))
+    return tuple(found)
 
 
-def _control(index: RowIndex, data: str, metric: str) -> ControlCheck | None:
-    ours = index.values("synthetic", data, "rnm-screen", metric)
-    control = index.values("synthetic", data, "uniform-zeroing", metric)
-    both = sorted(set(ours) & set(control))
-    samples = ([ours[t], control[t], ours[t] - control[t]] for t in both)
-    found = [mean_of(sample) for sample in zip(*samples, strict=True)]
-    screened, zeroed, difference = found or (None, None, None)
-    if difference is None or screened is None or zeroed is None:
-        return None
-    return ControlCheck(data, metric, screened, zeroed, difference)
+class ZeroStartCheck(NamedTuple):
+    """Density of DP-FW and RNM-Screen from a zero start, paired by trial (erratum E9).
 
-
-# --- the starting vector ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ZeroStartCheck:
-    """DP-FW and RNM-Screen from a zero start, paired by trial (erratum E9)."""
+    `effect` says what screening changes: F1, density and error without it and with it.
+    """
 
     data: str
     dp_fw: Estimate
     rnm: Estimate
     sparser: int
     trials: int
-    f1: tuple[float, float]
-    mse: tuple[float, float]
-
-    @property
-    def effect(self) -> str:
-        """Say what screening changes: F1, density and error without it and with it."""
-        return (
-            f"F1 {self.f1[0]:.3f} → {self.f1[1]:.3f}, density {self.dp_fw.mean:.3f} → "
-            f"{self.rnm.mean:.3f}, MSE {self.mse[0]:.2f} → {self.mse[1]:.2f}"
-        )
+    effect: str
 
 
 def check_zero_start(index: RowIndex) -> tuple[ZeroStartCheck, ...]:
     """Compare on every set that was run, in the paper's order."""
-    found = (_zero_start(index, data) for data in published_data())
-    return tuple(one for one in found if one)
+    found = []
+    for data in published_data():
+        one, other = ((ZERO_START, data, name, "density") for name in FROM_ZERO)
+        pairs = index.paired(one, other)
+        dense, screened = (mean_of(pair[k] for pair in pairs) for k in (0, 1))
+        f1, mse = (
+            [index.estimate(ZERO_START, data, name, metric) for name in FROM_ZERO]
+            for metric in ("f1", "mse")
+        )
+        if dense and screened:
+            effect = (
+                f"F1 {_arrow(f1, 3)}, density {_arrow([dense, screened], 3)}, MSE {_arrow(mse, 2)}"
+            )
+            sparser = sum(with_ < without for without, with_ in pairs)
+            found.append(ZeroStartCheck(data, dense, screened, sparser, len(pairs), effect))
+    return tuple(found)
 
 
-def _zero_start(index: RowIndex, data: str) -> ZeroStartCheck | None:
-    dense, screened = (index.values(ZERO_START, data, name, "density") for name in FROM_ZERO)
-    both = sorted(set(dense) & set(screened))
-    without, with_ = mean_of(dense[t] for t in both), mean_of(screened[t] for t in both)
-    if without is None or with_ is None:
-        return None
-    f1, mse = (
-        [one.mean for name in FROM_ZERO if (one := index.estimate(ZERO_START, data, name, metric))]
-        for metric in ("f1", "mse")
-    )
-    sparser = sum(screened[t] < dense[t] for t in both)
-    pairs = (f1[0], f1[1]), (mse[0], mse[1])
-    return ZeroStartCheck(data, without, with_, sparser, len(both), *pairs)
+def _arrow(means: Iterable[Estimate | None], digits: int) -> str:
+    return " → ".join(f"{one.mean:.{digits}f}" for one in means if one)
 
 
-# --- Theorem 2 ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Theorem2Check:
-    """Simulated nonzeros beside the corrected and the printed expression."""
+class Theorem2Check(NamedTuple):
+    """Simulated nonzeros beside the corrected and the printed expression, and their limits."""
 
     n_features: int
     n_iter: int
@@ -451,16 +416,14 @@ class Theorem2Check:
         return self.corrected > 0.999 * self.corrected_limit
 
 
-def check_theorem2(rows: Iterable[TrialRow]) -> tuple[Theorem2Check, ...]:
+def check_theorem2(index: RowIndex) -> tuple[Theorem2Check, ...]:
     """Compare every setting that was simulated."""
-    index = RowIndex(rows)
-    return tuple(_theorem2(index, data) for data in index.data_sets("theorem2"))
-
-
-def _theorem2(index: RowIndex, data: str) -> Theorem2Check:
-    row = index.rows("theorem2", data, PROCESS)[0]
-    simulated = index.estimate("theorem2", data, PROCESS, "nonzeros")
-    assert simulated is not None, "a row of the process has its nonzeros"
-    names = ("corrected", "published", "corrected_limit", "published_limit")
-    expected = {name: row.metrics[name] for name in names}
-    return Theorem2Check(row.settings["n_features"], row.settings["n_iter"], simulated, **expected)
+    found = []
+    for data in index.data_sets("theorem2"):
+        row = index.rows("theorem2", data, PROCESS)[0]
+        simulated = index.estimate("theorem2", data, PROCESS, "nonzeros")
+        assert simulated is not None, "a row of the process has its nonzeros"
+        size = (row.settings["n_features"], row.settings["n_iter"])
+        names = ("corrected", "published", "corrected_limit", "published_limit")
+        found.append(Theorem2Check(*size, simulated, *(row.metrics[name] for name in names)))
+    return tuple(found)

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,9 +108,7 @@ def contestants() -> tuple[Contestant, ...]:
             lambda: RNMScreen(n_iter=STEPS, clip=math.inf, **IN_BALL),
         ),
         Contestant(
-            "… with clip=1",
-            "A clip at 1 divides that noise by 100.",
-            lambda: RNMScreen(**CLIPPED),
+            "… with clip=1", "A clip at 1 divides that noise by 100.", lambda: RNMScreen(**CLIPPED)
         ),
         Contestant(
             "DP-FW, proven, clip=1",
@@ -142,20 +141,18 @@ def outcomes(data: Simulated) -> Iterator[DemoOutcome]:
 
 
 def _outcome(one: Contestant, models: list[Any], data: Simulated) -> DemoOutcome:
-    scores = [
-        (
-            true_positive_rate(model.coef_, data.coef),
-            false_positive_rate(model.coef_, data.coef),
-            f1(model.coef_, data.coef),
-            float(np.mean((model.predict(data.X) - data.y) ** 2)),
-        )
-        for model in models
-    ]
     last, statement = models[-1], getattr(models[-1], "privacy_", None)
-    n_iter = None if statement is None else last.n_iter_
-    found, wrong, f1_score, mse = map(float, np.mean(scores, axis=0))
-    means = (found, wrong, f1_score, mse, statement)
-    return DemoOutcome(one.method, one.why, n_iter, last.coef_, *means)
+    return DemoOutcome(
+        method=one.method,
+        why=one.why,
+        n_iter=None if statement is None else last.n_iter_,
+        coef=last.coef_,
+        found=fmean(true_positive_rate(model.coef_, data.coef) for model in models),
+        wrong=fmean(false_positive_rate(model.coef_, data.coef) for model in models),
+        f1=fmean(f1(model.coef_, data.coef) for model in models),
+        mse=fmean(np.mean((model.predict(data.X) - data.y) ** 2) for model in models),
+        statement=statement,
+    )
 
 
 TRUTH, FOUND, FALSE = COLOURS[5], COLOURS[2], COLOURS[1]

@@ -5,12 +5,10 @@ The proofs and longer arguments are in docs/errata.md, under the same numbers.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
@@ -19,10 +17,11 @@ from dpscreen.paper import metrics
 from dpscreen.paper.agreement import RowIndex, check_control, check_theorem2, check_zero_start
 from dpscreen.paper.data import synthetic
 from dpscreen.paper.published import (
+    ROUNDING,
     densities_outside_rates,
     f1_ceiling,
     label,
-    published_cells,
+    packaged_json,
     published_data,
     published_value,
     single_run_count,
@@ -38,7 +37,7 @@ class Erratum:
     """A statement of the paper that needs a correction.
 
     `claim` quotes it, `reason` derives why it fails, `command` shows it, `matters` says how much
-    depends on it, and `evidence` is what is computed now, from rows where there are any.
+    depends on it, and `evidence` is computed now, from rows where there are any.
     """
 
     key: str
@@ -53,8 +52,10 @@ class Erratum:
 
 def errata(index: RowIndex) -> tuple[Erratum, ...]:
     """Return all of them in order."""
-    texts = json.loads(files("dpscreen.paper").joinpath("errata.json").read_text(encoding="utf-8"))
-    return tuple(Erratum(**one, evidence=" ".join(EVIDENCE[one["key"]](index))) for one in texts)
+    return tuple(
+        Erratum(**one, evidence=" ".join(EVIDENCE[one["key"]](index)))
+        for one in packaged_json("errata.json")
+    )
 
 
 # --- evidence: each yields sentences, some of which need rows ------------------------------------
@@ -144,7 +145,7 @@ def _e6(index: RowIndex) -> Iterator[str]:
         f"d = {d}, T = {T}: {metrics.expected_nonzeros(d, T):.1f} by the corrected formula, "
         f"{metrics.expected_nonzeros_published(d, T):.1f} by the printed one."
     )
-    found = check_theorem2(index.all_rows())
+    found = check_theorem2(index)
     if found:
         corrected = max(abs(one.relative_error) for one in found)
         printed = [abs(one.relative_error_published) for one in found]
@@ -156,34 +157,27 @@ def _e6(index: RowIndex) -> Iterator[str]:
 
 
 def _e7(index: RowIndex) -> Iterator[str]:
-    f1 = [one for one in check_control(index.all_rows()) if one.metric == "f1"]
+    f1 = [one for one in check_control(index) if one.metric == "f1"]
     if f1:
         shown = "; ".join(
             f"{label(one.data).lower()} data {one.screened.mean:.3f} screened, "
-            f"{one.control.mean:.3f} at random (difference {one.difference.mean:+.3f} ± "
-            f"{one.difference.standard_error:.3f})"
+            f"{one.control.mean:.3f} at random (difference {one.difference.signed})"
             for one in f1
         )
         yield f"F1 over paired trials: {shown}."
-    scale = _noise_scale(index)
-    if scale:
-        yield f"The noise on a score has scale {scale:.0f}."
-    for one in check_zero_start(index):
-        if one.data in SYNTHETIC:
-            yield f"From a zero start, {one.data} data, without and with screening: {one.effect}."
-
-
-def _noise_scale(index: RowIndex) -> float | None:
-    """Return Δ√(8T ln(1/δ₂))/ε₂ of the synthetic runs."""
     for row in index.rows("synthetic", "uncorrelated", "rnm-screen")[:1]:
+        # Δ√(8T ln(1/δ₂))/ε₂
         facts = row.settings
         change = sensitivity.published_screening_score(
             radius=facts["radius"], n_rows=facts["n_rows"]
         )
         epsilon = facts["epsilon"] * facts["screening_epsilon_share"]
         delta = facts["delta"] * facts["screening_delta_share"]
-        return float(change * math.sqrt(8 * facts["n_iter"] * math.log(1 / delta)) / epsilon)
-    return None
+        scale = change * math.sqrt(8 * facts["n_iter"] * math.log(1 / delta)) / epsilon
+        yield f"The noise on a score has scale {scale:.0f}."
+    for one in check_zero_start(index):
+        if one.data in SYNTHETIC:
+            yield f"From a zero start, {one.data} data, without and with screening: {one.effect}."
 
 
 def _e8(index: RowIndex) -> Iterator[str]:
@@ -229,32 +223,21 @@ def _e9(index: RowIndex) -> Iterator[str]:
 
 
 def _e10(_index: RowIndex) -> Iterator[str]:
-    outside = densities_outside_rates()
-    above = [data for data in published_data() if _exceeds_ceiling(data)]
-    whole = [_is_whole(data, metric) for data in published_data() for metric in ("tpr", "fpr")]
+    outside, above, whole = densities_outside_rates(), [], []
+    for name, facts in published_data().items():
+        table = 1 if name in SYNTHETIC else 2
+        tpr, fpr, f1 = (
+            published_value(table, name, "rnm-screen", metric) for metric in ("tpr", "fpr", "f1")
+        )
+        above += [label(name)] if f1 > f1_ceiling(tpr + ROUNDING) + ROUNDING else []
+        counts = ((tpr, facts.n_support), (fpr, facts.n_features - facts.n_support))
+        whole += [single_run_count(*count) is not None for count in counts]
     yield (
         f"Printed densities outside [FPR, TPR]: {len(outside)} ("
         f"{', '.join(label(data) for data in outside)}). F1 above its ceiling: "
-        f"{' and '.join(label(data) for data in above)}. With the K of this study "
+        f"{' and '.join(above)}. With the K of this study "
         f"{sum(whole)} of {len(whole)} printed rates are whole counts out of K or d − K."
     )
-
-
-def _exceeds_ceiling(data: str) -> bool:
-    table = _first_table(data)
-    tpr, f1 = (published_value(table, data, "rnm-screen", name) for name in ("tpr", "f1"))
-    return f1 > f1_ceiling(tpr + 0.0005) + 0.0005
-
-
-def _is_whole(data: str, metric: str) -> bool:
-    facts = published_data()[data]
-    total = facts.n_support if metric == "tpr" else facts.n_features - facts.n_support
-    rate = published_value(_first_table(data), data, "rnm-screen", metric)
-    return single_run_count(rate, total) is not None
-
-
-def _first_table(data: str) -> int:
-    return next(cell.table for cell in published_cells() if cell.data == data)
 
 
 def _e11(index: RowIndex) -> Iterator[str]:
@@ -281,15 +264,6 @@ def _places() -> Iterable[tuple[str, str]]:
 
 
 EVIDENCE: dict[str, Callable[[RowIndex], Iterable[str]]] = {
-    "E1": _e1,
-    "E2": _e2,
-    "E3": _e3,
-    "E4": _e4,
-    "E5": _e5,
-    "E6": _e6,
-    "E7": _e7,
-    "E8": _e8,
-    "E9": _e9,
-    "E10": _e10,
-    "E11": _e11,
+    f"E{number}": check
+    for number, check in enumerate((_e1, _e2, _e3, _e4, _e5, _e6, _e7, _e8, _e9, _e10, _e11), 1)
 }

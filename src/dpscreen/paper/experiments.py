@@ -10,14 +10,13 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpscreen.paper import metrics
-from dpscreen.paper.data import DatasetTable, Preparation, load, prepare, synthetic
-from dpscreen.paper.fitters import Fitted
-from dpscreen.paper.methods import Method
+from dpscreen.paper.data import Preparation, load, prepare, synthetic
+from dpscreen.paper.methods import Fitted, Method
 from dpscreen.paper.problem import RULE, PreparedRows, Problem, Recorder, Split, lasso_reference
 from dpscreen.paper.published import published_data
 from dpscreen.paper.results import TrialRow, fingerprint, versions
@@ -25,7 +24,7 @@ from dpscreen.privacy import Budget, SeededNoise, named_seed
 
 
 def seed_name(**names: str | int) -> str:
-    """Join the names into one, in alphabetical order: "data=housing, method=dp-fw, trial=3"."""
+    """Join the names in alphabetical order: "data=housing, method=dp-fw, trial=3"."""
     return ", ".join(f"{key}={value}" for key, value in sorted(names.items()))
 
 
@@ -46,6 +45,7 @@ def noise_for(**names: str | int) -> SeededNoise:
 class Source:
     """Rows under the settings of a run. δ is 1/n."""
 
+    kind: ClassVar[str]
     name: str
     n_iter: int
     epsilon: float
@@ -56,11 +56,16 @@ class Source:
         """Return the budget and how it is split."""
         return Split(Budget(self.epsilon, 1 / n_rows), self.epsilon_share, self.delta_share)
 
+    def declared(self) -> dict[str, Any]:
+        """Every setting, for the fingerprint of a row."""
+        return {"source": self.kind, **asdict(self)}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation(Source):
     """The paper's synthetic data; every trial draws rows of its own."""
 
+    kind = "simulation"
     correlation: float
     n_rows: int
     n_features: int
@@ -72,24 +77,19 @@ class Simulation(Source):
         """Draw the rows of this trial. They are the same in every suite and for every method."""
         return _simulated(self, trial)
 
-    def declared(self) -> dict[str, Any]:
-        """Every setting, for the fingerprint of a row."""
-        return {"source": "simulation", **asdict(self)}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Scattered(Simulation):
     """The same rows, with the true features anywhere in place of one block."""
 
-    def declared(self) -> dict[str, Any]:
-        """Every setting, for the fingerprint of a row."""
-        return super().declared() | {"source": "simulation, scattered support"}
+    kind = "simulation, scattered support"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealData(Source):
     """A real set under one preparation; K comes from replication, λ from the LASSO."""
 
+    kind = "real"
     preparation: Preparation
     n_support: int
     intercept: bool
@@ -98,28 +98,16 @@ class RealData(Source):
         """Return the prepared set, the same for every trial."""
         return _prepared(self)
 
-    def table(self) -> DatasetTable:
-        """Return the set as it was stored."""
-        return load(self.name)
-
     def declared(self) -> dict[str, Any]:
         """Every setting, for the fingerprint of a row."""
-        return {"source": "real", "radius_rule": RULE, **asdict(self)}
+        return super().declared() | {"radius_rule": RULE}
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeanFilled(RealData):
     """A set whose missing cells become the mean of their column, not zero."""
 
-    def table(self) -> DatasetTable:
-        """Return the set, filled."""
-        table = super().table()
-        means = np.nanmean(table.X, axis=0)
-        return replace(table, X=np.where(np.isnan(table.X), means, table.X))
-
-    def declared(self) -> dict[str, Any]:
-        """Every setting, for the fingerprint of a row."""
-        return super().declared() | {"source": "real, missing cells at their mean"}
+    kind = "real, missing cells at their mean"
 
 
 @lru_cache(maxsize=1)
@@ -147,22 +135,22 @@ def _simulated(source: Simulation, trial: int) -> Problem:
 # One at a time: the largest set fills a few hundred megabytes in each worker.
 @lru_cache(maxsize=1)
 def _prepared(source: RealData) -> Problem:
-    ready = prepare(source.table(), source.preparation)
-    reference = lasso_reference(
-        ready.X, ready.y, n_support=source.n_support, intercept=source.intercept
-    )
+    table = load(source.name)
+    if isinstance(source, MeanFilled):
+        means = np.nanmean(table.X, axis=0)
+        table = replace(table, X=np.where(np.isnan(table.X), means, table.X))
+    X, y, notes = prepare(table, source.preparation)
+    found = lasso_reference(X, y, n_support=source.n_support, intercept=source.intercept)
+    low, high = found.lowest_norm, found.highest_norm
+    norms = f"λ is {RULE}, from {low:.6g} to {high:.6g}: not private (erratum E8)."
     return Problem(
-        rows=PreparedRows(ready.X, ready.y),
-        reference=reference.coef,
-        radius=reference.radius,
+        rows=PreparedRows(X, y),
+        reference=found.coef,
+        radius=found.radius,
         n_iter=source.n_iter,
-        budget=source.split(len(ready.y)),
-        notes=(
-            *ready.notes,
-            f"λ is {RULE}, from {reference.lowest_norm:.6g} to {reference.highest_norm:.6g}: "
-            "not private (erratum E8).",
-        ),
-        norms=(reference.lowest_norm, reference.highest_norm),
+        budget=source.split(len(y)),
+        notes=(*notes, norms),
+        norms=(low, high),
     )
 
 
@@ -205,7 +193,7 @@ class Regression:
         return tuple(method.row_name for method in self.methods)
 
     def trials(self, name: str, wanted: int) -> range:
-        """Return the trials worth running: without noise and with fixed rows, one tells all."""
+        """Return the trials to run: a single one without noise on fixed rows."""
         varies = self.real_data is None or self._method(name).random
         return range(self.blocks * wanted if varies else 1)
 
@@ -238,8 +226,8 @@ class Regression:
             "calibration": method.calibration,
             "note": method.note,
         }
-        told = {"metrics": self._metrics(problem, fit, names), "series": recorder.series}
-        return _row_of(self, names, **told, settings=settings, seconds=seconds)
+        found = {"metrics": self._metrics(problem, fit, names), "series": recorder.series}
+        return _row_of(self, names, **found, settings=settings, seconds=seconds)
 
     def _metrics(self, problem: Problem, fit: Fitted, names: dict[str, Any]) -> dict[str, float]:
         chosen, truth = fit.weights != 0, problem.support
@@ -272,7 +260,7 @@ class UniformProcess:
     """Theorem 2 by simulation, for d coordinates and T rounds, many times over in each trial.
 
     Every round makes one coordinate nonzero and then zeroes one. Both are uniform, which is what
-    RNM-Screen comes down to when its noise drowns its scores.
+    RNM-Screen comes down to when its noise is far larger than its scores.
     """
 
     n_features: int
@@ -304,12 +292,17 @@ class UniformProcess:
     def run(self, trial: int, names: Iterable[str]) -> Iterator[TrialRow]:
         """Simulate once."""
         for name in names:
-            seeds = _names(self, name, trial)
+            names_of_row = _names(self, name, trial)
             began = time.perf_counter()
-            found = {"nonzeros": self.mean_nonzeros(rng_for(**seeds)), **self.expected()}
-            seconds = time.perf_counter() - began
-            told = {"metrics": found, "series": {}, "settings": self.settings()}
-            yield _row_of(self, seeds, **told, seconds=seconds)
+            mean = self.mean_nonzeros(rng_for(**names_of_row))
+            yield _row_of(
+                self,
+                names_of_row,
+                metrics={"nonzeros": mean, **self.expected()},
+                series={},
+                settings=self.settings(),
+                seconds=time.perf_counter() - began,
+            )
 
     def mean_nonzeros(self, rng: np.random.Generator) -> float:
         """Return the mean number of nonzeros at the end, from a zero start."""
@@ -336,8 +329,8 @@ Experiment = Regression | UniformProcess
 
 def _names(experiment: Experiment, method: str, trial: int) -> dict[str, Any]:
     """Return what the seed of a row depends on."""
-    place = {"suite": experiment.suite, "data": experiment.data}
-    return {**place, "method": method, "trial": trial}
+    suite, data = experiment.suite, experiment.data
+    return {"suite": suite, "data": data, "method": method, "trial": trial}
 
 
 def _row_of(experiment: Experiment, names: dict[str, Any], **found: Any) -> TrialRow:

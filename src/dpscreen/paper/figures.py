@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +15,7 @@ from dpscreen.paper.agreement import STANDARD_ERRORS, RowIndex
 from dpscreen.paper.methods import of_rows, proven_names
 from dpscreen.paper.published import label, published_data, published_figures
 from dpscreen.paper.results import TrialRow
-from dpscreen.paper.suites import FIGURE_3, SYNTHETIC, all_items
+from dpscreen.paper.suites import FIGURE_3, GAPS, all_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,37 +48,32 @@ def figure_panels(rows: Iterable[TrialRow], number: int) -> tuple[Panel, ...]:
     """Return the panels of one figure, in the paper's order, as far as there are rows for them."""
     index = RowIndex(rows)
     panels = []
-    for name, words, place, methods, wanted in _plots(number):
+    for name, place, methods, wanted in _plots(number):
         drawn = product(methods, wanted)
         curves = (_curve(index.rows(*place, method), series) for method, series in drawn)
+        words = label(name) if name in published_data() else name
         panels.append(Panel(name, words, tuple(filter(None, curves))))
     return tuple(panel for panel in panels if panel.curves)
 
 
-Plot = tuple[str, str, tuple[str, str], tuple[str, ...], tuple[str, ...]]
-"""Name and label of a panel, suite and data set, and the methods and series of its curves."""
+Plot = tuple[str, tuple[str, str], tuple[str, ...], tuple[str, ...]]
+"""Name of a panel, suite and data set, and the methods and series of its curves."""
 
 
-def _plots(number: int) -> Iterator[Plot]:
-    methods: tuple[str, ...]
-    kept = tuple(SERIES_LABELS)
-    if number == 1:
-        for data in SYNTHETIC:
-            methods = ("rnm-screen", "adp-screen")
-            yield data, label(data), ("synthetic", data), methods, kept
-    if number == 2:
-        for data in published_data():
-            if data not in SYNTHETIC:
-                methods = ("rnm-screen", *proven_names())
-                yield data, label(data), ("real", data), methods, ("mse",)
-    uncorrelated = ("adp", "uncorrelated")
-    if number == 3:
-        often = ("every iteration", "every 50th iteration", "last iteration")
-        for method, name in zip(FIGURE_3, often, strict=True):
-            yield name, name, uncorrelated, (method,), kept
-    if number == 4:
-        methods = ("dp-fw-rule", "np-fw-rule", "np-fw")
-        yield "uncorrelated", label("uncorrelated"), uncorrelated, methods, ("wolfe_gap",)
+def _plots(number: int) -> list[Plot]:
+    kept, uncorrelated = tuple(SERIES_LABELS), ("adp", "uncorrelated")
+    names = published_figures()[number].panels
+    match number:
+        case 1:
+            both = ("rnm-screen", "adp-screen")
+            return [(data, ("synthetic", data), both, kept) for data in names]
+        case 2:
+            compared = ("rnm-screen", *proven_names())
+            return [(data, ("real", data), compared, ("mse",)) for data in names]
+        case 3:
+            often = zip(names, FIGURE_3, strict=True)
+            return [(name, uncorrelated, (method,), kept) for name, method in often]
+    return [(name, uncorrelated, GAPS, ("wolfe_gap",)) for name in names]
 
 
 def _curve(rows: list[TrialRow], series: str) -> Curve | None:
@@ -87,13 +82,12 @@ def _curve(rows: list[TrialRow], series: str) -> Curve | None:
         return None
     values = np.array([row.series[series] for row in rows])
     mean = values.mean(axis=0)
-    spread = values.std(axis=0, ddof=1) if len(rows) > 1 else np.zeros_like(mean)
-    band = STANDARD_ERRORS * spread / np.sqrt(len(rows))
+    scale = values.std(axis=0, ddof=1) if len(rows) > 1 else np.zeros_like(mean)
+    band = STANDARD_ERRORS * scale / np.sqrt(len(rows))
     method = rows[0].method
     name = ", ".join(filter(None, (of_rows(method).label, SERIES_LABELS.get(series))))
     lines = (rows[0].series["iteration"], mean, mean - band, mean + band)
-    x, middle, low, high = (tuple(float(value) for value in line) for line in lines)
-    return Curve(name, method, series, x, middle, low, high)
+    return Curve(name, method, series, *(tuple(map(float, line)) for line in lines))
 
 
 NUMBERS = (1, 2, 3, 4)
@@ -130,9 +124,6 @@ class FigureView(NamedTuple):
     legend: tuple[Look, ...]
 
 
-# --- what is written and shown ------------------------------------------------------------------
-
-
 def figure_view(number: int, rows: Iterable[TrialRow]) -> FigureView:
     """Return one figure, panel by panel, to stand in a page."""
     published = published_figures()[number]
@@ -155,9 +146,6 @@ def write_figure(number: int, rows: Iterable[TrialRow], directory: Path) -> list
     for path in paths:
         save(figure, path)
     return paths
-
-
-# --- drawing ------------------------------------------------------------------------------------
 
 
 def _whole(number: int, panels: Sequence[Panel]) -> Figure:
@@ -189,20 +177,16 @@ def _picture(number: int, panel: Panel, place: int) -> PanelPicture:
 
 def _draw(axes: Axes, panel: Panel, number: int) -> None:
     for curve, look in zip(panel.curves, looks(panel.curves), strict=True):
-        _draw_curve(axes, curve, look)
+        colour, dashes = COLOURS[look.colour], DASHES[look.dash]
+        style = (0, dashes) if dashes else "solid"
+        axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
+        axes.plot(curve.x, curve.mean, color=colour, linewidth=1.6, linestyle=style)
     if number in LOGARITHMIC:
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
     plain_axes(axes)
-
-
-def _draw_curve(axes: Axes, curve: Curve, look: Look) -> None:
-    colour, dashes = COLOURS[look.colour], DASHES[look.dash]
-    style = (0, dashes) if dashes else "solid"
-    axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
-    axes.plot(curve.x, curve.mean, color=colour, linewidth=1.6, linestyle=style)
 
 
 def _draw_legend(figure: Figure, legend: Sequence[Look]) -> None:
@@ -240,20 +224,17 @@ def looks(curves: Sequence[Curve]) -> list[Look]:
 
 def _legend(panels: Sequence[Panel]) -> tuple[Look, ...]:
     """Return the looks of all panels once; labels that look alike share what they end with."""
-    named: dict[tuple[int, int], list[str]] = {}
+    named: dict[tuple[int, int], dict[str, str]] = {}
     for panel in panels:
         for look in looks(panel.curves):
-            names = named.setdefault((look.colour, look.dash), [])
-            if look.label not in names:
-                names.append(look.label)
-    return tuple(Look(_shared(names), *place) for place, names in named.items())
-
-
-def _shared(names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return names[0]
-    endings = {name.rsplit(", ", 1)[-1] for name in names}
-    return endings.pop() if len(endings) == 1 else " / ".join(names)
+            ending = look.label.rsplit(", ", 1)[-1]
+            named.setdefault((look.colour, look.dash), {})[look.label] = ending
+    legend = []
+    for place, endings in named.items():
+        shared = len(endings) > 1 and len(set(endings.values())) == 1
+        names = set(endings.values()) if shared else endings
+        legend.append(Look(" / ".join(names), *place))
+    return tuple(legend)
 
 
 def in_words(panel: Panel) -> str:

@@ -1,42 +1,357 @@
-"""The methods of the study, the product's own among them. A new one is one more in the list.
+"""The methods of the study, the product's own among them: how each finds coefficients, and a list.
 
-A name means the same here as in `dpscreen.planning.methods`. What the paper calls DP-FW is
+"Published" methods use the paper's constants, random start and all; their stated ε does not hold.
+"Proven" ones use the same stated total on mechanisms whose cost is proved, from a zero start. A
+name means the same here as in `dpscreen.planning.methods`. What the paper calls DP-FW is
 "published-dp-fw" for that reason; in its tables, and so in rows and seeds, it is "dp-fw".
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
-from dpscreen.paper.fitters import (
-    LONGER,
-    Adp,
-    Eliminating,
-    Fitter,
-    OtherSettings,
-    OwnRules,
-    PreselectK,
-    Proven,
-    Published,
-    Steepest,
-    WithoutNoise,
-    largest_correlation,
-    largest_norm,
-    largest_variance,
-    lasso,
-    longer_rnm,
-    oracle_k,
-    rnm,
-    uniform_zeroing,
+import numpy as np
+
+from dpscreen._core.arrays import Array
+from dpscreen.paper.problem import Problem, Recorder
+from dpscreen.planning.methods import PEERS, FitRequest, estimator
+from dpscreen.privacy import ZCDP, Accountant, Budget, Noise
+from dpscreen.rows.design import DenseDesign, Design, GramDesign, Point
+from dpscreen.solvers import frank_wolfe as steps
+from dpscreen.solvers.frank_wolfe import Choose, Screen, frank_wolfe, steepest_vertex, zero_start
+from dpscreen.solvers.screening import (
+    Elimination,
+    FrankWolfeSettings,
+    Rule,
+    Screening,
+    proven_steps,
+    published_adp,
+    published_rnm,
+    published_scores,
+    safe_scores,
 )
-from dpscreen.planning.methods import PEERS
-from dpscreen.solvers.screening import published_scores, safe_scores
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a run leaves: coefficients, and what else it counted or chose."""
+
+    weights: Array
+    counts: dict[str, float] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+Fitter = Callable[[Problem, Noise, Recorder], Fitted]
+"""Fits a problem with this noise and lets the recorder watch. It must be picklable."""
+
+MakeScreen = Callable[[Accountant, Problem], Screen[Point]]
+
+
+@dataclass(frozen=True)
+class FrankWolfe:
+    """Frank-Wolfe with the paper's noise, or without any, and possibly a screening step.
+
+    Steps that are screened use (ε₁, δ₁). Without screening they use the whole stated budget, so
+    that every method compared has the same total; the paper does not say what its DP-FW had. What
+    is screened may be chosen again.
+    """
+
+    screening: MakeScreen | None = None
+    start: str = "random"
+    noisy: bool = True
+
+    def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
+        """Run once."""
+        accountant, design, radius = Accountant(noise, limit=None), problem.design, problem.radius
+        start = steps.starting_point(self.start, design.n_features, radius=radius, noise=noise)
+        choose: Choose[Point] = steepest_vertex
+        if self.noisy:
+            choose = steps.published_choice(
+                accountant,
+                problem.budget.parts[0] if self.screening else problem.budget.total,
+                radius=radius,
+                n_iter=problem.n_iter,
+                n_rows=design.n_rows,
+            )
+        if self.screening is None:
+            return Fitted(_run(problem, choose, recorder, start=start))
+        screen, counts = self.screening(accountant, problem), {"screened": 0.0}
+
+        def counted(point: Point, t: int) -> Iterable[int]:
+            found = list(screen(point, t))
+            counts["screened"] += len(found)
+            return found
+
+        return Fitted(_run(problem, choose, recorder, start=start, screen=counted), counts)
+
+
+def _run(
+    problem: Problem,
+    choose: Choose[Point],
+    recorder: Recorder,
+    *,
+    screen: Screen[Point] | None = None,
+    start: Array | None = None,
+) -> Array:
+    """Run Frank-Wolfe on the folded rows, from zero by default."""
+    return frank_wolfe(
+        problem.design,
+        zero_start(problem.design.n_features) if start is None else start,
+        radius=problem.radius,
+        n_iter=problem.n_iter,
+        choose=choose,
+        screen=screen,
+        watch=recorder.watch_until(problem.n_iter),
+    )
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A method with other settings: T, or so many times T; λ at an end of the norms that share K.
+
+    Or with ε multiplied: if the loss lacks its ½, gradients and scores double and the noise stays,
+    as if ε were twice as large.
+    """
+
+    fit: Fitter
+    n_iter: int | None = None
+    times: int = 1
+    end: int | None = None
+    epsilon_factor: float = 1.0
+
+    def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
+        """Run once."""
+        n_iter = self.n_iter or self.times * problem.n_iter
+        radius = problem.radius if self.end is None else problem.norms[self.end]
+        stated = problem.budget.total
+        total = Budget(self.epsilon_factor * stated.epsilon, stated.delta)
+        budget = replace(problem.budget, total=total)
+        changed = replace(problem, n_iter=n_iter, radius=radius, budget=budget)
+        fitted = self.fit(changed, noise, recorder)
+        return replace(fitted, settings={"n_iter": n_iter, "radius": radius})
+
+
+# --- screening steps ----------------------------------------------------------------------------
+
+
+def rnm(accountant: Accountant, problem: Problem) -> Screen[Point]:
+    """Screen as Algorithm 2 does."""
+    budget, T = problem.budget.parts[1], problem.n_iter
+    return published_rnm(accountant, problem.design, budget, radius=problem.radius, n_iter=T)
+
+
+def uniform_zeroing(accountant: Accountant, problem: Problem) -> Screen[Point]:
+    """Screen when Algorithm 2 does, but a uniformly random coordinate (erratum E7)."""
+    screen = rnm(accountant, problem)
+    n_features = problem.design.n_features
+
+    def zero_any(point: Point, t: int) -> Iterable[int]:
+        return [int(accountant.noise.uniform(1)[0] * n_features) for _ in screen(point, t)]
+
+    return zero_any
+
+
+def iterations(every: int | None, n_iter: int) -> frozenset[int]:
+    """List the iterations after which to screen: every k-th, or only the last (None)."""
+    every = every or n_iter
+    return frozenset(range(every, n_iter + 1, every))
+
+
+@dataclass(frozen=True)
+class Adp:
+    """Screen as Algorithm 1 does, at some iterations."""
+
+    every: int | None
+
+    def __call__(self, accountant: Accountant, problem: Problem) -> Screen[Point]:
+        """Return the screening step."""
+        budget, at = problem.budget.parts[1], iterations(self.every, problem.n_iter)
+        return published_adp(accountant, problem.design, budget, radius=problem.radius, at=at)
+
+
+@dataclass(frozen=True)
+class WithoutNoise:
+    """Zero what Eq. 1 rejects, without noise, at some iterations (Experiment A)."""
+
+    every: int | None
+
+    def __call__(self, _accountant: Accountant, problem: Problem) -> Screen[Point]:
+        """Return the screening step."""
+        at = iterations(self.every, problem.n_iter)
+
+        def screen(point: Point, t: int) -> Iterable[int]:
+            if t not in at:
+                return ()
+            scores = published_scores(problem.design, point, radius=problem.radius)
+            return [int(index) for index in np.flatnonzero(scores < 0)]
+
+        return screen
+
+
+# --- baselines ----------------------------------------------------------------------------------
+
+
+def oracle_k(problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
+    """Keep the K largest coefficients of a DP-FW run; K is read off the reference."""
+    fitted = FrankWolfe()(problem, noise, recorder)
+    return Fitted(keep_largest(fitted.weights, problem.n_support))
+
+
+def keep_largest(weights: Array, count: int) -> Array:
+    """Set all but the `count` largest absolute values to zero."""
+    kept = np.zeros_like(weights)
+    largest = np.argsort(-np.abs(weights), kind="stable")[:count]
+    kept[largest] = weights[largest]
+    return kept
+
+
+def largest_norm(rows: DenseDesign) -> Array:
+    """Score features by their L1 norm, as the paper says."""
+    return np.asarray(np.abs(rows.X).sum(axis=0))
+
+
+def largest_variance(rows: DenseDesign) -> Array:
+    """Score features by their variance."""
+    return np.asarray(rows.X.var(axis=0))
+
+
+def largest_correlation(rows: DenseDesign) -> Array:
+    """Score features by their correlation with the target, as screening by correlation does."""
+    X, y = rows.X - rows.X.mean(axis=0), rows.y - rows.y.mean()
+    norms = np.linalg.norm(X, axis=0)
+    return np.asarray(np.abs(X.T @ y) / np.where(norms > 0, norms, 1.0))
+
+
+@dataclass(frozen=True)
+class PreselectK:
+    """Plain Frank-Wolfe on the K features that score highest."""
+
+    criterion: Callable[[DenseDesign], Array]
+
+    def __call__(self, problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:
+        """Run once."""
+        scores, whole = self.criterion(problem.rows.whole), problem.design
+        chosen = np.flatnonzero(keep_largest(scores, problem.n_support))
+        gram, moment = whole.gram[np.ix_(chosen, chosen)], whole.moment[chosen]
+        part = GramDesign(gram, moment, whole.target_square, n_rows=whole.n_rows)
+        weights = np.zeros(whole.n_features)
+        weights[chosen] = frank_wolfe(
+            part,
+            zero_start(part.n_features),
+            radius=problem.radius,
+            n_iter=problem.n_iter,
+            choose=steepest_vertex,
+        )
+        return Fitted(weights)
+
+
+@dataclass(frozen=True)
+class Eliminating:
+    """Plain Frank-Wolfe from zero that drops for good what a rule rejects."""
+
+    rule: Rule
+
+    def __call__(self, problem: Problem, _noise: Noise, recorder: Recorder) -> Fitted:
+        """Run once."""
+        elimination = Elimination(problem.design, self.rule, radius=problem.radius)
+        weights = _run(problem, elimination.choose, recorder, screen=elimination.screen)
+        return Fitted(weights, {"screened": float(np.count_nonzero(~elimination.active))})
+
+
+def lasso(problem: Problem, _noise: Noise, _recorder: Recorder) -> Fitted:
+    """Return the LASSO solution that the others are measured against."""
+    return Fitted(problem.reference)
+
+
+# --- proven: every mechanism's cost is proved --------------------------------------------------
+
+SCREENING_SHARE = Fraction(1, 50)
+"""Part of ρ that proven RNM-Screen allocates to screening: the paper's 0.1 of 5."""
+
+
+@dataclass(frozen=True)
+class Proven:
+    """Frank-Wolfe from zero with clipped sums, exactly, and possibly screening.
+
+    T = M/4 within [6, 200], where M = n√(2ρ)/ln(2d) measures how much signal ρ can carry. The clip
+    is the target's standard deviation and B its largest |y|; both look at the data, as the paper's
+    own choices do (erratum E8).
+    """
+
+    screening_share: Fraction
+
+    def __call__(self, problem: Problem, noise: Noise, recorder: Recorder) -> Fitted:
+        """Run once."""
+        limit, rows = ZCDP.within(problem.budget.total), problem.rows
+        n_iter, clip = affordable_steps(limit, problem.design), float(rows.whole.y.std())
+        share = self.screening_share
+        every = Screening(share, 0, lambda T: iterations(1, T), one_at_a_time=True)  # type: ignore[arg-type]
+        choose, screen = proven_steps(
+            FrankWolfeSettings(
+                radius=problem.radius,
+                n_iter=n_iter,
+                intercept=False,
+                published=False,
+                start="zero",
+                clip=clip,
+                screening=every if share else None,
+            ),
+            Accountant(noise, limit=limit),
+            rows.lattice,
+            limit,
+            target_bound=rows.target_bound,
+        )
+        weights = frank_wolfe(
+            rows.lattice,
+            zero_start(problem.design.n_features),
+            radius=problem.radius,
+            n_iter=n_iter,
+            choose=choose,
+            screen=screen,
+            watch=recorder.watch_until(n_iter),
+        )
+        bound = {"target_bound": rows.target_bound}
+        return Fitted(
+            weights, settings={"n_iter": n_iter, "rho": float(limit), "clip": clip, **bound}
+        )
+
+
+def affordable_steps(limit: ZCDP, design: Design) -> int:
+    """Return M/4 within [6, 200], with M = n√(2ρ)/ln(2d)."""
+    signal = design.n_rows * math.sqrt(2 * float(limit)) / math.log(2 * design.n_features)
+    return int(np.clip(round(signal / 4), 6, 200))
+
+
+@dataclass(frozen=True)
+class OwnRules:
+    """A method of the register that sets itself; only |y| ≤ B looks at the data (erratum E8).
+
+    Its error is that of its predictions: it has an intercept, and clips features as it was fitted.
+    """
+
+    name: str
+
+    def __call__(self, problem: Problem, noise: Noise, _recorder: Recorder) -> Fitted:
+        """Run once."""
+        X, y, bound = problem.rows.whole.X, problem.rows.whole.y, problem.rows.target_bound
+        box = np.tile((-1.0, 1.0), (X.shape[1], 1))
+        request = FitRequest(problem.budget.total, box, (-bound, bound), random_state=noise)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the study's seeds and of the paper's δ = 1/n
+            model = estimator(self.name, request).fit(X, y)
+        error = float(np.mean((model.predict(X) - y) ** 2))
+        settings = {"n_iter": model.n_iter_, "rho": model.privacy_.rho, "target_bound": bound}
+        return Fitted(model.coef_, {"mse": error}, settings)
+
+
+# --- the list -----------------------------------------------------------------------------------
 
 Calibration = Literal["published", "proven", "not private"]
-SCREENING_SHARE = Fraction(1, 50)
-"""Part of ρ that proven RNM-Screen spends on screening: the paper's 0.1 of 5."""
 
 
 @dataclass(frozen=True)
@@ -74,15 +389,6 @@ def proven_names() -> tuple[str, ...]:
     return tuple(name for name in proven if name not in PEERS)
 
 
-EVERY, FIFTIETH, LAST = 1, 50, None
-OTHER = (("third", "K = d/3"), ("filled", "missing cells at their mean"))
-FEW, MANY = 200, 1000
-"""The iterations of the paper's middling sets, and those of its largest."""
-FROM_ZERO = "As published but for the start, which is the zero vector (erratum E9)."
-E8 = "T, clip and |y| ≤ B are chosen from the data, as the paper's λ and scaling are (erratum E8)."
-OWN_RULES = "Every setting follows its own rules; only |y| ≤ B is taken from the data (erratum E8)."
-
-
 def _published(printed: str, label: str, fit: Fitter, note: str = "") -> Method:
     return Method(f"published-{printed}", label, fit, "published", note=note, printed=printed)
 
@@ -92,69 +398,65 @@ def _noiseless(name: str, label: str, fit: Fitter, note: str = "", printed: str 
     return Method(name, label, fit, random=False, note=note, printed=printed)
 
 
-def _own_rules(name: str, label: str) -> Method:
-    return Method(name, label, OwnRules(name), "proven", note=OWN_RULES)
-
+LONGER = 3
+"""How many times RNM-Screen's iterations "more" stands for; the paper does not say."""
+FEW, MANY = 200, 1000
+"""The iterations of the paper's middling sets, and those of its largest."""
+OTHER = (("third", "K = d/3"), ("filled", "missing cells at their mean"))
+OFTEN = (("", "", 1), ("-50th", " every 50th", 50), ("-last", " last", None))
+"""How often Appendix C screens: suffix of the name, words, and every how many iterations."""
+FROM_ZERO = "As published but for the start, which is the zero vector (erratum E9)."
+UNIFORM = "RNM-Screen with the screened coordinate replaced by a uniformly random one (erratum E7)."
+SAFE = "The rule corrected for the radius (erratum E3); what it rejects is left out for good."
+FOR_GOOD = "Eq. 1 as printed, for the unit ball; what it rejects is left out for good."
+RETURNS = "Eq. 1 as printed, at every iteration; what it zeroes may be chosen again."
+E8 = "T, clip and |y| ≤ B are chosen from the data, as the paper's λ and scaling are (erratum E8)."
+OWN_RULES = "Every setting follows its own rules; only |y| ≤ B is taken from the data (erratum E8)."
+RNM, PLAIN = FrankWolfe(rnm), FrankWolfe(start="zero", noisy=False)
 
 METHODS = {
     method.name: method
     for method in (
-        _published("rnm-screen", "RNM-Screen", Published(rnm)),
-        _published("rnm-screen-longer", f"RNM-Screen, {LONGER}T iterations", longer_rnm),
-        _published("adp-screen", "ADP-Screen", Published(Adp(EVERY))),
-        _published("adp-screen-50th", "ADP-Screen, every 50th", Published(Adp(FIFTIETH))),
-        _published("adp-screen-last", "ADP-Screen, last", Published(Adp(LAST))),
-        _published("dp-fw", "DP-FW", Published(), "Spends the whole stated budget."),
-        _published("dp-fw-zero", "DP-FW from zero", Published(start="zero"), FROM_ZERO),
-        _published("rnm-screen-zero", "RNM-Screen from zero", Published(rnm, "zero"), FROM_ZERO),
+        _published("rnm-screen", "RNM-Screen", RNM),
+        _published(
+            "rnm-screen-longer", f"RNM-Screen, {LONGER}T iterations", Changed(RNM, times=LONGER)
+        ),
+        _published("adp-screen", "ADP-Screen", FrankWolfe(Adp(1))),
+        _published("adp-screen-50th", "ADP-Screen, every 50th", FrankWolfe(Adp(50))),
+        _published("adp-screen-last", "ADP-Screen, last", FrankWolfe(Adp(None))),
+        _published("dp-fw", "DP-FW", FrankWolfe(), "Spends the whole stated budget."),
+        _published("dp-fw-zero", "DP-FW from zero", FrankWolfe(start="zero"), FROM_ZERO),
+        _published("rnm-screen-zero", "RNM-Screen from zero", FrankWolfe(rnm, "zero"), FROM_ZERO),
         Method(
             "uniform-zeroing",
             "Uniform zeroing",
-            Published(uniform_zeroing),
+            FrankWolfe(uniform_zeroing),
             "published",
-            note="RNM-Screen with the screened coordinate replaced by a uniformly random one "
-            "(erratum E7).",
+            note=UNIFORM,
         ),
         Method(
-            "oracle-k-fw",
-            "Oracle-K FW",
-            oracle_k,
-            note="The K largest of DP-FW; K is not private.",
+            "oracle-k-fw", "Oracle-K FW", oracle_k, note="The K largest of DP-FW; K is not private."
         ),
-        _noiseless("np-fw", "NP-FW", Steepest()),
+        _noiseless("np-fw", "NP-FW", PLAIN),
         _noiseless("preselect-k-fw", "Preselect-K FW", PreselectK(largest_norm)),
         _noiseless("lasso-of-k", "LASSO", lasso, "scikit-learn's, K nonzeros.", printed="lasso"),
+        _noiseless("np-fw-safe", "NP-FW, safe rule", Eliminating(safe_scores), SAFE),
         _noiseless(
-            "np-fw-safe",
-            "NP-FW, safe rule",
-            Eliminating(safe_scores),
-            "The rule corrected for the radius (erratum E3); what it rejects is left out for good.",
+            "np-fw-published-rule", "NP-FW, Eq. 1 for good", Eliminating(published_scores), FOR_GOOD
         ),
         _noiseless(
-            "np-fw-published-rule",
-            "NP-FW, Eq. 1 for good",
-            Eliminating(published_scores),
-            "Eq. 1 as printed, for the unit ball; what it rejects is left out for good.",
-        ),
-        _noiseless(
-            "np-fw-rule",
-            "NP-FW, Eq. 1",
-            Steepest(WithoutNoise(EVERY)),
-            "Eq. 1 as printed, at every iteration; what it zeroes may be chosen again.",
+            "np-fw-rule", "NP-FW, Eq. 1", FrankWolfe(WithoutNoise(1), "zero", noisy=False), RETURNS
         ),
         *(
-            _noiseless(f"np-fw-{count}", f"NP-FW, {count} iterations", OtherSettings(count))
+            _noiseless(f"np-fw-{count}", f"NP-FW, {count} iterations", Changed(PLAIN, count))
             for count in (FEW, MANY)
         ),
-        _noiseless("np-fw-low", "NP-FW, smallest λ", OtherSettings(end=0)),
-        _noiseless("np-fw-high", "NP-FW, largest λ", OtherSettings(end=-1)),
+        _noiseless("np-fw-low", "NP-FW, smallest λ", Changed(PLAIN, end=0)),
+        _noiseless("np-fw-high", "NP-FW, largest λ", Changed(PLAIN, end=-1)),
         # What the paper leaves open, taken otherwise.
-        _published("rnm-screen-scattered", "RNM-Screen, scattered support", Published(rnm)),
-        _published("rnm-screen-whole-loss", "RNM-Screen, no ½", Published(rnm, whole_loss=True)),
-        *(
-            _published(f"rnm-screen-{name}", f"RNM-Screen, {label}", Published(rnm))
-            for name, label in OTHER
-        ),
+        _published("rnm-screen-scattered", "RNM-Screen, scattered support", RNM),
+        _published("rnm-screen-whole-loss", "RNM-Screen, no ½", Changed(RNM, epsilon_factor=2)),
+        *(_published(f"rnm-screen-{name}", f"RNM-Screen, {label}", RNM) for name, label in OTHER),
         *(
             Method(f"oracle-k-fw-{name}", f"Oracle-K FW, {label}", oracle_k)
             for name, label in OTHER
@@ -168,21 +470,32 @@ METHODS = {
             PreselectK(largest_correlation),
         ),
         # Appendix C: one of the two steps private, the other not.
-        Method("dp-fw-rule", "DP-FW, Eq. 1", Published(WithoutNoise(EVERY))),
-        Method("np-fw-adp", "NP-FW, ADP every", Steepest(Adp(EVERY), "random")),
-        Method("dp-fw-rule-50th", "DP-FW, Eq. 1 every 50th", Published(WithoutNoise(FIFTIETH))),
-        Method("np-fw-adp-50th", "NP-FW, ADP every 50th", Steepest(Adp(FIFTIETH), "random")),
-        Method("dp-fw-rule-last", "DP-FW, Eq. 1 last", Published(WithoutNoise(LAST))),
-        Method("np-fw-adp-last", "NP-FW, ADP last", Steepest(Adp(LAST), "random")),
+        *(
+            method
+            for end, words, every in OFTEN
+            for method in (
+                Method(f"dp-fw-rule{end}", f"DP-FW, Eq. 1{words}", FrankWolfe(WithoutNoise(every))),
+                Method(
+                    f"np-fw-adp{end}",
+                    f"NP-FW, ADP{words or ' every'}",
+                    FrankWolfe(Adp(every), noisy=False),
+                ),
+            )
+        ),
         Method("proven-dp-fw", "Proven DP-FW", Proven(Fraction(0)), "proven", note=E8),
         Method(
             "proven-rnm-screen", "Proven RNM-Screen", Proven(SCREENING_SHARE), "proven", note=E8
         ),
-        _own_rules("private-lasso", "PrivateLasso"),
-        _own_rules("adassp", "AdaSSP"),
-        _own_rules("boosted-adassp", "Boosted AdaSSP"),
-        _own_rules("dp-sis", "DP-SIS and refit"),
-        _own_rules("noisy-iht", "Noisy IHT"),
-        _own_rules("dp-gcd", "DP-GCD"),
+        *(
+            Method(name, label, OwnRules(name), "proven", note=OWN_RULES)
+            for name, label in (
+                ("private-lasso", "PrivateLasso"),
+                ("adassp", "AdaSSP"),
+                ("boosted-adassp", "Boosted AdaSSP"),
+                ("dp-sis", "DP-SIS and refit"),
+                ("noisy-iht", "Noisy IHT"),
+                ("dp-gcd", "DP-GCD"),
+            )
+        ),
     )
 }

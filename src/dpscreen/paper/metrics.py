@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from dpscreen._core.arrays import Array, Mask
+
+LEVEL = 0.05
 
 # --- supports -------------------------------------------------------------------------------
 
@@ -135,8 +137,12 @@ def explained_r2(
         return math.nan
     moments = gram.factor if intercept else gram.plain_factor
     basis = _orthonormal_basis(moments[:, inputs], n_rows=gram.n_rows)
-    rss = _residual_squares(moments[:, outputs], basis)
-    return float(np.mean(_r2(rss, gram.factor[:, outputs], moments[:, outputs])))
+    wanted = moments[:, outputs]
+    rss = np.sum((wanted - basis @ (basis.T @ wanted)) ** 2, axis=0)
+    tss = np.sum(gram.factor[:, outputs] ** 2, axis=0)
+    fitted = rss <= 1e-20 * np.sum(wanted**2, axis=0)
+    varying = tss > 0
+    return float(np.mean(np.where(varying, 1 - rss / np.where(varying, tss, 1.0), fitted)))
 
 
 def _orthonormal_basis(columns: Array, *, n_rows: int) -> Array:
@@ -150,52 +156,32 @@ def _orthonormal_basis(columns: Array, *, n_rows: int) -> Array:
     return left[:, singular > cutoff]
 
 
-def _residual_squares(columns: Array, basis: Array) -> Array:
-    residual = columns - basis @ (basis.T @ columns)
-    return np.asarray(np.sum(residual**2, axis=0))
-
-
-def _r2(rss: Array, centred: Array, plain: Array) -> Array:
-    tss = np.sum(centred**2, axis=0)
-    fitted = rss <= 1e-20 * np.sum(plain**2, axis=0)
-    varying = tss > 0
-    return np.where(varying, 1 - rss / np.where(varying, tss, 1.0), fitted.astype(np.float64))
-
-
 # --- the sign test --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class SignTest:
-    """Paired comparison of two methods by the signs of their differences.
-
-    `p_two_sided` is the chance of a split at least this uneven, when each untied pair is a fair
-    coin.
-    """
+class SignTest(NamedTuple):
+    """Paired comparison of two methods by the signs of their differences; ties are dropped."""
 
     wins: int
     losses: int
-    ties: int
 
     @property
     def p_two_sided(self) -> float:
         """Exact two-sided p-value of "a and b differ": twice the smaller tail, at most 1."""
-        return min(1.0, 2 * _fair_tail(max(self.wins, self.losses), self.wins + self.losses))
+        pairs = self.wins + self.losses
+        tail = range(max(self.wins, self.losses), pairs + 1)
+        return min(1.0, 2 * sum(math.comb(pairs, k) for k in tail) / (1 << pairs))
+
+    @property
+    def better(self) -> bool:
+        """Whether the first method is significantly better (two-sided, 0.05)."""
+        return self.wins > self.losses and self.p_two_sided < LEVEL
 
 
 def sign_test(a: npt.ArrayLike, b: npt.ArrayLike) -> SignTest:
-    """Compare paired trials; ties are dropped, and with nothing left the p-value is 1.
-
-    The paper names a nonparametric sign test without side or level.
-    """
+    """Compare paired trials; the paper names a nonparametric sign test without side or level."""
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    wins, losses = int(np.sum(first > second)), int(np.sum(first < second))
-    return SignTest(wins, losses, first.size - wins - losses)
-
-
-def _fair_tail(wins: int, pairs: int) -> float:
-    """P(Binomial(pairs, ½) ≥ wins), in integers up to the one division."""
-    return sum(math.comb(pairs, k) for k in range(wins, pairs + 1)) / (1 << pairs)
+    return SignTest(_count(first > second), _count(first < second))
 
 
 # --- Theorem 2: nonzeros when updates and screenings fall uniformly -----------------------------

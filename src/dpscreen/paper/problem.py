@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,11 +56,6 @@ class PreparedRows:
     def moments(self) -> Gram:
         """What regressions among the features need."""
         return Gram.of(self.whole.X)
-
-    @cached_property
-    def target_deviation(self) -> float:
-        """The standard deviation of the target."""
-        return float(self.whole.y.std())
 
     @cached_property
     def target_bound(self) -> float:
@@ -124,7 +120,7 @@ DIGITS = 6
 
 
 class Recorder:
-    """Watches a run and keeps the wanted curves at evenly spread iterations.
+    """Watches a run and keeps the wanted curves at evenly spaced iterations.
 
     mse          ‖Xw − y‖²/n
     kept_true    fraction of the reference's nonzeros that are nonzero
@@ -134,44 +130,38 @@ class Recorder:
 
     def __init__(self, problem: Problem, wanted: Sequence[str]) -> None:
         self._problem = problem
-        self._wanted = wanted
         self._curves: dict[str, list[float]] = {name: [] for name in ("iteration", *wanted)}
 
     def watch_until(self, n_iter: int) -> Callable[[int, Position], None]:
         """Return the callback for a run of this many iterations."""
-        kept = watched_iterations(n_iter) if self._wanted else frozenset()
+        kept = watched_iterations(n_iter) if len(self._curves) > 1 else frozenset()
 
         def watch(t: int, point: Position) -> None:
             if t in kept:
-                self._note(t, point)
+                for name, curve in self._curves.items():
+                    curve.append(t if name == "iteration" else self._measured(name, point.weights))
 
         return watch
-
-    def _note(self, t: int, point: Position) -> None:
-        self._curves["iteration"].append(t)
-        for name in self._wanted:
-            value = getattr(self, f"_{name}")(point)
-            self._curves[name].append(float(f"{value:.{DIGITS}g}"))
 
     @property
     def series(self) -> dict[str, list[float]]:
         """The curves with their iterations; empty if nothing was watched."""
         return self._curves if self._curves["iteration"] else {}
 
-    def _mse(self, point: Position) -> float:
-        return self._problem.mean_squared_error(point.weights)
-
-    def _kept_true(self, point: Position) -> float:
-        return float(np.mean(point.weights[self._problem.support] != 0))
-
-    def _kept_false(self, point: Position) -> float:
-        return float(np.mean(point.weights[~self._problem.support] != 0))
-
-    def _wolfe_gap(self, point: Position) -> float:
-        gradient = self._problem.design.at(point.weights).gradient()
-        slope = float(point.weights @ gradient)
-        gap = wolfe_gap(slope, gradient, radius=self._problem.radius)
-        return gap / self._problem.design.n_rows
+    def _measured(self, name: str, weights: Array) -> float:
+        problem, design = self._problem, self._problem.design
+        match name:
+            case "mse":
+                value = problem.mean_squared_error(weights)
+            case "kept_true":
+                value = float(np.mean(weights[problem.support] != 0))
+            case "kept_false":
+                value = float(np.mean(weights[~problem.support] != 0))
+            case _:
+                gradient = design.at(weights).gradient()
+                gap = wolfe_gap(float(weights @ gradient), gradient, radius=problem.radius)
+                value = gap / design.n_rows
+        return float(f"{value:.{DIGITS}g}")
 
 
 def watched_iterations(n_iter: int) -> frozenset[int]:
@@ -185,8 +175,7 @@ STEPS_PER_DECADE = (50, 100, 200, 400)
 DECADES = 8
 
 
-@dataclass(frozen=True, eq=False)
-class Reference:
+class Reference(NamedTuple):
     """A LASSO solution with the wanted number of nonzeros, and the norms that share it."""
 
     coef: Array
@@ -206,23 +195,22 @@ def lasso_reference(X: Array, y: Array, *, n_support: int, intercept: bool) -> R
         alphas, path = _path_beyond(rows, target, n_support, per_decade)
         hits = np.count_nonzero(path, axis=0) == n_support
         if hits.any():
-            return _closer(rows, target, alphas, path, _longest_run(hits))
+            # Once more around the longest run, in small steps, to find its ends.
+            run = _longest_run(hits)
+            before, after = max(run.start - 1, 0), min(run.stop, len(alphas) - 1)
+            steps = np.geomspace(alphas[before], alphas[after], STEPS_PER_DECADE[0])
+            fine = _path(rows, target, steps, start=path[:, before])
+            hits = np.count_nonzero(fine, axis=0) == n_support
+            return _middle(fine[:, _longest_run(hits)] if hits.any() else path[:, run])
     return _between_corners(rows, target, n_support)
-
-
-def _closer(rows: Array, target: Array, alphas: Array, path: Array, run: slice) -> Reference:
-    """Walk the stretch of the path around the run again, in small steps, to find its ends."""
-    n_support = np.count_nonzero(path[:, run.start])
-    before, after = max(run.start - 1, 0), min(run.stop, len(alphas) - 1)
-    steps = np.geomspace(alphas[before], alphas[after], STEPS_PER_DECADE[0])
-    fine = _path(rows, target, steps, start=path[:, before])
-    hits = np.count_nonzero(fine, axis=0) == n_support
-    return _middle(fine[:, _longest_run(hits)] if hits.any() else path[:, run])
 
 
 def _between_corners(rows: Array, target: Array, n_support: int) -> Reference:
     """Find an interval that every grid steps over: the path is straight between its corners."""
-    corners = _corners(rows, target)
+    from sklearn.linear_model import lars_path
+
+    with _unfinished_is_fine():  # the corners found until rounding stops it are right
+        corners = np.asarray(lars_path(rows, target, method="lasso")[2], dtype=np.float64)
     middles = (corners[:, :-1] + corners[:, 1:]) / 2
     norms = np.abs(corners).sum(axis=0)
     fits = np.count_nonzero(middles, axis=0) == n_support
@@ -231,17 +219,6 @@ def _between_corners(rows: Array, target: Array, n_support: int) -> Reference:
     longest = int(np.argmax(np.where(fits, np.diff(norms), -np.inf)))
     lowest, highest = float(norms[longest]), float(norms[longest + 1])
     return Reference(middles[:, longest].copy(), lowest, highest)
-
-
-def _corners(rows: Array, target: Array) -> Array:
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import lars_path
-
-    with warnings.catch_warnings():
-        # Where rounding stops the walk early, the corners found until then are right.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        _, _, coefs = lars_path(rows, target, method="lasso")
-    return np.asarray(coefs, dtype=np.float64)
 
 
 def _fewer_rows(X: Array, y: Array, *, intercept: bool) -> tuple[Array, Array]:
@@ -256,32 +233,39 @@ def _fewer_rows(X: Array, y: Array, *, intercept: bool) -> tuple[Array, Array]:
 def _path_beyond(
     rows: Array, target: Array, n_support: int, per_decade: int
 ) -> tuple[Array, Array]:
-    """Walk down the path, decade by decade, until it is well past the wanted support."""
+    """Follow the path, decade by decade, until it is well past the wanted support."""
     highest = np.abs(rows.T @ target).max() / len(target)
-    walked: list[Array] = []
+    alphas: list[Array] = []
     found: list[Array] = []
     start = None
     for decade in range(DECADES):
-        walked.append(highest * np.geomspace(10.0**-decade, 10.0 ** -(decade + 1), per_decade))
-        found.append(_path(rows, target, walked[-1], start=start))
+        alphas.append(highest * np.geomspace(10.0**-decade, 10.0 ** -(decade + 1), per_decade))
+        found.append(_path(rows, target, alphas[-1], start=start))
         start = found[-1][:, -1]
         if np.count_nonzero(start) > 1.5 * n_support:
             break
-    return np.concatenate(walked), np.concatenate(found, axis=1)
+    return np.concatenate(alphas), np.concatenate(found, axis=1)
 
 
 def _path(rows: Array, target: Array, alphas: Array, *, start: Array | None) -> Array:
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import lasso_path
 
-    with warnings.catch_warnings():
-        # Far down the path of heavy-tailed data the iterations run out, as they do for whoever
-        # leaves scikit-learn's limit as it is; norms and counts change by about one per cent.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # Far down the path of heavy-tailed data the iterations run out, as they do for whoever leaves
+    # scikit-learn's limit as it is; norms and counts change by about one per cent.
+    with _unfinished_is_fine():
         _, coefs, _ = lasso_path(
             rows, target, alphas=alphas, precompute=True, tol=1e-6, coef_init=start
         )
     return np.asarray(coefs, dtype=np.float64)
+
+
+@contextmanager
+def _unfinished_is_fine() -> Iterator[None]:
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 def _longest_run(hits: Mask) -> slice:

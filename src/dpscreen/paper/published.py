@@ -28,8 +28,7 @@ class CellKey(NamedTuple):
     metric: str
 
 
-@dataclass(frozen=True)
-class PublishedCell:
+class PublishedCell(NamedTuple):
     """One printed result, a mean over 20 trials; bold marks a significant sign test."""
 
     table: int
@@ -42,7 +41,7 @@ class PublishedCell:
     @property
     def key(self) -> CellKey:
         """The cell without its content."""
-        return CellKey(self.table, self.data, self.method, self.metric)
+        return CellKey(*self[:4])
 
 
 @dataclass(frozen=True)
@@ -95,9 +94,6 @@ class PublishedFigure:
     note: str
 
 
-# --- reading ----------------------------------------------------------------------------------
-
-
 def published_cells(table: int | None = None) -> tuple[PublishedCell, ...]:
     """Every result cell, in reading order; of one table if `table` is given."""
     cells = (PublishedCell(**row) for row in _content()["cells"])
@@ -119,12 +115,12 @@ def published_data() -> Mapping[str, PublishedData]:
 
 def published_claims() -> Mapping[str, PublishedClaim]:
     """The paper's checkable statements outside its tables, by key."""
-    return {row["key"]: _claim(row) for row in _content()["claims"]}
-
-
-def _claim(row: Mapping[str, Any]) -> PublishedClaim:
-    readings = tuple(PublishedReading(**reading) for reading in row["readings"])
-    return PublishedClaim(**{**row, "readings": readings})
+    return {
+        row["key"]: PublishedClaim(
+            **row | {"readings": tuple(PublishedReading(**one) for one in row["readings"])}
+        )
+        for row in _content()["claims"]
+    }
 
 
 def published_figures() -> Mapping[int, PublishedFigure]:
@@ -134,11 +130,11 @@ def published_figures() -> Mapping[int, PublishedFigure]:
 
 def known_inconsistencies() -> Mapping[CellKey, str]:
     """Cells that contradict the paper itself or resist replication, each with the reason."""
-    reasons: dict[CellKey, str] = {}
-    for row in _content()["inconsistencies"]:
-        for data, method, metric in product(row["data"], row["methods"], row["metrics"]):
-            reasons[CellKey(row["table"], data, method, metric)] = row["reason"]
-    return reasons
+    return {
+        CellKey(row["table"], *place): row["reason"]
+        for row in _content()["inconsistencies"]
+        for place in product(row["data"], row["methods"], row["metrics"])
+    }
 
 
 def label(key: str) -> str:
@@ -147,36 +143,16 @@ def label(key: str) -> str:
 
 
 @cache
-def _content() -> dict[str, Any]:
-    text = files("dpscreen.paper").joinpath("published.json").read_text(encoding="utf-8")
-    return dict(json.loads(text))
+def _content() -> Any:
+    return packaged_json("published.json")
+
+
+def packaged_json(name: str) -> Any:
+    """Return the content of a JSON file of this package."""
+    return json.loads(files("dpscreen.paper").joinpath(name).read_text(encoding="utf-8"))
 
 
 # --- do the tables agree with themselves? -------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class DensityCheck:
-    """A printed density beside the one that the printed TPR and FPR imply."""
-
-    table: int
-    data: str
-    printed: float
-    implied: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether rounding alone can explain the difference.
-
-        Each of the three printed numbers may be off by `ROUNDING`, and the implied density is a
-        weighted mean of two of them.
-        """
-        return abs(self.printed - self.implied) <= 2 * ROUNDING
-
-
-def density_checks() -> tuple[DensityCheck, ...]:
-    """The identity of `implied_density` in every row that prints TPR, FPR and density."""
-    return tuple(_density_check(cell) for cell in published_cells() if cell.metric == "tpr")
 
 
 def densities_outside_rates() -> tuple[str, ...]:
@@ -185,24 +161,14 @@ def densities_outside_rates() -> tuple[str, ...]:
     For any K the density is a weighted mean of the two, so none should.
     """
     found = []
-    for cell in published_cells():
-        if cell.metric == "tpr":
-            fpr, density = (
-                published_value(cell.table, cell.data, cell.method, name)
-                for name in ("fpr", "density")
+    for table, data, method, metric, *_ in published_cells():
+        if metric == "tpr":
+            density, *rates = (
+                published_value(table, data, method, name) for name in ("density", "tpr", "fpr")
             )
-            low, high = sorted((cell.value, fpr))
-            if not low - 2 * ROUNDING <= density <= high + 2 * ROUNDING:
-                found.append(cell.data)
+            if not min(rates) - 2 * ROUNDING <= density <= max(rates) + 2 * ROUNDING:
+                found.append(data)
     return tuple(found)
-
-
-def implied_density(tpr: float, fpr: float, *, n_support: int, n_features: int) -> float:
-    """Density of a solution with these rates: (K·TPR + (d - K)·FPR)/d.
-
-    Linear in both rates, so it holds for averages over trials too.
-    """
-    return (n_support * tpr + (n_features - n_support) * fpr) / n_features
 
 
 def f1_ceiling(tpr: float) -> float:
@@ -221,13 +187,3 @@ def single_run_count(rate: float, total: int) -> int | None:
     count = round(rate * total)
     # A tie in the fourth decimal may have been rounded either way.
     return count if abs(count / total - rate) <= ROUNDING + 1e-12 else None
-
-
-def _density_check(cell: PublishedCell) -> DensityCheck:
-    tpr, fpr, density = (
-        published_value(cell.table, cell.data, cell.method, metric)
-        for metric in ("tpr", "fpr", "density")
-    )
-    data = published_data()[cell.data]
-    implied = implied_density(tpr, fpr, n_support=data.n_support, n_features=data.n_features)
-    return DensityCheck(cell.table, cell.data, density, implied)

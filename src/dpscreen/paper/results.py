@@ -1,8 +1,8 @@
 """Result rows, and the file they live in: JSON lines, appended one by one, never lost.
 
 Every line carries a checksum. A last line that was cut short is dropped, a damaged one is set aside
-together with the file it stood in, and rows computed with other settings or versions are told
-apart by their fingerprint.
+together with the file it stood in, and rows computed with other settings or versions are recognised
+by their fingerprint.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import shutil
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -70,11 +71,19 @@ class ResultsProblem(NamedTuple):
     message: str
 
 
-class Loaded(NamedTuple):
-    """The good rows of a file, and what was wrong with the others."""
+class Skipped(NamedTuple):
+    """A data set that could not be used, and why or how to get it."""
 
-    rows: tuple[TrialRow, ...]
-    problems: tuple[ResultsProblem, ...]
+    data: str
+    message: str
+
+
+class StudyRun(NamedTuple):
+    """Good rows, what was wrong with others, and the data sets that could not be used."""
+
+    rows: tuple[TrialRow, ...] = ()
+    problems: tuple[ResultsProblem, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
 
 
 @cache
@@ -126,10 +135,10 @@ def _checksum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
 
 
-def read_rows(path: Path) -> Loaded:
+def read_rows(path: Path) -> StudyRun:
     """Read every good row, and say what was wrong with the rest. The file is not changed."""
     if not path.exists():
-        return Loaded((), ())
+        return StudyRun()
     *lines, tail = path.read_bytes().split(b"\n")
     rows, damaged = [], []
     for number, line in enumerate(lines, start=1):
@@ -137,18 +146,15 @@ def read_rows(path: Path) -> Loaded:
             rows.append(from_line(line.decode()))
         except (ValueError, TypeError, AttributeError, RecursionError):
             damaged.append(number)
-    problems = [_corrupt(path, damaged)] if damaged else []
+    problems = []
+    if damaged:
+        which = ", ".join(map(str, damaged[:5])) + (", …" if len(damaged) > 5 else "")
+        text = f"{len(damaged)} damaged line(s) were left out (line {which})."
+        problems.append(ResultsProblem("corrupt", f"{path}: {text}"))
     if tail:
         text = "the last line is cut short and was dropped; its trial is run again."
         problems.append(ResultsProblem("truncated", f"{path}: {text}"))
-    return Loaded(tuple(rows), tuple(problems))
-
-
-def _corrupt(path: Path, numbers: list[int]) -> ResultsProblem:
-    which = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
-    return ResultsProblem(
-        "corrupt", f"{path}: {len(numbers)} damaged line(s) were left out (line {which})."
-    )
+    return StudyRun(tuple(rows), tuple(problems))
 
 
 # --- the file ---------------------------------------------------------------------------------
@@ -161,12 +167,16 @@ class ResultStore:
         self.directory = Path(directory)
         self.path = self.directory / FILE_NAME
 
-    def open(self) -> Loaded:
-        """Make sure that rows can be written, mend the file if need be, and read it.
+    def open(self) -> StudyRun:
+        """Make sure that rows can be written, repair the file if need be, and read it.
 
         A damaged file is renamed to `results.jsonl.corrupt`, its good rows are kept.
         """
-        self._require_writable()
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self.path.open("ab").close()
+        except OSError as error:
+            raise StudyError(f"cannot write results to {self.path}: {error.strerror}") from error
         loaded = read_rows(self.path)
         if not loaded.problems:
             return loaded
@@ -176,7 +186,7 @@ class ResultStore:
             problems.append(ResultsProblem(kind, message + kept))
         # A full copy first, then one rename: at no moment is a good row in neither file.
         write_text(self.path, "".join(f"{to_line(row)}\n" for row in loaded.rows))
-        return Loaded(loaded.rows, tuple(problems))
+        return StudyRun(loaded.rows, tuple(problems))
 
     def append(self, row: TrialRow) -> None:
         """Write one row, through to the operating system."""
@@ -186,19 +196,7 @@ class ResultStore:
         except OSError as error:
             raise StudyError(f"cannot write to {self.path}: {error.strerror}") from error
 
-    def _require_writable(self) -> None:
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab"):
-                pass
-        except OSError as error:
-            raise StudyError(f"cannot write results to {self.path}: {error.strerror}") from error
-
     def _set_aside(self) -> Path:
-        aside = self.path.with_name(FILE_NAME + ".corrupt")
-        number = 1
-        while aside.exists():
-            number += 1
-            aside = self.path.with_name(f"{FILE_NAME}.corrupt{number}")
-        aside.write_bytes(self.path.read_bytes())
-        return aside
+        names = (f"{FILE_NAME}.corrupt{number or ''}" for number in (None, *range(2, 1000)))
+        aside = next(path for path in map(self.path.with_name, names) if not path.exists())
+        return Path(shutil.copyfile(self.path, aside))

@@ -11,20 +11,22 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from dpscreen._core.arrays import threads
 from dpscreen.models.base import one_blas_thread
-from dpscreen.paper.data import DataError, MissingDataset, available, load
+from dpscreen.paper.data import DataError, available, dataset, how_to_get
 from dpscreen.paper.experiments import Experiment
 from dpscreen.paper.results import (
     ResultsProblem,
     ResultStore,
     RowKey,
+    Skipped,
     StudyError,
+    StudyRun,
     TrialRow,
     fingerprint,
     read_rows,
@@ -52,10 +54,12 @@ class Job:
         return {name: RowKey(*place, name, self.trial) for name in self.methods}
 
 
-def jobs_for(items: Iterable[Item], trials: int, experiments: Iterable[Experiment]) -> list[Job]:
+def jobs_for(
+    items: Iterable[Item], trials: int, experiments: Iterable[Experiment] | None = None
+) -> list[Job]:
     """List the trials that the items need, grouped so that one job uses one set of rows."""
     items, jobs = list(items), []
-    for experiment in experiments:
+    for experiment in all_experiments() if experiments is None else experiments:
         methods = defaultdict(list)
         for name in experiment.method_names:
             if any(item.needs(experiment, name) for item in items):
@@ -69,47 +73,19 @@ def current_rows(
     rows: Iterable[TrialRow], wanted: Iterable[Job]
 ) -> tuple[dict[RowKey, TrialRow], list[ResultsProblem]]:
     """Return the rows that were computed with today's settings and versions; count the others."""
-    expected = {
-        (job.experiment.suite, job.experiment.data, name): fingerprint(
-            job.experiment.declared(name)
-        )
-        for job in wanted
-        for name in job.methods
-    }
+    places = {key[:3]: job.experiment for job in wanted for key in job.keys.values()}
+    expected = {place: fingerprint(one.declared(place[2])) for place, one in places.items()}
     have, foreign = {}, 0
     for row in rows:
-        mark = expected.get((row.suite, row.data, row.method))
+        mark = expected.get(row.key[:3])
         if row.fingerprint == mark:
             have[row.key] = row
         elif mark is not None:
             foreign += 1
-    problem = ResultsProblem(
-        "other settings",
-        f"{foreign} row(s) were made with other settings or versions; they stay in the file but "
-        "are not used.",
-    )
-    return have, [problem] if foreign else []
-
-
-def missing(wanted: Iterable[Job], have: dict[RowKey, TrialRow]) -> list[Job]:
-    """Return what is left to do."""
-    todo = []
-    for job in wanted:
-        names = tuple(name for name, key in job.keys.items() if key not in have)
-        if names:
-            todo.append(Job(job.experiment, job.trial, names))
-    return todo
-
-
-def _in_order(wanted: Iterable[Job], have: dict[RowKey, TrialRow]) -> tuple[TrialRow, ...]:
-    return tuple(have[key] for job in wanted for key in job.keys.values() if key in have)
-
-
-class Skipped(NamedTuple):
-    """A data set that could not be used, and why or how to get it."""
-
-    data: str
-    message: str
+    if not foreign:
+        return have, []
+    unused = "made with other settings or versions; they stay in the file but are not used."
+    return have, [ResultsProblem("other settings", f"{foreign} row(s) were {unused}")]
 
 
 Outcome = list[TrialRow] | Skipped
@@ -133,10 +109,8 @@ def _result(future: Future[Outcome], job: Job) -> Outcome:
     try:
         return future.result()
     except BrokenProcessPool as error:
-        raise StudyError(
-            "a worker process ended without a word, perhaps for want of memory; the rows computed "
-            "so far are kept, run again to go on"
-        ) from error
+        lost = "a worker process ended without a word, perhaps for want of memory; the rows "
+        raise StudyError(f"{lost}computed so far are kept, run again to go on") from error
     except Exception as error:
         raise StudyError(f"{job.label} failed: {error}") from error
 
@@ -181,23 +155,12 @@ def _run_job(job: Job) -> Outcome:
 
 
 class Progress(NamedTuple):
-    """How far a run has come: trials done and planned, and the one that ended last.
-
-    `seconds_left` is None before the first has ended.
-    """
+    """Trials done and planned, the one that ended last, and the time left, once one has ended."""
 
     done: int
     total: int
     label: str
     seconds_left: float | None
-
-
-class StudyRun(NamedTuple):
-    """The rows that the items need, and what was not as it should be."""
-
-    rows: tuple[TrialRow, ...]
-    problems: tuple[ResultsProblem, ...]
-    skipped: tuple[Skipped, ...]
 
 
 def run(
@@ -216,10 +179,10 @@ def run(
     """
     chosen = find_items(items)
     loaded = store.open()
-    wanted = jobs_for(chosen, trials, all_experiments() if experiments is None else experiments)
-    wanted, skipped = _without_missing_data(wanted)
+    wanted, skipped = _without_missing_data(jobs_for(chosen, trials, experiments))
     have, problems = current_rows(loaded.rows, wanted)
-    todo = missing(wanted, have)
+    left = ((job, [name for name, key in job.keys.items() if key not in have]) for job in wanted)
+    todo = [replace(job, methods=tuple(names)) for job, names in left if names]
     done: list[Job] = []
     report = on_progress or (lambda _now: None)
     if todo:
@@ -231,17 +194,13 @@ def run(
             if isinstance(outcome, Skipped):
                 skipped[outcome.data] = outcome
             else:
-                _keep(outcome, store, have)
+                for row in outcome:
+                    store.append(row)
+                    have[row.key] = row
             done.append(job)
             report(_progress(done, todo, time.perf_counter() - started))
     found = (*loaded.problems, *problems)
     return StudyRun(_in_order(wanted, have), found, tuple(skipped.values()))
-
-
-def _keep(rows: Iterable[TrialRow], store: ResultStore, have: dict[RowKey, TrialRow]) -> None:
-    for row in rows:
-        store.append(row)
-        have[row.key] = row
 
 
 def stored_rows(
@@ -252,11 +211,14 @@ def stored_rows(
     experiments: Sequence[Experiment] | None = None,
 ) -> StudyRun:
     """Return what the store has for these items without computing or writing anything."""
-    known = all_experiments() if experiments is None else experiments
-    wanted = jobs_for(find_items(items), trials, known)
+    wanted = jobs_for(find_items(items), trials, experiments)
     loaded = read_rows(store.path)
     have, problems = current_rows(loaded.rows, wanted)
-    return StudyRun(_in_order(wanted, have), (*loaded.problems, *problems), ())
+    return StudyRun(_in_order(wanted, have), (*loaded.problems, *problems))
+
+
+def _in_order(wanted: Iterable[Job], have: dict[RowKey, TrialRow]) -> tuple[TrialRow, ...]:
+    return tuple(have[key] for job in wanted for key in job.keys.values() if key in have)
 
 
 def _without_missing_data(wanted: Iterable[Job]) -> tuple[list[Job], dict[str, Skipped]]:
@@ -267,20 +229,12 @@ def _without_missing_data(wanted: Iterable[Job]) -> tuple[list[Job], dict[str, S
         if name is None or name in here:
             kept.append(job)
         elif name not in skipped:
-            skipped[name] = Skipped(name, _how_to_get(name))
+            skipped[name] = Skipped(name, how_to_get(dataset(name)))
     return kept, skipped
 
 
-def _how_to_get(name: str) -> str:
-    try:
-        load(name)
-    except MissingDataset as error:
-        return str(error)
-    return f"{name} could not be found"
-
-
 def _progress(done: Sequence[Job], todo: Sequence[Job], seconds: float) -> Progress:
-    """Say how far the jobs have come. Time left goes by their rough sizes."""
+    """Report how far the jobs have come. Time left goes by their rough sizes."""
     if not done:
         return Progress(0, len(todo), todo[0].label, None)
     past, whole = (sum(job.experiment.rough_seconds for job in jobs) for jobs in (done, todo))

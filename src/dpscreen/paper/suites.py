@@ -40,6 +40,8 @@ EXPERIMENT_B = ("np-fw-adp", "np-fw-adp-50th", "np-fw-adp-last")
 FIGURE_3 = ("adp-screen", "adp-screen-50th", "adp-screen-last")
 RULES = ("np-fw-rule", "np-fw-published-rule", "np-fw-safe", "np-fw")
 """Eq. 1 as printed, with and without return; the rule corrected for the radius; no rule."""
+GAPS = ("dp-fw-rule", "np-fw-rule", "np-fw")
+"""What Figure 4 compares by the Wolfe gap."""
 ENDS = ("np-fw-low", "np-fw-high")
 ITERATIONS = (f"np-fw-{FEW}", f"np-fw-{MANY}")
 ZERO_START, CHOICES = "zero-start", "choices"
@@ -195,7 +197,7 @@ def _methods(names: Iterable[str]) -> tuple[Method, ...]:
     return tuple(of_rows(name) for name in names)
 
 
-# --- items: what can be asked for ---------------------------------------------------------------
+# --- items: what can be run by name -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -223,15 +225,10 @@ class Item:
 @cache
 def all_items() -> Mapping[str, Item]:
     """Every item by name, in the paper's order."""
-    return {item.name: item for item in _items()}
-
-
-def _items() -> Iterable[Item]:
     proven, plain = proven_names(), ("uncorrelated",)
     baselines = ("rnm-screen", "dp-fw", "oracle-k-fw", "np-fw", "lasso", *proven)
     also_real = ("preselect-k-fw", *RULES, *ENDS)
-    gaps = ("dp-fw-rule", "np-fw-rule", "np-fw")
-    return (
+    items = (
         Item("table1", "RNM-Screen on synthetic data",
              "synthetic", ("rnm-screen", "adp-screen", "dp-fw", "np-fw", *proven)),
         Item("figure1", "RNM-Screen against ADP-Screen over the iterations",
@@ -242,7 +239,7 @@ def _items() -> Iterable[Item]:
         Item("table3", "RNM-Screen against baselines on real data",
              "real", tuple(dict.fromkeys((*baselines, *also_real)))),
         Item("figure3", "ADP-Screen by how often it screens", "adp", FIGURE_3, plain),
-        Item("figure4", "Wolfe gap, private against non-private", "adp", gaps, plain),
+        Item("figure4", "Wolfe gap, private against non-private", "adp", GAPS, plain),
         Item("table4", "RNM-Screen without the Yeo-Johnson transform",
              "ablation", ("rnm-screen", "dp-fw", *proven)),
         Item("table5", "RNM-Screen against baselines without the transform",
@@ -267,19 +264,16 @@ def _items() -> Iterable[Item]:
         Item("choices", "What the paper leaves open, chosen otherwise", CHOICES,
              tuple(dict.fromkeys(n for one in choices_suite() for n in one.method_names))),
     )  # fmt: skip
+    return {item.name: item for item in items}
 
 
 def find_items(names: Iterable[str]) -> tuple[Item, ...]:
     """Return the items of these names; all of them if there are none. A wrong name is explained."""
     known = all_items()
-    asked = tuple(dict.fromkeys(names))
-    for name in asked:
+    wanted = tuple(dict.fromkeys(names))
+    for name in wanted:
         if name not in known:
-            raise StudyError(_did_you_mean(name, known))
-    return tuple(known[name] for name in asked or known)
-
-
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    close = meant(name.lower().replace(" ", ""), known)
-    hint = f"did you mean {close!r}? " if close else ""
-    return f"there is no item {name!r}; {hint}known are {', '.join(known)}"
+            close = meant(name.lower().replace(" ", ""), known)
+            hint = f"did you mean {close!r}? " if close else ""
+            raise StudyError(f"there is no item {name!r}; {hint}known are {', '.join(known)}")
+    return tuple(known[name] for name in wanted or known)

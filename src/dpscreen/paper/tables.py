@@ -1,72 +1,148 @@
-"""The paper's five tables, every cell beside what its method and the proven ones give here."""
+"""The paper's five tables, every cell beside what its method and the proven ones give here.
+
+A table is data, from which text, Markdown and HTML are made. The fixed texts of the smaller ones
+are in `tables.json`.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby, product
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
-from dpscreen._core.words import NOTHING, decimals, how_many, letters, span
+from dpscreen._core.pictures import environment
+from dpscreen._core.words import NOTHING, decimals, how_many, letters, markdown, span
 from dpscreen.audit import Finding
 from dpscreen.paper.agreement import (
     SUITE_OF_TABLE,
     UNEXPLAINED,
     CellCheck,
-    ControlCheck,
     Estimate,
-    R2Check,
     RowIndex,
-    Theorem2Check,
     check_control,
     check_r2,
     check_theorem2,
     check_zero_start,
     summarise,
 )
-from dpscreen.paper.grid import (
-    Columns,
-    Grid,
-    GridNumber,
-    Note,
-    Section,
-    flat_grid,
-    mean_and_error,
-    metric_name,
-)
 from dpscreen.paper.methods import METHODS, proven_names
-from dpscreen.paper.published import label, published_cells, published_data
+from dpscreen.paper.published import label, packaged_json, published_cells, published_data
 from dpscreen.paper.suites import ABLATION_SUPPORT, CHOICES, SYNTHETIC, ZERO_START, all_items
+
+# --- a table as data ---------------------------------------------------------------------------
+
+Kind = Literal["plain", "printed", "here", "proven"]
+Columns = tuple[tuple[str, tuple[str, ...]], ...]
+"""Groups of columns: the heading, which may be empty, and the names below it."""
+
+
+class GridNumber(NamedTuple):
+    """One number as text. `mark` names the note that says why it differs from the paper."""
+
+    text: str = NOTHING
+    kind: Kind = "plain"
+    strong: bool = False
+    mark: str = ""
+
+
+Line = tuple[str, tuple[GridNumber, ...]]
+
+
+class Section(NamedTuple):
+    """Named rows of numbers that belong together, possibly under a title."""
+
+    lines: tuple[Line, ...]
+    title: str = ""
+    detail: str = ""
+
+
+class Note(NamedTuple):
+    """Why numbers with this mark differ, and how far each is off."""
+
+    mark: str
+    reason: str
+    details: tuple[str, ...]
+    explained: bool
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: sections of rows, columns in groups under a heading, notes and remarks below."""
+
+    key: str
+    title: str
+    corner: str
+    columns: Columns
+    sections: tuple[Section, ...]
+    notes: tuple[Note, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def headings(self) -> list[tuple[str, str]]:
+        """The heading above each column of numbers, if any, and the column's own name."""
+        return [(heading, name) for heading, names in self.columns for name in names]
+
+
+def flat_grid(
+    key: str, title: str, columns: str, rows: Iterable[Sequence[str]], *remarks: str
+) -> Grid:
+    """Return a table of plain text; columns are separated by " | ", the first names the rows."""
+    lines = tuple((name, tuple(map(GridNumber, texts))) for name, *texts in rows)
+    corner, *names = columns.split(" | ")
+    return Grid(key, title, corner, (("", tuple(names)),), (Section(lines),), remarks=remarks)
+
+
+def mean_and_error(found: Estimate | None) -> str:
+    """Return "mean ± standard error"; the mean alone where the standard error is 0."""
+    if found is None:
+        return NOTHING
+    error = f" ± {decimals(found.standard_error)}" if found.standard_error else ""
+    return decimals(found.mean) + error
+
+
+def metric_name(metric: str) -> str:
+    """Return the metric's name; what the paper calls sparsity is called what it is, density."""
+    return "Density" if metric == "density" else label(metric)
+
+
+def to_markdown(template: str, **content: object) -> str:
+    """Fill "table.md", "claims.md" or "errata.md"; whatever is filled in is escaped."""
+    settings = environment("dpscreen.paper").overlay(
+        autoescape=False, finalize=lambda value: markdown(str(value))
+    )
+    return settings.get_template(template).render(content)
+
+
+# --- all tables ---------------------------------------------------------------------------------
 
 TABLES = (1, 2, 3, 4, 5)
 FEWEST = 6
-"""Trials below which no sign test reaches .05, even if all of them agree."""
-BOLD = {
-    2: "significantly better than DP-FW",
-    3: "significantly better than the other of Oracle-K FW and RNM-Screen",
-    4: "significantly better than DP-FW",
-    5: "significantly better than the other of Oracle-K FW and RNM-Screen",
-}
+"""Trials below which no sign test reaches 0.05, even if all of them agree."""
+BOLD = {2: "DP-FW", 3: "the other of Oracle-K FW and RNM-Screen"}
+BOLD |= {4: BOLD[2], 5: BOLD[3]}
+"""What bold type says a method is significantly better than."""
 
 
 def all_tables(
     index: RowIndex, cells: Sequence[CellCheck], findings: Sequence[Finding]
 ) -> Iterator[Grid]:
     """Return the tally, the paper's tables, and the small ones that there are rows for."""
-    yield _tally(cells)
-    for number in TABLES:
-        yield _paper_table(number, [one for one in cells if one.cell.table == number], index)
-    rows = index.all_rows()
+    tally = [(f"Table {n}", [one for one in cells if one.cell.table == n]) for n in TABLES]
+    yield _small_table("summary", (_tally_row(*one) for one in (*tally, ("all", cells))))
+    for number, (_, own) in zip(TABLES, tally, strict=True):
+        yield _paper_table(number, own, index)
     for grid in (
-        _r2_table(check_r2(rows)),
-        _control_table(check_control(rows)),
-        _zero_start_table(index),
+        _small_table("r2", _r2_rows(index)),
+        _small_table("control", _control_rows(index)),
+        _small_table(ZERO_START, _zero_start_rows(index)),
         _choices_table(index),
-        _theorem2_table(check_theorem2(rows)),
+        _small_table("theorem2", _theorem2_rows(index)),
         _audit_table(findings),
-        _proven_settings(index),
+        _small_table("proven", _proven_settings(index)),
     ):
-        if grid.sections[0].lines:
+        if grid.sections and grid.sections[0].lines:
             yield grid
 
 
@@ -75,97 +151,86 @@ def all_tables(
 
 def _paper_table(number: int, cells: Sequence[CellCheck], index: RowIndex) -> Grid:
     """Return one table; `cells` are its own, checked, in reading order."""
-    notes = _notes(cells)
+    notes, suite = _notes(cells), SUITE_OF_TABLE[number]
     methods = tuple(dict.fromkeys(found.cell.method for found in cells))
     proven = tuple(name for name in proven_names() if any(name in c.proven for c in cells))
     columns: Columns = tuple((label(method), ("printed", "here")) for method in methods)
     if proven:
         columns += (("Proven, same stated budget", tuple(map(_proven_label, proven))),)
+    sections = []
+    for data, of_data in groupby(cells, key=lambda found: found.cell.data):
+        published, own = (str(published_data()[data].n_iter),), (suite, data)
+        steps = [text for name in methods for text in (*published, _n_iter(index, *own, name))]
+        steps += [_n_iter(index, *own, name) for name in proven]
+        iterations = ("iterations T", tuple(map(GridNumber, steps)))
+        lines = (iterations, *_lines(list(of_data), proven, notes))
+        sections.append(Section(lines, label(data), _settings(data, suite, index)))
     return Grid(
         key=f"table{number}",
         title=f"Table {number}. {all_items()[f'table{number}'].title}",
         corner="data and metric",
         columns=columns,
-        sections=tuple(
-            Section(
-                (_iterations(data, methods, proven, index, SUITE_OF_TABLE[number]), *lines),
-                label(data),
-                _settings(data, number, index),
-            )
-            for data, of_data in groupby(cells, key=lambda found: found.cell.data)
-            for lines in [_lines(list(of_data), proven, notes)]
-        ),
+        sections=tuple(sections),
         notes=tuple(notes.values()),
         remarks=tuple(_remarks(number, cells)),
     )
 
 
-def _iterations(
-    data: str, methods: Sequence[str], proven: Sequence[str], index: RowIndex, suite: str
-) -> tuple[str, tuple[GridNumber, ...]]:
-    """The number of iterations of each column, as they differ."""
-    printed = GridNumber(str(published_data()[data].n_iter))
-    numbers = [one for name in methods for one in (printed, _n_iter(index, suite, data, name))]
-    return "iterations T", (*numbers, *(_n_iter(index, suite, data, name) for name in proven))
-
-
-def _n_iter(index: RowIndex, suite: str, data: str, method: str) -> GridNumber:
+def _n_iter(index: RowIndex, suite: str, data: str, method: str) -> str:
     rows = index.rows(suite, data, method)
     found = [row.settings["n_iter"] for row in rows if "n_iter" in row.settings]
-    return GridNumber(span(found) if found else NOTHING)
+    return span(found) if found else NOTHING
 
 
 def _lines(
     cells: list[CellCheck], proven: Sequence[str], notes: Mapping[str, Note]
-) -> Iterator[tuple[str, tuple[GridNumber, ...]]]:
+) -> Iterator[Line]:
     for metric in dict.fromkeys(found.cell.metric for found in cells):
         there = [found for found in cells if found.cell.metric == metric]
-        numbers = [number for found in there for number in _pair(found, notes)]
+        numbers = []
+        for found in there:
+            numbers.append(GridNumber(decimals(found.cell.value), "printed", found.cell.bold))
+            better = found.sign is not None and found.sign.better
+            mark = notes[found.reason].mark if found.reason else ""
+            text = ("≈ " if found.by_spread else "") + mean_and_error(found.ours)
+            numbers.append(GridNumber(text, "here", better, mark))
         for name in proven:
             numbers.append(GridNumber(mean_and_error(there[0].proven.get(name)), "proven"))
         yield metric_name(metric), tuple(numbers)
-
-
-def _pair(found: CellCheck, notes: Mapping[str, Note]) -> tuple[GridNumber, GridNumber]:
-    better = found.significance is not None and found.significance.better
-    mark = notes[found.reason].mark if found.reason else ""
-    printed = GridNumber(decimals(found.cell.value), "printed", found.cell.bold)
-    about = "≈ " if found.by_spread else ""
-    return printed, GridNumber(about + mean_and_error(found.ours), "here", better, mark)
 
 
 def _proven_label(method: str) -> str:
     return METHODS[method].label.removeprefix("Proven ")
 
 
-def _settings(data: str, table: int, index: RowIndex) -> str:
-    facts, suite = published_data()[data], SUITE_OF_TABLE[table]
+def _settings(data: str, suite: str, index: RowIndex) -> str:
+    facts = published_data()[data]
     count = ABLATION_SUPPORT.get(data, facts.n_support) if suite == "ablation" else facts.n_support
     text = f"n = {facts.n_rows}, d = {facts.n_features}, K = {count}"
     rows = index.rows(suite, data, "rnm-screen")
     return f"{text}, λ = {rows[0].settings['radius']:.4g}" if rows else text
 
 
-def _remarks(number: int, cells: Sequence[CellCheck]) -> list[str]:
-    remarks = []
+def _remarks(number: int, cells: Sequence[CellCheck]) -> Iterator[str]:
     trials = [found.ours.trials for found in cells if found.ours and found.ours.standard_error]
     if trials:
-        remarks.append(
+        yield (
             f"Here: mean ± standard error of {span(trials)} trials; a method without noise on "
             "fixed data has one. n rows, d features, K nonzeros in the reference; T has a line of "
             "its own, as the proven methods take another number of iterations."
         )
     missing = dict.fromkeys(label(c.cell.data) for c in cells if c.verdict == "not run")
     if missing:
-        remarks.append(f"Not run, or not completely: {', '.join(missing)}.")
+        yield f"Not run, or not completely: {', '.join(missing)}."
     spread = sum(found.by_spread for found in cells)
     if spread:
-        remarks.append(f"≈: {how_many(spread, 'cell')} within two standard errors only.")
+        yield f"≈: {how_many(spread, 'cell')} within two standard errors only."
     if SUITE_OF_TABLE[number] == "ablation":
-        remarks.append(OTHER_SUPPORT)
+        yield OTHER_SUPPORT
     if number in BOLD:
-        remarks.append(_bold(BOLD[number], cells))
-    return remarks
+        yield f"Bold: significantly better than {BOLD[number]} by a sign test (two-sided, .05)." + (
+            _agreement_with_bold(cells)
+        )
 
 
 OTHER_SUPPORT = (
@@ -179,27 +244,22 @@ OTHER_SUPPORT = (
 )
 
 
-def _bold(meaning: str, cells: Sequence[CellCheck]) -> str:
-    text = f"Bold: {meaning} by a sign test (two-sided, .05)."
-    judged = [(found, found.significance) for found in cells if found.significance is not None]
+def _agreement_with_bold(cells: Sequence[CellCheck]) -> str:
+    judged = [(found, found.sign) for found in cells if found.sign is not None]
     if not judged:
-        return text
-    if max(sign.test.wins + sign.test.losses for _, sign in judged) < FEWEST:
-        return f"{text} With fewer than {FEWEST} trials no cell can be."
-    odd = [(found, sign) for found, sign in judged if not sign.agrees_with_bold]
-    agree = f"{text} The test here agrees with the printed type in {len(judged) - len(odd)} of "
-    if not odd:
-        return f"{agree}{len(judged)} cells."
-    where = "; ".join(f"{_name(found)} (p = {sign.test.p_two_sided:.2g})" for found, sign in odd)
-    return f"{agree}{len(judged)} cells, not for {where}."
+        return ""
+    if max(sign.wins + sign.losses for _, sign in judged) < FEWEST:
+        return f" With fewer than {FEWEST} trials no cell can be."
+    odd = [(found, sign) for found, sign in judged if sign.better != found.cell.bold]
+    agree = f"{len(judged) - len(odd)} of {len(judged)} cells"
+    where = "; ".join(f"{_name(found)} (p = {sign.p_two_sided:.2g})" for found, sign in odd)
+    rest = f", not for {where}" if odd else ""
+    return f" The test here agrees with the printed type in {agree}{rest}."
 
 
 def _name(found: CellCheck) -> str:
     cell = found.cell
     return f"{label(cell.data)}, {metric_name(cell.metric)} of {label(cell.method)}"
-
-
-# --- notes on the cells that differ -------------------------------------------------------------
 
 
 def _notes(cells: Sequence[CellCheck]) -> dict[str, Note]:
@@ -217,39 +277,21 @@ def _notes(cells: Sequence[CellCheck]) -> dict[str, Note]:
 # --- the small ones -----------------------------------------------------------------------------
 
 
-def _tally(cells: Sequence[CellCheck]) -> Grid:
-    """Count, table by table, how many cells match."""
-    rows = [_tally_row(f"Table {n}", [c for c in cells if c.cell.table == n]) for n in TABLES]
-    return flat_grid(
-        "summary",
-        "Cells of Tables 1 to 5 that come out as printed",
-        "table | cells | match | only by spread (≈) | differ | not run | narrower count | "
-        "of these match | only by spread (≈)",
-        [*rows, _tally_row("all", cells)],
-        NARROWER,
-    )
+def _small_table(key: str, rows: Iterable[Sequence[str]]) -> Grid:
+    texts = packaged_json("tables.json")[key]
+    return flat_grid(key, texts["title"], texts["columns"], rows, texts["remark"])
 
 
 def _tally_row(name: str, cells: Sequence[CellCheck]) -> tuple[str, ...]:
     verdicts = [found.verdict for found in cells]
     match, *rest = (verdicts.count(verdict) for verdict in ("matches", "differs", "not run"))
     spread, narrow = sum(found.by_spread for found in cells), summarise(cells, counted=True)
-    counts = (narrow.run, narrow.matching, narrow.by_spread)
-    return (name, *map(str, (len(cells), match, spread, *rest, *counts)))
+    return (name, *map(str, (len(cells), match, spread, *rest, *narrow[:3])))
 
 
-NARROWER = (
-    "The narrower count leaves out 84 cells: TPR and FPR (20), which contradict the rest of their "
-    "rows (E10); NP-FW and Preselect-K FW (48), which are not private and depend on choices that "
-    "the paper leaves open; and the F1 of RNM-Screen in Tables 3 and 5 (16), which repeats that of "
-    "Tables 2 and 4."
-)
-
-
-def _r2_table(found: Sequence[R2Check]) -> Grid:
-    """Both definitions of R² beside the printed one."""
-    rows = [
-        (
+def _r2_rows(index: RowIndex) -> Iterator[tuple[str, ...]]:
+    for one in check_r2(index):
+        yield (
             f"Table {one.table}, {label(one.data)}",
             decimals(one.printed),
             mean_and_error(one.unchosen),
@@ -258,23 +300,10 @@ def _r2_table(found: Sequence[R2Check]) -> Grid:
             mean_and_error(one.missed_at_random),
             one.fits,
         )
-        for one in found
-    ]
-    return flat_grid(
-        "r2",
-        "R² of Tables 2 and 4 under two definitions",
-        "data | printed | to all unchosen | same, random subset | to the missed | "
-        "same, random subset | nearer",
-        rows,
-        "Regressions from the chosen features, without penalty: to every feature that was not "
-        "chosen, or, as the text defines it, to those that were missed but are in the LASSO's "
-        "support. Random subset: the same for as many features drawn at random, trial by trial.",
-    )
 
 
-def _audit_table(found: Sequence[Finding]) -> Grid:
-    """What the audit certified beside what is claimed."""
-    rows = [
+def _audit_table(findings: Sequence[Finding]) -> Grid:
+    rows = (
         (
             one.title,
             f"{one.claimed:g}",
@@ -283,164 +312,74 @@ def _audit_table(found: Sequence[Finding]) -> Grid:
             f"{one.runs}",
             one.verdict if one.as_expected else f"{one.verdict} (NOT expected)",
         )
-        for one in found
-    ]
-    sure = f"{found[0].confidence:.1%}" if found else ""
-    return flat_grid(
-        "audit",
-        "Certified lower bounds on ε",
-        "case | claimed ε | δ | certified ε | runs | verdict",
-        rows,
-        "Runs with and without one row; the event that tells them apart was chosen on one half and "
-        f"judged on the other. A bound above the claim refutes it, each at {sure} confidence. "
-        "DP-FW has the paper's λ, T and budget, on 100 rows of one feature; screening is audited "
-        "for one step at λ = 1 with a budget of its own, not the paper's. Cases whose noise is cut "
-        "by 1.5, if there are any, show that the audit can see a fault.",
+        for one in findings
     )
+    grid = _small_table("audit", rows)
+    confidence = f"{findings[0].confidence:.1%}" if findings else ""
+    return replace(grid, remarks=(grid.remarks[0].format(confidence=confidence),))
 
 
-def _control_table(found: Sequence[ControlCheck]) -> Grid:
-    """RNM-Screen beside random zeroing."""
-    rows = [
-        (
+def _control_rows(index: RowIndex) -> Iterator[tuple[str, ...]]:
+    for one in check_control(index):
+        yield (
             f"{label(one.data)}, {metric_name(one.metric)}",
             mean_and_error(one.screened),
             mean_and_error(one.control),
-            f"{one.difference.mean:+.3f} ± {one.difference.standard_error:.3f}",
-            "yes" if one.agrees else "NO",
+            one.difference.signed,
+            "yes" if one.difference.is_zero else "NO",
         )
-        for one in found
-    ]
-    return flat_grid(
-        "control",
-        "RNM-Screen against zeroing at random",
-        "data and metric | RNM-Screen | random zeroing | difference, paired | "
-        "within two standard errors",
-        rows,
-        "Trial by trial on the same data, each with noise of its own. Both decide as Algorithm 2 "
-        "does whether to zero a coordinate; the control then zeroes one drawn uniformly in place "
-        "of the one that the noisy scores name (erratum E7).",
-    )
 
 
-def _zero_start_table(index: RowIndex) -> Grid:
-    """Densities from a zero start, beside those from the paper's random one."""
-    rows = [
-        (
-            label(one.data),
-            *(mean_and_error(_density(index, one.data, name)) for name in ("dp-fw", "rnm-screen")),
-            mean_and_error(one.dp_fw),
-            mean_and_error(one.rnm),
-            f"{one.sparser} of {one.trials}",
+def _zero_start_rows(index: RowIndex) -> Iterator[tuple[str, ...]]:
+    for one in check_zero_start(index):
+        suite = "synthetic" if one.data in SYNTHETIC else "real"
+        random = (
+            index.estimate(suite, one.data, name, "density") for name in ("dp-fw", "rnm-screen")
         )
-        for one in check_zero_start(index)
-    ]
-    return flat_grid(
-        ZERO_START,
-        "Density from a random and from a zero start",
-        "data | random: DP-FW | random: RNM-Screen | zero: DP-FW | zero: RNM-Screen | "
-        "RNM-Screen sparser, trials from zero",
-        rows,
-        "Published noise, the T of Tables 1 and 2. The paper starts from a random dense vector, "
-        "which alone makes the density of DP-FW 1 (erratum E9).",
-    )
+        densities = map(mean_and_error, (*random, one.dp_fw, one.rnm))
+        yield (label(one.data), *densities, f"{one.sparser} of {one.trials}")
 
 
-def _density(index: RowIndex, data: str, method: str) -> Estimate | None:
-    suite = "synthetic" if data in SYNTHETIC else "real"
-    return index.estimate(suite, data, method, "density")
-
-
-class Choice(NamedTuple):
-    """What the paper leaves open: as taken here, and an alternative, each a suite and a method."""
-
-    what: str
-    taken: tuple[str, str]
-    other: tuple[str, str]
-    metrics: tuple[str, ...]
-
-
-FROM_ZERO = (ZERO_START, "rnm-screen-zero")
+K_CHOICE = "K: what fits the printed counts, or d/3 rounded"
+MISSING_CELLS = "missing cells: zero, or the column's mean"
 LEFT_OPEN = (
-    Choice(
-        "true features: one block, or scattered",
-        ("synthetic", "rnm-screen"),
-        (CHOICES, "rnm-screen-scattered"),
-        ("f1", "density"),
-    ),
-    Choice(
-        "loss: with the factor ½, or without",
-        ("synthetic", "rnm-screen"),
-        (CHOICES, "rnm-screen-whole-loss"),
-        ("f1", "density"),
-    ),
-    *(
-        Choice("start: random, or zero", (suite, "rnm-screen"), FROM_ZERO, ("f1", "density"))
-        for suite in ("synthetic", "real")
-    ),
-    *(
-        Choice(what, ("real", name), (CHOICES, f"{name}-{other}"), found)
-        for what, other in (
-            ("K: what fits the printed counts, or d/3 rounded", "third"),
-            ("missing cells: zero, or the column's mean", "filled"),
-        )
-        for name, found in (("rnm-screen", ("f1", "density", "mse")), ("oracle-k-fw", ("f1",)))
-    ),
-    *(
-        Choice(
-            f"Preselect-K: by L1 norm, or by {what}",
-            ("real", "preselect-k-fw"),
-            (CHOICES, f"preselect-k-{what}"),
-            ("f1", "mse"),
-        )
-        for what in ("variance", "correlation")
-    ),
-)
+    ("true features: one block, or scattered",
+     "synthetic", "rnm-screen", CHOICES, "rnm-screen-scattered", ("f1", "density")),
+    ("loss: with the factor ½, or without",
+     "synthetic", "rnm-screen", CHOICES, "rnm-screen-whole-loss", ("f1", "density")),
+    *(("start: random, or zero",
+       suite, "rnm-screen", ZERO_START, "rnm-screen-zero", ("f1", "density"))
+      for suite in ("synthetic", "real")),
+    (K_CHOICE, "real", "rnm-screen", CHOICES, "rnm-screen-third", ("f1", "density", "mse")),
+    (K_CHOICE, "real", "oracle-k-fw", CHOICES, "oracle-k-fw-third", ("f1",)),
+    (MISSING_CELLS, "real", "rnm-screen", CHOICES, "rnm-screen-filled", ("f1", "density", "mse")),
+    (MISSING_CELLS, "real", "oracle-k-fw", CHOICES, "oracle-k-fw-filled", ("f1",)),
+    *((f"Preselect-K: by L1 norm, or by {what}",
+       "real", "preselect-k-fw", CHOICES, f"preselect-k-{what}", ("f1", "mse"))
+      for what in ("variance", "correlation")),
+)  # fmt: skip
+"""What the paper leaves open: suite and method as taken here and as the alternative, metrics."""
 
 
 def _choices_table(index: RowIndex) -> Grid:
-    """What comes out where the paper leaves a choice, under the one taken and an alternative."""
-    sections = (
-        Section(tuple(_compared(index, list(choices))), what)
-        for what, choices in groupby(LEFT_OPEN, key=lambda choice: choice.what)
-    )
-    return Grid(
-        key=CHOICES,
-        title="What the paper leaves open, and what comes out otherwise",
-        corner="choice: as taken here, or the alternative",
-        columns=(("", ("printed", "as taken", "alternative")),),
-        sections=tuple(section for section in sections if section.lines) or (Section(()),),
-        remarks=(
-            "The choices taken are those that fit most printed numbers. Whether correlated "
-            "features help, as the caption of Figure 1 says, depends on the first: in a block, "
-            "features that correlate with a true one are mostly true ones. R² under both "
-            "readings of its definition has a table of its own.",
-        ),
-    )
-
-
-def _compared(
-    index: RowIndex, choices: Sequence[Choice]
-) -> Iterator[tuple[str, tuple[GridNumber, ...]]]:
-    cells = published_cells()[::-1]
-    printed = {(cell.data, cell.method, cell.metric): cell.value for cell in cells}
-    for choice, data in product(choices, published_data()):
-        method = choice.taken[1]
-        for metric in choice.metrics:
-            found = [
-                index.estimate(suite, data, name, metric)
-                for suite, name in (choice.taken, choice.other)
-            ]
-            if None not in found:
-                texts = decimals(printed.get((data, method, metric))), *map(mean_and_error, found)
+    printed = {cell.key[1:]: cell.value for cell in published_cells()[::-1]}
+    sections = defaultdict(list)
+    for what, suite, method, other_suite, other, metrics in LEFT_OPEN:
+        for data, metric in product(published_data(), metrics):
+            taken = index.estimate(suite, data, method, metric)
+            otherwise = index.estimate(other_suite, data, other, metric)
+            if taken and otherwise:
+                value = decimals(printed.get((data, method, metric)))
+                texts = (value, mean_and_error(taken), mean_and_error(otherwise))
                 name = f"{label(data)}, {metric_name(metric)} of {label(method)}"
-                yield name, tuple(map(GridNumber, texts))
+                sections[what].append((name, tuple(map(GridNumber, texts))))
+    grouped = tuple(Section(tuple(lines), what) for what, lines in sections.items())
+    return replace(_small_table(CHOICES, ()), sections=grouped)
 
 
-def _theorem2_table(found: Sequence[Theorem2Check]) -> Grid:
-    """Simulated nonzeros beside the corrected and the printed formula."""
-    rows = [
-        (
+def _theorem2_rows(index: RowIndex) -> Iterator[tuple[str, ...]]:
+    for one in check_theorem2(index):
+        yield (
             f"d = {one.n_features}, T = {one.n_iter}",
             f"{one.simulated.mean:.2f} ± {one.simulated.standard_error:.2f}",
             f"{one.corrected:.2f}",
@@ -450,36 +389,15 @@ def _theorem2_table(found: Sequence[Theorem2Check]) -> Grid:
             f"{one.corrected_limit:.2f}",
             f"{one.published_limit:.2f}",
         )
-        for one in found
-    ]
-    return flat_grid(
-        "theorem2",
-        "Theorem 2: expected nonzeros, simulated and by formula",
-        "setting | simulated | corrected | off by | printed | off by | corrected, T → ∞ | "
-        "printed, T → ∞",
-        rows,
-        "Nonzeros after T rounds of one uniform update and one uniform zeroing, from zero.",
-    )
 
 
-def _proven_settings(index: RowIndex) -> Grid:
-    """What the proven methods ran with."""
+def _proven_settings(index: RowIndex) -> Iterator[tuple[str, ...]]:
     suites = {"synthetic": "Table 1", "real": "Tables 2, 3", "ablation": "Tables 4, 5"}
-    users = defaultdict(list)
-    for suite, data, name in product(suites, published_data(), proven_names()):
-        for row in index.rows(suite, data, name)[:1]:
-            key = (f"{suites[suite]}, {label(data)}", *_proven_settings_row(row.settings))
-            users[key].append(_proven_label(name))
-    return flat_grid(
-        "proven",
-        "What the proven methods ran with",
-        "data | proven | ε | δ | ρ (zCDP) | T | λ | clip | |y| ≤",
-        [(place, ", ".join(names), *rest) for (place, *rest), names in users.items()],
-        "The guarantee covers adding or removing one row with all of these held fixed. Here λ, T, "
-        "the clip and the bound on |y| were read off the data, which no budget pays for (E8).",
-    )
-
-
-def _proven_settings_row(settings: Mapping[str, Any]) -> tuple[str, ...]:
     names = ("epsilon", "delta", "rho", "n_iter", "radius", "clip", "target_bound")
-    return tuple(f"{settings[name]:.4g}" if name in settings else NOTHING for name in names)
+    users = defaultdict(list)
+    for suite, data, method in product(suites, published_data(), proven_names()):
+        for row in index.rows(suite, data, method)[:1]:
+            found = (row.settings.get(name) for name in names)
+            texts = (NOTHING if value is None else f"{value:.4g}" for value in found)
+            users[f"{suites[suite]}, {label(data)}", *texts].append(_proven_label(method))
+    return ((place, ", ".join(methods), *rest) for (place, *rest), methods in users.items())

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import listed
+from dpscreen.planning.methods import FAMILY_METHODS
 from dpscreen.privacy import named_seed
+from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family, family_of
 
-LEAST_ROWS = 20
-FEWEST_OF_ONE_OUTCOME = 5
+LEAST_ROWS, LEAST_ROWS_OF_A_CLASS = 20, 5
+"""Fewest rows of a table, and of either class, on which methods compete. Conventional."""
 
 
 class NoArena(ValueError):
@@ -23,20 +25,27 @@ class NoArena(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class PublicTable:
-    """Rows that anybody may see, with bounds as a user declares them. Outcomes are 0 and 1."""
+    """Rows that anybody may see, with bounds as a user declares them; classes are 0 and 1."""
 
     X: Array
     y: Array
     feature_bounds: Array
     target_bounds: tuple[float, float]
-    outcomes: bool = False
+    family: Family = GAUSSIAN
     simulated: bool = False
 
     @property
     def division(self) -> str:
         """Name the tables that this one is ranked with."""
-        kind = "outcomes" if self.outcomes else "numbers"
-        return f"simulated {kind}" if self.simulated else kind
+        return FAMILY_METHODS[self.family.name].divided(simulated=self.simulated)
+
+    @property
+    def classes(self) -> list[Mask]:
+        """Return the rows of each class; all rows where the target has more than two values."""
+        values = np.unique(self.y)
+        if len(values) > 2:
+            return [np.ones(len(self.y), dtype=bool)]
+        return [self.y == value for value in values]
 
     def drawn(self, most_rows: int) -> PublicTable:
         """Return at most so many rows, drawn at random."""
@@ -51,8 +60,8 @@ class PublicTable:
             raise NoArena(f"it has fewer than {LEAST_ROWS} rows.")
         if np.ptp(self.y) == 0:
             raise NoArena("its target is the same in all rows.")
-        if self.outcomes and min(np.sum(self.y == one) for one in (0, 1)) < FEWEST_OF_ONE_OUTCOME:
-            raise NoArena(f"an outcome occurs in fewer than {FEWEST_OF_ONE_OUTCOME} rows.")
+        if min(rows.sum() for rows in self.classes) < LEAST_ROWS_OF_A_CLASS:
+            raise NoArena(f"an outcome occurs in fewer than {LEAST_ROWS_OF_A_CLASS} rows.")
 
 
 Arena = Callable[[int], PublicTable]
@@ -92,7 +101,7 @@ def _schema_of(path: Path, name: str) -> Path:
 
 
 def _read(path: Path, schema_file: Path) -> PublicTable:
-    """Read a table by its schema; what is wrong with it is told with its name."""
+    """Read a table by its schema; problems are reported with its name."""
     from dpscreen.tables.declaration import DataError
     from dpscreen.tables.reading import read_rows
     from dpscreen.tables.schema import load_schema
@@ -106,7 +115,7 @@ def _read(path: Path, schema_file: Path) -> PublicTable:
             )
         rows = read_rows(path, schema)
         bounds = schema.feature_bounds, schema.target_bounds
-        table = PublicTable(rows.X, rows.y, *bounds, outcomes=schema.classes is not None)
+        table = PublicTable(rows.X, rows.y, *bounds, family_of(schema.classes))
         table.check()
     except (DataError, NoArena) as problem:
         raise NoArena(f"the table {path.name}: {problem}") from None
@@ -138,8 +147,8 @@ def _correlated(rng: np.random.Generator) -> tuple[Array, Array, float]:
 
 def _categories(rng: np.random.Generator) -> tuple[Array, Array, float]:
     """Four columns of eight levels, some of them rare, as 0 and 1; each level has an effect."""
-    chances = 0.6 ** np.arange(8) / np.sum(0.6 ** np.arange(8))
-    picks = [rng.choice(8, size=5000, p=chances) for _ in range(4)]
+    probabilities = 0.6 ** np.arange(8) / np.sum(0.6 ** np.arange(8))
+    picks = [rng.choice(8, size=5000, p=probabilities) for _ in range(4)]
     X = np.hstack([np.eye(8)[one][:, 1:] for one in picks])
     return X, X @ rng.normal(size=28), 1.0
 
@@ -154,49 +163,33 @@ def _few_rows(rng: np.random.Generator) -> tuple[Array, Array, float]:
     return X, X[:, :3] @ np.array([1.0, -1.0, 0.5]), 5.0
 
 
-NUMBER_DESIGNS: dict[str, Draw] = {
-    "sparse": _sparse,
-    "dense": _dense,
-    "correlated": _correlated,
-    "categories": _categories,
-    "heavy tails": _heavy_tails,
-    "few rows": _few_rows,
-}
-OUTCOME_DESIGNS: dict[str, Draw] = {
-    "sparse outcomes": _sparse,
-    "correlated outcomes": _correlated,
-    "categories outcomes": _categories,
+DESIGNS: dict[str, tuple[Family, Draw]] = {
+    "sparse": (GAUSSIAN, _sparse),
+    "dense": (GAUSSIAN, _dense),
+    "correlated": (GAUSSIAN, _correlated),
+    "categories": (GAUSSIAN, _categories),
+    "heavy tails": (GAUSSIAN, _heavy_tails),
+    "few rows": (GAUSSIAN, _few_rows),
+    "sparse outcomes": (BINOMIAL, _sparse),
+    "correlated outcomes": (BINOMIAL, _correlated),
+    "categories outcomes": (BINOMIAL, _categories),
 }
 
 
 def simulated(seed: str = "0") -> dict[str, Arena]:
-    """Return all designs by name; half of a target's variance is noise."""
-    found: dict[str, Arena] = {}
-    for name, draw in NUMBER_DESIGNS.items():
-        found[f"simulated, {name}"] = partial(_numbers, draw, f"{seed}/{name}")
-    for name, draw in OUTCOME_DESIGNS.items():
-        found[f"simulated, {name}"] = partial(_outcomes, draw, f"{seed}/{name}")
-    return found
+    """Return all designs by name; half of a continuous target's variance is noise."""
+    return {
+        f"simulated, {name}": partial(_drawn, family, draw, f"{seed}/{name}")
+        for name, (family, draw) in DESIGNS.items()
+    }
 
 
-def _numbers(draw: Draw, seed: str, trial: int) -> PublicTable:
+def _drawn(family: Family, draw: Draw, seed: str, trial: int) -> PublicTable:
     rng = np.random.default_rng(named_seed(f"design/{seed}/{trial}"))
     X, expected, width = draw(rng)
-    y = expected + expected.std() * rng.normal(size=len(X))
-    most = 8 * float(np.sqrt(2) * expected.std())
-    target = np.clip(y, -most, most)
-    return PublicTable(X, target, _bounds(X, width), (-most, most), simulated=True)
-
-
-def _outcomes(draw: Draw, seed: str, trial: int) -> PublicTable:
-    rng = np.random.default_rng(named_seed(f"design/{seed}/{trial}"))
-    X, expected, width = draw(rng)
-    log_odds = 1.5 * (expected - expected.mean()) / expected.std() - 0.5
-    y = (rng.random(len(X)) < 1 / (1 + np.exp(-log_odds))).astype(np.float64)
-    return PublicTable(X, y, _bounds(X, width), (0.0, 1.0), outcomes=True, simulated=True)
-
-
-def _bounds(X: Array, width: float) -> Array:
-    """Return ±width; (0, 1) for levels."""
-    low = 0.0 if width == 1.0 else -width
-    return np.tile((low, width), (X.shape[1], 1))
+    predictors, scale, target_bounds = family.simulation.contested(expected)
+    noise = rng.normal(size=len(X))
+    y = np.clip(family.simulation.outcomes(predictors, noise, scale), *target_bounds)
+    low = 0.0 if width == 1.0 else -width  # levels are 0 or 1
+    bounds = np.tile((low, width), (X.shape[1], 1))
+    return PublicTable(X, y, bounds, target_bounds, family, simulated=True)

@@ -18,9 +18,10 @@ import numpy as np
 from dpscreen._core.arrays import Array
 
 EPSILONS = (1.0, 0.1, 10.0, 0.3, 3.0, 0.05, 20.0, 0.18, 0.55, 1.8, 5.5)
-"""Where the curve is simulated, in the order in which it is best shown while it grows."""
+"""Where the curve is simulated, in the order in which it is best shown while it grows.
+Conventional."""
 
-FALLING = ("width", "needed")
+DECREASING = ("width", "needed")
 """What a larger budget makes smaller."""
 
 
@@ -84,24 +85,24 @@ class BudgetCurve:
         return {name: self._curve(name) for name in names}
 
     def _curve(self, name: str) -> Callable[[float], float | None]:
-        """Return what lies between the points; below the first that has a width, none has."""
+        """Interpolate monotonically; below the first point that has a width, there is none."""
         known = [one for one in self.points if name in one.values]
         logs = np.log([one.epsilon for one in known])
-        sign = -1.0 if name in FALLING else 1.0
+        sign = -1.0 if name in DECREASING else 1.0
         values = sign * np.array([one.values[name] for one in known])
-        curve = smooth(logs, levelled(values.tolist()))
+        curve = smooth(logs, isotonic(values.tolist()))
 
-        def read(place: float) -> float | None:
-            if name == "width" and place < logs[0] - 1e-9:
+        def read(log_epsilon: float) -> float | None:
+            if name == "width" and log_epsilon < logs[0] - 1e-9:
                 return None
-            return sign * curve(float(np.clip(place, logs[0], logs[-1])))
+            return sign * curve(float(np.clip(log_epsilon, logs[0], logs[-1])))
 
         return read
 
 
-def levelled(values: Sequence[float], weights: Sequence[float] | None = None) -> Array:
-    """Return the nearest values that never fall: neighbours that do are replaced by their mean."""
-    pools: list[tuple[float, float, int]] = []
+def isotonic(values: Sequence[float], weights: Sequence[float] | None = None) -> Array:
+    """Return the isotonic regression: SciPy's takes long to load for a dry run."""
+    pools: list[tuple[float, float, int]] = []  # mean, weight and length of each block
     for value, weight in zip(values, weights or [1.0] * len(values), strict=True):
         pools.append((value, weight, 1))
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
@@ -111,22 +112,11 @@ def levelled(values: Sequence[float], weights: Sequence[float] | None = None) ->
     return np.repeat([mean for mean, _, _ in pools], [count for _, _, count in pools])
 
 
-def smooth(places: Array, values: Array) -> Callable[[float], float]:
-    """Join points by cubics that stay between them (Fritsch and Butland's slopes)."""
-    if len(places) == 1:
-        return lambda _: float(values[0])
-    steps = np.diff(places)
-    rises = np.diff(values) / steps
-    before, after = rises[:-1], rises[1:]
-    turns = before * after <= 0
-    slopes = np.where(turns, 0.0, 2 * before * after / np.where(turns, 1.0, before + after))
-    slopes = np.concatenate([rises[:1], slopes, rises[-1:]])
+def smooth(x: Array, y: Array) -> Callable[[float], float]:
+    """Interpolate by monotone cubics (PCHIP)."""
+    from scipy.interpolate import PchipInterpolator  # slow to import
 
-    def read(place: float) -> float:
-        k = int(np.clip(np.searchsorted(places, place) - 1, 0, len(steps) - 1))
-        u, step = (place - places[k]) / steps[k], steps[k]
-        start = (1 - u) ** 2 * ((1 + 2 * u) * values[k] + u * step * slopes[k])
-        end = u**2 * ((3 - 2 * u) * values[k + 1] - (1 - u) * step * slopes[k + 1])
-        return float(start + end)
-
-    return read
+    if len(x) == 1:
+        return lambda _: float(y[0])
+    cubics = PchipInterpolator(x, y)
+    return lambda at: float(cubics(at))

@@ -1,7 +1,7 @@
-"""One fit of a table, as every door to it does it: asked for, booked, fitted, and told safely.
+"""One fit of a table: requested, charged to the ledger, fitted, and reported without any data.
 
 The command line and the studio both go through here, so that neither can book later, read earlier
-or tell more than the other.
+or disclose more than the other.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Booking:
 
 
 def usual_purpose(schema: TableSchema, method: str) -> str:
-    """Return what a ledger is told that a fit is for, unless somebody says it better."""
+    """Return the purpose of a fit that a ledger records, unless another one is given."""
     return f"model of {shortened(schema.target, 60)} by {method}"
 
 
@@ -92,7 +92,7 @@ def request_for(
     inference: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> FitRequest:
-    """Return what is asked of a method for a table that is so declared."""
+    """Return the request of a fit to a table with this schema."""
     from dpscreen.planning.methods import FitRequest
 
     return FitRequest(
@@ -114,8 +114,8 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
     Returns our own warnings, once each: other libraries' may hold values. What a ledger raises is
     passed on; all else becomes a `FitFailed`.
     """
-    from dpscreen.models import TableRefused
-    from dpscreen.privacy import BudgetExceeded, LedgerProblem
+    from dpscreen.models import FallbackWarning, TableRefused
+    from dpscreen.privacy import BudgetExceeded, LedgerProblem, statement
     from dpscreen.rows.streamed import RowsChanged
 
     failure, kind = None, FitFailed
@@ -134,15 +134,18 @@ def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:
         except Exception as error:
             failure = f"The fit failed ({type(error).__name__})."
     if failure is not None:  # raised out here so that the original is not even attached
-        raise kind(failure if kind is FitRefused else _with_cost(failure, model, booking))
-    return _ours(noticed)
-
-
-def _with_cost(failure: str, model: Any, booking: Booking | None) -> str:
-    if booking is None or booking.booked is None:
-        return failure
-    epsilon = booked_epsilon(booking.booked, model.delta)
-    return failure.removesuffix(UNSPENT) + BOOKED.format(epsilon, model.delta)
+        if kind is not FitRefused and booking is not None and booking.booked is not None:
+            epsilon = booked_epsilon(booking.booked, model.delta)
+            failure = failure.removesuffix(UNSPENT) + BOOKED.format(epsilon, model.delta)
+        raise kind(failure)
+    kinds = (
+        FallbackWarning,
+        statement.PublishedCalibrationWarning,
+        statement.SeededNoiseWarning,
+        statement.WeakDeltaWarning,
+    )
+    ours = (str(one.message) for one in noticed if issubclass(one.category, kinds))
+    return tuple(dict.fromkeys(ours))
 
 
 def booked_epsilon(cost: ZCDP, delta: float) -> str:
@@ -151,19 +154,3 @@ def booked_epsilon(cost: ZCDP, delta: float) -> str:
     Both conversions, from ε and back, are rounded to the safe side.
     """
     return rounded_up(cost.epsilon(delta) * (1 - 1e-8), digits=3)
-
-
-def _ours(noticed: list[warnings.WarningMessage]) -> tuple[str, ...]:
-    from dpscreen.models import FallbackWarning
-    from dpscreen.privacy.statement import (
-        PublishedCalibrationWarning,
-        SeededNoiseWarning,
-        WeakDeltaWarning,
-    )
-
-    kinds = (
-        *(FallbackWarning, PublishedCalibrationWarning),
-        *(SeededNoiseWarning, WeakDeltaWarning),
-    )
-    told = (str(one.message) for one in noticed if issubclass(one.category, kinds))
-    return tuple(dict.fromkeys(told))

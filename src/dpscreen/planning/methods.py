@@ -7,10 +7,12 @@ public numbers and what it releases; `FitRequest.settings` overrides them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
+
+import numpy as np
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import listed
@@ -19,7 +21,7 @@ from dpscreen.models import (
     DPFrankWolfe,
     FreeScreen,
     PrivateLasso,
-    PrivateLogistic,
+    PrivateLogisticLasso,
     PrivateLogit,
     PrivateOLS,
     RNMScreen,
@@ -29,11 +31,13 @@ from dpscreen.models import (
 )
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.solvers import rules
+from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
+from dpscreen.solvers.table import TableRule
 
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What is asked for: everything in it is public. `n_rows` None: not known beforehand.
+    """The request of a fit: everything in it is public. `n_rows` None: not known beforehand.
 
     `settings` are parameters that only some methods have, by their names there.
     """
@@ -59,7 +63,7 @@ class FitRequest:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Return what may be asked of a method, by the names that estimators have for it."""
+        """Return the parameters by the names that estimators have for them."""
         fields = {
             name: one for name, one in vars(self).items() if name not in ("budget", "settings")
         }
@@ -78,7 +82,7 @@ free-screen` compares the first, and its authors call the second impractical."""
 
 OTHER_QUESTIONS: dict[str, type[Any]] = {
     "private-ols": PrivateOLS,
-    "private-logistic": PrivateLogistic,
+    "private-logistic": PrivateLogisticLasso,
     "private-logit": PrivateLogit,
 }
 """Models that answer something else than which features matter, so are not compared with those."""
@@ -103,6 +107,79 @@ OUTCOME_PEERS: dict[str, type[Any]] = {
 }
 METHODS = ON_OFFER | ON_REQUEST | OTHER_QUESTIONS | PEERS | COMPARED_ONLY | OUTCOME_PEERS
 
+OURS = ("private-lasso", *OTHER_QUESTIONS)
+
+
+def _lasso(noise: float) -> Any:
+    from sklearn.linear_model import Lasso
+
+    return Lasso(alpha=noise)
+
+
+def _lasso_by_folds() -> Any:
+    """Return LASSO with a penalty by cross-validation; rows may be in order of time."""
+    from sklearn.linear_model import LassoCV
+    from sklearn.model_selection import KFold
+
+    return LassoCV(cv=KFold(5, shuffle=True, random_state=0))
+
+
+def _logistic(_noise: float = 0.0) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=0.1, max_iter=500)
+
+
+@dataclass(frozen=True)
+class FamilyMethods:
+    """The methods for outcomes of one family, by name, and what their tables are called.
+
+    Ours are those that the family names; plans simulate them. `contested` are the private methods
+    of `dpscreen contest`. `table_rule` gives the rule by
+    which a table is refused, from the supposed mean of outcomes. `without_privacy` builds the model
+    called `not_private`, from the largest sampling error to expect of a coefficient, and
+    `reference` that of the contest.
+    """
+
+    family: Family
+    contested: tuple[str, ...]
+    not_private: str
+    table_rule: Callable[[float | None], TableRule]
+    without_privacy: Callable[[float], Any]
+    reference: Callable[[], Any]
+    division: str
+
+    def divided(self, *, simulated: bool) -> str:
+        """Return the name of the tables that are ranked together."""
+        return f"simulated {self.division}" if simulated else self.division
+
+
+FAMILY_METHODS = {
+    methods.family.name: methods
+    for methods in (
+        FamilyMethods(
+            family=GAUSSIAN,
+            contested=("private-lasso", "private-ols", *list(ON_OFFER)[1:], *PEERS, *COMPARED_ONLY),
+            not_private="lasso",
+            table_rule=lambda _rate: PrivateOLS.table_rule,
+            without_privacy=_lasso,
+            reference=_lasso_by_folds,
+            division="numbers",
+        ),
+        FamilyMethods(
+            family=BINOMIAL,
+            contested=("private-logistic", "private-logit", *OUTCOME_PEERS),
+            not_private="logistic",
+            table_rule=lambda rate: TableRule.of(
+                BINOMIAL, BINOMIAL.variance(np.array(rate)).item()
+            ),
+            without_privacy=_logistic,
+            reference=_logistic,
+            division="outcomes",
+        ),
+    )
+}
+
 
 def estimator(method: str, order: FitRequest) -> Any:
     """Return the method, set up and not yet fitted; a ValueError says what it cannot do."""
@@ -121,7 +198,7 @@ def _check(method: str, order: FitRequest) -> None:
         if order.parameters[name] is not None and name not in known:
             owners = [one for one, kind in METHODS.items() if name in _parameters_of(kind)]
             raise ValueError(f"{name} belongs to {listed(owners)}; {method} does not have it.")
-    if "classes" in known and order.classes is None:
+    if not getattr(METHODS[method], "family", GAUSSIAN).fits(order.classes):
         raise ValueError(
             "the target is a number, and a model of chances needs two outcomes: declare the "
             "column as boolean, or with two levels."

@@ -1,4 +1,4 @@
-"""What a page tells of a model beside what it released: what could be expected, simulated.
+"""What a page shows of a model beside what it released: what could be expected, simulated.
 
 Simulated from public numbers alone; of a yes or no, from the share of yes that the model has
 released, too.
@@ -6,34 +6,37 @@ released, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpscreen._core.files import write_text
 from dpscreen.models.page import render_model_page
-from dpscreen.models.page.charts import Expected, ExpectedTable
-from dpscreen.models.private_lasso import WALK
+from dpscreen.models.page.charts import Expected, ExpectedTable, PowerRow, WhatIf
+from dpscreen.models.private_lasso import DENSE
 from dpscreen.planning import power as simulation
-from dpscreen.planning.outcome_plan import expected_of_outcomes
-from dpscreen.planning.plan import plan, selecting_rows, setting_of
-from dpscreen.planning.regression_plan import HALF, expected_table
-from dpscreen.planning.what_if import SECONDS, epsilon_of_one_row, first_detected, what_if
+from dpscreen.planning.plan import plan_of, selection_setting
+from dpscreen.planning.power import Contest, Setting, around
+from dpscreen.planning.regression_plan import expected_table
 from dpscreen.privacy import PrivacyStatement
-from dpscreen.solvers.quality import OutcomeQuality
+from dpscreen.solvers.family import FAMILIES, GAUSSIAN, Family
+from dpscreen.solvers.results import Measured
 
-SIMULATED = (
-    ("PrivateLasso", "stagewise"),
-    ("PrivateLasso", WALK),
-    ("PrivateLogistic", None),
-    ("PrivateOLS", None),
-    ("PrivateLogit", None),
-)
-"""Estimators, with the solvers that they choose by themselves, whose fits are simulated."""
+SIMULATED = {
+    name: family
+    for family in FAMILIES.values()
+    for name in (family.words.sparse, family.words.table)
+}
+"""Estimators whose fits are simulated."""
+
+SOLVERS = (None, "stagewise", DENSE)
+"""Solvers that they choose by themselves."""
 
 RAREST = 0.01
-"""The least share of yes, or of no, that is simulated."""
+"""The least share of either class that is simulated. Conventional."""
 
 
 def write_model_page(
@@ -90,8 +93,8 @@ def write_model_page(
     """
     target = Path(path)
     shown = expected_of_model(model, n_rows, progress) if expected is None else expected
-    told: Any = {"schema": schema, "ledger": ledger, "expected": shown, "about": about}
-    write_text(target, render_model_page(model, **told))
+    page = render_model_page(model, schema=schema, ledger=ledger, expected=shown, about=about)
+    write_text(target, page)
     return target
 
 
@@ -104,7 +107,8 @@ def expected_of_model(
     """
     release = model.released()
     rows = n_rows or release.n_rows
-    if rows is None or (release.estimator, release.solver) not in SIMULATED:
+    family = SIMULATED.get(release.estimator)
+    if rows is None or family is None or release.solver not in SOLVERS:
         return None
     statement: PrivacyStatement = release.statement
     public: Any = {
@@ -112,25 +116,24 @@ def expected_of_model(
         "n_features": release.n_features,
         "epsilon": statement.epsilon,
         "delta": statement.delta,
+        "family": family,
+        "rate": _rate(release.quality),
         "progress": progress,
     }
-    rate = None if release.classes is None else _rate(release.quality)
     if release.table is not None:
-        return expected_table(rate=rate, levels=int(release.zero_one.sum()), **public)
-    public |= {
-        "rows_per_unit": statement.rows_per_unit,
-        "split": bool(release.inference is not None and release.inference.available),
-        "max_features": release.max_features,
-    }
-    return expected_of(**public) if rate is None else expected_of_outcomes(rate=rate, **public)
+        return expected_table(levels=int(release.zero_one.sum()), **public)
+    return expected_of(
+        rows_per_unit=statement.rows_per_unit,
+        split=bool(release.inference is not None and release.inference.available),
+        max_features=release.max_features,
+        **public,
+    )
 
 
-def _rate(quality: object) -> float:
-    """Return the share of yes as it was released, where that tells more than noise; or a half."""
-    if not isinstance(quality, OutcomeQuality) or quality.auc_reason is not None:
-        return HALF
-    no, yes = (sum(max(0.0, one) for one in counts) for counts in (quality.no, quality.yes))
-    return min(max(yes / (no + yes), RAREST), 1 - RAREST)
+def _rate(quality: Measured | None) -> float | None:
+    """Return the released mean of outcomes, if it matters and is above the noise."""
+    rate = None if quality is None else quality.mean_outcome
+    return None if rate is None else min(max(rate, RAREST), 1 - RAREST)
 
 
 def expected_of(
@@ -144,41 +147,91 @@ def expected_of(
     repetitions: int | None = None,
     progress: simulation.Progress | None = None,
     max_features: int | None = None,
+    rate: float | None = None,
+    family: Family = GAUSSIAN,
 ) -> Expected:
-    """Simulate fits of PrivateLasso: no private data is involved, and nothing is spent.
+    """Simulate fits of our selection: no private data is involved, and nothing is spent.
 
-    With `split`, half of the rows select and are simulated. Several rows a unit multiply every
-    noise scale, as a smaller ε for one row would.
+    Parameters are those of `selection_setting`.
     """
-    one_row = epsilon_of_one_row(epsilon, delta, rows_per_unit)
-    numbers = selecting_rows(n_rows, split=split), n_features, one_row, delta
-    setting = setting_of(*numbers, max_features=max_features)
-    sizes = simulation.default_effects(setting)[::2]  # so each has tables enough
-    affordable = simulation.affordable_repetitions(setting, len(sizes), seconds=SECONDS)
-    planned = plan(
-        *numbers,
-        effects=sizes,
-        repetitions=repetitions or max(8, affordable),
-        max_features=max_features,
-        progress=None if progress is None else lambda share: progress(share / 2),
-    )
-    here = first_detected(planned.rows, planned.power_wanted)
-    others = what_if(
-        replace(planned.setting, epsilon=epsilon),
-        here,
+    setting = selection_setting(
+        *(n_rows, n_features, epsilon, delta),
         rows_per_unit=rows_per_unit,
-        progress=None if progress is None else lambda share: progress((1 + share) / 2),
+        split=split,
+        max_features=max_features,
+        rate=rate,
+        family=family,
     )
+    sizes, seconds = setting.page_effects, simulation.QUICK_SECONDS
+    affordable = simulation.affordable_repetitions(setting, len(sizes), seconds=seconds)
+    # At least the cost of 8 Gaussian tables.
+    tables = repetitions or max(round(8 / setting.kind.simulation.cost), affordable)
+    expected = plan_of(setting, sizes, repetitions=tables, progress=_half(progress, 0))
+    here = first_detected(expected.rows, expected.power_wanted)
+    per_unit = replace(setting, epsilon=epsilon)
+    others = what_if(per_unit, here, rows_per_unit=rows_per_unit, progress=_half(progress, 1))
     return Expected(
-        n_rows=planned.setting.n_rows,
-        n_features=planned.setting.n_features,
-        n_effects=planned.setting.n_effects,
-        finding=planned.finding,
-        advice=planned.words,
-        useful=planned.useful,
-        power_wanted=planned.power_wanted,
-        rows=planned.rows,
+        n_rows=setting.n_rows,
+        n_features=setting.n_features,
+        n_effects=setting.n_effects,
+        finding=expected.finding,
+        advice=expected.words,
+        useful=expected.useful,
+        power_wanted=expected.power_wanted,
+        rows=expected.rows,
         what_if=others,
         what_if_effect=here.effect,
         split=split,
+        rate=setting.rate,
+    )
+
+
+def _half(progress: simulation.Progress | None, done: int) -> simulation.Progress | None:
+    """Return the progress of the first half of the work, or of the second."""
+    return None if progress is None else lambda share: progress((done + share) / 2)
+
+
+# --- other budgets --------------------------------------------------------------------------------
+
+
+def first_detected(rows: Sequence[PowerRow], power: float) -> PowerRow:
+    """Return the smallest effect that has the power, or the largest of all."""
+    return next((row for row in rows if row.power >= power), rows[-1])
+
+
+def what_if(
+    setting: Setting,
+    here: PowerRow,
+    *,
+    rows_per_unit: int = 1,
+    seed: int | str = 0,
+    progress: simulation.Progress | None = None,
+) -> tuple[WhatIf, ...]:
+    """Simulate other ε, from a tenth of the setting's to ten times, on the rows of `here`.
+
+    ε is for one unit, of at most so many rows. One too small to be divided up is left out.
+    """
+    contest = Contest(setting, (setting.kind.selection,), (), (here.effect,), rows_per_unit)
+    others = tuple(
+        one for one in around(setting.epsilon) if one != setting.epsilon and contest.allows(one)
+    )
+    tick = simulation.ticks(progress, here.repetitions * len(others))
+    tried = replace(contest, epsilons=others)
+    found = simulation.simulated(tried, here.repetitions, f"plan/{seed}", tick)
+    return nested(setting.epsilon, here, dict(zip(others, found, strict=True)))
+
+
+def nested(epsilon: float, here: PowerRow, others: Mapping[float, PowerRow]) -> tuple[WhatIf, ...]:
+    """Return the power at each ε, which never falls: whoever may spend more may spend less.
+
+    The power at this ε is that of `here`; at larger ones it is a running maximum, at smaller ones a
+    running minimum.
+    """
+    rows = dict(sorted({epsilon: here, **others}.items()))
+    powers, at = np.array([row.power for row in rows.values()]), list(rows).index(epsilon)
+    powers[: at + 1] = np.minimum.accumulate(powers[at::-1])[::-1]
+    powers[at:] = np.maximum.accumulate(powers[at:])
+    return tuple(
+        WhatIf(one, float(power), row.power_se)
+        for (one, row), power in zip(rows.items(), powers, strict=True)
     )

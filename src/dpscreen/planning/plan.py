@@ -4,37 +4,46 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpscreen._core.pictures import canvas
-from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, whole_percent
+import numpy as np
+
+from dpscreen._core.words import DETECTED, FALSE_RATE, WIDTH, listed, whole_percent
 from dpscreen.models import parameters as check
-from dpscreen.models.page.charts import PowerRow, within_one
-from dpscreen.models.private_lasso import WALK
+from dpscreen.models.page.charts import PowerRow
+from dpscreen.models.private_lasso import DENSE
 from dpscreen.planning import power as simulation
+from dpscreen.planning.compare import draw
 from dpscreen.planning.power import MOST_EXPLAINED, MOST_FEATURES, POWER, Scale, Setting
 from dpscreen.solvers import rules
-from dpscreen.solvers.walk import suits_line
+from dpscreen.solvers.engine import ROUNDS, dense_clip, suits_dense
+from dpscreen.solvers.family import FAMILIES, GAUSSIAN, Family
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
-USELESS, WEAK, FAIR = 20, 80, 600
-SECONDS, QUICK_SECONDS = 3.5, 1.0
-"""How long a plan's simulation takes on an idle core, about, and that of a dry run; a busy core
-needs three times as much."""
+USELESS = 20
+"""Signal M below which no useful model is expected. Tuned."""
 
+REGIMES = {
+    600: "A strong signal: the table says how small an effect is detected.",
+    80: "A fair signal: strong and moderate effects are detected.",
+    USELESS: "Little signal: only strong effects are detected.",
+    0: "Too little signal: do not expect a useful model. More rows, fewer features or a larger "
+    "epsilon are needed.",
+}
+"""What to expect from a signal M of at least so much."""
+SECONDS = simulation.SECONDS
 ROWS_SEARCHED, EPSILON_SEARCHED = (20.0, 1e8), (0.01, 50.0)
-FOUND, R2, BEST = "#0b6e4f", "#c1440e", "#9aa5b1"
+"""Where rows and ε are searched for. Conventional."""
 
 
 @dataclass(frozen=True)
 class Recommended:
-    """What PrivateLasso does when nothing is set; `clip` in deviations of the residuals.
+    """What PrivateLasso does by default; `clip` in standard deviations of the residuals.
 
     `smallest_coefficient` is the standardised size below which a coefficient is dropped; 0 where
     released numbers will say what is as good as noise.
@@ -49,11 +58,8 @@ class Recommended:
     @classmethod
     def of(cls, regime: rules.Regime, max_features: int | None = None) -> Recommended:
         """Read the rules."""
-        if suits_line(regime):
-            parts = rules.walk_parts()
-            left = regime.rho * (1 - rules.WALK_GRAM_PART) * float(parts[-1])
-            clip, _ = rules.refit_clips(regime, regime.n_features + 1, left)
-            return cls(WALK, len(parts), clip, 0.0, "auto")
+        if suits_dense(regime):
+            return cls(DENSE, ROUNDS, dense_clip(regime), 0.0, "auto")
         return cls(
             solver="stagewise",
             n_iter=rules.path_steps(regime, max_features),
@@ -65,7 +71,7 @@ class Recommended:
     @property
     def steps(self) -> str:
         """Return how many steps of which kind are taken."""
-        kind = "steps along all features" if self.solver == WALK else f"{self.solver} steps"
+        kind = "steps along all features" if self.solver == DENSE else f"{self.solver} steps"
         return f"{self.n_iter} {kind}"
 
     @property
@@ -79,31 +85,35 @@ class Recommended:
         )
 
 
+RULES = {GAUSSIAN.selection: Recommended.of}
+"""Methods whose rules a plan reports."""
+
+
 @dataclass(frozen=True)
 class Plan:
-    """What to expect of PrivateLasso in one setting, from simulation alone.
+    """What to expect of a model that selects features, in one setting, from simulation alone.
 
     Attributes
     ----------
     setting : Setting
-        What was asked.
+        What is simulated.
     rho, signal, counts : float
         The budget in zCDP, M = n√(2ρ)/ln(2d), and Q = n√(ρ/d).
-    settings : Recommended
-        What the rules would choose.
+    settings : Recommended or None
+        What the rules of PrivateLasso would choose; None for another model.
     rows : tuple of PowerRow
         For each size of effect: power at a false-selection rate of 5 %, selected features without
-        effect and held-out R², with standard errors.
+        effect and the score on new rows, with standard errors.
     smallest_effect : float or None
-        The smallest standardised coefficient detected with `power_wanted`: between two rows of the
-        table, or its first. None if even the largest is not.
+        The smallest effect detected with `power_wanted`: between two rows of the table, or its
+        first. None if even the largest is not.
     """
 
     setting: Setting
     rho: float
     signal: float
     counts: float
-    settings: Recommended
+    settings: Recommended | None
     rows: tuple[PowerRow, ...]
     smallest_effect: float | None
     power_wanted: float
@@ -116,39 +126,66 @@ class Plan:
     @property
     def words(self) -> str:
         """Say what the regime is, and what to do about it."""
-        return " ".join(_regime_words(self))
+        limits = (least for least in REGIMES if self.signal >= least)
+        found = [REGIMES[next(limits)]]
+        if not rules.resolves_marginals(self.setting.regime, self.setting.n_features):
+            found.append("Bounds of single features cannot be tightened, so give bounds that fit.")
+        if self.setting.delta * self.setting.n_rows >= 1:
+            found.append("Delta is at least 1/n, which is a weak promise: choose it far smaller.")
+        return " ".join(found)
 
     @property
     def finding(self) -> str:
-        """Say what is detected, and what that means."""
-        return _finding_words(self)
+        """Say what is detected, what that means, and how well it predicts."""
+        measure, last = self.setting.kind.words.measure, self.rows[-1]
+        return (
+            f"{_detected_words(self)} {_chance_words(self)} With effects of {last.effect:g}, "
+            f"{measure} is {last.quality:.3f} of {last.best_quality:.3f} that can be had."
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table as a data frame, one row for each size of effect."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(row) for row in self.rows])
+        return pd.DataFrame(self._rows())
+
+    def _rows(self) -> tuple[dict[str, float], ...]:
+        return tuple(row.to_dict(self.setting.kind.quality) for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and words."""
-        derived = {"useful": self.useful, "words": self.words, "finding": self.finding}
-        return (
-            asdict(self) | derived | {"false_selection_rate": FALSE_RATE, "power_means": DETECTED}
-        )
+        return asdict(self) | {
+            "rate": self.setting.rate,
+            "rows": self._rows(),
+            "useful": self.useful,
+            "words": self.words,
+            "finding": self.finding,
+            "false_selection_rate": FALSE_RATE,
+            "power_means": DETECTED,
+        }
 
     def plot(self, path: str | Path) -> None:
-        """Write power and R² against the size of the effect; the suffix says the format."""
-        draw(self, Path(path))
+        """Write the score and power against the size of the effect; the suffix says the format."""
+        setting = self.setting
+        draw(
+            self.rows,
+            setting.kind.words.measure,
+            f"{setting.shape}, ε = {setting.epsilon:g}, δ = {setting.delta:g}:  M = "
+            f"{self.signal:.3g}",
+            Path(path),
+            against=("effect", f"effect ({setting.kind.words.effect_axis})"),
+            marks=(self.power_wanted, self.smallest_effect),
+        )
 
     def __str__(self) -> str:
         setting = self.setting
         head = (
-            f"Plan: {setting.n_rows} rows, {setting.n_features} features, epsilon "
-            f"{setting.epsilon:g}, delta {setting.delta:g} (rho {self.rho:.4g}, M = "
-            f"{self.signal:.3g})"
+            f"Plan: {setting.shape}, epsilon {setting.epsilon:g}, delta {setting.delta:g} (rho "
+            f"{self.rho:.4g}, M = {self.signal:.3g})"
         )
-        told = (head, self.words, self.finding, self.settings.words)
-        return "\n".join([*(textwrap.fill(part, WIDTH) for part in told), "", *_table(self)])
+        rules = () if self.settings is None else (self.settings.words,)
+        paragraphs = (head, self.words, self.finding, *rules)
+        return "\n".join([*(textwrap.fill(part, WIDTH) for part in paragraphs), "", *_table(self)])
 
 
 def plan(
@@ -167,8 +204,10 @@ def plan(
     seconds: float | None = None,
     progress: simulation.Progress | None = None,
     max_features: int | None = None,
+    rate: float | None = None,
+    family: str = GAUSSIAN.name,
 ) -> Plan:
-    """Say what PrivateLasso would detect, by fitting it to simulated rows: nothing is spent.
+    """Say what a private model would detect, by fitting it to simulated rows: nothing is spent.
 
     A feature is detected where its coefficient is larger in size than those of 95 % of the features
     without effect, in tables of the same kind. So power is stated at a false-selection rate of 5 %
@@ -186,7 +225,7 @@ def plan(
     correlation : float, default=0
         Between neighbouring features; between those k apart, its kth power.
     looseness : float, default=1
-        How many times wider than ±3 (features) and ±5 deviations (target) the bounds will be.
+        How many times wider than ±3 (features) and ±5 (target) standard deviations bounds will be.
     power : float, default=0.8
         Which share of the features with an effect shall be detected.
     repetitions : int, default=None
@@ -195,11 +234,16 @@ def plan(
         Seed of the simulation. No private data is involved.
     seconds : float, default=None
         How long the simulation may take on an idle core, about, where `repetitions` is None. None:
-        3.5. A shorter one is less exact, as its standard errors tell.
+        3.5. A shorter one is less exact, as its standard errors show.
     progress : callable, default=None
         Called now and then with the share of the simulation that is done.
     max_features : int, default=None
         As in `PrivateLasso`.
+    rate : float, default=None
+        The supposed mean of binary outcomes. None: 0.5.
+    family : {"gaussian", "binomial"}, default="gaussian"
+        The kind of outcome: PrivateLasso is simulated, or PrivateLogisticLasso. An effect on a
+        binary outcome is what one standard deviation of a feature adds to the log-odds.
 
     Returns
     -------
@@ -213,24 +257,52 @@ def plan(
     >>> expected.useful
     True
     """
-    choices = (n_effects, correlation, looseness, max_features)
-    setting = setting_of(n_rows, n_features, epsilon, delta, *choices)
+    if family not in FAMILIES:
+        raise ValueError(f"family must be {listed(FAMILIES, 'or')}; got {family!r}.")
+    numbers = n_rows, n_features, epsilon, delta
+    choices = n_effects, correlation, looseness, max_features
+    setting = setting_of(*numbers, *choices, rate=rate, family=FAMILIES[family])
+    return plan_of(
+        setting,
+        setting.usual_effects if effects is None else checked_sizes(setting, effects),
+        power=power,
+        repetitions=repetitions,
+        random_state=random_state,
+        seconds=seconds or SECONDS,
+        progress=progress,
+    )
+
+
+def plan_of(
+    setting: Setting,
+    sizes: Sequence[float],
+    *,
+    power: float = POWER,
+    repetitions: int | None = None,
+    random_state: int | str = 0,
+    seconds: float = SECONDS,
+    progress: simulation.Progress | None = None,
+) -> Plan:
+    """Simulate a setting of `setting_of` with effects of these sizes; as `plan` otherwise."""
     check.share("power", power)
-    sizes = (
-        simulation.default_effects(setting) if effects is None else checked_sizes(setting, effects)
+    if repetitions is not None and check.whole("repetitions", repetitions) < 2:
+        raise ValueError("repetitions must be at least 2, to estimate standard errors.")
+    count = repetitions or simulation.affordable_repetitions(setting, len(sizes), seconds=seconds)
+    rows = simulation.simulated_power(
+        setting,
+        sizes,
+        repetitions=count,
+        seed=random_state,
+        near=power if repetitions is None else None,
+        tick=simulation.ticks(progress, count * len(sizes)),
     )
-    count = repetitions or simulation.affordable_repetitions(
-        setting, len(sizes), seconds=seconds or SECONDS
-    )
-    tick = simulation.ticks(progress, count * len(sizes))
-    rows = _simulated(setting, sizes, repetitions, count, random_state, power, tick)
-    regime = setting.regime
+    regime, rules_of = setting.regime, RULES.get(setting.kind.selection)
     return Plan(
         setting=setting,
         rho=regime.rho,
         signal=regime.signal,
         counts=regime.counts(regime.n_features),
-        settings=Recommended.of(regime, max_features),
+        settings=None if rules_of is None else rules_of(regime, setting.max_features),
         rows=rows,
         smallest_effect=simulation.crossing(sizes, [row.power for row in rows], power=power),
         power_wanted=power,
@@ -297,8 +369,14 @@ def plan_for(
     rows, budget = (1000 if n_rows is None else n_rows), (1.0 if epsilon is None else epsilon)
     setting = setting_of(rows, n_features, budget, delta, n_effects, correlation, looseness)
     (size,) = checked_sizes(setting, [effect])
+
+    def at(amount: float) -> Setting:
+        if n_rows is None:
+            return replace(setting, n_rows=math.ceil(amount))
+        return replace(setting, epsilon=amount)
+
     value = simulation.search(
-        simulation.with_amount(setting, name),
+        at,
         size,
         low=searched[0],
         high=searched[1],
@@ -316,6 +394,25 @@ def selecting_rows(n_rows: int, *, split: bool) -> int:
     return max(2, n_rows // 2) if split else n_rows
 
 
+def selection_setting(
+    n_rows: int,
+    n_features: int,
+    epsilon: float,
+    delta: float,
+    *,
+    rows_per_unit: int = 1,
+    split: bool = False,
+    **choices: Any,
+) -> Setting:
+    """Return the rows that select, half of them with a `split`, and ε in terms of one row.
+
+    Several rows a unit multiply every noise scale, as a smaller ε for one row would. `choices` are
+    those of `setting_of`.
+    """
+    one_row = simulation.epsilon_of_one_row(epsilon, delta, rows_per_unit)
+    return setting_of(selecting_rows(n_rows, split=split), n_features, one_row, delta, **choices)
+
+
 def setting_of(
     n_rows: int,
     n_features: int,
@@ -325,8 +422,14 @@ def setting_of(
     correlation: float = 0.0,
     looseness: float = 1.0,
     max_features: int | None = None,
+    *,
+    rate: float | None = None,
+    family: Family = GAUSSIAN,
 ) -> Setting:
-    """Return what to simulate, or say which number is wrong; parameters are those of `plan`."""
+    """Return what to simulate, or say which number is wrong; parameters are those of `plan`.
+
+    `rate` is the supposed mean of outcomes; None: the usual one of the family.
+    """
     features = check.whole("n_features", n_features)
     most = min(features, MOST_FEATURES)
     limit = check.optional(check.whole, "max_features", max_features)
@@ -347,7 +450,19 @@ def setting_of(
         float(correlation),
         float(looseness),
         limit,
+        _checked_rate(family, rate),
+        family.name,
     )
+
+
+def _checked_rate(family: Family, rate: float | None) -> float | None:
+    usual = family.supposed_rate
+    if rate is None:
+        return usual
+    with np.errstate(all="ignore"):
+        if usual is None or not np.isfinite(family.link(np.array(float(rate)))):
+            raise ValueError(f"rate {rate!r} is no mean of {family.name} outcomes to plan for.")
+    return float(rate)
 
 
 def checked_sizes(setting: Setting, effects: Iterable[float]) -> tuple[float, ...]:
@@ -355,7 +470,7 @@ def checked_sizes(setting: Setting, effects: Iterable[float]) -> tuple[float, ..
     sizes = tuple(sorted({check.positive("effects", effect) for effect in effects}))
     if not sizes:
         raise ValueError("effects must hold at least one size.")
-    if setting.explained(sizes[-1]) > MOST_EXPLAINED:
+    if setting.kind.simulated_dispersion(setting.explained(sizes[-1])) < 1 - MOST_EXPLAINED:
         raise ValueError(
             f"{setting.n_effects} features with an effect of {sizes[-1]:g} would explain more than "
             f"{MOST_EXPLAINED:.0%} of the target's variance; use smaller effects, or n_effects=1."
@@ -363,56 +478,20 @@ def checked_sizes(setting: Setting, effects: Iterable[float]) -> tuple[float, ..
     return sizes
 
 
-def _simulated(
-    setting: Setting,
-    sizes: tuple[float, ...],
-    asked: int | None,
-    count: int,
-    seed: int | str,
-    power: float,
-    tick: Callable[[], None],
-) -> tuple[PowerRow, ...]:
-    told: Any = {"repetitions": count, "seed": seed, "tick": tick}
-    if asked is None:
-        return simulation.simulated_power_near(setting, sizes, power=power, **told)
-    if check.whole("repetitions", asked) < 2:
-        raise ValueError("repetitions must be at least 2, to tell how sure the answer is.")
-    return simulation.simulated_power(setting, sizes, **told)
-
-
 # --- words ----------------------------------------------------------------------------------------
 
 
-def _regime_words(plan: Plan) -> Iterable[str]:
-    if plan.signal < USELESS:
-        yield "Too little signal: do not expect a useful model."
-        yield "More rows, fewer features or a larger epsilon are needed."
-    elif plan.signal < WEAK:
-        yield "Little signal: only strong effects are detected."
-    elif plan.signal < FAIR:
-        yield "A fair signal: strong and moderate effects are detected."
-    else:
-        yield "A strong signal: the table says how small an effect is detected."
-    if not rules.can_place(plan.setting.regime, plan.setting.n_features):
-        yield "Bounds of single features cannot be tightened, so give bounds that fit."
-    if plan.setting.delta * plan.setting.n_rows >= 1:
-        yield "Delta is at least 1/n, which is a weak promise: choose it far smaller."
-
-
-def _finding_words(plan: Plan) -> str:
+def _detected_words(plan: Plan) -> str:
     wanted, rate = whole_percent(plan.power_wanted), whole_percent(FALSE_RATE)
-    at = f"{wanted} power at a false-selection rate of {rate}"
-    if plan.smallest_effect is None:
-        largest = plan.rows[-1]
-        found = (
-            f"No effect up to {largest.effect:g} is detected with {at} "
-            f"({whole_percent(largest.power)} there)."
-        )
-    elif plan.smallest_effect == plan.rows[0].effect:
-        found = f"Effects of {plan.smallest_effect:g}, or less, are detected with {at}."
-    else:
-        found = f"The smallest effect detected with {at} is {plan.smallest_effect:.2g}."
-    return f"{found} {_chance_words(plan)}"
+    at = f"with {wanted} power at a false-selection rate of {rate}"
+    unit, smallest = plan.setting.kind.simulation.effect_unit, plan.smallest_effect
+    if smallest is None:
+        last = plan.rows[-1]
+        power = whole_percent(last.power)
+        return f"No effect up to {last.effect:g}{unit} is detected {at} ({power} there)."
+    if smallest == plan.rows[0].effect:
+        return f"Effects of {smallest:g}{unit}, or less, are detected {at}."
+    return f"The smallest effect detected {at} is {smallest:.2g}{unit}."
 
 
 def _chance_words(plan: Plan) -> str:
@@ -431,11 +510,14 @@ def _chance_words(plan: Plan) -> str:
 
 
 def _table(plan: Plan) -> Iterable[str]:
-    yield "effect  power        without effect  held-out R²     best R²"
+    measure = plan.setting.kind.words.measure
+    heading = f"held-out {measure}"
+    yield f"effect  power        without effect  {heading:14}  best {measure}"
     for row in plan.rows:
         yield (
             f"{row.effect:<6g}  {row.power:.2f} ± {row.power_se:.2f}  {row.false_positives:5.1f} ± "
-            f"{row.false_positives_se:<6.1f}  {row.r2:6.3f} ± {row.r2_se:.3f}  {row.best_r2:.3f}"
+            f"{row.false_positives_se:<6.1f}  {row.quality:6.3f} ± {row.quality_se:.3f}  "
+            f"{row.best_quality:.3f}"
         )
     scale = Scale.of(plan.setting.regime)
     if (scale.n_rows, scale.n_features) != (plan.setting.n_rows, plan.setting.n_features):
@@ -447,55 +529,3 @@ def _round(value: float) -> int:
     """Return a number of rows with two digits, rounded up."""
     unit = int(10 ** max(0, math.floor(math.log10(value)) - 1))
     return math.ceil(value / unit) * unit
-
-
-# --- the plot -------------------------------------------------------------------------------------
-
-
-def draw(plan: Plan, path: Path) -> None:
-    """Write two panels: what is found, and how well it predicts."""
-    setting = plan.setting
-    figure = canvas(9, 4)
-    left, right = figure.subplots(1, 2)
-    _power_panel(left, plan)
-    _r2_panel(right, plan)
-    for axes in (left, right):
-        axes.set_xscale("log")
-        ticks = [row.effect for row in plan.rows]
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks], rotation=45)
-        axes.minorticks_off()
-        axes.set_xlabel("effect (standardised coefficient)")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(
-            frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=2
-        )  # above the axes: no line runs there
-    figure.suptitle(
-        f"{setting.n_rows} rows, {setting.n_features} features, ε = {setting.epsilon:g}, "
-        f"δ = {setting.delta:g}:  M = {plan.signal:.3g}",
-        fontsize=11,
-    )
-    figure.savefig(path, dpi=130)
-
-
-def _power_panel(axes: Axes, plan: Plan) -> None:
-    sizes = [row.effect for row in plan.rows]
-    powers, errors = [row.power for row in plan.rows], within_one(plan.rows)
-    axes.errorbar(sizes, powers, errors, color=FOUND, marker="o", ms=4, label="power")
-    axes.axhline(FALSE_RATE, color=R2, lw=1, ls="--", label="false-selection rate")
-    axes.axhline(plan.power_wanted, color=BEST, lw=1)
-    if plan.smallest_effect is not None:
-        axes.axvline(plan.smallest_effect, color=BEST, lw=1, ls=":")
-    axes.set_ylim(-0.03, 1.05)
-    axes.set_ylabel("share")
-
-
-def _r2_panel(axes: Axes, plan: Plan) -> None:
-    sizes = [row.effect for row in plan.rows]
-    best = [row.best_r2 for row in plan.rows]
-    errors = [2 * row.r2_se for row in plan.rows]
-    axes.plot(sizes, best, color=BEST, label="true coefficients")
-    axes.errorbar(
-        sizes, [row.r2 for row in plan.rows], errors, color=FOUND, marker="o", ms=4, label="private"
-    )
-    axes.axhline(0, color=BEST, lw=0.6)
-    axes.set_ylabel("held-out R²")

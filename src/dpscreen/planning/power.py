@@ -1,17 +1,14 @@
-"""What PrivateLasso detects on simulated rows: power and error, with no private data.
+"""What private methods detect on simulated rows: power and error, with no private data.
 
 A feature is detected where its coefficient is larger in size than all but `FALSE_RATE` of the
 coefficients of features without effect, over all tables of the same setting and effect. So power is
-stated at one false-selection rate, whatever share of all features a solver lets in.
+stated at one false-selection rate, whatever share of all features a solver selects.
 
-The simulated target has variance 1: `n_effects` standard normal features carry a coefficient of
-±effect each, spread evenly, with alternating signs; the rest is normal noise. The real estimator is
-fitted to it. Rows and features beyond what a simulation of seconds can hold are thinned
-(docs/planning.md):
-
-    rows       n/s rows at s²ρ: every rule and every noise depends on n²ρ and d only. The sampling
-               error, which would grow by √s, is shrunk back in X and in the noise of y
-    features   at most `MOST_FEATURES`, at the ρ that leaves M as it is
+Of the standard normal features, `n_effects` have a coefficient of ±effect each, evenly spread, with
+alternating signs; the family of the setting draws outcomes from the linear predictor. The real
+estimators are fitted to them. Rows and features beyond what a simulation of seconds can hold are
+thinned (docs/planning.md): n/s rows at s²ρ, whose sampling error is shrunk back, and at most
+`MOST_FEATURES` features at the ρ that leaves M as it is.
 """
 
 from __future__ import annotations
@@ -19,21 +16,22 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen._core.words import FALSE_RATE
-from dpscreen.models import BoundsWarning, PrivateLasso
+from dpscreen.models import BoundsWarning
 from dpscreen.models.base import FitStart, one_blas_thread
 from dpscreen.models.intake import RefitWarning
-from dpscreen.models.page.charts import OutcomeRow, PowerRow
-from dpscreen.planning.curve import levelled
+from dpscreen.models.page.charts import PowerRow
+from dpscreen.planning.curve import isotonic
+from dpscreen.planning.methods import FAMILY_METHODS, FamilyMethods, FitRequest, estimator
 from dpscreen.privacy import (
     ZCDP,
     Budget,
@@ -49,51 +47,151 @@ from dpscreen.privacy import (
 from dpscreen.privacy.budget import MOST_EPSILON
 from dpscreen.privacy.sampling import Signed
 from dpscreen.solvers import rules
+from dpscreen.solvers.family import FAMILIES, GAUSSIAN, Family
 
 POWER = 0.8
-"""What share of the features with an effect must be detected."""
+"""The share of the features with an effect that must be detected (conventional)."""
 
 MOST_FEATURES = 500
-MOST_CELLS = 400_000
-MOST_CELLS_CLIPPED = 1_000_000
-"""More where the clip is small: sampling errors of clipped residuals are shrunk back less well."""
+"""Most features of a simulated table, for the time that it takes. Conventional."""
+
+MOST_CELLS, MOST_CELLS_CLIPPED = 400_000, 1_000_000
+"""Most cells of a simulated table; more where the clip is small: sampling errors of clipped
+residuals are shrunk back less well. Conventional."""
 
 ROWS_PER_FEATURE = 4
-"""Rows are never thinned below this: the moments of fewer could not be set right."""
+"""Rows are never thinned below this: second moments of fewer could not be corrected.
+Conventional."""
 
-TEST_ROWS = 500
+SECONDS, QUICK_SECONDS = 3.5, 0.3
+"""How long a simulation takes on an idle core, about, and one of several, or of a point.
+Conventional."""
+
+MOST_TABLES = 24
+"""The most simulated tables of one point, of a search or of a curve. Conventional."""
+
 MOST_EXPLAINED = 0.9
+"""Largest R² that simulated effects have. Conventional."""
+
 SIZES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
+"""Standardised effects that are simulated. Conventional."""
+
 FEATURE_BOUND, TARGET_BOUND = 3.0, 5.0
-"""Half the width of the simulated public bounds, in deviations, where they fit."""
+"""Half the width of the simulated public bounds, in standard deviations, where they fit.
+Conventional."""
+
+
+# --- what is simulated ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is public before anything is spent, and what is supposed of the data."""
+    """What is public before anything is spent, and what is supposed of the data.
+
+    `rate` is the mean of outcomes; None for a family whose residuals have a scale.
+    """
 
     n_rows: int
     n_features: int
     epsilon: float
     delta: float
-    n_effects: int
+    n_effects: int = 1
     correlation: float = 0.0
     looseness: float = 1.0
     max_features: int | None = None
+    rate: float | None = None
+    family: str = GAUSSIAN.name
+
+    @property
+    def kind(self) -> Family:
+        """Return the family of the outcomes."""
+        return FAMILIES[self.family]
+
+    @property
+    def methods(self) -> FamilyMethods:
+        """Return the methods for such outcomes."""
+        return FAMILY_METHODS[self.family]
+
+    @property
+    def budget(self) -> Budget:
+        """Return ε and δ."""
+        return Budget(self.epsilon, self.delta)
 
     @property
     def rho(self) -> float:
         """Return the budget in zCDP."""
-        return float(ZCDP.within(Budget(self.epsilon, self.delta)))
+        return float(ZCDP.within(self.budget))
 
     @property
     def regime(self) -> rules.Regime:
         """Return the numbers that the rules rest on."""
         return rules.Regime(self.n_rows, self.n_features, self.rho)
 
-    def explained(self, effect: float) -> float:
-        """Return the variance that features of this size explain together."""
-        return explained(self.n_features, self.n_effects, self.correlation, effect)
+    @property
+    def shape(self) -> str:
+        """Return rows, the mean of outcomes and features in words."""
+        rate = "" if self.rate is None else f", {self.kind.simulation.rate_words}".format(self.rate)
+        return f"{self.n_rows} rows{rate}, {self.n_features} features"
+
+    def explained(self, effect: float, n_features: int | None = None) -> float:
+        """Return the variance b′Σb of the linear predictor, with so many features."""
+        which, signs = self.support(n_features), (-1.0) ** np.arange(self.n_effects)
+        return effect**2 * float(signs @ _law(which, self.correlation) @ signs)
+
+    def support(self, n_features: int | None = None) -> Integers:
+        """Return which features have an effect: at equal distances."""
+        return np.arange(self.n_effects) * (n_features or self.n_features) // self.n_effects
+
+    @property
+    def usual_effect(self) -> float:
+        """Return the usual effect of the family, or the one at which predictors vary as usual."""
+        simulation = self.kind.simulation
+        return simulation.usual_effect or simulation.spreads[0] / math.sqrt(self.explained(1.0))
+
+    @property
+    def usual_effects(self) -> tuple[float, ...]:
+        """Return sizes of effect from where nothing is found to where all is.
+
+        Unless the family has its own they start at a sampling error, or at what privacy noise
+        hides, span a factor of 40 at most, and end where a tenth of the variance is left to noise.
+        """
+        if self.kind.simulation.effects:
+            return self.kind.simulation.effects
+        floor = max(1 / math.sqrt(self.n_rows), 2 / self.regime.signal)
+        possible = [size for size in SIZES if self.explained(size) <= MOST_EXPLAINED]
+        kept = tuple(size for size in possible if floor <= size <= 40 * floor)
+        return kept or tuple(possible[-3:])
+
+    @property
+    def page_effects(self) -> tuple[float, ...]:
+        """Return at most seven of the usual effects, so that each has tables enough."""
+        return self.usual_effects[:: 1 + len(self.usual_effects) // 7]
+
+
+def _law(which: Integers, correlation: float) -> Array:
+    """Return the features' correlations: those k apart have the correlation to the power k."""
+    return np.asarray(float(correlation) ** np.abs(np.subtract.outer(which, which)))
+
+
+def epsilon_of_one_row(epsilon: float, delta: float, rows_per_unit: int) -> float:
+    """Return the ε whose noise, for one row, is that of ε for a unit of several: ρ/k²."""
+    if rows_per_unit == 1:
+        return epsilon
+    rho = ZCDP.within(Budget(epsilon, delta)).rho / rows_per_unit**2
+    return ZCDP(rho).epsilon(delta)
+
+
+FACTORS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
+"""Multiples of ε that a plan compares. Conventional."""
+
+
+def around(epsilon: float) -> tuple[float, ...]:
+    """Return ε from a tenth of this one to ten times, with two digits; this one as it is."""
+    return tuple(
+        epsilon if factor == 1 else float(f"{epsilon * factor:.2g}")
+        for factor in FACTORS
+        if factor == 1 or epsilon * factor < MOST_EPSILON
+    )
 
 
 @dataclass(frozen=True)
@@ -102,72 +200,138 @@ class Scale:
 
     n_rows: int
     n_features: int
-    rho: float
     thinning: float
 
     @classmethod
-    def of(cls, regime: rules.Regime, *, most_cells: int | None = None) -> Scale:
-        """Choose a table that fits in seconds, or into so many cells."""
-        n, d, rho = regime.n_rows, regime.n_features, regime.rho
-        kept = min(d, MOST_FEATURES)
+    def of(cls, regime: rules.Regime) -> Scale:
+        """Choose a table that fits in seconds."""
+        kept = min(regime.n_features, MOST_FEATURES)
         cells = MOST_CELLS if rules.clip_factor(regime) >= 1 else MOST_CELLS_CLIPPED
-        rows = min(n, max((most_cells or cells) // kept, ROWS_PER_FEATURE * kept))
-        same_signal = (math.log(2 * kept) / math.log(2 * d)) ** 2 if kept < d else 1.0
-        return cls(rows, kept, rho * same_signal * (n / rows) ** 2, n / rows)
+        rows = min(regime.n_rows, max(cells // kept, ROWS_PER_FEATURE * kept))
+        return cls(rows, kept, regime.n_rows / rows)
+
+    def rho(self, regime: rules.Regime) -> float:
+        """Return the ρ at which fewer rows and features have the noise of all."""
+        features = math.log(2 * self.n_features) / math.log(2 * regime.n_features)
+        return regime.rho * (features * self.thinning) ** 2
+
+    def epsilon(self, setting: Setting) -> float:
+        """Return the ε at which fewer rows and features stand for all."""
+        if (self.n_rows, self.n_features) == (setting.n_rows, setting.n_features):
+            return setting.epsilon
+        thinned = ZCDP(Fraction(self.rho(setting.regime)))
+        return min(thinned.epsilon(setting.delta), MOST_EPSILON)
 
 
-def support(n_features: int, n_effects: int) -> Integers:
-    """Return which features matter: evenly spread."""
-    return np.arange(n_effects) * n_features // n_effects
+@dataclass(frozen=True)
+class Contest:
+    """Which methods are fitted at which ε, for a unit of at most so many rows, to which effects."""
+
+    setting: Setting
+    methods: tuple[str, ...]
+    epsilons: tuple[float, ...]
+    effects: tuple[float, ...]
+    rows_per_unit: int = 1
+
+    @property
+    def entries(self) -> Iterator[Entry]:
+        """Yield methods with each ε and effect; the one without privacy has no ε."""
+        for method in self.methods:
+            private = method != self.setting.methods.not_private
+            for epsilon in self.epsilons if private else (None,):
+                yield from ((method, epsilon, effect) for effect in self.effects)
+
+    def at(self, epsilon: float) -> Setting:
+        """Return the setting at an ε for a unit, in terms of one row; a ValueError: too small."""
+        one_row = epsilon_of_one_row(epsilon, self.setting.delta, self.rows_per_unit)
+        setting = replace(self.setting, epsilon=one_row)
+        if not setting.rho:
+            raise ValueError(f"epsilon {epsilon:g} is too small to be divided up.")
+        return setting
+
+    def allows(self, epsilon: float) -> bool:
+        """Whether an ε is large enough to be divided up."""
+        try:
+            return self.at(epsilon).rho > 0
+        except ValueError:
+            return False
+
+    @property
+    def title(self) -> str:
+        """Say what is simulated."""
+        unit = "" if self.rows_per_unit == 1 else f", {self.rows_per_unit} rows a unit"
+        return (
+            f"{self.setting.shape} of which {self.setting.n_effects} have an effect of "
+            f"{self.effects[0]:.2g}, delta {self.setting.delta:g}{unit}"
+        )
 
 
-def explained(n_features: int, n_effects: int, correlation: float, effect: float) -> float:
-    """Return b′Σb."""
-    place, signs = support(n_features, n_effects), (-1.0) ** np.arange(n_effects)
-    return effect**2 * float(signs @ _law(place, correlation) @ signs)
-
-
-def _law(places: Integers, correlation: float) -> Array:
-    """Return the features' correlations: those k apart have the correlation to the power k."""
-    return np.asarray(float(correlation) ** np.abs(np.subtract.outer(places, places)))
-
-
-def default_effects(setting: Setting) -> tuple[float, ...]:
-    """Return sizes from where nothing is found to where all is: a factor of 40 at most.
-
-    They start at a sampling error, or at what privacy noise hides, and end where a tenth of the
-    variance is left to noise.
-    """
-    floor = max(1 / math.sqrt(setting.n_rows), 2 / setting.regime.signal)
-    possible = [size for size in SIZES if setting.explained(size) <= MOST_EXPLAINED]
-    kept = tuple(size for size in possible if floor <= size <= 40 * floor)
-    return kept or tuple(possible[-3:])
-
-
-def affordable_repetitions(
-    setting: Setting, n_effects: int, *, seconds: float, most_cells: int | None = None
-) -> int:
-    """Return how many simulated tables fit in about so many seconds: no clock is read.
-
-    A small table takes three times as long, large ones about what is asked for: 3 ms a fit, 0.1 ms
-    a step, 60 ns and 0.3 ns a step for a cell.
-    """
-    scale = Scale.of(setting.regime, most_cells=most_cells)
-    steps, cells = rules.n_steps(setting.regime), scale.n_rows * scale.n_features
-    fit = 0.003 + 1e-4 * steps + cells * (6e-8 + 3e-10 * steps)
-    return round(rules.clamp(seconds / (fit * n_effects), 4, 60))
+# --- fits to simulated tables ---------------------------------------------------------------------
 
 
 Progress = Callable[[float], None]
-"""Is told which share of the work is done."""
+"""Receives the share of the work that is done."""
+
+Tick = Callable[[], None]
+Entry = tuple[str, float | None, float]
+"""A method, its ε if it is private, and the size of effects."""
+
+Measured = dict[Entry, list["Scored"]]
 
 
-def ticks(progress: Progress | None, total: int) -> Callable[[], None]:
+def ticks(progress: Progress | None, total: int) -> Tick:
     """Return what is called after each of so many fits."""
     if progress is None:
         return lambda: None
     done = itertools.count(1)
     return lambda: progress(min(1.0, next(done) / max(1, total)))
+
+
+def affordable_repetitions(setting: Setting, n_fits: int, *, seconds: float) -> int:
+    """Return how many simulated tables fit in about so many seconds: no clock is read.
+
+    A small table takes three times as long, large ones about what is allowed: 3 ms a fit, 0.1 ms
+    a step, 60 ns and 0.3 ns a step for a cell, times the cost of the family.
+    """
+    scale = Scale.of(setting.regime)
+    steps, cells = rules.n_steps(setting.regime), scale.n_rows * scale.n_features
+    fit = 0.003 + 1e-4 * steps + cells * (6e-8 + 3e-10 * steps)
+    return round(rules.clamp(seconds / (fit * setting.kind.simulation.cost * n_fits), 4, 60))
+
+
+def measured(contest: Contest, numbers: range, seed: str, tick: Tick = lambda: None) -> Measured:
+    """Fit every entry to the same simulated tables."""
+    found: Measured = {entry: [] for entry in contest.entries}
+    scale = Scale.of(contest.setting.regime)
+    with one_blas_thread():
+        for number in numbers:
+            table = simulated_table(contest.setting, scale, f"{seed}/{number}")
+            for (method, epsilon, effect), fits in found.items():
+                setting = None if epsilon is None else contest.at(epsilon)
+                name = f"{seed}/{number}/{effect!r}"
+                fits.append(table.fitted(method, setting, effect, name))
+                tick()
+    return found
+
+
+def simulated(
+    contest: Contest, repetitions: int, seed: str, tick: Tick = lambda: None
+) -> tuple[PowerRow, ...]:
+    """Return what each entry detects in so many tables."""
+    return power_rows(measured(contest, range(repetitions), seed, tick))
+
+
+def power_rows(found: Measured) -> tuple[PowerRow, ...]:
+    """Return what fits detect, with powers that increase with the effect (isotonic regression)."""
+    rows = [detected(entry, fits) for entry, fits in found.items()]
+    groups = itertools.groupby(rows, lambda row: (row.method, row.epsilon))
+    return tuple(row for _, group in groups for row in _increasing(list(group)))
+
+
+def _increasing(rows: Sequence[PowerRow]) -> Iterator[PowerRow]:
+    powers = isotonic([row.power for row in rows], [row.repetitions for row in rows])
+    for row, power in zip(rows, powers, strict=True):
+        yield replace(row, power=float(power))
 
 
 def simulated_power(
@@ -176,44 +340,30 @@ def simulated_power(
     *,
     repetitions: int,
     seed: int | str,
-    most_cells: int | None = None,
-    tick: Callable[[], None] | None = None,
+    near: float | None = None,
+    tick: Tick = lambda: None,
 ) -> tuple[PowerRow, ...]:
-    """Fit PrivateLasso to `repetitions` tables for each size; all sizes share rows and noise."""
-    scale = Scale.of(setting.regime, most_cells=most_cells)
-    measured = _measure(setting, scale, effects, range(repetitions), seed, tick)
-    return rising([power_row(setting, effect, one) for effect, one in measured.items()])
+    """Fit our selection to `repetitions` tables for each size; all sizes share rows and noise.
 
-
-def simulated_power_near(
-    setting: Setting,
-    effects: Sequence[float],
-    *,
-    repetitions: int,
-    seed: int | str,
-    power: float,
-    tick: Callable[[], None] | None = None,
-) -> tuple[PowerRow, ...]:
-    """As `simulated_power`, but half of the work goes to the four sizes around the wanted power."""
-    scale, first = Scale.of(setting.regime), max(4, repetitions // 2)
-    measured = _measure(setting, scale, effects, range(first), seed, tick)
-    powers = [detection_of(measured[effect]).power for effect in effects]
-    at = next((i for i, seen in enumerate(powers) if seen >= power), len(effects) - 1)
-    near = effects[max(0, at - 2) : at + 2]
-    more = (repetitions - first) * len(effects) // len(near)
+    With `near`, half of the fits are of the four sizes around that power.
+    """
+    name = f"plan/{seed}"
+    contest = Contest(setting, (setting.kind.selection,), (setting.epsilon,), tuple(effects))
+    if near is None:
+        return simulated(contest, repetitions, name, tick)
+    first = max(4, repetitions // 2)
+    found = measured(contest, range(first), name, tick)
+    powers = [row.power for row in power_rows(found)]
+    at = next((i for i, one in enumerate(powers) if one >= near), len(effects) - 1)
+    around = replace(contest, effects=contest.effects[max(0, at - 2) : at + 2])
+    more = (repetitions - first) * len(effects) // len(around.effects)
     numbers = range(first, first + max(0, more))
-    for effect, found in _measure(setting, scale, near, numbers, seed, tick).items():
-        measured[effect] += found
-    return rising([power_row(setting, effect, one) for effect, one in measured.items()])
+    for entry, fits in measured(around, numbers, name, tick).items():
+        found[entry] += fits
+    return power_rows(found)
 
 
-Row = TypeVar("Row", PowerRow, OutcomeRow)
-
-
-def rising(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the rows with the nearest powers that rise, as they do but for few simulations."""
-    powers = levelled([row.power for row in rows], [row.repetitions for row in rows])
-    return tuple(replace(row, power=float(one)) for row, one in zip(rows, powers, strict=True))
+# --- what a fit detects ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,19 +371,15 @@ class Scored:
     """One fit to a simulated table.
 
     `effects` and `others` are the sizes of the coefficients of features with and without an effect,
-    `entered` is how many of the others the model selects, and `quality` its held-out R² or AUC.
+    `entered` is how many of the others the model selects. `quality` is its score on new rows, and
+    `best` that of the true coefficients.
     """
 
     effects: Array
     others: Array
     entered: int
     quality: float
-
-    @classmethod
-    def of(cls, coef: Array, matter: Mask, found: Mask, quality: float) -> Scored:
-        """Divide the features into those that matter and the others."""
-        sizes, entered = np.abs(coef), np.count_nonzero(found & ~matter)
-        return cls(sizes[matter], sizes[~matter], int(entered), quality)
+    best: float
 
 
 def critical_size(others: Array) -> float:
@@ -244,78 +390,43 @@ def critical_size(others: Array) -> float:
     return float(np.partition(others, place)[place])
 
 
-@dataclass(frozen=True)
-class Detection:
-    """Power at the false-selection rate, the features let in without effect, and the quality."""
-
-    power: float
-    power_se: float
-    entered: float
-    entered_se: float
-    quality: float
-    quality_se: float
-
-
 BOOTSTRAP = 100
-"""Resamples of the tables for the standard error of power: the critical size has an error, too."""
+"""Resamples of the tables for the standard error of power: the critical size has an error, too.
+Conventional."""
 
 
-def detection_of(fits: Sequence[Scored]) -> Detection:
-    """Return means over tables, and standard errors: that of power by the bootstrap."""
+def detected(entry: Entry, fits: Sequence[Scored]) -> PowerRow:
+    """Return means over tables, and standard errors: that of power by the bootstrap.
+
+    No share has an error of 0, however alike few tables are.
+    """
     effects = np.array([one.effects for one in fits])
     others = np.array([one.others for one in fits])
     power = _power(effects, others)
     draws = np.random.default_rng(0).integers(len(fits), size=(BOOTSTRAP, len(fits)))
-    spread = float(np.std([_power(effects[draw], others[draw]) for draw in draws]))
-    means = np.array([(one.entered, one.quality) for one in fits])
-    entered, quality = means.mean(axis=0).tolist()
-    errors = (means.std(axis=0, ddof=1) / math.sqrt(len(fits))).tolist()
-    power_se = max(spread, share_error(power, effects.size))
-    return Detection(power, power_se, entered, errors[0], quality, errors[1])
+    bootstrap_se = float(np.std([_power(effects[draw], others[draw]) for draw in draws]))
+    scores = np.array([(one.entered, one.quality, one.best) for one in fits])
+    entered, quality, best = scores.mean(axis=0).tolist()
+    entered_se, quality_se, _ = (scores.std(axis=0, ddof=1) / math.sqrt(len(fits))).tolist()
+    if others.size and not entered_se:
+        n_others = others.shape[1]
+        entered_se = n_others * share_error(entered / n_others, others.size)
+    return PowerRow(
+        *entry,
+        power=power,
+        power_se=max(bootstrap_se, share_error(power, effects.size)),
+        false_positives=entered,
+        false_positives_se=entered_se,
+        quality=quality,
+        quality_se=quality_se,
+        best_quality=best,
+        repetitions=len(fits),
+    )
 
 
 def _power(effects: Array, others: Array) -> float:
     """Return which share of the effects is above the critical size of all others."""
     return float(np.mean(effects > critical_size(others.ravel())))
-
-
-Measured = dict[float, list[Scored]]
-
-
-def _measure(
-    setting: Setting,
-    scale: Scale,
-    effects: Sequence[float],
-    numbers: range,
-    seed: int | str,
-    tick: Callable[[], None] | None,
-) -> Measured:
-    """Return the fits to all tables, for each size."""
-    measured: Measured = {effect: [] for effect in effects}
-    with one_blas_thread():
-        for number in numbers:
-            table = simulated_table(setting, scale, f"plan/{seed}/{number}")
-            for effect, found in measured.items():
-                found.append(table.fit(effect, f"plan/{seed}/{number}/{effect!r}"))
-                if tick is not None:
-                    tick()
-    return measured
-
-
-def power_row(setting: Setting, effect: float, fits: Sequence[Scored]) -> PowerRow:
-    """Return what fits to tables with effects of this size detect."""
-    found = detection_of(fits)
-    return PowerRow(
-        effect=effect,
-        power=found.power,
-        power_se=found.power_se,
-        false_positives=found.entered,
-        false_positives_se=found.entered_se,
-        r2=found.quality,
-        r2_se=found.quality_se,
-        best_r2=setting.explained(effect),
-        repetitions=len(fits),
-    )
 
 
 def share_error(share: float, count: int) -> float:
@@ -324,49 +435,99 @@ def share_error(share: float, count: int) -> float:
     return float(math.sqrt(smoothed * (1 - smoothed) / count))
 
 
+# --- one table ------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class SimulatedTable:
-    """One simulated table: rows to fit, rows to test on, and the target's noise."""
+    """Rows to fit and to test on, and the standard normal noise behind their outcomes."""
 
     setting: Setting
     scale: Scale
     X: Array
-    test: Array
     noise: Array
-
-    def fit(self, effect: float, name: str) -> Scored:
-        """Return coefficients and held-out R² of a private fit."""
-        model = _fitted(self.setting, self.scale, self.X, self.target(effect), name)
-        bounds = model.feature_bounds_
-        return self.score(effect, model.coef_, model.intercept_, bounds, model.selected_)
+    test: Array
+    test_noise: Array
 
     def truth(self, effect: float) -> Array:
-        """Return the coefficients behind the target."""
-        coef = np.zeros(self.scale.n_features)
-        place = support(self.scale.n_features, self.setting.n_effects)
-        coef[place] = effect * (-1.0) ** np.arange(self.setting.n_effects)
+        """Return the coefficients behind the outcomes."""
+        coef, setting = np.zeros(self.scale.n_features), self.setting
+        signs = (-1.0) ** np.arange(setting.n_effects)
+        coef[setting.support(self.scale.n_features)] = effect * signs
         return coef
 
     def unexplained(self, effect: float) -> float:
-        """Return the variance of the target's noise."""
-        setting = self.setting
-        return 1 - explained(self.scale.n_features, setting.n_effects, setting.correlation, effect)
+        """Return the variance of working residuals."""
+        explained = self.setting.explained(effect, self.scale.n_features)
+        return self.setting.kind.unexplained(self._intercept(effect), explained)
 
-    def target(self, effect: float) -> Array:
-        """Return the target of every row."""
-        noise = math.sqrt(self.unexplained(effect)) * self.noise
-        return np.asarray(self.X @ self.truth(effect) + noise)
+    def _intercept(self, effect: float) -> float:
+        rate = self.setting.rate
+        if rate is None:
+            return 0.0
+        explained = self.setting.explained(effect, self.scale.n_features)
+        return self.setting.kind.intercept_for(rate, explained)
 
-    def score(
-        self, effect: float, coef: Array, intercept: float, bounds: Array, found: Mask
-    ) -> Scored:
-        """Return what `fit` does, for any coefficients, of features clipped to the bounds."""
-        truth = self.truth(effect)
-        used = np.flatnonzero((coef != 0) | (truth != 0))
-        test, place = self.test[:, used], truth != 0
-        error = test @ truth[used] - np.clip(test, *bounds[used].T) @ coef[used] - intercept
-        r2 = 1 - float(np.mean(error**2)) - self.unexplained(effect)
-        return Scored.of(coef, place, found, r2)
+    def outcomes(self, effect: float) -> Array:
+        """Return the outcome of every row."""
+        predictors = self.X @ self.truth(effect) + self._intercept(effect)
+        scale = math.sqrt(self.unexplained(effect))
+        return self.setting.kind.simulation.outcomes(predictors, self.noise, scale)
+
+    def fitted(self, method: str, setting: Setting | None, effect: float, name: str) -> Scored:
+        """Fit a method at the budget of a setting, or without privacy, and score it."""
+        outcomes = self.outcomes(effect)
+        if setting is None:
+            return self._scored(self._not_private(outcomes, effect), effect)
+        return self._scored(self.model(method, setting, outcomes, name), effect)
+
+    def model(
+        self, method: str, setting: Setting, outcomes: Array, name: str, **wishes: Any
+    ) -> Any:
+        """Return a fitted method at the budget of a setting; the name is the seed of its noise."""
+        feature, target = (setting.looseness * one for one in (FEATURE_BOUND, TARGET_BOUND))
+        request = FitRequest(
+            Budget(self.scale.epsilon(setting), setting.delta),
+            np.tile((-feature, feature), (self.scale.n_features, 1)),
+            (-target, target),
+            n_rows=self.scale.n_rows,
+            max_features=setting.max_features,
+            random_state=RoughNoise(name),
+            classes=(0, 1),
+            **wishes,
+        )
+        model = estimator(method, request)
+        tell_thinning(model, self.scale.thinning)
+        return fit_quietly(model, self.X, outcomes)
+
+    def _not_private(self, outcomes: Array, effect: float) -> Any:
+        if np.ptp(outcomes) == 0:
+            return SimpleNamespace(coef_=np.zeros(self.scale.n_features), intercept_=0.0)
+        largest = math.sqrt(2 * math.log(2 * self.setting.n_features) / self.setting.n_rows)
+        error = math.sqrt(self.unexplained(effect)) * largest
+        return self.setting.methods.without_privacy(error).fit(self.X, outcomes)
+
+    def _scored(self, model: Any, effect: float) -> Scored:
+        """Score coefficients on new rows, of features clipped where the model clips them."""
+        coef, truth = np.ravel(model.coef_), self.truth(effect)
+        used, matter = np.flatnonzero((coef != 0) | (truth != 0)), truth != 0
+        test = self.test[:, used]
+        bounds = getattr(model, "feature_bounds_", None)
+        within = test if bounds is None else np.clip(test, *bounds[used].T)
+        predicted = within @ coef[used] + float(np.ravel(model.intercept_)[0])
+        expected = test @ truth[used] + self._intercept(effect)
+        unexplained = self.unexplained(effect)
+        simulation = self.setting.kind.simulation
+        outcomes = simulation.outcomes(expected, self.test_noise, math.sqrt(unexplained))
+        found: Mask = getattr(model, "selected_", coef != 0)
+        sizes, entered = np.abs(coef), np.count_nonzero(found & ~matter)
+        return Scored(
+            sizes[matter],
+            sizes[~matter],
+            int(entered),
+            simulation.quality(predicted, expected, outcomes, unexplained),
+            simulation.quality(expected, expected, outcomes, unexplained),
+        )
 
 
 def simulated_table(setting: Setting, scale: Scale, name: str) -> SimulatedTable:
@@ -377,8 +538,9 @@ def simulated_table(setting: Setting, scale: Scale, name: str) -> SimulatedTable
     if scale.thinning > 1:
         X = _with_moments_of_more(X, setting.correlation, scale.thinning)
         noise = _less_correlated(noise, X, scale.thinning)
-    test = _normal_rows(TEST_ROWS, scale.n_features, setting.correlation, rng)
-    return SimulatedTable(setting, scale, X, test, noise)
+    n_test = setting.kind.simulation.test_rows
+    test = _normal_rows(n_test, scale.n_features, setting.correlation, rng)
+    return SimulatedTable(setting, scale, X, noise, test, rng.standard_normal(n_test))
 
 
 def _normal_rows(
@@ -399,9 +561,9 @@ def _with_moments_of_more(X: Array, correlation: float, thinning: float) -> Arra
     G = Σ + E becomes Σ + E/√s, by a linear map of the rows: L_G⁻ᵀ, then L_targetᵀ.
     """
     law = _law(np.arange(X.shape[1]), correlation)
-    seen = X.T @ X / len(X)
-    wanted = law + (seen - law) / math.sqrt(thinning)
-    turn = np.linalg.solve(np.linalg.cholesky(seen).T, np.linalg.cholesky(wanted).T)
+    gram = X.T @ X / len(X)
+    wanted = law + (gram - law) / math.sqrt(thinning)
+    turn = np.linalg.solve(np.linalg.cholesky(gram).T, np.linalg.cholesky(wanted).T)
     return np.asarray(X @ turn)
 
 
@@ -415,32 +577,18 @@ def _less_correlated(noise: Array, X: Array, thinning: float) -> Array:
     return np.asarray(rest + along / math.sqrt(thinning))
 
 
-def _fitted(setting: Setting, scale: Scale, X: Array, y: Array, name: str) -> PrivateLasso:
-    feature, target = setting.looseness * FEATURE_BOUND, setting.looseness * TARGET_BOUND
-    model = ThinnedLasso(
-        epsilon=thinned_epsilon(setting, scale),
-        delta=setting.delta,
-        feature_bounds=(-feature, feature),
-        target_bounds=(-target, target),
-        n_rows=scale.n_rows,
-        max_features=setting.max_features,
-        random_state=RoughNoise(name),
-    )
-    model.thinning = scale.thinning
-    fit_quietly(model, X, y)
-    return model
+def tell_thinning(model: Any, thinning: float) -> None:
+    """Let a model's rules know of how many rows the sampling errors are."""
+    counted = getattr(model, "_counted", None)
+    if counted is None or thinning == 1:
+        return
 
+    def thinned(start: FitStart) -> FitStart:
+        start = counted(start)
+        regime = replace(start.spending.regime, thinning=thinning)
+        return replace(start, spending=replace(start.spending, regime=regime))
 
-class ThinnedLasso(PrivateLasso):
-    """PrivateLasso on rows each of which stands for many."""
-
-    thinning = 1.0
-
-    def _counted(self, start: FitStart) -> FitStart:
-        """Tell rules of how many rows errors of sampling are."""
-        spending = super()._counted(start).spending
-        regime = replace(spending.regime, thinning=self.thinning)
-        return replace(start, spending=replace(spending, regime=regime))
+    vars(model)["_counted"] = thinned
 
 
 class RoughNoise(SeededNoise):
@@ -483,50 +631,26 @@ def fit_quietly(model: Any, X: Array, y: Array) -> Any:
         return model.fit(X, y)
 
 
-def thinned_epsilon(setting: Setting, scale: Scale) -> float:
-    """Return the ε at which fewer rows stand for all."""
-    if (scale.n_rows, scale.n_features) == (setting.n_rows, setting.n_features):
-        return setting.epsilon
-    return min(ZCDP(Fraction(scale.rho)).epsilon(setting.delta), MOST_EPSILON)
-
-
-def constant_for(rate: float, deviation: float) -> float:
-    """Return the intercept with which that share of outcomes is of the second class."""
-    from scipy.optimize import brentq  # slow to import, and plans of a number need none
-
-    nodes, weights = np.polynomial.hermite_e.hermegauss(31)
-    weights = weights / weights.sum()
-
-    def off(constant: float) -> float:
-        return float(weights @ expit(constant + deviation * nodes)) - rate
-
-    return float(brentq(off, -60 - 10 * deviation, 60 + 10 * deviation))
-
-
-# --- reading the curve ----------------------------------------------------------------------------
+# --- the inverse ----------------------------------------------------------------------------------
 
 
 def crossing(sizes: Sequence[float], powers: Sequence[float], *, power: float) -> float | None:
-    """Return where a rising curve through the points reaches `power`: None if it does not.
+    """Return where an increasing curve through the points reaches `power`: None if it does not.
 
     The points are made monotone first (isotonic regression), then joined in the logarithm of size.
     """
-    logs, curve = np.log(np.asarray(sizes, dtype=np.float64)), levelled(powers)
-    reached = np.flatnonzero(curve >= power)
-    if not reached.size:
+    curve = isotonic(powers)
+    if curve[-1] < power:
         return None
-    at = int(reached[0])
+    at = int(np.argmax(curve >= power))
     if at == 0:
         return float(sizes[0])
-    share = (power - curve[at - 1]) / (curve[at] - curve[at - 1])
-    return float(math.exp(logs[at - 1] + share * (logs[at] - logs[at - 1])))
+    ends, logs = curve[at - 1 : at + 1], np.log(np.asarray(sizes[at - 1 : at + 1], dtype=float))
+    return float(math.exp(np.interp(power, ends, logs)))
 
-
-# --- the inverse ----------------------------------------------------------------------------------
 
 NEIGHBOURS = (1 / 1.7, 1 / 1.3, 1.0, 1.3, 1.7)
-COARSE, FINE = (0.1, 150_000), (0.3, MOST_CELLS)
-"""Seconds, about, and most cells of a score: on the way, and around the answer."""
+"""Amounts around the one that bisection found, as multiples of it. Conventional."""
 
 
 def search(
@@ -544,31 +668,19 @@ def search(
     simulated with more tables, and the curve through them is read off. About 10 % accurate.
     """
 
-    def power_at(amount: float, seconds: float, cells: int) -> float:
+    def power_at(amount: float, seconds: float) -> float:
         setting = setting_at(amount)
-        tables = affordable_repetitions(setting, 1, seconds=seconds, most_cells=cells)
-        (row,) = simulated_power(
-            setting, [effect], repetitions=min(24, tables), seed=seed, most_cells=cells
-        )
+        tables = min(MOST_TABLES, affordable_repetitions(setting, 1, seconds=seconds))
+        (row,) = simulated_power(setting, [effect], repetitions=tables, seed=seed)
         return row.power
 
-    if power_at(high, *COARSE) < power:
+    if power_at(high, QUICK_SECONDS / 3) < power:
         return None
     ends = [math.log(low), math.log(high)]
     while ends[1] - ends[0] > math.log(1.4):
         middle = (ends[0] + ends[1]) / 2
-        ends[power_at(math.exp(middle), *COARSE) >= power] = middle
-    amounts = _around(math.exp((ends[0] + ends[1]) / 2), low, high)
-    powers = [power_at(amount, *FINE) for amount in amounts]
+        ends[power_at(math.exp(middle), QUICK_SECONDS / 3) >= power] = middle
+    middle = math.exp((ends[0] + ends[1]) / 2)
+    amounts = sorted({min(max(middle * factor, low), high) for factor in NEIGHBOURS})
+    powers = [power_at(amount, QUICK_SECONDS) for amount in amounts]
     return crossing(amounts, powers, power=power) or amounts[-1]
-
-
-def _around(amount: float, low: float, high: float) -> list[float]:
-    return sorted({min(max(amount * factor, low), high) for factor in NEIGHBOURS})
-
-
-def with_amount(setting: Setting, name: str) -> Callable[[float], Setting]:
-    """Return the setting as a function of its number of rows, or of its ε."""
-    if name == "n_rows":
-        return lambda amount: replace(setting, n_rows=math.ceil(amount))
-    return lambda amount: replace(setting, epsilon=amount)

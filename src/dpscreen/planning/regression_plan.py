@@ -1,10 +1,8 @@
-"""What to expect of a table by PrivateOLS or PrivateLogit, before any budget is spent.
+"""What to expect of a regression table, before any budget is spent: how wide its intervals are.
 
-Simulated: normal features that explain half of the target's variance, or whose log-odds have a
-deviation of 1, and how many times as wide as without privacy the intervals come out. Odds ratios
-of how many features have one is tried with a deviation of 3, too, and with levels. Rows beyond
-what a simulation of seconds can hold are fewer at a larger ρ, so that nρ, which the ratio rests on,
-stays as it is (docs/planning.md).
+Simulated are normal features, some of them levels, and outcomes whose linear predictors vary as the
+family supposes (`SimulatedFamily.spreads`). Rows beyond what a simulation of seconds can hold are
+fewer at a larger ρ, so that nρ, which the widths depend on, stays the same (docs/planning.md).
 """
 
 from __future__ import annotations
@@ -12,97 +10,61 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import ndtri
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import how_many, number
-from dpscreen.models import PrivateLogit, PrivateOLS, TableRefused
-from dpscreen.models.page.charts import EXPLAINABLE, ExpectedTable, TableWidth
+from dpscreen.models import TableRefused
+from dpscreen.models.page.charts import ExpectedTable, TableWidth
 from dpscreen.models.refusal import RequestedTable, TableNeeds, table_needs
+from dpscreen.planning.methods import FitRequest, estimator
 from dpscreen.planning.power import (
     FEATURE_BOUND,
     TARGET_BOUND,
     Progress,
     RoughNoise,
-    constant_for,
+    Setting,
+    Tick,
+    around,
     fit_quietly,
     ticks,
 )
 from dpscreen.privacy import ZCDP, Budget, named_seed
 from dpscreen.privacy.budget import MOST_EPSILON
-from dpscreen.solvers.logit_table import odds_rule
-from dpscreen.solvers.ols_rules import TableRule
+from dpscreen.solvers.family import GAUSSIAN, Family
+from dpscreen.solvers.table import TableRule
 
-UNLIMITED = MOST_EPSILON
-"""An ε at which privacy noise is of no account."""
+MOST_ROWS, TABLES = 10_000, 3
+"""Most rows of a simulated table, and the number of tables. Conventional."""
 
-FACTORS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
-MOST_ROWS = 10_000
-TABLES = 3
-
-SURE = 3.0
-"""The deviation of log-odds where outcomes are nearly sure: AUC is .92, with 1 it is .74."""
-
-HALF, RAREST = 0.5, 0.03
+MOST_FREQUENT, RAREST = 0.5, 0.03
 """The shares of rows that the most frequent level is supposed to have, and the rarest.
-
-The first one is that of yes, too, where nothing is known of it.
-"""
-
-FEWER = " The surer outcomes are, and the rarer levels, the fewer have an interval."
-WIDER = " Normal features are supposed: rare levels and heavy tails have wider ones, or none."
-
-
-def around(epsilon: float) -> tuple[float, ...]:
-    """Return ε from a tenth of this one to ten times, with two digits; this one as it is."""
-    return tuple(
-        epsilon if factor == 1 else float(f"{epsilon * factor:.2g}")
-        for factor in FACTORS
-        if factor == 1 or epsilon * factor < UNLIMITED
-    )
+Conventional."""
 
 
 @dataclass(frozen=True)
-class TableSetting:
-    """What is public before a table is fitted, and of odds ratios the supposed share of yes.
+class TableSetting(Setting):
+    """What is public before a table is fitted; `levels` features are columns of 0 and 1."""
 
-    `levels` is how many of the features are columns of 0 and 1.
-    """
-
-    n_rows: int
-    n_features: int
-    epsilon: float
-    delta: float
-    rate: float | None = None
     levels: int = 0
-
-    @property
-    def rho(self) -> ZCDP:
-        """Return the budget in zCDP."""
-        return ZCDP.within(Budget(self.epsilon, self.delta))
 
     @property
     def rows_needed(self) -> int:
         """Return with how many rows there is a table at least."""
-        return self._rule.rows_needed(self.n_features + 1, float(self.rho))
+        return self._rule.rows_needed(self.n_features + 1, self.rho)
 
     @property
     def needs(self) -> TableNeeds | None:
         """Return what it takes if a fit would be refused, by the rule of the fit; None if not."""
-        budget = Budget(self.epsilon, self.delta)
-        return table_needs(self._rule, RequestedTable(self.n_rows, self.n_features, budget))
+        return table_needs(self._rule, RequestedTable(self.n_rows, self.n_features, self.budget))
 
     @property
     def _rule(self) -> TableRule:
-        return (
-            PrivateOLS.table_rule if self.rate is None else odds_rule(self.rate * (1 - self.rate))
-        )
+        return self.methods.table_rule(self.rate)
 
-    def width_ratio(self, tables: int, tick: Any) -> float | None:
+    def width_ratio(self, tables: int, tick: Tick = lambda: None) -> float | None:
         """Return how many times as wide intervals are as without privacy; None: there are none.
 
         The mean over simulated tables of the median over features.
@@ -110,69 +72,73 @@ class TableSetting:
         if self.n_rows < self.rows_needed:
             return None
         found = [self._simulated(place, tick) for place in range(tables)]
-        told = [float(np.median(one)) for one in found if one.size]
-        return float(np.mean(told)) if len(told) > tables / 2 else None
+        medians = [float(np.median(one)) for one in found if one.size]
+        return float(np.mean(medians)) if len(medians) > tables / 2 else None
 
     def given(self) -> tuple[int, int]:
-        """Return how many odds ratios have an interval if outcomes are nearly sure, and if not."""
-        tried = (self._simulated(0, lambda: None, spread).size for spread in (SURE, 1.0))
-        low, high = sorted(tried)
-        return low, high
+        """Return how many features have an interval, at least and at most over the spreads."""
+        spreads = self.kind.simulation.spreads
+        if len(spreads) == 1:
+            return self.n_features, self.n_features
+        counts = [self._simulated(0, lambda: None, spread).size for spread in spreads]
+        return min(counts), max(counts)
 
     def rows_found(self) -> int:
-        """Return with about how many more rows there are intervals, by trying: odds need more."""
+        """Return with about how many more rows there are intervals, by trying."""
         more = (max(self.rows_needed, math.ceil(self.n_rows * 2 ** (k / 2))) for k in range(21))
         tried = (replace(self, n_rows=rows) for rows in more)
-        ready = (one.n_rows for one in tried if one.width_ratio(TABLES, lambda: None) is not None)
+        ready = (one.n_rows for one in tried if one.width_ratio(TABLES) is not None)
         return next(ready, self.rows_needed)
 
-    def _simulated(self, place: int, tick: Any, spread: float = 1.0) -> Array:
+    def _simulated(self, place: int, tick: Tick, spread: float | None = None) -> Array:
         """Return how many times as wide the intervals of a table are, of features that have one."""
         rows = min(self.n_rows, max(MOST_ROWS, 2 * self.rows_needed))
-        thinned = ZCDP(self.rho.rho * Fraction(self.n_rows, rows)).epsilon(self.delta)
-        thinned = min(thinned, MOST_EPSILON)
         rng = np.random.default_rng(named_seed(f"table/{place}"))
         X = rng.standard_normal((rows, self.n_features))
-        shares = np.geomspace(HALF, RAREST, self.levels)
+        shares = np.geomspace(MOST_FREQUENT, RAREST, self.levels)
         X[:, : self.levels] = X[:, : self.levels] < ndtri(shares)
-        y, errors = self._numbers(X, rng) if self.rate is None else self._outcomes(X, rng, spread)
-        kind: Any = PrivateLogit
-        if self.rate is None:
-            kind = partial(PrivateOLS, target_bounds=(-TARGET_BOUND, TARGET_BOUND))
-        model = kind(
-            epsilon=self.epsilon if rows == self.n_rows else thinned,
-            delta=self.delta,
-            feature_bounds=[(0.0, 1.0)] * self.levels
-            + [(-FEATURE_BOUND, FEATURE_BOUND)] * (self.n_features - self.levels),
+        outcomes, errors = self._outcomes(X, rng, spread or self.kind.simulation.spreads[0])
+        bounds = np.tile((-FEATURE_BOUND, FEATURE_BOUND), (self.n_features, 1))
+        bounds[: self.levels] = 0.0, 1.0
+        request = FitRequest(
+            Budget(self._thinned_epsilon(rows), self.delta),
+            bounds,
+            (-TARGET_BOUND, TARGET_BOUND),
             n_rows=rows,
             random_state=RoughNoise(f"table/{place}"),
+            classes=(0, 1),
         )
+        model = estimator(self.kind.table, request)
         tick()
         try:
-            fit_quietly(model, X, y)
-        except TableRefused:  # by the noisy share of outcomes
+            fit_quietly(model, X, outcomes)
+        except TableRefused:  # by the noisy mean of outcomes
             return np.zeros(0)
         given = model.table_.given[: self.n_features]
         found = model.bse.to_numpy()[: self.n_features] / errors
         return np.asarray(found[given])
 
-    def _numbers(self, X: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Return targets, and the standard errors of coefficients without privacy."""
-        slope = math.sqrt(EXPLAINABLE / self.n_features)
-        noise = math.sqrt(1 - EXPLAINABLE) * rng.standard_normal(len(X))
-        errors = np.full(self.n_features, math.sqrt((1 - EXPLAINABLE) / len(X)))
-        return slope * X.sum(axis=1) + noise, errors
+    def _thinned_epsilon(self, rows: int) -> float:
+        """Return the ε at which so many rows have the nρ of all."""
+        if rows == self.n_rows:
+            return self.epsilon
+        rho = ZCDP.within(self.budget).rho * Fraction(self.n_rows, rows)
+        return min(ZCDP(rho).epsilon(self.delta), MOST_EPSILON)
 
     def _outcomes(self, X: Array, rng: np.random.Generator, spread: float) -> tuple[Array, Array]:
-        """Return outcomes, and the standard errors of log-odds without privacy."""
-        alike = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
-        line = spread * alike.sum(axis=1) / math.sqrt(self.n_features)
-        line += constant_for(self.rate or HALF, spread)
-        chances = expit(line)
+        """Return outcomes, and the standard errors of coefficients without privacy."""
+        family = self.kind
+        standardised = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
+        predictors = spread * standardised.sum(axis=1) / math.sqrt(self.n_features)
+        if self.rate is not None:
+            predictors += family.intercept_for(self.rate, spread**2)
+        variance = family.simulated_dispersion(spread**2)
+        curvature = family.variance(family.inverse_link(predictors))
         columns = np.column_stack((X, np.ones(len(X))))
-        information = columns.T @ (columns * (chances * (1 - chances))[:, None])
-        errors = np.sqrt(np.diag(np.linalg.pinv(information)))[: self.n_features]
-        return (rng.random(len(X)) < chances).astype(np.float64), errors
+        covariance = variance * np.linalg.pinv(columns.T @ (columns * curvature[:, None]))
+        noise = rng.standard_normal(len(X))
+        outcomes = family.simulation.outcomes(predictors, noise, math.sqrt(variance))
+        return outcomes, np.sqrt(np.diag(covariance))[: self.n_features]
 
 
 def expected_table(
@@ -185,53 +151,43 @@ def expected_table(
     others: bool = True,
     rate: float | None = None,
     levels: int = 0,
+    family: Family = GAUSSIAN,
     progress: Progress | None = None,
 ) -> ExpectedTable:
-    """Simulate tables by PrivateOLS, with `others` at other ε, too: nothing is spent.
+    """Simulate regression tables of a family, with `others` at other ε, too: nothing is spent.
 
-    With a `rate`, a supposed share of yes, they are tables of odds ratios by PrivateLogit; so many
-    of their features are `levels`, columns of 0 and 1.
+    `rate` is the supposed mean of outcomes, and so many features are `levels`, columns of 0 and 1.
     """
     chosen = around(epsilon) if others else (epsilon,)
     tick = ticks(progress, tables * len(chosen))
-    here = TableSetting(n_rows, n_features, epsilon, delta, rate, 0 if rate is None else levels)
-    settings = [replace(here, epsilon=one) for one in chosen]
+    rate = family.supposed_rate if rate is None else rate
+    levels = levels if family.simulation.levels else 0
+    numbers = n_rows, n_features, epsilon, delta
+    here = TableSetting(*numbers, rate=rate, levels=levels, family=family.name)
     widths, narrowest = list[TableWidth](), math.inf
-    for one in settings:  # in order: a larger ε never widens, whatever few simulations say
-        ratio = one.width_ratio(tables, tick)
+    for one in chosen:  # in order: a larger ε never widens, whatever few simulations say
+        ratio = replace(here, epsilon=one).width_ratio(tables, tick)
         narrowest = narrowest if ratio is None else max(1.0, min(narrowest, ratio))
-        widths.append(TableWidth(one.epsilon, None if ratio is None else narrowest))
+        widths.append(TableWidth(one, None if ratio is None else narrowest))
     ratio = next(one.ratio for one in widths if one.epsilon == epsilon)
-    by_trying = rate is not None and ratio is None
-    needed = here.rows_found() if by_trying else here.rows_needed
-    given = (n_features, n_features) if rate is None or ratio is None else here.given()
-    words = _finding(here, ratio, needed, given)
+    by_rule = family.simulation.rows_by_rule or ratio is not None
+    needed = here.rows_needed if by_rule else here.rows_found()
     return ExpectedTable(
         n_rows,
         n_features,
         epsilon,
         needed,
-        words,
+        _finding(here, ratio, needed),
         tuple(widths),
         rate,
         here.needs is not None,
     )
 
 
-def of_how_many(given: tuple[int, int], n_features: int) -> str:
-    """Say how many features will have an interval."""
-    low, high = given
-    if low == n_features:
-        return f"all {n_features}"
-    return f"{high} of {n_features}" if low == high else f"{low} to {high} of {n_features}"
-
-
-def _finding(
-    setting: TableSetting, ratio: float | None, needed: int, given: tuple[int, int]
-) -> str:
+def _finding(setting: TableSetting, ratio: float | None, needed: int) -> str:
     rows, needs = number(setting.n_rows), setting.needs
     if needs is not None:
-        instead = "PrivateLasso" if setting.rate is None else "PrivateLogistic"
+        instead = setting.kind.words.sparse
         return (
             f"The fit would be refused: a table of {how_many(setting.n_features, 'feature')} is "
             f"not possible with {rows} rows at this budget. "
@@ -243,13 +199,15 @@ def _finding(
             f"No intervals are to be expected: {rows} rows are too few for {setting.n_features} "
             f"features at this budget. It takes about {about}, fewer features or a larger epsilon."
         )
-    plain = "least squares" if setting.rate is None else "logistic regression"
-    told = (
-        f"Intervals of {of_how_many(given, setting.n_features)} features will be about {ratio:.2g} "
-        f"times as wide as those of {plain} without privacy"
+    simulation = setting.kind.simulation
+    (low, high), width = setting.given(), setting.n_features
+    span = f"{high}" if low == high else f"{low} to {high}"
+    count = f"all {width}" if low == width else f"{span} of {width}"
+    wider = (
+        f"Intervals of {count} features will be about {ratio:.2g} times as wide as those of "
+        f"{setting.kind.words.plain} without privacy"
     )
-    supposed = WIDER if setting.rate is None else FEWER
     if ratio < 1.15:
-        return f"{told}: privacy costs next to nothing here.{supposed}"
+        return f"{wider}: privacy costs next to nothing here. {simulation.caution}"
     as_if = number(setting.n_rows / ratio**2, digits=2)
-    return f"{told}, as if there were {as_if} rows, not {rows}.{supposed}"
+    return f"{wider}, as if there were {as_if} rows, not {rows}. {simulation.caution}"

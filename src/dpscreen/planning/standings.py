@@ -1,9 +1,7 @@
 """Every private method on the same public tables: scores on held-out rows, ranks, where we lose.
 
-`dpscreen.planning.compare` sets methods beside each other for a size that somebody plans; here the
-tables are given, or simulated, and all peers take part. Each method gets the same rows, the same
-declared bounds, the same public number of rows and the same (ε, δ). What is printed includes
-non-private scores and many fits of one table, so this is for public tables alone.
+Each method gets the same rows, declared bounds, public number of rows and (ε, δ). What is printed
+includes non-private scores and many fits of one table, so this is for public tables alone.
 """
 
 from __future__ import annotations
@@ -20,41 +18,25 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen.planning.arenas import Arena, PublicTable
-from dpscreen.planning.methods import (
-    COMPARED_ONLY,
-    ON_OFFER,
-    OUTCOME_PEERS,
-    PEERS,
-    FitRequest,
-    estimator,
-)
+from dpscreen.planning.methods import FAMILY_METHODS, OURS, FitRequest, estimator
 from dpscreen.privacy import Budget, SeededNoise, named_seed
 
-NUMBERS = ("private-lasso", "private-ols", *list(ON_OFFER)[1:], *PEERS, *COMPARED_ONLY)
-"""Methods for a target of numbers, ours first."""
-
-OUTCOMES = ("private-logistic", "private-logit", *OUTCOME_PEERS)
-"""Methods for a target of two outcomes, ours first."""
-
 DIVISIONS = {
-    "numbers": NUMBERS,
-    "simulated numbers": NUMBERS,
-    "outcomes": OUTCOMES,
-    "simulated outcomes": OUTCOMES,
+    one.divided(simulated=simulated): one
+    for one in FAMILY_METHODS.values()
+    for simulated in (False, True)
 }
-"""Kinds of tables that are ranked apart, and who plays on them."""
+"""Tables that are ranked apart, with the methods that play on them."""
 
-OURS = ("private-lasso", "private-ols", "private-logistic", "private-logit")
+CONTESTED = tuple(name for one in FAMILY_METHODS.values() for name in one.contested)
 NOT_PRIVATE = "not private"
-FLOOR = -0.5
-"""R² below this counts as this: a wreck is a wreck."""
-
 HELD_OUT = 0.2
+"""Share of rows on which methods are compared. Conventional."""
 
 
 def measure(division: str) -> str:
     """Return what a division is scored by."""
-    return "AUC" if division.endswith("outcomes") else "R²"
+    return DIVISIONS[division].family.words.measure
 
 
 @dataclass(frozen=True)
@@ -88,7 +70,7 @@ class ContestRules:
 
     def entries(self, table: PublicTable) -> tuple[tuple[str, float | None], ...]:
         """List methods with each ε, and the non-private one first."""
-        suited = DIVISIONS[table.division]
+        suited = DIVISIONS[table.division].contested
         chosen = [method for method in suited if not self.methods or method in self.methods]
         return (
             (NOT_PRIVATE, None),
@@ -123,7 +105,10 @@ def _one_trial(
         began = time.process_time()
         model = _fitted(method, epsilon, table, ~out, rules, seed)
         seconds = time.process_time() - began
-        score = _score(model, table, out)
+        score = table.family.simulation.worst
+        if model is not None:
+            predict = getattr(model, "decision_function", model.predict)
+            score = table.family.simulation.score(predict(table.X[out]), table.y[out])
         shape = len(table.y), table.X.shape[1]
         yield PlayedFit(
             name, table.division, *shape, method, epsilon, trial, score, model is None, seconds
@@ -131,11 +116,10 @@ def _one_trial(
 
 
 def _held_out(table: PublicTable, rng: np.random.Generator) -> Mask:
-    """Draw a fifth of the rows; of outcomes, a fifth of each."""
+    """Draw a fifth of the rows; of two classes, a fifth of each."""
     out = np.zeros(len(table.y), dtype=bool)
-    groups = [table.y == 0, table.y == 1] if table.outcomes else [np.ones(len(out), dtype=bool)]
-    for group in groups:
-        places = rng.permutation(np.flatnonzero(group))
+    for rows in table.classes:
+        places = rng.permutation(np.flatnonzero(rows))
         out[places[: max(1, round(HELD_OUT * len(places)))]] = True
     return out
 
@@ -149,49 +133,27 @@ def _fitted(
     seed: str,
 ) -> Any:
     """Return the fitted model; None where a method cannot be set up for this table."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     X, y = table.X[rows], table.y[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # seeded noise, odd bounds, penalties: all on purpose here
         if epsilon is None:
-            return _not_private(table.outcomes).fit(X, y)
+            reference = DIVISIONS[table.division].reference()
+            return make_pipeline(StandardScaler(), reference).fit(X, y)
         request = FitRequest(
             Budget(epsilon, rules.delta),
             table.feature_bounds,
             table.target_bounds,
             n_rows=len(y),
             random_state=SeededNoise(f"{seed}/{method}/{epsilon!r}"),
-            classes=(0, 1) if table.outcomes else None,
+            classes=(0, 1),
         )
         try:
             return estimator(method, request).fit(X, y)
         except ValueError:
             return None
-
-
-def _not_private(outcomes: bool) -> Any:
-    """Return LASSO with a penalty by cross-validation, or logistic regression with a ridge.
-
-    Rows may be in the order of time, so folds are drawn.
-    """
-    from sklearn.linear_model import LassoCV, LogisticRegression
-    from sklearn.model_selection import KFold
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    folds = KFold(5, shuffle=True, random_state=0)
-    model = LogisticRegression(C=0.1, max_iter=500) if outcomes else LassoCV(cv=folds)
-    return make_pipeline(StandardScaler(), model)
-
-
-def _score(model: Any, table: PublicTable, out: Mask) -> float:
-    from sklearn.metrics import r2_score, roc_auc_score
-
-    X, truth = table.X[out], table.y[out]
-    if model is None:
-        return 0.5 if table.outcomes else FLOOR
-    if table.outcomes:
-        return float(roc_auc_score(truth, model.decision_function(X)))
-    return max(FLOOR, float(r2_score(truth, model.predict(X))))
 
 
 # --- what came out --------------------------------------------------------------------------------
@@ -259,7 +221,7 @@ class Standings:
     def methods(self, division: str) -> tuple[str, ...]:
         """Name the private methods that played in a division, ours first."""
         played = {one.method for one in self.plays if one.division == division}
-        return tuple(one for one in DIVISIONS[division] if one in played)
+        return tuple(one for one in DIVISIONS[division].contested if one in played)
 
     def shape(self, table: str) -> tuple[int, int]:
         """Return the rows and the features of a table."""
@@ -289,6 +251,7 @@ class Standings:
 
         tables, methods = self.tables(division), self.methods(division)
         scores = np.array([[self.mean(t, m, epsilon) for m in methods] for t in tables])
+        played = [[self._scores[t, m, epsilon] for t in tables] for m in methods]
         ranks, best = rankdata(-scores, axis=1), np.array([[self.best(t)] for t in tables])
         found = (
             MeanRank(
@@ -297,17 +260,13 @@ class Standings:
                 float(ranks[:, j].mean()),
                 float(scores[:, j].mean()),
                 float((best - scores)[:, j].mean()),
-                self._seconds(tables, method, epsilon),
+                float(np.mean([one.seconds for fits in played[j] for one in fits])),
                 int(np.sum(ranks[:, j] == 1)),
-                sum(self._scores[t, method, epsilon][0].refused for t in tables),
+                sum(fits[0].refused for fits in played[j]),
             )
             for j, method in enumerate(methods)
         )
         return tuple(sorted(found, key=lambda line: line.rank))
-
-    def _seconds(self, tables: Sequence[str], method: str, epsilon: float) -> float:
-        times = [one.seconds for t in tables for one in self._scores[t, method, epsilon]]
-        return float(np.mean(times))
 
     def defeats(self, division: str, epsilon: float) -> tuple[Defeat, ...]:
         """Return where another method beats our first one, the largest difference first."""

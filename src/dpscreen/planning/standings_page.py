@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpscreen import __version__
 from dpscreen._core.pictures import COLOURS, INK, canvas, environment, plain_axes, themed_svg
 from dpscreen._core.words import shortened
-from dpscreen.planning.standings import OURS, ContestRules, Defeat, MeanRank, Standings, measure
+from dpscreen.planning.methods import OURS
+from dpscreen.planning.standings import ContestRules, MeanRank, Standings, measure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MINE, THEIRS = COLOURS[0], COLOURS[1]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What the page shows of a division."""
-
-    key: str
-    heading: str
-    measure: str
-    tables: tuple[str, ...]
-    methods: tuple[str, ...]
-    lines: dict[float, tuple[MeanRank, ...]]
-    defeats: tuple[Defeat, ...]
-    ranks_picture: str
-    scores_picture: str
 
 
 def render(standings: Standings, rules: ContestRules) -> str:
@@ -45,31 +30,24 @@ def render(standings: Standings, rules: ContestRules) -> str:
     )
 
 
-HEADINGS = {
-    "numbers": "Numbers",
-    "simulated numbers": "Numbers, simulated",
-    "outcomes": "Yes or no",
-    "simulated outcomes": "Yes or no, simulated",
-}
-
-
-def _kind(standings: Standings, division: str) -> Kind:
+def _kind(standings: Standings, division: str) -> dict[str, Any]:
+    """Return what the page shows of a division."""
     from markupsafe import Markup
 
     lines = {one: standings.lines(division, one) for one in standings.epsilons}
     defeats = [standings.defeats(division, one) for one in standings.epsilons]
     key = division.replace(" ", "-")
-    return Kind(
-        key,
-        HEADINGS[division],
-        measure(division),
-        standings.tables(division),
-        standings.methods(division),
-        lines,
-        tuple(one for group in defeats for one in group),
-        Markup(themed_svg(_ranks(lines), prefix=f"{key}-ranks")),
-        Markup(themed_svg(_scores(standings, division), prefix=f"{key}-scores")),
-    )
+    return {
+        "key": key,
+        "heading": division.capitalize(),
+        "measure": measure(division),
+        "tables": standings.tables(division),
+        "methods": standings.methods(division),
+        "lines": lines,
+        "defeats": [one for group in defeats for one in group],
+        "ranks_picture": Markup(themed_svg(_ranks(lines), prefix=f"{key}-ranks")),
+        "scores_picture": Markup(themed_svg(_scores(standings, division), prefix=f"{key}-scores")),
+    }
 
 
 def _panels(

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy.budget import ROW, ZCDP, Unit
-from dpscreen.privacy.mechanisms import DiscreteGaussian, Mechanism, NoisyMax
+from dpscreen.privacy.mechanisms import DiscreteGaussian, Mechanism
 from dpscreen.privacy.noise import Noise
 
 Released = TypeVar("Released")
@@ -80,88 +78,7 @@ class Accountant:
         self.spent = total
 
 
-# --- where a bulk of private numbers lies ---------------------------------------------------------
-#
-# Quantiles, of one column and of many at once, count rows on either side of public thresholds. With
-# the quantile a fraction p/r, the counts r·#{below} − p·n are whole numbers, so sensitivities and
-# noise are exact; n enters them as data and need not be public. Proofs: docs/private-lasso.md,
-# Lemmas 11 and 12.
-
-Excess = Callable[[Array], Integers]
-"""Thresholds, one for each column, to r·#{values at or below} − p·n of each column."""
-
-MEDIAN = Fraction(1, 2)
-
-
-def excess_change(quantile: Fraction) -> int:
-    """Return how far one row moves r·#{below} − p·n: max(p, r − p).
-
-    (docs/private-lasso.md, Lemma 11)
-    """
-    part, whole = quantile.as_integer_ratio()
-    return max(part, whole - part)
-
-
-def cell_scores(counts: Integers, *, quantile: Fraction = MEDIAN) -> Integers:
-    """Score each cell [g_k, g_{k+1}) by how many rows it is away from holding the quantile.
-
-    u_k = −max(r·#{v < g_k} − p·n, p·n − r·#{v < g_{k+1}}, 0), from the cells' counts, which add up
-    to n. One row moves it by at most max(p, r − p), up or down (docs/private-lasso.md, Lemma 11).
-    """
-    part, whole = quantile.as_integer_ratio()
-    below = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-    excess = whole * below - part * below[-1]
-    return np.asarray(-np.maximum(np.maximum(excess[:-1], -excess[1:]), 0))
-
-
-def release_cell(
-    accountant: Accountant,
-    counts: Integers,
-    *,
-    cost: ZCDP,
-    purpose: str,
-    quantile: Fraction = MEDIAN,
-) -> int:
-    """Release the cell that holds the quantile, by noisy max (docs/private-lasso.md, Lemma 11).
-
-    Every row is counted in exactly one cell, which depends on that row alone.
-    """
-    change = float(excess_change(quantile))
-    mechanism = NoisyMax.of_cost(cost, sensitivity=change, unit=1.0)
-    scores = cell_scores(counts, quantile=quantile)
-    return accountant.release(mechanism, scores, purpose=purpose)
-
-
-def release_search(
-    accountant: Accountant,
-    excess: Excess,
-    low: Array,
-    high: Array,
-    *,
-    change: float,
-    levels: int,
-    cost: ZCDP,
-    purpose: str,
-) -> Array:
-    """Release a quantile of every column by a noisy binary search, all columns at once.
-
-    Each level releases the excess at the middles, which one row moves by at most `change` in L2
-    (docs/private-lasso.md, Lemma 12). The middles depend on earlier releases only.
-    """
-    mechanism = DiscreteGaussian.of_cost(cost / levels, sensitivity=change, unit=1.0)
-    for _ in range(levels):
-        middle = low / 2 + high / 2
-        above = accountant.release(mechanism, excess(middle), purpose=purpose) < 0
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return low / 2 + high / 2
-
-
-def columns_change(n_columns: int, quantile: Fraction) -> float:
-    """Return how far one row moves the excess of d columns in L2: max(p, r − p)·√d, rounded up.
-
-    Of a root of a whole number the next float is above it (docs/private-lasso.md, Lemma 12).
-    """
-    return math.nextafter(math.sqrt(excess_change(quantile) ** 2 * n_columns), math.inf)
+# --- counts ---------------------------------------------------------------------------------------
 
 
 def release_histograms(
@@ -170,7 +87,7 @@ def release_histograms(
     """Release a histogram of every column, a row each, and their noise's deviation.
 
     Every row is counted in exactly one cell of each of d columns, and moves the counts by √d in L2
-    (docs/private-lasso.md, Lemma 22).
+    (docs/theory/marginals.md, Lemma 22).
     """
     change = math.sqrt(len(counts))
     noisy, noise = release_counts(
@@ -184,8 +101,8 @@ def release_counts(
 ) -> tuple[Array, float]:
     """Release whole numbers that one row moves by at most `change` in L2, and their noise's size.
 
-    The change is rounded up (docs/private-lasso.md, Lemma 22). The lattice is finer than counts: a
-    large budget pays for less noise than one row.
+    The change is rounded up (docs/theory/marginals.md, Lemma 22). The lattice is finer than counts:
+    a large budget pays for less noise than one row.
     """
     fine = 2**10
     most = math.nextafter(change, math.inf)
@@ -220,7 +137,7 @@ def release_sums(
     cost: ZCDP,
     purpose: str,
 ) -> tuple[Array, float]:
-    """Release sums, and their noise's deviation.
+    """Release sums, and the standard deviation of their noise.
 
     The sums are whole numbers of 1/units_per_one, and one row moves them by at most `change` in L2.
     They are floored to whole numbers of a coarser unit u; the move is then at most
@@ -247,7 +164,7 @@ def release_triangle(
 ) -> tuple[Array, float]:
     """Release Σxxᵀ of rows with ‖x‖₂ ≤ ν by its upper triangle (docs/private-lasso.md, Lemma 17).
 
-    Also return its noise's deviation.
+    Also return the standard deviation of its noise.
     """
     upper = np.triu_indices(len(matrix))
     released, noise = release_sums(
@@ -274,11 +191,12 @@ def release_gram(
     units_per_one: int,
     cost: ZCDP,
     purpose: str,
+    row_norm: float = 1.0,
 ) -> tuple[Array, float]:
-    """Release Σxxᵀ of rows with ‖x‖₂ ≤ 1, with noise that is alike in all directions.
+    """Release Σxxᵀ of rows with ‖x‖₂ ≤ ν, with nearly isotropic noise.
 
-    Also return the deviation of the noise on the diagonal; beside it, it is 5/7 of that. A row
-    moves the upper triangle, its diagonal times 5 and the rest times 7, by at most 5 in L2
+    Also return the standard deviation of the noise on the diagonal; beside it, it is 5/7 of that.
+    A row moves the upper triangle, its diagonal times 5 and the rest times 7, by at most 5ν² in L2
     (docs/inference.md, Lemma 26).
     """
     upper = np.triu_indices(len(matrix))
@@ -287,7 +205,7 @@ def release_gram(
         accountant,
         factors * matrix[upper],
         units_per_one=units_per_one,
-        change=float(DIAGONAL),
+        change=DIAGONAL * row_norm**2,
         cost=cost,
         purpose=purpose,
     )

@@ -175,7 +175,7 @@ QUOTED = re.compile(rf"""'(?:[^'\\\n]|{ESCAPED})*'|"(?:[^"\\\n]|{ESCAPED})*\""""
 
 @dataclass(frozen=True)
 class Unit:
-    """A row; or whoever has up to so many rows, told apart by the values of a column if it has one.
+    """A row; or whoever has up to so many rows, identified by the values of a column if it has one.
 
     Where there is a column, surplus rows of a unit were left out, and rows without a value. A row
     that is added can then take another's place, so even at one row a unit the promise is not one
@@ -201,7 +201,7 @@ class Unit:
 
     @property
     def preparation(self) -> str:
-        """Say what was done to the rows for its sake; nothing if no column tells units apart."""
+        """Say what was done to the rows for its sake; nothing if no column identifies units."""
         if self.column is None:
             return ""
         return (
@@ -228,7 +228,7 @@ ROW = Unit()
 
 
 def worded(words: str) -> tuple[str, str | None]:
-    """Return a unit in anybody's words without its number of rows, and that number if it is told.
+    """Return a unit in anybody's words without its number of rows, and that number if it is given.
 
     A ledger's owner may have named a unit in words of their own.
     """

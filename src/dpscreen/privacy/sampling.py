@@ -80,7 +80,7 @@ def exponential_mechanism(scores: Integers, scale: Fraction, noise: Noise) -> in
 
 
 def workable(scale: Fraction) -> float:
-    """Return the scale as a float, if scores divided by it can be told apart and stay finite."""
+    """Return the scale as a float, if scores divided by it stay distinct and finite."""
     try:
         number = float(scale)
     except OverflowError:
@@ -106,7 +106,7 @@ def certain_weight(bound: int) -> int:
 MOST_SCORE = 2**62
 """Scores lie strictly between ± this, so that no edge of a class reaches 2^63."""
 MOST_CLASSES = 512
-"""No more classes than this are ever told apart below the top one."""
+"""No more classes than this are ever distinguished below the top one."""
 _MOST_SHIFT = 61
 _HOPELESS = 62.0
 
@@ -240,7 +240,7 @@ def class_shift(scale: Fraction) -> int:
     return min(max(doublings - 1, 0), _MOST_SHIFT)
 
 
-# At most e^−256 is the chance of a proposal beyond 64 bits (docs/exactness.md).
+# At most e^−256 is the probability of a proposal beyond 64 bits (docs/exactness.md).
 MOST_VARIANCE = 2**110
 LEAST_VARIANCE = Fraction(1, 10**300)
 _COIN_BITS = 52

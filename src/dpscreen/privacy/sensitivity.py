@@ -24,14 +24,6 @@ def clipped_gradient(*, clip: float, cell_clip: float = 1.0) -> float:
     return clip if cell_clip == 1 else math.nextafter(clip * cell_clip, math.inf)
 
 
-def clipped_gradient_l2(*, clip: float, row_norm: float) -> float:
-    """Return how far one row moves Σ ψ_c(r_i) x_i in L2: cν if ‖x_i‖₂ ≤ ν.
-
-    (docs/privacy.md, Lemma 1)
-    """
-    return clip * row_norm
-
-
 def published_vertex_score(*, radius: float, n_rows: int) -> float:
     """Return the paper's sensitivity of ⟨v, g⟩: λ/n, from "Lipschitz constant 1".
 

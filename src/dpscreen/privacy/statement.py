@@ -104,7 +104,7 @@ class PrivacyStatement:
 
     `holds` is False where the promise is known not to be kept: the published calibration, and
     noise that can be repeated from a seed. ε, δ and ρ are for one unit: one row, or up to
-    `rows_per_unit` rows. `rows_disclosed` tells that the true number of rows is part of the
+    `rows_per_unit` rows. `rows_disclosed` says that the true number of rows is part of the
     release; then only what a unit holds is hidden, not whether it is there (docs/privacy.md,
     Lemma 19).
     """
@@ -184,7 +184,7 @@ class PrivacyStatement:
 
     @property
     def surplus_left_out(self) -> bool:
-        """Whether a column told units apart, so that their surplus rows could be left out."""
+        """Whether a column identified units, so that their surplus rows could be left out."""
         unit = Unit.of_words(self.unit)
         return unit is not None and unit.column is not None
 
@@ -201,12 +201,12 @@ class PrivacyStatement:
         """Say what follows from a number of rows that is disclosed; nothing if it is not."""
         if not self.rows_disclosed:
             return ""
-        seen = "a row is in the data" if self.of_rows else "a unit is there, and with how many rows"
-        told = (
+        what = "a row is in the data" if self.of_rows else "a unit is there, and with how many rows"
+        disclosed = (
             "The number of rows is disclosed: whoever knows all the others can tell by counting "
-            f"whether {seen}."
+            f"whether {what}."
         )
-        return told if self.rho is None else f"{told} {self._changing()}"
+        return disclosed if self.rho is None else f"{disclosed} {self._changing()}"
 
     def _changing(self) -> str:
         assert self.changing_epsilon is not None
@@ -254,8 +254,8 @@ class PrivacyStatement:
 
     def _repr_html_(self) -> str:
         """Show the promise in a notebook; what it rests on unfolds."""
-        told = f"<details><summary>{escape(self._promise())}</summary>"
-        return f"{told}<pre>{escape(str(self))}</pre></details>"
+        promise = f"<details><summary>{escape(self._promise())}</summary>"
+        return f"{promise}<pre>{escape(str(self))}</pre></details>"
 
     def _lines(self) -> Iterator[str]:
         yield self._promise()

@@ -1,4 +1,4 @@
-"""A design: rows, seen only through the sums that the algorithms need.
+"""A design: rows, accessed only through the sums that the algorithms need.
 
 A `Point` is a place w in weight space together with what the data says there. Algorithms move a
 point one coordinate at a time and ask it for sums; how rows are held (whole, or folded into a Gram
@@ -48,7 +48,7 @@ class Point(Position, Protocol):
 
 
 class Design(Protocol):
-    """Rows (x_i, y_i), seen through sums only."""
+    """Rows (x_i, y_i), accessed through sums only."""
 
     @property
     def n_rows(self) -> int:
@@ -163,24 +163,24 @@ class GramPoint(FloatPoint):
     def __init__(self, design: GramDesign, unscaled: Array, scale: float) -> None:
         super().__init__(unscaled, scale)
         self.design = design
-        self._pull = design.gram @ unscaled if unscaled.any() else np.zeros(design.n_features)
+        self._gram_v = design.gram @ unscaled if unscaled.any() else np.zeros(design.n_features)
 
     def add(self, index: int, amount: float) -> None:
         """Add to one unscaled weight."""
         self._v[index] += amount
-        self._pull += amount * self.design.gram[index]
+        self._gram_v += amount * self.design.gram[index]
 
     def gradient(self) -> Array:
         """Return Σ r_i x_i."""
-        return self.scale * self._pull - self.design.moment
+        return self.scale * self._gram_v - self.design.moment
 
     def fitted_norm(self) -> float:
         """Return ‖Xw‖₂, from wᵀXᵀXw; rounding may leave a tiny negative square, which is 0."""
-        return abs(self.scale) * float(np.sqrt(max(0.0, float(self._v @ self._pull))))
+        return abs(self.scale) * float(np.sqrt(max(0.0, float(self._v @ self._gram_v))))
 
     def squared_error(self) -> float:
         """Return ‖Xw − y‖² = wᵀXᵀXw − 2wᵀXᵀy + yᵀy."""
-        quadratic = self.scale**2 * (self._v @ self._pull)
+        quadratic = self.scale**2 * (self._v @ self._gram_v)
         linear = self.scale * (self._v @ self.design.moment)
         return max(0.0, float(quadratic - 2 * linear) + self.design.target_square)
 

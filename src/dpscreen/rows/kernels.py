@@ -7,8 +7,6 @@ not depend on where the row stands.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from dpscreen._core.arrays import compiled, inlined
@@ -126,68 +124,6 @@ def mix(columns, mixing, unit, most, first, last, factors, rows):
                 short[i] = np.int16(row[i] * factor[i])
 
 
-@compiled
-def shrink(levels, factors, out):
-    """Set out[i] to levels[i]·factors[i], truncated."""
-    for i in range(out.size):
-        out[i] = np.int16(levels[i] * factors[i])
-
-
-@compiled
-def weigh(levels, factors, square, most, out):
-    """Set out[i] to levels[i] times the less of 1/f and square·f, truncated and clipped to ±most.
-
-    Times a row that was shrunk by f, that is the whole product, or square·f² of it.
-    """
-    for i in range(out.size):
-        level = levels[i] * min(1 / factors[i], square * factors[i])
-        out[i] = np.int16(min(max(-most, level), most))
-
-
-@compiled
-def cap(levels, squares, most_product, most, out):
-    """Clip levels[i] to so many whole numbers that times the row's length it is `most_product`."""
-    for i in range(out.size):
-        length = max(np.sqrt(np.float64(squares[i])), 1.0)
-        room = np.floor(min(most_product / length, most))
-        out[i] = np.int16(min(max(-room, np.float64(levels[i])), room))
-
-
-@compiled
-def count_half_octaves(levels, squares, unit, out):
-    """Count the exponents of levels²·squares/unit, 0 in the last cell but one, below and above.
-
-    No logarithm, which might differ between machines.
-    """
-    last = out.size - 1
-    for i in range(levels.size):
-        level = np.float64(levels[i])
-        square = level * level * np.float64(squares[i])
-        if square == 0:
-            out[0] += 1
-        else:
-            out[min(max(last - 1 + math.frexp(square / unit)[1], 0), last)] += 1
-
-
-@compiled
-def divided_products(columns, levels, divisor, first, out):
-    """Set out[j, a] to columns[j, i]·levels[i]/divisor, i = first + a, truncated."""
-    last = first + out.shape[1]
-    for j in range(out.shape[0]):
-        column, level = columns[j][first:last], levels[first:last]
-        for a in range(out.shape[1]):
-            product = np.int32(column[a]) * np.int32(level[a])
-            out[j, a] = np.int16(np.float64(product) / divisor)
-
-
-@compiled
-def fitted_levels(fit, scale, levels_per_unit, most, out):
-    """Set out[i] to the fitted value scale·fit[i] in levels, rounded and clipped to ±most."""
-    for i in range(fit.size):
-        level = np.rint(scale * np.float64(fit[i]) * levels_per_unit)
-        out[i] = np.int16(min(max(-most, level), most))
-
-
 @inlined
 def in_units(value, low, high, middle, half_width):
     """Return a cell, clipped to its bounds, in units in which they are −1 and 1.
@@ -232,29 +168,10 @@ def uniform_cells(X, chosen, low, high, middle, half_width, origin, per_unit, ou
 
 
 @compiled
-def distances_below(X, chosen, low, high, middle, half_width, centres, edges, out):
-    """Count the distances |u − centre| of chosen columns below each edge.
-
-    One comparison for each edge: in vector lanes they are faster than a search.
-    """
-    tile = np.empty(TILE)
-    for first in range(0, X.shape[0], TILE):
-        for k in range(chosen.size):
-            size = fill_tile(tile, X, chosen[k], first, low[k], high[k], middle[k], half_width[k])
-            for i in range(size):
-                tile[i] = abs(tile[i] - centres[k])
-            for e in range(edges.size):
-                edge, below = edges[e], np.int64(0)
-                for i in range(size):
-                    below += np.int64(tile[i] < edge)
-                out[k, e] += below
-
-
-@compiled
 def octaves_by_side(X, chosen, low, high, middle, half_width, first_octave, out):
     """Count the octaves of |u| of chosen columns, below zero from the farthest on, and above.
 
-    The exponent of a float tells. What is below the first octave, 2^first, is in the middle cell.
+    The exponent decides. What is below the first octave, 2^first, is in the middle cell.
     """
     tile, cells = np.empty(TILE), np.empty(TILE, dtype=np.uint32)
     bits = tile.view(np.int64)
@@ -308,7 +225,7 @@ def to_lattice(X, low, high, middle, half_width, levels, more, out):
 
 @compiled
 def count_up(first, second, table, counts, most, keep):
-    """Count each key in an open hash table; tell whether it was seen fewer than `most` times.
+    """Count each key in an open hash table; set whether it came fewer than `most` times before.
 
     A key is two words; a count of 0 marks a free place. Returns how many keys are new. The table's
     length is a power of two, and there is room for every key.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import floor, sqrt
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from dpscreen.rows.sums import (
     squared_lengths,
 )
 
+T = TypeVar("T")
 FitCount = Callable[..., Integers]
 """Fitted values, targets and arguments to whole numbers that add up over rows."""
 
@@ -140,11 +141,11 @@ class ExactPoint(ABC):
 
     @abstractmethod
     def short_products(self, clip: float, short: ShortRows) -> Integers:
-        """Return Σψx over short rows, each with its residual ψ shrunk alike, in 1/2^28."""
+        """Return Σψx over short rows, each residual ψ shrunk by its row's factor, in 1/2^28."""
 
     @abstractmethod
     def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
-        """Return Σ count(rows, ‖x‖², residuals, *args) over parts, residuals shrunk alike."""
+        """Return Σ count(rows, ‖x‖², residuals, *args) over parts, residuals shrunk like rows."""
 
     @abstractmethod
     def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
@@ -182,45 +183,87 @@ class ExactDesign(ABC):
         """Return Σ_i k_ij² for every feature: 2^28 times the squared norm of the column."""
 
     @abstractmethod
-    def length_counts(self, n_features: int, edges: Integers) -> Integers:
-        """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
-
-    @abstractmethod
     def short_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
 
 
-class KeepsShortRows(ExactDesign):
-    """Rows in one place, which are made short once and then asked about several times."""
+class LatticeRows(ExactDesign):
+    """Rows in one place, dense or sparse, as a point moves among them.
 
-    _made: tuple[tuple[object, ...], tuple[Narrow, Array]] | None = None
-    _squares: tuple[tuple[object, ...], Integers] | None = None
+    What was derived from them last, such as rows clipped in norm, is kept for the next question.
+    """
+
+    n_rows: int
+    target: Array
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[object, Any]] = {}
+
+    def _kept(self, what: str, key: object, make: Callable[[], T]) -> T:
+        """Return what was made last under this name if its key is the same, or make it."""
+        if what not in self._last or self._last[what][0] != key:
+            self._last[what] = (key, make())
+        found: T = self._last[what][1]
+        return found
+
+    @abstractmethod
+    def move(self, fit: Integers, feature: int, amount: int) -> None:
+        """Add amount·column to the fit of every row."""
+
+    @abstractmethod
+    def sums(self, levels: Narrow) -> Integers:
+        """Return Σ_i levels_i k_ij for every feature."""
 
     @abstractmethod
     def dense_columns(self, chosen: Integers) -> Narrow:
         """Return a few columns, one array each."""
 
+    @abstractmethod
+    def _capped(self, cell_clip: int) -> Self: ...
+
+    @abstractmethod
+    def _only(self, chosen: Integers) -> Self: ...
+
+    @abstractmethod
+    def _shortened(self, n_features: int, row_norm: float) -> Self: ...
+
+    def capped(self, cell_clip: int) -> Self:
+        """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
+        if cell_clip >= LEVELS:
+            return self
+        return self._kept("capped", cell_clip, lambda: self._capped(cell_clip))
+
+    def only(self, chosen: Integers) -> Self:
+        """Return the rows with some of their columns; of sparse rows, never the constant."""
+        return self._kept("only", chosen.tobytes(), lambda: self._only(chosen))
+
+    def shortened(self, n_features: int, row_norm: float) -> Self:
+        """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
+        key = (n_features, row_norm)
+        return self._kept("shortened", key, lambda: self._shortened(*key))
+
     def made_short(self, short: ShortRows | MixedRows) -> tuple[Narrow, Array]:
         """Return the short rows, and what each was multiplied by."""
-        if self._made is None or self._made[0] != short.key:
-            self._made = (short.key, short.of(self.dense_columns(short.chosen)))
-        return self._made[1]
+        return self._kept(
+            "short rows", short.key, lambda: short.of(self.dense_columns(short.chosen))
+        )
 
     def short_squares(self, short: MixedRows) -> Integers:
         """Return ‖x‖² of the short rows, in whole numbers of 1/2^28."""
-        if self._squares is None or self._squares[0] != short.key:
-            self._squares = (short.key, squared_lengths(self.made_short(short)[0]))
-        return self._squares[1]
+        return self._kept(
+            "short squares", short.key, lambda: squared_lengths(self.made_short(short)[0])
+        )
 
     def short_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
         return exact_gram(self.made_short(short)[0])
 
 
-class LatticeDesign(KeepsShortRows):
+class LatticeDesign(LatticeRows):
     """Columns of 16-bit whole numbers, and a target of which only clipped residuals are used."""
 
     def __init__(self, columns: Narrow, target: Array, loss: Loss = SQUARED) -> None:
+        super().__init__()
         if columns.shape[1] > MOST_ROWS:
             raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
         if target.shape != columns.shape[1:]:
@@ -228,9 +271,6 @@ class LatticeDesign(KeepsShortRows):
         self.columns = np.ascontiguousarray(columns)
         self.target, self.loss = target, loss
         self.n_features, self.n_rows = columns.shape
-        self._shortened: tuple[int, float, LatticeDesign] | None = None
-        self._capped: tuple[int, LatticeDesign] | None = None
-        self._only: tuple[Integers, LatticeDesign] | None = None
 
     @classmethod
     def from_rows(cls, X: Array, y: Array) -> LatticeDesign:
@@ -262,31 +302,18 @@ class LatticeDesign(KeepsShortRows):
         """Return Σ_i levels_i k_ij for every feature."""
         return _sums(self.columns, levels)
 
-    def capped(self, cell_clip: int) -> LatticeDesign:
-        """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
-        if cell_clip >= LEVELS:
-            return self
-        if self._capped is None or self._capped[0] != cell_clip:
-            cells = np.clip(self.columns, np.int16(-cell_clip), np.int16(cell_clip))
-            self._capped = (cell_clip, LatticeDesign(cells, self.target, self.loss))
-        return self._capped[1]
+    def _capped(self, cell_clip: int) -> LatticeDesign:
+        cells = np.clip(self.columns, np.int16(-cell_clip), np.int16(cell_clip))
+        return self._with(cells)
 
-    def only(self, chosen: Integers) -> LatticeDesign:
-        """Return the rows with some of their columns, kept until others are asked for."""
-        if self._only is None or not np.array_equal(self._only[0], chosen):
-            self._only = (chosen, LatticeDesign(self.columns[chosen], self.target, self.loss))
-        return self._only[1]
+    def _only(self, chosen: Integers) -> LatticeDesign:
+        return self._with(self.columns[chosen])
 
-    def length_counts(self, n_features: int, edges: Integers) -> Integers:
-        """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
-        return cell_counts(squared_lengths(self.columns[:n_features]), edges)
+    def _shortened(self, n_features: int, row_norm: float) -> LatticeDesign:
+        return self._with(short_rows(self.columns[:n_features], row_norm))
 
-    def shortened(self, n_features: int, row_norm: float) -> LatticeDesign:
-        """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
-        if self._shortened is None or self._shortened[:2] != (n_features, row_norm):
-            rows = short_rows(self.columns[:n_features], row_norm)
-            self._shortened = (n_features, row_norm, LatticeDesign(rows, self.target, self.loss))
-        return self._shortened[2]
+    def _with(self, columns: Narrow) -> LatticeDesign:
+        return LatticeDesign(columns, self.target, self.loss)
 
 
 def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
@@ -301,36 +328,6 @@ def cell_counts(values: AnyArray, edges: AnyArray) -> Integers:
 def few(chosen: Integers, n_features: int) -> bool:
     """Whether it pays to copy the chosen columns: they are half of all at most."""
     return 0 < 2 * len(chosen) <= n_features
-
-
-class LatticeRows(Protocol):
-    """Rows in one place, dense or sparse, as a point moves among them."""
-
-    n_features: int
-    n_rows: int
-    target: Array
-    loss: Loss
-
-    def move(self, fit: Integers, feature: int, amount: int) -> None:
-        """Add amount·column to the fit of every row."""
-
-    def sums(self, levels: Narrow) -> Integers:
-        """Return Σ_i levels_i k_ij for every feature."""
-
-    def capped(self, cell_clip: int) -> LatticeRows:
-        """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
-
-    def only(self, chosen: Integers) -> LatticeRows:
-        """Return the rows with some of their columns."""
-
-    def made_short(self, short: ShortRows | MixedRows) -> tuple[Narrow, Array]:
-        """Return short rows of a few columns, and what each was multiplied by."""
-
-    def short_squares(self, short: MixedRows) -> Integers:
-        """Return ‖x‖² of the short rows, in whole numbers of 1/2^28."""
-
-    def shortened(self, n_features: int, row_norm: float) -> LatticeRows:
-        """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
 
 
 class LatticePoint(ExactPoint):
@@ -369,11 +366,10 @@ class LatticePoint(ExactPoint):
 
     def fitted_levels(self, bound: float) -> Narrow:
         """Return each row's fitted value, clipped to ±bound, in whole numbers of bound/2^14."""
-        from dpscreen.rows import kernels
-
-        levels = np.empty(self.design.n_rows, dtype=np.int16)
-        kernels.fitted_levels(self._fit, *self._rounding(bound), levels)
-        return levels
+        scale, levels_per_unit, most = self._rounding(bound)
+        with np.errstate(all="ignore"):  # a warning would depend on the rows
+            levels = np.rint(scale * self._fit.astype(np.float64) * levels_per_unit)
+        return np.clip(levels, -most, most).astype(np.int16)
 
     def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
         """Return Σ ψ_c(r_i) x_i for every feature."""
@@ -418,7 +414,7 @@ class LatticePoint(ExactPoint):
         return self.design.shortened(n_features, row_norm).sums(self.residual_levels(clip))
 
     def short_products(self, clip: float, short: ShortRows) -> Integers:
-        """Return Σψx over short rows, each with its residual ψ shrunk alike, in 1/2^28."""
+        """Return Σψx over short rows, each residual ψ shrunk by its row's factor, in 1/2^28."""
         rows, factors = self.design.made_short(short)
         return _sums(rows, short_residuals(self.residual_levels(clip), factors))
 

@@ -53,21 +53,13 @@ class Loss:
         """Fill `out` with the residuals in levels, of all rows or of some."""
         _compiled(self.loop)(rows, fit, target, *rounding, out)
 
-    def safe_moves(self, newton: Array) -> Array:
-        """Return moves of weights, of cells in [−1, 1], that do not go beyond what is looked for.
-
-        A square tells how far that is. A chance is curved by up to e^|m| times as much, or as
-        little, where log-odds have moved by m (docs/yes-no.md, Lemma 41).
-        """
-        return newton if self.curvature == 1 else np.sign(newton) * np.log1p(np.abs(newton))
-
 
 @cache
 def _compiled(loop: Callable[..., None]) -> Any:
     return compiled(loop)
 
 
-def squared_residuals(  # pragma: no cover - compiled by numba, so no line of it is seen
+def squared_residuals(  # pragma: no cover - compiled by numba, so coverage counts no line of it
     rows: Indices | None,
     fit: Integers,
     target: Array,
@@ -87,16 +79,16 @@ SQUARED = Loss("squared", squared_residuals)
 """Least squares."""
 
 
-# --- outcomes that are yes or no ------------------------------------------------------------------
+# --- binary outcomes ------------------------------------------------------------------------------
 
 SATURATED = 16
-"""Log-odds beyond which a chance stays as it is: it is within 2^−23 of 0 or 1 there."""
+"""Log-odds beyond which a probability stays as it is: it is within 2^−23 of 0 or 1 there."""
 
 CELLS_PER_UNIT = 64
 _BITS = 192
 
 
-def _chances() -> Array:
+def _probabilities() -> Array:
     """Return σ(0), σ(1/64), …, σ(16), each rounded to 2^−52.
 
     By whole numbers alone, so that every machine has the same table: those of a library's
@@ -113,11 +105,11 @@ def _chances() -> Array:
     return np.array(found, dtype=np.float64) / 2.0**52
 
 
-CHANCES = _chances()
-RISES = np.append(np.diff(CHANCES), 0.0)
+PROBABILITIES = _probabilities()
+RISES = np.append(np.diff(PROBABILITIES), 0.0)
 
 
-def logistic_residuals(  # pragma: no cover - compiled by numba, so no line of it is seen
+def logistic_residuals(  # pragma: no cover - compiled by numba, so coverage counts no line of it
     rows: Indices | None,
     fit: Integers,
     target: Array,
@@ -135,12 +127,12 @@ def logistic_residuals(  # pragma: no cover - compiled by numba, so no line of i
         log_odds = scale * np.float64(fit[i])
         place = min(max(0.0, abs(log_odds)), SATURATED) * CELLS_PER_UNIT
         cell = np.int64(place)
-        chance = CHANCES[cell] + (place - np.float64(cell)) * RISES[cell]
+        probability = PROBABILITIES[cell] + (place - np.float64(cell)) * RISES[cell]
         if log_odds < 0:
-            chance = 1.0 - chance
-        level = np.rint((chance - target[i]) * levels_per_unit)
+            probability = 1.0 - probability
+        level = np.rint((probability - target[i]) * levels_per_unit)
         out[a] = np.int16(min(max(-most, level), most))
 
 
 LOGISTIC = Loss("logistic", logistic_residuals, bound=1.0, curvature=0.25)
-"""Outcomes of 0 and 1, whose log-odds are fitted. A residual is a chance less the outcome."""
+"""Outcomes of 0 and 1, whose log-odds are fitted. A residual is a probability less the outcome."""

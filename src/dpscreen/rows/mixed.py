@@ -1,8 +1,9 @@
 """Whole-number combinations of columns, made short, and sums in which no row counts for much.
 
-Columns that are alike are told apart badly by sums with noise in them. Combinations of columns that
-vary alike, and independently of each other, are not: which combinations these are, released numbers
-say. A combination is a function of its row alone, as residuals are (docs/exactness.md, Lemma 8).
+The effects of collinear columns are poorly separable in sums with noise. Those of whitened columns,
+which are uncorrelated and have equal variance, are not: released numbers say which combinations
+these are. A combination, like a residual, is a function of its row alone (docs/exactness.md,
+Lemma 8).
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -29,16 +29,13 @@ class MixedRows:
     """Rows x = Mk/2^bits of all chosen columns, those longer than 1 in L2 shrunk to it.
 
     M holds whole numbers; k, and x too, are whole numbers of 1/2^14. In products with residuals,
-    rows up to `reach` times as long count whole, and longer ones as if they were that long. Where
-    residuals are at most 1, a row that was shrunk by f counts f² of itself and, in other sums,
-    f√(1 − f²), the "rest".
+    rows up to `reach` times as long count whole, and longer ones as if they were that long.
     """
 
     chosen: Integers
     mixing: Integers
     bits: int
     reach: float = 1.0
-    weighing: Literal["short", "rest"] = "short"
 
     @classmethod
     def near(cls, chosen: Integers, mixing: Array) -> MixedRows:
@@ -54,7 +51,7 @@ class MixedRows:
 
     @property
     def key(self) -> tuple[bytes, bytes, int]:
-        """Return what tells it from others."""
+        """Return what identifies it."""
         return self.chosen.tobytes(), self.mixing.tobytes(), self.bits
 
     def smaller(self, times: float) -> MixedRows:
@@ -76,22 +73,16 @@ class MixedRows:
 
     def residuals(self, levels: Narrow, factors: Array) -> Narrow:
         """Return what goes with short rows so that products are those of longer ones."""
-        from dpscreen.rows import kernels
-
-        if self.weighing == "rest":
-            return np.trunc(levels * np.sqrt(1 - factors * factors)).astype(np.int16)
-        weighed = np.empty_like(levels)
-        kernels.weigh(levels, factors, self.reach**2, float(LEVELS), weighed)
-        return weighed
+        with np.errstate(all="ignore"):  # a warning would depend on the rows
+            weights = np.minimum(1 / factors, self.reach**2 * factors)
+        return np.trunc(np.clip(levels * weights, -LEVELS, LEVELS)).astype(np.int16)
 
 
 def capped(squares: Integers, residuals: Narrow, cap: float) -> Narrow:
     """Return residuals so small that |ψ|·‖x‖ ≤ cap, both as parts of 2^14 (Lemma 25)."""
-    from dpscreen.rows import kernels
-
-    out = np.empty_like(residuals)
-    kernels.cap(residuals, squares, cap * _SAFE * LEVELS * LEVELS, float(LEVELS), out)
-    return out
+    lengths = np.maximum(np.sqrt(squares), 1.0)
+    bounds = np.floor(np.minimum(cap * _SAFE * LEVELS * LEVELS / lengths, LEVELS))
+    return np.clip(residuals, -bounds, bounds).astype(np.int16)
 
 
 def capped_products(rows: Narrow, squares: Integers, residuals: Narrow, cap: float) -> Integers:
@@ -111,8 +102,9 @@ def capped_middle(rows: Narrow, squares: Integers, residuals: Narrow, cap: float
 
     def count(first: int, last: int, out: Integers) -> None:
         for start in range(first, last, kernels.GRAM_ROWS):
-            z = np.empty((len(rows), min(kernels.GRAM_ROWS, last - start)), dtype=np.int16)
-            kernels.divided_products(rows, kept, per_level, start, z)
+            part = slice(start, min(start + kernels.GRAM_ROWS, last))
+            products = np.multiply(rows[:, part], kept[part], dtype=np.int32)
+            z = np.trunc(products / per_level).astype(np.int16)
             kernels.add_gram(z, 0, z.shape[1], out)
 
     return both_triangles(added_up(rows.shape[::-1], (len(rows), len(rows)), count))
@@ -123,23 +115,18 @@ def size_counts(
 ) -> Integers:
     """Return how many |ψ|·‖x‖ lie below top/√2^n, in each of n half octaves from there, and beyond.
 
-    The exponent of a square tells.
+    The exponent of the square decides: a logarithm might differ between machines.
     """
-    from dpscreen.rows import kernels
+    sizes = residuals.astype(np.float64) ** 2 * squares
+    with np.errstate(all="ignore"):  # a warning would depend on the rows
+        octaves = np.frexp(sizes / (top * float(LEVELS) ** 2) ** 2)[1]
+    cells = np.where(sizes == 0, 0, np.clip(n_cells + octaves, 0, n_cells + 1))
+    return np.bincount(cells, minlength=n_cells + 2).astype(np.int64)
 
-    counts = np.zeros(n_cells + 2, dtype=np.int64)
-    unit = (top * float(LEVELS) ** 2) ** 2
-    kernels.count_half_octaves(residuals, squares, unit, counts)
-    return counts
 
-
-def length_counts(_rows: Narrow, squares: Integers, residuals: Narrow, n_cells: int) -> Integers:
+def length_counts(rows: Narrow, squares: Integers, residuals: Narrow, n_cells: int) -> Integers:
     """Return how many rows have ‖x‖ below 1/√2^n, in each of n half octaves from there, and 1."""
-    from dpscreen.rows import kernels
-
-    counts = np.zeros(n_cells + 2, dtype=np.int64)
-    kernels.count_half_octaves(np.ones_like(residuals), squares, float(LEVELS) ** 2, counts)
-    return counts
+    return size_counts(rows, squares, np.ones_like(residuals), 1 / LEVELS, n_cells)
 
 
 def long_count(rows: Narrow, squares: Integers, _residuals: Narrow) -> Integers:

@@ -9,7 +9,7 @@ becomes of the parts on the way.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -17,23 +17,14 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Integers
-from dpscreen.rows.lattice import (
-    ExactDesign,
-    ExactPoint,
-    FitCount,
-    LatticeDesign,
-    LatticePoint,
-    RelaxedRule,
-)
+from dpscreen.rows.lattice import ExactDesign, ExactPoint, LatticeDesign, LatticePoint
 from dpscreen.rows.loss import SQUARED, Loss
-from dpscreen.rows.mixed import MixedRows, RowCount
-from dpscreen.rows.sums import LEVELS, ShortRows
 
 Move = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Walk:
+class PointMoves:
     """Which point is meant: moves in grains from zero, and the scale of a whole weight."""
 
     number: int
@@ -48,7 +39,7 @@ class Question:
 
     name: str
     args: tuple[Any, ...]
-    walk: Walk | None = None
+    point: PointMoves | None = None
 
     needs_columns = frozenset(
         {
@@ -60,7 +51,6 @@ class Question:
             "short_products",
             "column_squares",
             "curved_gram",
-            "length_counts",
         }
     )
 
@@ -76,7 +66,7 @@ def asked(subject: Any, question: Question) -> Integers:
 
 
 class RowPart:
-    """Some of the rows, in memory, and how far they have followed the latest walk."""
+    """Some of the rows, in memory, and how far they have followed the moves to the latest point."""
 
     def __init__(self, design: LatticeDesign) -> None:
         self.design = design
@@ -84,19 +74,28 @@ class RowPart:
         self._done = 0
 
     def answer(self, question: Question) -> Integers:
-        """Follow the walk of the question, then answer it."""
-        walk = question.walk
-        return asked(self.design if walk is None else self._followed(walk), question)
+        """Follow the moves to the point of the question, then answer it."""
+        point = question.point
+        return asked(self.design if point is None else self._followed(point), question)
 
-    def _followed(self, walk: Walk) -> LatticePoint:
-        if walk.number != self._number or len(walk.moves) < self._done:
-            self._point = LatticePoint(self.design, walk.scale, grain=walk.grain)
-            self._number, self._done = walk.number, 0
-        self._point.scale = walk.scale
-        for feature, grains in walk.moves[self._done :]:
+    def _followed(self, point: PointMoves) -> LatticePoint:
+        if point.number != self._number or len(point.moves) < self._done:
+            self._point = LatticePoint(self.design, point.scale, grain=point.grain)
+            self._number, self._done = point.number, 0
+        self._point.scale = point.scale
+        for feature, grains in point.moves[self._done :]:
             self._point.move(feature, grains)
-        self._done = len(walk.moves)
+        self._done = len(point.moves)
         return self._point
+
+
+def _of_all_parts(name: str) -> Callable[..., Any]:
+    """Return a method that puts the question of that name to all parts, and adds up the answers."""
+
+    def method(subject: PartedDesign | PartedPoint, *args: Any) -> Integers:
+        return subject.ask(name, *args)
+
+    return method
 
 
 class PartedDesign(ExactDesign):
@@ -113,17 +112,12 @@ class PartedDesign(ExactDesign):
     def _point(self, scale: float, grain: int) -> PartedPoint:
         return PartedPoint(self, scale, number=next(self._numbers), grain=grain)
 
-    def column_squares(self) -> Integers:
-        """Return Σ_i k_ij² for every feature."""
-        return self.total(Question("column_squares", ()))
+    def ask(self, name: str, *args: Any) -> Integers:
+        """Put a question about the rows to all parts."""
+        return self.total(Question(name, args))
 
-    def length_counts(self, n_features: int, edges: Integers) -> Integers:
-        """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
-        return self.total(Question("length_counts", (n_features, edges)))
-
-    def short_gram(self, short: ShortRows | MixedRows) -> Integers:
-        """Return Σxxᵀ over short rows, in whole numbers of 1/2^28."""
-        return self.total(Question("short_gram", (short,)))
+    column_squares = _of_all_parts("column_squares")
+    short_gram = _of_all_parts("short_gram")
 
 
 class PartedPoint(ExactPoint):
@@ -138,42 +132,20 @@ class PartedPoint(ExactPoint):
     def _moved(self, feature: int, grains: int) -> None:
         self._moves.append((feature, grains))
 
-    def _total(self, name: str, *args: Any) -> Integers:
-        walk = Walk(self._number, tuple(self._moves), self.scale, self._grain)
-        return self.design.total(Question(name, args, walk))
-
-    def clipped_sums(self, clip: float, cell_clip: int = LEVELS) -> Integers:
-        """Return Σ ψ_c(r_i) x_i for every feature."""
-        return self._total("clipped_sums", clip, cell_clip)
+    def ask(self, name: str, *args: Any) -> Integers:
+        """Put a question about this point to all parts."""
+        point = PointMoves(self._number, tuple(self._moves), self.scale, self._grain)
+        return self.design.total(Question(name, args, point))
 
     def residual_total(self, clip: float) -> int:
         """Return the sum of the residual levels."""
-        return int(self._total("residual_total", clip)[0])
+        return int(self.ask("residual_total", clip)[0])
 
-    def residual_counts(self, clip: float) -> Integers:
-        """Return how many residual levels have size 0, 1, …, 2^14."""
-        return self._total("residual_counts", clip)
-
-    def fit_total(self, count: FitCount, *args: Any) -> Integers:
-        """Return Σ count(fitted values, targets, *args) over parts of the rows."""
-        return self._total("fit_total", count, *args)
-
-    def relaxed_sums(self, rule: RelaxedRule) -> Integers:
-        """Return Σψk for every feature, then Σφψ and Σφ², φ the fitted levels."""
-        return self._total("relaxed_sums", rule)
-
-    def short_gradient(self, clip: float, n_features: int, row_norm: float) -> Integers:
-        """Return `clipped_sums` of the first features, of rows shortened to `row_norm`."""
-        return self._total("short_gradient", clip, n_features, row_norm)
-
-    def short_products(self, clip: float, short: ShortRows) -> Integers:
-        """Return Σψx over short rows, each with its residual ψ shrunk alike, in 1/2^28."""
-        return self._total("short_products", clip, short)
-
-    def row_total(self, count: RowCount, clip: float, mixed: MixedRows, *args: Any) -> Integers:
-        """Return Σ count(rows, ‖x‖², residuals, *args) over parts, residuals shrunk alike."""
-        return self._total("row_total", count, clip, mixed, *args)
-
-    def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
-        """Return Σ4p(1 − p)xxᵀ over short rows, in whole numbers of 1/2^28."""
-        return self._total("curved_gram", short)
+    clipped_sums = _of_all_parts("clipped_sums")
+    residual_counts = _of_all_parts("residual_counts")
+    fit_total = _of_all_parts("fit_total")
+    relaxed_sums = _of_all_parts("relaxed_sums")
+    short_gradient = _of_all_parts("short_gradient")
+    short_products = _of_all_parts("short_products")
+    row_total = _of_all_parts("row_total")
+    curved_gram = _of_all_parts("curved_gram")

@@ -36,7 +36,7 @@ class ScoreIndex:
 
     @property
     def live(self) -> bool:
-        """Whether the counts are those of the sums, so that moves between classes must be told."""
+        """Whether the counts are those of the sums, so that moves must update them."""
         from dpscreen.rows import sparse_kernels as kernels
 
         return self.shift >= 0 and not self.state[kernels.BROKEN]
@@ -52,12 +52,11 @@ class ScoreIndex:
 
     def classes(self, shift: int, depth: int) -> tuple[int, Integers]:
         """Return the highest class, and the counts of `depth` classes from it down, as far as 0."""
-        from dpscreen.rows import sparse_kernels as kernels
-
         lowest, top, _ = self.state.tolist()
         if shift != self.shift or not self.live or 0 < lowest > top + 1 - depth:
             lowest, top = self._count(shift)
-        return top, kernels.upper_counts(self.totals, top - lowest, min(depth, top + 1))
+        first = top - lowest - min(depth, top + 1) + 1
+        return top, self.totals[first : top - lowest + 1][::-1].copy()
 
     def member(self, lowest: int, highest: int, rank: int) -> int:
         """Return the index of the rank-th sum, by index, in these classes (ends included)."""
@@ -65,7 +64,8 @@ class ScoreIndex:
 
         place = lowest - int(self.state[kernels.LOWEST])
         if lowest < highest or place < 0:
-            return int(kernels.member_by_scan(self.sums, self.shift, lowest, highest, rank))
+            classes = np.abs(self.sums) >> self.shift
+            return int(np.flatnonzero((lowest <= classes) & (classes <= highest))[rank])
         found = kernels.member_by_bucket(
             self.counts[place], self.bucket_bits, self.sums, self.shift, lowest, rank
         )
@@ -79,7 +79,7 @@ class ScoreIndex:
         """Count the sums in classes around the highest; return the lowest kept, and the highest."""
         from dpscreen.rows import sparse_kernels as kernels
 
-        top = int(kernels.largest_size(self.sums)) >> shift
+        top = int(np.abs(self.sums).max(initial=0)) >> shift
         lowest = max(0, top - 3 * _WINDOW // 4)
         self.shift = shift
         self.state[:] = lowest, top, 0

@@ -2,7 +2,7 @@
 
 Each feature is mapped from its bounds onto [−1, 1]; the target is only centred on its bounds, so
 that radius, clip and residuals stay in the target's units. Values outside the bounds are clipped,
-never refused: a refusal would tell something about the data.
+never refused: a refusal would disclose something about the data.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.rows.design import DenseDesign, Design, GramDesign
-from dpscreen.rows.lattice import ExactDesign, LatticeDesign, cell_counts
+from dpscreen.rows.lattice import ExactDesign, LatticeDesign
 from dpscreen.rows.loss import SQUARED, Loss
-from dpscreen.rows.sums import LEVELS, ColumnMap, lattice_columns
+from dpscreen.rows.sums import ColumnMap, lattice_columns
 
 _BLOCK_BYTES = 8 << 20
 
@@ -27,10 +27,10 @@ _BLOCK_BYTES = 8 << 20
 class PublicUnits:
     """Bounds, whether a constant candidate stands beside the features, and what a residual is.
 
-    Rows are clipped to bounds, which only biases. What is 0 and what is 1 afterwards are the middle
+    Rows are clipped to bounds, which only biases. What is 0 and what is 1 afterwards are the centre
     and the half-width of the bounds, unless they are given: `features_at` has a centre and a
     half-width for each feature, wide enough for its bounds, and `target_at` the target's centre.
-    `nearest` tells whether cells are rounded to the nearest level, or truncated.
+    `nearest` says whether cells are rounded to the nearest level, or truncated.
     """
 
     feature_bounds: Array
@@ -62,14 +62,14 @@ class PublicUnits:
 
     @property
     def target_centre(self) -> float:
-        """Return the middle of the target's bounds, or what stands for it."""
+        """Return the centre of the target's bounds, or what stands for it."""
         if self.target_at is not None:
             return self.target_at
         return float(self.target_bounds[1] / 2 + self.target_bounds[0] / 2)
 
     @property
     def feature_centres(self) -> Array:
-        """Return the middle of each feature's bounds, or what stands for it."""
+        """Return the centre of each feature's bounds, or what stands for it."""
         if self.features_at is not None:
             return self.features_at[:, 0]
         return np.asarray(self.feature_bounds[:, 1] / 2 + self.feature_bounds[:, 0] / 2)
@@ -109,6 +109,14 @@ class PublicUnits:
         coef = weights[:n_features] / self.feature_half_widths
         constant = float(weights[n_features]) if self.constant else 0.0
         return coef, self.target_centre + constant - float(coef @ self.feature_centres)
+
+    def to_users(self, columns: Integers) -> Array:
+        """Return the matrix from weights of columns, the constant last, to the user's units."""
+        features, matrix = columns[columns < len(self.feature_bounds)], np.eye(len(columns))
+        widths, d = self.feature_half_widths[features], len(features)
+        matrix[np.arange(d), np.arange(d)] = 1 / widths
+        matrix[d:, :d] = -self.feature_centres[features] / widths
+        return matrix
 
     def effect_ranges(self, weights: Array) -> Array:
         """Return what each feature, and the constant, can add to a fitted value: least and most."""
@@ -188,7 +196,7 @@ class RowSource(ABC):
 
     @property
     def disclosed(self) -> tuple[str, ...]:
-        """Return what the form of the rows tells, for the statement."""
+        """Return what the form of the rows discloses, for the statement."""
         return ()
 
     def usable_bounds(self, bounds: Array) -> Array:
@@ -249,24 +257,6 @@ class ArrayRows(RowSource):
 # --- what may be asked of a target ----------------------------------------------------------------
 
 
-def in_bounds(y: Array, bounds: Array) -> Array:
-    """Return the target, clipped, in units in which its bounds are −1 and 1."""
-    low, high = bounds
-    return np.asarray((np.clip(y, low, high) - (low / 2 + high / 2)) / (high / 2 - low / 2))
-
-
-def target_counts(y: Array, bounds: Array, edges: Array) -> Integers:
-    """Return how many targets lie in each cell between edges, in units of the bounds."""
-    return cell_counts(in_bounds(y, bounds), edges)
-
-
-def distance_counts(y: Array, bounds: Array, centre: float, edges: Array) -> Integers:
-    """Return how many targets are so far from the centre, in units of the bounds."""
-    return cell_counts(np.abs(in_bounds(y, bounds) - centre), edges)
-
-
-def clipped_levels(y: Array, bounds: Array, centre: float, clip: float) -> Integers:
-    """Return Σψ_c(y − centre), each term rounded to c/2^14."""
-    values = in_bounds(y, bounds) - centre
-    levels = np.rint(np.clip(values / clip, -1, 1) * LEVELS).astype(np.int64)
-    return np.array([levels.sum()], dtype=np.int64)
+def as_column(y: Array, count: Count, *args: Any) -> Integers:
+    """Return what a count of features makes of the target as the only column."""
+    return count(np.ascontiguousarray(y, dtype=np.float64)[:, None], *args)

@@ -33,9 +33,8 @@ from dpscreen._core.arrays import (
 )
 from dpscreen.rows.lattice import (
     MOST_ROWS,
-    KeepsShortRows,
     LatticePoint,
-    cell_counts,
+    LatticeRows,
     few,
     on_lattice,
 )
@@ -68,7 +67,7 @@ class Packed(NamedTuple):
         return self.indices[where], self.values[where]
 
 
-class SparseLatticeDesign(KeepsShortRows):
+class SparseLatticeDesign(LatticeRows):
     """Nonzeros by row and by column, a target, and maybe a constant as the last column.
 
     `constant_level` is what the constant's cells are, in sums.
@@ -85,6 +84,7 @@ class SparseLatticeDesign(KeepsShortRows):
         constant: bool = False,
         loss: Loss = SQUARED,
     ) -> None:
+        super().__init__()
         if len(target) > MOST_ROWS:
             raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
         if target.shape != (len(rows.starts) - 1,):
@@ -94,9 +94,6 @@ class SparseLatticeDesign(KeepsShortRows):
         self.target, self.loss = target, loss
         self.n_rows, self.n_columns, self.constant = len(target), n_columns, constant
         self.n_features = n_columns + constant
-        self._shortened: tuple[int, float, SparseLatticeDesign] | None = None
-        self._capped: tuple[int, SparseLatticeDesign] | None = None
-        self._only: tuple[Integers, SparseLatticeDesign] | None = None
 
     @classmethod
     def from_rows(
@@ -161,68 +158,42 @@ class SparseLatticeDesign(KeepsShortRows):
         for job in jobs:
             job.result()
 
-    def capped(self, cell_clip: int) -> SparseLatticeDesign:
-        """Return the rows with every cell clipped to ±cell_clip, in whole numbers of 1/2^14."""
-        if cell_clip >= LEVELS:
-            return self
-        if self._capped is None or self._capped[0] != cell_clip:
-            starts, indices, values = self.by_row
-            rows = Packed(
-                starts, indices, np.clip(values, np.int16(-cell_clip), np.int16(cell_clip))
-            )
-            design = self._with(rows, constant=self.constant)
-            design.constant_level = cell_clip
-            self._capped = (cell_clip, design)
-        return self._capped[1]
+    def _capped(self, cell_clip: int) -> SparseLatticeDesign:
+        starts, indices, values = self.by_row
+        rows = Packed(starts, indices, np.clip(values, np.int16(-cell_clip), np.int16(cell_clip)))
+        design = self._with(rows, constant=self.constant)
+        design.constant_level = cell_clip
+        return design
 
-    def only(self, chosen: Integers) -> SparseLatticeDesign:
-        """Return the rows with some of their columns, kept until others are asked for.
-
-        The constant, if there is one, is not among them.
-        """
-        if self._only is None or not np.array_equal(self._only[0], chosen):
-            cells = [self.by_column.at(feature) for feature in chosen.tolist()]
-            ends = np.cumsum([rows.size for rows, _ in cells])
-            columns = Packed(
-                np.append(0, ends).astype(np.uint64),
-                np.concatenate([rows for rows, _ in cells]),
-                np.concatenate([values for _, values in cells]),
-            )
-            rows = _transposed(columns, self.n_rows)
-            design = SparseLatticeDesign(rows, self.target, n_columns=len(chosen), loss=self.loss)
-            self._only = (chosen, design)
-        return self._only[1]
-
-    def length_counts(self, n_features: int, edges: Integers) -> Integers:
-        """Return how many rows have ‖k_i‖² in each cell between edges, over the first features."""
-        return cell_counts(self._squared_lengths(n_features), edges)
-
-    def shortened(self, n_features: int, row_norm: float) -> SparseLatticeDesign:
-        """Return the first features of all rows, those longer than `row_norm` shrunk to it."""
-        from dpscreen.rows import sparse_kernels as kernels
-
-        if self._shortened is None or self._shortened[:2] != (n_features, row_norm):
-            factors = short_factors(self._squared_lengths(n_features), row_norm)
-            starts, indices, values = self.by_row
-            short = Packed(starts, indices, np.empty_like(values))
-            kernels.shorten(starts, values, factors, short.values)
-            self._shortened = (n_features, row_norm, self._with(short, constant=False))
-        return self._shortened[2]
-
-    def _with(self, rows: Packed, *, constant: bool) -> SparseLatticeDesign:
-        n_columns, loss = self.n_columns, self.loss
-        return SparseLatticeDesign(
-            rows, self.target, n_columns=n_columns, constant=constant, loss=loss
+    def _only(self, chosen: Integers) -> SparseLatticeDesign:
+        cells = [self.by_column.at(feature) for feature in chosen.tolist()]
+        ends = np.cumsum([rows.size for rows, _ in cells])
+        columns = Packed(
+            np.append(0, ends).astype(np.uint64),
+            np.concatenate([rows for rows, _ in cells]),
+            np.concatenate([values for _, values in cells]),
         )
+        rows = _transposed(columns, self.n_rows)
+        return SparseLatticeDesign(rows, self.target, n_columns=len(chosen), loss=self.loss)
 
-    def _squared_lengths(self, n_features: int) -> Integers:
+    def _shortened(self, n_features: int, row_norm: float) -> SparseLatticeDesign:
         from dpscreen.rows import sparse_kernels as kernels
 
         if n_features != self.n_columns:
             raise ValueError("sparse rows are measured over all their features.")
         squares = np.empty(self.n_rows, dtype=np.int64)
         kernels.sparse_squares(self.by_row.starts, self.by_row.values, squares)
-        return squares
+        factors = short_factors(squares, row_norm)
+        starts, indices, values = self.by_row
+        lengths = np.diff(starts).astype(np.int64)
+        shrunk = np.trunc(values * np.repeat(factors, lengths)).astype(np.int16)
+        return self._with(Packed(starts, indices, shrunk), constant=False)
+
+    def _with(self, rows: Packed, *, constant: bool) -> SparseLatticeDesign:
+        n_columns, loss = self.n_columns, self.loss
+        return SparseLatticeDesign(
+            rows, self.target, n_columns=n_columns, constant=constant, loss=loss
+        )
 
     def dense_columns(self, chosen: Integers) -> Narrow:
         """Return a few columns, one array each."""
@@ -277,9 +248,9 @@ class SparsePoint(LatticePoint):
     def _current(self, clip: float, cell_clip: int, features: Integers | None = None) -> KeptSums:
         """Return the sums at this clip, from those that are kept if the rows allow it."""
         rounding, whole = self._rounding(clip), self.design.capped(cell_clip)
-        seen = whole if features is None else whole.only(features)
-        if self._kept is None or self._kept.design is not seen:
-            self._kept = KeptSums(seen, whole)
+        design = whole if features is None else whole.only(features)
+        if self._kept is None or self._kept.design is not design:
+            self._kept = KeptSums(design, whole)
         self._kept.renew(self._fit, rounding)
         return self._kept
 
@@ -328,7 +299,8 @@ class KeptSums:
         design.loss.levels(fit, design.target, rounding, new, rows=rows)
         count = kernels.changed_levels(rows, new, self.levels, self._changed, self._changes)
         changed, changes = self._changed[:count], self._changes[:count]
-        if kernels.cells_of(changed, design.by_row.starts) > _HEAVY * design.by_row.indices.size:
+        starts, indices, _ = design.by_row
+        if (starts[changed + 1] - starts[changed]).sum() > _HEAVY * indices.size:
             self._sum_up()
         elif index.live:
             kernels.update_sums_and_classes(
@@ -437,7 +409,7 @@ class SparseRows(RowSource):
 
     @property
     def disclosed(self) -> tuple[str, ...]:
-        """Return what the form of the rows tells."""
+        """Return what the form of the rows discloses."""
         return (
             "that the rows are sparse: each feature is clipped to plus and minus the larger end of "
             "its bounds, and not centred",

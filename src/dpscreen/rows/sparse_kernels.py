@@ -103,14 +103,6 @@ def sparse_squares(starts, values, out):
 
 
 @compiled
-def shorten(starts, values, factors, out):
-    """Multiply every row by its factor, truncated toward zero."""
-    for i in range(factors.size):
-        for a in range(starts[i], starts[i + 1]):
-            out[a] = np.int16(np.trunc(np.float64(values[a]) * factors[i]))
-
-
-@compiled
 def changed_levels(rows, new, levels, changed, changes):
     """Bring the levels of some rows up to date; return how many changed, and list them."""
     count = 0
@@ -123,15 +115,6 @@ def changed_levels(rows, new, levels, changed, changes):
             changes[count] = change
             count += 1
     return count
-
-
-@compiled
-def cells_of(rows, starts):
-    """Return how many cells some rows have."""
-    total = np.int64(0)
-    for q in range(rows.size):
-        total += np.int64(starts[rows[q] + ONE] - starts[rows[q]])
-    return total
 
 
 @compiled
@@ -192,16 +175,6 @@ def settle_top(totals, state):
 
 
 @compiled
-def largest_size(sums):
-    """Return max |sums|."""
-    high, low = np.int64(0), np.int64(0)
-    for j in range(sums.size):
-        high = max(high, sums[j])
-        low = min(low, sums[j])
-    return max(high, -low)
-
-
-@compiled
 def fill_classes(sums, shift, bucket_bits, counts, totals, state):
     """Count all features anew, in classes from state[LOWEST] on."""
     counts[:] = 0
@@ -212,15 +185,6 @@ def fill_classes(sums, shift, bucket_bits, counts, totals, state):
         if place >= 0:
             counts[place, j >> bucket_bits] += 1
             totals[place] += 1
-
-
-@compiled
-def upper_counts(totals, top, depth):
-    """Return the counts of the classes `top`, `top` − 1, …"""
-    out = np.empty(depth, dtype=np.int64)
-    for below in range(depth):
-        out[below] = totals[top - below]
-    return out
 
 
 @compiled
@@ -237,14 +201,3 @@ def member_by_bucket(counts, bucket_bits, sums, shift, number, rank):
                 return j
             rank -= 1
     raise ValueError("a bucket has fewer members than were counted")
-
-
-@compiled
-def member_by_scan(sums, shift, lowest, highest, rank):
-    """Return the rank-th feature whose class lies between two classes, ends included."""
-    for j in range(sums.size):
-        if lowest <= abs(sums[j]) >> shift <= highest:
-            if rank == 0:
-                return j
-            rank -= 1
-    raise ValueError("a class has fewer members than were counted")

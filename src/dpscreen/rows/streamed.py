@@ -18,7 +18,7 @@ from dpscreen._core.arrays import Array, Integers, Mask, Narrow
 from dpscreen._core.files import one_ahead
 from dpscreen.rows.lattice import LatticeDesign, LatticePoint
 from dpscreen.rows.loss import SQUARED, Loss
-from dpscreen.rows.parts import Move, PartedDesign, Question, Walk, asked
+from dpscreen.rows.parts import Move, PartedDesign, PointMoves, Question, asked
 from dpscreen.rows.source import Count, PublicUnits, RowsLost, RowSource
 from dpscreen.rows.sums import LEVELS, lattice_columns
 
@@ -61,23 +61,23 @@ class StreamedDesign(PartedDesign):
 
     def total(self, question: Question) -> Integers:
         """Answer from one pass over the rows, or from the residuals alone."""
-        pending = self._pending(question.walk)
+        pending = self._pending(question.point)
         if question.looks_at_columns:
             return self._scanned(question, pending)
         self._follow(pending)
         columns = np.empty((0, len(self._target)), dtype=np.int16)
         rows = LatticeDesign(columns, self._target, self.loss)
-        return asked(self._point_of(rows, slice(None), question.walk), question)
+        return asked(self._point_of(rows, slice(None), question.point), question)
 
-    def _pending(self, walk: Walk | None) -> list[Move]:
+    def _pending(self, point: PointMoves | None) -> list[Move]:
         """Return the moves that the fit has still to follow; those of the constant it follows."""
-        if walk is None:
+        if point is None:
             return []
-        if walk.number != self._number or len(walk.moves) < self._done:
+        if point.number != self._number or len(point.moves) < self._done:
             self._fit[:] = 0
-            self._number, self._done = walk.number, 0
-        moves = walk.moves[self._done :]
-        self._done = len(walk.moves)
+            self._number, self._done = point.number, 0
+        moves = point.moves[self._done :]
+        self._done = len(point.moves)
         self._fit += LEVELS * sum(grains for j, grains in moves if j == self._constant)
         return [move for move in moves if move[0] != self._constant]
 
@@ -95,13 +95,14 @@ class StreamedDesign(PartedDesign):
         for where, columns in self._parts(None):
             _move(self._fit[where], columns, pending)
             rows = LatticeDesign(columns, self._target[where], self.loss)
-            subject = rows if question.walk is None else self._point_of(rows, where, question.walk)
+            point = question.point
+            subject = rows if point is None else self._point_of(rows, where, point)
             answers = answers + asked(subject, question)
         return np.asarray(answers, dtype=np.int64)
 
-    def _point_of(self, rows: LatticeDesign, where: slice, walk: Walk | None) -> LatticePoint:
-        assert walk is not None, "only points have residuals"
-        return LatticePoint(rows, walk.scale, grain=walk.grain, fit=self._fit[where])
+    def _point_of(self, rows: LatticeDesign, where: slice, to: PointMoves | None) -> LatticePoint:
+        assert to is not None, "only points have residuals"
+        return LatticePoint(rows, to.scale, grain=to.grain, fit=self._fit[where])
 
     def _parts(self, features: Sequence[int] | None) -> Iterator[tuple[slice, Narrow]]:
         first = 0
@@ -152,7 +153,7 @@ class ChunkReader(Protocol):
 class StreamedRows(RowSource):
     """Rows that stay on disk.
 
-    `watch(done, expected)` is told about every pass over them, and closed at the end if it can be.
+    `watch(done, expected)` is called after every pass, and closed at the end if it can be.
     """
 
     def __init__(

@@ -59,18 +59,6 @@ def counts_on_grid(
     return _over_rows(X, (len(columns.chosen), n_cells + 2), count)
 
 
-def counts_by_distance(X: Array, columns: ColumnMap, centres: Array, edges: Array) -> Integers:
-    """Return, for each column, how many |u − centre| lie below each edge, and all rows last."""
-    from dpscreen.rows import kernels
-
-    every = np.append(edges, np.inf)
-
-    def count(part: Array, out: Integers) -> None:
-        kernels.distances_below(part, columns.chosen, *columns.numbers, centres, every, out)
-
-    return _over_rows(X, (len(columns.chosen), len(every)), count)
-
-
 def counts_by_octave(X: Array, columns: ColumnMap, octaves: Integers) -> Integers:
     """Return, for each column, how many u are in which octave, those below zero first, inwards.
 
@@ -186,7 +174,7 @@ class ShortRows:
 
     @property
     def key(self) -> tuple[bytes, float, int]:
-        """Return what tells it from others."""
+        """Return what identifies it."""
         return self.chosen.tobytes(), self.row_norm, self.constant
 
     def in_weights(self) -> Array:
@@ -197,24 +185,18 @@ class ShortRows:
 
     def of(self, columns: Narrow) -> tuple[Narrow, Array]:
         """Return the rows, those that are longer shrunk, and what each was multiplied by."""
-        from dpscreen.rows import kernels
-
         cells = columns[:-1] if self.constant else columns
         factors = short_factors(squared_lengths(cells) + self.constant**2, self.row_norm)
         rows = np.empty_like(columns)
         rows[len(cells) :] = np.trunc(self.constant * factors)
         for row, column in zip(rows, cells, strict=False):
-            kernels.shrink(column, factors, row)
+            row[:] = np.trunc(column * factors)
         return rows, factors
 
 
 def short_residuals(residuals: Narrow, factors: Array) -> Narrow:
     """Return residuals, each shrunk by as much as its row."""
-    from dpscreen.rows import kernels
-
-    shrunk = np.empty_like(residuals)
-    kernels.shrink(residuals, factors, shrunk)
-    return shrunk
+    return np.trunc(residuals * factors).astype(np.int16)
 
 
 def curved_rows(rows: Narrow, residuals: Narrow) -> Narrow:

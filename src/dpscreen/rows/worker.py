@@ -1,8 +1,8 @@
 """What is done with one partition of rows, on a worker of a cluster or in this process.
 
-A partition is kept as rows and on the lattice, in caches that may be lost at any time: whoever has
-not seen a partition, or not all moves of a walk, makes up for it from the question alone. Nothing
-here raises: a scheduler would log the exception, and its text could quote cells.
+A partition is kept as rows and on the lattice, in caches that may be lost at any time: whoever
+does not hold a partition, or not all moves to a point, makes up for it from the question alone.
+Nothing here raises: a scheduler would log the exception, and its text could quote cells.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
@@ -92,10 +92,11 @@ def vertex_at(position: int, n_features: int) -> Vertex:
     return Vertex(position % n_features, 1 if position < n_features else -1)
 
 
-def steepest_vertex(point: Point) -> Vertex:
-    """Choose without noise: the vertex that the gradient points away from most."""
+def steepest_vertex(point: Point, active: Mask | None = None) -> Vertex:
+    """Choose without noise the best vertex of active features: against the largest gradient."""
     gradient = point.gradient()
-    feature = int(np.argmax(np.abs(gradient)))
+    sizes = np.abs(gradient)
+    feature = int(np.argmax(sizes if active is None else np.where(active, sizes, -1.0)))
     return Vertex(feature, -1 if gradient[feature] > 0 else 1)
 
 

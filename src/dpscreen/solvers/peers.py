@@ -1,6 +1,8 @@
-"""The ways of other authors, and the public rules by which they are set.
+"""Methods of other authors, and the public rules by which they are set.
 
-What was measured for each is in docs/peers.md, for those of outcomes in docs/yes-no.md.
+All share the marginals, exact sums, noise and accounting of PrivateLasso. What was measured for
+each is in docs/peers.md, for those of binary outcomes in docs/yes-no.md; constants without another
+origin are tuned there.
 """
 
 from __future__ import annotations
@@ -18,91 +20,89 @@ from dpscreen.privacy.accountant import release_sums, release_triangle
 from dpscreen.rows.lattice import LONGEST_WAY, UNITS, ExactPoint
 from dpscreen.rows.sums import ShortRows
 from dpscreen.solvers import rules
-from dpscreen.solvers.base import Solution, Spending, Task, intercept_move, rescaled
-from dpscreen.solvers.logistic import OutcomeTask, release_intercept_move
-from dpscreen.solvers.outcome_walk import started
-from dpscreen.solvers.refit import release_moment, rows_of_features
-from dpscreen.solvers.rules import Regime, clamp
-from dpscreen.solvers.stagewise import Schedule, solve_frank_wolfe
+from dpscreen.solvers.base import (
+    Solution,
+    Spending,
+    Task,
+    intercept_move,
+    move_constant,
+    release_scale,
+)
+from dpscreen.solvers.clipped_frank_wolfe import solve_frank_wolfe
+from dpscreen.solvers.engine import norm_clipped
+from dpscreen.solvers.rules import clamp
+from dpscreen.solvers.selection import Schedule
 
-TARGET_CLIP = 2.0
-"""Where the target is clipped for its moments, in its deviations."""
+TARGET_CLIP, BOOSTED_CLIP = 2.0, 0.7
+"""Where the target is clipped for its moments, and residuals for boosting, in the target's standard
+deviations."""
 
-GRAM_SHARE = Fraction(1, 2)
-"""The share of a refit that pays for the matrix; the rest is for the moment."""
+GRAM_SHARE, BOOSTED_SHARE = Fraction(1, 2), Fraction(1, 5)
+"""The share for the Gram matrix of a ridge regression, and of boosting; the rest is for moments."""
 
 ROUNDS = 20
 """How often boosting fits residuals."""
 
-BOOSTED_CLIP = 0.7
-"""Where it clips them, in the target's deviations."""
-
-BOOSTED_SHARE = Fraction(1, 5)
-"""The share of boosting that pays for the matrix; the rest is for its rounds."""
-
 SIS_SHARE = Fraction(1, 4)
-"""The share of what is left that screening takes before its refit."""
+"""The share of what is left that screening takes before its ridge regression."""
 
 GCD_SHARE = Fraction(3, 4)
 """The share of a coordinate step that the choice takes; the rest is for its length."""
 
+MEANS_SHARE, INTERCEPT_MOVES = Fraction(9, 10), 3
+"""The share of what is left for class means; the rest is for so many moves of the intercept."""
+
+BALL = 2.0
+"""The radius of Frank-Wolfe's ball, in log-odds for one standard deviation of a feature."""
+
 TURN = 0.3
-"""A thresholded step whose cosine with the one before is below −TURN went too far."""
+"""A step whose cosine with the one before is below −TURN went too far."""
 
+MOST_KEPT = 40
+"""Conventional: at most so many features are kept by screening and by hard thresholding."""
 
-def ridge_floor(n_columns: int) -> float:
-    """Return what the least eigenvalue is lifted to, in deviations of the Gram matrix's noise."""
-    return 0.25 * math.sqrt(n_columns) + 1.5
-
-
-def boosted_floor(n_columns: int) -> float:
-    """Return the same for boosting, which makes up in later rounds for what a ridge holds back."""
-    return 2 * math.sqrt(n_columns)
-
-
-def n_selected(regime: Regime) -> int:
-    """Return how many features screening keeps."""
-    return round(clamp(regime.signal / 10, 1, min(40, regime.n_features)))
-
-
-def n_kept(regime: Regime) -> int:
-    """Return how many weights hard thresholding keeps."""
-    return round(clamp(regime.signal / 5, 1, min(40, regime.n_features)))
-
-
-def iht_steps(regime: Regime) -> int:
-    """Return how many thresholded gradient steps are taken."""
-    return round(clamp(regime.signal / 2, 3, 100))
-
-
-def first_length(n_kept: int) -> float:
-    """Return the length of a thresholded step, over the inverse curvature of one feature."""
-    return 1.5 / math.sqrt(n_kept)
-
-
-def fading(time: float) -> float:
-    """Return by how much steps are shortened at that part of the way."""
-    return 1 - time / 2
-
-
-def gcd_steps(regime: Regime) -> int:
-    """Return how many coordinate steps are taken."""
-    return round(clamp(regime.signal / 3, 4, 200))
-
-
-HALF = Fraction(1, 2)
 FINEST = 2.0**-20
-"""The grain of weights, in deviations of the target."""
+"""The grain of weights, in standard deviations of the target."""
 
 MOST_LEVELS = 2.0**56
 """Where released weights are cut off before they join whole-number sums."""
 
+HALF = Fraction(1, 2)
+
+
+def _n_of_signal(task: Task, part: float, least: int, most: int) -> int:
+    """Return a number of steps or features that is a part of the signal M."""
+    return round(clamp(task.regime.signal * part, least, most))
+
 
 def row_norm(task: Task, n_columns: int) -> float:
-    """Return ν for so many features: what was declared, or what few rows of that spread exceed."""
+    """Return ν for so many features: as declared, or what few rows of that scale exceed."""
     square = task.spread**2 * (n_columns + 3 * math.sqrt(2 * n_columns))
     declared = math.inf if task.choices.row_norm is None else task.choices.row_norm**2
     return math.sqrt(min(square, n_columns, declared))
+
+
+def _release_products(task: Task, sums: Integers, norm: float, cost: ZCDP, purpose: str) -> Array:
+    """Release Σψx, which one row moves by at most ν, in units of the clip.
+
+    (docs/privacy.md, Lemma 1; docs/private-lasso.md, Lemmas 13 and 17)
+    """
+    noisy, _ = release_sums(
+        task.spending.accountant,
+        sums,
+        units_per_one=UNITS,
+        change=norm,
+        cost=cost,
+        purpose=f"{purpose}, in units of the clip",
+    )
+    return noisy
+
+
+def _move(point: ExactPoint, moves: Array, most: float = rules.LARGEST_WEIGHT / FINEST) -> None:
+    """Move the first weights, each by a whole number of grains."""
+    grains = np.rint(np.clip(moves / point.scale, -most, most)).astype(np.int64)
+    for feature in np.flatnonzero(grains).tolist():
+        point.add(feature, int(grains[feature]))
 
 
 # --- least squares from noisy moments -------------------------------------------------------------
@@ -110,23 +110,23 @@ def row_norm(task: Task, n_columns: int) -> float:
 
 def solve_adassp(task: Task) -> Solution:
     """Release Σxxᵀ and Σxy of all features, and solve with an adaptive ridge."""
-    return least_squares(task, np.arange(task.n_features))
+    return _solve_ridge(task, np.arange(task.n_features))
 
 
 def solve_sis(task: Task) -> Solution:
     """Peel off the features most correlated with the target, then solve on them alone."""
-    d, count = task.n_features, n_selected(task.regime)
-    chosen = np.arange(d)
+    d = task.n_features
+    count, chosen = _n_of_signal(task, 1 / 10, 1, min(MOST_KEPT, d)), np.arange(d)
     if count < d:
-        sums = task.design.start(1.0).clipped_sums(_target_clip(task))[:d]
+        sums = task.design.start(1.0).clipped_sums(TARGET_CLIP * task.deviation)[:d]
         cost = task.spending.remaining * SIS_SHARE
         purpose = "correlation with the target"
         chosen = np.sort(peel(task.spending, sums, count, cost=cost, purpose=purpose))
-    return least_squares(task, chosen)
+    return _solve_ridge(task, chosen)
 
 
 def peel(spending: Spending, sums: Integers, count: int, *, cost: ZCDP, purpose: str) -> Integers:
-    """Release the places of the largest |sums|, one noisy maximum after the other.
+    """Release the positions of the largest |sums|, one noisy maximum after the other.
 
     Sums are whole numbers of 2^-28, and one row moves each by at most 1; so it moves |sums|
     (docs/peers.md, Lemma P1).
@@ -141,47 +141,30 @@ def peel(spending: Spending, sums: Integers, count: int, *, cost: ZCDP, purpose:
     return np.array(found)
 
 
-def least_squares(task: Task, chosen: Integers) -> Solution:
+def _solve_ridge(task: Task, chosen: Integers) -> Solution:
     """Release weights of the chosen features, (Ĝ + λI)⁻¹b̂, and an intercept, for all that is left.
 
-    Features and target are centred by their bounds, so the intercept can come last.
+    Features and target are centred by their bounds, so the intercept can come last
+    (docs/private-lasso.md, Lemmas 13 and 17).
     """
     intercept = task.spending.share(rules.INTERCEPT_SHARE) * int(task.choices.intercept)
+    budget = ZCDP(task.spending.remaining.rho - intercept.rho)
+    clip, short = TARGET_CLIP * task.deviation, ShortRows(chosen, row_norm(task, len(chosen)))
+    gram, noise = _release_gram(task, short, budget * GRAM_SHARE)
+    sums, purpose = task.design.start(1.0).short_products(clip, short), "features times target"
+    moment = _release_products(task, sums, short.row_norm, budget * (1 - GRAM_SHARE), purpose)
+    floor = 0.25 * math.sqrt(len(chosen)) + 1.5
+    most = rules.LARGEST_WEIGHT * task.deviation
     weights = np.zeros(task.design.n_features)
-    weights[chosen] = _release_ridge(task, chosen, _less(task.spending.remaining, intercept))
+    weights[chosen] = np.clip(-clip * Ridge(gram, floor * noise)(moment), -most, most)
     if task.choices.intercept:
         point = task.design.at(weights, scale=task.deviation)
         weights[-1] = intercept_move(task, point, task.deviation, intercept)
     return Solution(weights, 1, None, task.deviation)
 
 
-def _less(cost: ZCDP, other: ZCDP) -> ZCDP:
-    return ZCDP(cost.rho - other.rho)
-
-
-def _release_ridge(task: Task, chosen: Integers, budget: ZCDP) -> Array:
-    """Release Σxxᵀ and Σψx over rows shortened to ν, and solve.
-
-    (docs/private-lasso.md, Lemmas 13 and 17)
-    """
-    clip, norm = _target_clip(task), row_norm(task, len(chosen))
-    short = ShortRows(chosen, norm)
-    gram_cost = budget * GRAM_SHARE
-    gram, noise = _release_gram(task, short, gram_cost)
-    moment, _ = release_sums(
-        task.spending.accountant,
-        task.design.start(1.0).short_products(clip, short),
-        units_per_one=UNITS,
-        change=norm,
-        cost=_less(budget, gram_cost),
-        purpose="features times target, in units of the clip",
-    )
-    most = rules.LARGEST_WEIGHT * task.deviation
-    return np.clip(-clip * Ridge(gram, ridge_floor(len(gram)) * noise)(moment), -most, most)
-
-
 def _release_gram(task: Task, short: ShortRows, cost: ZCDP) -> tuple[Array, float]:
-    """Release Σxxᵀ over rows shortened to ν, and its noise's deviation.
+    """Release Σxxᵀ over rows shortened to ν, and the standard deviation of its noise.
 
     (docs/private-lasso.md, Lemmas 13 and 17)
     """
@@ -207,55 +190,39 @@ class Ridge:
         return np.asarray(self._vectors @ ((self._vectors.T @ moment) / self._lifted))
 
 
-def _target_clip(task: Task) -> float:
-    return TARGET_CLIP * task.deviation
-
-
-# --- boosting -------------------------------------------------------------------------------------
-
-
 def solve_boosted(task: Task) -> Solution:
     """Release Σxxᵀ once, then fit residuals again and again with its ridge.
 
-    The constant is a column: the residuals of every round need an intercept.
+    The constant is a column: the residuals of every round need an intercept. The ridge is larger
+    than that of one fit: later rounds make up for what it holds back.
     """
     columns, budget = task.design.n_features, task.spending.remaining
-    short = rows_of_features(task, np.arange(columns), row_norm(task, columns))
+    short = norm_clipped(task, np.arange(columns), row_norm(task, columns))
     point, clip = task.design.start(task.deviation * FINEST), BOOSTED_CLIP * task.deviation
     gram, noise = _release_gram(task, short, budget * BOOSTED_SHARE)
-    ridge = Ridge(gram, boosted_floor(columns) * noise)
+    ridge = Ridge(gram, 2 * math.sqrt(columns) * noise)
+    cost = budget * (1 - BOOSTED_SHARE) / ROUNDS
+    # Moves are cut off so that those of all rounds stay in exact sums.
+    most = min(rules.LARGEST_WEIGHT / FINEST, LONGEST_WAY / (2 * ROUNDS * columns))
     for _ in range(ROUNDS):
-        moment, _ = release_sums(
-            task.spending.accountant,
-            point.short_products(clip, short),
-            units_per_one=UNITS,
-            change=short.row_norm,
-            cost=budget * (1 - BOOSTED_SHARE) / ROUNDS,
-            purpose="features times residuals, in units of the clip",
-        )
-        _move_all(point, -clip * ridge(moment) * short.in_weights())
+        sums = point.short_products(clip, short)
+        moment = _release_products(task, sums, short.row_norm, cost, "features times residuals")
+        _move(point, -clip * ridge(moment) * short.in_weights(), most)
     return Solution(point.weights, ROUNDS, None, task.deviation)
-
-
-def _move_all(point: ExactPoint, moves: Array) -> None:
-    """Add the moves, in whole grains; cut off so that those of all rounds stay in exact sums."""
-    most = min(rules.LARGEST_WEIGHT / FINEST, LONGEST_WAY / (2 * ROUNDS * len(moves)))
-    grains = np.rint(np.clip(moves / point.scale, -most, most)).astype(np.int64)
-    for feature in np.flatnonzero(grains):
-        point.add(int(feature), int(grains[feature]))
 
 
 # --- steps ----------------------------------------------------------------------------------------
 
 
 class MovingPoint:
-    """A point that moves; on its way the scale and the intercept are renewed as in PrivateLasso."""
+    """A point that moves; on its way the scale and the intercept are renewed."""
 
     def __init__(self, task: Task, n_iter: int) -> None:
         self.task = replace(task, choices=replace(task.choices, n_iter=n_iter))
-        self.plan = Schedule.of(self.task)
+        self.plan = Schedule.of(self.task, task.spending.remaining, n_intercepts=2)
         self.point = task.design.start(task.deviation * FINEST)
         self.deviation = task.deviation
+        self.curvature = task.regime.n_rows * task.spread**2  # of Σψx, in a feature's weight
 
     @property
     def clip(self) -> float:
@@ -263,53 +230,40 @@ class MovingPoint:
         return self.task.clip(self.deviation)
 
     @property
-    def curvature(self) -> float:
-        """Return nσ_x², by which a sum of residuals times a feature is divided."""
-        return self.task.regime.n_rows * self.task.spread**2
-
-    @property
     def weights(self) -> Array:
         """Return the features' weights."""
         return self.point.weights[: self.task.n_features]
 
     def steps(self) -> Iterator[int]:
-        """Yield every step, after what is due before it; after the last, move the intercept."""
+        """Yield every step; halfway renew scale and intercept, and the intercept after the last."""
         for t in range(self.plan.n_iter):
-            if t in self.plan.rescale_at:
-                cost = self.plan.rescale_cost
-                self.deviation = rescaled(self.task, self.point, self.deviation, cost)
-            self._centre(t)
+            if t == self.plan.halfway:
+                self.deviation = release_scale(
+                    self.task, self.point, self.deviation, self.plan.scale
+                )
+                self._centre()
             yield t
-        self._centre(self.plan.n_iter)
+        self._centre()
 
     def move(self, feature: int, by: float) -> None:
-        """Move one weight, by a whole number of grains."""
-        most = rules.LARGEST_WEIGHT * self.task.deviation
-        grains = round(rules.clamp(by, -most, most) / self.point.scale)
-        self.point.add(feature, grains)
-
-    def move_to(self, weights: Array) -> None:
-        """Move the features' weights there."""
-        moves = weights - self.weights
-        for feature in np.flatnonzero(moves):
-            self.move(int(feature), float(moves[feature]))
+        """Move one weight."""
+        _move(self.point, by * np.eye(1, feature + 1, feature)[0])
 
     def solution(self) -> Solution:
-        """Return where the walk has come to."""
+        """Return the weights where the steps have ended."""
         return Solution(self.point.weights, self.plan.n_iter, None, self.deviation)
 
-    def _centre(self, t: int) -> None:
-        if t in self.plan.intercept_at:
-            clip = rules.intercept_clip(self.clip, self.deviation)
-            cost = self.plan.intercept_cost
-            self.move(self.task.n_features, intercept_move(self.task, self.point, clip, cost))
+    def _centre(self) -> None:
+        if self.plan.intercept.rho:
+            by = intercept_move(self.task, self.point, self.deviation, self.plan.intercept)
+            self.move(self.task.n_features, by)
 
 
 def solve_gcd(task: Task) -> Solution:
     """Choose the feature of the largest gradient, release that gradient, step along it."""
-    walk = MovingPoint(task, gcd_steps(task.regime))
-    choice = walk.plan.step_cost * GCD_SHARE
-    value = walk.plan.step_cost * (1 - GCD_SHARE)
+    walk = MovingPoint(task, _n_of_signal(task, 1 / 3, 4, 200))
+    choice = walk.plan.step * GCD_SHARE
+    value = walk.plan.step * (1 - GCD_SHARE)
     lengths, last = np.ones(task.n_features), np.zeros(task.n_features)
     for _ in walk.steps():
         clip = walk.clip
@@ -330,27 +284,50 @@ def overshot(gradient: float, before: float) -> bool:
     return gradient * before < 0 and abs(gradient) >= abs(before)
 
 
-def solve_iht(task: Task) -> Solution:
-    """Take noisy gradient steps, and keep the largest weights after each."""
-    walk = MovingPoint(task, iht_steps(task.regime))
-    count = n_kept(task.regime)
-    whole = row_norm(task, task.n_features) ** 2 <= 2 * count
-    length, last = first_length(count), np.zeros(task.n_features)
-    for t in walk.steps():
-        fade = fading(t / walk.plan.n_iter)
-        kept = None if whole else _release_largest(walk, count, fade * length)
-        way = _release_way(walk, kept)
-        if turned_back(way, last):
-            length /= 2
-        last = way
-        walk.move_to(_largest(walk.weights + fade * length * way, count, kept))
-    return walk.solution()
+class StepLength:
+    """The length of gradient steps, over the inverse curvature of one feature.
+
+    It fades to half on the way, and is halved whenever a released direction points back (Lemma 7).
+    """
+
+    def __init__(self, n_weights: int, n_iter: int) -> None:
+        self._length, self._n_iter = 1.5 / math.sqrt(n_weights), n_iter
+        self._last: Array | None = None
+
+    def at(self, t: int) -> float:
+        """Return the length at step t."""
+        return (1 - t / self._n_iter / 2) * self._length
+
+    def follow(self, way: Array) -> None:
+        """Take note of the direction that was released."""
+        if self._last is not None and turned_back(way, self._last):
+            self._length /= 2
+        self._last = way
 
 
 def turned_back(way: Array, before: Array) -> bool:
     """Whether a step went too far, by released numbers: the next way points back (Lemma 7)."""
     sizes = float(np.linalg.norm(way) * np.linalg.norm(before))
     return float(way @ before) < -TURN * sizes
+
+
+def solve_iht(task: Task) -> Solution:
+    """Take noisy gradient steps, and keep the largest weights after each."""
+    walk = MovingPoint(task, _n_of_signal(task, 1 / 2, 3, 100))
+    count = _n_of_signal(task, 1 / 5, 1, min(MOST_KEPT, task.n_features))
+    whole = row_norm(task, task.n_features) ** 2 <= 2 * count
+    length = StepLength(count, walk.plan.n_iter)
+    for t in walk.steps():
+        kept = None if whole else _release_largest(walk, count, length.at(t))
+        way = _release_way(walk, kept)
+        length.follow(way)
+        moved = walk.weights + length.at(t) * way
+        if kept is None:
+            kept = np.argsort(-np.abs(moved), kind="stable")[:count]
+        target = np.zeros_like(moved)
+        target[kept] = moved[kept]
+        _move(walk.point, target - walk.weights)
+    return walk.solution()
 
 
 def _release_largest(walk: MovingPoint, count: int, length: float) -> Integers:
@@ -361,7 +338,7 @@ def _release_largest(walk: MovingPoint, count: int, length: float) -> Integers:
     levels = walk.weights * (walk.curvature / length / walk.clip * UNITS)
     here = np.rint(np.clip(levels, -MOST_LEVELS, MOST_LEVELS)).astype(np.int64)
     sums = here - walk.point.clipped_sums(walk.clip)[: walk.task.n_features]
-    cost = walk.plan.step_cost * HALF
+    cost = walk.plan.step * HALF
     return peel(walk.task.spending, sums, count, cost=cost, purpose="largest weights")
 
 
@@ -371,90 +348,62 @@ def _release_way(walk: MovingPoint, kept: Integers | None) -> Array:
     Rows are shortened to ν, so one row moves the sums by cν in L2 (docs/privacy.md, Lemma 1;
     docs/private-lasso.md, Lemmas 13 and 17).
     """
-    places = np.arange(walk.task.n_features) if kept is None else kept
-    norm = row_norm(walk.task, len(places))
-    noisy, _ = release_sums(
-        walk.task.spending.accountant,
-        _short_sums(walk, kept, norm),
-        units_per_one=UNITS,
-        change=norm,
-        cost=walk.plan.step_cost * (1 if kept is None else HALF),
-        purpose="noisy gradient, in units of the clip",
-    )
-    way = np.zeros(walk.task.n_features)
-    way[places] = -walk.clip / walk.curvature * noisy
-    return way
-
-
-def _short_sums(walk: MovingPoint, kept: Integers | None, norm: float) -> Integers:
+    d, cost, purpose = walk.task.n_features, walk.plan.step, "noisy gradient"
+    norm = row_norm(walk.task, d if kept is None else len(kept))
+    way = np.zeros(d)
     if kept is None:
-        return walk.point.short_gradient(walk.clip, walk.task.n_features, norm)
-    return walk.point.short_products(walk.clip, ShortRows(kept, norm))
+        sums = walk.point.short_gradient(walk.clip, d, norm)
+        way[:] = _release_products(walk.task, sums, norm, cost, purpose)
+    else:
+        sums = walk.point.short_products(walk.clip, ShortRows(kept, norm))
+        way[kept] = _release_products(walk.task, sums, norm, cost * HALF, purpose)
+    return -walk.clip / walk.curvature * way
 
 
-def _largest(weights: Array, count: int, kept: Integers | None) -> Array:
-    """Return the weights with all but the kept ones zero, or all but the largest."""
-    order = np.argsort(-np.abs(weights), kind="stable")[:count] if kept is None else kept
-    out = np.zeros_like(weights)
-    out[order] = weights[order]
-    return out
+# --- of binary outcomes ---------------------------------------------------------------------------
+
+CHOSEN = "residuals times chosen features"
 
 
-# --- of outcomes ----------------------------------------------------------------------------------
-
-MEANS_SHARE = Fraction(9, 10)
-"""The share of what is left that class means take; the rest moves the intercept."""
-
-INTERCEPT_MOVES = 3
-BALL = 2.0
-"""The radius of Frank-Wolfe's ball, in log-odds for one deviation of a feature."""
-
-
-def gradient_steps(regime: Regime) -> int:
-    """Return how many noisy gradients are taken."""
-    return round(clamp(regime.signal / 5, 5, 50))
-
-
-def solve_class_means(task: OutcomeTask) -> Solution:
+def solve_class_means(task: Task) -> Solution:
     """Release how far apart the means of the two classes lie, and weigh features by that."""
-    point, budget = started(task), task.spending.remaining
-    short = ShortRows(np.arange(task.n_features), row_norm(task, task.n_features))
-    moment = release_moment(task.spending, point, 1.0, short, budget * MEANS_SHARE)
-    moved(point, -moment / (task.regime.n_rows * task.share.variance * task.spread**2))
+    point, budget, d = (
+        task.start_point(task.deviation * FINEST),
+        task.spending.remaining,
+        task.n_features,
+    )
+    short = ShortRows(np.arange(d), row_norm(task, d))
+    sums = point.short_products(1.0, short)
+    moment = _release_products(task, sums, short.row_norm, budget * MEANS_SHARE, CHOSEN)
+    _move(
+        point,
+        -moment
+        / (task.regime.n_rows * task.family.mean_curvature(task.start, 0.0) * task.spread**2),
+    )
     if task.choices.intercept:
         cost = budget * (1 - MEANS_SHARE) / INTERCEPT_MOVES
         for _ in range(INTERCEPT_MOVES):
-            move = release_intercept_move(task, point, task.share, cost)
-            point.add(task.n_features, round(move / point.scale))
+            move_constant(task, point, intercept_move(task, point, 1.0, cost))
     return Solution(point.weights, 1, None, task.deviation)
 
 
-def solve_gradient_descent(task: OutcomeTask) -> Solution:
+def solve_gradient_descent(task: Task) -> Solution:
     """Take noisy gradient steps along all features and the constant at once."""
-    point, n_iter = started(task), gradient_steps(task.regime)
+    point, n_iter = task.start_point(task.deviation * FINEST), _n_of_signal(task, 1 / 5, 5, 50)
     columns = task.design.n_features
-    short = rows_of_features(task, np.arange(columns), row_norm(task, columns))
+    short = norm_clipped(task, np.arange(columns), row_norm(task, columns))
     cost: ZCDP = task.spending.remaining / n_iter
-    length, last = first_length(columns), np.zeros(columns)
+    length = StepLength(columns, n_iter)
     curvature = task.regime.n_rows * task.design.loss.curvature * task.spread**2
     for t in range(n_iter):
-        way = -release_moment(task.spending, point, 1.0, short, cost) / curvature
-        if turned_back(way, last):
-            length /= 2
-        last = way
-        moved(point, fading(t / n_iter) * length * way * short.in_weights())
+        sums = point.short_products(1.0, short)
+        way = -_release_products(task, sums, short.row_norm, cost, CHOSEN) / curvature
+        length.follow(way)
+        _move(point, length.at(t) * way * short.in_weights())
     return Solution(point.weights, n_iter, None, task.deviation)
 
 
-def solve_outcome_frank_wolfe(task: OutcomeTask) -> Solution:
+def solve_outcome_frank_wolfe(task: Task) -> Solution:
     """Run clipped DP-FW on the logistic loss; the constant is one more candidate."""
     choices = replace(task.choices, radius=task.choices.radius or BALL / task.spread)
     return solve_frank_wolfe(replace(task, choices=choices))
-
-
-def moved(point: ExactPoint, moves: Array) -> None:
-    """Move the first weights, each by a whole number of grains."""
-    most = rules.LARGEST_WEIGHT / FINEST
-    for feature, grains in enumerate(np.rint(np.clip(moves / point.scale, -most, most))):
-        if grains:
-            point.add(feature, int(grains))

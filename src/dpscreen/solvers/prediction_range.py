@@ -21,19 +21,21 @@ from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers.base import Task
 
 RANGE_SHARE = 0.04
-"""The share of the budget that the comparison takes."""
+"""Share of the budget for the comparison. Tuned."""
 
 RESOLVED = 0.01
-"""The largest noise of the comparison, as a share of the rows: with more noise there is none."""
+"""Largest noise of the comparison, as a share of the rows: with more noise there is none. Tuned."""
 
 FACTORS = (1.0, 4.0, 16.0)
-"""How many times as far as in the estimation a range extends from a feature's centre."""
+"""How many times as far as in the estimation a range extends from a feature's centre.
+Conventional."""
 
 LOSS_CAP = 8.0
-"""Where a row's loss is capped: at the square of so many standard deviations of the target."""
+"""Where a row's loss is capped: at the square of so many standard deviations of the target.
+Tuned."""
 
 HANDICAP = 1.0
-"""What each wider range starts behind the one before it, in scales of the noise."""
+"""What each wider range starts behind the one before it, in scales of the noise. Conventional."""
 
 _SQUARES = np.arange(LEVELS + 1, dtype=np.int64) ** 2 // LEVELS
 

@@ -29,7 +29,8 @@ from dpscreen.privacy import (
 from dpscreen.privacy.budget import advanced_share, advanced_share_approximate, gaussian_sigma
 from dpscreen.rows.design import Design, Point
 from dpscreen.rows.lattice import UNITS, ExactDesign, ExactPoint, RelaxedRule, exact_relaxed_scores
-from dpscreen.solvers.base import Path, vertex_path
+from dpscreen.solvers.base import Path
+from dpscreen.solvers.clipped_frank_wolfe import vertex_path
 from dpscreen.solvers.frank_wolfe import (
     Choose,
     P,
@@ -39,26 +40,11 @@ from dpscreen.solvers.frank_wolfe import (
     proven_choice,
     published_choice,
     starting_point,
+    steepest_vertex,
     wolfe_gap,
 )
 
 Rule = Callable[..., Array]
-
-
-class _Terms(NamedTuple):
-    """What all rules are made of, at one point."""
-
-    size: Array  # |S_i|
-    slope: float  # wᵀS
-    gap: float  # Γ
-    fit: float  # ‖Xw‖₂
-
-
-def _terms(point: Point, radius: float) -> _Terms:
-    gradient = point.gradient()
-    size = np.abs(gradient)
-    slope = float(point.weights @ gradient)
-    return _Terms(size, slope, wolfe_gap(slope, size, radius=radius), point.fitted_norm())
 
 
 def published_scores(design: Design, point: Point, *, radius: float) -> Array:
@@ -66,19 +52,19 @@ def published_scores(design: Design, point: Point, *, radius: float) -> Array:
 
     It is stated for the unit ball; for λ > 1 it can screen what the optimum needs (erratum E3).
     """
-    scores, slope, gap, fit = _terms(point, radius)
-    root = math.sqrt(gap)
-    scores += root * design.column_norms
-    scores += slope + fit * root
-    scores /= design.n_rows
-    return scores
+    return _scores(design, point, radius, 1.0)
 
 
 def safe_scores(design: Design, point: Point, *, radius: float) -> Array:
-    """Return the rule with the radius put right (erratum E3), in means: negative is a proof."""
-    size, slope, gap, fit = _terms(point, radius)
-    root = math.sqrt(gap)
-    scores = radius * (size + root * design.column_norms) + (slope + fit * root)
+    """Return the rule with the radius corrected (erratum E3), in means: negative is a proof."""
+    return _scores(design, point, radius, radius)
+
+
+def _scores(design: Design, point: Point, radius: float, factor: float) -> Array:
+    gradient = point.gradient()
+    size, slope = np.abs(gradient), float(point.weights @ gradient)
+    root = math.sqrt(wolfe_gap(slope, size, radius=radius))
+    scores = factor * (size + root * design.column_norms) + (slope + point.fitted_norm() * root)
     return np.asarray(scores / design.n_rows, dtype=np.float64)
 
 
@@ -93,11 +79,7 @@ class Elimination:
 
     def choose(self, point: Point) -> Vertex | None:
         """Choose the steepest vertex among the features that are left."""
-        if not self.active.any():
-            return None
-        gradient = point.gradient()
-        feature = int(np.argmax(np.where(self.active, np.abs(gradient), -1.0)))
-        return Vertex(feature, -1 if gradient[feature] > 0 else 1)
+        return steepest_vertex(point, self.active) if self.active.any() else None
 
     def screen(self, point: Point, _t: int) -> Iterable[int]:
         """Reject the features whose score is negative."""
@@ -141,13 +123,11 @@ def published_adp(
     share = advanced_share_approximate(budget, count=len(at))
     mechanism = GaussianVector(bound, gaussian_sigma(share, sensitivity=bound))
 
-    def screen(point: Point, t: int) -> Iterable[int]:
-        if t not in at:
-            return ()
+    def screen(point: Point, _t: int) -> Iterable[int]:
         scores = published_scores(design, point, radius=radius)
         return _negative(accountant.release(mechanism, scores, purpose=SCREENING))
 
-    return screen
+    return only_at(at, screen)
 
 
 def proven_rnm(
@@ -190,13 +170,11 @@ def proven_adp(
     mechanism = DiscreteGaussian.of_cost(cost, sensitivity=bound, unit=_relaxed_unit(rule))
     squares = design.column_squares()
 
-    def screen(point: ExactPoint, t: int) -> Iterable[int]:
-        if t not in at:
-            return ()
+    def screen(point: ExactPoint, _t: int) -> Iterable[int]:
         scores = exact_relaxed_scores(point, squares, rule)
         return _negative(accountant.release(mechanism, scores, purpose=SCREENING))
 
-    return screen
+    return only_at(at, screen)
 
 
 def _relaxed_unit(rule: RelaxedRule) -> float:

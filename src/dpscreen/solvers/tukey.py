@@ -23,7 +23,6 @@ from scipy.special import ndtri
 
 from dpscreen._core.arrays import Array, Integers
 from dpscreen.privacy import BudgetExceeded, Noise, NoisyMax
-from dpscreen.privacy.accountant import cell_scores
 from dpscreen.privacy.sampling import below_exponential, exponential_enclosure
 
 Released = TypeVar("Released")
@@ -333,11 +332,22 @@ CENTRE_SHARE = Fraction(1, 20)
 CELLS = 256
 
 
+def cell_scores(counts: Integers) -> Integers:
+    """Score each cell [g_k, g_{k+1}) by how many rows it is away from holding the median.
+
+    u_k = −max(2·#{v < g_k} − n, n − 2·#{v < g_{k+1}}, 0), from the cells' counts, which add up to
+    n. One row moves it by at most 1, up or down (docs/peers.md, Lemma 11).
+    """
+    below = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    excess = 2 * below - below[-1]
+    return np.asarray(-np.maximum(np.maximum(excess[:-1], -excess[1:]), 0))
+
+
 def release_centres(spending: PureSpending, X: Array) -> Array:
     """Release a cell of [−1, 1] where the median of each feature lies, as the cell's middle.
 
-    One row moves the scores of cells by at most 1, so each costs its ε (docs/private-lasso.md,
-    Lemma 11). Around the middle of loose bounds weights and constant would go together.
+    One row moves the scores of cells by at most 1, so each costs its ε (docs/peers.md, Lemma 11).
+    Around the middle of loose bounds weights and constant would go together.
     """
     edges, centres = np.linspace(-1, 1, CELLS + 1), np.zeros(X.shape[1])
     epsilon = spending.left * CENTRE_SHARE / max(1, len(centres))

@@ -1,13 +1,11 @@
-"""The budget's pictures: drawn without styles of their own, as the pages' policy wants it."""
+"""The budget's pictures: places and words, which a template draws without styles of its own."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from markupsafe import Markup
 
 from dpscreen._core.words import DETECTED, number
 from dpscreen.studio.questions import choice_of
@@ -25,28 +23,67 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class BudgetPanel:
-    """One picture: what it shows, its value at this ε, and what to know about it."""
+    """One picture: a value of the curve by its name, from where to where, and how it is said."""
 
+    curve: BudgetCurve
+    epsilon: float
+    name: str
     title: str
-    value: str
+    ends: tuple[float, float]
+    say: Callable[[float], str]
     words: str
-    svg: Markup
+
+    @property
+    def value(self) -> str:
+        """Return the value at this ε."""
+        found = self._at(self.epsilon)
+        return NONE if found is None else self.say(found)
 
     @property
     def in_words(self) -> str:
         """Return the value with what to know about it; where there is none, why."""
         return self.words if self.value == NONE else f"{self.value}. {self.words}"
 
+    def _at(self, epsilon: float) -> float | None:
+        point = self.curve.at(epsilon)
+        return None if point is None else point.values.get(self.name)
 
-@dataclass(frozen=True)
-class Drawn:
-    """A value of the curve that is drawn: its title, from where to where, and how it is said."""
+    # --- where things are drawn -----------------------------------------------------------------
 
-    name: str
-    title: str
-    ends: tuple[float, float]
-    say: Callable[[float], str]
-    words: str = ""
+    def x(self, epsilon: float) -> float:
+        """Return how far to the right an ε is drawn."""
+        share = math.log(min(max(epsilon, LEAST), MOST) / LEAST) / math.log(MOST / LEAST)
+        return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value: float) -> float:
+        """Return how far down a value is drawn."""
+        low, high = self.ends
+        share = (min(max(value, low), high) - low) / (high - low)
+        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+
+    @property
+    def levels(self) -> list[tuple[float, str]]:
+        """Return the heights of the grid, with their labels."""
+        low, high = self.ends
+        return [(self.y(value), self.say(value)) for value in (low, (low + high) / 2, high)]
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Return the places of some ε, with their labels."""
+        return [(self.x(tick), f"{tick:g}") for tick in TICKS]
+
+    @property
+    def points(self) -> str:
+        """Return the curve, as SVG has it."""
+        samples = [LEAST * (MOST / LEAST) ** (k / (SAMPLES - 1)) for k in range(SAMPLES)]
+        line = [(one, self._at(one)) for one in samples]
+        return " ".join(f"{self.x(e):.1f},{self.y(v):.1f}" for e, v in line if v is not None)
+
+    @property
+    def mark(self) -> float | None:
+        """Return the height of the value at this ε, if there is one."""
+        found = self._at(self.epsilon)
+        return None if found is None else self.y(found)
 
 
 def panels(curve: BudgetCurve, epsilon: float) -> list[BudgetPanel]:
@@ -54,34 +91,25 @@ def panels(curve: BudgetCurve, epsilon: float) -> list[BudgetPanel]:
     now = curve.at(epsilon)
     if now is None:
         return []
-    shown = [_quality(now), _found(now)] if now.n_effects else []
+    shown, count = [], now.n_effects
+    if count:
+        family = choice_of(curve.case.method).family
+        low, name = family.no_information, f"{family.words.measure} on new rows"
+        high = low + 0.1 * math.ceil(round((now.best - low) / 0.1, 9))
+        best = f"At best {now.best:.2f}, if nothing were private and all were known."
+        words = f"{best}{family.no_information_words}"
+        shown.append((family.quality, name, (low, high), "{:.2f}".format, words))
+        name = f"Features detected, of {count} that {'matters' if count == 1 else 'matter'}"
+        shown.append(("found", name, (0.0, float(count)), "{:.1f}".format, DETECTED))
     if curve.case.intervals or not shown:
-        shown.append(_width(curve, now))
-    return [_panel(curve, epsilon, one) for one in shown]
+        known = [one.values["width"] for one in curve.points if "width" in one.values]
+        top = max(2.0, min(10.0, max(known, default=2.0)))
+        name, words = "Width of intervals over those without privacy", _width(curve.case, now)
+        shown.append(("width", name, (1.0, top), "{:.1f} ×".format, words))
+    return [BudgetPanel(curve, epsilon, *one) for one in shown]
 
 
-def _quality(now: BudgetPoint) -> Drawn:
-    best = f"At best {now.best:.2f}, if nothing were private and all were known."
-    if "auc" in now.values:
-        top = 0.5 + 0.1 * math.ceil((now.best - 0.5) / 0.1)
-        return Drawn("auc", "AUC on new rows", (0.5, top), _two, f"{best} 0.5 is a coin's.")
-    return Drawn("r2", "R² on new rows", (0.0, now.best), _two, best)
-
-
-def _found(now: BudgetPoint) -> Drawn:
-    count = now.n_effects
-    title = f"Features detected, of {count} that {'matters' if count == 1 else 'matter'}"
-    return Drawn("found", title, (0.0, float(count)), _one, DETECTED)
-
-
-def _width(curve: BudgetCurve, now: BudgetPoint) -> Drawn:
-    known = [one.values["width"] for one in curve.points if "width" in one.values]
-    top = max(2.0, min(10.0, max(known, default=2.0)))
-    title = "Width of intervals over those without privacy"
-    return Drawn("width", title, (1.0, top), "{:.1f} ×".format, _width_words(curve.case, now))
-
-
-def _width_words(case: BudgetCase, now: BudgetPoint) -> str:
+def _width(case: BudgetCase, now: BudgetPoint) -> str:
     """Say what a width is worth, or why there is none."""
     n_rows, width, needed = case.n_rows, now.values.get("width"), now.values.get("needed")
     if width is not None:
@@ -94,72 +122,3 @@ def _width_words(case: BudgetCase, now: BudgetPoint) -> str:
     about = number(float(f"{needed:.2g}"))
     lost = "The table would be empty" if choice_of(case.method).table else "No intervals"
     return f"{lost} at this budget: it takes about {about} rows. Spend more, or ask less."
-
-
-def _panel(curve: BudgetCurve, epsilon: float, one: Drawn) -> BudgetPanel:
-    samples = [LEAST * (MOST / LEAST) ** (k / (SAMPLES - 1)) for k in range(SAMPLES)]
-    drawn = [(place, _value(curve, place, one.name)) for place in samples]
-    line = [(place, value) for place, value in drawn if value is not None]
-    now = _value(curve, epsilon, one.name)
-    said = NONE if now is None else one.say(now)
-    picture = _svg(one.title, line, (epsilon, now), one.ends, one.say)
-    return BudgetPanel(one.title, said, one.words, picture)
-
-
-def _value(curve: BudgetCurve, epsilon: float, name: str) -> float | None:
-    point = curve.at(epsilon)
-    return None if point is None else point.values.get(name)
-
-
-def _svg(
-    title: str,
-    line: Sequence[tuple[float, float]],
-    now: tuple[float, float | None],
-    ends: tuple[float, float],
-    say: Callable[[float], str],
-) -> Markup:
-    low, high = ends
-
-    def x(epsilon: float) -> float:
-        share = math.log(min(max(epsilon, LEAST), MOST) / LEAST) / math.log(MOST / LEAST)
-        return LEFT + share * (WIDTH - LEFT - RIGHT)
-
-    def y(value: float) -> float:
-        share = (min(max(value, low), high) - low) / (high - low)
-        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
-
-    parts = [
-        Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">').format(WIDTH, HEIGHT, title)
-    ]
-    for value in (low, (low + high) / 2, high):
-        parts.append(_line(LEFT, y(value), WIDTH - RIGHT, y(value), "grid"))
-        parts.append(_text(LEFT - 6, y(value) + 4, say(value), "end"))
-    for tick in TICKS:
-        parts.append(_text(x(tick), HEIGHT - BOTTOM + 18, f"{tick:g}", "middle"))
-    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 3, "epsilon", "middle"))
-    points = " ".join(f"{x(place):.1f},{y(value):.1f}" for place, value in line)
-    parts.append(Markup('<polyline class="curve" points="{}"/>').format(points))
-    parts.append(_line(x(now[0]), TOP, x(now[0]), HEIGHT - BOTTOM, "now"))
-    if now[1] is not None:
-        mark = Markup('<circle class="mark-now" cx="{:.1f}" cy="{:.1f}" r="5"/>')
-        parts.append(mark.format(x(now[0]), y(now[1])))
-    return Markup("").join([*parts, Markup("</svg>")])
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    line = Markup('<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" class="{}"/>')
-    return line.format(x1, y1, x2, y2, kind)
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> Markup:
-    return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(
-        x, y, anchor, text
-    )
-
-
-def _one(value: float) -> str:
-    return f"{value:.1f}"
-
-
-def _two(value: float) -> str:
-    return f"{value:.2f}"

@@ -13,12 +13,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dpscreen._core.files import write_text
 from dpscreen._core.words import how_many, outcome
-from dpscreen.studio.questions import OUTCOMES, SELECTION, choice_of
+from dpscreen.solvers.family import family_of
+from dpscreen.studio.questions import SELECTION, choice_of
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.proposals import propose
 from dpscreen.tables.schema import TableSchema, load_schema, new_schema, schema_text
@@ -65,8 +67,8 @@ BETWEEN = {".": ",", ",": "."}
 
 def plain_words(problem: str) -> str:
     """Say a problem of the schema as the page names things."""
-    for told, said in PLAIN_WORDS.items():
-        problem = problem.replace(told, said)
+    for schema_words, page_words in PLAIN_WORDS.items():
+        problem = problem.replace(schema_words, page_words)
     return problem
 
 
@@ -105,16 +107,17 @@ def _proposed(name: str) -> dict[str, Any]:
 
 
 def set_column(entry: dict[str, Any], kind: str, low: str, high: str, levels: str) -> None:
-    """Put what was typed into an entry; what cannot be used stays, to be told and mended."""
+    """Put what was typed into an entry; what cannot be used stays, to be reported and fixed."""
     if kind not in KIND_WORDS:
         return
     word = {SKIP: "any", CATEGORY: "string", TEXT: "string"}.get(kind, kind)
-    if kind == CATEGORY and entry.get("type") == "integer" and _all_whole(levels):
-        word = "integer"
+    read: list[Any] = _levels(levels)
+    were_whole = kind == CATEGORY and entry.get("type") == "integer"
+    if were_whole and all(one.lstrip("-").isdigit() for one in read):
+        word, read = "integer", [int(one) for one in read]
     entry["type"] = word
     entry.pop("constraints", None)
     if kind == CATEGORY:
-        read = [int(one) for one in _levels(levels)] if word == "integer" else _levels(levels)
         entry["constraints"] = {"enum": read}
     elif kind in ("number", "integer"):
         entry["constraints"] = {"minimum": _number(low), "maximum": _number(high)}
@@ -149,14 +152,6 @@ def _levels(text: str) -> list[str]:
     return [one.strip() for row in rows for one in row if one.strip()]
 
 
-def _all_whole(text: str) -> bool:
-    return all(one.lstrip("-").isdigit() for one in _levels(text))
-
-
-def _joined(levels: Iterable[object]) -> str:
-    return ", ".join(_quoted(str(level)) for level in levels)
-
-
 def _quoted(level: str) -> str:
     if not set(level) & set(',"\n'):
         return level
@@ -172,6 +167,19 @@ def _shown(value: object, decimal: str) -> str:
 # --- all of it ------------------------------------------------------------------------------------
 
 
+def _once(method: Callable[[Draft], T]) -> Callable[[Draft], T]:
+    """Read something off the descriptor once, until that changes: tables may be wide."""
+
+    @wraps(method)
+    def read(draft: Draft) -> T:
+        if method.__name__ not in draft.cache:
+            draft.cache[method.__name__] = method(draft)
+        found: T = draft.cache[method.__name__]
+        return found
+
+    return read
+
+
 @dataclass
 class Draft:
     """A schema in the making, and what is asked of it."""
@@ -185,8 +193,8 @@ class Draft:
     epsilon: float = 1.0
     delta: float | None = None
     decimal: str = "."
-    seen: set[str] = field(default_factory=set)
-    _read: dict[str, Any] = field(default_factory=dict, repr=False)
+    reviewed: set[str] = field(default_factory=set)
+    cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, table: Path, saved: Path, **written: Any) -> Draft:
@@ -199,8 +207,8 @@ class Draft:
 
             schema = load_schema(saved)
             matched_header(table, schema)
-            found = cls(schema.to_dict(), seen={column.name for column in schema.fields})
-            found.method = OUTCOMES if found.target in found.outcomes() else SELECTION
+            found = cls(schema.to_dict(), reviewed={column.name for column in schema.fields})
+            found.method = family_of(found.classes).selection
             found.decimal = next((one[MARK] for one in found.entries if MARK in one), ".")
             return found
         made = new_schema(table, **written)
@@ -225,21 +233,21 @@ class Draft:
         found: dict[str, Any] = self.descriptor.setdefault("dpscreen", {})
         return found
 
-    def put(self, place: int, kind: str, low: str, high: str, levels: str) -> None:
+    def put(self, place: int, kind: str, low: str = "", high: str = "", levels: str = "") -> None:
         """Take what was typed for a column."""
         entry, bounds = self.entries[place], (low, high)
         if kind in ("number", "integer"):
             bounds = _pointed(low, self.decimal), _pointed(high, self.decimal)
         set_column(entry, kind, *bounds, levels)
         self._mark(entry)
-        self._read.clear()
+        self.cache.clear()
 
     def write_decimals(self, sign: str) -> None:
         """Take the sign that stands before decimals, in all columns."""
         self.decimal = sign
         for entry in self.entries:
             self._mark(entry)
-        self._read.clear()
+        self.cache.clear()
 
     def _mark(self, entry: dict[str, Any]) -> None:
         for one in (MARK, GROUPS, BARE):
@@ -248,35 +256,29 @@ class Draft:
             entry |= {GROUPS: BETWEEN[self.decimal], BARE: False}
             entry |= {MARK: ","} if self.decimal == "," else {}
 
+    @_once
     def schema(self) -> TableSchema:
         """Return what is declared so far."""
-        return self._once("schema", lambda: TableSchema.from_dict(self.descriptor))
-
-    def _once(self, name: str, read: Callable[[], T]) -> T:
-        """Read something off the descriptor once, until that changes: tables may be wide."""
-        if name not in self._read:
-            self._read[name] = read()
-        found: T = self._read[name]
-        return found
+        return TableSchema.from_dict(self.descriptor)
 
     def lines(self, places: Iterable[int]) -> list[ColumnLine]:
         """Return some columns as the page shows them."""
-        fields = self.schema().fields
-        return [self._line(place, fields[place]) for place in places]
+        return [self._line(place) for place in places]
 
-    def _line(self, place: int, column: Any) -> ColumnLine:
+    def _line(self, place: int) -> ColumnLine:
         entry = self.entries[place]
         constraints = entry.get("constraints") or {}
         kind, name = kind_of(entry), entry["name"]
         return ColumnLine(
-            *(place, name, kind),
-            _shown(constraints.get("minimum"), self.decimal),
-            _shown(constraints.get("maximum"), self.decimal),
-            _joined(constraints.get("enum") or ()),
-            "" if name in self.seen else propose(name).why,
-            tuple(
-                one.removeprefix(f"column {name!r}").lstrip(": ")
-                for one in ([] if kind in (SKIP, TEXT) else _column_problems(column))
+            place,
+            name,
+            kind,
+            low=_shown(constraints.get("minimum"), self.decimal),
+            high=_shown(constraints.get("maximum"), self.decimal),
+            levels=", ".join(_quoted(str(one)) for one in constraints.get("enum") or ()),
+            why="" if name in self.reviewed else propose(name).why,
+            problems=tuple(
+                one.removeprefix(f"column {name!r}").lstrip(": ") for one in self._problems(place)
             ),
         )
 
@@ -290,27 +292,27 @@ class Draft:
         return [one["name"] for one in self.entries if kind_of(one) not in (SKIP, TEXT)]
 
     def outcomes(self) -> set[str]:
-        """Return the columns with two outcomes: a yes or no, or two levels."""
+        """Return the columns with two classes: a yes or no, or two levels."""
         return {one.name for one in self.schema().fields if one.classes is not None}
 
     def possible_units(self) -> list[str]:
-        """Return the columns that could tell whose row it is."""
+        """Return the columns that could identify the privacy unit."""
         allowed = (TEXT, "integer", CATEGORY)
         return [one["name"] for one in self.entries if kind_of(one) in allowed]
 
+    @_once
     def column_problems(self) -> list[tuple[int, str]]:
         """Return what keeps the columns that are used from being used, with their places."""
+        places = range(len(self.entries))
+        return [(place, problem) for place in places for problem in self._problems(place)]
 
-        def read() -> list[tuple[int, str]]:
-            fields = self.schema().fields
-            return [
-                (place, problem)
-                for place, entry in enumerate(self.entries)
-                if kind_of(entry) not in (SKIP, TEXT)
-                for problem in _column_problems(fields[place])
-            ]
-
-        return self._once("columns", read)
+    def _problems(self, place: int) -> list[str]:
+        """Return what keeps a column from being used, in the page's words."""
+        if kind_of(self.entries[place]) in (SKIP, TEXT):
+            return []
+        column = self.schema().fields[place]
+        found = (*column.faults, *column.needs(as_target=False), *column.problems())
+        return [plain_words(one) for one in found]
 
     # --- question -------------------------------------------------------------------------------
 
@@ -319,6 +321,12 @@ class Draft:
         """Return the column to be predicted, if it is chosen and still used."""
         name = self.block.get("target")
         return name if name in self.usable() else None
+
+    @property
+    def classes(self) -> tuple[Any, Any] | None:
+        """Return the two classes of the target, if it is chosen and has them."""
+        found = (one.classes for one in self.schema().fields if one.name == self.target)
+        return next(found, None)
 
     @property
     def features(self) -> list[str]:
@@ -336,44 +344,46 @@ class Draft:
         self.block["rows_per_unit"] = whole(rows_per_unit) if unit else None
         self.block["features"] = list(features)
         self.block["features"] = self.features
-        self._read.clear()
+        self.cache.clear()
 
     def problems(self) -> list[str]:
         """Return what keeps the question from being asked, in the page's words."""
-        found = self._once("problems", lambda: self._completed().problems())
-        told = [plain_words(one) for one in found]
+        found = self._schema_problems()
+        messages = [plain_words(one) for one in found]
         if (self.block.get("rows_per_unit") or 1) > 1 and self.has_intervals:
-            told.append(
+            messages.append(
                 "Intervals need one row of each person or unit: keep one, or choose a model that "
                 "has no intervals."
             )
         choice = choice_of(self.method)
-        if not found and choice.outcomes and self.target not in self.outcomes():
-            told.append(
+        if not found and not choice.family.fits(self.classes):
+            messages.append(
                 f"{choice.title} needs a target with two outcomes: a column that is "
                 "yes or no, or a category of two levels."
             )
-        return told
+        return messages
 
     @property
     def has_intervals(self) -> bool:
         """Whether effects come with intervals: a table's always do."""
         return self.intervals or choice_of(self.method).table
 
+    @_once
     def _completed(self) -> TableSchema:
         """Return the schema with its features listed, as it is saved."""
+        block = self.block | {"features": self.features}
+        return TableSchema.from_dict(self.descriptor | {"dpscreen": block})
 
-        def read() -> TableSchema:
-            block = self.block | {"features": self.features}
-            return TableSchema.from_dict(self.descriptor | {"dpscreen": block})
-
-        return self._once("completed", read)
+    @_once
+    def _schema_problems(self) -> list[str]:
+        return self._completed().problems()
 
     # --- what comes of it -----------------------------------------------------------------------
 
+    @_once
     def checked(self) -> TableSchema:
         """Return the schema, or raise a `DataError` that says what is missing."""
-        self._once("checked", lambda: self._completed().check())
+        self._completed().check()
         return self._completed()
 
     @property
@@ -397,25 +407,20 @@ class Draft:
 
     @property
     def rows_used(self) -> int | None:
-        """Return the number of rows that a fit may be told."""
+        """Return the number of rows, if it is public: a fit may use it."""
         return self.rows if self.rows_public else None
 
     @property
     def in_words(self) -> str:
         """Say what would be fitted."""
         schema = self.checked()
-        what, count = schema.target, how_many(len(schema.feature_names), "feature")
-        if choice_of(self.method).outcomes and schema.classes is not None:
-            what = f"how likely {what} is {outcome(schema.classes[1])},"
-        return f"{what} from {count}"
+        _first, second = map(outcome, schema.classes or ("", ""))
+        words = choice_of(self.method).family.predicted_words
+        what = words.format(target=schema.target, second=second)
+        return f"{what} from {how_many(len(schema.feature_names), 'feature')}"
 
 
 def whole(text: str, most: int = MOST_ROWS) -> int | None:
     """Return a count that was typed; None if it is none."""
     digits = "".join(text.split()).replace(",", "").replace("\u202f", "")
     return int(digits) if digits.isdecimal() and 1 <= int(digits[:12]) <= most else None
-
-
-def _column_problems(column: Any) -> list[str]:
-    found = (*column.faults, *column.needs(as_target=False), *column.problems())
-    return [plain_words(one) for one in found]

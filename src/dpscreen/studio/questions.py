@@ -4,55 +4,66 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
+
 
 @dataclass(frozen=True)
 class ModelChoice:
     """A model in words, and what it is called elsewhere.
 
     `method` is its name on the command line and in `planning.methods`, `estimator` its class.
-    `outcomes` tells that its target is a yes or no, `table` that all coefficients have intervals.
+    `supposed` says what is simulated. In a `table` all coefficients have intervals.
     """
 
+    family: Family
     method: str
     estimator: str
     title: str
     words: str
+    supposed: str
     offers_intervals: bool = False
-    outcomes: bool = False
     table: bool = False
 
 
-SELECTION, TABLE = "private-lasso", "private-ols"
-OUTCOMES, ODDS = "private-logistic", "private-logit"
+SELECTION, TABLE = GAUSSIAN.selection, GAUSSIAN.table
+OUTCOMES, ODDS = BINOMIAL.selection, BINOMIAL.table
 CHOICES = (
     ModelChoice(
+        GAUSSIAN,
         SELECTION,
         "PrivateLasso",
         "Sparse linear model",
         "Finds the few features that matter, of many, and predicts a number from them.",
+        "; those that matter explain half of the target's variance together.",
         offers_intervals=True,
     ),
     ModelChoice(
+        GAUSSIAN,
         TABLE,
         "PrivateOLS",
         "Regression table",
         "A coefficient with its interval for every feature: nothing is selected.",
+        "; the features explain half of the target's variance together.",
         table=True,
     ),
     ModelChoice(
+        BINOMIAL,
         OUTCOMES,
-        "PrivateLogistic",
+        "PrivateLogisticLasso",
         "Yes or no",
         "Predicts how likely a yes is: the target is a column of yes and no.",
+        ", with a yes in {rate} of rows; a deviation of a feature that matters multiplies the odds "
+        "by 1.6.",
         offers_intervals=True,
-        outcomes=True,
     ),
     ModelChoice(
+        BINOMIAL,
         ODDS,
         "PrivateLogit",
         "Odds ratios of a yes",
         "An odds ratio with its interval for every feature: the target is a column of yes and no.",
-        outcomes=True,
+        ", with a yes in {rate} of rows; a deviation of all features together multiplies the odds "
+        "by 2.7.",
         table=True,
     ),
 )

@@ -39,7 +39,9 @@ class ReleaseRun:
         self.outcome: str | None = None
         self.message = ""
         self.unsaved: bytes | None = None
-        self._expected = None if expected_cells is None else expected_cells * SECONDS_PER_CELL
+        self._fit_seconds: float | None = None
+        if expected_cells is not None:
+            self._fit_seconds = START_SECONDS + expected_cells * SECONDS_PER_CELL
         self._since = time.monotonic()
         self._over = threading.Event()
         here, there = PROCESSES.Pipe(duplex=False)
@@ -112,10 +114,6 @@ class ReleaseRun:
         """Return how much is done of what can be measured; None if nothing can."""
         return None if self.share is None else round(100 * min(1.0, self.share))
 
-    @property
-    def _fit_seconds(self) -> float | None:
-        return None if self._expected is None else START_SECONDS + self._expected
-
 
 # --- simulations ----------------------------------------------------------------------------------
 
@@ -142,7 +140,7 @@ class Simulations:
                 self._submit(int)
 
     def curve(self, case: BudgetCase, *, ask: bool = True) -> tuple[BudgetCurve, int]:
-        """Return what is known of a curve, and how many points are still to come, if any is asked.
+        """Return what is known of a curve, and how many points are still to come.
 
         Without `ask` nothing is simulated.
         """
@@ -158,7 +156,8 @@ class Simulations:
             known = dict(self._points)
         curve = BudgetCurve(case)
         for future in known.values():
-            point = _result(future)
+            failed = not future.done() or future.cancelled() or future.exception() is not None
+            point = None if failed else future.result()
             curve = curve if point is None else curve.with_point(point)
         return curve, sum(not future.done() for future in known.values())
 
@@ -184,7 +183,7 @@ class Simulations:
             child.kill()  # what it simulates is of no use any more, and an exit would wait for it
 
     def _give_up(self) -> None:
-        """Take back the points that are not begun; they are asked for again when they are seen."""
+        """Take back the points that are not begun; they are requested again when they are shown."""
         for future in self._points.values():
             future.cancel()
 
@@ -205,9 +204,3 @@ class Simulations:
                 if last or self._closed:
                     raise
         raise AssertionError("the last try returns or raises")
-
-
-def _result(future: Future[Any]) -> Any:
-    if not future.done() or future.cancelled():
-        return None
-    return None if future.exception() is not None else future.result()

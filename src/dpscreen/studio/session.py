@@ -30,9 +30,9 @@ STALE = "The question or the budget was changed meanwhile, perhaps in another ta
 class Problems(Exception):
     """What keeps a step from being taken, in words for the page."""
 
-    def __init__(self, told: tuple[str, ...]) -> None:
-        super().__init__(*told)
-        self.told = told
+    def __init__(self, *messages: str) -> None:
+        super().__init__(*messages)
+        self.messages = messages
 
 
 class Session:
@@ -94,13 +94,13 @@ class Session:
         try:
             return PrivacyLedger(self.shelf.ledger, timeout=5)
         except LedgerProblem as problem:
-            raise Problems((self.said(problem),)) from None
+            raise Problems(self.said(problem)) from None
 
     @property
     def granted(self) -> PrivacyLedger:
         """Return the ledger; raise `Problems` if none is granted yet."""
         if (found := self.ledger) is None:
-            raise Problems(("There is no ledger yet.",))
+            raise Problems("There is no ledger yet.")
         return found
 
     def grant(self, dataset: str, epsilon: float, delta: float) -> None:
@@ -112,7 +112,7 @@ class Session:
                 self.shelf.ledger, dataset=dataset.strip(), epsilon=epsilon, delta=delta
             )
         except (LedgerProblem, ValueError) as problem:
-            raise Problems((self.said(problem),)) from None
+            raise Problems(self.said(problem)) from None
 
     def delta(self, ledger: PrivacyLedger) -> float:
         """Return the δ of a release: the ledger's, unless another is typed."""
@@ -121,16 +121,19 @@ class Session:
     # --- a release ------------------------------------------------------------------------------
 
     def order(self, ledger: PrivacyLedger) -> FitOrder:
-        """Return what a fit would be told; raise `Problems` where something is missing."""
+        """Return the order of a fit; raise `Problems` where something is missing."""
         draft = self.draft
         try:
             schema = draft.checked()
         except DataError as problem:
-            raise Problems((self.said(problem),)) from None
-        inference = "split" if draft.intervals else None
+            raise Problems(self.said(problem)) from None
         return FitOrder(
-            *(schema.to_dict(), draft.method, draft.epsilon, self.delta(ledger)),
-            *(draft.rows_used, inference),
+            schema.to_dict(),
+            draft.method,
+            draft.epsilon,
+            self.delta(ledger),
+            n_rows=draft.rows_used,
+            inference="split" if draft.intervals else None,
         )
 
     def obstacles(self, ledger: PrivacyLedger) -> list[str]:
@@ -138,18 +141,16 @@ class Session:
         from dpscreen.planning.fitting import Booking, usual_purpose
         from dpscreen.privacy import Budget, BudgetExceeded, LedgerProblem
 
-        told = [CHANGED] if self.changed else []
         try:
             schema = self.draft.checked()
             booking = Booking.of(ledger, schema, usual_purpose(schema, self.draft.method))
-            budget = Budget(self.draft.epsilon, self.delta(ledger))
-            refusal = booking.shortfall(budget)
+            refusal = booking.shortfall(Budget(self.draft.epsilon, self.delta(ledger)))
         except (DataError, LedgerProblem, BudgetExceeded, ValueError) as problem:
             refusal = self.said(problem)
-        return told if refusal is None else [*told, refusal]
+        return [text for text in (CHANGED if self.changed else None, refusal) if text]
 
     def ticket(self) -> str:
-        """Return what a release is asked for with: one for all tabs, until it is used."""
+        """Return the ticket of a release: one for all tabs, until it is used."""
         with self.lock:
             wanted = self.draft.fingerprint
             if self._ticket is None or self._ticket[1] != wanted or self._ticket[0] in self._used:
@@ -163,18 +164,17 @@ class Session:
                 return False
             ledger = self.ledger
             if ledger is None or self._ticket != (ticket, self.draft.fingerprint):
-                raise Problems((STALE,))
+                raise Problems(STALE)
             if self.run is not None and self.run.running:
-                raise Problems(("A release is under way: wait for it, or cancel it.",))
-            obstacles = self.obstacles(ledger)
-            if obstacles:
-                raise Problems(tuple(obstacles))
-            order = ReleaseOrder(
-                *(self.order(ledger), self.table, self.state),
-                *(self.shelf.folder, self.shelf.ledger, ticket),
-            )
+                raise Problems("A release is under way: wait for it, or cancel it.")
+            if obstacles := self.obstacles(ledger):
+                raise Problems(*obstacles)
+            places = self.table, self.state, self.shelf.folder, self.shelf.ledger
+            order = ReleaseOrder(self.order(ledger), *places, ticket)
+            rows, width = self.draft.rows, self.draft.n_features
+            cells = None if rows is None or width is None else rows * width
             self._used.add(ticket)
-            self.run = ReleaseRun(order, expected_cells=self._cells())
+            self.run = ReleaseRun(order, expected_cells=cells)
             return True
 
     def cancel(self) -> None:
@@ -186,35 +186,28 @@ class Session:
 
     def ended(self) -> str:
         """Say how the last release ended, and what it spent: by the ledger, not by the process."""
-        if self.run is None:
+        run = self.run
+        if run is None:
             return ""
         self._tidy()
-        if self.run.outcome == "done" or self.shelf.find(self.run.ticket):
+        if run.outcome == "done" or self.shelf.find(run.ticket):
             return "The release is finished."
-        told = "Cancelled." if self.run.outcome == "cancelled" else self.said(self.run.message)
-        if self.run.unsaved is not None:
-            return told
-        return f"{told} {self._spent(self.run)}"
-
-    def _spent(self, run: ReleaseRun) -> str:
-        """Say what the ledger holds for a release: of a refused table, no more than its count."""
+        words = "Cancelled." if run.outcome == "cancelled" else self.said(run.message)
+        if run.unsaved is not None:
+            return words
         from dpscreen.planning.fitting import booked_epsilon
         from dpscreen.privacy import ZCDP
 
         entries = () if self.ledger is None else self.ledger.entries()
         booked = sum((one.cost for one in entries if run.ticket in one.detail), ZCDP.free())
         if not booked.rho:
-            return NOT_SPENT
-        delta = run.order.fit.delta
-        return SPENT.format(epsilon=booked_epsilon(booked, delta), delta=delta)
+            return f"{words} {NOT_SPENT}"
+        delta = run.order.fit.delta  # of a refused table no more than its count was booked
+        return f"{words} {SPENT.format(epsilon=booked_epsilon(booked, delta), delta=delta)}"
 
     def _tidy(self) -> None:
         if self.run is not None and not self.run.running:
             self.shelf.clear()
-
-    def _cells(self) -> int | None:
-        rows, width = self.draft.rows, self.draft.n_features
-        return None if rows is None or width is None else rows * width
 
     # --- what is simulated ----------------------------------------------------------------------
 

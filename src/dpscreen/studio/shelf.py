@@ -17,9 +17,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from dpscreen._core.files import NotStrictJson, strict_json
 from dpscreen.studio.questions import choice_of
@@ -54,11 +52,6 @@ class ReleaseRecord:
     inference: str | None
     ledger: str
 
-    @staticmethod
-    def now() -> str:
-        """Return the time, as a record has it."""
-        return datetime.now(UTC).isoformat(timespec="seconds")
-
     def command(self) -> str:
         """Return the command line that fits the same model, and spends as much again."""
         words = ["dpscreen", "fit", self.table, "--schema", "schema.json"]
@@ -78,7 +71,7 @@ class ReleaseRecord:
             kind=choice.estimator,
             names=", ".join(sorted(("PrivacyLedger", choice.estimator, "write_model_page"))),
             more=more,
-            target="classes" if choice.outcomes else "target_bounds",
+            target=choice.family.target_parameter,
             **{name: repr(getattr(self, name)) for name in ("epsilon", "delta", "table", "ledger")},
         )
 
@@ -180,9 +173,10 @@ class Shelf:
     def _found(self) -> Iterator[KeptRelease]:
         for folder in self.folder.glob("release-*"):
             number = folder.name.removeprefix("release-")
-            record = _record(folder / RECORD)
-            if number.isdecimal() and record is not None:
-                yield KeptRelease(int(number), folder, record)
+            with suppress(OSError, NotStrictJson, TypeError):  # a folder that is no release
+                record = ReleaseRecord(**strict_json((folder / RECORD).read_bytes()))
+                if number.isdecimal():
+                    yield KeptRelease(int(number), folder, record)
 
     def keep(self, record: ReleaseRecord, files: Mapping[str, bytes]) -> int:
         """Put a release on the shelf, in one step, and return its number."""
@@ -206,10 +200,3 @@ class Shelf:
                     raise
             else:
                 return number
-
-
-def _record(path: Path) -> ReleaseRecord | None:
-    with suppress(OSError, NotStrictJson, TypeError):
-        found: dict[str, Any] = strict_json(path.read_bytes())
-        return ReleaseRecord(**found)
-    return None

@@ -1,10 +1,21 @@
-"""What a step is asked, and what it answers."""
+"""The request of a step, and its answer."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
+
+from jinja2 import Environment
+
+from dpscreen._core.pictures import environment
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates of all pages."""
+    return environment(__package__)
 
 
 @dataclass(frozen=True)
@@ -17,9 +28,7 @@ class StepRequest:
 
     def text(self, name: str, default: str = "") -> str:
         """Return one field of the form, or of the address."""
-        if name in self.form:
-            return self.form[name][-1]
-        return self.query.get(name, default)
+        return self.form[name][-1] if name in self.form else self.query.get(name, default)
 
     def all(self, name: str) -> list[str]:
         """Return every value of a field of the form."""
@@ -41,7 +50,7 @@ class StepRequest:
 
 @dataclass(frozen=True)
 class View:
-    """A whole page."""
+    """A page; or a part of one, for the script, where the template's name begins with _."""
 
     template: str
     content: dict[str, Any]
@@ -49,22 +58,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A part of a page, to be put into its place by the script."""
-
-    template: str
-    content: dict[str, Any]
-
-
-@dataclass(frozen=True)
 class Go:
     """Go on to another page."""
 
     where: str
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A model's page, to be shown in a frame."""
-
-    html: str

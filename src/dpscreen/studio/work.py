@@ -15,12 +15,13 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpscreen._core.files import file_state
+from dpscreen._core.files import file_state, write_text
 from dpscreen.studio.questions import SELECTION
 from dpscreen.studio.shelf import ReleaseRecord, Shelf
 
@@ -83,12 +84,12 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-# --- what may be asked ----------------------------------------------------------------------------
+# --- orders ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class FitOrder:
-    """All that a fit is told: public values only."""
+    """The parameters of a fit: public values only."""
 
     descriptor: dict[str, Any]
     method: str
@@ -134,27 +135,24 @@ class ReleaseOrder:
 
     def record(self, target: str) -> ReleaseRecord:
         """Return what is kept of the order beside the model."""
+        shared = ("method", "epsilon", "delta", "n_rows", "inference")
         return ReleaseRecord(
             ticket=self.ticket,
-            at=ReleaseRecord.now(),
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
             table=self.table.name,
             target=target,
-            method=self.fit.method,
-            epsilon=self.fit.epsilon,
-            delta=self.fit.delta,
-            n_rows=self.fit.n_rows,
-            inference=self.fit.inference,
             ledger=self.ledger.name,
+            **{name: getattr(self.fit, name) for name in shared},
         )
 
 
 # --- the release ----------------------------------------------------------------------------------
 
-Tell = Callable[[tuple[str, Any]], None]
+Report = Callable[[tuple[str, Any]], None]
 
 
 def carry_out(order: ReleaseOrder, pipe: Connection) -> None:
-    """Release in a process of its own; tell ("stage", share), then "done" or "failed"."""
+    """Release in a process of its own; send ("stage", share), then "done" or "failed"."""
     end_with_parent()
     with warnings.catch_warnings(record=True):  # nothing is printed: it may hold a value
         warnings.simplefilter("always")
@@ -162,20 +160,20 @@ def carry_out(order: ReleaseOrder, pipe: Connection) -> None:
     pipe.close()
 
 
-def _outcome(order: ReleaseOrder, tell: Tell) -> tuple[str, Any]:
+def _outcome(order: ReleaseOrder, report: Report) -> tuple[str, Any]:
     from dpscreen.planning.fitting import FitFailed
     from dpscreen.privacy import BudgetExceeded, LedgerProblem
     from dpscreen.tables.declaration import DataError
 
     try:
-        return "done", _release(order, tell)
+        return "done", _release(order, report)
     except (FitFailed, BudgetExceeded, LedgerProblem, DataError) as problem:
         return "failed", str(problem)
     except BaseException as error:  # whatever it was, its text may hold a value
         return "failed", f"The release failed ({type(error).__name__})."
 
 
-def _release(order: ReleaseOrder, tell: Tell) -> int:
+def _release(order: ReleaseOrder, report: Report) -> int:
     """Check, read, book, fit and keep: in this order."""
     from dpscreen.planning.fitting import Booking, FitFailed, fit_rows, usual_purpose
     from dpscreen.privacy import Budget
@@ -188,30 +186,29 @@ def _release(order: ReleaseOrder, tell: Tell) -> int:
     if refusal is not None:
         raise FitFailed(refusal)
     order.check_table()
-    rows = _read(order, schema, tell)
+    rows = _read(order, schema, report)
     order.check_table()  # rows of a file that changed meanwhile are of neither
-    tell(("fitting", None))
+    report(("fitting", None))
     fit_rows(model, rows, booking)
-    tell(("saving", None))
-    return _keep(order, model, schema, tell)
+    report(("saving", None))
+    return _keep(order, model, schema, report)
 
 
-def _read(order: ReleaseOrder, schema: Any, tell: Tell) -> Any:
+def _read(order: ReleaseOrder, schema: Any, report: Report) -> Any:
     from dpscreen.tables.reading import fits_memory, read_rows
-
-    tell(("reading", 0.0))
-    if fits_memory(order.table, schema):
-        return read_rows(order.table, schema, progress=lambda share: tell(("reading", share)))
     from dpscreen.tables.scan import scan
 
+    report(("reading", 0.0))
+    if fits_memory(order.table, schema):
+        return read_rows(order.table, schema, progress=lambda share: report(("reading", share)))
     return scan(
         order.table,
         schema,
-        progress=lambda done, all_: tell(("passes", done / all_ if all_ else None)),
+        progress=lambda done, all_: report(("passes", done / all_ if all_ else None)),
     )
 
 
-def _keep(order: ReleaseOrder, model: Any, schema: Any, tell: Tell) -> int:
+def _keep(order: ReleaseOrder, model: Any, schema: Any, report: Report) -> int:
     """Keep the model before anything else, as the budget is gone; its page can be made later.
 
     If the disk refuses, the model goes to the server, which hands it out.
@@ -226,7 +223,7 @@ def _keep(order: ReleaseOrder, model: Any, schema: Any, tell: Tell) -> int:
     try:
         return Shelf(order.folder, order.ledger).keep(order.record(schema.target), files)
     except OSError:
-        tell(("unsaved", content))
+        report(("unsaved", content))
         raise FitFailed(UNSAVED) from None
 
 
@@ -251,7 +248,9 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
     """Fit simulated rows of the schema's shape, and return the page that would come out."""
     import numpy as np
 
+    from dpscreen.models.refusal import RequestedTable, table_needs
     from dpscreen.planning.fitting import FitFailed, FitRefused, fit_rows
+    from dpscreen.privacy import Budget
     from dpscreen.tables.dummy import simulate_table
     from dpscreen.tables.schema import TableSchema
 
@@ -262,19 +261,13 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
     try:
         fit_rows(model, schema.encode(dummy.table), None)
     except FitRefused:
-        if rows is None or rows <= n_rows or _is_refused(model, width, rows):
+        if rows is None or rows <= n_rows:
+            raise
+        requested = RequestedTable(rows, width, Budget(model.epsilon, model.delta))
+        if table_needs(model.table_rule, requested) is not None:  # all rows would be refused, too
             raise
         raise FitFailed(SMALLER.format(n_rows)) from None
     return _page(model, schema, n_rows=n_rows, expected=_expected(order, schema, n_rows))
-
-
-def _is_refused(model: Any, n_features: int, n_rows: int) -> bool:
-    """Whether a fit of so many rows would be refused, by its own rule."""
-    from dpscreen.models.refusal import RequestedTable, table_needs
-    from dpscreen.privacy import Budget
-
-    asked = RequestedTable(n_rows, n_features, Budget(model.epsilon, model.delta))
-    return table_needs(model.table_rule, asked) is not None
 
 
 def _expected(order: FitOrder, schema: Any, n_rows: int) -> Any:
@@ -296,7 +289,6 @@ def _expected(order: FitOrder, schema: Any, n_rows: int) -> Any:
 
 def released_page(folder: Path, ledger: dict[str, Any] | None) -> str:
     """Return the page of a model that is released, and keep it beside the model."""
-    from dpscreen._core.files import write_text
     from dpscreen.models import load
 
     model = load(folder / "model.json")

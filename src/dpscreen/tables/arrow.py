@@ -29,7 +29,7 @@ class ParquetBatches:
 
     def __init__(self, path: Path, schema: Declaration, wanted: Sequence[str]) -> None:
         self._path, self._wanted = path, list(wanted)
-        self._file = quietly(self._open, self._told)
+        self._file = quietly(self._open, self._explained)
         self.n_rows: int | None = self._file.metadata.num_rows
         self._done = 0
         stored = self._file.schema_arrow
@@ -44,7 +44,7 @@ class ParquetBatches:
 
     def _batches(self) -> Generator[Any, None, None]:
         batches = self._file.iter_batches(ROWS_PER_BATCH, columns=self._wanted)
-        while (batch := quietly(lambda: next(batches, None), self._told)) is not None:
+        while (batch := quietly(lambda: next(batches, None), self._explained)) is not None:
             self._done += len(batch)
             yield batch
 
@@ -54,14 +54,14 @@ class ParquetBatches:
         # Column by column through small buffers: a row group may be as large as the file.
         return pq.ParquetFile(self._path, buffer_size=_BUFFER, pre_buffer=False)
 
-    def _told(self, _: Exception) -> str:
+    def _explained(self, _: Exception) -> str:
         return f"the table {self._path} is a damaged Parquet file, or one of an unknown kind."
 
 
 def check_stored(
     place: Path | str, wanted: Sequence[str], kind: Callable[[str], Any], days: Set[str]
 ) -> None:
-    """Refuse columns stored as something that is neither numbers, truths nor text, nor days."""
+    """Refuse columns stored as something that is neither numbers, booleans, text nor days."""
     for name in wanted:
         if not readable(kind(name), days=name in days):
             raise TableProblem(
@@ -75,16 +75,8 @@ def _days_of(schema: Declaration) -> Set[str]:
 
 
 _HERE = "the frame"
-_PLAIN: tuple[type, ...] = (int, float, decimal.Decimal)
+_PLAIN: tuple[Any, ...] = (int, float, decimal.Decimal)
 _NUMPY, _COMPLEX = (np.bool_, np.integer, np.floating), (complex, np.complexfloating)
-
-
-def _matched(frame: Any, schema: Declaration, optional: Sequence[str]) -> Any:
-    """Return a frame or Arrow table whose columns are those of the schema."""
-    table = frame if _is_pandas(frame) else quietly(partial(_arrow, frame), _told)
-    names = quietly(lambda: list(table.columns if _is_pandas(table) else table.column_names), _told)
-    match_names(_HERE, names, schema, optional)
-    return table
 
 
 class FrameBatches:
@@ -93,8 +85,12 @@ class FrameBatches:
     def __init__(
         self, frame: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
     ) -> None:
-        frame = _matched(frame, schema, optional)
-        self._columns = {name: quietly(partial(_column, frame, name), _told) for name in wanted}
+        table = quietly(partial(_table, frame), _explained)
+        names = quietly(lambda: list(_names(table)), _explained)
+        match_names(_HERE, names, schema, optional)
+        self._columns = {
+            name: quietly(partial(_column, table, name), _explained) for name in wanted
+        }
         check_stored(_HERE, wanted, lambda name: self._columns[name].type, _days_of(schema))
         self.n_rows: int | None = len(self._columns[wanted[0]])
 
@@ -109,8 +105,7 @@ class FrameBatches:
 
 def frame_levels(frame: Any, name: str, levels: Sequence[str]) -> Integers:
     """Return the place of each cell's level in a frame of that one column; below 0 for none."""
-    table = frame if _is_pandas(frame) else quietly(partial(_arrow, frame), _told)
-    cells = quietly(partial(_column, table, name), _told)
+    cells = quietly(lambda: _column(_table(frame), name), _explained)
     check_stored(_HERE, [name], lambda _: cells.type, frozenset())
     batches = pa.table({name: cells}).to_batches(max_chunksize=ROWS_PER_BATCH)
     found = [level_places(name, batch, levels) for batch in batches]
@@ -121,25 +116,30 @@ def _is_pandas(frame: Any) -> bool:
     return hasattr(frame, "iloc") and hasattr(frame, "columns")
 
 
-def _arrow(frame: Any) -> Any:
-    if isinstance(frame, pa.Table):
+def _names(table: Any) -> Any:
+    return table.columns if _is_pandas(table) else table.column_names
+
+
+def _table(frame: Any) -> Any:
+    """Return a frame of pandas as it is, and others as Arrow tables."""
+    if isinstance(frame, pa.Table) or _is_pandas(frame):
         return frame
     if not hasattr(frame, "get_columns"):
         return pa.table(frame)
-    return pa.table({series.name: _polars_cells(series) for series in frame.get_columns()})
+    columns = {series.name: series for series in frame.get_columns()}
+    beyond_arrow = ("Object", "Int128", "UInt128")
+    return pa.table(
+        {
+            name: mixed_cells(one) if str(one.dtype) in beyond_arrow else one.to_arrow()
+            for name, one in columns.items()
+        }
+    )
 
 
-def _polars_cells(series: Any) -> Any:
-    """Return an Arrow array, also of Python objects or of integers that are too long for Arrow."""
-    if str(series.dtype) not in ("Object", "Int128", "UInt128"):
-        return series.to_arrow()
-    return mixed_cells(series)
-
-
-def _column(frame: Any, name: str) -> Any:
-    if _is_pandas(frame):
-        return pa.chunked_array([_pandas_cells(frame[name])])
-    return frame.column(name)
+def _column(table: Any, name: str) -> Any:
+    if _is_pandas(table):
+        return pa.chunked_array([_pandas_cells(table[name])])
+    return table.column(name)
 
 
 def _pandas_cells(series: Any) -> Any:
@@ -182,17 +182,21 @@ def _value(cell: Any) -> float | str | datetime.date | None:
     """Return a cell's number, text or day; None for what no file of this kind holds."""
     if type(cell) is float:
         return cell
-    # The methods of the plain types, not those of a class that may tell more than its value.
+    # The methods of the plain types, not those of a class that may reveal more than its value.
     if isinstance(cell, str):
         text = str.__str__(cell)
-        return text if text.isascii() else _utf8(text)
+        halves = not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text)
+        return None if halves else text  # halves of characters
     if isinstance(cell, _COMPLEX):
         cell = cell.real if cell.imag == 0 else None  # one such cell makes its whole column complex
     if isinstance(cell, _NUMPY):
         return float(cell)
     for plain in _PLAIN:
         if isinstance(cell, plain):
-            return _float(plain, cell)
+            try:
+                return float(plain.__float__(cell))
+            except (OverflowError, ValueError):  # too large; a NaN that signals
+                return math.nan
     return _day(cell)
 
 
@@ -206,22 +210,8 @@ def _day(cell: Any) -> datetime.date | None:
     return found if found.year == cell.year else None  # pandas' beyond 9999 have a base in 1970
 
 
-def _utf8(text: str) -> str | None:
-    with suppress(UnicodeEncodeError):  # half a character
-        text.encode()
-        return text
-    return None
-
-
-def _float(plain: Any, cell: Any) -> float:
-    try:
-        return float(plain.__float__(cell))
-    except (OverflowError, ValueError):  # too large; a NaN that signals
-        return math.nan
-
-
-def _told(error: Exception) -> str:
+def _explained(error: Exception) -> str:
     return (
         f"{_HERE} cannot be read as a table ({type(error).__name__}); pass a pandas or polars "
-        "frame, or an Arrow table, with columns of numbers, truths or text."
+        "frame, or an Arrow table, with columns of numbers, booleans or text."
     )

@@ -57,10 +57,10 @@ HINTS = {
         "Days: 2020-01-01 to 2024-12-31. Else yes/no, or skip."
     ),
 }
-"""What to type where nothing can be proposed, by the kind that a name tells."""
+"""What to type where nothing can be proposed, by the kind that a name suggests."""
 BACK, SKIP, EACH = ("back", "b", "<"), ("skip", "ignore", "s", "-"), ("each",)
 YES_NO = ("yes/no", "yes or no", "y/n", "yn", "boolean", "bool", "true/false")
-ALIKE = 3
+GROUPED_FROM = 3
 """From so many columns on, names that differ in their numbers only are asked about once."""
 DAYS_WRITTEN = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d")
 """How days may be answered; the column is taken to have them so, too."""
@@ -71,7 +71,7 @@ _NUMBER = rf"(?:[+-]?[1-9][0-9]{{0,2}}(?:,[0-9]{{3}})+(?:\.[0-9]*)?|{_PLAIN})"
 _TO = r"(?:\s+to\s+|\s*(?:\.\.|…|–|—)\s*|\s+-\s+|\s+|(?<=[0-9.])-)"
 _RANGE = re.compile(rf"({_NUMBER}){_TO}({_NUMBER})")
 _PAIR = re.compile(rf"({_PLAIN})\s*[,;]\s*({_PLAIN})")
-_UNSURE = r"(?<![0-9.,])[1-9][0-9]{{0,2}}[{}][0-9]{{3}}(?![0-9.,])"
+_AMBIGUOUS = r"(?<![0-9.,])[1-9][0-9]{{0,2}}[{}][0-9]{{3}}(?![0-9.,])"
 _DAY = r"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}|[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{4}"
 _DAYS = re.compile(rf"({_DAY})(?:{_TO}|\s*,\s*)({_DAY})")
 _LEVEL = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^,]*))\s*,""")
@@ -97,10 +97,10 @@ def settings_meant(text: str, *, decimal: str = ".") -> dict[str, Any] | None:
     given = text.strip()
     inside = re.fullmatch(r"\[(.*)\]|\((.*)\)", given)
     if inside:
-        return _bounds_meant((inside[1] or inside[2] or "").strip(), decimal, sure=True)
+        return _bounds_meant((inside[1] or inside[2] or "").strip(), decimal, certain=True)
     if given.casefold() in YES_NO:
         return {"type": "boolean"}
-    if bounds := _bounds_meant(given, decimal, sure=False):
+    if bounds := _bounds_meant(given, decimal, certain=False):
         return bounds
     if _DAYS.fullmatch(given) or re.fullmatch(_NUMBER, given) or " to " in given:
         return None  # days that do not exist, or 1,200: one number, or two?
@@ -122,11 +122,11 @@ def _written(level: str) -> str:
     return next((one for one in forms if _levels(one) == [level]), level)
 
 
-def _bounds_meant(given: str, decimal: str, *, sure: bool) -> dict[str, Any] | None:
-    """Return two bounds. If not `sure`, neighbouring whole numbers with a comma are codes."""
+def _bounds_meant(given: str, decimal: str, *, certain: bool) -> dict[str, Any] | None:
+    """Return two bounds. If not `certain`, neighbouring whole numbers with a comma are codes."""
     if found := _DAYS.fullmatch(given):
         return _days_meant(*found.groups())
-    if is_unsure(given, decimal):
+    if _is_ambiguous(given, decimal):
         return None
     bare = _SIGNS.sub("", given).strip()
     more: dict[str, Any] = {} if bare == given else {"bare": False}
@@ -136,15 +136,15 @@ def _bounds_meant(given: str, decimal: str, *, sure: bool) -> dict[str, Any] | N
     if found := _RANGE.fullmatch(bare):
         return _range_meant(found, ",") | more
     grouped = re.fullmatch(_NUMBER, bare)
-    if (found := _PAIR.fullmatch(bare)) and (sure or not grouped):
+    if (found := _PAIR.fullmatch(bare)) and (certain or not grouped):
         pair = [_number(one) for one in found.groups()]
-        return {"bounds": pair} | more if sure or not _are_codes(pair) else None
+        return {"bounds": pair} | more if certain or not _are_codes(pair) else None
     return None
 
 
-def is_unsure(given: str, decimal: str) -> bool:
+def _is_ambiguous(given: str, decimal: str) -> bool:
     """Whether a number may have thousands or decimals: 1.200 where 1.2 is one and a fifth."""
-    return re.search(_UNSURE.format(decimal), given) is not None
+    return re.search(_AMBIGUOUS.format(decimal), given) is not None
 
 
 _SWAPPED = str.maketrans(".,", ",.")
@@ -208,24 +208,21 @@ def _day(text: str, form: str) -> datetime.date | None:
 # --- questions ------------------------------------------------------------------------------------
 
 
-class Step(ABC):
-    """One question, and what its answer does to a schema."""
+class _Step(ABC):
+    """One question; `take` puts its answer into the schema, or returns what is wrong with it."""
 
     def applies(self, _document: Document) -> bool:
-        """Whether it makes sense to ask."""
         return True
 
     @abstractmethod
-    def question(self, document: Document) -> SchemaQuestion:
-        """Return what is asked."""
+    def question(self, document: Document) -> SchemaQuestion: ...
 
     @abstractmethod
-    def take(self, document: Document, text: str) -> str | None:
-        """Put an answer into the schema, or return what is wrong with it."""
+    def take(self, document: Document, text: str) -> str | None: ...
 
 
 @dataclass(frozen=True)
-class NameStep(Step):
+class _NameStep(_Step):
     """Which column is the target, or the unit."""
 
     key: str
@@ -234,19 +231,19 @@ class NameStep(Step):
     proposed: str = ""
 
     def question(self, document: Document) -> SchemaQuestion:
-        """Ask for a name."""
-        why = (
-            self.why
-            or f"Columns: {some([shortened(one, 30) for one in column_names(document)], 40)}."
-        )
-        return SchemaQuestion(self.title, why, document.get(self.key) or self.proposed)
+        columns = some([shortened(one, 30) for one in column_names(document)], 40)
+        default = document.get(self.key) or self.proposed
+        return SchemaQuestion(self.title, self.why or f"Columns: {columns}.", default)
 
     def take(self, document: Document, text: str) -> str | None:
-        """Take a name, or for the unit none."""
         names = column_names(document)
         name = text or str(self.question(document).default)
-        if name.casefold() in ("", "none", "no") and name not in names:
-            return self._without(document)
+        if name not in names and name.casefold() in ("", "none", "no"):
+            if self.key == "target":
+                return "A model needs a target: type the name of a column."
+            document["unit"] = ""
+            document.pop("rows_per_unit", None)
+            return None
         if name not in names:
             return f"There is no column {plain(name)!r}.{did_you_mean(name, names)}"
         if name == document.get({"target": "unit", "unit": "target"}[self.key]):
@@ -255,31 +252,21 @@ class NameStep(Step):
         _use(document, name)
         return None
 
-    def _without(self, document: Document) -> str | None:
-        if self.key == "target":
-            return "A model needs a target: type the name of a column."
-        document["unit"] = ""
-        document.pop("rows_per_unit", None)
-        return None
 
-
-@dataclass(frozen=True)
-class MostRowsStep(Step):
+class _MostRowsStep(_Step):
     """How many rows of one unit are used."""
 
     def applies(self, document: Document) -> bool:
-        """Only if there is a unit."""
         return bool(document.get("unit"))
 
     def question(self, document: Document) -> SchemaQuestion:
-        """Ask for a number."""
-        why = "More rows of each tell more, but noise grows with their number."
-        unit = shortened(document["unit"], 40)
-        default = str(document.get("rows_per_unit", 1))
-        return SchemaQuestion(f"At most how many rows of one {unit} are used?", why, default)
+        return SchemaQuestion(
+            f"At most how many rows of one {shortened(document['unit'], 40)} are used?",
+            "More rows of each hold more information, but noise grows with their number.",
+            str(document.get("rows_per_unit", 1)),
+        )
 
     def take(self, document: Document, text: str) -> str | None:
-        """Take a whole number from 1."""
         given = text or self.question(document).default
         if not re.fullmatch(r"[0-9]{1,7}", given) or not 1 <= int(given) <= 1_000_000:
             return "A whole number from 1 to 1000000 is needed."
@@ -287,18 +274,15 @@ class MostRowsStep(Step):
         return None
 
 
-@dataclass(frozen=True)
-class DecimalStep(Step):
+class _DecimalStep(_Step):
     """Which sign stands before decimals; asked where semicolons hint at a comma."""
 
     def question(self, document: Document) -> SchemaQuestion:
-        """Ask for a comma or a point."""
         why = "A comma as in 1.234,5 or a point as in 1.5? What is written otherwise is missing."
         default = document.get("defaults", {}).get("decimal", ",")
         return SchemaQuestion("Which sign do decimals have?", why, default)
 
     def take(self, document: Document, text: str) -> str | None:
-        """Take one of the two."""
         words = {"comma": ",", "point": "."}
         given = words.get(text.casefold(), text) or self.question(document).default
         if given not in words.values():
@@ -309,17 +293,15 @@ class DecimalStep(Step):
 
 
 @dataclass(frozen=True)
-class ColumnStep(Step):
+class _ColumnStep(_Step):
     """What a column holds, or several whose names differ in their numbers only."""
 
     names: tuple[str, ...]
 
     def applies(self, document: Document) -> bool:
-        """Unless it is the unit, which needs nothing."""
         return self.names != (document.get("unit"),)
 
     def question(self, document: Document) -> SchemaQuestion:
-        """Ask for bounds or levels, with what stands there or may be meant."""
         found, first = propose(self.names[0]), self.names[0]
         title = shortened(first, 60)
         if len(self.names) > 1:
@@ -329,11 +311,12 @@ class ColumnStep(Step):
         hint = "" if default else HINTS.get(found.kind, "")
         if settings_of(document, first).get("decimal") == ",":
             hint = hint.replace("1,500", "1.500")
-        why = f"{_why(found)} {hint}".rstrip()
-        return SchemaQuestion(title + target, why, default)
+        why, unit = found.why, found.measured_in
+        if unit and unit not in why:
+            why = f"{why.removesuffix('.')}, in {unit}."
+        return SchemaQuestion(title + target, f"{why} {hint}".rstrip(), default)
 
     def take(self, document: Document, text: str) -> str | None:
-        """Take settings, or that the column is not used; an empty answer may leave it open."""
         given = text or self.question(document).default
         if given.casefold() in SKIP:
             return self._skip(document)
@@ -344,7 +327,7 @@ class ColumnStep(Step):
         offered = () if text else (standing, settings_proposed(propose(self.names[0])))
         kept = next((one for one in offered if in_words(one) == given), None)
         settings = kept or settings_meant(given, decimal=decimal)
-        if settings is None and is_unsure(given, decimal):
+        if settings is None and _is_ambiguous(given, decimal):
             return f"Is 1{decimal}200 a large number or a small one? Write 1200, or 1{decimal}2."
         if settings is None:
             return "That is not understood: type ? to see what can be answered."
@@ -381,17 +364,8 @@ class ColumnStep(Step):
         name = self.names[0]
         column = toml_schema({"columns": {name: settings}}).field(name)
         needs = column.needs(as_target=document.get("target") in self.names)
-        told = [*column.faults, *needs, *column.problems()]
-        return in_toml_words(told[0]).removeprefix(f"column {name!r}: ") if told else None
-
-
-def _why(found: Proposal) -> str:
-    unit = found.measured_in
-    return (
-        f"{found.why.removesuffix('.')}, in {unit}."
-        if unit and unit not in found.why
-        else found.why
-    )
+        problems = [*column.faults, *needs, *column.problems()]
+        return in_toml_words(problems[0]).removeprefix(f"column {name!r}: ") if problems else None
 
 
 def _use(document: Document, name: str) -> None:
@@ -404,14 +378,11 @@ def _use(document: Document, name: str) -> None:
 # --- one after the other --------------------------------------------------------------------------
 
 
-def new_interview(
-    names: Sequence[str], *, target: str | None = None, unit: str | None = None, **more: Any
-) -> Document:
-    """Return a schema in which nothing is told yet but what is given."""
-    given = {"target": target, "unit": unit, **more}
-    told = {key: one for key, one in given.items() if one is not None}
+def new_interview(names: Sequence[str], **given: Any) -> Document:
+    """Return a schema that says nothing yet but what is given: its target, its unit and others."""
     columns: dict[str, Any] = {name: {} for name in names}
-    return told | {"missing": ["", "NA"], "ignore": [], "columns": columns}
+    known = {key: one for key, one in given.items() if one is not None}
+    return known | {"missing": ["", "NA"], "ignore": [], "columns": columns}
 
 
 class Interview:
@@ -422,7 +393,7 @@ class Interview:
         document.setdefault("ignore", [])
         document.setdefault("columns", {})
         self._asked = column_names(document) if again else open_columns(document)
-        self._steps = list(_steps(document, self._asked, again))
+        self._steps: list[_Step] = list(_steps(document, self._asked, again))
         self._place = -1
         self._go(1)
 
@@ -447,20 +418,16 @@ class Interview:
         step = self._steps[self._place]
         if given.casefold() in BACK:
             return None if self._go(-1) else "This is the first question."
-        if given.casefold() in EACH and isinstance(step, ColumnStep):
-            self._steps[self._place : self._place + 1] = [ColumnStep((one,)) for one in step.names]
+        if given.casefold() in EACH and isinstance(step, _ColumnStep):
+            self._steps[self._place : self._place + 1] = [_ColumnStep((one,)) for one in step.names]
             return None
         wrong = step.take(self.document, given)
         if wrong is None:
-            self._regroup()
+            if isinstance(step, _NameStep):  # a target or unit that is named is asked about apart
+                before = [one for one in self._steps if not isinstance(one, _ColumnStep)]
+                self._steps = [*before, *map(_ColumnStep, _groups(self._asked, self.document))]
             self._go(1)
         return wrong
-
-    def _regroup(self) -> None:
-        """Once target or unit is named, ask about it apart."""
-        if isinstance(self._steps[self._place], NameStep):
-            before = [step for step in self._steps if not isinstance(step, ColumnStep)]
-            self._steps = [*before, *map(ColumnStep, _groups(self._asked, self.document))]
 
     def _go(self, way: int) -> bool:
         """Go to the next or last question that applies; stay where there is none before."""
@@ -474,30 +441,31 @@ class Interview:
 
 
 def open_columns(document: Document) -> list[str]:
-    """Return the columns of which it is not told yet what they hold."""
+    """Return the columns whose content is not declared yet."""
     done = {*ignored_names(document), document.get("unit")}
     names = [name for name in column_names(document) if name not in done]
     return [name for name in names if not in_words(settings_of(document, name))]
 
 
-def _steps(document: Document, asked: Sequence[str], again: bool) -> Iterator[Step]:
+def _steps(document: Document, asked: Sequence[str], again: bool) -> Iterator[_Step]:
     if again or not document.get("target"):
-        yield NameStep("target", "Which column is to be predicted?")
+        yield _NameStep("target", "Which column is to be predicted?")
     if again or "unit" not in document:
         found = map(propose, column_names(document))
         ids = [one.name for one in found if one.kind == "id" and one.sure]
-        yield NameStep(
+        yield _NameStep(
             "unit",
-            "Which column tells whose row it is?",
+            "Which column identifies the person (the privacy unit)?",
             "If people have several rows. Answer none if every row is another person.",
             ids[0] if ids else "none",
         )
     if again or "rows_per_unit" not in document:
-        yield MostRowsStep()
-    told = "decimal" in document.get("defaults", {})
-    if document.get("delimiter") == ";" and (again or not told):
-        yield DecimalStep()
-    yield from map(ColumnStep, _groups(asked, document))
+        yield _MostRowsStep()
+    if document.get("delimiter") == ";" and (
+        again or "decimal" not in document.get("defaults", {})
+    ):
+        yield _DecimalStep()
+    yield from map(_ColumnStep, _groups(asked, document))
 
 
 def _groups(names: Sequence[str], document: Document) -> list[tuple[str, ...]]:
@@ -508,13 +476,12 @@ def _groups(names: Sequence[str], document: Document) -> list[tuple[str, ...]]:
         form = name if name in alone else re.sub("[0-9]+", "#", name)
         found.setdefault(form, []).append(name)
     groups: list[tuple[str, ...]] = []
-    for alike in found.values():
-        together = len(alike) >= ALIKE
-        groups += [tuple(alike)] if together else [(name,) for name in alike]
+    for group in found.values():
+        groups += [tuple(group)] if len(group) >= GROUPED_FROM else [(name,) for name in group]
     return groups
 
 
-def told_left(document: Document) -> str:
+def columns_left(document: Document) -> str:
     """Return which columns are open, in a sentence."""
     names = open_columns(document)
     shown = ", ".join(shortened(name, 30) for name in names[:5])

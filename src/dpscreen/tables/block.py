@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpscreen._core.words import mistyped
-from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED, Column
+from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED, Column, Entry, are_texts
 
 Pairs = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
 class SchemaBlock:
-    """The block as declared; what cannot be used is left out and told in `faults`."""
+    """The block as declared; what cannot be used is left out and stands in `faults`."""
 
     target: str | None = None
     features: tuple[str, ...] | None = None
@@ -40,10 +40,6 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1_000_000
 
 
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
 def _is_transform(word: Any) -> bool:
     return isinstance(word, str) and word in TRANSFORMS
 
@@ -55,7 +51,7 @@ _BY_COLUMN = (
 )
 SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "target": _NAME,
-    "features": (lambda one: one is None or _are_texts(one), "a list of names of columns"),
+    "features": (lambda one: one is None or are_texts(one), "a list of names of columns"),
     "unit": _NAME,
     "rows_per_unit": (
         lambda one: one is None or _is_count(one),
@@ -69,45 +65,43 @@ SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def read_block(given: Any) -> SchemaBlock:
-    """Read the block; anything but an object is told as a fault."""
+    """Read the block; anything but an object is a fault."""
     if not isinstance(given, Mapping):
         return SchemaBlock(faults=("dpscreen must be an object with at least a target.",))
-    used = {key: one for key, one in given.items() if key in SETTINGS and SETTINGS[key][0](one)}
-    features, transform = used.get("features"), (used.get("transform") or {}).items()
-    return SchemaBlock(
-        used.get("target"),
-        None if features is None else tuple(features),
-        used.get("unit"),
-        used.get("rows_per_unit"),
-        tuple((used.get("fill") or {}).items()),
-        tuple((column, word) for column, word in transform if _is_transform(word)),
-        used.get("missing_target"),
-        tuple(_faults(given)),
-    )
-
-
-def _faults(given: Mapping[str, Any]) -> Iterator[str]:
-    known = tuple(SETTINGS)
-    yield from (f"dpscreen: {mistyped('setting', key, known)}" for key in given if key not in known)
-    for key, (fits, told) in SETTINGS.items():
-        if key in given and not fits(given[key]):
-            yield f"dpscreen.{key} must be {told}."
-        elif key == "transform":
-            for column, word in (given.get(key) or {}).items():
-                if not _is_transform(word):
-                    told = mistyped("transform", word, tuple(TRANSFORMS))
-                    yield f"dpscreen.transform of column {column!r}: {told}"
+    entry, known = Entry(given, "dpscreen."), tuple(SETTINGS)
+    entry.faults += [
+        f"dpscreen: {mistyped('setting', key, known)}" for key in given if key not in known
+    ]
+    used = {
+        key: entry.setting(key, None, fits, f"be {what}") for key, (fits, what) in SETTINGS.items()
+    }
+    if used["features"] is not None:
+        used["features"] = tuple(used["features"])
+    if used["rows_per_unit"] is None and given.get("rows_per_unit") is not None:
+        used["rows_per_unit"] = 1  # what was given is a fault already
+    transform = (used["transform"] or {}).items()
+    for column, word in transform:
+        if not _is_transform(word):
+            entry.fault(
+                f"transform of column {column!r}: {mistyped('transform', word, tuple(TRANSFORMS))}"
+            )
+    used["transform"] = tuple(one for one in transform if _is_transform(one[1]))
+    used["fill"] = tuple((used["fill"] or {}).items())
+    return SchemaBlock(**used, faults=tuple(entry.faults))
 
 
 # --- against the columns --------------------------------------------------------------------------
 
 
 def problems(block: SchemaBlock, columns: Sequence[Column]) -> Iterator[str]:
-    """Yield what is wrong with a block and the columns together, in the order of mending."""
+    """Yield what is wrong with a block and the columns together, in the order of fixing."""
     known = {column.name: column for column in columns}
     chosen = block.feature_columns(column.name for column in columns)
     yield from _repeated(columns)
-    yield from _target(block, known)
+    if block.target is None:
+        yield "the target is not named: set dpscreen.target to the column to be predicted."
+    else:
+        yield from _unknown("dpscreen.target", block.target, known)
     yield from _features(block, known, chosen)
     yield from _unit(block, known)
     used = {*chosen, block.target}
@@ -133,13 +127,6 @@ def _unknown(where: str, name: str, known: Mapping[str, Column]) -> Iterator[str
         yield f"{where}: {mistyped('column', name, list(known))}"
 
 
-def _target(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[str]:
-    if block.target is None:
-        yield "the target is not named: set dpscreen.target to the column to be predicted."
-    else:
-        yield from _unknown("dpscreen.target", block.target, known)
-
-
 def _features(
     block: SchemaBlock, known: Mapping[str, Column], chosen: Sequence[str]
 ) -> Iterator[str]:
@@ -162,14 +149,14 @@ def _unit(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[str]:
     if unit is None:
         if most is not None:
             yield (
-                "dpscreen.rows_per_unit needs dpscreen.unit, the column that tells whose row it "
-                "is; leave both out if a row is the unit."
+                "dpscreen.rows_per_unit needs dpscreen.unit, the column that identifies the "
+                "person; leave both out if a row is the unit."
             )
         return
     yield from _unknown("dpscreen.unit", unit, known)
     if unit == block.target:
         yield "dpscreen.unit and dpscreen.target name the same column."
-    if most is None and not any("rows_per_unit" in told for told in block.faults):
+    if most is None:
         yield (
             "dpscreen.unit needs dpscreen.rows_per_unit, the most rows of one unit that are used: "
             "choose it from what you know; noise grows with it."
@@ -184,8 +171,8 @@ def _fills(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[str]:
         here = f"dpscreen.fill of column {name!r}"
         if name == block.unit:
             yield f"{here}: rows without a unit count as one unit."
-        elif name in known and (told := known[name].fill_problem(value)):
-            yield f"{here} {told}"
+        elif name in known and (problem := known[name].fill_problem(value)):
+            yield f"{here} {problem}"
 
 
 def _transformed(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[str]:

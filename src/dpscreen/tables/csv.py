@@ -1,16 +1,16 @@
 """Files of text: the names of their columns, and their rows block by block, every cell as text.
 
 Names are found without looking at any row. A file without a header has data where names should be,
-so a name that the schema does not know is told by its place and never repeated. Types are never
+so a name that the schema does not know is given by its place and never repeated. Types are never
 guessed: what a cell means is decided later, by the schema.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import io
+import os
 import re
 import secrets
 import zlib
@@ -74,7 +74,7 @@ def open_text(path: Path, encoding: str = UTF8) -> BinaryIO:
     """Open a file of text as UTF-8, unpacked if it is compressed by gzip."""
     opener: Any = gzip.open if _first_bytes(path)[:2] == _GZIP else partial(open, mode="rb")
     file = opener(path)
-    return file if encoding == UTF8 else _Recoded(file, encoding)
+    return file if encoding == UTF8 else io.BufferedReader(_Recoded(file, encoding))
 
 
 def read_header(
@@ -83,7 +83,13 @@ def read_header(
     """Return the column names of a file. Of a file of text, nothing after them is parsed."""
     dialect = schema.dialect if schema else dialect
     if is_parquet(path):
-        return Header(_parquet_names(path))
+        import pyarrow.parquet as pq
+
+        names = quietly(
+            lambda: pq.read_schema(path).names,
+            lambda _: f"the table {path} is a damaged Parquet file.",
+        )
+        return Header(tuple(names))
     if is_excel(path):
         from dpscreen.tables.excel import excel_names
 
@@ -93,7 +99,6 @@ def read_header(
 
 
 def _text_header(path: Path, dialect: Dialect, known: frozenset[str]) -> Header:
-    quote = dialect.quote
     lines = _header_lines(path, dialect)
     text = quietly(
         lambda: lines.decode("utf-8-sig"),
@@ -106,11 +111,12 @@ def _text_header(path: Path, dialect: Dialect, known: frozenset[str]) -> Header:
     if "\0" in text:
         raise TableProblem(f"the file {path} is not a table: its first line is not text.")
     wanted = (dialect.delimiter,) if dialect.delimiter else DELIMITERS
-    delimiter = max(wanted, key=lambda sign: _likeness(_split(text, sign, quote), known))
-    names = tuple(name.strip() for name in _split(text, delimiter, quote))
-    if not any(names):
-        raise TableProblem(f"the file {path} is not a table: its first line holds no column names.")
-    return Header(names, delimiter, len(lines), len(lines.splitlines()))
+    ways = {sign: _split(text, sign, dialect.quote) for sign in wanted}
+    # Names that the schema knows decide, then how many there are.
+    delimiter = max(ways, key=lambda sign: (len(known & {*ways[sign]}), len(ways[sign])))
+    if not any(ways[delimiter]):
+        raise _nameless(path)
+    return Header(tuple(ways[delimiter]), delimiter, len(lines), len(lines.splitlines()))
 
 
 def matched_header(path: Path, schema: Declaration, optional: Sequence[str] = ()) -> Header:
@@ -141,13 +147,8 @@ def _unreadable(path: Path, error: Exception) -> str:
     return f"the table {path} cannot be read: {reason.lower()}."
 
 
-def _parquet_names(path: Path) -> tuple[str, ...]:
-    def read() -> tuple[str, ...]:
-        import pyarrow.parquet as pq
-
-        return tuple(pq.read_schema(path).names)
-
-    return quietly(read, lambda _: f"the table {path} is a damaged Parquet file.")
+def _nameless(path: Path) -> TableProblem:
+    return TableProblem(f"the file {path} is not a table: its first line holds no column names.")
 
 
 def _header_lines(path: Path, dialect: Dialect) -> bytes:
@@ -156,17 +157,15 @@ def _header_lines(path: Path, dialect: Dialect) -> bytes:
 
     def read() -> bytes:
         with open_text(path, dialect.encoding) as file:
-            lines = _one_line(file)
-            while lines.count(mark) % 2 and len(lines) < LONGEST_HEADER:
+            lines = more = _one_line(file)
+            while more and lines.count(mark) % 2 and len(lines) < LONGEST_HEADER:
                 more = _one_line(file)
-                if not more:
-                    break
                 lines += more
             return lines
 
     lines = quietly(read, lambda _: f"the table {path} cannot be read: it is damaged or cut short.")
     if not lines.removeprefix(_BOM).strip():
-        raise TableProblem(f"the file {path} is not a table: its first line holds no column names.")
+        raise _nameless(path)
     if len(lines) >= LONGEST_HEADER or lines.count(mark) % 2:
         raise TableProblem(f"the first line of {path} is too long, or a quote in it is not closed.")
     return lines
@@ -185,44 +184,33 @@ def _one_line(file: Any) -> bytes:
     return line
 
 
-class _Recoded(io.BufferedReader):
-    """A file of text in another encoding, read as UTF-8; what it cannot tell becomes U+FFFD."""
+class _Recoded(io.RawIOBase):
+    """A file of text in another encoding, read as UTF-8; what it cannot read becomes U+FFFD."""
 
     def __init__(self, file: Any, encoding: str) -> None:
-        super().__init__(_Recoder(file, encoding))
-        self.fileobj = getattr(file, "fileobj", None) or file
-
-
-class _Recoder(io.RawIOBase):
-    def __init__(self, file: Any, encoding: str) -> None:
-        self._file, self._left = file, b""
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+        self._text = io.TextIOWrapper(file, encoding, errors="replace", newline="")
+        self._left = b""
 
     def readable(self) -> bool:
         return True
 
+    def fileno(self) -> int:
+        return self._text.fileno()
+
     def readinto(self, into: Any) -> int:
-        while not self._left:
-            data = self._file.read(BYTES_PER_BLOCK)
-            self._left = self._decoder.decode(data, final=not data).encode(errors="replace")
-            if not data:
-                break
+        self._left = self._left or self._text.read(BYTES_PER_BLOCK).encode(errors="replace")
         taken, self._left = self._left[: len(into)], self._left[len(into) :]
         into[: len(taken)] = taken
         return len(taken)
 
     def close(self) -> None:
-        self._file.close()
+        self._text.close()
         super().close()
 
 
 def _split(text: str, delimiter: str, quote: str) -> list[str]:
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote)
-    return next(rows, [])
-
-
-def _likeness(names: list[str], known: frozenset[str]) -> tuple[int, int]:
-    return sum(name.strip() in known for name in names), len(names)
+    return [name.strip() for name in next(rows, [])]
 
 
 def _is_number(text: str) -> bool:
@@ -274,8 +262,8 @@ class TextBlocks:
             yield held.slice(0, len(held) - 1)
 
     def _batches(self, stream: Any) -> Iterator[Any]:
-        reader = quietly(lambda: self._open(stream), self._told)
-        while (batch := quietly(lambda: next(reader, None), self._told)) is not None:
+        reader = quietly(lambda: self._open(stream), self._explained)
+        while (batch := quietly(lambda: next(reader, None), self._explained)) is not None:
             if len(batch):
                 yield batch
 
@@ -301,7 +289,7 @@ class TextBlocks:
             ),
         )
 
-    def _told(self, error: Exception) -> str:
+    def _explained(self, error: Exception) -> str:
         """Say in one sentence why the file cannot be read, from the file and not from the error."""
         if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
             return f"the table {self._path} is a damaged gzip file, or cut short."
@@ -314,7 +302,7 @@ class TextBlocks:
         return self._fault() or (_wrong_encoding(self._path) if utf8 else None) or other
 
     def _fault(self) -> str | None:
-        """Walk through the rows until one does not have as many cells as the first line."""
+        """Read rows until one does not have as many cells as the first line."""
         dialect = self._schema.dialect
         with open_text(self._path, dialect.encoding) as file:
             file.read(self._header.n_bytes)
@@ -331,12 +319,11 @@ class _WithLastRow:
 
     def __init__(self, file: Any, row: bytes) -> None:
         self._file, self._row, self._end = file, row, b"\n"
-        self._on_disk = getattr(file, "fileobj", None) or file  # what gzip unpacks, or itself
 
-    def read(self, size: int) -> bytes:  # pragma: no cover - in a thread of Arrow, seen by nobody
+    def read(self, size: int) -> bytes:  # pragma: no cover - in a thread of Arrow
         """Return some bytes; the last row when the file has none left."""
         data: bytes = self._file.read(size)
-        self.position = self._on_disk.tell()
+        self.position = os.lseek(self._file.fileno(), 0, os.SEEK_CUR)
         if data:
             self._end = data[-1:]
             return data
@@ -370,6 +357,6 @@ def _wrong_encoding(path: Path) -> str | None:
             try:
                 line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:
-                told = 'put encoding = "cp1252" into the schema if it comes from Windows or Excel'
-                return f"line {number} of {path} is not text in UTF-8; {told}."
+                remedy = 'put encoding = "cp1252" into the schema if it comes from Windows or Excel'
+                return f"line {number} of {path} is not text in UTF-8; {remedy}."
     return None

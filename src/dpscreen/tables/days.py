@@ -11,11 +11,8 @@ import pyarrow.compute as pc
 
 from dpscreen._core.arrays import Array
 
-_GROUPS = {"%Y": "(?P<Y>[0-9]{4})", "%m": "(?P<m>[0-9]{1,2})", "%d": "(?P<d>[0-9]{1,2})"}
-_FIXED = {"%Y": "(?P<Y>[0-9]{4})", "%m": "(?P<m>[0-9]{2})", "%d": "(?P<d>[0-9]{2})"}
 _TIME = "(?:[T ][0-9].*)?"
 """A time may follow: libraries write one for all rows as soon as one row has one."""
-_LENGTHS = np.array([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 _FIRST, _LAST = (int(np.datetime64(day).astype(np.int64)) for day in ("0001-01-01", "9999-12-31"))
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
@@ -35,12 +32,10 @@ def written_days(cells: Any, form: str) -> Array:
     found = pc.extract_regex(pc.ascii_trim_whitespace(cells), _expression(form))
     year, month, day = (_integers(found, name) for name in "Ymd")
     known = (month >= 1) & (month <= 12) & (day >= 1) & (year >= 1)
-    month = np.where(known, month, 1)
-    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    known &= (day <= _LENGTHS[month]) & ((month != 2) | (day < 29) | leap)
-    months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
-    first = months.astype("datetime64[D]").astype(np.int64)
-    return np.where(known, first + day - 1.0, np.nan)
+    months = ((year - 1970) * 12 + np.where(known, month, 1) - 1).astype("datetime64[M]")
+    days = months.astype("datetime64[D]") + (day - 1)
+    known &= days.astype("datetime64[M]") == months  # February has no 30th day
+    return np.where(known, days.astype(np.int64), np.nan)
 
 
 def stored_days(cells: Any) -> Array:
@@ -67,7 +62,8 @@ def text_pattern(form: str) -> str:
 
 
 def _expression(form: str) -> str:
-    groups = _FIXED if is_digits(form) else _GROUPS
+    two = "{2}" if is_digits(form) else "{1,2}"
+    groups = {"%Y": "(?P<Y>[0-9]{4})", "%m": f"(?P<m>[0-9]{two})", "%d": f"(?P<d>[0-9]{two})"}
     parts = [groups.get(part, re.escape(part)) for part in re.findall("%.|.", form)]
     return f"^{''.join(parts)}{_TIME}$"
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import codecs
 import json
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as described
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -16,16 +17,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import did_you_mean, listed, meant, some
+from dpscreen._core.words import did_you_mean, listed, meant, outcome, some
 from dpscreen.tables.block import SchemaBlock, problems, read_block
 from dpscreen.tables.columns import Column, read_column
-from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED
+from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED, Entry, are_texts
 from dpscreen.tables.toml import in_toml_words
 
 if TYPE_CHECKING:
     from dpscreen.privacy.budget import Unit
 
 DELIMITERS = (",", ";", "\t", "|")
+QUOTES = ('"', "'")
 UTF8 = "utf-8"
 
 
@@ -47,7 +49,7 @@ def first_line(reason: BaseException) -> str:
 
 
 class SchemaProblem(DataError, ValueError):
-    """The schema cannot be used. `problems` lists why, each with how to mend it."""
+    """The schema cannot be used. `problems` lists why, each with how to fix it."""
 
     def __init__(self, message: str, problems: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -127,10 +129,10 @@ class Declaration:
         return descriptor
 
     def problems(self) -> list[str]:
-        """List what keeps the schema from being used, each with how to mend it."""
+        """List what keeps the schema from being used, each with how to fix it."""
         columns = [fault for column in self.fields for fault in column.faults]
-        told = *columns, *self.block.faults, *problems(self.block, self.fields)
-        return [*self.faults, *(map(in_toml_words, told) if self.from_toml else told)]
+        found = *columns, *self.block.faults, *problems(self.block, self.fields)
+        return [*self.faults, *(map(in_toml_words, found) if self.from_toml else found)]
 
     def check(self) -> None:
         """Refuse a schema that cannot be used."""
@@ -150,7 +152,7 @@ class Declaration:
 
     @property
     def unit(self) -> str | None:
-        """The column that tells whose row it is; None if the row is the unit."""
+        """The column that identifies the person; None if the row is the unit."""
         return self.block.unit
 
     @property
@@ -209,8 +211,13 @@ class Declaration:
 
     @property
     def classes(self) -> tuple[Any, Any] | None:
-        """The two outcomes of a target that is a truth or has two levels; None of a number."""
+        """The two outcomes of a binary target, a boolean or two levels; None of a number."""
         return self.field(self.target).classes
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The two outcomes of a binary target in words; of a number, none."""
+        return tuple(map(outcome, self.classes or ()))
 
     def untransform_target(self, values: ArrayLike) -> Array:
         """Return predictions in the user's units; a transformed target is clipped to its bounds."""
@@ -294,53 +301,43 @@ def _entries(given: Any) -> list[Mapping[str, Any]]:
 
 def _missing_values(given: Mapping[str, Any], faults: list[str]) -> tuple[str, ...]:
     values = given.get("missingValues", [""])
-    if isinstance(values, list):
-        texts = [one.get("value") if isinstance(one, Mapping) else one for one in values]
-        if all(isinstance(text, str) for text in texts):
-            return tuple(map(str, texts))
+    given_texts = values if isinstance(values, list) else [None]
+    texts = [one.get("value") if isinstance(one, Mapping) else one for one in given_texts]
+    if are_texts(texts):
+        return tuple(map(str, texts))
     faults.append('missingValues must be a list of texts, such as ["", "NA"].')
     return ("",)
 
 
 def _dialect(given: Mapping[str, Any], faults: list[str]) -> Dialect:
-    encoding = _encoding(given, faults)
+    encoding = Entry(given, "", faults).setting("encoding", UTF8, is_encoding, f"be {ENCODINGS}")
     dialect = given.get("dialect") or {}
     if not isinstance(dialect, Mapping):
         faults.append('dialect must be an object, such as {"delimiter": ";"}.')
-        return Dialect(encoding=encoding)
+        dialect = {}
+    entry = Entry(dialect, "dialect.", faults)
     for key, usual in {"header": True, "doubleQuote": True, "headerRows": [1]}.items():
-        if dialect.get(key, usual) != usual:
-            faults.append(f"dialect.{key} must be {json.dumps(usual)}: other tables are not read.")
+        only = f"be {json.dumps(usual)}: other tables are not read"
+        entry.setting(key, usual, partial(operator.eq, usual), only)
     for key in ("escapeChar", "commentChar", "commentRows"):
         if dialect.get(key):
-            faults.append(f"dialect.{key} is not read: leave it out, and write the table without.")
-    delimiter, quote = dialect.get("delimiter"), dialect.get("quoteChar", '"')
-    if delimiter is not None and delimiter not in DELIMITERS:
-        faults.append(f"dialect.delimiter must be {listed(map(json.dumps, DELIMITERS), 'or')}.")
-        delimiter = None
-    if quote not in ('"', "'"):
-        faults.append("dialect.quoteChar must be a double or a single quote.")
-        quote = '"'
-    return Dialect(delimiter, quote, encoding, _sheet(dialect, faults))
-
-
-def _sheet(dialect: Mapping[str, Any], faults: list[str]) -> str | int | None:
-    name, number = dialect.get("sheetName"), dialect.get("sheetNumber")
-    if name is not None and not isinstance(name, str):
-        faults.append("dialect.sheetName must be the name of a sheet.")
-        return None
-    if number is not None and (type(number) is not int or number < 1):
-        faults.append("dialect.sheetNumber must be a whole number from 1.")
-        return None
-    return number if name is None else name
-
-
-def _encoding(given: Mapping[str, Any], faults: list[str]) -> str:
-    name = given.get("encoding", UTF8)
-    if isinstance(name, str) and is_encoding(name):
-        return codecs.lookup(name).name
-    faults.append(f"encoding must be {ENCODINGS}.")
-    return UTF8
+            entry.fault(f"{key} is not read: leave it out, and write the table without.")
+    signs = listed(map(json.dumps, DELIMITERS), "or")
+    name = entry.setting(
+        "sheetName", None, lambda one: isinstance(one, str | None), "be the name of a sheet"
+    )
+    number = entry.setting(
+        "sheetNumber",
+        None,
+        lambda one: one is None or (type(one) is int and one >= 1),
+        "be a whole number from 1",
+    )
+    return Dialect(
+        entry.setting("delimiter", None, lambda one: one in (None, *DELIMITERS), f"be {signs}"),
+        entry.setting("quoteChar", '"', lambda one: one in QUOTES, "be a double or a single quote"),
+        codecs.lookup(encoding).name,
+        number if name is None else name,
+    )
 
 
 ENCODINGS = (
@@ -352,27 +349,20 @@ ENCODINGS = (
 _SWITCHING = ("iso2022", "hz", "utf-7", "unicode-escape", "raw-unicode-escape", "punycode", "idna")
 
 
-def is_encoding(name: str) -> bool:
+def is_encoding(name: Any) -> bool:
     """Whether Python knows an encoding of text by that name, in which a line stands for itself.
 
     Where signs switch how all that follows is read, one row could change others or take them away.
     """
     try:
         "a".encode(name)
-    except (LookupError, ValueError):
+    except (LookupError, TypeError, ValueError):
         return False
     return not codecs.lookup(name).name.startswith(_SWITCHING)
 
 
 def _as_text(given: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(_pruned(given))
-    except (TypeError, ValueError, RecursionError):
-        raise SchemaProblem("the schema holds something that JSON cannot hold.") from None
-
-
-def _pruned(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what a new schema left empty, which other readers of Table Schemas would refuse."""
+    """Write JSON without what a new schema left empty, which other readers would refuse."""
     fields = []
     for entry in given["fields"]:
         kept = {name: value for name, value in entry.items() if name != "constraints"}
@@ -380,4 +370,7 @@ def _pruned(given: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(constraints, Mapping):
             constraints = {k: v for k, v in constraints.items() if v not in (None, [])}
         fields.append(kept | ({"constraints": constraints} if constraints else {}))
-    return {**given, "fields": fields}
+    try:
+        return json.dumps({**given, "fields": fields})
+    except (TypeError, ValueError, RecursionError):
+        raise SchemaProblem("the schema holds something that JSON cannot hold.") from None

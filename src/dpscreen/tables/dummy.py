@@ -61,7 +61,7 @@ def _part(
         column.name: pa.array(
             column.dummy_ids(rng.integers(1, units + 1, size=n_rows))
             if column.name == schema.unit
-            else column.draw(n_rows, rng)
+            else column.placed(rng.uniform(-1, 1, n_rows))
         )
         for column in schema.fields
     }

@@ -97,7 +97,7 @@ class Encoder:
         return _read(target, batch, self._schema.field(target).values)
 
     def unit_ids(self, batch: Any) -> Objects:
-        """Return whose row it is; "" where that is missing."""
+        """Return the id of the unit of each row; "" where it is missing."""
         name = str(self._schema.unit)
         kind = batch.column(name).type
         if pa.types.is_float16(kind) or pa.types.is_float32(kind):
@@ -142,7 +142,7 @@ def _chosen(schema: Declaration, features: Sequence[str] | None) -> list[tuple[s
 
 
 def readable(kind: pa.DataType, *, days: bool = False) -> bool:
-    """Whether a column stored so can hold what a schema declares: numbers, truths, text, days."""
+    """Whether a column stored so can hold what a schema declares: numbers, booleans, text, days."""
     types = pa.types
     if types.is_dictionary(kind):
         return readable(kind.value_type, days=days)
@@ -353,10 +353,10 @@ def _ungrouped(cells: Any, marks: NumberMarks) -> Any:
 
 
 def _likely(cells: Any) -> Any:
-    """Return numbers as spelled, without blanks, and 1 or 0 for truths; null for the rest."""
+    """Return numbers as spelled, without blanks, and 1 or 0 for booleans; null for the rest."""
     trimmed = pc.ascii_trim_whitespace(cells)
-    truths = pc.index_in(trimmed, value_set=pa.array(list(TRUTHS), type=trimmed.type))
-    digits = pc.take(pa.array(list(TRUTHS.values()), type=trimmed.type), truths)
+    words = pc.index_in(trimmed, value_set=pa.array(list(TRUTHS), type=trimmed.type))
+    digits = pc.take(pa.array(list(TRUTHS.values()), type=trimmed.type), words)
     spelled = pc.match_substring_regex(trimmed, f"^{NUMBER}$")
     return pc.coalesce(pc.if_else(spelled, trimmed, None), digits)
 

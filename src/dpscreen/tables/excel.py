@@ -19,7 +19,8 @@ ROWS_TOGETHER = 1 << 12
 def excel_names(path: Path, dialect: Dialect) -> tuple[str, ...]:
     """Return the names in the first row of a sheet; no other row is read."""
     with _sheet(path, dialect) as sheet:
-        row = quietly(lambda: next(_rows(sheet, 1, 1), ()), lambda _: _damaged(path))
+        rows = sheet.iter_rows(max_row=1, values_only=True)
+        row = quietly(lambda: next(rows, ()), lambda _: _damaged(path))
     names = [_name(cell) for cell in row]
     while names and not names[-1]:  # formatted, but empty
         names.pop()
@@ -51,30 +52,23 @@ class ExcelBatches:
     def _batches(self) -> Generator[Any, None, None]:
         with _sheet(self._path, self._dialect) as sheet:
             self._all = sheet.max_row or 0
-            rows = _rows(sheet, 2, None)
-            while True:
-                some = quietly(lambda: list(islice(rows, ROWS_TOGETHER)), lambda _: self._told())
-                if not some:
-                    return
+            rows = sheet.iter_rows(min_row=2, values_only=True)
+            while some := quietly(
+                lambda: list(islice(rows, ROWS_TOGETHER)), lambda _: _damaged(self._path)
+            ):
                 self._done += len(some)
-                cells = [self._padded(row) for row in some]
+                # As many cells as there are names: what stands right of the table is no part.
+                cells = [(*row[: self._width], *[None] * (self._width - len(row))) for row in some]
                 if kept := [row for row in cells if any(cell is not None for cell in row)]:
                     yield self._batch(kept)
 
-    def _padded(self, row: Sequence[Any]) -> Sequence[Any]:
-        """Return as many cells as there are names; what stands right of the table is no part."""
-        return (*row[: self._width], *[None] * (self._width - len(row)))
-
-    def _batch(self, rows: list[Sequence[Any]]) -> Any:
+    def _batch(self, rows: Sequence[Sequence[Any]]) -> Any:
         import pyarrow as pa
 
         from dpscreen.tables.arrow import mixed_cells
 
         columns = {name: mixed_cells(row[k] for row in rows) for name, k in self._places.items()}
         return pa.RecordBatch.from_pydict(columns)
-
-    def _told(self) -> str:
-        return _damaged(self._path)
 
 
 @contextmanager
@@ -90,7 +84,7 @@ def _sheet(path: Path, dialect: Dialect) -> Iterator[Any]:
         ) from None
     # It warns of a day that Excel cannot have, with the cell's number, also of the row after the
     # names; a filter of warnings would not hold in all threads.
-    _reader.warn = _say_nothing
+    _reader.warn = lambda *_: None
     book = quietly(
         lambda: openpyxl.load_workbook(path, read_only=True, data_only=True),
         lambda _: _damaged(path),
@@ -110,21 +104,12 @@ def _sheet_name(path: Path, names: Sequence[str], wanted: str | int | None) -> s
     raise TableProblem(f"the workbook {path} has no sheet {wanted!r}; its sheets are {known}.")
 
 
-def _rows(sheet: Any, first: int, last: int | None) -> Iterator[Sequence[Any]]:
-    rows: Iterator[Sequence[Any]] = sheet.iter_rows(min_row=first, max_row=last, values_only=True)
-    return rows
-
-
 def _name(cell: Any) -> str:
     if cell is None:
         return ""
     whole = isinstance(cell, float) and cell.is_integer()
     day = isinstance(cell, datetime.date)
     return str(int(cell) if whole else cell.isoformat()[:10] if day else cell).strip()
-
-
-def _say_nothing(*_: object) -> None:
-    pass
 
 
 def _damaged(path: Path) -> str:

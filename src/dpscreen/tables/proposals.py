@@ -10,7 +10,7 @@
 >>> propose("patient_id").kind, propose("rownames").kind, propose("xq7").kind
 ('id', 'skip', 'unknown')
 
-A name is public and a proposal is a function of it, so it tells nothing about rows. It is general
+A name is public and a proposal is a function of it, so it reveals nothing about rows. It is general
 knowledge, not knowledge of this table: `sure` says that the name leaves little to ask. The rules
 stand in `names.toml`.
 """
@@ -20,12 +20,12 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
-from dpscreen.tables.columns.boolean import NO, YES
+from dpscreen.tables.columns.number import NO, YES
 
 __all__ = ["Proposal", "propose"]
 
@@ -36,9 +36,9 @@ class Proposal:
 
     name : the column
     kind : number, integer, boolean, category or date; id or skip, no feature; unknown
-    bounds : for a number, whole number or date (as "2020-01-31"); None if the name tells none
-    levels : for a category; None if the name tells none
-    measured_in : the unit of measurement, such as "kg"; "" if the name tells none
+    bounds : for a number, whole number or date (as "2020-01-31"); None if the name implies none
+    levels : for a category; None if the name implies none
+    measured_in : the unit of measurement, such as "kg"; "" if the name implies none
     why : one sentence for whoever decides
     sure : whether it can stand without being asked about; else it is a suggestion to confirm
     typical : what a missing cell had better count as than as the middle of the bounds; or None
@@ -61,12 +61,12 @@ class Proposal:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to declare, right or wrong."""
-        needs = {"unknown": False, "category": self.levels is not None}
-        bounded = self.kind not in ("number", "integer", "date") or self.bounds is not None
-        return bounded and needs.get(self.kind, True)
+        if self.kind in ("number", "integer", "date"):
+            return self.bounds is not None
+        return self.kind != "unknown" and (self.kind != "category" or self.levels is not None)
 
     def entry(self) -> dict[str, Any]:
-        """Return the entry of `fields` in a schema; what the name does not tell stays out of it."""
+        """Return the entry of `fields` of a schema, without what the name does not imply."""
         found: dict[str, Any] = {"name": self.name, "type": self._type()}
         if self.bounds is not None:
             found["constraints"] = dict(zip(("minimum", "maximum"), self.bounds, strict=True))
@@ -88,18 +88,12 @@ class NameRule:
     """A form of names, and what columns of such names hold, as `names.toml` explains it."""
 
     names: str
-    why: str
-    kind: str = "number"
-    bounds: tuple[Any, Any] | None = None
-    levels: tuple[str | int, ...] | None = None
-    measured_in: str = ""
-    spelled: bool = False
-    sure: bool = True
-    typical: float | None = None
+    spelled: bool
+    holds: Proposal
 
     def fits(self, words: str, measure: str) -> bool:
         """Whether a name, as words joined by _ and the unit of measurement that ended it, fits."""
-        allowed = (self.measured_in,) if self.spelled else ("", self.measured_in)
+        allowed = (self.holds.measured_in,) if self.spelled else ("", self.holds.measured_in)
         return measure in allowed and self._form.search(words) is not None
 
     @cached_property
@@ -117,16 +111,18 @@ def _knowledge() -> dict[str, Any]:
 @cache
 def name_rules() -> tuple[NameRule, ...]:
     """Return what names mean; the first rule that fits decides."""
-    pairs = ("bounds", "levels")
-    return tuple(
-        NameRule(**rule | {key: tuple(rule[key]) for key in pairs if key in rule})
-        for rule in _knowledge()["rules"]
-    )
+    return tuple(_rule(**one) for one in _knowledge()["rules"])
+
+
+def _rule(names: str, *, spelled: bool = False, **holds: Any) -> NameRule:
+    usual: dict[str, Any] = {"name": "", "kind": "number", "sure": True}
+    lists = {key: tuple(one) for key, one in holds.items() if isinstance(one, list)}
+    return NameRule(names, spelled, Proposal(**usual | holds | lists))
 
 
 @cache
 def _measures() -> dict[str, str]:
-    """Return the words at the end of a name that tell in what a column is measured."""
+    """Return the words at the end of a name that say in what a column is measured."""
     spelled = _knowledge()["spellings"].items()
     return {word: unit for unit, words in spelled for word in words.split()}
 
@@ -136,12 +132,12 @@ def propose(name: str) -> Proposal:
     words, measure = _words(name)
     for rule in name_rules():
         if rule.fits(words, measure):
-            holds = rule.bounds, rule.levels, measure or rule.measured_in
-            return Proposal(name, rule.kind, *holds, rule.why, rule.sure, rule.typical)
+            measured_in = measure or rule.holds.measured_in
+            return replace(rule.holds, name=name, measured_in=measured_in)
     if measure:
         why = f"A measurement in {measure}: how much is possible, only you know."
         return Proposal(name, "number", measured_in=measure, why=why)
-    return Proposal(name, "unknown", why="The name does not tell what it holds.")
+    return Proposal(name, "unknown", why="The name does not say what the column holds.")
 
 
 # --- names as words -------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class EncodedRows:
     """Features and target of private rows, within the schema's bounds, and whose rows they are.
 
     To be passed to `fit` whole, as X and without y: it then knows their unit. `X` and `y` alone
-    do not tell it, so whoever takes them out must give `rows_per_unit`.
+    do not carry it, so whoever takes them out must give `rows_per_unit`.
     """
 
     X: Array
@@ -68,7 +68,7 @@ def read_rows(
 ) -> EncodedRows:
     """Read all rows that count: of each unit the first few, as the schema says.
 
-    `progress` is told the share of the file that has been read.
+    `progress` is called with the share of the file that has been read.
     """
     encoder = _encoder(schema)
     source = _source(Path(path), schema, encoder.columns_of_rows)
@@ -104,7 +104,7 @@ def read_features(
 ) -> Array:
     """Read the features of every row, none left out; target and unit may be absent.
 
-    `features` chooses some by their names, in that order; a model from a file tells which it has.
+    `features` chooses some by their names, in that order; a model from a file lists which it has.
     `absent` counts by column how many cells are missing or cannot be read. That is for rows that
     nothing protects.
     """

@@ -37,13 +37,13 @@ def scan(
     schema : TableSchema, mapping, or path of a schema file
         Types, bounds, levels and target: public knowledge, never taken from the data.
     progress : bool or callable, default=False
-        True shows a bar with the time left on stderr. A callable is told (passes done, passes
+        True shows a bar with the time left on stderr. A callable gets (passes done, passes
         expected) after each pass over the file; 0 are expected while the number is not known.
 
     Returns
     -------
     ScannedRows
-        To be passed to ``fit`` as X, without y. They tell it the schema's privacy unit. Use
+        To be passed to ``fit`` as X, without y. They carry the schema's privacy unit. Use
         ``feature_bounds=schema.feature_bounds`` and ``target_bounds=schema.target_bounds``.
 
     Examples

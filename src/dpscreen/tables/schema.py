@@ -1,7 +1,7 @@
 """What a table may hold, declared beforehand: types, bounds, levels, target and privacy unit.
 
 >>> schema = load_schema("schema.json")     # Data Package v2 Table Schema and a `dpscreen` block
->>> schema.check()                          # every problem, each with how to mend it
+>>> schema.check()                          # every problem, each with how to fix it
 >>> schema.feature_names, schema.feature_bounds, schema.target_bounds
 >>> rows = schema.encode(frame)             # for `fit(rows)`, which keeps their unit
 
@@ -71,8 +71,8 @@ def toml_schema(document: Document) -> TableSchema:
     if not descriptor["fields"]:
         raise SchemaProblem("this is no schema: it needs [columns], with a line for each column.")
     found = TableSchema.from_dict(descriptor)
-    told = (*faults, *map(in_toml_words, found.faults))
-    return replace(found, faults=told, from_toml=True)
+    problems = (*faults, *map(in_toml_words, found.faults))
+    return replace(found, faults=problems, from_toml=True)
 
 
 def load_toml(place: Path) -> Document:
@@ -81,10 +81,7 @@ def load_toml(place: Path) -> Document:
         return parsed_toml(_content(place))
     except NotToml as problem:
         why = str(problem)
-    raise SchemaProblem(
-        f"the file {place} is not a schema in TOML ({why}); `dpscreen schema new` makes one to "
-        "fill in."
-    )
+    raise _no_schema(place, "TOML", why)
 
 
 def is_toml(place: Path) -> bool:
@@ -110,8 +107,12 @@ def _parsed(data: bytes, place: Path) -> Any:
         return strict_json(data)
     except NotStrictJson as problem:
         why = problem.where or str(problem)
-    raise SchemaProblem(
-        f"the file {place} is not a schema in JSON ({why}); `dpscreen schema new` makes one to "
+    raise _no_schema(place, "JSON", why)
+
+
+def _no_schema(place: Path, form: str, why: str) -> SchemaProblem:
+    return SchemaProblem(
+        f"the file {place} is not a schema in {form} ({why}); `dpscreen schema new` makes one to "
         "fill in."
     )
 
@@ -162,12 +163,12 @@ def new_toml_schema(
 
 def how_written(header: Header, dialect: Dialect) -> dict[str, Any]:
     """Return what a schema in TOML must say about how the table is written."""
-    told = {
+    written = {
         "delimiter": None if header.delimiter == "," else header.delimiter,
         "encoding": None if dialect.encoding == UTF8 else dialect.encoding,
         "sheet": dialect.sheet,
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in written.items() if value is not None}
 
 
 def public_header(

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpscreen._core.words import did_you_mean, mistyped, plain
-from dpscreen.tables.columns.boolean import NO, YES
+from dpscreen.tables.columns.number import NO, YES
 from dpscreen.tables.proposals import Proposal, propose
 
 Document = dict[str, Any]
@@ -48,9 +48,9 @@ FIELD = {
 }
 """Settings of a column that a JSON schema calls otherwise, or the same."""
 HOLDS = ("type", "bounds", "categories")
-"""Settings that tell what a column holds."""
+"""Settings that declare what a column holds."""
 FITTING = (*HOLDS, "fill", "transform", "parts", "since")
-"""Settings that fit one content only: a column that tells what it holds inherits none of them."""
+"""Settings of one content only: a column that declares its content inherits none of them."""
 SETTINGS = (*HOLDS, *FIELD, "fill", "transform")
 TOP = (
     *BLOCK,
@@ -83,8 +83,8 @@ WORDS = (
 """What entries are called here, for the problems of a schema."""
 _UNTYPED = r"has no type: set `type` to .*"
 _TYPED = (
-    'tells nothing yet: give it bounds = [low, high], categories = ["a", "b"] or type = "boolean", '
-    "or put it into ignore."
+    'is not declared yet: give it bounds = [low, high], categories = ["a", "b"] or '
+    'type = "boolean", or put it into ignore.'
 )
 
 
@@ -163,9 +163,9 @@ def settings_of(document: Document, name: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for more in (own, fitting, document.get("defaults")):
         more = more if isinstance(more, Mapping) else {}
-        told = any(key in found for key in HOLDS)
+        declared = any(key in found for key in HOLDS)
         for key, value in more.items():
-            if key not in found and not (told and key in FITTING):
+            if key not in found and not (declared and key in FITTING):
                 found[key] = value
     return found
 
@@ -264,14 +264,14 @@ INTRODUCTION = """\
 """
 ABOUT = {
     "target": "the column to be predicted",
-    "unit": "tells whose row it is; without it a row is the unit",
+    "unit": "identifies the person; without it a row is the unit",
     "rows_per_unit": "the most rows of one unit that are used",
     "missing": "cells that mean: not known; counted as fill, or as the middle",
     "ignore": "columns that are not used; * stands for anything",
 }
 EMPTY = {"target": '""', "unit": '""', "rows_per_unit": "1"}
 HEADS = {
-    "defaults": "for whatever neither a column nor a pattern tells",
+    "defaults": "for whatever neither a column nor a pattern declares",
     "patterns": "for columns whose name fits; the first that fits counts",
     "columns": 'bounds = [0, 9], categories = ["a", "b"] or type = "boolean"',
 }
@@ -296,7 +296,7 @@ def new_document(
 
 
 def settings_proposed(found: Proposal) -> dict[str, Any]:
-    """Return what a proposal would be as a column's settings; without what it does not tell."""
+    """Return what a proposal would be as a column's settings; without what it does not imply."""
     if found.kind == "boolean":
         return {"type": "boolean"}
     if found.levels is not None:
@@ -374,7 +374,7 @@ def toml_key(name: str) -> str:
 
 
 def toml_value(value: Any) -> str:
-    """Write a text, number, truth, day, list or table on one line."""
+    """Write a text, number, boolean, day, list or table on one line."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, bool):

@@ -14,7 +14,6 @@ from dpscreen._core.pictures import environment
 from dpscreen._core.words import (
     figure,
     how_many,
-    outcome,
     plain,
     shortened,
     whole_percent,
@@ -23,7 +22,7 @@ from dpscreen._core.words import (
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.page.charts import Expected, ExpectedTable, power_chart
 from dpscreen.models.page.effects import MOST_DRAWN, effects_chart, effects_of
-from dpscreen.models.page.outcomes import outcome_charts
+from dpscreen.models.page.outcomes import quality_charts
 from dpscreen.models.release import (
     Release,
     Summary,
@@ -66,7 +65,8 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
     table = None if release.table is None else regression_summary_of(release, release.table)
     simulated = expected if isinstance(expected, Expected) else None
     target = shortened(release.target or "the target", 60)
-    drawn = effects_of(release, summary)
+    drawn, scale = effects_of(release, summary), release.scale_of_target
+    predicted = "prediction" if scale is None else f"predicted {scale}"
     return {
         "svg": Markup,
         "summary": summary,
@@ -84,15 +84,15 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
         "unprotected": unprotected(statement),
         "effects": effects_chart(drawn),
         "drawn": drawn,
-        "outcomes": outcome_charts(release),
+        "outcomes": quality_charts(release),
         "table": _regression_rows(release),
         "listed": summary.rows[:MOST_LISTED],
-        "changed": "log-odds" if summary.has_odds else _predicted(release),
+        "changed": release.family.words.predictor or predicted,
+        "words": release.family.words,
         "most_drawn": MOST_DRAWN,
         "expected": simulated,
-        "simulated_with": "PrivateLasso" if release.classes is None else "PrivateLogistic",
         "widths": expected if isinstance(expected, ExpectedTable) else None,
-        "power": None if simulated is None else power_chart(simulated),
+        "power": None if simulated is None else power_chart(simulated, release.family),
         "absent": NOT_SIMULATED,
         "of_all": about_constant(release),
         "made": made_with(release),
@@ -141,9 +141,7 @@ UNPROTECTED = (
 def headline(release: Release, summary: Summary, target: str) -> str:
     """Say in one sentence what this is."""
     statement = release.statement
-    what = f"A linear model of {target}"
-    if release.classes is not None:
-        what = f"A model of how likely {target} is {shortened(outcome(release.classes[1]), 30)},"
+    what = release.words(release.family.words.model, target=target, longest=30)
     return (
         f"{what} with {len(summary.rows)} of {how_many(release.n_features, 'feature')}, fitted "
         f"under differential privacy with ε\u00a0=\u00a0{statement.epsilon:g} and "
@@ -163,25 +161,16 @@ def in_powers(text: str) -> str:
     return re.sub(r"(?<![\w.])([0-9](?:\.[0-9]+)?)e-0*([0-9]+)\b", power, text)
 
 
-def _predicted(release: Release) -> str:
-    """Return what a coefficient is a change of, for a target that is a number."""
-    scale = release.scale_of_target
-    return "prediction" if scale is None else f"predicted {scale}"
-
-
-def _n_features(release: Release, summary: Summary) -> str:
-    """Return how many features a model uses, and how many of them are detected."""
-    used = f"{len(summary.rows)}"
-    return used if release.standing_out is None else f"{len(release.chosen)} of {used} used"
-
-
 def headline_facts(release: Release, summary: Summary) -> Facts:
     """Return the few numbers that everyone asks for."""
     statement, rows = release.statement, release.n_rows_words
+    used = f"{len(summary.rows)}"
+    if release.standing_out is not None:
+        used = f"{len(release.chosen)} of {used} used"
     facts = [
         ("Epsilon", f"{statement.epsilon:g}"),
         ("Delta", in_powers(f"{statement.delta:g}")),
-        ("Features chosen" if release.table is None else "Features", _n_features(release, summary)),
+        ("Features chosen" if release.table is None else "Features", used),
     ]
     facts += [("Rows", rows.replace(" rows", ""))] if rows else []
     measure, value = release.headline

@@ -9,37 +9,21 @@ from typing import TYPE_CHECKING
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import FALSE_RATE, whole_percent
 from dpscreen.models.page.effects import WIDTH, Picture
+from dpscreen.solvers.family import Family
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-EXPLAINABLE = 0.5
-"""The share of the target's variance that simulated features explain where nobody says another."""
-
 
 @dataclass(frozen=True)
 class PowerRow:
-    """What to expect of features of one size; each `_se` is a Monte-Carlo standard error.
+    """What to expect of a method for features of one size; each `_se` is simulated.
 
     `power` is the share of features with the effect that are detected at `FALSE_RATE`,
     `false_positives` the number of features without effect that the model selects, detected or not.
-    `best_r2` is what the true coefficients would explain.
+    `quality` is the score on new rows, and `best_quality` that of the true coefficients. ε is None
+    where there is no privacy.
     """
-
-    effect: float
-    power: float
-    power_se: float
-    false_positives: float
-    false_positives_se: float
-    r2: float
-    r2_se: float
-    best_r2: float
-    repetitions: int
-
-
-@dataclass(frozen=True)
-class OutcomeRow:
-    """What to expect of a method for one size of effect; ε is None where there is no privacy."""
 
     method: str
     epsilon: float | None
@@ -48,10 +32,18 @@ class OutcomeRow:
     power_se: float
     false_positives: float
     false_positives_se: float
-    auc: float
-    auc_se: float
-    best_auc: float
+    quality: float
+    quality_se: float
+    best_quality: float
     repetitions: int
+
+    def to_dict(self, measure: str) -> dict[str, float]:
+        """Return what does not say which fit it was; the quality has the name of its measure."""
+        return {
+            name.replace("quality", measure): value
+            for name, value in vars(self).items()
+            if name not in ("method", "epsilon")
+        }
 
 
 @dataclass(frozen=True)
@@ -80,7 +72,7 @@ class Expected:
     advice: str
     useful: bool
     power_wanted: float
-    rows: tuple[PowerRow, ...] | tuple[OutcomeRow, ...]
+    rows: tuple[PowerRow, ...]
     what_if: tuple[WhatIf, ...]
     what_if_effect: float
     split: bool = False
@@ -126,7 +118,7 @@ PRIVACY, CAPTURED = COLOURS[1], COLOURS[2]
 # --- expected power -------------------------------------------------------------------------------
 
 
-def power_chart(expected: Expected) -> Picture:
+def power_chart(expected: Expected, family: Family) -> Picture:
     """Draw which share of features with an effect would be detected, by its size."""
     figure = canvas(WIDTH, 2.7)
     axes = figure.subplots()
@@ -147,15 +139,14 @@ def power_chart(expected: Expected) -> Picture:
     axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
     axes.minorticks_off()
     axes.set_ylim(-0.03, 1.06)
-    unit = "standardised coefficient" if expected.rate is None else "log-odds for one deviation"
-    axes.set_xlabel(f"size of effect ({unit})", fontsize=9, color=INK)
+    axes.set_xlabel(f"size of effect ({family.words.effect_axis})", fontsize=9, color=INK)
     axes.set_ylabel("power", fontsize=9, color=INK)
     plain_axes(axes)
     _thin_labels(axes)
     return Picture(themed_svg(figure, prefix="power"), _power_in_words(expected))
 
 
-def within_one(rows: Sequence[PowerRow | OutcomeRow]) -> tuple[list[float], list[float]]:
+def within_one(rows: Sequence[PowerRow]) -> tuple[list[float], list[float]]:
     """Return error bars of two standard errors, down and up, that end at 0 and at 1."""
     down = [min(2 * row.power_se, row.power) for row in rows]
     return down, [min(2 * row.power_se, 1 - row.power) for row in rows]

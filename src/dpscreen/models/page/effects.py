@@ -9,8 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
-from dpscreen._core.words import ODDS, PER_CENT, EffectScale, figure, shortened
-from dpscreen.models.release import Release, Summary, SummaryRow, about_effects, summary_of
+from dpscreen._core.words import PER_CENT, EffectScale, figure, shortened
+from dpscreen.models.release import Release, Summary, about_effects, summary_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ MOST_DRAWN = 30
 NAME_CELLS = 20
 WIDTH = 4.6
 MODEL, ESTIMATE, PLAIN = COLOURS[1], COLOURS[0], COLOURS[5]
-MOST_ODDS = 700.0
+LARGEST_EFFECT = 700.0
 
 
 @dataclass(frozen=True)
@@ -31,35 +31,24 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Interval:
-    """Low end, estimate and high end of an effect; `plain` is how far either way without noise."""
-
-    low: float
-    estimate: float
-    high: float
-    plain: float | None = None
-
-
-@dataclass(frozen=True)
 class EffectLine:
-    """One feature as it is drawn; `predicts` is None where the estimate itself predicts."""
+    """One feature as it is drawn: the effect, and low end, estimate and high end of its interval.
+
+    `predicts` is whether the effect is drawn beside the estimate, as what predicts. `plain` is how
+    far an interval without privacy would reach either way, about.
+    """
 
     name: str
-    predicts: float | None
-    interval: Interval | None
-
-    @property
-    def size(self) -> float:
-        """Return the effect that is told in words."""
-        if self.predicts is not None:
-            return self.predicts
-        return 0.0 if self.interval is None else self.interval.estimate
+    effect: float
+    predicts: bool
+    interval: tuple[float, float, float] | None
+    plain: float | None
 
     @property
     def drawn(self) -> tuple[float, ...]:
         """Return all effects that are drawn."""
-        found = self.interval
-        return (self.size,) if found is None else (found.low, self.size, found.high)
+        ends = () if self.interval is None else (self.interval[0], self.interval[2])
+        return (self.effect, *ends)
 
 
 @dataclass(frozen=True)
@@ -74,13 +63,13 @@ class EffectPicture:
     @property
     def has_plain(self) -> bool:
         """Whether intervals without privacy are known, about."""
-        return any(one.interval and one.interval.plain is not None for one in self.lines)
+        return any(one.interval and one.plain is not None for one in self.lines)
 
     @property
     def label(self) -> str:
         """Return what the axis shows."""
-        if self.scale == ODDS:
-            return "odds ratio with the step"
+        if self.scale.ratio:
+            return f"{self.scale.heading} with the step"
         if self.changed is None:
             return "effect of the step, in the target's units"
         unit = ", in per cent" if self.scale == PER_CENT else ""
@@ -88,7 +77,7 @@ class EffectPicture:
 
     def drawn_at(self, effect: float) -> float:
         """Return where an effect is drawn; ratios beyond all reason at the edge."""
-        return self.scale.shown(max(-MOST_ODDS, min(effect, MOST_ODDS)))
+        return self.scale.shown(max(-LARGEST_EFFECT, min(effect, LARGEST_EFFECT)))
 
 
 def effects_of(release: Release, summary: Summary | None = None) -> EffectPicture:
@@ -98,17 +87,13 @@ def effects_of(release: Release, summary: Summary | None = None) -> EffectPictur
     lines = []
     for j, row in zip(release.selected, rows, strict=True):
         plain = None if half is None or not half[j] > 0 else float(half[j]) * row.step
-        lines.append(_line(row, plain, own=release.table is not None))
+        ends = row.interval(row.step)
+        predicts = ends is None or release.table is None
+        effect = row.effect if ends is None or predicts else ends[1]
+        lines.append(EffectLine(shortened(row.feature, NAME_CELLS), effect, predicts, ends, plain))
     scale = release.scale_of_effects
     changed = release.changed if scale == PER_CENT else release.target
     return EffectPicture(tuple(lines), scale, changed, about_effects(release))
-
-
-def _line(row: SummaryRow, plain: float | None, *, own: bool) -> EffectLine:
-    name = shortened(row.feature, NAME_CELLS)
-    ends = row.effect_interval
-    found = None if ends is None else Interval(*ends, plain)
-    return EffectLine(name, None if own and found is not None else row.effect, found)
 
 
 def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
@@ -119,8 +104,8 @@ def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
         _draw_line(axes, place, line, scale)
     axes.axvline(scale(0.0), color=INK, linewidth=0.8)
     axes.set_ylim(len(lines) - 0.4, -0.6)
-    if shown.scale == ODDS:
-        _odds_axis(axes, [scale(one) for line in lines for one in line.drawn])
+    if shown.scale.ratio:
+        _ratio_axis(axes, [scale(one) for line in lines for one in line.drawn])
     else:
         axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel(shown.label, fontsize=9, color=INK)
@@ -128,8 +113,8 @@ def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
     return [line.name for line in lines]
 
 
-def _odds_axis(axes: Axes, values: Sequence[float]) -> None:
-    """Write odds ratios as people do, on a scale of ratios."""
+def _ratio_axis(axes: Axes, values: Sequence[float]) -> None:
+    """Write ratios as people do, on a logarithmic scale."""
     axes.set_xscale("log")
     low, high = min(*values, 0.8), max(*values, 1.25)
     axes.set_xlim(low / 1.3, high * 1.3)
@@ -140,20 +125,20 @@ def _odds_axis(axes: Axes, values: Sequence[float]) -> None:
 
 
 def _draw_line(axes: Axes, place: int, line: EffectLine, scale: Callable[[float], float]) -> None:
-    found, below = line.interval, float(place)
-    if found is not None:
-        above = place - (0.15 if line.predicts is not None else 0.0)
-        ends = [scale(found.low), scale(found.high)]
+    below = float(place)
+    if line.interval is not None:
+        low, middle, high = line.interval
+        above = place - (0.15 if line.predicts else 0.0)
+        ends = [scale(low), scale(high)]
         axes.plot(ends, [above] * 2, color=ESTIMATE, linewidth=2.4, solid_capstyle="butt")
-        if found.plain is not None:
-            middle, under = found.estimate, above + 0.27
-            thin = [scale(middle - found.plain), scale(middle + found.plain)]
-            axes.plot(thin, [under] * 2, color=PLAIN, linewidth=1.0)
-        axes.plot([scale(found.estimate)], [above], "o", color=ESTIMATE, markersize=5)
+        if line.plain is not None:
+            thin = [scale(middle - line.plain), scale(middle + line.plain)]
+            axes.plot(thin, [above + 0.27] * 2, color=PLAIN, linewidth=1.0)
+        axes.plot([scale(middle)], [above], "o", color=ESTIMATE, markersize=5)
         below += 0.18  # beside the interval, not on it
-    if line.predicts is not None:
+    if line.predicts:
         look: dict[str, Any] = {"markersize": 4, "fillstyle": "none", "markeredgewidth": 1.2}
-        axes.plot([scale(line.predicts)], [below], "D", color=MODEL, **look)
+        axes.plot([scale(line.effect)], [below], "D", color=MODEL, **look)
 
 
 # --- on a page ------------------------------------------------------------------------------------
@@ -191,9 +176,9 @@ def _with_names(svg: str, names: Sequence[str]) -> str:
 def _in_words(shown: EffectPicture, drawn: int) -> str:
     first = shown.lines[0]
     scale = shown.scale
-    told = f"{first.name} has the largest {scale.heading}, {scale.figure(first.size)}"
+    told = f"{first.name} has the largest {scale.heading}, {scale.figure(first.effect)}"
     if first.interval is not None:
-        low, high = first.interval.low, first.interval.high
+        low, _, high = first.interval
         told += f" (interval {scale.figure(low)} to {scale.figure(high)})"
     many = "feature" if drawn == 1 else "features"
     return f"Effects of {drawn} {many}, largest first. {told}. The table holds all numbers."

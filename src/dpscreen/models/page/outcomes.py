@@ -1,7 +1,7 @@
-"""Pictures of how good a model of outcomes is, from its released table of chances by outcome.
+"""Pictures of the quality of a model with classes, from released counts of probabilities by class.
 
-Drawn only where that table was paid for and released. Counts are noisy; what noise could have made
-by itself is left out.
+Drawn only where these counts were released. They are noisy; what noise alone could have made is
+left out.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -19,7 +19,7 @@ from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import whole_percent
 from dpscreen.models.page.effects import Picture
 from dpscreen.models.release import Release
-from dpscreen.solvers.quality import OutcomeQuality
+from dpscreen.solvers.results import OutcomeQuality
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,58 +28,52 @@ COUNTS = "chances by outcome"
 """What the statement calls the table."""
 
 LEAST_COUNT = 4.0
-"""How many deviations of its noise a cell must hold to be drawn."""
+"""How many standard deviations of its noise a cell must hold to be drawn."""
 
 SIZE = 3.6
 
 
 @dataclass(frozen=True)
-class ChanceCell:
-    """Rows of similar chances: between which they lie, the share of yes, and its standard error."""
+class ProbabilityCell:
+    """Rows of similar probabilities: their range, the share of yes, and its standard error."""
 
     low: float
-    chance: float
+    probability: float
     high: float
     share: float
     error: float
 
     @property
     def off(self) -> float:
-        """Return how many standard errors the share is from the nearest of the chances."""
+        """Return by how many standard errors the share is outside the range of probabilities."""
         return max(self.low - self.share, self.share - self.high, 0.0) / self.error
 
 
-def outcome_charts(release: Release) -> tuple[Picture, Picture] | None:
-    """Return a reliability plot and an ROC curve; None where no table of chances was released."""
-    quality = release.quality
-    if not isinstance(quality, OutcomeQuality):
-        return None
-    cells = chance_cells(quality, _noise(release))
-    if len(cells) < 2 or quality.auc_reason is not None:
-        return None
-    return _reliability(cells), _roc(quality)
-
-
-def _noise(release: Release) -> float:
+def quality_charts(release: Release) -> tuple[Picture, ...]:
+    """Return the pictures that the family has of its quality, where noise leaves any."""
+    quality: Any = release.quality
+    drawn = release.family.charts
+    if not drawn or quality is None or quality.auc_reason is not None:
+        return ()
     records = release.statement.mechanisms  # of a split, the name of a half comes first
     found = (one.scale for one in records if one.purpose.endswith(COUNTS))
-    return float(next(found, 1.0))
+    cells = probability_cells(quality, float(next(found, 1.0)))
+    return tuple(CHARTS[name](quality, cells) for name in drawn) if len(cells) > 1 else ()
 
 
-def chance_cells(quality: OutcomeQuality, noise: float) -> list[ChanceCell]:
+def probability_cells(quality: OutcomeQuality, noise: float) -> list[ProbabilityCell]:
     """Return the cells that hold more than noise, each with the error of its noise."""
     edges = np.array([0.0, *quality.edges, 1.0])
-    chances = expit(cell_middles(logit(np.clip(edges[1:-1], 1e-12, 1 - 1e-12))))
-    chances = np.clip(chances, edges[:-1], edges[1:])
-    spans = np.stack((edges[:-1], chances, edges[1:]), axis=1).tolist()
+    middles = expit(cell_middles(logit(np.clip(edges[1:-1], 1e-12, 1 - 1e-12))))
+    middles = np.clip(middles, edges[:-1], edges[1:])
     no, yes = np.maximum(quality.no, 0.0), np.maximum(quality.yes, 0.0)
+    columns = (edges[:-1], middles, edges[1:], yes, no + yes)
     found = []
-    for (low, chance, high), few, many in zip(spans, no.tolist(), yes.tolist(), strict=True):
-        total = few + many
+    for low, middle, high, many, total in np.stack(columns, axis=1).tolist():
         if total > LEAST_COUNT * noise * math.sqrt(2):
             share = many / total
             error = noise * math.hypot(share, 1 - share) / total
-            found.append(ChanceCell(low, chance, high, share, error))
+            found.append(ProbabilityCell(low, middle, high, share, error))
     return found
 
 
@@ -89,44 +83,47 @@ def cell_middles(places: Array) -> Array:
     return np.concatenate((places[:1] - half, (places[1:] + places[:-1]) / 2, places[-1:] + half))
 
 
-def _reliability(cells: Sequence[ChanceCell]) -> Picture:
+def _reliability(_: OutcomeQuality, cells: Sequence[ProbabilityCell]) -> Picture:
     sheet = canvas(SIZE, SIZE)
     axes = sheet.subplots()
     _diagonal(axes)
-    chances, shares = [one.chance for one in cells], [one.share for one in cells]
+    middles, shares = [one.probability for one in cells], [one.share for one in cells]
     below = [min(2 * one.error, one.share) for one in cells]
     above = [min(2 * one.error, 1 - one.share) for one in cells]
-    reach = [one.chance - one.low for one in cells], [one.high - one.chance for one in cells]
-    axes.errorbar(chances, shares, xerr=reach, fmt="none", ecolor=INK, elinewidth=0.8)
-    axes.errorbar(chances, shares, [below, above], color=COLOURS[0], marker="o", markersize=4)
-    _square(axes, "chance, as the model says", "share of yes, as released")
+    ends = [[one.probability - one.low, one.high - one.probability] for one in cells]
+    axes.errorbar(middles, shares, xerr=np.transpose(ends), fmt="none", ecolor=INK, elinewidth=0.8)
+    axes.errorbar(middles, shares, [below, above], color=COLOURS[0], marker="o", markersize=4)
+    _square(axes, "predicted probability", "share of yes, as released")
     worst = max(cells, key=lambda one: one.off)
     low, high = max(worst.share - 2 * worst.error, 0.0), min(worst.share + 2 * worst.error, 1.0)
     words = (
-        "Reliability: of rows to which the model gives a chance of "
+        "Reliability: of rows with a predicted probability of "
         f"{whole_percent(worst.low)} to {whole_percent(worst.high)}, {whole_percent(low)} to "
-        f"{whole_percent(high)} were yes, as far as noise lets tell; no other of {len(cells)} "
-        "groups is further off for its noise. Thin lines are the chances of a group."
+        f"{whole_percent(high)} were yes, within the privacy noise; no other of {len(cells)} "
+        "groups is further off for its noise. Thin lines are the range of a group."
     )
     return Picture(themed_svg(sheet, prefix="reliability"), words)
 
 
-def _roc(quality: OutcomeQuality) -> Picture:
+def _roc(quality: OutcomeQuality, _: Sequence[ProbabilityCell]) -> Picture:
     sheet = canvas(SIZE, SIZE)
     axes = sheet.subplots()
     _diagonal(axes)
     false, true = (_found(counts) for counts in (quality.no, quality.yes))
     axes.plot(false, true, color=COLOURS[2], marker="o", markersize=3, linewidth=1.6)
-    _square(axes, "share of no called yes", "share of yes called yes")
+    _square(axes, "false positive rate", "true positive rate")
     words = (
         f"ROC curve from released counts, with an area of {quality.auc:.2f} "
-        f"({quality.auc_low:.2f} to {quality.auc_high:.2f}); a coin would have 0.5."
+        f"({quality.auc_low:.2f} to {quality.auc_high:.2f}); 0.5 is no better than a constant."
     )
     return Picture(themed_svg(sheet, prefix="roc"), words)
 
 
+CHARTS = {"reliability": _reliability, "roc": _roc}
+
+
 def _found(counts: Sequence[float]) -> Array:
-    """Return which share of rows lies above each edge, from all to none; noise is evened out."""
+    """Return the share of rows above each edge, from all to none; negative counts are 0."""
     kept = np.maximum(counts, 0.0)
     above = np.concatenate((np.cumsum(kept[::-1])[::-1], [0.0]))
     return np.asarray(above / max(float(above[0]), 1e-300))

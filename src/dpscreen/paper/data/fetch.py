@@ -1,7 +1,7 @@
-"""From an archive's original file to our frames: pure functions from bytes to numbers.
+"""Downloading a data set, and from an archive's original file to a frame of numbers.
 
-Each converter is told the columns, features first and then every target, and returns them as one
-frame; it raises ValueError where the bytes are not what it expects.
+Each converter is given the columns, features first and then every target, and returns them as one
+frame; it raises an error of `_NOT_CONVERTIBLE` where the bytes are not what it expects.
 """
 
 from __future__ import annotations
@@ -10,19 +10,15 @@ import io
 import re
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-import numpy as np
-
 from dpscreen.paper.data.store import (
     CorruptDownload,
     Dataset,
     DownloadFailed,
-    Frame,
     cache_directory,
     content_hash,
     dataset,
@@ -32,21 +28,33 @@ from dpscreen.paper.data.store import (
 from dpscreen.tables.declaration import first_line
 
 if TYPE_CHECKING:
+    import pandas as pd
     import requests
 
-Converter = Callable[[bytes, Sequence[str]], Frame]
-Cell = str | float | None
+Converter = Callable[[bytes, Sequence[str]], "pd.DataFrame"]
+Progress = Callable[[int, int], None]
+
+_TIMEOUT_SECONDS = 60
+_EXTRA = "`pip install 'dpscreen[paper]'`"
+# What zip, XML and number readers raise on bytes that are not theirs; XML's errors are of syntax.
+_NOT_CONVERTIBLE = (
+    ValueError,
+    LookupError,
+    RuntimeError,
+    SyntaxError,
+    zlib.error,
+    zipfile.BadZipFile,
+)
 
 
-def convert(payload: bytes, entry: Dataset) -> dict[str, Frame]:
+def convert(payload: bytes, entry: Dataset) -> dict[str, pd.DataFrame]:
     """The data set's files, by name, from what its archive delivers."""
-    if entry.archive is None:
-        raise ValueError(f"{entry.title} has no archive to convert from")
+    assert entry.archive is not None, "there is an archive to convert from"
     if entry.archive.member is not None:
         payload = zip_member(payload, entry.archive.member)
     columns = (*entry.features, *(file.target for file in entry.files))
     whole = CONVERTERS[entry.archive.converter](payload, columns)
-    return {file.name: whole.select((*entry.features, file.target)) for file in entry.files}
+    return {file.name: whole[[*entry.features, file.target]] for file in entry.files}
 
 
 def zip_member(payload: bytes, name: str) -> bytes:
@@ -60,45 +68,71 @@ def zip_member(payload: bytes, name: str) -> bytes:
     return found
 
 
-def abalone(payload: bytes, columns: Sequence[str]) -> Frame:
+def _search_zip(payload: bytes, name: str) -> bytes | None:
+    with zipfile.ZipFile(io.BytesIO(payload)) as archive:
+        paths = archive.namelist()
+        for path in paths:
+            if path.rsplit("/", 1)[-1] == name:
+                return archive.read(path)
+        inner = (archive.read(path) for path in paths if path.lower().endswith(".zip"))
+        return next((found for zipped in inner if (found := _search_zip(zipped, name))), None)
+
+
+# --- converters ---------------------------------------------------------------------------------
+
+
+def abalone(payload: bytes, columns: Sequence[str]) -> pd.DataFrame:
     """UCI's abalone.data, the letter in front coded as LIBSVM does: M = 1, F = 2, I = 3."""
     codes = {b"M": b"1", b"F": b"2", b"I": b"3"}
     coded = re.sub(rb"(?m)^([MFI])(?=,)", lambda sex: codes[sex[1]], payload)
     return parse_numbers(io.BytesIO(coded), columns)
 
 
-def communities(payload: bytes, columns: Sequence[str]) -> Frame:
+def communities(payload: bytes, columns: Sequence[str]) -> pd.DataFrame:
     """UCI's communities.data: `?` is missing, the five columns that do not predict are dropped."""
     published = ("state", "county", "community", "communityname", "fold", *columns)
     return parse_numbers(io.BytesIO(payload), published, keep=columns, missing="?")
 
 
-def blogfeedback(payload: bytes, columns: Sequence[str]) -> Frame:
+def blogfeedback(payload: bytes, columns: Sequence[str]) -> pd.DataFrame:
     """UCI's blogData_train.csv, bare numbers with the target last."""
     return parse_numbers(io.BytesIO(payload), columns)
 
 
-def libsvm(payload: bytes, columns: Sequence[str]) -> Frame:
+def libsvm(payload: bytes, columns: Sequence[str]) -> pd.DataFrame:
     """LIBSVM's text, `label index:value ...` with indices from 1; what is left out is zero."""
+    import pandas as pd
     from sklearn.datasets import load_svmlight_file
 
-    features, labels = load_svmlight_file(
-        io.BytesIO(payload), n_features=len(columns) - 1, zero_based=False
+    *features, target = columns
+    values, labels = load_svmlight_file(
+        io.BytesIO(payload), n_features=len(features), zero_based=False
     )
-    return Frame(tuple(columns), np.column_stack([features.toarray(), labels]))
+    return pd.DataFrame(values.toarray(), columns=features).assign(**{target: labels})
 
 
-def residential(payload: bytes, columns: Sequence[str]) -> Frame:
+def residential(payload: bytes, columns: Sequence[str]) -> pd.DataFrame:
     """Sheet `Data` of UCI's workbook: the columns headed V-..., so none of the date columns.
 
     V-11 to V-29 appear once per time lag, and are named after it.
     """
-    rows = _sheet(payload, "Data")
-    header = _residential_header(rows)
-    places = _lagged_names(rows[header])
-    records = [row for row in rows[header + 1 :] if any(cell is not None for cell in row)]
-    values = [[_number(row, place) for place in places.values()] for row in records]
-    return Frame(tuple(places), np.array(values).reshape(-1, len(places))).select(columns)
+    import pandas as pd
+
+    try:
+        cells: pd.DataFrame = pd.read_excel(io.BytesIO(payload), sheet_name="Data", header=None)
+    except ImportError:
+        raise DownloadFailed(f"this archive is a workbook; to read it, {_EXTRA}") from None
+    texts = cells.astype(str).apply(lambda column: column.str.strip())
+    headings = texts.isin(["V-1"]).any(axis=1) & texts.isin(["V-9"]).any(axis=1)
+    if not headings.any():
+        raise ValueError("the sheet has no row of headings V-1, V-2, ...")
+    header = int(headings.to_numpy().argmax())
+    names = texts.iloc[header][lambda row: row.str.fullmatch(r"V-\d+")]
+    lagged = names + "_lag" + (names.groupby(names).cumcount() + 1).astype(str)
+    names = names.where(names.str[2:].astype(int) <= 10, lagged)
+    records = cells.iloc[header + 1 :].dropna(how="all")[names.index].astype(float)
+    found: pd.DataFrame = records.set_axis(list(names), axis=1)[list(columns)]
+    return found
 
 
 CONVERTERS: Mapping[str, Converter] = {
@@ -110,59 +144,7 @@ CONVERTERS: Mapping[str, Converter] = {
 }
 
 
-def _search_zip(payload: bytes, name: str) -> bytes | None:
-    with zipfile.ZipFile(io.BytesIO(payload)) as archive:
-        paths = archive.namelist()
-        for path in paths:
-            if path.rsplit("/", 1)[-1] == name:
-                return archive.read(path)
-        inner = (archive.read(path) for path in paths if path.lower().endswith(".zip"))
-        return next((found for zipped in inner if (found := _search_zip(zipped, name))), None)
-
-
-def _sheet(workbook: bytes, name: str) -> list[tuple[Cell, ...]]:
-    try:
-        import openpyxl
-    except ImportError:
-        raise DownloadFailed(f"this archive is a workbook; to read it, {_EXTRA}") from None
-    try:
-        book = openpyxl.load_workbook(io.BytesIO(workbook), read_only=True, data_only=True)
-        return list(book[name].iter_rows(values_only=True))
-    except (LookupError, SyntaxError, zipfile.BadZipFile) as reason:  # XML's errors are of syntax
-        raise ValueError(f"it is not a whole workbook with a sheet {name!r}") from reason
-
-
-def _residential_header(rows: Sequence[Sequence[Cell]]) -> int:
-    for place, row in enumerate(rows):
-        if {"V-1", "V-9"} <= {cell.strip() for cell in row if isinstance(cell, str)}:
-            return place
-    raise ValueError("the sheet has no row of headings V-1, V-2, ...")
-
-
-def _lagged_names(header: Sequence[Cell]) -> dict[str, int]:
-    seen: Counter[int] = Counter()
-    names = {}
-    for place, cell in enumerate(header):
-        heading = re.fullmatch(r"\s*V-(\d+)\s*", cell) if isinstance(cell, str) else None
-        if heading is None:
-            continue
-        variable = int(heading[1])
-        seen[variable] += 1
-        names[f"V-{variable}" + (f"_lag{seen[variable]}" if variable > 10 else "")] = place
-    return names
-
-
-def _number(row: Sequence[Cell], place: int) -> float:
-    cell = row[place] if place < len(row) else None
-    return np.nan if cell is None else float(cell)
-
-
-Progress = Callable[[int, int], None]
-
-_TIMEOUT_SECONDS = 60
-_EXTRA = "`pip install 'dpscreen[paper]'`"
-# What zip, XML and number readers raise on bytes that are not theirs.
-_NOT_CONVERTIBLE = (ValueError, LookupError, RuntimeError, zlib.error, zipfile.BadZipFile)
+# --- downloading --------------------------------------------------------------------------------
 
 
 def fetch(
@@ -188,8 +170,14 @@ def fetch(
         raise DownloadFailed(f"{entry.title} cannot be fetched: {entry.origin}")
     url = _rebased(entry.archive.url, base_url)
     frames = _converted(_download(url, progress), entry, url)
-    _check_content(frames, entry, url)
-    return _keep(frames, cache_directory() if into is None else into)
+    directory = cache_directory() if into is None else into
+    paths = tuple(directory / name for name in frames)
+    try:
+        for path in paths:
+            write_csv(frames[path.name], path)
+    except OSError as reason:
+        raise DownloadFailed(f"the data could not be written to {directory}: {reason}") from reason
+    return paths
 
 
 def _rebased(url: str, base_url: str | None) -> str:
@@ -237,30 +225,18 @@ def _explained(url: str, reason: Exception) -> str:
     return f"the download of {url} failed: {reason}"
 
 
-def _converted(payload: bytes, entry: Dataset, url: str) -> dict[str, Frame]:
+def _converted(payload: bytes, entry: Dataset, url: str) -> dict[str, pd.DataFrame]:
     try:
-        return convert(payload, entry)
+        frames = convert(payload, entry)
     except _NOT_CONVERTIBLE as reason:
         raise CorruptDownload(
             f"what {url} sent is not the {entry.title} archive: {first_line(reason)}; "
             "nothing was kept"
         ) from reason
-
-
-def _check_content(frames: dict[str, Frame], entry: Dataset, url: str) -> None:
     for file in entry.files:
         if content_hash(frames[file.name]) != file.content_hash:
             raise CorruptDownload(
                 f"what {url} sent converts to a {file.name} whose content hash is not the "
                 f"catalogue's ({entry.title} may have changed there); nothing was kept"
             )
-
-
-def _keep(frames: dict[str, Frame], directory: Path) -> tuple[Path, ...]:
-    paths = tuple(directory / name for name in frames)
-    try:
-        for path in paths:
-            write_csv(frames[path.name], path)
-    except OSError as reason:
-        raise DownloadFailed(f"the data could not be written to {directory}: {reason}") from reason
-    return paths
+    return frames

@@ -7,6 +7,7 @@ them. Each `Prepared` says so in its notes, which belong into every result file.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,8 +42,7 @@ ABLATION = Preparation(yeo_johnson=False)
 """Tables 4 and 5: x and y are only scaled into [-1, 1]."""
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
+class Prepared(NamedTuple):
     """A table ready to be fitted. The notes say what was done and that it is not private."""
 
     X: Array
@@ -53,26 +53,37 @@ class Prepared:
 def prepare(table: DatasetTable, preparation: Preparation = PAPER) -> Prepared:
     """Apply the preparation to the table."""
     _check_table(table)
-    notes = [NOT_PRIVATE]
-    features = _prepared_features(table, preparation, notes)
-    target = _prepared_target(table, preparation, notes)
-    return Prepared(features, target, tuple(notes))
+    notes, absent = [NOT_PRIVATE], np.isnan(table.X)
+    X = np.where(absent, 0.0, table.X)
+    if absent.any():
+        notes.append(f"{int(absent.sum())} missing values were set to zero.")
+    if table.from_libsvm:
+        X = libsvm_scale(X)
+        notes.append("Each column was mapped to [-1, 1] as in LIBSVM's scaled files.")
+    if preparation.yeo_johnson:
+        X = yeo_johnson(X, table.feature_names)
+        notes.append("Each feature was Yeo-Johnson transformed and standardised.")
+        y = _gaussianised(table.y, table.target_name)
+        of_target = "The target was Yeo-Johnson transformed and standardised."
+    else:
+        y = max_abs_scale(table.y)
+        of_target = "The target was divided by its largest absolute value."
+    notes += ["X was divided by its largest absolute value (global).", of_target]
+    return Prepared(max_abs_scale(X), y, tuple(notes))
 
 
 def libsvm_scale(features: Array) -> Array:
     """Map each column linearly onto [-1, 1]; a constant column becomes zero."""
     # Halves, because the difference of two huge numbers may overflow.
     low, high = features.min(axis=0) / 2, features.max(axis=0) / 2
-    spread = np.where(high > low, high - low, 1.0)
-    return np.where(high > low, 2 * ((features / 2 - low) / spread) - 1, 0.0)
+    width = np.where(high > low, high - low, 1.0)
+    return np.where(high > low, 2 * ((features / 2 - low) / width) - 1, 0.0)
 
 
 def yeo_johnson(features: Array, names: tuple[str, ...]) -> Array:
     """The Yeo-Johnson transform of each column, standardised, as scikit-learn fits it."""
-    transformed = np.empty_like(features)
-    for place, name in enumerate(names):
-        transformed[:, place] = _gaussianised(features[:, place], name)
-    return transformed
+    columns = zip(features.T, names, strict=True)
+    return np.column_stack([_gaussianised(column, name) for column, name in columns])
 
 
 def max_abs_scale(values: Array) -> Array:
@@ -81,34 +92,14 @@ def max_abs_scale(values: Array) -> Array:
     return values / largest if largest > 0 else values.copy()
 
 
-def _prepared_features(table: DatasetTable, preparation: Preparation, notes: list[str]) -> Array:
-    absent = np.isnan(table.X)
-    features = np.where(absent, 0.0, table.X)
-    if absent.any():
-        notes.append(f"{int(absent.sum())} missing values were set to zero.")
-    if table.from_libsvm:
-        features = libsvm_scale(features)
-        notes.append("Each column was mapped to [-1, 1] as in LIBSVM's scaled files.")
-    if preparation.yeo_johnson:
-        features = yeo_johnson(features, table.feature_names)
-        notes.append("Each feature was Yeo-Johnson transformed and standardised.")
-    notes.append("X was divided by its largest absolute value (global).")
-    return max_abs_scale(features)
-
-
-def _prepared_target(table: DatasetTable, preparation: Preparation, notes: list[str]) -> Array:
-    if preparation.yeo_johnson:
-        notes.append("The target was Yeo-Johnson transformed and standardised.")
-        return _gaussianised(table.y, table.target_name)
-    notes.append("The target was divided by its largest absolute value.")
-    return max_abs_scale(table.y)
-
-
 def _gaussianised(column: Array, name: str) -> Array:
     if _is_constant(column):
         return np.zeros_like(column)
-    if np.all((column == column.min()) | (column == column.max())):
-        return _standardised_pair(column)
+    upper = column == column.max()
+    if np.all(upper | (column == column.min())):
+        # Any increasing map of two values is affine, so standardising forgets it: no fit needed.
+        share = upper.mean()
+        return np.where(upper, math.sqrt((1 - share) / share), -math.sqrt(share / (1 - share)))
     from sklearn.preprocessing import PowerTransformer
 
     # Overflow on the way is judged by its result, which is what matters.
@@ -121,13 +112,6 @@ def _gaussianised(column: Array, name: str) -> Array:
             "scale the column first, or switch the transform off"
         )
     return transformed
-
-
-def _standardised_pair(column: Array) -> Array:
-    # Any increasing map of two values is affine, so standardising forgets it: no fit needed.
-    upper = column == column.max()
-    share = upper.mean()
-    return np.where(upper, math.sqrt((1 - share) / share), -math.sqrt(share / (1 - share)))
 
 
 def _is_constant(column: Array) -> bool:
@@ -149,8 +133,7 @@ def _check_table(table: DatasetTable) -> None:
 # --- the paper's synthetic data (Section 5.1) ---------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Simulated:
+class Simulated(NamedTuple):
     """Rows `X` with entries in [-1, 1], targets `y`, and the coefficients behind them."""
 
     X: Array
@@ -175,7 +158,12 @@ def synthetic(
     -1, the others 0: the support is one block, as fits the paper's Table 1. With `scattered` the
     same coefficients stand anywhere.
     """
-    rows = _correlated_rows(n_rows, n_features, correlation, rng)
+    rows = rng.standard_normal((n_rows, n_features))
+    if correlation:
+        # x_j = ρ x_{j-1} + √(1-ρ²) z_j has exactly the covariance ρ^|i-j|, at linear cost.
+        rows[:, 1:] *= math.sqrt(1.0 - correlation**2)
+        for j in range(1, n_features):
+            rows[:, j] += correlation * rows[:, j - 1]
     rows /= np.abs(rows).max()
     coef = np.zeros(n_features)
     coef[:n_positive] = 1.0
@@ -183,16 +171,3 @@ def synthetic(
     if scattered:
         rng.shuffle(coef)
     return Simulated(rows, rows @ coef, coef)
-
-
-def _correlated_rows(
-    n_rows: int, n_features: int, correlation: float, rng: np.random.Generator
-) -> Array:
-    # x_j = ρ x_{j-1} + √(1-ρ²) z_j has exactly the covariance ρ^|i-j|, at linear cost.
-    rows = rng.standard_normal((n_rows, n_features))
-    if correlation == 0.0:
-        return rows
-    rows[:, 1:] *= math.sqrt(1.0 - correlation**2)
-    for j in range(1, n_features):
-        rows[:, j] += correlation * rows[:, j - 1]
-    return rows

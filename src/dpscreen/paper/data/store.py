@@ -1,9 +1,11 @@
 """The data sets, as `catalogue.json` lists them, and the files they are read from.
 
-A file is told by a fingerprint of what it says: of column names, shape and values, not of bytes:
-`1`, `1.0` and `1.00` are the same content, and so are a plain and a compressed file. That lets a
-copy that was downloaded and converted be accepted when, and only when, it says the same.
+A file is identified by a hash of its content, that is of column names, shape and values, not of
+bytes: `1`, `1.0` and `1.00` are the same content, and so are a plain and a compressed file. A copy
+that was downloaded and converted is accepted if and only if it has the same content.
 """
+
+from __future__ import annotations
 
 import csv
 import gzip
@@ -12,27 +14,28 @@ import io
 import json
 import os
 import sys
-import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.files import replacing
+from dpscreen._core.files import write_bytes
 from dpscreen.tables.declaration import DataError, first_line
 
-_ROWS_PER_BLOCK = 2048  # a copy of the whole table would double the peak memory
+if TYPE_CHECKING:
+    import pandas as pd
 
-# Errors are named for what happened, which an `Error` at their end would not make clearer.
+ENVIRONMENT_VARIABLE = "DPSCREEN_DATA"
+_ROWS_PER_BLOCK = 2048  # a copy of the whole table would double the peak memory
 
 
 class UnknownDataset(DataError, ValueError):
-    """The name, or the target asked for, is not in the catalogue."""
+    """The catalogue has no data set, or no target, of that name."""
 
 
 class MissingDataset(DataError, FileNotFoundError):
@@ -51,8 +54,10 @@ class CorruptDownload(DownloadFailed, CorruptDataset):
     """The archive delivered something other than the data set; nothing was kept."""
 
 
-@dataclass(frozen=True)
-class DataFile:
+# --- the catalogue ------------------------------------------------------------------------------
+
+
+class DataFile(NamedTuple):
     """One file of a data set: the features, then `target` as its last column."""
 
     name: str
@@ -60,16 +65,14 @@ class DataFile:
     content_hash: str
 
 
-@dataclass(frozen=True)
-class TargetColumns:
+class TargetColumns(NamedTuple):
     """What is predicted: a weighted sum of target columns."""
 
     name: str
     terms: tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True)
-class Archive:
+class Archive(NamedTuple):
     """Where the original is published, and which converter turns it into our files.
 
     `member` names the file wanted inside a zip; None when the URL is that file.
@@ -109,6 +112,26 @@ class Dataset:
         offered = ", ".join(candidate.name for candidate in self.targets)
         raise UnknownDataset(f"{self.name} has no target {name!r}; it offers {offered}")
 
+    def files_for(self, target: TargetColumns) -> list[DataFile]:
+        """The files whose last column is a term of the target."""
+        return [file for file in self.files if file.target in dict(target.terms)]
+
+
+def _catalogue() -> tuple[Dataset, ...]:
+    text = files("dpscreen.paper.data").joinpath("catalogue.json").read_text(encoding="utf-8")
+    entries: list[dict[str, Any]] = json.loads(text)
+    for row in entries:
+        row["features"] = tuple(row["features"].split())
+        row["files"] = tuple(DataFile(**one) for one in row["files"])
+        row["targets"] = tuple(
+            TargetColumns(one["name"], tuple(map(tuple, one["terms"]))) for one in row["targets"]
+        )
+        row["archive"] = row["archive"] and Archive(**row["archive"])
+    return tuple(Dataset(**row) for row in entries)
+
+
+CATALOGUE = _catalogue()
+
 
 def dataset(name: str) -> Dataset:
     """The catalogue's entry of that name."""
@@ -123,82 +146,28 @@ def names() -> tuple[str, ...]:
     return tuple(entry.name for entry in CATALOGUE)
 
 
-def _entry(row: dict[str, Any]) -> Dataset:
-    """Return a data set as the file describes it; its features are one text of names."""
-    return Dataset(
-        **row
-        | {
-            "features": tuple(row["features"].split()),
-            "files": tuple(DataFile(**one) for one in row["files"]),
-            "targets": tuple(
-                TargetColumns(one["name"], tuple(map(tuple, one["terms"])))
-                for one in row["targets"]
-            ),
-            "archive": None if row["archive"] is None else Archive(**row["archive"]),
-        }
-    )
+# --- files of numbers ---------------------------------------------------------------------------
 
 
-CATALOGUE = tuple(
-    _entry(row)
-    for row in json.loads(
-        files("dpscreen.paper.data").joinpath("catalogue.json").read_text(encoding="utf-8")
-    )
-)
-
-
-# --- numbers, and what they say -----------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """Named columns of float64; a missing value is NaN."""
-
-    columns: tuple[str, ...]
-    values: Array
-
-    def __post_init__(self) -> None:
-        """Refuse values whose shape does not fit the names."""
-        if self.values.ndim != 2 or self.values.shape[1] != len(self.columns):
-            raise ValueError(
-                f"{len(self.columns)} column names do not fit values of shape {self.values.shape}"
-            )
-
-    def select(self, columns: Sequence[str]) -> "Frame":
-        """These columns, in this order."""
-        places = {name: place for place, name in enumerate(self.columns)}
-        absent = [name for name in columns if name not in places]
-        if absent:
-            raise ValueError(f"there is no column {absent[0]!r}")
-        return Frame(tuple(columns), self.values[:, [places[name] for name in columns]])
-
-
-def content_hash(frame: Frame) -> str:
+def content_hash(frame: pd.DataFrame) -> str:
     """The sha256 of names, shape and values: float64, little-endian, one NaN, one zero."""
-    heading = json.dumps([list(frame.columns), list(frame.values.shape)], separators=(",", ":"))
+    heading = json.dumps([list(frame.columns), list(frame.shape)], separators=(",", ":"))
     digest = hashlib.sha256(heading.encode())
-    for block in _blocks(frame.values):
-        canonical = block.astype("<f8") + 0.0  # -0.0 becomes 0.0
+    for start in range(0, len(frame), _ROWS_PER_BLOCK):
+        block = frame.iloc[start : start + _ROWS_PER_BLOCK].to_numpy(dtype="<f8")
+        canonical = np.ascontiguousarray(block) + 0.0  # -0.0 becomes 0.0
         canonical[np.isnan(canonical)] = np.nan  # NaNs differ in sign and payload
         digest.update(canonical.tobytes())
     return digest.hexdigest()
 
 
-def _blocks(values: Array) -> Iterator[Array]:
-    for start in range(0, len(values), _ROWS_PER_BLOCK):
-        yield values[start : start + _ROWS_PER_BLOCK]
-
-
-_UNREADABLE = (OSError, EOFError, ValueError, zlib.error)
-
-
-def read_csv(path: Path) -> Frame:
+def read_csv(path: Path) -> pd.DataFrame:
     """The numbers in a file with a header row; an empty field is a missing value."""
     try:
-        with _opened(path) as stream:
-            columns = _header(stream.readline())
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            columns = next(csv.reader([stream.readline().decode().strip()]), [])
             return parse_numbers(stream, columns)
-    except _UNREADABLE as reason:
+    except (OSError, EOFError, ValueError, zlib.error) as reason:
         raise CorruptDataset(
             f"{path} is damaged or is not a table of numbers: {first_line(reason)}"
         ) from reason
@@ -210,72 +179,32 @@ def parse_numbers(
     *,
     keep: Sequence[str] | None = None,
     missing: str = "",
-) -> Frame:
+) -> pd.DataFrame:
     """Header-less comma-separated text as a frame; raises ValueError where it is not numeric."""
-    import pandas as pd
+    from pyarrow import csv as arrow
+    from pyarrow import float64
 
     kept = list(columns if keep is None else keep)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # rows that are too long
-        try:
-            table = pd.read_csv(
-                stream,
-                header=None,
-                names=list(columns),
-                usecols=None if keep is None else kept,
-                index_col=False,
-                dtype=dict.fromkeys(kept, np.float64),
-                keep_default_na=False,
-                na_values=[missing],
-                **_exact_decimals(pd.__version__),
-            )
-        except pd.errors.ParserWarning as reason:
-            raise ValueError("a row has more fields than there are columns") from reason
-    return Frame(tuple(kept), table[kept].to_numpy(dtype=np.float64))
+    if len(set(kept)) < len(kept):
+        raise ValueError("two columns have the same name")
+    numeric = arrow.ConvertOptions(
+        column_types=dict.fromkeys(kept, float64()), include_columns=kept, null_values=[missing]
+    )
+    names = arrow.ReadOptions(column_names=list(columns))
+    table: pd.DataFrame = arrow.read_csv(stream, names, convert_options=numeric).to_pandas()
+    return table
 
 
-def write_csv(frame: Frame, path: Path) -> None:
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write the frame so that a reader sees the whole file or none of it."""
+    content = frame.to_csv(index=False, lineterminator="\n").encode()
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as stream:
-        if path.suffix != ".gz":
-            _write(frame, stream)
-            return
-        # No name and a fixed time stamp: equal content, equal bytes.
-        with gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0) as compressed:
-            _write(frame, compressed)
+    # A fixed time stamp: equal content, equal bytes.
+    packed = gzip.compress(content, 6, mtime=0) if path.suffix == ".gz" else content
+    write_bytes(path, packed)
 
 
-def _exact_decimals(pandas_version: str) -> dict[str, Any]:
-    # Before 3.1 pandas is off by a last bit now and then unless told; since then it warns if told.
-    major, minor = (int(part) for part in pandas_version.split(".")[:2])
-    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
-
-
-def _write(frame: Frame, stream: BinaryIO | gzip.GzipFile) -> None:
-    stream.write(_lines([frame.columns]))
-    for block in _blocks(frame.values):
-        stream.write(_lines(np.where(np.isnan(block), "", block.astype(object)).tolist()))
-
-
-def _lines(rows: Iterable[Iterable[str | float]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)  # floats as repr: nothing is lost
-    return text.getvalue().encode()
-
-
-def _opened(path: Path) -> io.BufferedIOBase:
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
-
-
-def _header(line: bytes) -> tuple[str, ...]:
-    names = next(csv.reader([line.decode().strip()]), [])
-    if not names:
-        raise ValueError("it has no header row")
-    return tuple(names)
-
-
-ENVIRONMENT_VARIABLE = "DPSCREEN_DATA"
+# --- where they lie -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,61 +226,20 @@ def load(name: str | Dataset, *, target: str | None = None) -> DatasetTable:
     """The data set of that name, with its default target or the one asked for."""
     entry = dataset(name) if isinstance(name, str) else name
     wanted = entry.target(target)
-    frames = {file.target: _read(entry, file) for file in _files_for(entry, wanted)}
-    features, names = _features(entry, frames)
-    columns = np.column_stack([frames[column].values[:, -1] for column, _ in wanted.terms])
+    frames = {file.target: _read(entry, file) for file in entry.files_for(wanted)}
+    first, *others = [frame.iloc[:, :-1] for frame in frames.values()]
+    if not all(first.equals(other) for other in others):
+        raise CorruptDataset(f"the files of {entry.title} do not agree on the features")
+    columns = np.column_stack([frames[column][column] for column, _ in wanted.terms])
     y = columns @ np.array([weight for _, weight in wanted.terms])
-    return DatasetTable(entry.name, features, y, names, wanted.name, entry.from_libsvm)
+    X = np.ascontiguousarray(first.to_numpy(dtype=np.float64))
+    return DatasetTable(entry.name, X, y, tuple(first.columns), wanted.name, entry.from_libsvm)
 
 
-def available() -> dict[str, tuple[Path, ...]]:
-    """The data sets whose default target can be loaded here, and the files each is read from."""
-    present = {}
-    for entry in CATALOGUE:
-        found = [find(file.name) for file in _files_for(entry, entry.target())]
-        paths = tuple(path for path in found if path is not None)
-        if len(paths) == len(found):
-            present[entry.name] = paths
-    return present
-
-
-def find(file_name: str) -> Path | None:
-    """The first copy of the file on the search path, compressed or not."""
-    plain = file_name.removesuffix(".gz")
-    for directory in search_path():
-        for folder in (directory, directory / "extra"):
-            for candidate in (folder / plain, folder / f"{plain}.gz"):
-                if candidate.is_file():
-                    return candidate
-    return None
-
-
-def search_path() -> tuple[Path, ...]:
-    """The directories that are looked into, in order, whether they exist or not."""
-    stated = os.environ.get(ENVIRONMENT_VARIABLE)
-    return (*((Path(stated).expanduser(),) if stated else ()), cache_directory())
-
-
-def cache_directory() -> Path:
-    """The user's cache, where downloads go: where this system wants it."""
-    home = Path.home()
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
-        return Path(local, "dpscreen", "dpscreen", "Cache")
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "dpscreen"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache", "dpscreen")
-
-
-def _files_for(entry: Dataset, target: TargetColumns) -> tuple[DataFile, ...]:
-    columns = {column for column, _ in target.terms}
-    return tuple(file for file in entry.files if file.target in columns)
-
-
-def _read(entry: Dataset, file: DataFile) -> Frame:
+def _read(entry: Dataset, file: DataFile) -> pd.DataFrame:
     path = find(file.name)
     if path is None:
-        raise MissingDataset(_how_to_get(entry, file))
+        raise MissingDataset(how_to_get(entry))
     frame = read_csv(path)
     if content_hash(frame) != file.content_hash:
         raise CorruptDataset(
@@ -361,21 +249,53 @@ def _read(entry: Dataset, file: DataFile) -> Frame:
     return frame
 
 
-def _features(entry: Dataset, frames: dict[str, Frame]) -> tuple[Array, tuple[str, ...]]:
-    first, *others = frames.values()
-    for other in others:
-        if not np.array_equal(first.values[:, :-1], other.values[:, :-1], equal_nan=True):
-            raise CorruptDataset(f"the files of {entry.title} do not agree on the features")
-    return np.ascontiguousarray(first.values[:, :-1]), first.columns[:-1]
-
-
-def _how_to_get(entry: Dataset, file: DataFile) -> str:
-    places = ", ".join(str(place) for place in search_path())
-    if entry.archive is None:
-        remedy = f"It cannot be fetched ({entry.origin}); set"
-    else:
-        remedy = f"Run `dpscreen datasets fetch {entry.name}`, or set"
+def how_to_get(entry: Dataset) -> str:
+    """Where the files of a data set were searched for, and what to do if they are not there."""
+    file = next((one.name for one in entry.files if find(one.name) is None), entry.files[0].name)
+    fetched = f"Run `dpscreen datasets fetch {entry.name}`, or set"
+    remedy = fetched if entry.archive else f"It cannot be fetched ({entry.origin}); set"
     return (
-        f"the {entry.title} data are not here: no {file.name} in {places}. "
-        f"{remedy} {ENVIRONMENT_VARIABLE} to a directory that holds {file.name}."
+        f"the {entry.title} data are not here: no {file} in "
+        f"{', '.join(map(str, search_path()))}. "
+        f"{remedy} {ENVIRONMENT_VARIABLE} to a directory that holds {file}."
     )
+
+
+def available() -> dict[str, tuple[Path, ...]]:
+    """The data sets whose default target can be loaded here, and the files each is read from."""
+    present = {}
+    for entry in CATALOGUE:
+        found = [find(file.name) for file in entry.files_for(entry.target())]
+        paths = tuple(path for path in found if path is not None)
+        if len(paths) == len(found):
+            present[entry.name] = paths
+    return present
+
+
+def find(file_name: str) -> Path | None:
+    """The first copy of the file on the search path, compressed or not."""
+    plain = file_name.removesuffix(".gz")
+    candidates = (
+        folder / name
+        for directory in search_path()
+        for folder in (directory, directory / "extra")
+        for name in (plain, f"{plain}.gz")
+    )
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def search_path() -> tuple[Path, ...]:
+    """The directories that are searched, in order, whether they exist or not."""
+    stated = os.environ.get(ENVIRONMENT_VARIABLE)
+    return (*((Path(stated).expanduser(),) if stated else ()), cache_directory())
+
+
+def cache_directory() -> Path:
+    """The user's cache, where downloads go, as the operating system has it."""
+    home = Path.home()
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
+        return Path(local, "dpscreen", "dpscreen", "Cache")
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "dpscreen"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache", "dpscreen")

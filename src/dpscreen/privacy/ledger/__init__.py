@@ -18,8 +18,8 @@ What it does not do:
   network shares, and folders that a cloud service copies, may not keep them.
 - It covers releases that reserve from it, not those of other tools, and it trusts that whoever
   reserves uses no more.
-- It refuses to count for two kinds of unit, but it believes what it is told about them.
-- It can be read by all who may use it: purposes and names are seen, so keep private values out.
+- It refuses to count for two kinds of unit, but it trusts what it is given about them.
+- It can be read by all who may use it: purposes and names are readable, so keep private values out.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def reserve(
     """Reserve from a ledger, from the ledger at a path, or, with None, from nothing.
 
     Call it when all parameters are checked and before any noise is drawn; spend at most `cost`, and
-    only if it returns. A `PrivacyLedger` is told the unit; who puts another in front of one, as a
+    only if it returns. A `PrivacyLedger` is given the unit; who puts another in front of one, as a
     `Reservable`, passes the unit on.
     """
     if ledger is None:
@@ -175,7 +175,7 @@ class PrivacyLedger:
         note : str, default=""
             Anything worth knowing.
         declared : mapping from str to str, default=None
-            What tells this data set from others: source, version, period, unit of privacy. Name and
+            What identifies this data set: source, version, period, unit of privacy. Name and
             declaration make the `fingerprint`. Declare it from knowledge: a hash of the rows would
             be a release of them without noise. "unit" is compared with what is booked: "one row",
             or anything else for people, households and so on.

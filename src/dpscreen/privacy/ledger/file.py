@@ -82,7 +82,7 @@ class Content:
         ).fetchall()
         if len(rows) != 1:
             raise Damaged("its account is missing")
-        return _believed(Account.parse, rows[0])
+        return _parsed(Account.parse, rows[0])
 
     def reservations(self, *, after: int = 0) -> Iterator[Reservation]:
         """Read the reservations behind the given number, in order."""
@@ -91,7 +91,7 @@ class Content:
             "FROM reservation WHERE number > ? ORDER BY number",
             (after,),
         )
-        return (_believed(Reservation.parse, row) for row in rows)
+        return (_parsed(Reservation.parse, row) for row in rows)
 
     def seal(self, number: int) -> str | None:
         """Return the hash of a reservation, or of the account for number 0."""
@@ -106,7 +106,7 @@ class Content:
         rows = self._database.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
         if any(name != "reservation" for name, _ in rows) or len(rows) > 1:
             raise Damaged("its last number is not where it should be")
-        return _believed(int, rows[0][1]) if rows else 0
+        return _parsed(int, rows[0][1]) if rows else 0
 
     def count(self) -> int:
         """Return how many rows there are, those included that no reservation has a number for."""
@@ -292,7 +292,7 @@ def _pragma(database: sqlite3.Connection, name: str) -> object:
     return None if row is None else row[0]
 
 
-def _believed(parse: Callable[[Any], Parsed], stored: object) -> Parsed:
+def _parsed(parse: Callable[[Any], Parsed], stored: object) -> Parsed:
     """Parse what was stored. Only `Damaged` knows what may be said of it."""
     try:
         return parse(stored)

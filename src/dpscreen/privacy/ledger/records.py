@@ -116,7 +116,7 @@ class Account:
 
     @classmethod
     def parse(cls, row: Sequence[object]) -> Self:
-        """Read an account from its row, believing nothing."""
+        """Read an account from its row, trusting nothing."""
         dataset, declared, epsilon, delta, rho, note, who, at, library, nonce, _ = _texts(row)
         budget = Budget(float(epsilon), float(delta))
         pairs = tuple((str(name), str(text)) for name, text in json.loads(declared))
@@ -169,7 +169,7 @@ class Reservation:
     """A cost that is booked for good, for what and by whom.
 
     `hash` seals this reservation and all before it: kept elsewhere, it is a receipt. `nonce` is
-    random, so that no two reservations or ledgers are alike and none can stand in for another.
+    random, so that no two reservations or ledgers are equal and none can stand in for another.
     """
 
     number: int
@@ -202,7 +202,7 @@ class Reservation:
 
     @classmethod
     def parse(cls, row: Sequence[Any]) -> Self:
-        """Read a reservation from its row, believing nothing but that SQLite numbers rows."""
+        """Read a reservation from its row, trusting nothing but that SQLite numbers rows."""
         number, *cells = row
         rho, *rest = _texts(cells)
         found = cls(number, parse_rho(rho), *rest)

@@ -1,6 +1,6 @@
 """The kinds of columns that a schema can declare, by the `type` of an entry of its `fields`.
 
-A new kind is a class in a file of its own, and a line in KINDS. Columns of any kind can have levels
+A new kind is a class, and a line in KINDS. Columns of any kind can have levels
 instead of bounds, which makes them categories.
 """
 
@@ -18,16 +18,16 @@ from dpscreen.tables.columns.base import (
     MISSING,
     Cells,
     Column,
-    FieldEntry,
+    Entry,
     Level,
     Picks,
     Transform,
+    chosen,
     level_text,
     value_of,
 )
-from dpscreen.tables.columns.boolean import BooleanColumn
 from dpscreen.tables.columns.date import DateColumn
-from dpscreen.tables.columns.number import IntegerColumn, NumberColumn
+from dpscreen.tables.columns.number import BooleanColumn, IntegerColumn, NumberColumn
 
 __all__ = ["KINDS", "CategoryColumn", "Column", "read_column"]
 
@@ -91,8 +91,8 @@ class CategoryColumn(Column):
         return np.array([0.0, 1.0, np.nan, np.nan])[places]  # the last two: MISSING and UNKNOWN
 
     def placed(self, within: Array) -> Any:
-        """Return what lies in the upper half as the second of two levels."""
-        return self.of.drawn_levels(self.classes or (), (within > 0).astype(np.int64))
+        """Return levels, each as likely; of two, the second above 0."""
+        return self.of.drawn_levels(self.levels, chosen(within, len(self.levels)))
 
     def lacks(self) -> Iterator[str]:
         """Yield what the levels' kind lacks, which is a type if anything."""
@@ -140,10 +140,6 @@ class CategoryColumn(Column):
         for place, level in picks:
             out[:, place] = places == level
 
-    def draw(self, n_rows: int, rng: np.random.Generator, /) -> Any:
-        """Draw levels, each as likely."""
-        return self.of.drawn_levels(self.levels, rng.integers(len(self.levels), size=n_rows))
-
     def spelled(self, cell: Any) -> str:
         """Write a drawn cell as the levels' kind does."""
         return self.of.spelled(cell)
@@ -153,13 +149,13 @@ def read_column(
     given: Mapping[str, Any], *, missing: tuple[str, ...], fill: Any, transform: Transform
 ) -> Column:
     """Read a declaration whose name is known to be text."""
-    entry = FieldEntry(given)
+    entry = Entry(given, f"column {given['name']!r}: ")
     kind = _kind(entry)
     constraints = entry.constraints()
     shared: dict[str, Any] = {
         "name": given["name"],
-        "minimum": kind.read_bound(entry, "minimum", constraints.get("minimum")),
-        "maximum": kind.read_bound(entry, "maximum", constraints.get("maximum")),
+        "minimum": _bound(kind, entry, "minimum", constraints.get("minimum")),
+        "maximum": _bound(kind, entry, "maximum", constraints.get("maximum")),
         "declared": frozenset(name for name, one in constraints.items() if one not in (None, [])),
         "missing": missing,
         "fill": fill,
@@ -172,7 +168,14 @@ def read_column(
     return replace(column, faults=tuple(entry.faults))
 
 
-def _kind(entry: FieldEntry) -> type[Column]:
+def _bound(kind: type[Column], entry: Entry, name: str, given: Any) -> float | None:
+    bound: float | None = kind.read_bound(given)
+    if bound is None and given is not None:
+        entry.fault(f"constraints.{name} must be {kind.bound_sort}.")
+    return bound
+
+
+def _kind(entry: Entry) -> type[Column]:
     word = entry.given.get("type", "any")
     if word == "any":
         return UntypedColumn
@@ -182,7 +185,7 @@ def _kind(entry: FieldEntry) -> type[Column]:
     return KINDS[word]
 
 
-def _levels(kind: type[Column], entry: FieldEntry, given: Any) -> tuple[Level, ...] | None:
+def _levels(kind: type[Column], entry: Entry, given: Any) -> tuple[Level, ...] | None:
     """Return the levels that are declared for a kind of column; None if there are none to use."""
     if given is None or given == []:  # as a new schema leaves it
         return None
@@ -195,5 +198,5 @@ def _levels(kind: type[Column], entry: FieldEntry, given: Any) -> tuple[Level, .
         entry.fault(f"constraints.enum must be a list of {kind.level_sort}, each level once.")
         return None
     if len({value_of(str(level)) for level in levels}) < len(levels):
-        entry.fault("constraints.enum holds one number or truth in two spellings.")
+        entry.fault("constraints.enum holds one number or boolean in two spellings.")
     return levels

@@ -2,8 +2,8 @@
 
 A kind of column is a class: it checks its declaration, reads its cells, names and bounds its
 features, fills what is missing, and draws dummy cells. Reading a declaration never fails: what
-cannot be used is left out and told in `faults`, so that a check can list every problem of a schema
-at once.
+cannot be used is left out and listed in `faults`, so that a check can list every problem at
+once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TRUE_VALUES = ("true", "True", "TRUE", "1")
 FALSE_VALUES = ("false", "False", "FALSE", "0")
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 TRUTHS = dict.fromkeys(TRUE_VALUES[:-1], "1") | dict.fromkeys(FALSE_VALUES[:-1], "0")
-"""The numbers that a truth is, by its usual words."""
+"""The numbers that a boolean is, by its usual words."""
 BLANKS = " \t\r\n\v\f"
 Level = str | float
 UNKNOWN, MISSING = -1, -2
@@ -74,6 +74,20 @@ def finite(value: object) -> float | None:
 def plain_text(value: object) -> str | None:
     """Return a JSON text without the blanks around it, as cells are compared; None if empty."""
     return (value.strip(" \t\r\n") or None) if isinstance(value, str) else None
+
+
+def are_texts(value: object) -> bool:
+    """Whether a JSON value is a list of texts."""
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _are_words(value: object) -> bool:
+    return value != [] and are_texts(value)
+
+
+def chosen(within: Array, n_levels: int) -> Integers:
+    """Return which of so many levels lies at each place between -1 and 1."""
+    return np.minimum(((within + 1) / 2 * n_levels).astype(np.int64), n_levels - 1)
 
 
 # --- public transforms ----------------------------------------------------------------------------
@@ -159,23 +173,34 @@ class Cells(Protocol):
 
 
 @dataclass
-class FieldEntry:
-    """One entry of `fields` while it is read, and what is wrong with it so far."""
+class Entry:
+    """Settings while they are read; `faults` says what is wrong with them so far.
+
+    `here` stands before the name of a setting in a sentence.
+    """
 
     given: Mapping[str, Any]
+    here: str = ""
     faults: list[str] = field(default_factory=list)
 
-    @property
-    def here(self) -> str:
-        """Name the column within a sentence."""
-        return f"column {self.given['name']!r}"
+    def fault(self, problem: str) -> None:
+        """Report one more fault."""
+        self.faults.append(f"{self.here}{problem}")
 
-    def fault(self, told: str) -> None:
-        """Tell one more fault."""
-        self.faults.append(f"{self.here}: {told}")
+    def setting(self, name: str, usual: Any, fits: Callable[[Any], bool], must: str) -> Any:
+        """Return a setting; the usual one where it is not given, or not what it must be."""
+        value = self.given.get(name, usual)
+        if name not in self.given or fits(value):
+            return value
+        self.fault(f"{name} must {must}.")
+        return usual
+
+    def words(self, name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a list of texts that may be given."""
+        return tuple(self.setting(name, usual, _are_words, "be a list of texts"))
 
     def constraints(self) -> Mapping[str, Any]:
-        """Return the constraints; tell what would change the meaning of cells and is not read."""
+        """Return the constraints; report what would change the meaning of cells and is not read."""
         constraints = self.given.get("constraints") or {}
         if not isinstance(constraints, Mapping):
             self.fault('constraints must be an object, such as {"minimum": 0}.')
@@ -189,14 +214,6 @@ class FieldEntry:
             elif name.startswith("exclusive"):
                 self.fault(f"constraints.{name} is not read; use minimum and maximum.")
         return constraints
-
-    def words(self, name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a list of texts that may be given."""
-        words = self.given.get(name, list(usual))
-        if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
-            return tuple(words)
-        self.fault(f"{name} must be a list of texts.")
-        return usual
 
 
 @dataclass(frozen=True)
@@ -218,27 +235,15 @@ class Column:
 
     level_sort: ClassVar[str | None] = "texts that are not empty"
     """What levels must be; None if the kind cannot have any."""
+    bound_sort: ClassVar[str] = "a finite number, without quotes"
+    read_level: ClassVar[Any] = staticmethod(plain_text)
+    read_bound: ClassVar[Any] = staticmethod(finite)
 
     # --- declaration ----------------------------------------------------------------------------
 
-    @staticmethod
-    def read_level(value: object) -> Level | None:
-        """Return a level as declared; None for what cannot be one."""
-        return plain_text(value)
-
     @classmethod
-    def read_bound(cls, entry: FieldEntry, name: str, value: object) -> float | None:
-        """Return a bound as declared, as a number."""
-        if value is None:
-            return None
-        number = finite(value)
-        if number is None:
-            entry.fault(f"constraints.{name} must be a finite number, without quotes.")
-        return number
-
-    @classmethod
-    def own(cls, entry: FieldEntry) -> dict[str, Any]:
-        """Read what only this kind of column has; the words for truths are checked anywhere."""
+    def own(cls, entry: Entry) -> dict[str, Any]:
+        """Read what only this kind of column has; the words for booleans are checked anywhere."""
         entry.words("trueValues", TRUE_VALUES)
         entry.words("falseValues", FALSE_VALUES)
         return {}
@@ -257,7 +262,7 @@ class Column:
                 "outcome: a boolean, or two levels."
             )
         elif "enum" not in self.declared or "untyped" in self.roles:
-            yield from self.lacks()  # an enum that cannot be used is told as a fault
+            yield from self.lacks()  # an enum that cannot be used is a fault already
 
     def lacks(self) -> Iterator[str]:
         """Yield which constraints the kind needs and does not have."""
@@ -348,18 +353,14 @@ class Column:
         return cells.word_places([str(level) for level in levels], missing=self.missing)
 
     def unit_ids(self, cells: Cells) -> Objects:
-        """Return whose row it is, as text; "" where that is missing."""
+        """Return ids of units, as text; "" where that is missing."""
         return cells.unit_ids(whole="whole" in self.roles, missing=self.missing)
 
     # --- dummy cells ----------------------------------------------------------------------------
 
-    def draw(self, n_rows: int, _rng: np.random.Generator, /) -> Any:
-        """Draw cells that the declaration allows, as something that Arrow makes a column of."""
-        return ["unused"] * n_rows  # neither feature nor target
-
     def placed(self, within: Array) -> Any:
-        """Return cells from their place between the bounds, from -1 to 1."""
-        raise NotImplementedError(f"column {self.name!r} does not hold numbers")
+        """Return cells that the declaration allows from their places, between -1 and 1."""
+        return ["unused"] * len(within)  # neither feature nor target
 
     def dummy_ids(self, numbers: Integers) -> Any:
         """Return ids of units from their numbers."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import mistyped
-from dpscreen.tables.columns.base import Cells, Column, FieldEntry, Picks
+from dpscreen.tables.columns.base import Cells, Column, Entry, Picks, chosen
 
 ISO = "%Y-%m-%d"
 PARTS = ("days", "weekday", "month", "weekday number", "month number", "year")
@@ -22,6 +22,7 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
     *("October", "November", "December"),
 )
+_AS_ISO = ("default", "any")
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _FORMAT = re.compile(r"%[Ymd][-./ ]?%[Ymd][-./ ]?%[Ymd]")
 
@@ -37,7 +38,7 @@ def day_number(value: object) -> float | None:
 
 
 def is_format(form: object) -> bool:
-    """Whether a text tells where year, month and day stand, as in %d.%m.%Y."""
+    """Whether a text says where year, month and day stand, as in %d.%m.%Y."""
     known = isinstance(form, str) and _FORMAT.fullmatch(form) is not None
     return known and {"%Y", "%m", "%d"} == set(re.findall("%.", str(form)))
 
@@ -74,37 +75,34 @@ class DateColumn(Column):
     since: float | None = None
 
     level_sort = None
+    bound_sort = "a day, such as 2020-01-31"
     roles = frozenset({"days"})
+    read_bound = staticmethod(day_number)
 
     # --- declaration ----------------------------------------------------------------------------
 
     @classmethod
-    def read_bound(cls, entry: FieldEntry, name: str, value: object) -> float | None:
-        """Return a day as declared, as a number."""
-        day = day_number(value)
-        if value is not None and day is None:
-            entry.fault(f"constraints.{name} must be a day, such as 2020-01-31.")
-        return day
-
-    @classmethod
-    def own(cls, entry: FieldEntry) -> dict[str, Any]:
+    def own(cls, entry: Entry) -> dict[str, Any]:
         """Read how days are written, what is read off them, and from which one is counted."""
-        form, parts = entry.given.get("format", "default"), entry.given.get("parts", ["days"])
-        form = ISO if form in ("default", "any") else form
-        if not is_format(form):
-            entry.fault('format must tell where %Y, %m and %d stand, such as "%d.%m.%Y".')
-            form = ISO
-        if not isinstance(parts, list) or not parts:
-            entry.fault('parts must be a list, such as ["days", "weekday", "month"].')
-            parts = ["days"]
+        where = 'tell where %Y, %m and %d stand, such as "%d.%m.%Y"'
+        form = entry.setting("format", ISO, lambda one: one in _AS_ISO or is_format(one), where)
+        parts = entry.setting(
+            "parts",
+            ["days"],
+            lambda one: isinstance(one, list) and one != [],
+            'be a list, such as ["days", "weekday", "month"]',
+        )
         for part in parts:
             if part not in PARTS:
                 entry.fault(mistyped("part of a day", part, PARTS))
-        since = day_number(entry.given.get("since"))
-        if since is None and "since" in entry.given:
-            entry.fault("since must be a day, such as 2020-01-31.")
-        known = tuple(dict.fromkeys(part for part in PARTS if part in parts))
-        return super().own(entry) | {"form": form, "parts": known, "since": since}
+        since = entry.setting(
+            "since", None, lambda one: day_number(one) is not None, f"be {cls.bound_sort}"
+        )
+        return super().own(entry) | {
+            "form": ISO if form in _AS_ISO else form,
+            "parts": tuple(part for part in PARTS if part in parts),
+            "since": day_number(since),
+        }
 
     def lacks(self) -> Iterator[str]:
         """Yield that bounds are not given."""
@@ -117,7 +115,7 @@ class DateColumn(Column):
 
     def fill_problem(self, value: Any, /) -> str | None:
         """Say that a fill must be a day."""
-        return None if day_number(value) is not None else "must be a day, such as 2020-01-31."
+        return None if day_number(value) is not None else f"must be {self.bound_sort}."
 
     # --- features -------------------------------------------------------------------------------
 
@@ -162,11 +160,11 @@ class DateColumn(Column):
 
     # --- dummy cells ----------------------------------------------------------------------------
 
-    def draw(self, n_rows: int, rng: np.random.Generator, /) -> Any:
-        """Draw days between the bounds."""
+    def placed(self, within: Array) -> Any:
+        """Return days from their places between the bounds."""
         if self.minimum is None or self.maximum is None:
-            return super().draw(n_rows, rng)
-        days = rng.integers(int(self.minimum), int(self.maximum) + 1, n_rows)
+            return super().placed(within)
+        days = self.minimum + chosen(within, int(self.maximum - self.minimum) + 1)
         return days.astype("datetime64[D]")
 
     def spelled(self, cell: Any) -> str:

@@ -1,4 +1,4 @@
-"""Columns of numbers between declared bounds."""
+"""Columns of numbers between declared bounds, and of booleans."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
 from dpscreen.tables.columns.base import (
+    FALSE_VALUES,
     PLAIN_MARKS,
+    TRUE_VALUES,
     Cells,
     Column,
-    FieldEntry,
+    Entry,
     Level,
     NumberMarks,
     finite,
@@ -24,6 +26,9 @@ NARROWEST, WIDEST = 2e-60, 2e60
 """How wide bounds may be: between these no square and no ratio of a fit overflows."""
 
 THOUSANDS = (",", ".", " ", "'")
+YES = (*TRUE_VALUES, "yes", "Yes", "YES", "y", "Y", "t", "T")
+NO = (*FALSE_VALUES, "no", "No", "NO", "n", "N", "f", "F")
+"""The words that people use, for declarations that shall read whichever a table has."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +42,19 @@ class NumberColumn(Column):
     read_level = staticmethod(finite)
 
     @classmethod
-    def own(cls, entry: FieldEntry) -> dict[str, Any]:
+    def own(cls, entry: Entry) -> dict[str, Any]:
         """Read which signs stand in numbers, and around them."""
-        sign, between = entry.given.get("decimalChar", "."), entry.given.get("groupChar", "")
-        if sign not in (".", ","):
-            entry.fault('decimalChar must be "." or ",".')
-            sign = "."
-        if between not in ("", *THOUSANDS) or between == sign:
-            entry.fault("groupChar must be a comma, point, blank or ', and not decimalChar.")
-            between = ""
-        bare = entry.given.get("bareNumber", True)
-        if not isinstance(bare, bool):
-            entry.fault("bareNumber must be true or false.")
-        return super().own(entry) | {"marks": NumberMarks(sign, between, bare is not False)}
+        sign = entry.setting("decimalChar", ".", lambda one: one in (".", ","), 'be "." or ","')
+        thousands = entry.setting(
+            "groupChar",
+            "",
+            lambda one: one in ("", *THOUSANDS) and one != sign,
+            "be a comma, point, blank or ', and not decimalChar",
+        )
+        bare = entry.setting(
+            "bareNumber", True, lambda one: isinstance(one, bool), "be true or false"
+        )
+        return super().own(entry) | {"marks": NumberMarks(sign, thousands, bare)}
 
     def lacks(self) -> Iterator[str]:
         """Yield that bounds are not given."""
@@ -90,14 +95,10 @@ class NumberColumn(Column):
         """Return the place of each number among the levels."""
         return cells.number_places(levels, marks=self.marks, missing=self.missing)
 
-    def draw(self, n_rows: int, rng: np.random.Generator, /) -> Any:
-        """Draw numbers that are spread evenly between the bounds, after the transform."""
-        if self.minimum is None or self.maximum is None:
-            return super().draw(n_rows, rng)
-        return self.placed(rng.uniform(-1, 1, n_rows))
-
     def placed(self, within: Array) -> Any:
-        """Return numbers from their place between the bounds, from -1 to 1."""
+        """Return numbers from their places between the bounds, after the transform."""
+        if self.minimum is None or self.maximum is None:
+            return super().placed(within)
         low, high = self.bounds
         scaled = low / 2 + high / 2 + (high / 2 - low / 2) * within
         return self.rounded(self.transform.invert(scaled))
@@ -138,3 +139,56 @@ def _whole(values: Array, declared: Sequence[Level]) -> AnyArray:
     """Return whole numbers as such, if that holds all that may be drawn: one type for all parts."""
     largest = np.abs(np.array(declared, dtype=np.float64)).max()
     return values.astype(np.int64) if largest < 2**53 else values
+
+
+@dataclass(frozen=True)
+class BooleanColumn(Column):
+    """True and false, by declared words: one feature that is 1 or 0."""
+
+    true_values: tuple[str, ...] = TRUE_VALUES
+    false_values: tuple[str, ...] = FALSE_VALUES
+
+    level_sort = None
+    roles = frozenset({"target"})
+
+    @classmethod
+    def own(cls, entry: Entry) -> dict[str, Any]:
+        """Read the words for true and false."""
+        return {
+            "true_values": entry.words("trueValues", TRUE_VALUES),
+            "false_values": entry.words("falseValues", FALSE_VALUES),
+        }
+
+    def lacks(self) -> Iterator[str]:
+        """Yield nothing: bounds and levels are known."""
+        yield from ()
+
+    @property
+    def classes(self) -> tuple[bool, bool]:
+        """False and true."""
+        return False, True
+
+    @property
+    def declared_bounds(self) -> tuple[float, float]:
+        """False is 0 and true is 1."""
+        return 0.0, 1.0
+
+    def fill_problem(self, value: Any, /) -> str | None:
+        """Say that a fill must be a boolean."""
+        return None if isinstance(value, bool) else "must be true or false."
+
+    def values(self, cells: Cells) -> Array:
+        """Return 1 for true, 0 for false, NaN for anything else."""
+        # What is stored as a boolean needs no words: it is 1 or 0, unless declared otherwise.
+        words = (*self.true_values, *self.false_values, "1", "0")
+        worth = [1.0] * len(self.true_values) + [0.0] * len(self.false_values) + [1.0, 0.0]
+        places = cells.word_places(words, missing=self.missing)
+        return np.array([*worth, np.nan, np.nan])[places]  # the last two: MISSING and UNKNOWN
+
+    def placed(self, within: Array) -> Any:
+        """Return what lies in the upper half as true."""
+        return within > 0
+
+    def spelled(self, cell: Any) -> str:
+        """Write a boolean by the first of its words."""
+        return (self.true_values if cell else self.false_values)[0]

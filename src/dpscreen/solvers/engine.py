@@ -1,0 +1,302 @@
+"""The engine of the sparse models: Newton iterations on noisy scores, for every family.
+
+A Gram matrix is released once. Each round releases the score Σψ(r)x of norm-clipped rows at the
+present coefficients and moves to their posterior mean given all scores so far. Where the matrix of
+all features would be noise, a private path selects features first (`selection`). All that steers
+the iterations is public or released (docs/theory/engine.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.privacy import ZCDP
+from dpscreen.privacy.accountant import release_gram, release_histograms, release_sums
+from dpscreen.rows.lattice import UNITS, ExactPoint
+from dpscreen.rows.sums import LEVELS, ShortRows
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import (
+    MOST_GRAINS,
+    Solution,
+    Spending,
+    Task,
+    intercept_move,
+    move_constant,
+    release_scale,
+    scale_cost,
+)
+from dpscreen.solvers.posterior import (
+    LocalCurvature,
+    Posterior,
+    Score,
+    q_values,
+    sparse_mean,
+)
+from dpscreen.solvers.rules import Regime
+from dpscreen.solvers.selection import PathRun, select
+
+GRAINS_PER_SCALE = 2.0**20
+"""Into how many grains the target's standard deviation is divided (conventional)."""
+
+ROUNDS = 12
+"""Number of scores (tuned)."""
+
+GRAM_PART = 0.2
+"""The part of the engine's budget for the Gram matrix (tuned)."""
+
+LEAST_SIGNAL = 0.3
+"""The least n√(2ρ), in d^1.5, at which d features are fitted at once (tuned)."""
+
+SIGNAL_PER_CLIP = 50.0
+"""How much n√(2ρ)/d is for each standard deviation at which residuals are clipped (tuned)."""
+
+WIDEST_CLIP = 3.0
+"""The widest clip of residuals that noise alone decides, in standard deviations (conventional)."""
+
+CENTRE_SHARE = 0.015
+"""The part of the engine's budget for each of the two releases that centre residuals (tuned)."""
+
+CENTRE_OCTAVES = 10
+"""How many octaves beyond their scale residuals are looked for (conventional)."""
+
+DETECTED = 4.0
+"""How many standard deviations of its noise a count must exceed to be detected (conventional)."""
+
+
+def most_columns(regime: Regime) -> int:
+    """Return how many features can be fitted at once: noise must not hide their Gram matrix."""
+    by_noise = (regime.depth(regime.rho) / LEAST_SIGNAL) ** (2 / 3)
+    return min(int(by_noise), rules.most_refitted(regime))
+
+
+def is_dense(task: Task) -> bool:
+    """Whether all features are fitted at once: there are not too many, and no path is wanted."""
+    free = task.choices.n_iter is None and task.refits
+    return free and len(task.candidates) <= most_columns(task.regime)
+
+
+def suits_dense(regime: Regime) -> bool:
+    """Whether all features would be fitted at once."""
+    return regime.n_features <= most_columns(regime)
+
+
+def dense_clip(regime: Regime) -> float:
+    """Return where a fit of all features clips residuals, in standard deviations, about."""
+    return residual_clip(regime, regime.n_features + 1, regime.rho * (1 - GRAM_PART) / ROUNDS)
+
+
+def n_passes(task: Task) -> int:
+    """Return how often the engine looks at the rows, about."""
+    return ROUNDS + 1 + (0 if is_dense(task) else task.path_steps)
+
+
+def residual_clip(regime: Regime, n_columns: int, rho: float) -> float:
+    """Return where residuals are clipped, in standard deviations, for a score that costs `rho`.
+
+    By how much signal there is, and as far as privacy noise stays below sampling noise.
+    """
+    widest, _ = rules.refit_clips(regime, n_columns, rho)
+    signal = regime.depth(regime.rho) / n_columns
+    return rules.clamp(signal / SIGNAL_PER_CLIP, 1.0, max(widest, WIDEST_CLIP))
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What each release of the engine costs: matrix, scales, scores, and centring."""
+
+    gram: ZCDP
+    scale: ZCDP
+    score: ZCDP
+    centre: ZCDP
+
+    @classmethod
+    def of(cls, task: Task) -> Costs:
+        """Divide what is left of the budget."""
+        budget = task.spending.remaining
+        scale = scale_cost(task, budget)
+        centred = bool(scale.rho) and task.choices.intercept and task.choices.clip is None
+        centre = budget * Fraction(CENTRE_SHARE * int(centred))
+        gram = budget * Fraction(GRAM_PART)
+        left = budget.rho - gram.rho - 2 * centre.rho - (ROUNDS - 1) * scale.rho
+        return cls(gram, scale, ZCDP(left) / ROUNDS, centre)
+
+
+class Engine:
+    """Rows at the present coefficients, and the posterior given what was released of them.
+
+    `features` are fitted, and the constant if there is one, by rows that are clipped to a norm.
+    """
+
+    def __init__(self, task: Task, point: ExactPoint, features: Integers) -> None:
+        self._task, self.point, self.features = task, point, features
+        self._costs = Costs.of(task)
+        constants = np.arange(task.n_features, task.design.n_features)
+        self._columns = np.append(features, constants).astype(np.int64)
+        self._clip, norm = self._clips()
+        self._rows = norm_clipped(task, self._columns, norm)
+        self._units = self._rows.in_weights()
+        self._start = np.append(np.zeros(len(features)), self._coefficients[len(features) :])
+        self.scale = task.family.residual_scale or task.deviation
+        gram, noise = release_gram(
+            task.spending.accountant,
+            task.design.short_gram(self._rows),
+            units_per_one=UNITS,
+            row_norm=self._rows.row_norm,
+            cost=self._costs.gram,
+            purpose="Gram matrix",
+        )
+        prior = task.constant_scale / self._units[len(features) :]
+        square = task.regime.n_rows * task.spread**2
+        self.posterior = Posterior(gram, noise, square, prior**2)
+
+    def _clips(self) -> tuple[float, float]:
+        """Return where residuals are clipped, in standard deviations, and the norm of rows."""
+        width, cost = len(self._columns), float(self._costs.score)
+        _, length = rules.refit_clips(self._task.regime, width, cost)
+        norm = min(length * self._task.spread, 1.0) * math.sqrt(width)
+        if self._task.choices.row_norm is not None:
+            norm = min(norm, math.hypot(self._task.choices.row_norm, self._task.spread))
+        return residual_clip(self._task.regime, width, cost), norm
+
+    @property
+    def _coefficients(self) -> Array:
+        return np.asarray(self.point.weights[self._columns] / self._units)
+
+    def run(self) -> None:
+        """Release all scores, each where the posterior mean given those before is."""
+        for k in range(ROUNDS):
+            if k:
+                self.scale = release_scale(self._task, self.point, self.scale, self._costs.scale)
+            self._step()
+
+    def _step(self) -> None:
+        task, family = self._task, self._task.family
+        clip = min(task.choices.clip or self._clip * self.scale, task.design.loss.bound)
+        score, noise = release_score(task.spending, self.point, clip, self._rows, self._costs.score)
+        flatter, at = family.unclipped(clip / self.scale), self._coefficients - self._start
+        score, noise = -clip / flatter * score, clip / flatter * noise
+        self.posterior.update(Score(at, score, noise), self._curvature())
+        way = self.posterior.mean - at
+        self._move(family.damping(self.posterior.spread(way, task.regime.n_rows)) * way)
+
+    def _curvature(self) -> LocalCurvature:
+        """Return the mean curvature at the present coefficients, as if predictors were normal."""
+        task, family = self._task, self._task.family
+        features = self._coefficients
+        features[len(self.features) :] = 0
+        variance = self.posterior.spread(features, task.regime.n_rows) ** 2
+        constant = float(self.point.weights[task.n_features :].sum())
+        dispersion = family.dispersion(self.scale) / task.regime.thinning
+        return LocalCurvature(family.mean_curvature(constant, variance), dispersion, family.drift)
+
+    def _move(self, way: Array) -> None:
+        """Move the point by whole numbers of grains: residuals stay functions of their rows."""
+        grains = np.rint(np.clip(way * self._units / self.point.scale, -MOST_GRAINS, MOST_GRAINS))
+        for column, amount in zip(self._columns.tolist(), grains.tolist(), strict=True):
+            self.point.add(column, int(amount))
+
+    def sparsify(self) -> None:
+        """Set the coefficients without a detected effect to zero, and the others accordingly."""
+        n_features, limit = len(self.features), self._task.choices.max_features
+        mean = self.posterior.mean + self._start
+        sparse = sparse_mean(mean, self.posterior.covariance, n_features, limit)
+        self._move(sparse - self._coefficients)
+        for feature in self.features[sparse[:n_features] == 0]:
+            self.point.zero(int(feature))
+
+    def centre(self) -> None:
+        """Move the constant to where residuals have no mean, up to where they are detected.
+
+        Clips that suit most rows leave out rows that are far off on one side, and with them much of
+        what costs or claims add up to (docs/private-lasso.md, Lemma 24).
+        """
+        task, cost = self._task, self._costs.centre
+        if not cost.rho:
+            return
+        sizes = self.point.residual_counts(math.ldexp(self.scale, CENTRE_OCTAVES))
+        starts = LEVELS >> np.arange(CENTRE_OCTAVES, 0, -1)
+        noisy, noise = release_histograms(
+            task.spending.accountant,
+            np.add.reduceat(sizes, np.append(0, starts + 1))[None, :],
+            cost=cost,
+            purpose="magnitudes of residuals, for the intercept",
+        )
+        last = int(np.flatnonzero(noisy[0] > DETECTED * noise).max(initial=0))
+        by = intercept_move(task, self.point, math.ldexp(self.scale, last), cost)
+        move_constant(task, self.point, by)
+
+    @property
+    def q_values(self) -> Array:
+        """Return the q-value of every feature; 1 for those that were not fitted."""
+        found, task = np.ones(self._task.n_features), self._task
+        z_values = self.posterior.z_values[: len(self.features)]
+        found[self.features] = q_values(z_values, len(task.candidates))
+        return found
+
+
+def norm_clipped(task: Task, columns: Integers, norm: float) -> ShortRows:
+    """Return rows clipped to a norm; a constant, the last column if any, is as large as others."""
+    constant = max(1, round(LEVELS * task.spread)) if task.choices.intercept else 0
+    return ShortRows(columns, norm, constant)
+
+
+def release_score(
+    spending: Spending, point: ExactPoint, clip: float, rows: ShortRows, cost: ZCDP
+) -> tuple[Array, float]:
+    """Release Σψx, which one row moves by at most its norm, in units of the clip, and its noise.
+
+    (docs/private-lasso.md, Lemmas 17 and 23)
+    """
+    return release_sums(
+        spending.accountant,
+        point.short_products(clip, rows),
+        units_per_one=UNITS,
+        change=rows.row_norm,
+        cost=cost,
+        purpose="score",
+    )
+
+
+def solve_dense(task: Task) -> Solution:
+    """Fit all features at once."""
+    point = task.start_point(task.deviation / GRAINS_PER_SCALE)
+    features = task.candidates
+    start = Solution(point.weights, ROUNDS, None, task.deviation)
+    return _finished(task, point, features, start)
+
+
+def solve_selected(task: Task, run_of: type[PathRun] = PathRun) -> Solution:
+    """Select features by a private path, then fit those that it selected."""
+    left = task.spending.remaining
+    rest = rules.INTERCEPT_SHARE if task.choices.intercept else 0.0
+    part = 1 - (rules.refit_share(task.regime) if task.refits else rest)
+    point, path, scale = select(task, left * Fraction(part), run_of)
+    found = Solution(point.weights, task.path_steps, path, scale)
+    task.keep(found)
+    return _finished(task, point, _refitted(task, found), found)
+
+
+def _refitted(task: Task, found: Solution) -> Integers:
+    """Return the features of the largest weights, as many as can be fitted at once."""
+    if not task.refits:
+        return np.zeros(0, dtype=np.int64)
+    sizes = np.abs(found.weights[: task.n_features])
+    largest = np.argsort(-sizes, kind="stable")[: most_columns(task.regime)]
+    return np.sort(largest[sizes[largest] > 0])
+
+
+def _finished(task: Task, point: ExactPoint, features: Integers, found: Solution) -> Solution:
+    """Run the engine from a point, for what is left of the budget; return what it leads to."""
+    if not features.size and not task.choices.intercept:
+        return found
+    engine = Engine(task, point, features)
+    engine.scale = min(engine.scale, found.deviation)
+    engine.run()
+    engine.sparsify()
+    engine.centre()
+    return replace(found, weights=point.weights, deviation=engine.scale, q_values=engine.q_values)

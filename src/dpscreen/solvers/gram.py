@@ -1,0 +1,327 @@
+"""Noisy Gram matrices of whitened rows, for regression tables, and which directions they resolve.
+
+Privacy noise is alike in all directions, and features are not. So a Gram matrix is released a few
+times, each time of combinations of columns that the one before showed to vary alike. Statements and
+proofs: docs/theory/tables.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.privacy import ZCDP, Accountant
+from dpscreen.privacy.accountant import release_gram, release_histograms
+from dpscreen.rows.lattice import UNITS, ExactPoint
+from dpscreen.rows.mixed import MixedRows, length_counts
+from dpscreen.solvers.marginals import SQUARED_NORM, WideTask, is_yes_no
+
+LEVERAGE = 3.0
+"""Squared norm per column up to which rows keep their residuals whole. Tuned."""
+
+ROUNDS, ROUND_SHARE, NORM_SHARE, GRAM_SHARE = 3, 0.03, 0.01, 0.25
+"""Most whitening rounds; shares of the table's budget for one, for a histogram of row norms, and
+for the last Gram matrix. Tuned."""
+
+NOISE_LEVEL = 0.3
+"""Spectral norm of a matrix's noise up to which rows keep larger norms, as a part of n. Tuned."""
+
+RESOLVED, DETECTED = 3.5, 4.5
+"""Standard deviations of noise from which on a direction is resolved, and a count detected. Tuned.
+"""
+
+PARTNER, N_CELLS = 0.3, 28
+"""Part of a feature's size from which on another one is collinear with it; and half octaves in a
+histogram of norms or influences. Conventional."""
+
+GRAINS = 2.0**20
+"""Steps of the weights' lattice in one standard deviation of the target. Derived: Lemma 8."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableTask:
+    """Rows of a table: its columns on the lattice, the constant last, and the budget for it."""
+
+    wide: WideTask
+    columns: Integers
+    budget: ZCDP
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows, declared or released."""
+        return self.wide.task.regime.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """Return how many of the columns are features: the constant is the last, if any."""
+        return int(np.count_nonzero(self.columns < self.wide.task.n_features))
+
+    @property
+    def accountant(self) -> Accountant:
+        """Return where releases are booked."""
+        return self.wide.task.spending.accountant
+
+    def share(self, share: float) -> ZCDP:
+        """Return a share of the table's budget."""
+        return self.budget * Fraction(share)
+
+    def start(self) -> ExactPoint:
+        """Return the point at which all weights are zero."""
+        return self.wide.task.design.start(self.wide.task.deviation / GRAINS)
+
+    @cached_property
+    def scales_per_cell(self) -> Array:
+        """Return the half-width of each column's range in its released scale; 1 of a constant."""
+        per_cell = self.wide.units.feature_half_widths / self.wide.scales
+        return np.append(per_cell, 1.0)[self.columns]
+
+    def noise_level(self, square: float, share: float) -> float:
+        """Return the spectral norm of a Gram matrix's noise over n, for rows of that ‖u‖²."""
+        noise = square / math.sqrt(2 * float(self.share(share)))
+        return math.sqrt(2 * len(self.columns)) * noise / self.n_rows
+
+    def row_norm(self, share: float, least_spread: float) -> float:
+        """Return the norm to which rows are clipped: as large as the noise level permits."""
+        square = NOISE_LEVEL * least_spread**2 / self.noise_level(1.0, share)
+        return math.sqrt(max(SQUARED_NORM * len(self.columns), square))
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioner:
+    """Whitened rows u = ν·x with ‖x‖ ≤ 1, their noisy Gram matrix, and the noise of its diagonal.
+
+    `spread` is the standard deviation that each column is meant to have, and `longest` the norm up
+    to which rows keep their residuals whole.
+    """
+
+    rows: MixedRows
+    row_norm: float
+    gram: Array
+    noise: float
+    spread: Array
+    longest: float
+
+    @cached_property
+    def matrix(self) -> Array:
+        """Return the matrix that makes u of the columns."""
+        return self.row_norm * self.rows.matrix
+
+    def reaching(self, reach: float) -> Conditioner:
+        """Return the same, but rows up to so many times ν count whole in scores."""
+        return replace(self, rows=replace(self.rows, reach=reach))
+
+    @property
+    def mean_norm(self) -> float:
+        """Return the root mean square of row norms, about."""
+        return float(np.sqrt(self.spread @ self.spread))
+
+    def whitening(self, n_rows: int) -> tuple[Array, bool]:
+        """Return a matrix whose combinations of columns vary as spreads say (Lemma 36).
+
+        Also return whether all directions are resolved that can be: then no other round is needed.
+        """
+        level = math.sqrt(2 * len(self.gram)) * self.noise
+        values, vectors = np.linalg.eigh(self.gram)
+        meant = n_rows / (vectors.T**2 @ self.spread**-2.0)
+        resolved = bool(((values >= 1.2 * level) | (meant < 1.2 * level)).all())
+        floored = np.maximum(values, np.minimum(level, meant))
+        gram = (vectors * floored) @ vectors.T / np.outer(self.spread, self.spread)
+        values, vectors = np.linalg.eigh(gram)
+        root = (vectors * np.sqrt(n_rows / values)) @ vectors.T
+        return np.asarray(self.spread[:, None] * root / self.spread @ self.matrix), resolved
+
+
+def release_conditioner(task: TableTask, margin: float, most: float) -> Conditioner:
+    """Release whitened rows and their Gram matrix, after up to three whitening rounds.
+
+    There is none where its noise would exceed the mean eigenvalue. Rows are clipped to `margin`
+    times the largest norm that is detected, to `most`, and to what noise permits. A level varies no
+    more than clipped rows let it (docs/inference.md, Lemmas 26 and 36).
+    """
+    n, k = task.n_rows, len(task.columns)
+    spread = np.append(task.wide.left, 1.0)[task.columns]
+    levels = np.append(is_yes_no(task.wide.units.feature_bounds), False)[task.columns]
+    matrix = spread[:, None] * np.diag(task.scales_per_cell)
+    hidden = task.noise_level(SQUARED_NORM * k, ROUND_SHARE) > 1
+    for _ in range(0 if hidden else ROUNDS):
+        found = _release(task, matrix, spread, (1.2, most), ROUND_SHARE, "whitening")
+        level = math.sqrt(2 * k) * found.noise
+        detected = np.sqrt(np.maximum(np.diag(found.gram), level) / n)
+        spread = np.where(levels, np.minimum(detected, spread), spread)
+        matrix, resolved = replace(found, spread=spread).whitening(n)
+        if resolved:
+            break
+    return _release(task, matrix, spread, (margin, most), GRAM_SHARE, "whitened")
+
+
+def _release(
+    task: TableTask,
+    matrix: Array,
+    spread: Array,
+    norms: tuple[float, float],
+    share: float,
+    what: str,
+) -> Conditioner:
+    least, longest = math.sqrt(SQUARED_NORM * len(matrix)), _release_longest(task, matrix)
+    longest = min(max(longest, least / 1.2), norms[1])
+    norm = max(min(norms[0] * longest, task.row_norm(share, float(spread.min()))), least)
+    rows = MixedRows.near(task.columns, matrix / norm)
+    gram, noise = release_gram(
+        task.accountant,
+        task.wide.task.design.short_gram(rows),
+        units_per_one=UNITS,
+        cost=task.share(share),
+        purpose=f"Gram matrix: {what}",
+    )
+    longest = min(longest, norm, math.sqrt(LEVERAGE * len(matrix)))
+    return Conditioner(rows, norm, norm**2 * gram, norm**2 * noise, spread, longest)
+
+
+def _release_longest(task: TableTask, matrix: Array) -> float:
+    """Release about the largest norm of whitened rows (docs/theory/marginals.md, Lemma 22)."""
+    top = 256.0 * math.sqrt(len(matrix))
+    rows = MixedRows.near(task.columns, matrix / top)
+    counts = task.start().row_total(length_counts, task.wide.task.deviation, rows, N_CELLS)
+    noisy, noise = release_histograms(
+        task.accountant,
+        counts[None, :],
+        cost=task.share(NORM_SHARE),
+        purpose="norms of whitened rows",
+    )
+    edges = top * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
+    return float(edges[min(last_detected(noisy[0], noise), N_CELLS)])
+
+
+def last_detected(counts: Array, noise: float) -> int:
+    """Return the last cell that is detected together with all beyond it; 0 if there is none."""
+    beyond = np.cumsum(counts[::-1])[::-1]
+    clear = beyond >= DETECTED * noise * np.sqrt(np.arange(len(counts), 0, -1))
+    return int(np.flatnonzero(clear).max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """A noisy matrix of second derivatives in whitened parameters, on the span of a basis.
+
+    Eigenvalues are floored at what is resolved (Lemma 29). The basis is orthonormal, and leaves out
+    what would move coefficients of features that are not identifiable.
+    """
+
+    matrix: Array
+    noise: float
+    basis: Array
+
+    def shrunk_to(self, meant: Array, noise: float = 0.0) -> Curvature:
+        """Return it shrunk to what was meant, known up to a noise, as far as its own explains.
+
+        (James and Stein 1961; Lemma 62)
+        """
+        off, k = self.matrix - meant, len(meant)
+        chance = k * (k + 1) / 2 * self.noise**2 / max(float((off**2).sum()), 1e-300)
+        part = min(chance, 1.0)
+        left = math.hypot(self.noise * math.sqrt(max(1 - part, 1 / k)), part * noise)
+        return replace(self, matrix=meant + (1 - part) * off, noise=min(left, self.noise))
+
+    def times(self, factor: float) -> Curvature:
+        """Return a multiple of it."""
+        return replace(self, matrix=factor * self.matrix, noise=factor * self.noise)
+
+    def without(self, conditioner: Conditioner, features: Iterable[int]) -> Curvature:
+        """Return it where the coefficients of some features do not move (Lemma 29)."""
+        rows = conditioner.matrix.T[list(features)]
+        return replace(self, basis=np.linalg.svd(rows)[2][len(rows) :].T)
+
+    @property
+    def floor(self) -> float:
+        """Return the least eigenvalue of a resolved direction."""
+        return max(RESOLVED, math.sqrt(2 * len(self.matrix))) * self.noise
+
+    @cached_property
+    def _eigen(self) -> tuple[Array, Array]:
+        values, vectors = np.linalg.eigh(self.basis.T @ self.matrix @ self.basis)
+        return values, self.basis @ vectors
+
+    @property
+    def axes(self) -> Array:
+        """Return the directions, one in each column, that of the least eigenvalue first."""
+        return self._eigen[1]
+
+    @property
+    def values(self) -> Array:
+        """Return the floored eigenvalues."""
+        return np.maximum(self._eigen[0], self.floor)
+
+    @property
+    def resolved(self) -> bool:
+        """Whether all eigenvalues are above the floor."""
+        return bool((self._eigen[0] >= self.floor).all())
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Return the inverse on the span, with floored eigenvalues."""
+        return np.asarray(self.axes / self.values @ self.axes.T)
+
+
+@dataclass(frozen=True)
+class Unidentified:
+    """A feature without an interval; `dropped` from the model, or kept at its posterior mean.
+
+    `partners` are features that it is collinear with; it is `detected` if it varies beyond noise.
+    Without being `converged`, the estimate moved too far in the last round to have a covariance.
+    """
+
+    feature: int
+    partners: tuple[int, ...] = ()
+    detected: bool = True
+    dropped: bool = False
+    converged: bool = True
+
+
+def unidentified(
+    task: TableTask, conditioner: Conditioner, curvature: Curvature, gone: dict[int, Unidentified]
+) -> dict[int, Unidentified]:
+    """Return features without which every direction is resolved, those that are gone among them.
+
+    Where a direction combines several features they are collinear, and the last is dropped, as in
+    R; one feature alone is kept at its posterior mean, as noise hides it.
+    """
+    in_scales = (conditioner.matrix / task.scales_per_cell).T
+    gone, left = dict(gone), curvature.without(conditioner, gone)
+    while len(gone) < task.n_features and not left.resolved:
+        parts = np.abs(in_scales @ left.axes[:, 0])[: task.n_features]
+        parts[list(gone)] = 0
+        j = int(np.flatnonzero(parts >= 0.5 * parts.max())[-1])
+        others = float(np.delete(parts, j).max(initial=0.0))
+        gone[j] = Unidentified(j, dropped=others > PARTNER * float(parts[j]))
+        left = curvature.without(conditioner, gone)
+    return gone
+
+
+def _explained_by(moments: Array, columns: Integers) -> Array:
+    """Return the part of each column's second moment that a linear fit on some columns explains."""
+    beside = moments[columns]
+    return np.asarray((beside * np.linalg.solve(moments[np.ix_(columns, columns)], beside)).sum(0))
+
+
+def explained(
+    task: TableTask, conditioner: Conditioner, found: dict[int, Unidentified]
+) -> Iterator[Unidentified]:
+    """Say of features which others they are collinear with, if their variance is detected."""
+    back = np.linalg.inv(conditioner.matrix)
+    moments = back @ conditioner.gram @ back.T
+    sizes = np.sqrt(np.maximum(np.diag(moments), 0))
+    kept = np.array([i for i in range(len(moments)) if i not in found], dtype=np.int64)
+    constants = np.arange(task.n_features, len(moments))
+    about_mean = np.diag(moments) - _explained_by(moments, constants)
+    for j, one in sorted(found.items()):
+        slopes = np.linalg.lstsq(moments[np.ix_(kept, kept)], moments[kept, j], rcond=None)[0]
+        alike = (np.abs(slopes) * sizes[kept] > PARTNER * sizes[j]) & (kept < task.n_features)
+        detected = bool(about_mean[j] > RESOLVED * conditioner.noise * float(back[j] @ back[j]))
+        partners = tuple(kept[alike & detected].tolist())
+        yield replace(one, partners=partners, detected=detected)

@@ -1,0 +1,973 @@
+"""Marginals of the columns: centre, scale and clipping range of each, inside its declared bounds.
+
+Declared bounds are often far too wide. Noisy histograms are released in a few rounds, each on a
+window that the one before located; a histogram of distances from the centre, by octaves, then shows
+point masses and heavy tails, and means and mean squares refine both where noise permits. The target
+is a column like any other. Nothing here enters a sensitivity: features reach the lattice as
+(x − centre)/(R·scale), R one ratio for all, and lie in [−1, 1] there (docs/theory/marginals.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, softmax
+
+from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen.privacy.accountant import release_histograms, release_sums
+from dpscreen.rows.lattice import UNITS, ExactDesign
+from dpscreen.rows.source import PublicUnits, RowSource, as_column
+from dpscreen.rows.sums import (
+    LEVELS,
+    ColumnMap,
+    counts_by_octave,
+    counts_on_grid,
+    level_moments,
+    whole_sum,
+)
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import Choices, Spending, Task
+from dpscreen.solvers.family import GAUSSIAN, Family
+
+LARGEST = np.finfo(np.float64).max / 2**10
+"""Bounds beyond this are as good as none, and 256 half-widths of them would overflow. Derived."""
+
+FINEST = 2.0**-30
+"""Estimates are rounded to this part of a half-width: exponentials differ in their last bits
+between machines. Conventional."""
+
+CELLS, ROUNDS = 24, 3
+"""Cells of a histogram, and number of histograms. Conventional."""
+
+OCTAVE_PART = 0.25
+"""Part of the share of marginals for distances from the centre. Conventional."""
+
+MOST_ROUNDS = 6
+"""Most histograms of columns that are narrower than half a cell of the last one. Conventional."""
+
+HISTOGRAM, DISTANCES = "histogram", "distances from the centre"
+"""What is released of columns, in the purposes of releases."""
+
+MISFIT = 0.01
+"""How much the share of a cell differs from that of a template, typically. Tuned."""
+
+LOG_SCALE_ERROR = 0.15
+"""Error of the logarithm of a scale, where a column is not normal. Conventional."""
+
+POOLED, POOLING_ROUNDS = 3.0, 5
+"""Columns that weigh as much as the prior of scales in what they have in common; and EM rounds for
+that. Conventional."""
+
+WINDOW = 4.0
+"""Half-width of the next window, in standard deviations. Conventional."""
+
+EXPONENTS = np.arange(-24, 2)
+"""Octaves of distances that are counted apart. Conventional."""
+
+OCTAVES: Array = np.exp2(EXPONENTS)
+"""Lower ends of distances from a centre, in half-widths of the declared bounds. Conventional."""
+
+DETECTED, NEIGHBOURS = 4.5, 4
+"""Standard deviations of noise from which on counts are detected, alone or as sums of up to so many
+neighbouring cells. Conventional."""
+
+WINSOR, WINSOR_ROUNDS = 5.0, 40
+"""Distances count up to so many scales, as in Huber's second proposal. Conventional."""
+
+BESIDE_POINT = 0.1
+"""Share of rows beside a point up to which these are winsorised by themselves: five scales of all
+rows are less than 1.6 of theirs. Conventional."""
+
+POINT_MASS = 0.45
+"""There is a point mass if half of the rows lie within this part of the scale; of a normal column
+they lie within 0.67, of a Laplace or exponential one within 0.48. Conventional."""
+
+ONE_POINT = 0.7
+"""Share of rows in one place from which on a column is constant as far as is detected. Tuned."""
+
+SKEWED = 0.31
+"""Distance of mean and median of an exponential column, in standard deviations. Conventional."""
+
+AT_END = 0.02
+"""How near to an end of the declared bounds a centre is at it, in half-widths. Conventional."""
+
+SMALL_TARGET = 2.0**-9
+"""Scale up to which a target is one value, in half-widths of its bounds. Conventional."""
+
+LOG_ODDS = 2.0
+"""Prior standard deviation of log-odds: 1/√(p(1 − p)) at p = ½. Conventional."""
+
+SQUARED_NORM = 1.5
+"""Least squared norm to which rows are clipped in a table, per column; its mean is 1. Tuned."""
+
+TABLE_MARGINALS = 2.0
+"""Share of marginals in a table over that in a sparse model: few rows beside a point mass may be
+all that determines a coefficient. Tuned."""
+
+TABLE_RANGE = 256.0
+"""Half-width of a feature's clipping range in a table, in scales; the lattice divides that by 2^14.
+Conventional."""
+
+NEITHER = "neither"
+"""Where the centre of a constant column is that lies at no end of its declared bounds."""
+
+
+def is_binary(bounds: Array) -> Mask:
+    """Return which columns are declared 0/1, 1 being that a row has the level."""
+    return np.asarray((bounds[:, 0] == 0) & (bounds[:, 1] == 1))
+
+
+def is_yes_no(bounds: Array) -> Mask:
+    """Return which columns are declared with two values, however coded: 0 and 1, or 1 and 2."""
+    low, high = bounds.T
+    return np.asarray((high / 2 - low / 2 == 0.5) & (low == np.floor(low)))
+
+
+def representable(bounds: Array) -> Array:
+    """Return bounds whose differences, and multiples of these, are finite."""
+    clipped = np.clip(bounds, -LARGEST, LARGEST)
+    return np.where(clipped[..., :1] < clipped[..., 1:], clipped, bounds)
+
+
+# --- normal approximations from noisy histograms --------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class NormalFit:
+    """Posterior of normal columns, in half-widths of their declared bounds from the middle.
+
+    Means and variances of centres and of log scales. The last histogram does not resolve scales
+    below one cell, the logarithm of which is `log_cell`.
+    """
+
+    centre: Array
+    centre_variance: Array
+    log_scale: Array
+    log_scale_variance: Array
+    log_cell: Array
+
+    @classmethod
+    def prior(cls, n_columns: int, centre_scale: float) -> NormalFit:
+        """Return a prior about the middle of the bounds, with any scale up to theirs."""
+        ones = np.ones(n_columns)
+        return cls(0 * ones, centre_scale**2 * ones, -2.0 * ones, 4.0 * ones, -math.inf * ones)
+
+    def part(self, chosen: Integers) -> NormalFit:
+        """Return the posterior of some columns."""
+        return NormalFit(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+    def with_part(self, chosen: Integers, found: NormalFit) -> NormalFit:
+        """Return it with another posterior of some columns."""
+        arrays = [np.array(getattr(self, one.name)) for one in fields(self)]
+        for old, one in zip(arrays, fields(self), strict=True):
+            old[chosen] = getattr(found, one.name)
+        return NormalFit(*arrays)
+
+    def pooled(self, found: NormalFit) -> NormalFit:
+        """Return this prior with log scales as columns have them in common (empirical Bayes).
+
+        Bounds of one table are often too wide by about the same factor.
+        """
+        n, mean = len(found.centre), float(found.log_scale.mean())
+        variance = float(((found.log_scale - mean) ** 2 + found.log_scale_variance).mean())
+        part = n / (n + POOLED)
+        return replace(
+            self,
+            log_scale=part * mean + (1 - part) * self.log_scale,
+            log_scale_variance=part * variance + (1 - part) * self.log_scale_variance,
+        )
+
+    def log_density(self, centres: Array, log_scales: Array) -> Array:
+        """Return the logarithm of the density, up to a constant; flat below a cell."""
+        known = np.maximum(self.log_scale, self.log_cell)[:, None]
+        wide = (np.maximum(log_scales, self.log_cell[:, None]) - known) ** 2
+        off = (centres - self.centre[:, None]) ** 2 / self.centre_variance[:, None]
+        return np.asarray(-0.5 * (off + wide / self.log_scale_variance[:, None]))
+
+    @property
+    def window(self) -> tuple[Array, Array]:
+        """Return middles and half-widths of windows in which columns lie."""
+        reach = WINDOW * np.sqrt(np.exp(2 * self.log_scale) + 2 * self.centre_variance)
+        return _rounded(self.centre), np.clip(_rounded(reach), FINEST, 1.2)
+
+    def given(
+        self, counts: Array, noise: float, n_rows: int, window: tuple[Array, Array]
+    ) -> NormalFit:
+        """Return the posterior given noisy histograms of the windows, a row for each column."""
+        normal, (middles, half_widths) = templates(), window
+        squares = 0.5 * (normal.shares**2).sum(axis=1)
+        error = noise**2 + (MISFIT * n_rows) ** 2
+        logs = (n_rows * (counts @ normal.shares.T) - n_rows**2 * squares) / error
+        centres = middles[:, None] + half_widths[:, None] * normal.centres
+        log_scales = np.log(half_widths)[:, None] + np.log(normal.scales)
+        weights = softmax(logs + self.log_density(centres, log_scales), axis=1)
+        centre, log_scale = ((weights * one).sum(axis=1) for one in (centres, log_scales))
+        off = (weights * (centres - centre[:, None]) ** 2).sum(axis=1)
+        wide = (weights * (log_scales - log_scale[:, None]) ** 2).sum(axis=1)
+        cell = 2 * half_widths / CELLS
+        return NormalFit(
+            centre, off + cell**2 / 48, log_scale, wide + LOG_SCALE_ERROR**2, np.log(cell)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Templates:
+    """Columns in a window from −1 to 1: centres, scales, and the shares of the cells.
+
+    Normal columns, and columns that have half of their rows in one point: without these, a column
+    that is often zero would be taken for one that is constant.
+    """
+
+    centres: Array
+    scales: Array
+    shares: Array
+
+
+@cache
+def templates() -> Templates:
+    """Return columns on a grid of centres and scales."""
+    edges = np.linspace(-1, 1, CELLS + 1)
+    edges[0], edges[-1] = -np.inf, np.inf
+    scales = np.exp(np.linspace(math.log(0.4 / CELLS), 0, 14))
+    grid = np.meshgrid(np.linspace(-1, 1, 2 * CELLS + 1), scales, indexing="ij")
+    centres, scales = (axis.ravel() for axis in grid)
+    away = edges - centres[:, None]
+    normal, point = (np.diff(ndtr(away / s), axis=1) for s in (scales[:, None], 0.2 / CELLS))
+    wide = scales > 2 / CELLS
+    return Templates(
+        np.append(centres, centres[wide]),
+        np.append(scales, scales[wide] / math.sqrt(2)),
+        np.concatenate((normal, (normal[wide] + point[wide]) / 2)),
+    )
+
+
+def _rounded(values: Array) -> Array:
+    return np.rint(values / FINEST) * FINEST
+
+
+# --- distances from the centre, by octaves --------------------------------------------------------
+
+_ENDS = np.minimum(2 * OCTAVES, 2.0)
+_MEANS = np.concatenate((-(OCTAVES + _ENDS)[::-1], [0.0], OCTAVES + _ENDS)) / 2
+_SQUARES = (OCTAVES**2 + OCTAVES * _ENDS + _ENDS**2) / 3
+_SQUARES = np.concatenate((_SQUARES[::-1], [0.0], _SQUARES))
+
+
+def detected_cells(counts: Array, noise: Array | float) -> Mask:
+    """Return the cells that are detected, alone or with up to three that follow outwards.
+
+    Counts are by octaves on either side of a centre. Cells beyond the last detected one are noise.
+    """
+    middle = counts.shape[1] // 2
+    sides = counts[:, middle::-1], counts[:, middle:]
+    inward, outward = (_begin_detected(side, noise) for side in sides)
+    return np.concatenate((inward[:, :0:-1], outward), axis=1)
+
+
+def _begin_detected(counts: Array, noise: Array | float) -> Mask:
+    """Return which cells begin a few neighbours whose sum is detected above its noise."""
+    found = np.zeros(counts.shape, dtype=bool)
+    for size in range(1, NEIGHBOURS + 1):
+        sums = np.lib.stride_tricks.sliding_window_view(counts, size, axis=1).sum(axis=2)
+        found[:, : sums.shape[1]] |= sums >= DETECTED * math.sqrt(size) * noise
+    return found
+
+
+def _winsorised(rows: Array, n_rows: Array | float) -> Array:
+    """Return mean squares in which distances beyond WINSOR of their roots count as that."""
+    square = rows @ _SQUARES / n_rows
+    for _ in range(WINSOR_ROUNDS):
+        most = WINSOR**2 * square[:, None]
+        square = (rows * np.minimum(_SQUARES, most)).sum(axis=1) / n_rows
+    return np.asarray(square)
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Noisy counts of distances from centres, by octaves on either side, of every column.
+
+    `noise` is the standard deviation of the noise, of all columns or one for each.
+    """
+
+    counts: Array
+    noise: Array | float
+    n_rows: int
+
+    @property
+    def _noise(self) -> Array:
+        return np.broadcast_to(self.noise, len(self.counts))[:, None]
+
+    def with_more(self, chosen: Integers, counts: Array, noise: float) -> Distances:
+        """Return the distances of chosen columns averaged with further noisy counts of them."""
+        noises, pooled = np.array(self._noise[:, 0]), self.counts.copy()
+        weight = noises[chosen] ** 2 / (noises[chosen] ** 2 + noise**2)
+        pooled[chosen] += weight[:, None] * (counts - pooled[chosen])
+        noises[chosen] = np.sqrt(weight) * noise
+        return replace(self, counts=pooled, noise=noises)
+
+    @property
+    def rows(self) -> Array:
+        """Return the counts of detected cells, and 0 of others."""
+        clear = detected_cells(self.counts, self._noise)
+        return np.where(clear, np.maximum(self.counts, 0.0), 0.0)
+
+    @property
+    def means(self) -> Array:
+        """Return the mean of what is detected."""
+        return _rounded(self.rows @ _MEANS / self.n_rows)
+
+    def scales(self, rows: Array | None = None, n_rows: float | None = None) -> Array:
+        """Return winsorised root mean squares of what is detected; 0 where nothing is.
+
+        With all but 1/WINSOR² of the rows in one point the only solution would be zero
+        (docs/theory/marginals.md, Lemma 68), so that few others are winsorised by themselves.
+        """
+        rows, n_rows = self.rows if rows is None else rows, n_rows or self.n_rows
+        point = np.arange(rows.shape[1]) == rows.argmax(axis=1)[:, None]
+        others = np.where(point, 0.0, rows)
+        n_others = others.sum(axis=1)
+        beside = _winsorised(others, np.maximum(n_others, 1.0)) * n_others
+        few = n_others < BESIDE_POINT * n_rows
+        apart = (np.where(point, rows, 0.0) @ _SQUARES + beside) / n_rows
+        return _rounded(np.sqrt(np.where(few, apart, _winsorised(rows, n_rows))))
+
+    @property
+    def asymmetry(self) -> Array:
+        """Return by which part of all detected squares one side of the centre has more."""
+        squares, middle = self.rows * _SQUARES, self.counts.shape[1] // 2
+        left, right = squares[:, :middle].sum(axis=1), squares[:, middle:].sum(axis=1)
+        return np.asarray(np.abs(right - left) / np.maximum(right + left, 1e-300))
+
+    @property
+    def constant(self) -> Mask:
+        """Return which columns have all detected rows, and most of all, in one or two cells."""
+        clear = self.counts >= DETECTED * self._noise
+        first, last = clear.argmax(axis=1), clear.shape[1] - 1 - clear[:, ::-1].argmax(axis=1)
+        inside = np.where(clear, self.counts, 0.0).sum(axis=1)
+        return np.asarray((last - first <= 1) & (inside > ONE_POINT * self.n_rows))
+
+    def near(self, distances: Array) -> Mask:
+        """Return which cells lie within a distance, one for each column."""
+        ends = np.concatenate((_ENDS[::-1], OCTAVES[:1], _ENDS))
+        return np.asarray(ends <= distances[:, None])
+
+    def mostly_near(self, distances: Array) -> Mask:
+        """Return which columns have half of their rows within a distance, beyond doubt."""
+        near = self.near(distances)
+        doubt = 2 * self._noise[:, 0] * np.sqrt(near.sum(axis=1))
+        return np.asarray((self.counts * near).sum(axis=1) >= self.n_rows / 2 + doubt)
+
+    def part(self, chosen: Integers) -> Distances:
+        """Return those of some columns."""
+        return replace(self, counts=self.counts[chosen])
+
+    def kept(self, longest: float) -> Array:
+        """Return the part of each scale that is left if no distance counts beyond so many."""
+        square = np.maximum(self.rows @ _SQUARES, 1e-300)
+        most = longest**2 * square[:, None] / np.maximum(self.rows.sum(axis=1, keepdims=True), 1.0)
+        cut = (self.rows * np.minimum(_SQUARES, most)).sum(axis=1)
+        return np.where(square > 1e-300, np.sqrt(cut / square), 1.0)
+
+    @property
+    def undetected(self) -> Array:
+        """Return the largest share of rows that noise may hide in one place, of every column."""
+        return np.minimum(1.0, 3 * self._noise[:, 0] / self.n_rows)
+
+
+# --- releases -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Private columns, available through counts alone: some features, or the target."""
+
+    total: Callable[..., Integers]
+    columns: ColumnMap
+
+    @classmethod
+    def features(cls, rows: RowSource, bounds: Array, chosen: Integers) -> Columns:
+        """Return some features."""
+        return cls(rows.feature_total, ColumnMap.of_bounds(bounds, chosen))
+
+    @classmethod
+    def target(cls, rows: RowSource, bounds: Array) -> Columns:
+        """Return the target."""
+
+        def total(count: Any, *args: Any) -> Integers:
+            return rows.target_total(as_column, count, *args)
+
+        return cls(total, ColumnMap.of_bounds(bounds[None, :]))
+
+    def part(self, chosen: Integers) -> Columns:
+        """Return some of the columns."""
+        old = self.columns
+        places = old.bounds[chosen], old.centres[chosen], old.half_widths[chosen]
+        return replace(self, columns=ColumnMap(old.chosen[chosen], *places))
+
+    def histograms(self, middles: Array, half_widths: Array) -> Integers:
+        """Return counts in equal cells of middle ± half; what lies beyond is in the end cells."""
+        width = 2 * half_widths / CELLS
+        start = middles - half_widths + width
+        return self.total(counts_on_grid, self.columns, start, 1 / width, CELLS - 2)
+
+    def by_octave(self, centres: Array) -> Integers:
+        """Return how many rows are how far from centres, by octaves on either side."""
+        found = self.columns.centres + self.columns.half_widths * centres
+        # Rounding may take a centre at an end of narrow bounds out of them.
+        inside = np.clip(found, *self.columns.bounds.T)
+        return self.total(counts_by_octave, replace(self.columns, centres=inside), EXPONENTS)
+
+    def release(
+        self, spending: Spending, share: float, what: str, *, centre_scale: float
+    ) -> tuple[NormalFit, Distances]:
+        """Release histograms in narrowing windows, and distances from the centres found.
+
+        A row is in one cell of each column (docs/theory/marginals.md, Lemma 22).
+        """
+        n_rows, n_columns = spending.regime.n_rows, len(self.columns.chosen)
+        shares = (1 - OCTAVE_PART) * share / ROUNDS, OCTAVE_PART * share
+
+        def released(counts: Integers, kind: str, share: float) -> tuple[Array, float]:
+            """Release counts; the noise being the same, those of fewer columns cost less.
+
+            No release takes more than a fifth of what is left.
+            """
+            wanted, most = spending.share(share * len(counts) / n_columns), spending.remaining / 5
+            cost, purpose = min(wanted, most, key=float), f"{what}: {kind}"
+            return release_histograms(spending.accountant, counts, cost=cost, purpose=purpose)
+
+        prior = NormalFit.prior(n_columns, centre_scale)
+        window = np.zeros(n_columns), np.ones(n_columns)
+        counts, noise = released(self.histograms(*window), HISTOGRAM, shares[0])
+        fit = prior.given(counts, noise, n_rows, window)
+        for _ in range(POOLING_ROUNDS):
+            fit = prior.pooled(fit).given(counts, noise, n_rows, window)
+        chosen = np.arange(n_columns)
+        for k in range(1, MOST_ROUNDS):
+            if k >= ROUNDS:  # bounds may be far wider than so many windows narrow them
+                chosen = np.flatnonzero(fit.log_scale < fit.log_cell - math.log(2))
+            if not chosen.size:
+                break
+            known, columns = fit.part(chosen), self.part(chosen)
+            counts, noise = released(columns.histograms(*known.window), HISTOGRAM, shares[0])
+            fit = fit.with_part(chosen, known.given(counts, noise, n_rows, known.window))
+        centres = _rounded(np.clip(fit.centre, -1, 1))
+        octaves = released(self.by_octave(centres), DISTANCES, shares[1])
+        distances = Distances(*octaves, n_rows)
+        points = np.flatnonzero(distances.constant)
+        more = rules.point_share(spending.regime, len(points)) * n_columns / max(len(points), 1)
+        if points.size and more:
+            again = released(self.part(points).by_octave(centres[points]), DISTANCES, more)
+            distances = distances.with_more(points, *again)
+        return fit, distances
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Centres and scales of columns, in half-widths of their declared bounds from the middle.
+
+    `centre_error` is the standard error of the centres.
+    """
+
+    centres: Array
+    scales: Array
+    centre_error: Array
+    distances: Distances
+
+    @classmethod
+    def of(cls, fit: NormalFit, distances: Distances) -> Located:
+        """Return what both releases show together.
+
+        Octaves may show rows that a normal approximation leaves out, never that there are none:
+        rows that are not detected may be anywhere.
+        """
+        centres, error = _rounded(np.clip(fit.centre, -1, 1)), np.sqrt(fit.centre_variance)
+        scales = np.maximum(_rounded(np.hypot(np.exp(fit.log_scale), error)), FINEST)
+        means, found = distances.means, distances.scales()
+        wider = found > scales
+        centres = np.where(wider, np.clip(centres + means, -1, 1), centres)
+        centred = np.sqrt(np.maximum(found**2 - means**2, 0.0))
+        scales = np.where(wider, np.maximum(_rounded(centred), scales), scales)
+        hidden = np.sqrt(distances.undetected)
+        scales = np.where(distances.constant, np.maximum(scales, hidden), scales)
+        return cls(centres, scales, error, distances)
+
+
+@dataclass(frozen=True)
+class TargetMarginal:
+    """Centre and scale of the target, in the user's units.
+
+    With a `point_mass` most rows share one value: `scale` is that of the others, about it, and
+    `spread` that of all. `centre_error` is how far the mean may be from the centre, and
+    `asymmetry` the part of its squared distances from the centre that one side has more. `start` is
+    where the constant of a model begins, from the centre.
+    """
+
+    centre: float
+    scale: float
+    spread: float
+    point_mass: bool = False
+    centre_error: float = math.inf
+    asymmetry: float = 0.0
+    start: float = 0.0
+
+
+def release_target(
+    spending: Spending,
+    rows: RowSource,
+    bounds: Array,
+    *,
+    family: Family = GAUSSIAN,
+    even: bool = False,
+) -> TargetMarginal:
+    """Release centre and scale of the target, or the mean of outcomes that have no scale.
+
+    (docs/theory/marginals.md, Lemma 22; docs/yes-no.md, Lemma 31)
+
+    `even` says that bounds which are even about zero declare a target about zero.
+    """
+    if not family.has_scale:
+        mean = np.array(release_share(spending, rows))
+        return TargetMarginal(0.0, LOG_ODDS, LOG_ODDS, start=float(family.link(mean)))
+    clipped = representable(bounds)
+    columns = Columns.target(rows, clipped)
+    share = rules.target_share(spending.regime)
+    about_zero = bool(even and clipped[0] == -clipped[1])
+    centre_scale = rules.CENTRED if about_zero else rules.ANYWHERE
+    fit, distances = columns.release(spending, share, "target", centre_scale=centre_scale)
+    found = Located.of(fit, distances)
+    middle, half = columns.columns.centres[0], columns.columns.half_widths[0]
+    spread = float(distances.scales()[0]) or float(found.scales[0])
+    within = np.array([POINT_MASS * spread])
+    most = float(distances.counts.max()) > (1 - WINSOR**-2) * distances.n_rows
+    at_end = most and bool(distances.constant[0]) and abs(float(fit.centre[0])) > 1 - AT_END
+    point_mass = at_end or bool(distances.mostly_near(within)[0])
+    scale, centre = float(found.scales[0]), float(found.centres[0])
+    if point_mass and not at_end:  # else no other row is detected
+        centre = float(np.clip(_rounded(fit.centre), -1, 1)[0])
+        beside = distances.rows * ~distances.near(within)
+        n_beside = max(float(beside.sum()), 1.0)
+        scale = float(distances.scales(beside, n_beside)[0]) or scale
+    error = math.hypot(float(found.centre_error[0]), SKEWED * scale)
+    return TargetMarginal(
+        float(np.clip(middle + half * centre, *clipped)),  # rounding may lead out of the bounds
+        float(half * min(scale, 1.0)),
+        float(half * min(max(spread, scale * (at_end or not point_mass)), 1.0)),
+        point_mass,
+        math.inf if point_mass else float(half * error),
+        float(distances.asymmetry[0]),
+    )
+
+
+def release_share(spending: Spending, rows: RowSource) -> float:
+    """Release the share of rows with outcome 1; no rarer, either way, than the noise permits.
+
+    (docs/yes-no.md, Lemma 31)
+    """
+    n_rows = spending.regime.n_rows
+    noisy, noise = spending.release_sum(
+        int(rows.target_total(count_of_ones)[0]),
+        most=1,
+        bound=1.0,
+        cost=spending.share(rules.CLASS_SHARE),
+        purpose="number of rows of the second class",
+    )
+    rarest = min(0.5, noise / n_rows)
+    return rules.clamp(noisy / n_rows, rarest, 1 - rarest)
+
+
+def count_of_ones(y: Array) -> Integers:
+    """Return how many outcomes are 1."""
+    return np.array([np.count_nonzero(y == 1)], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """Centres, scales and clipping ranges of the features, in the user's units.
+
+    `two` are columns declared with two values, unless their mean square shows others; `constant`
+    those that do not vary as far as is detected. `distances` are those of the `numeric` columns.
+    """
+
+    declared: Array
+    centres: Array
+    scales: Array
+    ranges: Array
+    two: Mask
+    constant: Mask
+    numeric: Integers
+    distances: Distances | None = None
+
+    @classmethod
+    def declared_only(cls, declared: Array) -> Marginals:
+        """Return what is public: the middles of the bounds, and half of their half-widths."""
+        inside = ColumnMap.of_bounds(declared)
+        scales, none = rules.UNKNOWN_SCALE * inside.half_widths, np.zeros(len(declared), dtype=bool)
+        two, nothing = is_yes_no(declared), np.zeros(0, dtype=np.int64)
+        return cls(declared, inside.centres, scales, declared, two, none, nothing)
+
+    def located(self, numeric: Integers, found: Located, reach: float) -> Marginals:
+        """Return numeric columns where they were found, clipped to so many scales."""
+        inside = ColumnMap.of_bounds(self.declared, numeric)
+        centres, scales, constant = self.centres.copy(), self.scales.copy(), self.constant.copy()
+        at = inside.centres + inside.half_widths * found.centres
+        centres[numeric] = np.clip(at, *inside.bounds.T)  # rounding may lead out of them
+        scales[numeric] = inside.half_widths * found.scales
+        constant[numeric] = found.distances.constant
+        moved = replace(
+            self,
+            centres=centres,
+            scales=scales,
+            constant=constant,
+            numeric=numeric,
+            distances=found.distances,
+        )
+        ranges = self.ranges.copy()
+        ranges[numeric] = moved.within(reach)[numeric]
+        return replace(moved, ranges=ranges)
+
+    def within(self, reach: float) -> Array:
+        """Return ranges of so many scales about the centres, inside the declared bounds.
+
+        Of constant columns, and where the bounds are a few floats wide, these stay.
+        """
+        low, high = self.declared.T
+        lower = np.maximum(low, self.centres - reach * self.scales)
+        upper = np.minimum(high, self.centres + reach * self.scales)
+        narrow = (lower < upper) & ~self.constant
+        return np.where(narrow[:, None], np.stack((lower, upper), axis=1), self.declared)
+
+    def refined(self, chosen: Integers, moments: NoisyMoments) -> Marginals:
+        """Return chosen columns with released mean and variance, where that is detected.
+
+        Of columns declared with two values nothing else is known, so that these are used anyway.
+        """
+        inside = ColumnMap.of_bounds(self.ranges, chosen)
+        centres, scales = self.centres.copy(), self.scales.copy()
+        two, constant = self.two.copy(), self.constant.copy()
+        two[chosen] = moments.two(self.two[chosen])
+        variances, detected = moments.variances(two[chosen])
+        means = inside.centres + inside.half_widths * moments.means
+        known = self.two[chosen] | detected
+        centres[chosen[known]] = np.clip(means, *self.ranges[chosen].T)[known]
+        scales[chosen[known]] = (inside.half_widths * np.sqrt(variances))[known]
+        constant[chosen] |= two[chosen] & ~detected
+        return replace(self, centres=centres, scales=scales, two=two, constant=constant)
+
+    @property
+    def ratio(self) -> float:
+        """Return R: the largest distance of a clipping range's end from its centre, in scales."""
+        varying = (self._reach / self.scales)[~self.constant]
+        return rules.clamp(float(varying.max(initial=1.0)), 1.0, rules.MOST_RATIO)
+
+    @property
+    def features_at(self) -> Array:
+        """Return centre and half-width R·scale of every feature, no less than its range."""
+        half_widths = np.maximum(self.ratio * self.scales, self._reach)
+        return np.stack((self.centres, half_widths), axis=1)
+
+    @property
+    def _reach(self) -> Array:
+        low, high = self.ranges.T
+        return np.asarray(np.maximum(high - self.centres, self.centres - low))
+
+    @property
+    def at_ends(self) -> Iterator[tuple[int, str]]:
+        """Yield features whose rows share one value, and the end of the bounds at which that is.
+
+        Rows beyond an end are clipped to it. A rare level is no sign of careless bounds, nor is a
+        number that is mostly 0 where its bounds begin; a level that all rows have is.
+        """
+        inside = ColumnMap.of_bounds(self.declared)
+        off = (self.centres - inside.centres) / inside.half_widths
+        at_end = np.abs(off) > 1 - AT_END
+        noted = self.constant & np.where(is_yes_no(self.declared), at_end & (off > 0), True)
+        if self.distances is not None:
+            mass = self.distances.mostly_near(POINT_MASS * self.distances.scales())
+            zero = (off < 0) & (self.declared[:, 0] == 0)
+            noted[self.numeric] |= mass & (at_end & ~zero)[self.numeric]
+        for j in np.flatnonzero(noted):
+            yield int(j), NEITHER if not at_end[j] else "upper" if off[j] > 0 else "lower"
+
+    def kept(self, longest: float) -> Array:
+        """Return the part of each scale that is left if rows are clipped to so many scales."""
+        left = np.ones(len(self.declared))
+        half_widths = ColumnMap.of_bounds(self.declared).half_widths
+        left[self.two] = kept_of_level((self.scales / half_widths)[self.two] / 2, longest)
+        if self.distances is not None:
+            left[self.numeric] = self.distances.kept(longest)
+        return np.where(self.constant & ~self.two, 1.0, left)
+
+
+def kept_of_level(scale: Array, longest: float) -> Array:
+    """Return which part of the scale of 0 and 1 is left if no distance is so many of it.
+
+    Rows of a level that a share p has are √(1/p − 1) scales from the mean
+    (docs/inference.md, Lemma 36).
+    """
+    rare = np.maximum((1 - np.sqrt(np.maximum(1 - 4 * scale**2, 0.0))) / 2, 1e-12)
+    cut = rare * np.minimum(1 / rare - 1, longest**2)
+    return np.asarray(np.sqrt(cut + (1 - rare) * np.minimum(rare / (1 - rare), longest**2)))
+
+
+def release_marginals(
+    spending: Spending,
+    rows: RowSource,
+    declared: Array,
+    choices: Choices,
+    *,
+    even: bool = False,
+    more: float = 1.0,
+) -> Marginals | None:
+    """Release centres, scales and clipping ranges of features; None: the bounds are all there is.
+
+    `even` says that bounds which are even about zero declare columns about zero; `more` multiplies
+    the share of the budget (docs/theory/marginals.md, Lemma 22).
+    """
+    auto = choices.standardize == "auto"
+    if not choices.standardize or rows.keeps_zero or (auto and choices.row_norm is not None):
+        return None
+    declared = representable(declared)
+    regime, found = spending.regime, Marginals.declared_only(declared)
+    numeric, binary = np.flatnonzero(~found.two), np.flatnonzero(found.two)
+    located = numeric.size > 0 and (not auto or rules.resolves_marginals(regime, len(numeric)))
+    if not located and not binary.size:
+        return None
+    share, measured = rules.binary_share(regime, len(binary)), binary
+    if located:
+        part = min(more * rules.marginals_share(regime, len(numeric)), rules.MOST_MARGINALS)
+        if rules.resolves_moments(regime, len(numeric)):
+            share, measured = part / 3, np.concatenate((numeric, binary))
+            part -= share
+        columns = Columns.features(rows, declared, numeric)
+        about_zero = even and bool((declared[numeric, 0] == -declared[numeric, 1]).all())
+        centre_scale = rules.CENTRED if about_zero else rules.ANYWHERE
+        fit = columns.release(spending, part, "features", centre_scale=centre_scale)
+        reach = rules.feature_range(regime, len(numeric))
+        found = found.located(numeric, Located.of(*fit), reach)
+    if measured.size:
+        found = found.refined(measured, _release_moments(spending, rows, found, measured, share))
+    return found
+
+
+# --- means and mean squares inside the clipping ranges --------------------------------------------
+
+
+def moments_change(n_whole: int, n_halved: int) -> float:
+    """Return how far one row moves `centred_moments` in L2 (docs/theory/marginals.md, Lemma 22)."""
+    return math.sqrt(1.25 * n_whole + 0.3125 * n_halved)
+
+
+def centred_moments(
+    rows: RowSource, bounds: Array, chosen: Integers, weights: Integers
+) -> Integers:
+    """Return Σv and Σ(v² − ½) of the chosen columns, in 1/2^15; half of both if the weight is 1.
+
+    v is the cell in units in which its clip bounds are −1 and 1. The other weight is 2.
+    """
+    first, second = rows.feature_total(level_moments, ColumnMap.of_bounds(bounds, chosen))
+    return np.concatenate((weights * first, weights * (second - LEVELS // 2 * rows.n_rows)))
+
+
+def _release_moments(
+    spending: Spending, rows: RowSource, found: Marginals, chosen: Integers, share: float
+) -> NoisyMoments:
+    """Release means and mean squares inside the clipping ranges.
+
+    (docs/theory/marginals.md, Lemma 22)
+    """
+    binary = found.two[chosen]
+    weights = np.where(binary, 1, 2)
+    noisy, noise = release_sums(
+        spending.accountant,
+        centred_moments(rows, found.ranges, chosen, weights),
+        units_per_one=2 * LEVELS,
+        change=moments_change(int((~binary).sum()), int(binary.sum())),
+        cost=spending.share(share),
+        purpose="features: means and mean squares",
+    )
+    return NoisyMoments.of(noisy, noise, spending.regime.n_rows, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyMoments:
+    """Noisy mean and mean square of columns in [−1, 1], and the noise of each."""
+
+    raw_means: Array
+    squares: Array
+    noise: Array
+
+    @classmethod
+    def of(cls, sums: Array, noise: float, n_rows: int, weights: Integers) -> NoisyMoments:
+        """Return them from released `centred_moments`."""
+        means, squares = np.split(sums / n_rows, 2)
+        return cls(2 * means / weights, 2 * squares / weights + 0.5, 2 * noise / n_rows / weights)
+
+    @property
+    def means(self) -> Array:
+        """Return the means, with the expected share of their noise taken off."""
+        sizes = np.maximum(np.abs(self.raw_means), self.noise)
+        return np.clip(self.raw_means * (1 - (self.noise / sizes) ** 2), -1, 1)
+
+    def variances(self, two: Mask) -> tuple[Array, Mask]:
+        """Return the variances, and which are detected; the mean decides those of two values.
+
+        None is less than the noise of a variance at an end of the bounds.
+        """
+        found = np.where(two, 1 - self.means**2, self.squares - self.means**2)
+        least = np.clip(2 * self.noise, rules.LEAST_VARIANCE, 1)
+        return np.clip(found, least, 1), found > np.minimum(6 * self.noise, rules.RARE)
+
+    def two(self, declared: Mask) -> Mask:
+        """Return which columns declared with two values have no others, as far as is detected."""
+        noise = self.noise * np.sqrt(1 + 4 * self.means**2)
+        return np.asarray(declared & (1 - self.squares < DETECTED * noise))
+
+
+def end_of_target(task: Task, units: PublicUnits) -> str | None:
+    """Return at which end of its declared bounds most of the target lies, if at one.
+
+    Rows beyond an end are clipped to it, so most must share one value there.
+    """
+    low, high = units.target_bounds
+    half, off = high / 2 - low / 2, units.target_centre - low / 2 - high / 2
+    point = task.point_mass or task.deviation < SMALL_TARGET * half
+    if abs(off) <= (1 - AT_END) * half or not point:
+        return None
+    return "upper" if off > 0 else "lower"
+
+
+# --- rows on the lattice --------------------------------------------------------------------------
+
+
+def standardise(
+    spending: Spending,
+    rows: RowSource,
+    bounds: tuple[Array, Array],
+    choices: Choices,
+    *,
+    target: TargetMarginal | None = None,
+    family: Family = GAUSSIAN,
+) -> tuple[Task, PublicUnits]:
+    """Release marginals of target and features, and put the rows on the lattice.
+
+    `bounds` are the declared ones of the features and of the target.
+    """
+    even = choices.standardize == "auto"
+    if target is None:
+        target = release_target(spending, rows, bounds[1], family=family, even=even)
+    found = release_marginals(spending, rows, bounds[0], choices, even=even)
+    units = PublicUnits(
+        bounds[0] if found is None else found.ranges,
+        representable(bounds[1]),
+        constant=choices.intercept,
+        loss=family.loss,
+        features_at=None if found is None else found.features_at,
+        target_at=target.centre,
+    )
+    design = rows.lattice(units)
+    spread = _release_spread(spending, design) if found is None else 1 / found.ratio
+    task = Task(
+        spending,
+        design,
+        target.scale,
+        spread,
+        choices,
+        at_ends=() if found is None else tuple(found.at_ends),
+        point_mass=target.point_mass,
+        centre_error=target.centre_error,
+        narrowed=bool((units.feature_bounds != bounds[0]).any()),
+        family=family,
+        start=target.start,
+        marginals=found,
+    )
+    return task, units
+
+
+def _release_spread(spending: Spending, design: ExactDesign) -> float:
+    """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row.
+
+    (docs/private-lasso.md, Lemma 13)
+    """
+    if not rules.finds_spread(spending.regime):
+        return rules.UNKNOWN_SPREAD
+    d = spending.regime.n_features
+    noisy, _ = spending.release_sum(
+        whole_sum(design.column_squares()[:d]),
+        most=d * UNITS,
+        bound=1.0,
+        cost=spending.share(rules.SPREAD_SHARE),
+        purpose="features: mean square of all",
+    )
+    return rules.spread_of(noisy, spending.regime.n_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class WideTask:
+    """Rows on the lattice for a table, with wide clipping ranges, and the scales of the features.
+
+    A narrow range biases slopes, which a table must not. `left` is the part of a scale that is left
+    where rows are norm-clipped.
+    """
+
+    task: Task
+    units: PublicUnits
+    scales: Array
+    left: Array
+
+
+def standardise_widely(
+    spending: Spending,
+    rows: RowSource,
+    bounds: tuple[Array, Array],
+    choices: Choices,
+    *,
+    family: Family = GAUSSIAN,
+    known: tuple[Marginals | None, TargetMarginal | None] = (None, None),
+    n_columns: int | None = None,
+) -> WideTask:
+    """Release marginals, unless they are known, and put rows on the lattice for a table.
+
+    The table has so many columns, or all features. Rows beside a point mass of the target may be
+    all that determines a coefficient, detected or not, so its scale is that of all rows.
+    """
+    found, target = known
+    if target is None:
+        target = release_target(spending, rows, bounds[1], family=family)
+        target = replace(target, scale=target.spread)
+    if found is None:
+        found = release_marginals(spending, rows, bounds[0], choices, more=TABLE_MARGINALS)
+    located = found is not None
+    found = found or Marginals.declared_only(representable(bounds[0]))
+    columns = len(bounds[0]) if n_columns is None else n_columns
+    longest = math.sqrt(SQUARED_NORM * (columns + choices.intercept))
+    ranges = found.within(TABLE_RANGE) if located else found.declared
+    reach = np.maximum(ranges[:, 1] - found.centres, found.centres - ranges[:, 0])
+    units = PublicUnits(
+        ranges,
+        representable(bounds[1]),
+        constant=choices.intercept,
+        loss=family.loss,
+        features_at=np.stack((found.centres, reach), axis=1),
+        target_at=target.centre,
+        nearest=bool(choices.standardize) and not rows.keeps_zero,
+    )
+    task = Task(
+        spending,
+        rows.lattice(units),
+        target.scale,
+        1.0,
+        choices,
+        at_ends=tuple(found.at_ends),
+        point_mass=target.point_mass,
+        asymmetry=target.asymmetry,
+        family=family,
+        start=target.start,
+    )
+    left = found.kept(longest) if located else np.ones(len(bounds[0]))
+    return WideTask(task, units, found.scales, left)

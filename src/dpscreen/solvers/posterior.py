@@ -1,0 +1,221 @@
+"""Posterior of the coefficients given noisy scores: one implementation for all sparse models.
+
+A score released at b is G(θ − b) plus noise, G the curvature of the loss and θ its minimum. All
+scores together give a normal likelihood of θ, and a heavy-tailed prior shrinks what they do not
+resolve. Nothing here sees a row: inputs are released or public (docs/privacy.md, Lemma 7).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.special import ndtr
+
+from dpscreen._core.arrays import Array
+
+PRIOR_VARIANCES = 4.0 ** np.arange(-5, 8)
+"""Prior variances that are tried, in variances of the noise of a coefficient (conventional)."""
+
+EM_ROUNDS = 5
+"""Number of EM rounds for the prior variances (conventional)."""
+
+NOISE_FLOOR = 0.5
+"""The least eigenvalue of a Gram matrix, in spectral norms of its noise (tuned)."""
+
+VALUE_FLOOR = 0.02
+"""The least eigenvalue of a Gram matrix, in its mean diagonal (tuned)."""
+
+LEAST_EFFECT = 0.5
+"""Coefficients nearer to zero are set to it, in posterior standard deviations (conventional)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A released score, the coefficients at which it was released, and its noise."""
+
+    at: Array
+    value: Array
+    noise: float
+
+
+@dataclass(frozen=True)
+class LocalCurvature:
+    """What relates scores to coefficients at some round.
+
+    `size` is the mean curvature of the loss, `dispersion` the variance of a residual over it, and
+    `drift` the squared relative change of the curvature from one score to another.
+    """
+
+    size: float
+    dispersion: float
+    drift: float = 0.0
+
+
+class Posterior:
+    """Mean and covariance of the coefficients, relative to where the iterations started.
+
+    `gram` is Σxxᵀ with noise of standard deviation `noise` on the diagonal and 1/√2 of that beside
+    it; `square` is about n times the variance of a column. The last coefficients are of constants,
+    with the prior variances `constants`. All others have independent Cauchy priors of one scale.
+    """
+
+    def __init__(self, gram: Array, noise: float, square: float, constants: Array) -> None:
+        values, vectors = np.linalg.eigh(gram)
+        self._values, self._vectors = lifted(values, noise, square), vectors
+        self._lift = self._values - values
+        self._gram = (vectors * self._values) @ vectors.T
+        self._noise, self._constants = noise, constants
+        self._scores: list[Score] = []
+        self.mean, self.covariance = np.zeros(len(gram)), np.zeros_like(gram)
+
+    def spread(self, move: Array, n_rows: float) -> float:
+        """Return the root mean square of what a move changes in the predictors."""
+        return math.sqrt(max(float(move @ self._gram @ move), 0.0) / n_rows)
+
+    def update(self, score: Score, curvature: LocalCurvature) -> None:
+        """Take in a score, and recompute mean and covariance from all of them."""
+        self._scores.append(score)
+        squares = self._squares(curvature)
+        self._weights, gram = 1 / squares / (1 / squares).sum(), curvature.size * self._gram
+        sums = np.array([one.value + gram @ one.at for one in self._scores])
+        values = curvature.size * self._values
+        noises = 1 / (1 / squares).sum() + curvature.dispersion * values
+        self._likelihood = Likelihood(values, self._vectors, noises, self._weights @ sums)
+        variances = self._likelihood.prior(self._constants)
+        self.mean, self.covariance = self._likelihood.posterior(variances)
+
+    def _squares(self, curvature: LocalCurvature) -> Array:
+        """Return the mean squared error of each score as one of the present coefficients.
+
+        Noise of the matrix, and a curvature that changes, count by how far away it was released.
+        """
+        gram, squares = curvature.size * self._gram, []
+        for one in self._scores:
+            way = self.mean - one.at
+            astray = (curvature.size * self._noise) ** 2 * float(way @ way)
+            drift = curvature.drift * float(((gram @ way) ** 2).mean())
+            squares.append(one.noise**2 + astray + drift)
+        return np.array(squares)
+
+    @property
+    def z_values(self) -> Array:
+        """Return estimates without a prior, in standard errors of sampling and all noise.
+
+        Noise of the matrix is the same in all scores: it counts by how far they were released from
+        the estimates, on average. Along axes whose eigenvalues were lifted, nothing is known.
+        """
+        at = self._vectors.T @ (self._weights @ np.array([one.at for one in self._scores]))
+        estimate, variances = self._likelihood.along_axes
+        away = (estimate - at) ** 2 + variances
+        typical = float((estimate**2).mean())
+        astray = self._noise**2 * float(away.sum()) + self._lift**2 * typical
+        errors = variances + astray / self._values**2
+        return np.asarray(self._vectors @ estimate / np.sqrt(self._vectors**2 @ errors))
+
+
+def lifted(values: Array, noise: float, square: float) -> Array:
+    """Return eigenvalues of a noisy Gram matrix, none lower than noise may have made it.
+
+    Noise of standard deviation σ on the diagonal and σ/√2 beside it has spectral norm σ√(2k), and
+    adds (k + 1)σ²/2 to the mean square of eigenvalues about their mean. Those below the mean are
+    shrunk to it by that part; those above keep their size, because steps with too small a matrix
+    overshoot.
+    """
+    k, mean = len(values), float(values.mean())
+    apart = float(((values - mean) ** 2).mean())
+    part = min(1.0, (k + 1) / 2 * noise**2 / max(apart, 1e-300))
+    shrunk = values + part * np.maximum(mean - values, 0.0)
+    floor = max(NOISE_FLOOR * noise * math.sqrt(2 * k), VALUE_FLOOR * square)
+    return np.asarray(np.maximum(shrunk, floor))
+
+
+class Likelihood:
+    """The normal likelihood of θ given Gθ with noise of such variances along the axes of G."""
+
+    def __init__(self, values: Array, vectors: Array, noises: Array, pooled: Array) -> None:
+        self._values, self._vectors, self._noises = values, vectors, noises
+        self._along = vectors.T @ pooled
+        self._pull = vectors @ (values / noises * self._along)
+        self._precision = np.asfortranarray((vectors * (values**2 / noises)) @ vectors.T)
+
+    @property
+    def along_axes(self) -> tuple[Array, Array]:
+        """Return estimates without a prior along the axes, and their variances."""
+        return self._along / self._values, self._noises / self._values**2
+
+    def posterior(self, variances: Array) -> tuple[Array, Array]:
+        """Return mean and covariance under a normal prior with such variances."""
+        root = self._root(variances)
+        covariance = root @ root.T
+        return covariance @ self._pull, covariance
+
+    def _root(self, variances: Array) -> Array:
+        """Return the upper triangle R of the covariance RRᵀ."""
+        precision = self._precision.copy(order="F")  # LAPACK overwrites it
+        np.fill_diagonal(precision, precision.diagonal() + 1 / variances)
+        factor, _ = dpotrf(precision, overwrite_a=True)
+        root, _ = dtrtri(factor, overwrite_c=True)
+        return np.asarray(root)
+
+    def prior(self, constants: Array) -> Array:
+        """Return the prior variances under which the answer is likeliest, by EM.
+
+        A Cauchy prior is a normal one whose variance is its own; their common scale is estimated.
+        """
+        d = len(self._pull) - len(constants)
+        variances = np.append(np.full(d, self._common_variance()), constants)
+        for _ in range(EM_ROUNDS if d else 0):
+            common = d / float((1 / variances[:d]).sum())
+            root = self._root(variances)
+            means, left = root @ (self._pull @ root), np.einsum("ij,ij->i", root, root)
+            squares = (means**2 + left + common) / 2
+            variances = np.append(np.maximum(squares[:d], 1e-4 * common), constants)
+        return variances
+
+    def _common_variance(self) -> float:
+        """Return the common variance under which the answer is likeliest."""
+        mean = float(self._values.mean())
+        tried = float(self._noises.mean()) / mean**2 * PRIOR_VARIANCES
+        whole = tried[:, None] * self._values**2 + self._noises
+        return float(tried[(np.log(whole) + self._along**2 / whole).sum(axis=1).argmin()])
+
+
+# --- which coefficients are not zero --------------------------------------------------------------
+
+
+def q_values(z_values: Array, n_offered: int) -> Array:
+    """Return the least false-discovery rate at which each coefficient would be selected.
+
+    By Benjamini and Hochberg; features that were offered and not fitted count as not detected.
+    """
+    p_values = np.append(2 * ndtr(-np.abs(z_values)), np.ones(n_offered - len(z_values)))
+    order = np.argsort(-p_values)  # scipy.stats has this, and takes half a second to import
+    ranks = np.arange(len(p_values), 0, -1)
+    found = np.empty(len(p_values))
+    found[order] = np.minimum.accumulate(p_values[order] * len(p_values) / ranks)
+    return np.minimum(found[: len(z_values)], 1.0)
+
+
+def sparse_mean(mean: Array, covariance: Array, n_features: int, limit: int | None = None) -> Array:
+    """Return the mean after backward elimination of the features without a detected effect.
+
+    The coefficient that is smallest in its posterior standard deviations is set to zero and the
+    others to their conditional means, until all exceed half a standard deviation and at most
+    `limit` are left. Of collinear features the last one represents all.
+    """
+    sparse, kept = np.zeros(len(mean)), np.arange(len(mean))
+    most = n_features if limit is None else limit
+    while left := int(np.count_nonzero(kept < n_features)):
+        sizes = np.abs(mean[:left]) / np.sqrt(np.diag(covariance)[:left])
+        j = int(sizes.argmin())
+        if left <= most and sizes[j] >= LEAST_EFFECT:
+            break
+        along = covariance[:, j] / covariance[j, j]
+        mean = np.delete(mean - along * mean[j], j)
+        rest = covariance - np.outer(along, covariance[j])
+        covariance, kept = np.delete(np.delete(rest, j, axis=0), j, axis=1), np.delete(kept, j)
+    sparse[kept] = mean
+    return sparse

@@ -1,0 +1,260 @@
+"""Private selection of features: forward stagewise paths, and their p-values.
+
+A stagewise path takes one small signed step along one feature at a time, selected by a noisy
+maximum of clipped scores. No other weight shrinks, so a step touches one column. How far the steps
+go is fixed beforehand, in whole numbers of a grain, so that sums stay exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen.privacy import ZCDP, SignedNoisyMax, sensitivity
+from dpscreen.rows.lattice import UNITS, ExactPoint
+from dpscreen.rows.sums import LEVELS
+from dpscreen.solvers import rules
+from dpscreen.solvers.base import (
+    Path,
+    Spending,
+    Task,
+    intercept_move,
+    move_constant,
+    release_scale,
+    scale_cost,
+)
+from dpscreen.solvers.frank_wolfe import Vertex
+
+GRAINS = 2**10
+"""Number of grains in the last, smallest step (conventional)."""
+
+Choose = Callable[[int, ExactPoint], Vertex]
+"""Takes a point before step t = 0, 1, … and returns the feature and the sign of the step."""
+
+
+class Admission:
+    """Which candidates may be chosen: the features offered, until `limit` entered (Lemma 7).
+
+    Constants are no features, and are never shut out.
+    """
+
+    def __init__(
+        self, features: Integers, limit: int | None = None, *, constants: Sequence[int] = ()
+    ) -> None:
+        self._entered: set[int] = set()
+        self._constants = list(constants)
+        self._limit = len(features) if limit is None else limit
+        self.allowed = np.append(features, self._constants).astype(np.int64)
+
+    def enter(self, candidate: int) -> None:
+        """Count a feature that was chosen; the last one admitted closes the door."""
+        if candidate in self._constants:
+            return
+        self._entered.add(candidate)
+        if len(self._entered) == self._limit:
+            self.close()
+
+    @property
+    def n_entered(self) -> int:
+        """Return the number of distinct features selected so far."""
+        return len(self._entered)
+
+    def close(self) -> None:
+        """Admit no feature from now on that was not selected before."""
+        self.allowed = np.array(sorted(self._entered) + self._constants, dtype=np.int64)
+
+
+class Selector:
+    """Chooses a signed candidate by noisy max over clipped sums.
+
+    (docs/privacy.md, Lemmas 1 and 2; docs/exactness.md, Lemma 8.) Cells are clipped to ±cell_clip
+    for the choice alone; the point moves along whole columns.
+    """
+
+    def __init__(
+        self,
+        spending: Spending,
+        admission: Admission,
+        cost: ZCDP,
+        *,
+        purpose: str,
+        cell_clip: float = 1.0,
+    ) -> None:
+        self._accountant = spending.accountant
+        self._cell_clip = int(rules.clamp(cell_clip * LEVELS, 1, LEVELS))
+        self._admission = admission
+        self._cost = cost
+        self._purpose = purpose
+
+    def clip_at(self, clip: float) -> None:
+        """Clip residuals there from now on; the noise follows."""
+        self.clip = clip
+        change = sensitivity.clipped_gradient(clip=clip, cell_clip=self._cell_clip / LEVELS)
+        self._mechanism = SignedNoisyMax.of_cost(self._cost, sensitivity=change, unit=clip / UNITS)
+
+    def choose(self, point: ExactPoint) -> Vertex:
+        """Release the candidate and the sign of the next step."""
+        allowed = self._admission.allowed
+        scores = point.signed_scores(self.clip, allowed, self._cell_clip)
+        place, sign = self._accountant.release(self._mechanism, scores, purpose=self._purpose)
+        candidate = int(allowed[place])
+        self._admission.enter(candidate)
+        return Vertex(candidate, -sign)  # a step against the gradient
+
+
+# --- stagewise paths ------------------------------------------------------------------------------
+
+
+def decaying_grains(n_iter: int) -> Integers:
+    """Return T, T − 1, …, 1 in grains: steps that decay like 1 − t/T."""
+    return GRAINS * np.arange(n_iter, 0, -1, dtype=np.int64)
+
+
+def grain_size(*, first_step: float, n_iter: int) -> float:
+    """Return the grain with which the first of `decaying_grains` is `first_step` long."""
+    return first_step / (GRAINS * n_iter)
+
+
+def stagewise(point: ExactPoint, grains: Integers, *, choose: Choose) -> Path:
+    """Take every step from the point, in place, and return what was done."""
+    chosen = np.empty((2, len(grains)), dtype=np.int64)
+    for t, grain in enumerate(grains):
+        vertex = choose(t, point)
+        point.add(vertex.feature, vertex.sign * int(grain))
+        chosen[:, t] = vertex
+    return Path(chosen[0], chosen[1], (point.scale * grains).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How many steps a path has, and what each release costs.
+
+    Halfway the residuals' scale is estimated anew and the intercept moves.
+    """
+
+    n_iter: int
+    scale: ZCDP
+    intercept: ZCDP
+    step: ZCDP
+
+    @classmethod
+    def of(cls, task: Task, budget: ZCDP, *, n_intercepts: int = 1) -> Schedule:
+        """Divide a budget among the steps and what is released on the way."""
+        n_iter, scale = task.path_steps, scale_cost(task, budget)
+        intercept = budget * Fraction(rules.INTERCEPT_SHARE * int(task.choices.intercept))
+        left = ZCDP(budget.rho - scale.rho - intercept.rho)
+        return cls(n_iter, scale, intercept / n_intercepts, left / n_iter)
+
+    @property
+    def halfway(self) -> int:
+        """Return before which step the scale and the intercept are renewed."""
+        return self.n_iter // 2
+
+
+class PathRun:
+    """The private side of a stagewise path: what selects, and what is renewed on the way."""
+
+    def __init__(self, task: Task, plan: Schedule) -> None:
+        self._task, self._plan = task, plan
+        self.scale = task.deviation
+        self._admission = Admission(task.candidates, task.choices.max_features)
+        self._selector = Selector(
+            task.spending,
+            self._admission,
+            plan.step,
+            purpose="stagewise step",
+            cell_clip=rules.cell_clip(task.regime, spread=task.spread),
+        )
+        self._selector.clip_at(task.clip(self.scale))
+
+    def choose(self, t: int, point: ExactPoint) -> Vertex:
+        """Renew the scale and the intercept when they are due, then select."""
+        if t == self._plan.halfway:
+            self.renew(point)
+        return self._selector.choose(point)
+
+    def renew(self, point: ExactPoint) -> None:
+        """Release the residuals' scale, and move the intercept."""
+        task, plan = self._task, self._plan
+        self.scale = release_scale(task, point, self.scale, plan.scale)
+        self._selector.clip_at(task.clip(self.scale))
+        if plan.intercept.rho:
+            move_constant(task, point, intercept_move(task, point, self.scale, plan.intercept))
+
+
+def select(
+    task: Task, budget: ZCDP, run_of: type[PathRun]
+) -> tuple[ExactPoint, Path | None, float]:
+    """Release a path, and return the point that it leads to and the residuals' scale."""
+    plan = Schedule.of(task, budget)
+    grain = grain_size(first_step=task.first_step(plan.n_iter), n_iter=plan.n_iter)
+    point = task.start_point(grain)
+    run = run_of(task, plan)
+    path = stagewise(point, decaying_grains(plan.n_iter), choose=run.choose)
+    return point, replace(path, n_candidates=len(task.candidates)), run.scale
+
+
+# --- could a path be privacy noise alone? ---------------------------------------------------------
+
+_MOST_WORK = 2**18
+"""Bound on T times the largest weight of a step, unless T itself is larger."""
+
+
+def noise_p_values(path: Path, *, n_features: int, n_constants: int, limit: int | None) -> Array:
+    """Return for each feature a p-value of "its gradient was zero at every step" (Lemma 15).
+
+    `n_constants` candidates compete beside the features; `limit` is `max_features`. NaN where
+    noise alone would take the feature as far half of the time: then the path says nothing of it.
+    """
+    weights = step_weights(path.steps)
+    offered = path.n_candidates or n_features
+    chances = signed_chances(len(path), offered, n_constants, limit)
+    tail = tail_of_sum(weights, chances)
+    found = 2 * tail[farther_way(path, weights, n_features)]
+    return np.where(found < 1, found, np.nan)
+
+
+def step_weights(steps: Array) -> Integers:
+    """Return the steps' lengths as whole numbers, at least 1. They depend on T alone."""
+    finest = max(1, min(len(steps), _MOST_WORK // len(steps)))
+    weights = np.rint(steps / steps.max() * finest).astype(np.int64)
+    return np.asarray(np.maximum(weights, 1), dtype=np.int64)
+
+
+def signed_chances(n_iter: int, n_features: int, n_constants: int, limit: int | None) -> Array:
+    """Return at each step a bound on the chance of one sign of a feature without gradient.
+
+    1/(2m) for m candidates. So many steps as `limit` must be over before only those features
+    compete that have entered.
+    """
+    chances = np.full(n_iter, 0.5 / (n_features + n_constants))
+    if limit is not None and limit < n_features:
+        chances[limit:] = 0.5 / (limit + n_constants)
+    return chances
+
+
+def farther_way(path: Path, weights: Integers, n_features: int) -> Integers:
+    """Return for each feature max(L⁺, L⁻): how far its steps of one sign go, all counted."""
+    ways = []
+    for sign in (-1, 1):
+        taken = (path.signs == sign) & (path.features < n_features)
+        way = np.bincount(path.features[taken], weights[taken], minlength=n_features)
+        ways.append(way.astype(np.int64))
+    return np.maximum(*ways)
+
+
+def tail_of_sum(weights: Integers, chances: Array) -> Array:
+    """Return P(Σ a_t B_t ≥ l) for l = 0, 1, …, Σ a_t, B_t independent with the given chances."""
+    law = np.zeros(int(weights.sum()) + 1)
+    law[0], top = 1.0, 0
+    for weight, chance in zip(weights.tolist(), chances.tolist(), strict=True):
+        moved = chance * law[: top + 1]
+        law[: top + 1] -= moved
+        law[weight : weight + top + 1] += moved
+        top += weight
+    # Summed from the far end: small tails keep their precision, as all terms are positive.
+    return np.asarray(np.cumsum(law[::-1])[::-1], dtype=np.float64)

@@ -1,0 +1,257 @@
+"""Intervals of selected features by a split: one half of the rows selects, the other estimates.
+
+A secret coin sends each row to one half, so one row touches one half only and each half may spend
+the whole budget (docs/private-lasso.md, Lemma 16). The second half is a regression table on the
+features that the first half chose (docs/inference.md, docs/yes-no.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import stdtrit
+
+from dpscreen._core.arrays import Array, Integers
+from dpscreen._core.words import how_many, some
+from dpscreen.privacy import ZCDP, Accountant, PrivacyStatement
+from dpscreen.rows.source import PublicUnits, RowSource
+from dpscreen.solvers.base import Choices, Spending
+from dpscreen.solvers.family import GAUSSIAN, Family
+from dpscreen.solvers.gram import Unidentified
+from dpscreen.solvers.marginals import Marginals, TargetMarginal, WideTask, standardise_widely
+from dpscreen.solvers.results import MEANING, FeatureInterval, Inference, differences
+from dpscreen.solvers.rules import Regime
+from dpscreen.solvers.table import TableRelease, TableRule
+
+LEAST_SIGNAL = 80
+"""Tuned, the signal M of `Regime`: below it no intervals are given."""
+
+MOST_FEATURES, ROWS_PER_FEATURE = 20, 20
+"""Conventional: at most so many features get intervals, and so many rows of a half for each."""
+
+NOISE_PER_FEATURE = 50
+"""Tuned: how large (n/2)√(2ρ) has to be for each feature."""
+
+RESOLVABLE = 0.5
+"""Tuned: the part of its rows with which the second half's table would be just possible."""
+
+PARALLEL = (
+    "that a secret coin of its own sent each row to one of two halves; one row touches one half "
+    "only, so costs add within a half, and rho has the larger of the two sums, not their total, "
+    "beside what all rows were asked before "
+    "(docs/private-lasso.md, Lemma 16)"
+)
+
+TRIED = (
+    "Intervals were sought for {}, those with the largest coefficients in the first half; other "
+    "coefficients serve the predictions."
+)
+
+
+@dataclass(frozen=True)
+class SplitHalf:
+    """Some of the rows, and the spending that pays for what is released about them."""
+
+    spending: Spending
+    rows: RowSource
+
+    def reserving(self, share: float) -> SplitHalf:
+        """Return the same half with a share of its limit kept for later."""
+        return replace(self, spending=replace(self.spending, reserved=share))
+
+
+def n_listed(regime: Regime, information: float = 1.0) -> int:
+    """Return q, how many features get intervals at most, from the regime of all rows.
+
+    `information` is that of a row's outcome, 1 at most.
+    """
+    half = regime.n_rows // 2
+    by_noise = information * half * math.sqrt(2 * regime.rho) / NOISE_PER_FEATURE
+    listed = int(min(MOST_FEATURES, by_noise, information * half / ROWS_PER_FEATURE))
+    rule = TableRule.of(GAUSSIAN)
+    while listed:
+        needed = rule.rho_needed(listed + 1, half)
+        if needed is not None and needed <= RESOLVABLE**2 * regime.rho:
+            break
+        listed -= 1
+    return listed
+
+
+def refusal(regime: Regime) -> str | None:
+    """Return why there can be no intervals, from public numbers; None if there can be."""
+    instead = "The model was fitted on all rows, without a split."
+    if regime.signal < LEAST_SIGNAL:
+        return f"there are too few rows for so many features at this budget. {instead}"
+    if n_listed(regime) < 1:
+        return f"half of the rows cannot carry one coefficient at this budget. {instead}"
+    return None
+
+
+def split(spending: Spending, rows: RowSource) -> tuple[SplitHalf, SplitHalf]:
+    """Return two halves by secret coins, each with all that is left and the nominal n/2."""
+    noise, unit = spending.accountant.noise, spending.accountant.unit
+    limit = spending.remaining
+    heads = noise.coins(rows.n_rows)
+    n_rows = spending.regime.n_rows
+    regime = replace(spending.regime, n_rows=max(1, n_rows // 2))
+    doubt = math.hypot(spending.count_noise, math.sqrt(n_rows)) / 2  # coins are noise too
+    first, second = (
+        SplitHalf(
+            Spending(Accountant(noise, limit=limit, unit=unit), limit, regime, count_noise=doubt),
+            rows.where(side),
+        )
+        for side in (heads, ~heads)
+    )
+    return first, second
+
+
+def parallel_cost(whole: Spending, first: Spending, second: Spending) -> ZCDP:
+    """Return what all rows were asked, and the larger cost of the two halves (Lemma 16)."""
+    halves = (first.accountant.spent.rho, second.accountant.spent.rho)
+    return ZCDP(whole.accountant.spent.rho + max(halves))
+
+
+def parallel_statement(
+    rho: float, whole: PrivacyStatement, first: PrivacyStatement, second: PrivacyStatement
+) -> PrivacyStatement:
+    """Return one statement, at `rho`, for what all rows and then two halves were asked."""
+    halves = (
+        replace(record, purpose=f"{half}: {record.purpose}")
+        for half, statement in (("first half", first), ("second half", second))
+        for record in statement.mechanisms
+    )
+    public = (*first.public, PARALLEL)
+    return replace(first, rho=rho, mechanisms=(*whole.mechanisms, *halves), public=public)
+
+
+# --- the second half ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What the first half released: the model, and where target and features lie.
+
+    `weights` are zero for features that are not selected; `n_used` have a coefficient.
+    """
+
+    weights: Array
+    units: PublicUnits
+    deviation: float
+    marginals: Marginals | None
+    n_used: int = 0
+
+    def columns(self, most: int) -> Integers:
+        """Return the features with the largest weights, then the constant if there is one."""
+        d = len(self.units.feature_bounds)
+        order = np.argsort(-np.abs(self.weights[:d]), kind="stable")[:most]
+        chosen = np.sort(order[self.weights[order] != 0])
+        return np.append(chosen, d) if self.units.constant and chosen.size else chosen
+
+
+@dataclass(frozen=True)
+class SecondTable:
+    """What is asked of the second half: a table of a family on some columns.
+
+    `information` is that of a row's outcome, where one without a model has 1.
+    """
+
+    release: Callable[[WideTask, Integers], TableRelease]
+    family: Family = GAUSSIAN
+    information: float = 1.0
+
+
+def infer(
+    half: SplitHalf,
+    selected: Selected,
+    declared: Array,
+    choices: Choices,
+    names: Sequence[str],
+    table: SecondTable,
+) -> Inference:
+    """Release intervals for the features with the largest weights in the first half.
+
+    `declared` are the public bounds of the features: they are clipped to nothing narrower.
+    """
+    regime, units = half.spending.regime, selected.units
+    most = n_listed(replace(regime, n_rows=2 * regime.n_rows), table.information)
+    if not most:
+        return Inference.not_available("too few rows have the rarer outcome for one coefficient.")
+    chosen = selected.columns(most)
+    if not chosen.size:
+        return Inference.not_available("the first half selected no feature at this budget.")
+    target = TargetMarginal(units.target_centre, selected.deviation, selected.deviation)
+    wide = standardise_widely(
+        half.spending,
+        half.rows,
+        (declared, units.target_bounds),
+        replace(choices, standardize=selected.marginals is not None),
+        family=table.family,
+        known=(selected.marginals, target),
+        n_columns=len(chosen) - units.constant,
+    )
+    found = _intervals(wide, table.release(wide, chosen), chosen, names, table.family)
+    tried = int(np.count_nonzero(chosen < len(units.feature_bounds)))
+    if tried >= selected.n_used:
+        return found
+    return replace(found, wording=f"{found.wording} {TRIED.format(how_many(tried, 'feature'))}")
+
+
+def _intervals(
+    wide: WideTask, found: TableRelease, chosen: Integers, names: Sequence[str], family: Family
+) -> Inference:
+    features = chosen[chosen < wide.task.n_features]
+    called = [names[j] for j in features]
+    without = {one.feature: why_unidentified(one, called) for one in found.unidentified}
+    reasons = list(_by_reason(without, called))
+    given = [k for k in range(len(called)) if k not in without]
+    if not given:
+        return Inference.not_available(" ".join(reasons))
+    errors = np.sqrt(np.diag(found.covariance))
+    coefficients = wide.units.in_users_units(found.weights)[0][features]
+    numbers = (coefficients, errors, stdtrit(found.freedom, 0.975) * errors)
+    beside = [called[one.feature] for one in found.unidentified if not one.dropped]
+    others = f"and of {some(beside)}" if beside else "alone"
+    linear_in = f"of {family.words.predictor} " if family.words.predictor else ""
+    constant = "and a constant" if wide.units.constant else "without a constant"
+    meaning = MEANING.format(
+        model=f"{linear_in}of the features with an interval {others}, {constant}",
+        bounds="to the declared bounds",
+        sampling=family.words.sampling,
+    )
+    biases = found.bias[given], errors[given]
+    return Inference(
+        True,
+        " ".join((meaning, *reasons, *differences(found.long_rows, *biases, family.words.plain))),
+        tuple(
+            FeatureInterval.of(int(features[k]), called[k], *(float(one[k]) for one in numbers))
+            for k in given
+        ),
+    )
+
+
+def why_unidentified(one: Unidentified, names: Sequence[str]) -> str:
+    """Say why there is no interval of a feature."""
+    after = "dropped"
+    if not one.converged:
+        return (
+            "the Newton rounds did not converge, as where outcomes are nearly certain; it stays in "
+            "the model as far as they came."
+        )
+    if not one.detected:
+        why = "its variance is not detected above the privacy noise"
+    elif one.dropped:
+        partners = [names[j] for j in one.partners if j < len(names)]
+        why = f"not separable from {some(partners) or 'a combination of other features'}"
+    else:
+        why = "privacy noise hides its coefficient"
+        after = "it stays in the model at its posterior mean"
+    return f"not identifiable at this budget: {why}; {after}."
+
+
+def _by_reason(reasons: Mapping[int, str], names: Sequence[str]) -> Iterator[str]:
+    """Yield why features have no interval, those with one reason together."""
+    for why in dict.fromkeys(reasons[k] for k in sorted(reasons)):
+        yield f"{some([names[k] for k in sorted(reasons) if reasons[k] == why])}: {why}"

@@ -1,0 +1,718 @@
+"""Regression tables under differential privacy: estimates and covariances for every `Family`.
+
+Newton rounds on clipped scores in whitened coordinates, pooled over the last two; then what the
+covariance rests on is released. Everything but `release_*` is made from released numbers.
+Statements and proofs: docs/theory/tables.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Integers, Mask
+from dpscreen.privacy import ZCDP
+from dpscreen.privacy.accountant import release_gram, release_histograms, release_sums
+from dpscreen.rows.lattice import UNITS, ExactPoint
+from dpscreen.rows.mixed import capped_middle, capped_products, long_count, size_counts
+from dpscreen.solvers.family import Family
+from dpscreen.solvers.gram import (
+    DETECTED,
+    GRAM_SHARE,
+    LEVERAGE,
+    N_CELLS,
+    NORM_SHARE,
+    ROUND_SHARE,
+    Conditioner,
+    Curvature,
+    TableTask,
+    Unidentified,
+    explained,
+    last_detected,
+    release_conditioner,
+    unidentified,
+)
+from dpscreen.solvers.marginals import SQUARED_NORM, WideTask, is_yes_no
+from dpscreen.solvers.rules import GAUSSIAN as PER_MEDIAN
+from dpscreen.solvers.rules import clamp
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """Eightieths of the rounds' budget for search, a released curvature, and the last rounds.
+
+    `margin` is the norm bound of rows over the largest norm that is detected.
+    """
+
+    search: tuple[int, ...]
+    curvature: int
+    last: tuple[int, ...]
+    margin: float
+
+
+QUADRATIC = RoundPlan(search=(8, 8), curvature=0, last=(20, 44), margin=1.7)
+"""Rounds where the curvature of the loss is constant. Tuned."""
+
+CURVED = RoundPlan(search=(1,) * 12, curvature=28, last=(8, 12, 20), margin=1.2)
+"""Rounds where the curvature of the loss changes with the coefficients. Tuned."""
+
+HISTOGRAM_SHARES, FEW_SHARE = (0.01, 0.04), 0.02
+"""Shares of a histogram of influences in search and last rounds; both where rows are few. Tuned."""
+
+MEAT_SHARE, LONG_SHARE = 0.08, 0.005
+"""Shares of the meat (or of the last curvature), and of the number of norm-clipped rows. Tuned."""
+
+KEPT, REACH = 2.0, 3.0
+"""Residuals of high-leverage rows that clips keep, in standard deviations; and the multiple of the
+norm bound up to which rows count whole in the last round. Tuned."""
+
+SHORT_ROWS, FAR_OUT = 0.5, 2.0
+"""Norms, over their mean, below which rows have residuals clipped alike, and from which on they
+have high leverage. Conventional."""
+
+FAR_CELLS, TAIL_RATES = 6, np.linspace(1.4, 12.0, 54)
+"""Half octaves beyond the last clip, three of which make one cell of a histogram; and logarithmic
+slopes of its tail, equally likely at first. Conventional; Lemma 28."""
+
+ONE_SIDED, NEGLIGIBLE, SETTLED = 1 / 3, 0.1, 0.5
+"""Least part of what clips cut off that is taken to be on one side; privacy noise over sampling, as
+variances, up to which nothing is clipped for it; and the largest move of a coefficient, per
+standard deviation of its feature and beyond noise, in the last round of a curved loss. Tuned."""
+
+LEAST_MEAT, LEAST_FREEDOM, ROWS_PER_COLUMN = 0.1, 4.0, 10
+"""Least variance of a direction over their mean; least degrees of freedom; and rows per column with
+fewer of which a sandwich covariance is too small even without noise. Conventional."""
+
+MOST_ERROR, PLACED, MOST_GRAINS = 0.5, 0.8, 2.0**36
+"""Largest error by privacy of an interval, in largest possible effects (Lemma 52); least share of a
+fit's budget for the table; largest move of a weight, in steps of its lattice (Lemma 8). Derived."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableRelease:
+    """Released weights of the table, one for each column, and of the model for predictions.
+
+    The two differ where features are not identifiable: predictions have posterior means of all.
+    Covariance, degrees of freedom, `bias` by clips and `plain` standard errors, those without
+    privacy, are of coefficients in the user's units, the constant last if there is one. `deviation`
+    is the standard deviation of residuals, `target_deviation` that of the target.
+    """
+
+    family: Family
+    weights: Array
+    predicting: Array
+    covariance: Array
+    freedom: Array
+    bias: Array
+    plain: Array
+    unidentified: tuple[Unidentified, ...]
+    deviation: float
+    target_deviation: float
+    long_rows: float
+
+
+@dataclass(frozen=True)
+class TableRule:
+    """Which tables are possible in the best case: uncorrelated standardised features (Lemma 60).
+
+    `matrix_share` is the share of the fit's ρ that the matrix to be solved gets; `score` is n√ρ per
+    column below which noise of the score makes every interval meaningless.
+    """
+
+    matrix_share: float
+    score: float = 0.0
+
+    @classmethod
+    def of(cls, family: Family, variance: float = math.inf) -> TableRule:
+        """Return the rule of a family, the mean of whose variance function is at most that."""
+        if family.quadratic:
+            return cls(PLACED * GRAM_SHARE)
+        before = ROUND_SHARE + 2 * NORM_SHARE + GRAM_SHARE + MEAT_SHARE + LONG_SHARE
+        left, variance = PLACED * (1 - before), min(variance, family.loss.curvature)
+        matrix = left * CURVED.curvature / 80 * (variance / family.loss.curvature) ** 2 / 4
+        last = left * sum(CURVED.last[-2:]) / 80
+        return cls(matrix, math.sqrt(SQUARED_NORM / (2 * last)) / (variance * MOST_ERROR))
+
+    def rows_needed(self, n_columns: int, rho: float) -> int:
+        """Return the least number of rows with which such a table is possible at this ρ."""
+        by_noise = math.ceil(self._signal(n_columns) / math.sqrt(rho))
+        return max(by_noise, ROWS_PER_COLUMN * n_columns)
+
+    def rho_needed(self, n_columns: int, n_rows: int) -> float | None:
+        """Return the least ρ with which it is possible; None: rows are too few at any ρ."""
+        if n_rows < ROWS_PER_COLUMN * n_columns:
+            return None
+        return (self._signal(n_columns) / n_rows) ** 2
+
+    def most_columns(self, n_rows: int, rho: float, limit: int) -> int:
+        """Return the largest number of columns, up to a limit, with which it is possible."""
+        counts = range(limit, 0, -1)
+        return next((k for k in counts if self.rows_needed(k, rho) <= n_rows), 0)
+
+    def _signal(self, n_columns: int) -> float:
+        """Return n√ρ at which the noise of the matrix has the norm of the matrix itself."""
+        noise = SQUARED_NORM * n_columns / math.sqrt(2 * self.matrix_share)
+        return max(math.sqrt(2 * n_columns) * noise, self.score * n_columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Influences:
+    """A noisy histogram of influences ‖u‖·|r|: counts below, between and beyond edges."""
+
+    edges: Array
+    counts: Array
+    noise: float
+    n_rows: int
+    one_sided: float = ONE_SIDED
+
+    @property
+    def detected(self) -> bool:
+        """Whether most rows are in cells that are detected."""
+        clear = self.counts >= DETECTED * self.noise
+        return bool(clear[1:].any() and self.counts[clear].sum() >= 0.6 * self.n_rows)
+
+    @property
+    def median(self) -> float:
+        """Return the median, interpolated."""
+        below = np.maximum.accumulate(np.cumsum(self.counts[:-1]))
+        edges = np.concatenate(([0.0], self.edges))
+        half = max(float(self.counts.sum()), 1.0) / 2
+        return float(np.interp(half, np.concatenate(([0.0], below)), edges))
+
+    @cached_property
+    def _cut_off(self) -> tuple[Array, Array]:
+        """Return sizes C, and Σ(q − C)₊ for each: the integral of the rows beyond C (Lemma 28).
+
+        From the last detected cell on rows fall by a law, each as far as the counts make it likely;
+        before it they are what cells hold.
+        """
+        last = min(max(last_detected(self.counts, self.noise) - 1, 1), len(self.edges) - 1)
+        counts, edge = self.counts[last:], float(self.edges[last])
+        shares = -np.diff(_falls(self.edges[last - 1 :] / edge), append=0.0)
+        precision = 1 / (self.noise**2 + np.maximum(counts, 0.0))
+        rows = np.maximum(shares * precision @ counts / (shares**2 @ precision), 0.0)
+        misfits = (counts - rows[:, None] * shares) ** 2 @ precision
+        likely = np.exp((misfits.min() - misfits) / 2)
+        sizes = edge * 2.0 ** (np.arange(-24, 97) / 8)
+        beyond = (rows * likely / likely.sum()) @ _falls(np.maximum(sizes / edge, 1.0))
+        held = np.cumsum(np.maximum(self.counts[last:0:-1], 0.0))[::-1]
+        beyond += np.interp(sizes, self.edges[: last + 1], np.append(held, 0.0))
+        pieces = (beyond[1:] + beyond[:-1]) / 2 * np.diff(sizes)
+        return sizes, np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
+
+    def cut_off(self, clip: float) -> float:
+        """Return the one-sided part of Σ(q − C)₊; nothing where most rows are hidden."""
+        return self.one_sided * float(np.interp(clip, *self._cut_off)) if self.detected else 0.0
+
+    def clip(self, rho: float, least: float, room: float) -> float:
+        """Return the clip C ≥ `least` with the least C²/2ρ + B², B being what it cuts off.
+
+        Up to `room`, where noise is negligible, all of it is taken to be on one side.
+        """
+        clips = np.maximum(self._cut_off[0], least)
+        cuts = np.interp(clips, *self._cut_off)
+        squares = [clips**2 / (2 * rho) + (part * cuts) ** 2 for part in (self.one_sided, 1.0)]
+        best, loose = (float(clips[np.argmin(one)]) for one in squares)
+        return max(best, min(room, loose))
+
+
+def _falls(sizes: Array) -> Array:
+    """Return the rows beyond sizes, 1 beyond 1, by laws that fall as power, exponential, normal."""
+    rates = TAIL_RATES[:, None]
+    falls = (np.log(sizes), sizes - 1, (sizes**2 - 1) / 2)
+    return np.asarray(np.exp(-np.concatenate([rates * one for one in falls])))
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """Where a round began, the noisy score Σψu there, its noise, and its clip."""
+
+    start: Array
+    score: Array
+    noise: float
+    clip: float
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """The weighted mean of the answers of rounds, each Newton's step from its start (Lemma 27).
+
+    `way` is how far it is from the rounds' mean start, `last` how far the last answer is from the
+    first, and `part` the weight of the last one; `variance` is that of the noise in the mean score,
+    `apart` that of the difference, and `precision` counts all that makes answers differ.
+    """
+
+    theta: Array
+    way: Array
+    last: Array
+    part: float
+    variance: float
+    apart: float
+    precision: float
+    cut_off: float
+
+    @classmethod
+    def of(
+        cls, rounds: Sequence[Round], curvature: Curvature, extra: Array, *, settling: bool = False
+    ) -> Pooled:
+        """Return the mean; scores may be off by `extra`, and by noise in H times the way.
+
+        If rounds are `settling`, the first counts for less by as much as noise does not explain how
+        far its answer is from the last one.
+        """
+        noises = np.array([one.noise for one in rounds])
+        starts = np.array([one.start for one in rounds])
+        answers = starts + np.array([one.score for one in rounds]) @ curvature.inverse
+        off = curvature.noise**2 * ((starts - answers[-1]) ** 2).sum(axis=1) / 2
+        variances, last = noises**2 + off + extra**2, answers[-1] - answers[0]
+        if settling:
+            square = float(((last @ curvature.axes * curvature.values) ** 2).sum()) / len(last)
+            variances[0] += max(0.0, square - float(variances.sum()))
+        weights = (1 / variances) / (1 / variances).sum()
+        theta = weights @ answers
+        return cls(
+            theta,
+            theta - weights @ starts,
+            last,
+            float(weights[-1]),
+            float(weights**2 @ noises**2),
+            float(noises @ noises + off.sum()),
+            float((1 / variances).sum()),
+            float(weights @ extra),
+        )
+
+    def posterior(self, origin: Array, curvature: Curvature, prior: Array) -> tuple[Array, Array]:
+        """Return posterior mean and covariance for a prior precision about an origin (Lemma 63)."""
+        turned = (curvature.axes * curvature.values**2) @ curvature.axes.T * self.precision
+        covariance = np.asarray(np.linalg.inv(turned + prior), dtype=np.float64)
+        return origin + covariance @ turned @ (self.theta - origin), covariance
+
+    def private(self, noise: float) -> Array:
+        """Return the covariance of privacy's noise in the score: its own, and H's along the way."""
+        square = self.variance + noise**2 / 2 * float(self.way @ self.way)
+        return square * np.eye(len(self.way)) + noise**2 / 2 * np.outer(self.way, self.way)
+
+    def by_leverage(self, to_parameters: Array, squares: Array) -> Array:
+        """Return variances by rows of larger norms: what the last round changed beyond noise.
+
+        (Lemma 50)
+        """
+        changed = (to_parameters @ self.last) ** 2 - 2 * squares * self.apart
+        return np.maximum(changed, 0.0) * ((1 - self.part) ** 2 + 1 / 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Meat:
+    """The noisy ΣΨΨᵀ of clipped influences Ψ = ψu, and the noise of its diagonal."""
+
+    matrix: Array
+    noise: float
+
+    def mean(self, spread: Array) -> float:
+        """Return it over squared spreads, the mean of all directions: less noisy than any."""
+        whole = float(spread @ spread)
+        return max(float(np.trace(self.matrix)), math.sqrt(len(spread)) * self.noise) / whole
+
+    def floored(self, spread: Array) -> Array:
+        """Return it with eigenvalues that are no less than a part of the mean."""
+        scales = np.outer(spread, spread)
+        values, vectors = np.linalg.eigh(self.matrix / scales)
+        least = LEAST_MEAT * self.mean(spread)
+        return np.asarray((vectors * np.maximum(values, least)) @ vectors.T * scales)
+
+    def along(self, directions: Array, spread: Array) -> tuple[Array, Array]:
+        """Return hᵀMh/‖h‖² of every direction, shrunk to the mean, and its standard error."""
+        squares = np.maximum((directions**2).sum(axis=1), 1e-300)
+        even = self.mean(spread) * (directions**2 @ spread**2) / squares
+        off = ((directions @ self.matrix) * directions).sum(axis=1) / squares - even
+        kept = off**2 / (off**2 + self.noise**2)
+        error = self.noise * np.maximum(kept, 1 / math.sqrt(len(self.matrix)))
+        return np.maximum(even + kept * off, LEAST_MEAT * even), error
+
+
+# --- the fit --------------------------------------------------------------------------------------
+
+
+def release_table(
+    wide: WideTask, columns: Integers | None = None, *, family: Family, constant: float = 0.0
+) -> TableRelease:
+    """Release a table of some columns, or all features, for what is left of the budget.
+
+    `constant` is where the constant starts. The place of a feature is that among the columns
+    (docs/inference.md, Lemma 27).
+    """
+    chosen = np.arange(wide.task.design.n_features) if columns is None else columns
+    task = TableTask(wide, chosen, wide.task.spending.remaining)
+    plan = QUADRATIC if family.quadratic else CURVED
+    # Where no influence is clipped, noise of scores grows with the norm bound.
+    most = math.inf if family.has_scale else math.sqrt(LEVERAGE * len(chosen))
+    conditioner = release_conditioner(task, plan.margin, most)
+    return TableRounds(task, family, plan, conditioner, task.start()).release(constant)
+
+
+@dataclass(eq=False)
+class TableRounds:
+    """A point on its way to the estimate, and what is released of the rows there."""
+
+    task: TableTask
+    family: Family
+    plan: RoundPlan
+    conditioner: Conditioner
+    point: ExactPoint
+    rounds: list[Round] = field(default_factory=list)
+    influences: Influences | None = None
+    without: dict[int, Unidentified] = field(default_factory=dict)
+
+    def release(self, constant: float) -> TableRelease:
+        """Release rounds, and what the covariance rests on."""
+        budget = self._budget()
+        weights = np.where(self.task.columns < self.task.wide.task.n_features, 0.0, constant)
+        start = np.linalg.solve(self.conditioner.matrix.T, weights)
+        theta, doubt = self._search(np.asarray(start, dtype=np.float64), budget)
+        curvature = self._curvature(theta, budget)
+        curvature = self._last_rounds(self._restricted(theta), curvature, budget)
+        estimate = self._pooled(curvature)
+        self.move_to(estimate.theta)
+        if self.family.quadratic:
+            meat = self.release_meat(self.rounds[-1].clip)
+        else:
+            now = self.release_curvature(self.task.share(MEAT_SHARE))
+            now = now.shrunk_to(curvature.matrix, curvature.noise)
+            curvature = now.without(self.conditioner, self.without)
+            meat, estimate = Meat(curvature.matrix, curvature.noise), self._pooled(curvature)
+            self.move_to(estimate.theta)
+        table, explained_by = self.point.weights, self._moved(estimate.theta)
+        known = Answer(self, curvature, doubt, estimate, meat).known()
+        hidden = tuple(explained(self.task, self.conditioner, self.without))
+        if self.without:
+            self.move_to(self._posterior(curvature.without(self.conditioner, ()))[0])
+        predicting = self.point.weights
+        unseen = [one.feature for one in hidden if not one.detected]
+        predicting[self.task.columns[unseen]] = 0
+        return TableRelease(
+            self.family,
+            table,
+            predicting,
+            *known,
+            hidden,
+            self.deviation,
+            math.hypot(self.deviation, explained_by) if self.family.has_scale else 1.0,
+            self.release_long(),
+        )
+
+    def _budget(self) -> ZCDP:
+        """Return what rounds and curvature share: what histograms, meat and count leave."""
+        search, last = self._histogram_shares
+        histograms = len(self.plan.search) * search + len(self.plan.last) * last
+        later = self.task.share(MEAT_SHARE + LONG_SHARE + histograms * self.family.has_scale)
+        return ZCDP(self.task.wide.task.spending.remaining.rho - later.rho)
+
+    @property
+    def _histogram_shares(self) -> tuple[float, float]:
+        """Return the share of a histogram of influences in search and in last rounds."""
+        few = min(FEW_SHARE, 4000 / (self.task.n_rows**2 * float(self.task.budget)))
+        return max(HISTOGRAM_SHARES[0], few), max(HISTOGRAM_SHARES[1], few)
+
+    def _search(self, theta: Array, budget: ZCDP) -> tuple[Array, Array]:
+        """Take rounds to the posterior mean, with the mean curvature; return it, and its doubt."""
+        for part in self.plan.search:
+            self._round(theta, budget * Fraction(part, 80), self._histogram_shares[0])
+            mean, doubt = self._posterior(self._gram.times(self._mean_curvature(theta)))
+            theta = theta + self._safe(mean - theta)
+        return theta, doubt
+
+    def _posterior(self, curvature: Curvature) -> tuple[Array, Array]:
+        """Return posterior mean and covariance given all rounds; H changes as predictors move."""
+        ways = np.array([one.start - self.rounds[-1].start for one in self.rounds])
+        scores = np.sqrt(((ways @ curvature.axes * curvature.values) ** 2).mean(axis=1))
+        bends = np.array([self._moved(way) for way in ways]) / 2 * (not self.family.quadratic)
+        in_scales = self.conditioner.matrix / self.task.scales_per_cell
+        prior = len(in_scales) / self.task.wide.task.deviation**2 * in_scales @ in_scales.T
+        pooled = Pooled.of(self.rounds, curvature, bends * scores)
+        return pooled.posterior(self.rounds[0].start, curvature, prior)
+
+    @cached_property
+    def _gram(self) -> Curvature:
+        found = self.conditioner
+        whole = Curvature(found.gram, found.noise, np.eye(len(found.gram)))
+        return whole.shrunk_to(self.task.n_rows * np.diag(found.spread**2))
+
+    def _curvature(self, theta: Array, budget: ZCDP) -> Curvature:
+        """Return the curvature, released where the search ended, without what is unidentified."""
+        curvature = self._gram
+        self.without = unidentified(self.task, self.conditioner, curvature, {})
+        if not self.family.quadratic:
+            self.move_to(theta)
+            curvature = self.release_curvature(budget * Fraction(self.plan.curvature, 80))
+            dropped = {j: one for j, one in self.without.items() if one.dropped}
+            self.without = unidentified(self.task, self.conditioner, curvature, dropped)
+        return curvature.without(self.conditioner, self.without)
+
+    def _restricted(self, theta: Array) -> Array:
+        """Return the parameters where others take over what dropped features had."""
+        dropped = [one.feature for one in self.without.values() if one.dropped]
+        left = self._gram.without(self.conditioner, dropped)
+        return np.asarray(left.inverse @ self._gram.matrix @ theta) if dropped else theta
+
+    def _last_rounds(self, theta: Array, curvature: Curvature, budget: ZCDP) -> Curvature:
+        """Take Newton rounds, and return the curvature as it is where the last one began.
+
+        In the last round high-leverage rows count whole, where influences are clipped.
+        """
+        at = self._mean_curvature(theta)
+        for part in self.plan.last:
+            if self.family.has_scale and part == self.plan.last[-1]:
+                self.conditioner = self.conditioner.reaching(REACH)
+            self._round(theta, budget * Fraction(part, 80), self._histogram_shares[1])
+            now = curvature.times(self._mean_curvature(theta) / at)
+            theta = theta + self._safe(now.inverse @ self.rounds[-1].score)
+        return now
+
+    def _round(self, theta: Array, cost: ZCDP, share: float) -> None:
+        self.move_to(theta)
+        clip = self._clip(cost, share)
+        self.rounds.append(Round(theta, *self.release_score(clip, cost), clip))
+
+    def _clip(self, cost: ZCDP, share: float) -> float:
+        """Release a histogram of influences, and return where to clip them.
+
+        Residuals of high-leverage rows stay whole: few rows may be all that tells a coefficient.
+        """
+        if not self.family.has_scale:
+            return self.family.loss.bound * self.conditioner.row_norm
+        last = self.rounds[-1].clip if self.rounds else 0.0
+        bound = self.task.wide.units.target_bound
+        top = 8 * last if last else bound * self.conditioner.row_norm
+        residual = self._clips(top)[0] if last else bound
+        self.influences = self.release_influences(top, residual, self.task.share(share))
+        least = self.conditioner.longest * KEPT * self.deviation
+        if not self.influences.detected:
+            return least
+        room = math.sqrt(NEGLIGIBLE * 2 * float(cost) * self.task.n_rows) * self.deviation
+        return self.influences.clip(float(cost), least, room)
+
+    def _pooled(self, curvature: Curvature) -> Pooled:
+        """Return the estimate of the last two rounds."""
+        found, last = self.influences, self.rounds[-2:]
+        cuts = [0.0 if found is None else found.cut_off(one.clip) for one in last]
+        return Pooled.of(last, curvature, np.array(cuts), settling=True)
+
+    @property
+    def deviation(self) -> float:
+        """Return the standard deviation of residuals, as far as it is known."""
+        task, found = self.task.wide.task, self.influences
+        if found is None or not found.detected:
+            return task.deviation
+        by_median = PER_MEDIAN * found.median / self.conditioner.mean_norm
+        return max(by_median, task.deviation if task.point_mass else 0.0)
+
+    def _moved(self, way: Array) -> float:
+        """Return the root mean square by which linear predictors move."""
+        square = float(way @ self.conditioner.gram @ way) / self.task.n_rows
+        return math.sqrt(max(square, 0.0))
+
+    def _safe(self, way: Array) -> Array:
+        """Return as much of a move as Lemma 41 permits."""
+        moved = self._moved(way)
+        full = self.family.quadratic or moved < 1e-6
+        return way if full else way * (math.log1p(moved) / moved)
+
+    def _mean_curvature(self, theta: Array) -> float:
+        """Return the mean curvature there, if linear predictors are normal."""
+        weights = self.conditioner.matrix.T @ theta
+        constant = float(weights[self.task.n_features :].sum())
+        return self.family.mean_curvature(constant, max(self._moved(theta) ** 2 - constant**2, 0.0))
+
+    def move_to(self, theta: Array) -> None:
+        """Move the point's weights there, by whole steps of its lattice."""
+        weights = self.conditioner.matrix.T @ theta
+        moves = (weights - self.point.weights[self.task.columns]) / self.point.scale
+        for column, move in zip(self.task.columns.tolist(), moves.tolist(), strict=True):
+            self.point.add(column, round(clamp(move, -MOST_GRAINS, MOST_GRAINS)))
+
+    def _clips(self, influence: float) -> tuple[float, float]:
+        """Return where residuals are clipped whatever their row, and where times a row's norm.
+
+        Short rows stay whole. The second is in units in which both bounds are 1.
+        """
+        short = SHORT_ROWS * self.conditioner.mean_norm
+        residual = min(influence / short, self.family.loss.bound)
+        return residual, min(influence / (residual * self.conditioner.row_norm), 1.0)
+
+    def release_influences(self, top: float, residual: float, cost: ZCDP) -> Influences:
+        """Release how many influences have which size (docs/theory/marginals.md, Lemma 22)."""
+        cap = top / (residual * self.conditioner.row_norm)
+        counts = self.point.row_total(size_counts, residual, self.conditioner.rows, cap, N_CELLS)
+        near = N_CELLS + 1 - (FAR_CELLS if self.rounds else 0)
+        first = np.array([*range(near), *range(near, N_CELLS + 2, 3)])
+        noisy, noise = release_histograms(
+            self.task.accountant,
+            np.add.reduceat(counts, first)[None, :],
+            cost=cost,
+            purpose="sizes of influences",
+        )
+        edges = top * 2.0 ** (np.arange(-N_CELLS, 1) / 2)
+        one_sided = max(self.task.wide.task.asymmetry, ONE_SIDED)
+        return Influences(edges[first[1:] - 1], noisy[0], noise, self.task.n_rows, one_sided)
+
+    def release_score(self, influence: float, cost: ZCDP) -> tuple[Array, float]:
+        """Release −Σψu, which a row moves by its clip at most (docs/inference.md, Lemma 25)."""
+        residual, cap = self._clips(influence)
+        sums = self.point.row_total(capped_products, residual, self.conditioner.rows, cap)
+        noisy, noise = release_sums(
+            self.task.accountant,
+            sums,
+            units_per_one=UNITS,
+            change=cap,
+            cost=cost,
+            purpose="score: clipped residuals times whitened features",
+        )
+        size = residual * self.conditioner.row_norm
+        return -size * noisy, size * noise
+
+    def release_meat(self, influence: float) -> Meat:
+        """Release ΣΨΨᵀ of clipped influences Ψ = ψu (docs/inference.md, Lemmas 25 and 26)."""
+        residual, cap = self._clips(influence)
+        matrix, noise = release_gram(
+            self.task.accountant,
+            self.point.row_total(capped_middle, residual, self.conditioner.rows, cap),
+            units_per_one=UNITS,
+            cost=self.task.share(MEAT_SHARE),
+            purpose="meat of the sandwich covariance",
+        )
+        return Meat(influence**2 * matrix, influence**2 * noise)
+
+    def release_curvature(self, cost: ZCDP) -> Curvature:
+        """Release Σv(μ)uuᵀ, v being the variance function (docs/yes-no.md, Lemma 32)."""
+        matrix, noise = release_gram(
+            self.task.accountant,
+            self.point.curved_gram(self.conditioner.rows),
+            units_per_one=UNITS,
+            cost=cost,
+            purpose="curvature of the loss",
+        )
+        size = self.family.loss.curvature * self.conditioner.row_norm**2
+        return Curvature(size * matrix, size * noise, np.eye(len(matrix)))
+
+    def release_long(self) -> float:
+        """Release how many rows were norm-clipped (docs/private-lasso.md, Lemma 13), if any."""
+        times = FAR_OUT * self.conditioner.mean_norm / self.conditioner.row_norm
+        rows = self.conditioner.rows.smaller(times)
+        count = self.point.row_total(long_count, self.task.wide.task.deviation, rows)
+        noisy, noise = self.task.wide.task.spending.release_sum(
+            int(count[0]),
+            most=1,
+            bound=1.0,
+            cost=self.task.share(LONG_SHARE),
+            purpose="the number of norm-clipped rows",
+        )
+        return noisy if noisy > 2 * noise else 0.0
+
+
+# --- how well coefficients are known --------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """An estimate with all that its covariance counts (Lemma 27)."""
+
+    fit: TableRounds
+    curvature: Curvature
+    doubt: Array
+    estimate: Pooled
+    meat: Meat
+
+    @cached_property
+    def _users(self) -> Array:
+        """Return the matrix from whitened parameters to coefficients in the user's units."""
+        task = self.fit.task
+        return np.asarray(task.wide.units.to_users(task.columns) @ self.fit.conditioner.matrix.T)
+
+    @cached_property
+    def _directions(self) -> Array:
+        return np.asarray(self._users @ self.curvature.inverse)
+
+    @cached_property
+    def _squares(self) -> Array:
+        return np.asarray(np.maximum((self._directions**2).sum(axis=1), 1e-300))
+
+    def known(self) -> tuple[Array, Array, Array, Array]:
+        """Return the covariance H⁻¹(M + P)H⁻¹ of all that is counted, and what goes with it."""
+        spread, directions, squares = self.fit.conditioner.spread, self._directions, self._squares
+        private, family = self._private(), self.fit.family
+        bias = self.estimate.cut_off * np.sqrt(squares / len(squares))
+        sampling, error = self.meat.along(directions, spread)
+        variances = squares * sampling + private + bias**2
+        freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
+        if not family.quadratic:
+            turned = np.sqrt(((directions @ self.curvature.inverse) ** 2).sum(axis=1) / squares)
+            parts = 2 - squares * sampling / np.maximum(variances, 1e-300)
+            freedom = 2 / np.maximum(self.meat.noise * turned * parts, 1e-3) ** 2
+        noise = self.estimate.private(self.curvature.noise)
+        common = directions @ (self.meat.floored(spread) + noise) @ directions.T
+        wider = np.sqrt(variances / np.maximum(np.diag(common), 1e-300))
+        covariance = common * np.outer(wider, wider)
+        plain = np.sqrt(np.maximum((directions * self._users).sum(axis=1), 0.0))
+        self._withhold(np.sqrt(private))
+        return (
+            (covariance + covariance.T) / 2,
+            np.clip(freedom, LEAST_FREEDOM, 1e6),
+            bias,
+            plain * (self.fit.deviation if family.has_scale else 1.0),
+        )
+
+    def _private(self) -> Array:
+        """Return variances by privacy noise, high leverage, held features and changed curvature."""
+        directions, estimate, fit = self._directions, self.estimate, self.fit
+        noise = estimate.private(self.curvature.noise)
+        variances = ((directions @ noise) * directions).sum(axis=1)
+        variances += estimate.by_leverage(self._users, self._squares) + self._by_held()
+        if not fit.family.quadratic:
+            moved = np.abs(self._users @ estimate.way)
+            variances += (np.maximum(fit._moved(estimate.way), self._steps * moved) * moved) ** 2
+        return np.asarray(variances)
+
+    def _by_held(self) -> Array:
+        """Return the variances of coefficients by what held ones may be.
+
+        Others take over what a held one lacks, as far as they correlate beyond noise (Lemma 64).
+        """
+        held = [one.feature for one in self.fit.without.values() if not one.dropped]
+        ways = np.linalg.inv(self._users)[:, held]
+        moved = (self._directions @ self.curvature.matrix @ ways) ** 2
+        chance = self.curvature.noise**2 / 2 * np.outer(self._squares, (ways**2).sum(axis=0))
+        doubts = np.diag(self._users @ self.doubt @ self._users.T)[held]
+        return np.asarray(np.maximum(moved - chance, 0.0) @ doubts)
+
+    def _withhold(self, errors: Array) -> None:
+        """Add features whose coefficients noise hides to those without an interval.
+
+        A feature's effect, per standard deviation that others leave of it, is at most the standard
+        deviation of the linear predictor (Lemma 52).
+        """
+        task, d = self.fit.task, self.fit.task.n_features
+        back = np.linalg.inv(self._users)
+        moments = np.diag(back.T @ self.curvature.matrix @ back)
+        alike = np.maximum(moments * (self._directions * self._users).sum(axis=1), 1.0)
+        per_scale = errors / np.sqrt(alike) * np.append(task.wide.scales, 1.0)[task.columns]
+        most = MOST_ERROR * max(task.wide.task.deviation, self.fit.deviation)
+        converged = self._converged(errors)[:d]
+        for j in np.flatnonzero((per_scale[:d] > most) | ~converged).tolist():
+            self.fit.without.setdefault(j, Unidentified(j, converged=bool(converged[j])))
+
+    @property
+    def _steps(self) -> Array:
+        """Return a step of every column: its scale, 1 of a level, 0 of the constant."""
+        wide = self.fit.task.wide
+        steps = np.where(is_yes_no(wide.units.feature_bounds), 1.0, wide.scales)
+        return np.append(steps, 0.0)[self.fit.task.columns]
+
+    def _converged(self, errors: Array) -> Mask:
+        """Return of which coefficients the last move is small, per step and beyond noise."""
+        moved = np.abs(self._users @ self.estimate.way) - errors
+        return np.asarray((moved * self._steps <= SETTLED) | self.fit.family.quadratic)

@@ -1,0 +1,86 @@
+"""A further family of outcomes is one object: all that shows or exports a model asks it."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fitted_models import fitted, table
+
+from dpscreen._core.words import EffectScale, exponential, number
+from dpscreen.models.cards import model_card_of, registry_entry_of
+from dpscreen.models.explain import explanation_of
+from dpscreen.models.file import decoded, encoded
+from dpscreen.models.formulas import formula_of
+from dpscreen.models.linear import LoadedModel
+from dpscreen.models.onnx_graph import onnx_of
+from dpscreen.models.page.effects import effects_of
+from dpscreen.models.pipelines import pipeline_of
+from dpscreen.models.release import summary_of
+from dpscreen.solvers.family import BINOMIAL, FAMILIES, GAUSSIAN, family_of_fields
+
+COUNTS = replace(
+    GAUSSIAN,
+    name="counts",
+    link_name="log",
+    link=np.log,
+    inverse_link=np.exp,
+    inverse="exp",
+    words=replace(
+        GAUSSIAN.words,
+        regression="Poisson regression",
+        effects=EffectScale("rate ratio", exponential, column="rate_ratio", ratio=True),
+        effects_are="A rate ratio is what the rate is multiplied by with the step beside it.",
+        multiplied="the rate",
+        predictor="log-rate",
+        model="A model of the rate of {target}",
+        predicted="rate of {target}",
+        constant=lambda mean: f"a rate of {number(mean)}",
+    ),
+)
+
+
+@pytest.fixture
+def counts():
+    found = fitted("walk").released()
+    small = found.coefficients / 100
+    bounds = np.array([1e-9, 1e9])
+    return replace(found, coefficients=small, intercept=0.1, target_bounds=bounds, family=COUNTS)
+
+
+def test_a_summary_has_the_families_words(counts):
+    summary = summary_of(counts)
+    assert "rate ratio" in str(summary)
+    np.testing.assert_allclose(summary.frame["rate_ratio"], np.exp(summary.frame["effect"]))
+    assert "multiplies the rate by" in explanation_of(counts)
+    assert "rate ratio (step)" in model_card_of(counts)
+    assert "A sparse Poisson regression" in str(registry_entry_of(counts))
+    assert effects_of(counts).label == "rate ratio with the step"
+
+
+def test_exports_apply_the_inverse_link(counts):
+    model = LoadedModel()
+    model._take(counts)
+    X, _ = table()
+    inside = X.clip(*counts.feature_bounds.T)
+    expected = np.exp(inside @ counts.coefficients + counts.intercept)
+    np.testing.assert_allclose(model.predict(X), expected)
+    np.testing.assert_allclose(pipeline_of(counts).predict(X), expected)
+    assert "EXP(" in formula_of(counts, "excel")
+    assert "exp(.clip(" in formula_of(counts, "r")
+    assert onnx_of(counts)
+
+
+@pytest.mark.parametrize("family", [GAUSSIAN, BINOMIAL], ids=lambda one: one.name)
+def test_a_family_is_one_object_wherever_it_goes(family):
+    assert pickle.loads(pickle.dumps(family)) is family is FAMILIES[family.name]
+    assert family_of_fields(family.file_fields) is family
+    means = np.array([0.2, 0.5, 0.9])
+    np.testing.assert_allclose(family.inverse_link(family.link(means)), means)
+
+
+def test_a_file_tells_its_family():
+    release = fitted("walk").released()
+    assert decoded(encoded(release)).family is GAUSSIAN
