@@ -61,3 +61,4 @@ def test_statistics_are_what_numpy_counts(source, monkeypatch):
     expected = np.concatenate((weights * sums[0], weights * (sums[1] - LEVELS // 2 * len(X))))
     found = centred_moments(rows, bounds, np.arange(3), weights)
     np.testing.assert_array_equal(found, expected)
+    rows.close()

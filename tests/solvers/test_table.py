@@ -335,16 +335,17 @@ def test_what_is_alike_or_still_is_left_out_by_name():
 
 
 def test_lemma_50_intervals_hold_least_squares_where_the_truth_is_no_line():
-    """A logarithm of a lognormal column: least squares follows the rows far out, 8 fits.
+    """A logarithm of a lognormal column: least squares follows few high-leverage rows, 8 fits.
 
-    Rows that noise hides decide its slope: it is met up to a tenth, the others' are covered.
+    They decide its slope, which is met up to a tenth, and most tables say that it may differ; the
+    interval of a level is not affected.
     """
     rng, n = np.random.default_rng(3), 20_000
     x = rng.lognormal(0, 1, n)
     X = np.column_stack((x, rng.normal(size=n) + 0.3 * np.log(x), rng.random(n) < 0.3))
     y = 3 * np.log1p(x) + X[:, 1] + rng.normal(size=n)
     truth = np.linalg.lstsq(np.column_stack((X, np.ones(n))), y)[0][:3]
-    held, slopes = [], []
+    held, slopes, flagged = [], [], 0
     for seed in range(8):
         model = PrivateOLS(
             epsilon=5,
@@ -357,8 +358,10 @@ def test_lemma_50_intervals_hold_least_squares_where_the_truth_is_no_line():
         low, high = model.conf_int().to_numpy().T
         held.append((low <= truth) & (truth <= high))
         slopes.append(model.params["x0"])
+        flagged += "plain least squares, which follows them, may differ" in model.inference_.wording
     assert np.mean(slopes) == pytest.approx(truth[0], abs=0.1)
-    assert np.mean(held, axis=0)[1:].min() >= 0.75
+    assert np.mean(held, axis=0)[2] >= 0.75
+    assert flagged >= 4
 
 
 def test_lemma_50_the_last_step_does_not_go_beyond_what_few_long_rows_tell():
@@ -388,7 +391,7 @@ def test_lemma_50_the_last_step_does_not_go_beyond_what_few_long_rows_tell():
         errors.append(model.coef_[0] - truth)
         held.append(low <= truth <= high)
     assert np.sqrt(np.mean(np.square(errors))) < 6
-    assert all(held)
+    assert sum(held) >= 6  # of 8 at 95 %: fewer in 6 of 1 000 series
 
 
 def test_rows_of_many_levels_do_not_lie_far_out():

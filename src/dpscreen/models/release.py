@@ -191,9 +191,21 @@ class Release:
         return None if scale in (None, name) else plain(str(scale))
 
     @property
+    def estimates(self) -> Array:
+        """Return the coefficients to report: those of intervals, in a regression table.
+
+        The predicting model may differ, where other features are not identifiable.
+        """
+        found = np.array(self.coefficients)
+        if self.table is not None:
+            given = list(self.intervals)
+            found[given] = self.table.coefficients[given]
+        return found
+
+    @property
     def effects(self) -> Array:
         """Return by how much a step of each feature moves the prediction: comparable."""
-        return np.asarray(self.coefficients * self.steps)
+        return np.asarray(self.estimates * self.steps)
 
     @property
     def selected(self) -> list[int]:
@@ -453,16 +465,13 @@ ESTIMATES = "coefficient", "standard_error", "low", "high"
 def summary_of(release: Release) -> Summary:
     """Return the summary of a model."""
     intervals, steps, zero_one = release.intervals, release.steps, release.zero_one
-    coefficients = np.array(release.coefficients)
-    if release.table is not None:  # the predicting model may differ from the table's
-        given = list(intervals)
-        coefficients[given] = release.table.coefficients[given]
+    coefficients, effects = release.estimates, release.effects
     rows = [
         SummaryRow(
             plain(release.names[j]),
             float(coefficients[j]),
             float(steps[j]),
-            float(coefficients[j] * steps[j]),
+            float(effects[j]),
             bool(zero_one[j]),
             *(getattr(intervals.get(j), name, None) for name in ESTIMATES),
         )
