@@ -44,4 +44,4 @@ plt.show()
 
 # %%
 # Tightening needs rows: with a few hundred, or with many features, bounds that fit are worth more
-# than a larger ε. :doc:`/howto/choose-bounds` says how to find them.
+# than a larger ε. :doc:`/guide/declare-your-data` says how to find them.

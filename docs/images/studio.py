@@ -1,4 +1,4 @@
-"""The pictures of docs/studio.md, by Chromium: `python docs/images/studio.py`."""
+"""The pictures of docs/guide/studio.md, by Chromium: `python docs/images/studio.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selection by classes is exactly the exponential mechanism on ±g (docs/scale.md, Lemma 20).
+"""Selection by classes is the exponential mechanism on ±g (docs/theory/sparse.md, Lemma 20).
 
 The law is compared with brute-force probabilities by chi-square: false-alarm rate 1e-6 for each
 test, and a scale off by 1.1 is rejected. The bounds that the proof needs are checked against 60

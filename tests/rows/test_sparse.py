@@ -1,4 +1,4 @@
-"""Sparse rows give the numbers of dense ones, bit for bit (docs/scale.md, Lemma 21).
+"""Sparse rows give the numbers of dense ones, bit for bit (docs/theory/sparse.md, Lemma 21).
 
 A dense lattice design of the same cells is the oracle: after any moves, at any clips, weights,
 levels, sums and the candidates counted by class must be equal.

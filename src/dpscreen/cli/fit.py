@@ -153,7 +153,7 @@ def _warn_of_few_rows(ready: PreparedFit) -> None:
 
 
 def _read(ready: PreparedFit) -> EncodedRows | ScannedRows:
-    """Read the rows, or leave them in a file that is too large (docs/howto/large-files.md)."""
+    """Read the rows, or leave them in a file that is too large for memory."""
     from dpscreen.tables.reading import fits_memory, read_rows
 
     data, schema = ready.options.data, ready.schema

@@ -2,7 +2,7 @@
 
 A category is one feature of 0 and 1 for each level but the first, its reference. Levels come from
 `categories=` or from a type that lists them, never from rows; which feature is 1 depends on the
-cell alone, by the rules of tables (docs/howto/categories.md).
+cell alone, by the rules of tables (docs/guide/declare-your-data.md).
 """
 
 from __future__ import annotations

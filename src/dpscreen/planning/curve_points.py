@@ -57,7 +57,7 @@ def _selection(case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoin
 
 
 def _table(_case: BudgetCase, setting: Setting, epsilon: float) -> BudgetPoint:
-    """Simulate a regression table (docs/planning.md)."""
+    """Simulate a regression table (docs/explanation/planning.md)."""
     table = TableSetting(**vars(setting))
     quick = table.rows_needed * setting.n_features <= MOST_CELLS_OF_A_TABLE
     width = table.width_ratio(TABLES) if quick else None

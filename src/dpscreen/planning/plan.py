@@ -522,7 +522,7 @@ def _table(plan: Plan) -> Iterable[str]:
     scale = Scale.of(plan.setting.regime)
     if (scale.n_rows, scale.n_features) != (plan.setting.n_rows, plan.setting.n_features):
         smaller = f"{scale.n_rows} rows and {scale.n_features} features"
-        yield f"Simulated with {smaller}, which stand for all (docs/planning.md)."
+        yield f"Simulated with {smaller}, which stand for all (docs/explanation/planning.md)."
 
 
 def _round(value: float) -> int:

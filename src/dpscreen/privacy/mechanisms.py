@@ -123,8 +123,8 @@ class SignedNoisyMax(HalfSquare):
     Guarantees  Δ²/(2β²)-zCDP, β the scale, as ±g_j and ±g_k can move apart by twice Δ
                                                                       (docs/privacy.md, Lemma 2)
 
-    The law is that of `NoisyMax` on the scores g and −g. It is drawn by classes (docs/scale.md,
-    Lemma 20), so `g` may be an array or anything that keeps count of its classes.
+    The law is that of `NoisyMax` on the scores g and −g. It is drawn by classes
+    (docs/theory/sparse.md, Lemma 20), so `g` may be an array or anything that keeps count of its classes.
     """
 
     unit: float = 1.0

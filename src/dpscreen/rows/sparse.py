@@ -6,8 +6,8 @@ their two ends. A step touches the rows that hold one feature, and no others.
 The numbers are those of `lattice`, bit for bit; what is never stored are zeros, and the constant.
 Nonzeros are kept twice, by column to move a feature and by row to update sums, in 6 bytes each. The
 sums Σψk of the current clip are kept from step to step: where a row's rounded, clipped residual
-changed, the change times the row is added, in whole numbers, so there is no drift (docs/scale.md,
-Lemma 21).
+changed, the change times the row is added, in whole numbers, so there is no drift
+(docs/theory/sparse.md, Lemma 21).
 """
 
 from __future__ import annotations

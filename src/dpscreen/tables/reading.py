@@ -5,7 +5,7 @@
 >>> X = read_features("new.csv", schema)           # to predict: the target may be absent
 
 What a cell becomes depends on the cell and the schema alone. No cell makes a table unreadable, and
-no message repeats one; docs/schema.md says which refusals depend on rows.
+no message repeats one; docs/reference/schema.md says which refusals depend on rows.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 >>> schema.feature_names, schema.feature_bounds, schema.target_bounds
 >>> rows = schema.encode(frame)             # for `fit(rows)`, which keeps their unit
 
-Nothing here is ever read off the data: a schema is public. docs/schema.md says what each entry
-means.
+Nothing here is ever read off the data: a schema is public. docs/reference/schema.md says what each
+entry means.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@
     lunch_pct = {}
 
 It is turned into the descriptor that a JSON schema is, so both mean the same everywhere.
-docs/schema.md says what each entry means.
+docs/reference/schema.md says what each entry means.
 """
 
 from __future__ import annotations
