@@ -124,7 +124,8 @@ class SignedNoisyMax(HalfSquare):
                                                                       (docs/privacy.md, Lemma 2)
 
     The law is that of `NoisyMax` on the scores g and −g. It is drawn by classes
-    (docs/theory/sparse.md, Lemma 20), so `g` may be an array or anything that keeps count of its classes.
+    (docs/theory/sparse.md, Lemma 20), so `g` may be an array or anything that keeps count of its
+    classes.
     """
 
     unit: float = 1.0
