@@ -189,7 +189,7 @@ def test_a_table_beyond_memory_is_streamed_to_the_same_model(place, monkeypatch,
     seeded = partial(methods.FitRequest, random_state=1)
     monkeypatch.setattr(methods, "FitRequest", seeded)  # noise that can be compared
     write_schema(place, unit="patient", rows_per_unit=1)
-    arguments = ("--rows-public", 250, *extra)
+    arguments = ("--rows-public", 250, "--no-check", *extra)
     here = fit(*arguments, "-o", "here.json")
     monkeypatch.setattr(reading, "_memory", lambda: 1000)
     there = fit(*arguments, "-o", "there.json")
@@ -206,7 +206,7 @@ def test_a_table_beyond_memory_is_streamed_to_the_same_model(place, monkeypatch,
 @pytest.mark.parametrize("block", [{}, {"unit": "patient", "rows_per_unit": 1}])
 def test_the_command_states_what_the_fit_in_python_states(place, block):
     write_schema(place, **block)
-    assert fit("-o", "model.json", "--rows-public", 500).exit_code == 0
+    assert fit("-o", "model.json", "--rows-public", 500, "--no-check").exit_code == 0
     schema = load_schema("schema.json")
     model = dpscreen.PrivateLasso(
         **{"epsilon": 1, "delta": 1e-6, "n_rows": 500},
@@ -227,7 +227,7 @@ def test_the_command_states_what_the_fit_in_python_states(place, block):
 def test_the_number_of_rows_is_paid_for_and_not_disclosed(place, block):
     write_schema(place, **block)
     assert "the true number is not disclosed" in " ".join(fit("--dry-run").stdout.split())
-    done = fit("-o", "model.json")
+    done = fit("-o", "model.json", "--no-check")
     assert done.exit_code == 0, done.stderr
     model = dpscreen.load("model.json")
     assert not model.privacy_.rows_disclosed

@@ -19,6 +19,7 @@ from dpscreen.privacy.replay import record, replay
 from dpscreen.tables import reading
 from tools.command import invoke
 
+FIT = ("fit", "data.csv", "--schema", "schema.json", "--no-check")
 BUDGET = ("--epsilon", 2, "--delta", "1e-6")
 FITS = {
     "private-lasso": ("--report", "page.html"),
@@ -68,9 +69,7 @@ def shown_by_command(place, *words):
 
 def shown_by_fit(place, options):
     """Fit, then show the model and predict public rows with it."""
-    fitted = shown_by_command(
-        place, "fit", "data.csv", "--schema", "schema.json", *BUDGET, "-o", "model.json", *options
-    )
+    fitted = shown_by_command(place, *FIT, *BUDGET, "-o", "model.json", *options)
     if "model.json" not in fitted:
         return fitted
     later = [("show", "model.json"), ("predict", "model.json", "public.csv")]

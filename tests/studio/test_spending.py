@@ -206,6 +206,19 @@ def test_a_killed_server_takes_its_release_with_it(tmp_path):
         assert not list(running.folder.glob(".*.tmp"))
 
 
+def test_rows_that_do_not_fit_stop_a_release_unless_told_otherwise(table, tmp_path, ready):
+    table.write_text(table.read_text().replace(",f,", ",woman,"))
+    session = ready(table, tmp_path / "place")
+    assert session.release(session.ticket())
+    over(session.run)
+    assert "column 'sex': more than 5% of its cells" in session.ended()
+    assert "Nothing was booked" in session.ended()
+    session.checked = False
+    assert session.release(session.ticket())
+    over(session.run)
+    assert session.run.outcome == "done"
+
+
 def test_an_early_cancel_spends_nothing(table, tmp_path, ready):
     session = ready(table, tmp_path / "place")
     assert session.release(session.ticket())

@@ -17,6 +17,7 @@ from dpscreen._core.words import meant
 COMMANDS = {
     "demo": "Published, proven and non-private methods side by side.",
     "schema": "Declare what a table may hold, before it is read.",
+    "check": "What of a table does not fit its schema: for the curator alone.",
     "simulate": "Dummy data of a schema's shape.",
     "fit": "From a table to a private model, a summary and a page.",
     "studio": "The same in the browser, step by step.",

@@ -76,7 +76,12 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Check everything and show the plan: spends nothing.")
 @console.OUTPUT(help="Where the model goes, as JSON.")
 @click.option("--report", type=FILE, help="Where a page about it goes, as HTML.")
-@console.FORCE(help="Replace outputs that exist.")
+@console.FORCE(help="Replace outputs that exist, and fit rows that do not fit their schema.")
+@click.option(
+    "--no-check",
+    is_flag=True,
+    help="Do not check the rows first: a run then never ends because of what a cell holds.",
+)
 @console.JSON(help="Print the summary, or the plan, as JSON.")
 def command(**given: Any) -> None:
     """Fit a private model to a table: CSV, gzip CSV, Parquet or Excel.
@@ -88,7 +93,10 @@ def command(**given: Any) -> None:
 
     Cells that are missing or cannot be read count as the schema's fill; without one, a number
     counts as the middle of its bounds and a category as its first level, which others are compared
-    with. Whether there are such cells is not told.
+    with. Before anything is booked the rows are checked, as `dpscreen check` does: where more than
+    5 % of the cells of a column cannot be read, most values are outside the bounds, or somebody has
+    more rows than declared, the fit stops and names the column. With --no-check it never does, for
+    pipelines whose exit codes others see; whether there are such cells is then not disclosed.
 
     rnm-screen, adp-screen and dp-fw (docs/paper-methods.md) take the options from --calibration to
     --screen-at. Without them the radius is half the width of the target's bounds, residuals are
@@ -126,6 +134,11 @@ def command(**given: Any) -> None:
     _warn_of_few_rows(ready)
     from dpscreen.planning.fitting import fit_rows
 
+    if not (ready.options.force or ready.options.no_check):
+        from dpscreen.planning.fitting import check_table
+
+        with console.share_bar(f"checking {ready.options.data.name}") as progress:
+            check_table(ready.options.data, ready.schema, "--force", progress)
     for text in fit_rows(ready.model, _read(ready), ready.booking):
         warn(text)
     _save(ready)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ import click
 import numpy as np
 
 from dpscreen._core.files import write_text
-from dpscreen._core.words import how_many
+from dpscreen._core.words import some
 from dpscreen.cli import console
 from dpscreen.tables.reading import read_features
 from dpscreen.tables.schema import TableSchema
@@ -75,23 +74,22 @@ def _predictions(model: LoadedModel, data: Path) -> Array:
         )
     named = hasattr(model, "feature_names_in_")
     names = model.feature_names_in_ if named else [""] * model.n_features_in_
-    absent: Counter[str] = Counter()
+    incomplete: set[str] = set()
     schema = TableSchema.from_dict(model.schema)
     schema.check()
     try:
         features = described_features(schema, list(map(str, names)), named=named)
     except NoFormula as problem:
         raise click.ClickException(str(problem)) from None
-    rows = read_features(data, schema, features=features, absent=absent)
+    rows = read_features(data, schema, features=features, incomplete=incomplete)
     if not len(rows):
         raise click.ClickException(f"{data} has no rows to predict for.")
-    for name, count in absent.items():
-        if count:
-            console.say(
-                f"Note: {count} of {how_many(len(rows), 'cell')} of column {name!r} "
-                f"{'is' if count == 1 else 'are'} missing or cannot be read: counted as the "
-                "schema's fill, the middle of the bounds, or the first level."
-            )
+    if incomplete:
+        columns = some([repr(name) for name in schema.columns if name in incomplete])
+        console.say(
+            f"Note: cells of column {columns} are missing or cannot be read: counted as the "
+            "schema's fill, the middle of the bounds, or the first level."
+        )
     with warnings.catch_warnings():  # names were compared above
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         means = np.asarray(getattr(model, model.family.predicts)(rows))

@@ -37,9 +37,16 @@ OTHERS = "Give another --folder, or mend or remove the schema.json that is in th
 @click.option(
     "--ledger", type=console.PATH, help="Book the cost in this ledger.  [default: in the folder]"
 )
+@click.option("--no-check", is_flag=True, help="Release also where rows do not fit the schema.")
 @how_written
 def command(
-    table: Path, port: int, no_browser: bool, folder: Path | None, ledger: Path | None, **given: Any
+    table: Path,
+    port: int,
+    no_browser: bool,
+    folder: Path | None,
+    ledger: Path | None,
+    no_check: bool,
+    **given: Any,
 ) -> None:
     """Open a wizard in the browser: table, question, budget, dry run, release, result.
 
@@ -59,6 +66,7 @@ def command(
     except ModuleNotFoundError:
         raise click.ClickException(MISSING) from None
     with closing(_session(table, folder, ledger, **with_dialect(given))) as session:
+        session.checked = not no_check
         with console.failures(PortTaken):
             listener = Listener.at(port)
         door: Any = nullcontext(int) if no_browser else browser_door(listener.address)

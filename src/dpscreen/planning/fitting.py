@@ -14,12 +14,14 @@ from dpscreen._core.words import rounded_up, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from dpscreen.planning.methods import FitRequest
     from dpscreen.privacy.budget import ZCDP, Budget
     from dpscreen.privacy.ledger import PrivacyLedger
     from dpscreen.tables.schema import TableSchema
 
+CHECKED = "`dpscreen check` counts the cells, for the curator alone; {} fits all the same."
 BOOKED = (
     " The ledger keeps what was booked, epsilon {} at delta {:g}, as something may have been "
     "released."
@@ -106,6 +108,16 @@ def request_for(
         classes=schema.classes,
         settings=settings or {},
     )
+
+
+def check_table(table: Path, schema: TableSchema, proceed: str, progress: Any = None) -> None:
+    """Raise `FormatFault` if a table does not fit its schema: before anything is booked.
+
+    `proceed` is the option with which a person fits it nevertheless.
+    """
+    from dpscreen.tables.check import check_rows
+
+    check_rows(table, schema, progress=progress).stop(CHECKED.format(proceed))
 
 
 def fit_rows(model: Any, rows: Any, booking: Booking | None) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 STAGES = {
     "starting": "Starting",
+    "checking": "Checking the table against its schema",
     "reading": "Reading the table",
     "passes": "Fitting, part by part",
     "fitting": "Fitting",
@@ -100,7 +101,7 @@ class ReleaseRun:
     def time_left(self) -> str:
         """Say how long it will take, from the share that is done and from public numbers."""
         passed = time.monotonic() - self._since
-        if self.share and self.stage in ("reading", "passes"):
+        if self.share and self.stage in ("checking", "reading", "passes"):
             left = passed * (1 - self.share) / self.share
             fit = 0.0 if self.stage == "passes" else self._fit_seconds or 0.0
             return f"about {duration(max(1.0, left + fit))} left"

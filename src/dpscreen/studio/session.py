@@ -41,6 +41,7 @@ class Session:
     def __init__(self, table: Path, shelf: Shelf, **written: Any) -> None:
         self.table, self.shelf = table.absolute(), shelf
         self.state = file_state(self.table)
+        self.checked = True  # rows, before a release
         self.draft = Draft.of(self.table, shelf.schema_file, **written)
         self.simulations = Simulations()
         self.run: ReleaseRun | None = None
@@ -170,7 +171,7 @@ class Session:
             if obstacles := self.obstacles(ledger):
                 raise Problems(*obstacles)
             places = self.table, self.state, self.shelf.folder, self.shelf.ledger
-            order = ReleaseOrder(self.order(ledger), *places, ticket)
+            order = ReleaseOrder(self.order(ledger), *places, ticket, self.checked)
             rows, width = self.draft.rows, self.draft.n_features
             cells = None if rows is None or width is None else rows * width
             self._used.add(ticket)

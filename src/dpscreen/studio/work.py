@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -125,6 +126,7 @@ class ReleaseOrder:
     folder: Path
     ledger: Path
     ticket: str
+    checked: bool = True
 
     def check_table(self) -> None:
         """Refuse a table that has changed; its rows are not looked at."""
@@ -175,7 +177,13 @@ def _outcome(order: ReleaseOrder, report: Report) -> tuple[str, Any]:
 
 def _release(order: ReleaseOrder, report: Report) -> int:
     """Check, read, book, fit and keep: in this order."""
-    from dpscreen.planning.fitting import Booking, FitFailed, fit_rows, usual_purpose
+    from dpscreen.planning.fitting import (
+        Booking,
+        FitFailed,
+        check_table,
+        fit_rows,
+        usual_purpose,
+    )
     from dpscreen.privacy import Budget
     from dpscreen.privacy.ledger import PrivacyLedger
 
@@ -186,6 +194,9 @@ def _release(order: ReleaseOrder, report: Report) -> int:
     if refusal is not None:
         raise FitFailed(refusal)
     order.check_table()
+    if order.checked:
+        told = partial(_told, report, "checking")
+        check_table(order.table, schema, "dpscreen studio --no-check", told)
     rows = _read(order, schema, report)
     order.check_table()  # rows of a file that changed meanwhile are of neither
     report(("fitting", None))
@@ -194,13 +205,17 @@ def _release(order: ReleaseOrder, report: Report) -> int:
     return _keep(order, model, schema, report)
 
 
+def _told(report: Report, stage: str, share: float) -> None:
+    report((stage, share))
+
+
 def _read(order: ReleaseOrder, schema: Any, report: Report) -> Any:
     from dpscreen.tables.reading import fits_memory, read_rows
     from dpscreen.tables.scan import scan
 
     report(("reading", 0.0))
     if fits_memory(order.table, schema):
-        return read_rows(order.table, schema, progress=lambda share: report(("reading", share)))
+        return read_rows(order.table, schema, progress=partial(_told, report, "reading"))
     return scan(
         order.table,
         schema,

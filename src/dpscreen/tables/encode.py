@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dpscreen._core.arrays import Array, Integers, Objects
+from dpscreen._core.arrays import Array, Integers, Mask, Objects
 from dpscreen.tables.columns.base import (
     BLANKS,
     MISSING,
@@ -82,19 +82,19 @@ class Encoder:
     def features(self, batch: Any, out: Array) -> None:
         """Write the features of a batch into as many rows, which may be part of a larger array."""
         for name, picks in self._picks.items():
-            _read(name, batch, partial(self._schema.field(name).write, picks=picks, out=out))
+            read_cells(name, batch, partial(self._schema.field(name).write, picks=picks, out=out))
 
-    def n_absent(self, batch: Any) -> dict[str, int]:
-        """Return for each column how many cells are not read: not for private rows."""
-        return {
-            name: int(np.count_nonzero(_read(name, batch, self._schema.field(name).absent)))
-            for name in self._picks
+    def incomplete(self, batch: Any) -> set[str]:
+        """Return the columns with cells that are not read: not for private rows."""
+        absent = {
+            name: read_cells(name, batch, self._schema.field(name).absent) for name in self._picks
         }
+        return {name for name, found in absent.items() if found.any()}
 
     def target(self, batch: Any) -> Array:
         """Return the target, NaN where it is missing."""
         target = self._schema.target
-        return _read(target, batch, self._schema.field(target).values)
+        return read_cells(target, batch, self._schema.field(target).values)
 
     def unit_ids(self, batch: Any) -> Objects:
         """Return the id of the unit of each row; "" where it is missing."""
@@ -105,15 +105,15 @@ class Encoder:
                 f"column {name!r} is stored as floats of fewer than 64 bits, which cannot tell ids "
                 "apart; store ids as text or as whole numbers."
             )
-        return _read(name, batch, self._schema.field(name).unit_ids)
+        return read_cells(name, batch, self._schema.field(name).unit_ids)
 
 
 def level_places(name: str, batch: Any, levels: Sequence[str]) -> Integers:
     """Return the place of each cell's level in a column of a batch; below 0 where it has none."""
-    return _read(name, batch, lambda cells: cells.word_places(levels, missing=()))
+    return read_cells(name, batch, lambda cells: cells.word_places(levels, missing=()))
 
 
-def _read(name: str, batch: Any, read: Callable[[Cells], T]) -> T:
+def read_cells(name: str, batch: Any, read: Callable[[Cells], T]) -> T:
     """Read a column of a batch, without a word of what another library says about its cells."""
     return quietly(
         lambda: read(_StoredCells(batch.column(name))),
@@ -195,6 +195,14 @@ class _StoredCells:
 
     def word_places(self, words: Sequence[str], *, missing: Sequence[str]) -> Integers:
         return self._each(partial(_word_places, words=words, missing=missing))
+
+    def missing(self, words: Sequence[str]) -> Mask:
+        if is_days(self._column.type):
+            return np.asarray(self._column.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
+        found: Mask = self.word_places((), missing=words) == MISSING
+        if pa.types.is_struct(self._column.type):
+            found &= pc.struct_field(self._column, "day").is_null().to_numpy(zero_copy_only=False)
+        return found
 
     def unit_ids(self, *, whole: bool, missing: Sequence[str]) -> Objects:
         return self._each(partial(_unit_ids, whole=whole, missing=missing))

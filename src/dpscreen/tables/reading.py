@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -70,8 +69,8 @@ def read_rows(
 
     `progress` is called with the share of the file that has been read.
     """
-    encoder = _encoder(schema)
-    source = _source(Path(path), schema, encoder.columns_of_rows)
+    encoder = encoder_of(schema)
+    source = source_of(Path(path), schema, encoder.columns_of_rows)
     return _gathered(source, encoder, schema, progress)
 
 
@@ -88,8 +87,8 @@ def stream_rows(
     """
     if rows_per_chunk < 1:
         raise ValueError("rows_per_chunk must be at least 1")
-    encoder = _encoder(schema, columns)
-    source = _source(Path(path), schema, encoder.columns_of_rows)
+    encoder = encoder_of(schema, columns)
+    source = source_of(Path(path), schema, encoder.columns_of_rows)
     chunks = _chunks(_kept_rows(source, encoder, schema), encoder.width, rows_per_chunk)
     unit = schema.privacy_unit
     return (EncodedRows(X, y, encoder.feature_names, unit) for X, y in chunks)
@@ -100,24 +99,24 @@ def read_features(
     schema: Declaration,
     *,
     features: Sequence[str] | None = None,
-    absent: Counter[str] | None = None,
+    incomplete: set[str] | None = None,
 ) -> Array:
     """Read the features of every row, none left out; target and unit may be absent.
 
     `features` chooses some by their names, in that order; a model from a file lists which it has.
-    `absent` counts by column how many cells are missing or cannot be read. That is for rows that
-    nothing protects.
+    `incomplete` collects the columns with cells that are missing or cannot be read. That is for
+    rows that nothing protects.
     """
-    encoder = _encoder(schema, features)
-    source = _source(Path(path), schema, encoder.columns, encoder.other_columns)
-    return _gathered_features(source, encoder, absent)
+    encoder = encoder_of(schema, features)
+    source = source_of(Path(path), schema, encoder.columns, encoder.other_columns)
+    return _gathered_features(source, encoder, incomplete)
 
 
 def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
     """Return the rows of a frame that count, within the schema's bounds."""
     from dpscreen.tables.arrow import FrameBatches
 
-    encoder = _encoder(schema)
+    encoder = encoder_of(schema)
     return _gathered(FrameBatches(frame, schema, encoder.columns_of_rows), encoder, schema)
 
 
@@ -125,7 +124,7 @@ def frame_features(frame: Any, schema: Declaration) -> Array:
     """Return the features of every row of a frame; other columns may be absent."""
     from dpscreen.tables.arrow import FrameBatches
 
-    encoder = _encoder(schema)
+    encoder = encoder_of(schema)
     batches = FrameBatches(frame, schema, encoder.columns, encoder.other_columns)
     return _gathered_features(batches, encoder)
 
@@ -155,13 +154,13 @@ def _memory() -> int:
 # --- rows that count ------------------------------------------------------------------------------
 
 
-def _gathered_features(source: Any, encoder: Encoder, absent: Counter[str] | None = None) -> Array:
+def _gathered_features(source: Any, encoder: Encoder, incomplete: set[str] | None = None) -> Array:
     """Collect the features of every row of a source."""
     grown = GrowingArray(encoder.width, source.n_rows)
     for batch in source:
         encoder.features(batch, grown.room_for(len(batch), source.share()))
-        if absent is not None:
-            absent.update(encoder.n_absent(batch))
+        if incomplete is not None:
+            incomplete |= encoder.incomplete(batch)
     return grown.finished()
 
 
@@ -234,7 +233,7 @@ def _chunks(batches: Iterator[Pair], width: int, size: int) -> Iterator[Pair]:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def _encoder(schema: Declaration, features: Sequence[str] | None = None) -> Encoder:
+def encoder_of(schema: Declaration, features: Sequence[str] | None = None) -> Encoder:
     """Check everything that is public before the first row is read."""
     from dpscreen.tables.encode import Encoder
 
@@ -242,9 +241,10 @@ def _encoder(schema: Declaration, features: Sequence[str] | None = None) -> Enco
     return Encoder(schema, features)
 
 
-def _source(
+def source_of(
     path: Path, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
 ) -> Any:
+    """Return batches of the wanted columns of a file, once its names are those of the schema."""
     header = matched_header(path, schema, optional)
     if is_parquet(path):
         from dpscreen.tables.arrow import ParquetBatches

@@ -3,6 +3,7 @@
 >>> schema = load_schema("schema.json")     # Data Package v2 Table Schema and a `dpscreen` block
 >>> schema.check()                          # every problem, each with how to fix it
 >>> schema.feature_names, schema.feature_bounds, schema.target_bounds
+>>> print(schema.check(frame))              # what does not fit: for the curator's eyes only
 >>> rows = schema.encode(frame)             # for `fit(rows)`, which keeps their unit
 
 Nothing here is ever read off the data: a schema is public. docs/reference/schema.md says what each
@@ -14,7 +15,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json
@@ -32,6 +33,7 @@ from dpscreen.tables.declaration import (
 from dpscreen.tables.toml import Document, NotToml, descriptor_of, in_toml_words, parsed_toml
 
 if TYPE_CHECKING:
+    from dpscreen.tables.check import RowsReport
     from dpscreen.tables.reading import EncodedRows
 
 __all__ = ["SchemaProblem", "TableSchema", "load_schema", "new_schema", "new_toml_schema"]
@@ -43,6 +45,32 @@ PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
 @dataclass(frozen=True)
 class TableSchema(Declaration):
     """A table as declared. Ask `problems()` before anything that needs it to be complete."""
+
+    @overload
+    def check(self) -> None: ...
+
+    @overload
+    def check(self, rows: Any) -> RowsReport: ...
+
+    def check(self, rows: Any = None) -> RowsReport | None:
+        """Refuse a schema that cannot be used, or report what of some rows does not fit it.
+
+        Parameters
+        ----------
+        rows : frame or path of a table, default=None
+            Without rows, the schema alone is checked.
+
+        Returns
+        -------
+        RowsReport or None
+            Exact counts of private rows: for the curator, and never to be released.
+        """
+        super().check()
+        if rows is None:
+            return None
+        from dpscreen.tables.check import check_rows
+
+        return check_rows(rows, self)
 
     def encode(self, frame: Any) -> EncodedRows:
         """Return the rows of a pandas, polars or Arrow table, as if read from a file."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import Array
 from dpscreen._core.words import listed, mistyped
 from dpscreen.tables.columns.base import (
     MISSING,
@@ -128,9 +128,10 @@ class CategoryColumn(Column):
         """Each feature is 0 or 1."""
         return [(0.0, 1.0)] * len(self.feature_names)
 
-    def absent(self, cells: Cells) -> Mask:
-        """Return which cells are none of the levels."""
-        return self.of.places(cells, self.levels) < 0
+    def raw(self, cells: Cells) -> Array:
+        """Return the places of the levels."""
+        places = self.of.places(cells, self.levels)
+        return np.where(places < 0, np.nan, places)
 
     def write(self, cells: Cells, picks: Picks, out: Array) -> None:
         """Write 1 where the cell is the level, else 0; a missing one is of no level, or filled."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -165,6 +165,9 @@ class Cells(Protocol):
     def word_places(self, words: Sequence[str], *, missing: Sequence[str]) -> Integers:
         """Return the place of the first word of each cell's value; MISSING comes before words."""
 
+    def missing(self, words: Sequence[str]) -> Mask:
+        """Return which cells hold nothing, or one of these words."""
+
     def unit_ids(self, *, whole: bool, missing: Sequence[str]) -> Objects:
         """Return ids as text, blanks off; "" where there is none.
 
@@ -236,6 +239,8 @@ class Column:
     level_sort: ClassVar[str | None] = "texts that are not empty"
     """What levels must be; None if the kind cannot have any."""
     bound_sort: ClassVar[str] = "a finite number, without quotes"
+    misfit: ClassVar[str] = "not one of the declared levels"
+    """What is said of cells that the kind cannot read."""
     read_level: ClassVar[Any] = staticmethod(plain_text)
     read_bound: ClassVar[Any] = staticmethod(finite)
 
@@ -337,9 +342,17 @@ class Column:
         """Return cells as numbers within the bounds; NaN where a cell is missing."""
         raise NotImplementedError(f"column {self.name!r} does not hold numbers")
 
+    def raw(self, cells: Cells) -> Array:
+        """Return cells as numbers in the user's units, not clipped; NaN where there is none."""
+        return np.zeros(len(cells.missing(self.missing)))
+
     def absent(self, cells: Cells) -> Mask:
         """Return which cells are missing or cannot be read."""
-        return np.isnan(self.values(cells))
+        return np.isnan(self.raw(cells))
+
+    def unreadable(self, cells: Cells) -> Mask:
+        """Return which cells hold something that is neither declared as missing nor readable."""
+        return replace(self, missing=()).absent(cells) & ~cells.missing(self.missing)
 
     def write(self, cells: Cells, picks: Picks, out: Array) -> None:
         """Write the picked features."""

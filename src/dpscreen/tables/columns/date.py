@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array, Mask
+from dpscreen._core.arrays import Array
 from dpscreen._core.words import mistyped
 from dpscreen.tables.columns.base import Cells, Column, Entry, Picks, chosen
 
@@ -76,6 +76,7 @@ class DateColumn(Column):
 
     level_sort = None
     bound_sort = "a day, such as 2020-01-31"
+    misfit = "not a date in the declared format"
     roles = frozenset({"days"})
     read_bound = staticmethod(day_number)
 
@@ -145,13 +146,13 @@ class DateColumn(Column):
         """The bounds of each feature."""
         return [feature.bounds for feature in self.features if not feature.reference]
 
-    def absent(self, cells: Cells) -> Mask:
-        """Return which cells are no day."""
-        return np.isnan(cells.days(form=self.form, missing=self.missing))
+    def raw(self, cells: Cells) -> Array:
+        """Return days since 1970."""
+        return cells.days(form=self.form, missing=self.missing)
 
     def write(self, cells: Cells, picks: Picks, out: Array) -> None:
         """Write the picked features; those of a missing day are in the middle, or of no level."""
-        days = cells.days(form=self.form, missing=self.missing)
+        days = self.raw(cells)
         if self.fill is not None:
             days[np.isnan(days)] = day_number(self.fill)
         for place, k in picks:

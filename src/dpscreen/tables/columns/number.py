@@ -38,6 +38,7 @@ class NumberColumn(Column):
     marks: NumberMarks = PLAIN_MARKS
 
     level_sort = "numbers"
+    misfit = "not a number as declared"
     roles = frozenset({"target", "transformed"})
     read_level = staticmethod(finite)
 
@@ -86,10 +87,14 @@ class NumberColumn(Column):
 
     def values(self, cells: Cells) -> Array:
         """Return numbers clipped to the declared bounds, then transformed; NaN stays."""
-        values = cells.numbers(marks=self.marks, missing=self.missing)
+        values = self.raw(cells)
         # A fit clips too, as it scales; but a transform is defined between the bounds only.
         np.clip(values, *self.declared_bounds, out=values)
         return self.transform.apply(values)
+
+    def raw(self, cells: Cells) -> Array:
+        """Return the numbers as they are."""
+        return cells.numbers(marks=self.marks, missing=self.missing)
 
     def places(self, cells: Cells, levels: Sequence[Level]) -> Integers:
         """Return the place of each number among the levels."""
@@ -149,6 +154,7 @@ class BooleanColumn(Column):
     false_values: tuple[str, ...] = FALSE_VALUES
 
     level_sort = None
+    misfit = "neither of the words for true and for false"
     roles = frozenset({"target"})
 
     @classmethod
@@ -184,6 +190,10 @@ class BooleanColumn(Column):
         worth = [1.0] * len(self.true_values) + [0.0] * len(self.false_values) + [1.0, 0.0]
         places = cells.word_places(words, missing=self.missing)
         return np.array([*worth, np.nan, np.nan])[places]  # the last two: MISSING and UNKNOWN
+
+    def raw(self, cells: Cells) -> Array:
+        """Return 1, 0 and NaN."""
+        return self.values(cells)
 
     def placed(self, within: Array) -> Any:
         """Return what lies in the upper half as true."""

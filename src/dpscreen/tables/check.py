@@ -1,0 +1,222 @@
+"""A check of private rows against their schema, for the curator, before any budget is spent.
+
+>>> report = schema.check(frame)       # or the path of a table
+>>> print(report)                      # exact counts: not private, never to be released
+>>> report.stop()                      # raises `FormatFault` where a fit would be of nonsense
+
+Nothing of it enters a fit: a fit reads the same rows by the same rules whether or not they were
+checked. docs/guide/declare-your-data.md shows a report, docs/threat-model.md what an abort reveals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Never
+
+import numpy as np
+
+from dpscreen._core.arrays import Mask
+from dpscreen._core.words import how_many, plain, whole_percent
+from dpscreen.tables.columns import Column
+from dpscreen.tables.declaration import Declaration, TableProblem
+from dpscreen.tables.encode import Encoder, read_cells
+from dpscreen.tables.reading import Progress, UnitCounter, encoder_of, source_of
+
+UNREADABLE_SHARE = 0.05
+"""Above this share of unreadable cells in a column, a fit is stopped."""
+COARSE = ((0.5, "more than half"), (0.1, "more than a tenth"))
+"""All that is said of values outside the bounds: above the first share, a fit is stopped."""
+MOST_EXAMPLES = 5
+NOT_PRIVATE = (
+    "NOT PRIVATE: counts of confidential rows, for the curator. Do not release or keep them.\n"
+    "Correcting formats, levels and ids by them is no leak; changing bounds by them is one."
+)
+
+
+ADVICE = "`schema.check(rows)` counts the cells, for the curator; check=False fits all the same."
+
+
+class FormatFault(TableProblem):
+    """The rows do not fit their declaration. Names columns, and holds neither cells nor counts."""
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """One thing that does not fit. `rows` are numbers of rows, the first below the names being 1.
+
+    `why` is said where a fit is stopped, and holds no count; "" if this does not stop it.
+    """
+
+    column: str
+    words: str
+    why: str = ""
+    rows: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class RowsReport:
+    """What does not fit the declaration: exact counts of private rows, which stay in memory."""
+
+    n_rows: int
+    findings: tuple[Misfit, ...]
+
+    @property
+    def stops(self) -> tuple[Misfit, ...]:
+        """What keeps a fit from being started."""
+        return tuple(one for one in self.findings if one.why)
+
+    def stop(self, advice: str = ADVICE) -> None:
+        """Raise `FormatFault` if a fit of these rows had better not be started."""
+        if self.stops:
+            causes = "; ".join(f"column {one.column!r}: {one.why}" for one in self.stops)
+            raise FormatFault(
+                f"the table does not fit its schema: {causes}. Nothing was booked or released. "
+                f"{advice}"
+            )
+
+    def text(self, *, examples: bool = False) -> str:
+        """Return the report in words, with numbers of rows if `examples` are wanted."""
+        lines = [NOT_PRIVATE, "", *(_line(one, examples) for one in self.findings)]
+        end = "Everything fits the schema." if not self.findings else ""
+        if self.stops:
+            end = f"A fit stops here: {how_many(len(self.stops), 'fault')} marked with *."
+        checked = f"{how_many(self.n_rows, 'row')} checked. {end}".rstrip()
+        return "\n".join([*lines, *([""] if self.findings else []), checked])
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def __reduce__(self) -> Never:
+        raise TypeError("a report holds counts of private rows, and stays in memory.")
+
+
+def _line(one: Misfit, examples: bool) -> str:
+    numbers = [*one.rows[:MOST_EXAMPLES], *(["…"] if len(one.rows) > MOST_EXAMPLES else [])]
+    where = f" (rows {', '.join(map(str, numbers))})" if examples and one.rows else ""
+    return f"{'*' if one.why else '-'} {plain(one.column)}: {one.words}{where}"
+
+
+def check_rows(rows: Any, schema: Declaration, *, progress: Progress | None = None) -> RowsReport:
+    """Check a frame, or the table at a path, against its schema; `progress` is told the share."""
+    encoder = encoder_of(schema)
+    wanted = encoder.columns_of_rows
+    if isinstance(rows, str | Path):
+        source = source_of(Path(rows), schema, wanted)
+    else:
+        from dpscreen.tables.arrow import FrameBatches
+
+        source = FrameBatches(rows, schema, wanted)
+    used = tuple(name for name in wanted if name != schema.unit)
+    columns = [_ColumnCount(schema.field(name)) for name in used]
+    units = None if schema.unit is None else _UnitCount(schema.rows_per_unit)
+    n_rows = 0
+    for batch in source:
+        for one in columns:
+            read_cells(one.column.name, batch, partial(one.add, first=n_rows))
+        if units is not None:
+            units.add(encoder, batch, n_rows)
+        n_rows += len(batch)
+        if progress is not None:
+            progress(source.share())
+    findings = [finding for one in columns for finding in one.findings(n_rows)]
+    if units is not None:
+        findings += units.findings(str(schema.unit))
+    return RowsReport(n_rows, tuple(findings))
+
+
+# --- counts ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Count:
+    """How many rows have a fault, and the numbers of the first."""
+
+    n: int = 0
+    rows: list[int] = field(default_factory=list)
+
+    def add(self, found: Mask, first: int) -> None:
+        places = np.flatnonzero(found)
+        self.n += len(places)
+        left = MOST_EXAMPLES + 1 - len(self.rows)
+        self.rows += (places[:left] + first + 1).tolist()
+
+
+@dataclass
+class _ColumnCount:
+    """What is counted of one column."""
+
+    column: Column
+    unreadable: _Count = field(default_factory=_Count)
+    missing: _Count = field(default_factory=_Count)
+    outside: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+
+    def add(self, cells: Any, *, first: int) -> None:
+        values, unreadable = self.column.raw(cells), self.column.unreadable(cells)
+        absent = np.isnan(values)
+        self.unreadable.add(unreadable, first)
+        self.missing.add(absent & ~unreadable, first)
+        known = values[~absent]
+        if not len(known):
+            return
+        self.low, self.high = min(self.low, known.min()), max(self.high, known.max())
+        if {"transformed", "days"} & self.column.roles:
+            low, high = self.column.declared_bounds
+            self.outside += int(np.count_nonzero((known < low) | (known > high)))
+
+    def findings(self, n_rows: int) -> Iterator[Misfit]:
+        name, misfit = self.column.name, self.column.misfit
+        if bad := self.unreadable.n:
+            stops = bad > UNREADABLE_SHARE * n_rows
+            why = f"more than {UNREADABLE_SHARE:.0%} of its cells are {misfit}" if stops else ""
+            yield Misfit(name, _counted(bad, n_rows, misfit), why, tuple(self.unreadable.rows))
+        if gone := self.missing.n:
+            yield Misfit(name, _counted(gone, n_rows, "missing"), rows=tuple(self.missing.rows))
+        readable = n_rows - bad - gone
+        for share, words in COARSE:
+            if self.outside > share * readable:
+                says = f"{words} of its values are outside the declared bounds"
+                why = f"{says} (is it in the declared unit?)" if share == COARSE[0][0] else ""
+                yield Misfit(name, says, why)
+                break
+        if readable > 1 and self.low == self.high:
+            yield Misfit(name, "constant: all cells that can be read are the same")
+
+
+def _counted(n: int, n_rows: int, what: str) -> str:
+    are = "is" if n == 1 else "are"
+    return f"{n} of {how_many(n_rows, 'cell')} ({whole_percent(n / n_rows)}) {are} {what}"
+
+
+class _UnitCount:
+    """Units with more rows than declared, and rows of nobody."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        # A row is its unit's first beyond the limit if one more would let it in.
+        self._within, self._one_more = UnitCounter(most), UnitCounter(most + 1)
+        self._over, self._nobody = _Count(), _Count()
+
+    def add(self, encoder: Encoder, batch: Any, first: int) -> None:
+        ids = encoder.unit_ids(batch)
+        within, one_more = self._within.keep(ids), self._one_more.keep(ids)
+        self._over.add(one_more & ~within, first)
+        self._nobody.add(ids == "", first)
+
+    def findings(self, name: str) -> Iterator[Misfit]:
+        if self._over.n:
+            most = how_many(self._most, "row")
+            have = "has" if self._over.n == 1 else "have"
+            words = f"{how_many(self._over.n, 'unit')} {have} more than {most}, as declared"
+            why = f"some units have more than {most}, as rows_per_unit declares"
+            yield Misfit(name, words, why, tuple(self._over.rows))
+        if self._nobody.n:
+            left = f"{how_many(self._nobody.n, 'row')} without an id, left out of a fit"
+            yield Misfit(name, left, rows=tuple(self._nobody.rows))

@@ -1,0 +1,158 @@
+"""The check before a fit: planted faults stop it before booking, and no release changes by it."""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import chdir
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpscreen import PrivacyLedger, PrivateLasso
+from dpscreen.privacy.replay import record, replay
+from dpscreen.tables.check import NOT_PRIVATE, FormatFault
+from dpscreen.tables.reading import read_rows
+from dpscreen.tables.schema import load_schema
+from tools.command import dpscreen, invoke
+
+SCHEMA = """\
+target = "cost"
+unit = "person"
+rows_per_unit = 2
+missing = ["", "NA"]
+
+[columns]
+person = {type = "string"}
+age = {bounds = [0, 120]}
+smokes = {bounds = [0, 1]}
+ward = {categories = ["a", "b", "c"]}
+visit = {bounds = [2020-01-01, 2024-12-31]}
+cost = {bounds = [0, 2000]}
+"""
+
+
+def table(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "person": [f"p{k // 2}" for k in range(n)],
+            "age": rng.integers(18, 90, n),
+            "smokes": rng.integers(0, 2, n),
+            "ward": rng.choice(["a", "b", "c"], n),
+            "visit": pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "cost": rng.uniform(100, 1500, n).round(2),
+        }
+    )
+
+
+def in_us_format(frame):
+    return frame.assign(visit=frame.visit.dt.strftime("%m/%d/%Y"))
+
+
+def in_words(frame):
+    return frame.assign(smokes=frame.smokes.map({0: "no", 1: "yes"}))
+
+
+def a_quarter_elsewhere(frame):
+    return frame.assign(ward=frame.ward.mask(np.arange(len(frame)) % 4 == 0, "d"))
+
+
+FAULTS = {
+    "dates in US format": ("visit", in_us_format),
+    "yes and no as a number": ("smokes", in_words),
+    "target in another unit": ("cost", lambda one: one.assign(cost=one.cost * 100)),
+    "undeclared level": ("ward", a_quarter_elsewhere),
+    "units over the limit": ("person", lambda one: one.assign(person=one.person.str[:2])),
+}
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    PrivacyLedger.create(tmp_path / "l.ledger", dataset="d", epsilon=9, delta=1e-5)
+    return tmp_path
+
+
+FIT = ("fit", "t.csv", "--schema", "schema.toml", "--epsilon", 1, "--delta", "1e-6")
+BOOKED = ("--ledger", "l.ledger", "-o", "model.json")
+
+
+@pytest.mark.parametrize(("column", "plant"), FAULTS.values(), ids=FAULTS)
+def test_a_planted_fault_stops_before_booking_and_names_its_column(place, column, plant):
+    plant(table()).to_csv(place / "t.csv", index=False)
+    with chdir(place):
+        checked = invoke("check", "t.csv", "--schema", "schema.toml", "--examples")
+        stopped = invoke(*FIT, *BOOKED)
+    assert checked.exit_code == stopped.exit_code == 1
+    assert checked.stdout.startswith("NOT PRIVATE")
+    assert f"\n* {column}: " in checked.stdout
+    assert f"column {column!r}" in stopped.stderr
+    assert not any(one.isdigit() for one in stopped.stderr.replace("5%", "").replace("2 rows", ""))
+    assert PrivacyLedger(place / "l.ledger").entries() == ()
+    assert not (place / "model.json").exists()
+
+
+@pytest.mark.parametrize("proceed", ["--force", "--no-check"])
+def test_a_person_or_a_pipeline_may_proceed_as_a_real_process(place, proceed):
+    in_us_format(table()).to_csv(place / "t.csv", index=False)
+    done = dpscreen(*FIT, *BOOKED, proceed, cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert len(PrivacyLedger(place / "l.ledger").entries()) == 1
+
+
+def test_no_release_changes_by_the_check(place):
+    """Every input of a mechanism and every release is the same, checked or not."""
+    table().to_csv(place / "t.csv", index=False)
+    a_quarter_elsewhere(in_us_format(table(seed=1))).to_csv(place / "other.csv", index=False)
+    schema = load_schema(place / "schema.toml")
+    bounds = {"feature_bounds": schema.feature_bounds, "target_bounds": schema.target_bounds}
+
+    def fitted(name, *, check):
+        if check:
+            schema.check(place / name)
+        model = PrivateLasso(epsilon=1, delta=1e-6, **bounds)
+        return model.fit(read_rows(place / name, schema))
+
+    with pytest.warns(UserWarning, match="not private"), record() as plain:
+        fitted("t.csv", check=False)
+    for name in ("t.csv", "other.csv"):
+        with pytest.warns(UserWarning, match="not private"), replay(plain) as again:
+            fitted(name, check=True)
+        assert [one.booked for one in again.passages] == [one.booked for one in plain.passages]
+
+
+def test_counts_are_exact_but_for_bounds_which_are_coarse(place):
+    frame = table().astype({"age": object})
+    frame.loc[:2, "age"] = "old"
+    frame.loc[10:16, "age"] = "NA"
+    frame.loc[20:79, "cost"] += 5000
+    frame["smokes"] = 1
+    frame.loc[399, "person"] = ""
+    frame.loc[100:102, "person"] = "p1"
+    report = load_schema(place / "schema.toml").check(frame)
+    lines = report.text(examples=True).splitlines()
+    assert lines[:2] == NOT_PRIVATE.splitlines()
+    assert lines[3:-2] == [
+        "- age: 3 of 400 cells (1 %) are not a number as declared (rows 1, 2, 3)",
+        "- age: 7 of 400 cells (2 %) are missing (rows 11, 12, 13, 14, 15, …)",
+        "- smokes: constant: all cells that can be read are the same",
+        "- cost: more than a tenth of its values are outside the declared bounds",
+        "* person: 1 unit has more than 2 rows, as declared (rows 101)",
+        "- person: 1 row without an id, left out of a fit (rows 400)",
+    ]
+    with pytest.raises(FormatFault, match="person"):
+        report.stop()
+    with pytest.raises(TypeError):
+        pickle.dumps(report)
+
+
+def test_a_table_that_fits_gives_no_finding_however_it_is_stored(place):
+    frame, schema = table(), load_schema(place / "schema.toml")
+    frame.to_parquet(place / "t.parquet")
+    frame.to_csv(place / "t.csv", index=False)
+    for rows in (frame, place / "t.parquet", place / "t.csv", frame.astype(object)):
+        assert schema.check(rows).findings == ()
+    emptied = frame.assign(visit=None, age=np.nan, ward=None)
+    words = [one.words for one in schema.check(emptied).findings]
+    assert words == ["400 of 400 cells (100 %) are missing"] * 3
