@@ -31,8 +31,8 @@ from dpscreen.models.categories import (
     about_missing,
     frame_columns,
 )
+from dpscreen.models.explain import explanation_of
 from dpscreen.models.file import ModelFileProblem, to_dict
-from dpscreen.models.linear import shown_summary
 from dpscreen.tables.schema import TableSchema
 
 WARDS = ["B", "A", "C", "D"]  # B is the reference, and nobody is in D
@@ -129,7 +129,7 @@ def test_a_schema_means_what_categories_mean(kind):
     assert list(read.feature_names_out_) == list(told.feature_names_out_) == NAMES
     assert released(read) == released(told)
     for notes in (read.described(schema=schema.to_dict()), told.released()):
-        text = str(shown_summary(notes)).replace("\n", " ")
+        text = explanation_of(notes)
         assert "Levels are compared with the first declared one: ward with B." in text
         assert text.count("A cell that is missing") == 1
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fitted_models import fitted
 
-from dpscreen._core.words import number
+from dpscreen._core.words import cell, number
 from dpscreen.models.cards import model_card_of
 from dpscreen.models.comparison import compared
 from dpscreen.models.explain import explanation_of
@@ -51,8 +51,9 @@ def test_effects_are_per_cent(kind, transform, what):
     percent = 100 * math.expm1(release.effects[first])
     shown = f"{number(percent, digits=4)} %"
     summary = shown_summary(release)
-    assert f"by how many per cent {what} changes with the step" in words(summary)
-    assert shown in words(summary)
+    assert f"Effect: of the step on {what}, in per cent." in words(summary)
+    assert "effect\u00a0%" in str(summary)
+    assert cell(percent, digits=4) in words(summary).split()
     assert "target's units" not in words(summary)
     assert summary.frame["effect_percent"].iloc[first if table else 0] == pytest.approx(percent)
     verb = "raises" if percent > 0 else "lowers"
@@ -69,7 +70,7 @@ def test_pictures_and_pages_are_in_per_cent():
     diamonds = [float(line.get_xdata()[0]) for line in axes.lines if line.get_marker() == "D"]
     assert diamonds[0] == pytest.approx(100 * math.expm1(summary_of(release).rows[0].effect))
     page = words(re.sub("<[^>]*>", " ", render_model_page(model, schema=schema("log"))))
-    assert "by how many per cent cost changes" in page
+    assert "Effect: of the step on cost, in per cent." in page
     assert "target's units" not in page
     told = dict(compared([release, release], ["a", "b"]).facts)
     assert told["effects are"] == ("changes of log(cost)",) * 2
@@ -79,6 +80,7 @@ def test_pictures_and_pages_are_in_per_cent():
 def test_quality_says_that_it_is_of_the_transformed_target(kind):
     """A typical error of 0.26 of log(price) was printed as if it were one of the price."""
     release = replace(logged(kind), quality=QUALITY)
-    assert "Released quality, on the scale of log(cost): R² 0.632" in words(shown_summary(release))
+    assert "On log(cost): R² 0.632" in words(shown_summary(release))
+    assert "on the scale of log(cost): R² 0.632" in words(explanation_of(release))
     told = words(shown_summary(replace(release, schema=schema("none"))))
-    assert "Released quality: R² 0.632" in told
+    assert "On log(cost)" not in told

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 import dpscreen
 from dpscreen import PrivateOLS
-from dpscreen.models.linear import shown_summary
+from dpscreen.models.explain import explanation_of
 from dpscreen.models.regression_table import WaldTest
 
 LEVELS = {"ward": ["A", "B", "C"]}
@@ -125,15 +125,15 @@ def test_a_share_that_is_left_out_for_its_bounds_is_told_what_to_declare():
     assert 9000 < low < high < 11000
 
 
-def test_the_summary_compares_levels_with_those_left_out_too(fitted):
+def test_levels_are_compared_with_those_left_out_too(fitted):
     release = fitted.released()
     place = list(release.table.names).index("ward=C")
     coefficients = np.where(np.arange(len(release.table.names)) == place, 0.0, 1.0)
     why = {place: "not told apart; left out."}
     without = replace(release.table, reasons=why, coefficients=coefficients)
-    text = " ".join(str(shown_summary(replace(release, table=without))).split())
+    text = explanation_of(replace(release, table=without))
     assert "with the first declared one and those left out: ward with A or C." in text
-    assert "with the first declared one: ward with A." in " ".join(str(fitted.summary()).split())
+    assert "with the first declared one: ward with A." in fitted.explain()
 
 
 def test_it_predicts_with_intervals(fitted):

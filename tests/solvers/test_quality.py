@@ -256,7 +256,7 @@ def test_a_deviance_that_could_be_zero_is_not_known():
 
 def test_a_measure_is_shown_with_its_interval_or_as_not_known():
     half = Quality(0.5, 0.4, 0.6, *[math.nan] * 3, False, (1.0,), (0.0,), None, UNDETECTED)
-    assert str(half).startswith("R² 0.500 (0.400 to 0.600), typical error (root mean square) not")
+    assert str(half).startswith("R² 0.500 (0.400 to 0.600), RMSE not")
     assert "on rows held out" in str(half)
     counts = (0.5,), (1.0, 2.0), (2.0, 1.0)
     poor = OutcomeQuality(0.48, 0.44, 0.52, 1.4, 1.3, 1.5, 1.39, True, *counts)

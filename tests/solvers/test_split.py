@@ -414,7 +414,7 @@ def test_intervals_are_of_effects_and_hold_released_values_only(case, model):
     assert set(vars(model)) - set(vars(without)) == {"inference_"}
     assert not model.quality_.in_sample
     assert without.quality_.in_sample
-    assert "the model was not fitted with inference='split'" in plain(without.summary())
+    assert "the model was not fitted with inference='split'" in without.explain()
     assert y[:3].tobytes() not in pickle.dumps(model)
     assert X[:3, 0].tobytes() not in pickle.dumps(model)
 
@@ -454,7 +454,7 @@ def test_a_file_and_the_summary_tell_odds_ratios(odds_model, tmp_path):
     assert [float(cell) for cell in line.split()[-3:]] == pytest.approx(
         [refit, low, high], rel=1e-3
     )
-    told = plain(odds_model.summary())
+    told = odds_model.explain()
     assert "is what the interval is for, both as odds ratios with the step" in told
     assert {"refit", "low", "high", "odds_ratio"} <= set(odds_model.summary().frame)
 
@@ -482,7 +482,7 @@ def test_too_few_rows_are_refused_and_not_split(case):
     without = case.fit(few, epsilon=0.5, random_state=2, inference=None)
     np.testing.assert_array_equal(model.coef_, without.coef_)
     assert "first half" not in str(model.privacy_)
-    assert "too few rows" in str(model.summary())
+    assert "too few rows" in model.explain()
     assert not hasattr(without, "inference_")
 
 

@@ -791,7 +791,7 @@ def test_a_file_and_the_summary_tell_odds_ratios(tmp_path):
     np.testing.assert_allclose(ratios["odds_ratio"], np.exp(model.coef_[0]))
     np.testing.assert_allclose(np.log(ratios[["low", "high"]]), model.conf_int())
     assert "odds ratio" in str(model.summary())
-    assert "of log-odds" in str(model.summary())
+    assert "of log-odds" in model.explain()
     assert "least squares" not in str(model.summary())
     model.save(tmp_path / "model.json")
     again = load(tmp_path / "model.json")

@@ -184,6 +184,11 @@ def number(value: float, *, digits: int = 6) -> str:
     return text.replace(",", HARD_SPACE)
 
 
+def cell(value: float, *, digits: int = 6) -> str:
+    """Return a number as spreadsheets read it: 1950, 0.00010756."""
+    return number(value, digits=digits).replace(HARD_SPACE, "")
+
+
 def figure(value: float, *, digits: int = 4) -> str:
     """Return a number with a true minus sign, as pages have it."""
     return number(value, digits=digits).replace("-", "−").replace(HARD_SPACE, THIN_SPACE)
@@ -262,8 +267,13 @@ class EffectScale:
     column: str = "effect"
     ratio: bool = False
 
+    @property
+    def column_heading(self) -> str:
+        """Return the heading of cells that hold numbers alone."""
+        return self.heading + self.sign
+
     def text(self, effect: float, *, digits: int = 4) -> str:
-        """Return an effect as tables have it."""
+        """Return an effect as sentences have it."""
         return number(self.shown(effect), digits=digits) + self.sign
 
     def figure(self, effect: float) -> str:
@@ -288,6 +298,8 @@ PER_CENT = EffectScale("effect", _per_cent, "\u00a0%", column="effect_percent")
 # --- tables, as text in a terminal and as HTML in a notebook --------------------------------------
 
 LONGEST_NAME = 32
+YEAR = 365.25
+"""Days: the step of a date."""
 
 
 class PrintedTable(ABC):
@@ -343,8 +355,14 @@ def short_name(name: str) -> str:
 
 
 def step_words(step: float, zero_one: bool) -> str:
-    """Return a step as tables have it: 0 → 1, or +5."""
-    return "0 → 1" if zero_one else f"+{number(step)}"
+    """Return a step as tables have it, without a space: 0→1, +1yr or +5."""
+    return "0→1" if zero_one else "+1yr" if step == YEAR else f"+{cell(step)}"
+
+
+def with_marks(cells: list[list[str]], marks: Sequence[str]) -> list[list[str]]:
+    """Return a table with a last column of footnote letters for its body, if there are any."""
+    column = ["", *marks]
+    return [[*row, one] for row, one in zip(cells, column, strict=True)] if any(marks) else cells
 
 
 def _html_row(cells: Sequence[str], kind: str) -> str:

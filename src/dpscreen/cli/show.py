@@ -165,7 +165,9 @@ def _write_onnx(model: LoadedModel, given: dict[str, Any]) -> None:
 
 SHOWN: dict[str, Callable[[LoadedModel, dict[str, Any]], None]] = {
     "as_json": lambda model, _given: console.show_json(as_data(model.released())),
-    "explain": lambda model, _given: click.echo(textwrap.fill(model.explain(), WIDTH)),
+    "explain": lambda model, _given: click.echo(
+        "\n\n".join(textwrap.fill(one, WIDTH) for one in model.explain().split("\n\n"))
+    ),
     "card": lambda model, _given: click.echo(model.to_model_card()),
     "registry": _show_entry,
     "report": _write_page,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from dpscreen._core.words import (
     PER_CENT,
+    YEAR,
     how_many,
     number,
     percent,
@@ -19,8 +20,8 @@ from dpscreen.models.release import (
     Release,
     about_constant,
     about_failure,
-    no_intervals,
     prediction_of_all,
+    reading_of,
 )
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.privacy.budget import posterior
@@ -32,12 +33,17 @@ PRIORS = (0.01, 0.1)
 
 def explanation_of(release: Release) -> str:
     """Return what the model says, how private it is, and what is not protected."""
+    return "\n\n".join(paragraphs_of(release))
+
+
+def paragraphs_of(release: Release) -> list[str]:
+    """Return findings, how to read the numbers, protection, and what is not protected."""
     statement = release.statement
-    sentences = [] if statement.holds else [_warning(statement)]
-    sentences += _findings(release)
+    findings = [] if statement.holds else [_warning(statement)]
+    found = [[*findings, *_findings(release)], [*reading_of(release)]]
     if statement.rho is not None:
-        sentences += _protection(statement, statement.rho)
-    return " ".join([*sentences, _limits(statement)])
+        found.append([*_protection(statement, statement.rho)])
+    return [" ".join(one) for one in (*found, [_limits(statement)]) if one]
 
 
 def chance_of_failure(epsilon: float, rho: float) -> float:
@@ -61,7 +67,7 @@ def _warning(statement: PrivacyStatement) -> str:
 
 
 def _findings(release: Release) -> Iterator[str]:
-    selected, table = release.selected, release.table
+    selected = release.selected
     yield from about_failure(release)
     if release.fallback is not None and not selected:
         yield f"It predicts {prediction_of_all(release)} for everyone."
@@ -70,8 +76,6 @@ def _findings(release: Release) -> Iterator[str]:
         yield about_constant(release)
     else:
         yield from _used(release, len(selected))
-    if table is not None and table.reasons:
-        yield f"Coefficients without an interval: {' '.join(no_intervals(release, table))}"
 
 
 def _used(release: Release, n_used: int) -> Iterator[str]:
@@ -104,7 +108,9 @@ def _none_clear(release: Release) -> str:
 
 def _effect(release: Release, j: int) -> str:
     name, effect = plain(release.names[j]), float(release.effects[j])
-    step = "1 instead of 0" if release.zero_one[j] else f"{number(float(release.steps[j]))} more"
+    size = float(release.steps[j])
+    step = "a year" if size == YEAR else f"{number(size)} more"
+    step = "1 instead of 0" if release.zero_one[j] else step
     scale = release.scale_of_effects
     if scale.ratio:
         multiplied = release.family.words.multiplied

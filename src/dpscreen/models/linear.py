@@ -152,7 +152,7 @@ class PrivateLinearModel(LinearModel):
         return shown_summary(self.released())
 
     def explain(self) -> str:
-        """Return one paragraph for whoever has to decide: findings, privacy, and its limits.
+        """Return findings, how to read the numbers, privacy and its limits: a paragraph each.
 
         It begins with a warning if the privacy statement does not hold.
         """

@@ -5,6 +5,7 @@ Made from released numbers only. Where a coefficient is not identifiable there i
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,16 +20,17 @@ from dpscreen._core.words import (
     LINEAR,
     EffectScale,
     PrintedTable,
+    cell,
     did_you_mean,
     listed,
-    number,
     prose,
     short_name,
     some,
     step_words,
+    with_marks,
 )
 from dpscreen.solvers.family import GAUSSIAN, Family
-from dpscreen.solvers.results import MEANING, FeatureInterval, Inference, differences
+from dpscreen.solvers.results import MEANING, NOTED_BIAS, FeatureInterval, Inference, differences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -241,6 +243,11 @@ class RegressionTable(TableReadings):
         found[list(self.reasons)] = False
         return np.asarray(found)
 
+    def is_clip_biased(self, j: int) -> bool:
+        """Whether clipping may have moved a coefficient by a part of its standard error."""
+        bias = float(self.clip_bias[j])
+        return bool(self.given[j] and bias > NOTED_BIAS * math.sqrt(self.covariance[j, j]))
+
     @property
     def left_out(self) -> tuple[str, ...]:
         """Return the features that are not in the model; others may have no interval either."""
@@ -426,6 +433,7 @@ class RegressionSummary(PrintedTable):
     zero_one: tuple[bool, ...]
     level: float = 0.95
     scale: EffectScale = LINEAR
+    marks: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -453,16 +461,16 @@ class RegressionSummary(PrintedTable):
     def _cells(self) -> list[list[str]]:
         tails = (1 - self.level) / 2
         head, ends = ["", "coef", "std err", "t", "P>|t|"], [f"[{tails:.3g}", f"{1 - tails:.3g}]"]
-        name = self.scale.heading
+        name = self.scale.column_heading
         head += ["step", name, *ends] if self.scale.ratio else [*ends, "step", name]
         rows = list(enumerate(self.frame.iterrows()))
         rows = rows if self.has_intervals else rows[len(self.steps) :]  # one reason is for all
-        body = ([*self._row(name, row), *self._effect(place, row)] for place, (name, row) in rows)
-        return [head, *body]
+        body = [[*self._row(name, row), *self._effect(place, row)] for place, (name, row) in rows]
+        return with_marks([head, *body], [self.marks.get(place, "") for place, _ in rows])
 
     def _effect(self, place: int, row: Any) -> list[str]:
         """Return step and effect, as text, of odds with their interval; of the constant none."""
-        told = [number(value, digits=4) + self.scale.sign for value in row.iloc[7:]]
+        told = [cell(value, digits=4) for value in row.iloc[7:]]
         if place >= len(self.steps):
             return [""] * (1 + len(told))
         step = step_words(self.steps[place], self.zero_one[place])
@@ -470,6 +478,6 @@ class RegressionSummary(PrintedTable):
 
     def _row(self, name: Any, row: Any) -> list[str]:
         coef, error, t, p, low, high = row.iloc[:6]
-        told = [number(coef, digits=5), number(error, digits=3), f"{t:.2f}", f"{p:.3f}"]
-        told += [] if self.scale.ratio else [number(low, digits=4), number(high, digits=4)]
+        told = [cell(coef, digits=5), cell(error, digits=3), f"{t:.2f}", f"{p:.3f}"]
+        told += [] if self.scale.ratio else [cell(low, digits=4), cell(high, digits=4)]
         return [short_name(str(name)), *(["–"] * len(told) if np.isnan(coef) else told)]

@@ -14,11 +14,16 @@ import numpy as np
 
 from dpscreen._core.arrays import Array, Mask
 from dpscreen._core.words import (
+    FALSE_RATE,
     LINEAR,
     PER_CENT,
+    WIDTH,
+    YEAR,
     EffectScale,
     PrintedTable,
+    cell,
     how_many,
+    letters,
     listed,
     nice_step,
     number,
@@ -29,6 +34,7 @@ from dpscreen._core.words import (
     shortened,
     some,
     step_words,
+    with_marks,
 )
 from dpscreen.models.categories import (
     FrameColumns,
@@ -137,14 +143,15 @@ class Release:
 
         It is near a tenth of the width of the declared bounds; at least 1 where a schema says that
         they are whole numbers, or these bounds are, as those of grades; but not for what a schema
-        declares as a number between 0 and 1, as shares are.
+        declares as a number between 0 and 1, as shares are. Of a date it is a year.
         """
         low, high = self.public_bounds.T
         steps = np.array([nice_step(size) for size in (high / 10 - low / 10).tolist()])
         integers = np.isin(self.names, list(declared_numbers(self.schema, "integer")))
         whole = integers | (low == np.round(low)) & (high == np.round(high))
         shares = self._within_zero_one & ~self.zero_one
-        return np.where(whole & ~shares, np.maximum(steps, 1.0), steps)
+        dates = np.isin(self.names, list(declared_numbers(self.schema, "date")))
+        return np.where(dates, YEAR, np.where(whole & ~shares, np.maximum(steps, 1.0), steps))
 
     @property
     def zero_one(self) -> Mask:
@@ -208,9 +215,14 @@ class Release:
         return np.asarray(self.estimates * self.steps)
 
     @property
+    def typical(self) -> Array:
+        """Return a standard deviation of every feature where it is released, else its step."""
+        return self.steps if self.table is None else self.table.scales
+
+    @property
     def selected(self) -> list[int]:
-        """Return the features that the model uses, the largest effect first."""
-        order = np.argsort(-np.abs(self.effects), kind="stable")
+        """Return the features that the model uses, the largest standardised effect first."""
+        order = np.argsort(-np.abs(self.estimates * self.typical), kind="stable")
         return [int(j) for j in order if self.coefficients[j] != 0]
 
     @property
@@ -314,8 +326,14 @@ def target_transform(schema: Any) -> tuple[str | None, str]:
     name = block.get("target")
     if not isinstance(name, str):
         return None, "none"
-    transforms = block.get("transform") or {}
-    return name, transforms.get(name, "none") if isinstance(transforms, Mapping) else "none"
+    return name, declared_transform(schema, name)
+
+
+def declared_transform(schema: Any, name: str) -> str:
+    """Return the transform that a schema declares for a column; "none" without one."""
+    found = declared_block(schema.to_dict() if hasattr(schema, "to_dict") else schema)
+    transforms = found.get("transform")
+    return str(transforms.get(name, "none")) if isinstance(transforms, Mapping) else "none"
 
 
 def target_of(schema: Any) -> str | None:
@@ -415,6 +433,7 @@ class Summary(PrintedTable):
     notes: tuple[str, ...]
     has_intervals: bool
     scale: EffectScale = LINEAR
+    marks: tuple[str, ...] = ()
 
     def shown_interval(self, row: SummaryRow) -> tuple[float, float, float] | None:
         """Return low end, refit and high end as tables have them: of coefficients, or ratios."""
@@ -444,17 +463,17 @@ class Summary(PrintedTable):
 
     def _cells(self) -> list[list[str]]:
         """Return the table as text: headings, features, and the intercept last."""
-        head = ["feature", "coefficient", "step", self.scale.heading]
+        head = ["feature", "coefficient", "step", self.scale.column_heading]
         head += ["refit", "[0.025", "0.975]"] if self.has_intervals else []
-        last = ["(intercept)", number(self.intercept)] + [""] * (len(head) - 2)
-        return [head, *(self._row(row) for row in self.rows), last]
+        last = ["(intercept)", cell(self.intercept)] + [""] * (len(head) - 2)
+        return with_marks([head, *(self._row(row) for row in self.rows), last], [*self.marks, ""])
 
     def _row(self, row: SummaryRow) -> list[str]:
-        cells = [short_name(row.feature), number(row.coefficient), row.step_words]
-        cells.append(self.scale.text(row.effect))
+        cells = [short_name(row.feature), cell(row.coefficient), row.step_words]
+        cells.append(cell(self.scale.shown(row.effect), digits=4))
         if self.has_intervals:
             shown = self.shown_interval(row)
-            low, refit, high = [number(one, digits=4) for one in shown] if shown else [""] * 3
+            low, refit, high = [cell(one, digits=4) for one in shown] if shown else ["–"] * 3
             cells += [refit, low, high]
         return cells
 
@@ -477,13 +496,15 @@ def summary_of(release: Release) -> Summary:
         )
         for j in release.selected
     ]
+    marks, told = marks_of(release)
     return Summary(
         title=f"{_of_what(release)}: {len(rows)} of {release.n_features} features used",
         rows=tuple(rows),
         intercept=release.intercept,
-        notes=tuple(_notes(release, len(rows))),
+        notes=tuple(_lines_below(release, told)),
         has_intervals=bool(intervals),
         scale=release.scale_of_effects,
+        marks=tuple(marks.get(j, "") for j in release.selected),
     )
 
 
@@ -491,13 +512,15 @@ def regression_summary_of(release: Release, table: RegressionTable) -> Regressio
     """Return the regression table of a model that has one."""
     rows = "" if release.n_rows is None else f", {release.n_rows_words}"
     features = how_many(table.n_features, "feature")
+    marks, told = marks_of(release)
     return RegressionSummary(
         f"{_of_what(release)}: {features}{rows}",
         table,
-        tuple(_table_notes(release, table)),
+        tuple(_lines_below(release, told)),
         tuple(release.steps.tolist()),
         tuple(release.zero_one.tolist()),
         scale=release.scale_of_effects,
+        marks=marks,
     )
 
 
@@ -506,10 +529,7 @@ def _of_what(release: Release) -> str:
     return name if release.target is None else f"{name} of {short_name(release.target)}"
 
 
-PERCENT = (
-    "The target is a logarithm: an effect is by how many per cent {} changes with the step beside "
-    "it."
-)
+PERCENT = "Effect: of the step on {}, in per cent."
 STEPS = " Steps are round numbers near a tenth of the width of the declared bounds."
 ZERO_ONE = " From 0 to 1 is from no to yes or, of a share, from none to all."
 
@@ -519,11 +539,11 @@ def _about_steps(release: Release) -> str:
     return about_effects(release) + STEPS + (ZERO_ONE if shares else "")
 
 
-def about_effects(release: Release) -> str:
+def about_effects(release: Release, longest: int | None = None) -> str:
     """Say what an effect is, or an odds ratio."""
     if release.scale_of_effects == PER_CENT:
         return PERCENT.format(release.changed)
-    return release.words(release.family.words.effects_are)
+    return release.words(release.family.words.effects_are, longest=longest)
 
 
 def prediction_of_all(release: Release) -> str:
@@ -539,18 +559,6 @@ def about_failure(release: Release) -> Iterator[str]:
         yield fallback_words(release.fallback)
 
 
-def _table_notes(release: Release, table: RegressionTable) -> Iterator[str]:
-    yield from about_failure(release)
-    if table.given[: table.n_features].any():
-        yield _about_steps(release)
-    if not release.fit_intercept:
-        yield f"No constant was fitted; predictions add {number(release.intercept, digits=5)}."
-    yield from _about_predictions(release)
-    if release.inference is not None:
-        yield prose(release.inference.wording)
-    yield from _about_release(release)
-
-
 def _about_predictions(release: Release) -> Iterator[str]:
     """Say what predictions are clipped to, what cells count as, and what has no interval."""
     declared, table = (release.schema, release.categories), release.table
@@ -560,24 +568,6 @@ def _about_predictions(release: Release) -> Iterator[str]:
     # One reason for all features is given with the meaning of intervals.
     if table and (len(set(table.reasons.values())) > 1 or len(table.reasons) < table.n_features):
         yield from no_intervals(release, table)
-
-
-def _about_release(release: Release) -> Iterator[str]:
-    """Report the released quality, what bounds cut off, and the privacy."""
-    if release.quality is not None:
-        scale = release.scale_of_target
-        where = "" if scale is None else f", on the scale of {scale}"
-        yield f"Released quality{where}: {release.quality}"
-    notes = release.bounds_notes or ()
-    if len(notes) == 1:
-        yield f"Bounds: {prose(notes[0])}."
-    elif notes:
-        names = [prose(note.rpartition(": declared ")[0] or note) for note in notes]
-        yield (
-            "Bounds: most rows seem to lie at an end of the declared bounds, or beyond, or on one "
-            f"point, in {listed(names)}; bounds_notes_ tells where."
-        )
-    yield promise_of(release.statement)
 
 
 def no_intervals(release: Release, table: RegressionTable) -> Iterator[str]:
@@ -617,16 +607,13 @@ def about_constant(release: Release) -> str:
     return f"{why} The model predicts {prediction_of_all(release)} for every row."
 
 
-def _notes(release: Release, shown: int) -> Iterator[str]:
-    yield from about_failure(release)
-    left = release.n_features - shown
-    if left:
-        yield f"{left} other {'feature has' if left == 1 else 'features have'} coefficient 0."
+def reading_of(release: Release) -> Iterator[str]:
+    """Yield how to read the numbers: what the lines below a table leave to `explain()`, pages."""
     if release.standing_out is not None:
         names = [plain(release.names[j]) for j in release.chosen]
         verb = "is" if len(names) == 1 else "are"
         yield SOME_DETECTED.format(listed(names), verb) if names else NONE_DETECTED
-    if shown:
+    if release.selected:
         yield _about_steps(release)
     if release.clips_features:
         yield "Features are clipped to their bounds before the coefficients apply."
@@ -637,10 +624,116 @@ def _notes(release: Release, shown: int) -> Iterator[str]:
         scale = release.scale_of_effects
         refit = REFIT.format(AS_RATIOS.format(scale.heading) if scale.ratio else "")
         yield ("" if release.table else refit) + prose(release.inference.wording)
-    yield from _about_release(release)
+    if release.quality is not None:
+        yield f"Released quality{_where(release)}: {release.quality}"
+    notes = release.bounds_notes or ()
+    if len(notes) == 1:
+        yield f"Bounds: {prose(notes[0])}."
+    elif notes:
+        names = [prose(note.rpartition(": declared ")[0] or note) for note in notes]
+        yield (
+            "Bounds: most rows seem to lie at an end of the declared bounds, or beyond, or on one "
+            f"point, in {listed(names)}; bounds_notes_ tells where."
+        )
 
 
-def promise_of(statement: PrivacyStatement) -> str:
+def _where(release: Release) -> str:
+    scale = release.scale_of_target
+    return "" if scale is None else f", on the scale of {scale}"
+
+
+# --- below the table: footnotes and four lines ----------------------------------------------------
+
+UNRELIABLE = "sign not reliable"
+NO_INTERVAL, ONE_VALUE = "no interval", "most rows share one value"
+CLIPPED = "clipping bias of half a standard error or more, included"
+EXPLAINED = " (explain() says why)"
+
+
+def marks_of(release: Release) -> tuple[dict[int, str], str]:
+    """Return footnote letters by feature, and the line that explains them."""
+    found: dict[tuple[str, str], list[int]] = {}
+    shown = release.selected
+    if release.table is not None:
+        shown = list(range(release.n_features if release.intervals else 0))
+    for j in shown:
+        for caution in _cautions(release, j):
+            found.setdefault(caution, []).append(j)
+    marks: dict[int, str] = {}
+    for place, features in enumerate(found.values()):
+        for j in features:
+            marks[j] = marks.get(j, "") + letters(place)
+    pairs = [(letters(place), *both) for place, both in enumerate(found)]
+    brief = "; ".join(f"{letter}: {one}" for letter, one, _ in pairs)
+    full = "; ".join(f"{letter}: {one}" for letter, _, one in pairs)
+    short = brief if brief == full else brief + EXPLAINED
+    return marks, full if len(full) < len(short) or len(full) < WIDTH else short
+
+
+def _cautions(release: Release, j: int) -> Iterator[tuple[str, str]]:
+    """Yield what changes the meaning of a feature's coefficient, in brief and in full."""
+    table, name = release.table, release.names[j]
+    if not sign_is_reliable(release, j):
+        yield UNRELIABLE, UNRELIABLE
+    if release.intervals and j not in release.intervals:
+        why = NO_INTERVAL if table is None else table.reasons.get(j, NO_INTERVAL)
+        yield NO_INTERVAL, prose(why.removesuffix(SHARE)).rstrip(".")
+    if table is not None and table.is_clip_biased(j):
+        yield "clipping bias", CLIPPED
+    word = declared_transform(release.schema, name)
+    if word != "none":
+        yield (f"of its {word}",) * 2
+    if name in declared_numbers(release.schema, "date"):
+        yield ("coefficient per day",) * 2
+    if any(note.startswith(f"{name}: ") for note in release.bounds_notes or ()):
+        yield ONE_VALUE, ONE_VALUE
+
+
+def sign_is_reliable(release: Release, j: int) -> bool:
+    """Whether an interval excludes 0; without intervals, whether noise is an unlikely cause.
+
+    What has no interval beside others that have one is marked for that.
+    """
+    found = release.intervals.get(j)
+    if found is not None:
+        agrees = release.estimates[j] * found.coefficient > 0
+        return found.low * found.high > 0 and agrees
+    if release.intervals:
+        return True
+    if release.standing_out is not None:
+        return j in release.standing_out
+    chances = release.noise_p_values
+    return chances is None or not chances[j] > FALSE_RATE
+
+
+def _lines_below(release: Release, marks: str) -> Iterator[str]:
+    """Yield at most four lines: failure or footnotes, how to read, quality, privacy."""
+    target = any(note.startswith("the target: ") for note in release.bounds_notes or ())
+    lines = [marks] * bool(marks) + [f"target: {ONE_VALUE}"] * target
+    if release.table is not None and not release.fit_intercept:
+        lines.append(f"no constant: predictions add {number(release.intercept, digits=5)}")
+    told = [*about_failure(release)] + [f"{'; '.join(lines)}."] * bool(lines)
+    if told:
+        yield " ".join(told)
+    yield _how_to_read(release)
+    if release.quality is not None:
+        scale = release.scale_of_target
+        yield release.quality.line if scale is None else f"On {scale}: {release.quality.line}"
+    yield promise_of(release.statement, brief=True)
+
+
+def _how_to_read(release: Release) -> str:
+    table, effects = release.table, about_effects(release, 20)
+    if not release.selected:
+        return about_constant(release)
+    if release.intervals:
+        return f"{effects} 95 % intervals{': of the refit' if not table else ', not simultaneous'}."
+    if table is not None and release.inference is not None:
+        return prose(release.inference.wording)
+    return f"{effects} No intervals; explain() says why."
+
+
+def promise_of(statement: PrivacyStatement, *, brief: bool = False) -> str:
     """Return a privacy statement in one line, marked if it does not hold."""
     pair = f"epsilon = {statement.epsilon:g}, delta = {statement.delta:.4g}"
     if not statement.holds:
@@ -651,7 +744,10 @@ def promise_of(statement: PrivacyStatement) -> str:
         )
         return f"NOT PRIVATE: {why} (stated: {pair})."
     told = f"Privacy: {pair} for {prose(statement.neighbours)}."
-    return f"{told} {statement.disclosure}".rstrip()
+    if not brief:
+        return f"{told} {statement.disclosure}".rstrip()
+    told = told if len(told) < WIDTH else f"Privacy: {pair} for {prose(statement.unit)}."
+    return f"{told} The row count is disclosed." if statement.rows_disclosed else told
 
 
 class NotPrivate(ValueError):

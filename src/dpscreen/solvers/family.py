@@ -364,9 +364,7 @@ GAUSSIAN = Family(
         regression="linear regression",
         plain="least squares",
         effects=LINEAR,
-        effects_are=(
-            "An effect is how far the prediction moves with the step beside it, in {units}."
-        ),
+        effects_are="Effect: of the step, in {units}.",
         multiplied="the prediction",
         predictor="",
         bounds="to feature_bounds_ and target_bounds_",
@@ -418,10 +416,7 @@ BINOMIAL = Family(
         regression="logistic regression",
         plain="logistic regression",
         effects=ODDS,
-        effects_are=(
-            "Odds are those of {second} against {first}; an odds ratio is what they are multiplied "
-            "by with the step beside it."
-        ),
+        effects_are="Odds ratio: of the step, for {second} against {first}.",
         multiplied="the odds",
         predictor="log-odds",
         bounds="to feature_bounds_",

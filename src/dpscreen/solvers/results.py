@@ -96,6 +96,12 @@ class Measured:
         return f"{text}; {where}. {COVERAGE}"
 
     @property
+    def line(self) -> str:
+        """Return the measures in one line, and on which rows they are."""
+        shown = ", ".join(Measure.of(self, *one[:2]).shown(one) for one in self.measures)
+        return f"{shown}; {'in-sample' if self.in_sample else 'on rows held out'}."
+
+    @property
     def mean_outcome(self) -> float | None:
         """Return the released mean of outcomes, where it is measured and above the noise."""
         return None
@@ -122,7 +128,7 @@ class Quality(Measured):
 
     measures: ClassVar[tuple[Called, ...]] = (
         Called("r2", "r2", "R²"),
-        Called("typical_error", "error", "typical error (root mean square)", 4),
+        Called("typical_error", "error", "RMSE", 4),
     )
     columns = {"sizes": 0, "shares": 0}  # noqa: RUF012
 
@@ -187,10 +193,18 @@ class OutcomeQuality(Measured):
     auc_reason: str | None = None
     deviance_reason: str | None = None
 
+    @property
+    def _poor(self) -> list[str]:
+        return ["AUC"] * (self.auc <= 0.5) + ["deviance"] * (self.deviance >= self.null_deviance)
+
+    @property
+    def line(self) -> str:
+        """Return the measures in one line, after a warning if a constant is as good."""
+        return "No better than a constant: " * bool(self._poor) + super().line
+
     def __str__(self) -> str:
-        poor = ["AUC"] * (self.auc <= 0.5) + ["deviance"] * (self.deviance >= self.null_deviance)
-        worse = f" By its {' and '.join(poor)} the model is no better than a constant."
-        return super().__str__() + worse * bool(poor)
+        worse = f" By its {' and '.join(self._poor)} the model is no better than a constant."
+        return super().__str__() + worse * bool(self._poor)
 
     @property
     def mean_outcome(self) -> float | None:
