@@ -19,8 +19,8 @@ import numpy as np
 from dpscreen import PrivateLasso
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
-X = rng.uniform(-1, 1, (40_000, 80))
-y = X @ rng.normal(size=80) + rng.normal(size=40_000)
+X = rng.uniform(-1, 1, (20_000, 40))
+y = X @ rng.normal(size=40) + rng.normal(size=20_000)
 setting = {"feature_bounds": (-1, 1), "target_bounds": (-30, 30), "epsilon": 3, "delta": 1e-6}
 model = PrivateLasso(**setting, random_state=0).fit(X, y)
 print(model.solver_, model.coef_.tobytes().hex())

@@ -27,7 +27,7 @@ from dpscreen import ADPScreen, BoundsWarning, DPFrankWolfe, PrivateLasso, Priva
 from dpscreen.privacy import ZCDP, Budget
 
 pytestmark = [pytest.mark.filterwarnings(one) for one in IGNORED]
-many = settings(max_examples=50, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=20, suppress_health_check=list(HealthCheck))
 each_class = pytest.mark.parametrize("kind", EVERY_CLASS, ids=lambda kind: kind.__name__)
 
 
@@ -145,7 +145,7 @@ def neighbours(draw):
 
 @each_class
 @given(st.data())
-@settings(parent=many, max_examples=80)
+@settings(parent=many, max_examples=30)
 def test_neighbours_warn_and_fail_alike(kind, data):
     """With parameters that are valid, or one that is not."""
     one, other = data.draw(neighbours(), label="tables")

@@ -19,7 +19,7 @@ from dpscreen.privacy import DiscreteGaussian, NoisyMax, SignedNoisyMax
 from dpscreen.privacy.replay import record
 
 pytestmark = QUIET
-ALARM, FITS = 1e-9, 24
+ALARM, FITS = 1e-9, 16
 KNOWN = {case.name: case for case in CASES}
 NAMES = (
     "PrivateLasso: large budget",

@@ -40,7 +40,7 @@ SECRET = "8675309"
 PEERS = [Case(getattr(outcome_peers, name), {}, name) for name in outcome_peers.__all__]
 ONE_OF_EACH = [*DEFAULTS, *PEERS]
 each_model = pytest.mark.parametrize("case", ONE_OF_EACH, ids=str)
-few = settings(max_examples=15, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=6, suppress_health_check=list(HealthCheck))
 
 
 class Booked(list):
@@ -137,8 +137,8 @@ def test_extreme_numbers_are_refused_before_booking_or_delivered(
 
 
 def test_regression_at_the_bounds_and_the_budget_of_the_report(tmp_path):
-    """Twenty fits with bounds of 2^52 at ε = 300 that failed after they were booked."""
-    for seed in range(20):
+    """Fits with bounds of 2^52 at ε = 300 that failed after they were booked."""
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(300, 4)) * 2.0 ** rng.uniform(0, 52, size=4)
         model = PrivateOLS(
@@ -158,15 +158,14 @@ def test_regression_at_the_bounds_and_the_budget_of_the_report(tmp_path):
 def test_wild_releases_are_delivered_and_other_rows_meet_the_same_end(case, tmp_path):
     name, seed, n = chosen(f"{case} delivered", STYLES, (9, 60, 200))
     first, second = (rows_for(case, *case.rows(name, seed + turn, n)) for turn in (0, 1))
-    for turn in range(2):
-        with record(steer=wild(seed + turn, 1.0)) as transcript:
-            model, told = fitted(case.model(random_state=None), *first)
-        assert_delivered(model, told, tmp_path)
-        with replay(transcript):
-            other, _ = fitted(case.model(random_state=None), *second)
-        assert other.fallback_ == model.fallback_
-        assert np.array_equal(other.coef_, model.coef_)
-        assert np.array_equal(other.intercept_, model.intercept_)
+    with record(steer=wild(seed, 1.0)) as transcript:
+        model, told = fitted(case.model(random_state=None), *first)
+    assert_delivered(model, told, tmp_path)
+    with replay(transcript):
+        other, _ = fitted(case.model(random_state=None), *second)
+    assert other.fallback_ == model.fallback_
+    assert np.array_equal(other.coef_, model.coef_)
+    assert np.array_equal(other.intercept_, model.intercept_)
 
 
 # --- a failure after any release ------------------------------------------------------------------
@@ -211,7 +210,7 @@ def test_a_failure_after_any_release_leaves_what_was_released(case, tmp_path, mo
         model, told = fitted(case.model(epsilon=40.0, **options), X, y)
     assert (told, model.fallback_) == ([], None)
     stages = []
-    for count in sorted({1, 2, 3, *np.linspace(1, whole.made, 12).astype(int).tolist()}):
+    for count in sorted({1, 2, 3, *np.linspace(1, whole.made, 7).astype(int).tolist()}):
         with monkeypatch.context() as patch:
             failing_after(patch, count, np.linalg.LinAlgError(f"{SECRET} is singular"))
             booked = Booked()
@@ -242,7 +241,7 @@ def test_a_failure_keeps_the_last_state_that_was_released(options, expected, mon
         whole = failing_after(patch, 0, None)
         complete, _ = fitted(case.model(**given), *rows)
     found = set()
-    for count in range(1, whole.made + 1):
+    for count in sorted({*range(1, 13), *range(13, whole.made, 3), whole.made}):
         with monkeypatch.context() as patch:
             failing_after(patch, count, ZeroDivisionError())
             model, _ = fitted(case.model(**given), *rows)

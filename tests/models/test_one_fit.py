@@ -188,7 +188,7 @@ def test_every_estimator_learns_and_target_units_do_not_matter(make, rows):
 
 
 @each_scaling
-@pytest.mark.parametrize("shape", [(1, 1), (2, 40), (30, 600), (200, 2)])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 40), (30, 120), (200, 2)])
 def test_odd_data_gives_a_finite_model(make, shape):
     rng = np.random.default_rng(11)
     heavy = rng.standard_cauchy(shape) * 1e3

@@ -1,4 +1,4 @@
-"""The paper's synthetic setting: 3000 rows, 600 features of which 70 matter, 20 trials.
+"""The paper's synthetic setting: 3000 rows, 600 features of which 70 matter, 8 trials.
 
 The bands are those within which a replication of Table 1 must fall; noise and data are seeded, so
 the test is deterministic.
@@ -24,7 +24,7 @@ SETTING = {
     "target_bounds": (-50, 50),
     "fit_intercept": False,
 }
-TRIALS = 20
+TRIALS = 8
 
 
 def mean_scores(correlation, make):

@@ -52,7 +52,7 @@ def experiments():
 def dawdle(problem, noise, recorder):
     """Take long enough to be interrupted; leave a trace of the process that runs it."""
     Path(os.environ["DAWDLERS"], str(os.getpid())).touch()
-    time.sleep(0.3)
+    time.sleep(0.1)
     return Fitted(noise.uniform(problem.design.n_features))
 
 

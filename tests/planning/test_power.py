@@ -109,7 +109,7 @@ def test_standard_errors_of_power_count_the_critical_size():
 GRID_SIZES = (0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6)
 
 
-def smallest(n_rows, epsilon, n_features=10, repetitions=16):
+def smallest(n_rows, epsilon, n_features=10, repetitions=8):
     found = dpscreen.plan(
         n_rows, n_features, epsilon, 1e-6, effects=GRID_SIZES[: 7 if n_features < 12 else 6],
         repetitions=repetitions,

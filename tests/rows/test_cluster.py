@@ -53,7 +53,7 @@ def client():
 
 @pytest.mark.parametrize(
     ("setting", "chunks"),
-    [({}, (2000, 611)), ({"inference": "split"}, (611,))],
+    [({}, (611,)), ({"inference": "split"}, (611,))],
     ids=["stagewise", "split"],
 )
 def test_a_cluster_gives_the_same_model_to_the_last_bit(client, setting, chunks):
