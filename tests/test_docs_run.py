@@ -158,6 +158,8 @@ def test_tutorial_runs_and_so_do_the_pages_that_build_on_it(clone, capsys):
     shutil.copy("dummy.csv", "new.csv")
     Path("predictions.csv").unlink()
     run_page(DOCS / "guide/hand-over-a-model.md")
+    Path("predictions.csv").unlink()
+    run_page(DOCS / "guide/predict.md")
     run_commands("dpscreen simulate --schema schema.toml --rows 500 -o rows.parquet")
     run_page(DOCS / "guide/databases-and-large-data.md")
 
@@ -214,10 +216,34 @@ def test_the_page_of_the_papers_methods_has_every_parameter_and_option():
         assert option.opts[0] in page
 
 
-@pytest.mark.parametrize("name", ["declare-your-data", "share-a-budget"])
-def test_page_runs(clone, capsys, name):
-    Path("visits.csv").write_text("patient,age,cost\n1,30,200\n", encoding="utf-8")
-    run_page(DOCS / f"guide/{name}.md")
+QUICK = [
+    "choose-a-model",
+    "declare-your-data",
+    "read-a-regression-table",
+    "scikit-learn",
+    "share-a-budget",
+]
+
+
+@pytest.mark.filterwarnings("ignore::dpscreen.models.intake.RefitWarning")
+@pytest.mark.parametrize("name", QUICK)
+def test_page_of_the_guide_runs_and_prints_what_it_shows(clone, capsys, name):
+    """Numbers differ with the noise; the first words of every line that is shown do not."""
+    page = DOCS / f"guide/{name}.md"
+    run_page(page)
+    printed = {first(line) for line in capsys.readouterr().out.splitlines()}
+    python, after = False, []
+    for language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language == "text" and python:
+            after += [first(line) for line in text.splitlines() if line.strip(" …=-")]
+        python = language == "python"
+    assert after
+    assert set(after) <= printed
+
+
+def first(line: str) -> str:
+    """Return the first word of a line, numbers aside."""
+    return re.sub(r"[\d.]+", "0", line.split()[0]) if line.split() else ""
 
 
 @pytest.mark.filterwarnings("ignore:releases are recorded or forced")
