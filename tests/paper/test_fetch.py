@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import socket
 import sys
 import zipfile
 from pathlib import Path
@@ -11,16 +10,14 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
-import requests
 
-from dpscreen.paper.data import UnknownDataset, dataset, fetch, load
+from dpscreen.paper.data import dataset, fetch, load
 from dpscreen.paper.data.fetch import (
     abalone,
     communities,
     convert,
     libsvm,
     residential,
-    zip_member,
 )
 from dpscreen.paper.data.store import (
     Archive,
@@ -114,24 +111,6 @@ def test_residential_names_lags_and_drops_dates():
     np.testing.assert_array_equal(frame, [[1, 1200, 6713, 56.2, 0.1, NAN, 2200, 410]])
 
 
-def test_residential_gives_the_catalogues_columns():
-    lagged = [f"V-{k}" for k in range(11, 30)] * 5
-    header = [*DATES, *(f"V-{k}" for k in range(1, 9)), *lagged, "V-9", "V-10"]
-    columns = (*dataset("residential").features, "V-9", "V-10")
-    frame = residential(sheet_of([header, list(range(len(header)))]), columns)
-    np.testing.assert_array_equal(frame, [np.arange(4.0, 109.0)])
-
-
-def test_members_are_found_in_folders_and_inner_zips():
-    inner = zipped({"deep/data.csv": b"inner"})
-    assert zip_member(zipped({"a/b/data.csv": b"outer"}), "data.csv") == b"outer"
-    assert zip_member(zipped({"x.txt": b"", "in.zip": inner}), "data.csv") == b"inner"
-    with pytest.raises(ValueError, match=r"does not contain data\.csv"):
-        zip_member(zipped({"x.txt": b""}), "data.csv")
-    with pytest.raises(ValueError, match="not a whole zip"):
-        zip_member(inner[:-30], "data.csv")
-
-
 @pytest.mark.parametrize("name", ["housing", "bodyfat", "pyrim", "triazines"])
 def test_libsvm_text_of_the_checked_copy_converts_to_it(name, data_folder):
     table = load(name)
@@ -158,20 +137,6 @@ def test_a_fetched_set_can_be_loaded(site, cache, make_dataset, converter, file)
     assert left_behind(cache) == [cache / file]
 
 
-def test_a_workbook_gives_both_files(site, tmp_path, make_dataset):
-    book = sheet_of([["DATE", "V-1", "V-9", "V-10"], [80, 1.5, 2, 3], [81, 4, 5, 6]])
-    frames = {
-        "sale.csv": pd.DataFrame({"V-1": [1.5, 4.0], "V-9": [2.0, 5.0]}),
-        "cost.csv": pd.DataFrame({"V-1": [1.5, 4.0], "V-10": [3.0, 6.0]}),
-    }
-    site.bodies["/static/tiny"] = zipped({"folder/Book.xlsx": book})
-    entry = make_dataset(frames, Archive(URL, "uci-residential", "Book.xlsx"))
-    paths = fetch(entry, base_url=site.base_url, into=tmp_path / "new" / "place")
-    assert [path.name for path in paths] == ["sale.csv", "cost.csv"]
-    for path in paths:
-        assert content_hash(read_csv(path)) == content_hash(frames[path.name])
-
-
 def test_a_real_entry_asks_for_its_archives_path(site, cache):
     with pytest.raises(DownloadFailed, match="404"):
         fetch("residential", base_url=site.base_url + "/mirror/")
@@ -190,29 +155,6 @@ def test_the_checked_copy_passes_through_the_whole_path(site, cache, data_folder
     assert content_hash(read_csv(path)) == entry.files[0].content_hash
 
 
-def test_progress_is_reported(site, cache, make_dataset):
-    frame = pd.DataFrame(np.arange(90_000.0).reshape(-1, 3), columns=list("abt"))
-    rows = frame.to_numpy().tolist()
-    body = "\n".join(f"{t!r} 1:{a!r} 2:{b!r}" for a, b, t in rows).encode()
-    site.bodies["/static/tiny"] = body
-    calls = []
-    fetch(
-        tiny(make_dataset, "libsvm", frame),
-        base_url=site.base_url,
-        progress=lambda done, total: calls.append((done, total)),
-    )
-    received = [done for done, _ in calls]
-    assert received == sorted(received)
-    assert len(received) > 5
-    assert calls[-1] == (len(body), len(body))
-
-
-def test_a_wrong_address_is_one_sentence(site, cache, make_dataset):
-    with pytest.raises(DownloadFailed, match="answered 404 Not Found for http://127"):
-        fetch(tiny(make_dataset), base_url=site.base_url)
-    assert left_behind(cache) == []
-
-
 @pytest.mark.parametrize("converter", ["uci-blogfeedback", "libsvm"])
 def test_a_truncated_body_is_one_sentence(site, cache, make_dataset, converter):
     site.bodies["/static/tiny"] = CASES[converter][0]
@@ -220,32 +162,6 @@ def test_a_truncated_body_is_one_sentence(site, cache, make_dataset, converter):
     with pytest.raises(DownloadFailed, match="broke off before its end"):
         fetch(tiny(make_dataset, converter), base_url=site.base_url)
     assert left_behind(cache) == []
-
-
-def test_a_refused_connection_is_one_sentence(site, cache, make_dataset):
-    with socket.socket() as taken:  # bound, but nobody listens
-        taken.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(DownloadFailed, match=f"no connection to {address}"):
-            fetch(tiny(make_dataset), base_url=f"http://{address}")
-
-
-@pytest.mark.parametrize(
-    ("reason", "message"),
-    [
-        (requests.Timeout(), "did not answer in time"),
-        (requests.TooManyRedirects("Exceeded 30 redirects."), r"failed: Exceeded 30 redirects\.$"),
-    ],
-)
-def test_an_archive_that_does_not_deliver_is_one_sentence(
-    cache, make_dataset, monkeypatch, reason, message
-):
-    def get(*_asked, **_settings):
-        raise reason
-
-    monkeypatch.setattr(requests, "get", get)
-    with pytest.raises(DownloadFailed, match=message):
-        fetch(tiny(make_dataset))
 
 
 DAMAGED_ZIP = bytearray(zipped({"tiny.csv": TEXT * 50}))
@@ -308,17 +224,3 @@ def test_an_extra_that_is_needed_is_named(cache, make_dataset, monkeypatch):
     monkeypatch.setitem(sys.modules, "requests", None)
     with pytest.raises(DownloadFailed, match=r"dpscreen\[paper\]"):
         fetch(tiny(make_dataset))
-
-
-def test_a_place_that_cannot_be_written_is_one_sentence(site, tmp_path, make_dataset):
-    site.bodies["/static/tiny"] = CASES["uci-blogfeedback"][0]
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(DownloadFailed, match="could not be written to"):
-        fetch(tiny(make_dataset), base_url=site.base_url, into=tmp_path / "file")
-
-
-def test_sets_without_an_archive_say_so():
-    with pytest.raises(DownloadFailed, match="Riboflavin cannot be fetched: R package hdi"):
-        fetch("riboflavin")
-    with pytest.raises(UnknownDataset, match="known are"):
-        fetch("iris")
