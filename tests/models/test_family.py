@@ -57,7 +57,7 @@ def test_a_summary_has_the_families_words(counts):
     assert "multiplies the rate by" in explanation_of(counts)
     assert "rate ratio (step)" in model_card_of(counts)
     assert "A sparse Poisson regression" in str(registry_entry_of(counts))
-    assert effects_of(counts).label == "rate ratio with the step"
+    assert effects_of(counts).label == "rate ratio of the step"
 
 
 def test_exports_apply_the_inverse_link(counts):

@@ -56,11 +56,11 @@ def test_a_regression_table_is_drawn_beside_least_squares_own_intervals():
     wide = [line.get_xdata() for line in shown.lines if line.get_linewidth() == 2.4]
     thin = [line.get_xdata() for line in shown.lines if line.get_linewidth() == 1.0]
     assert len(wide) == len(thin) == 3
-    # Without privacy: 0.2/√n over the deviation of a uniform column. Found to within a fifth.
-    own = 2 * 1.96 * 0.2 / np.sqrt(20_000) * np.sqrt(12)
+    # Without privacy, of one standard deviation: 0.2/√n. Found to within a fifth.
+    own = 2 * 1.96 * 0.2 / np.sqrt(20_000)
     np.testing.assert_allclose([high - low for low, high in thin], own, rtol=0.2)
     assert all(a[1] - a[0] > b[1] - b[0] for a, b in zip(wide, thin, strict=True))
-    assert model.summary().frame["effect"].iloc[0] == model.params.iloc[0]  # the step is 0 → 1
+    assert model.summary().frame["effect"].iloc[0] == model.params.iloc[0]  # the step is 0→1
 
 
 def test_outcomes_are_drawn_as_odds_ratios():

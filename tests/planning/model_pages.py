@@ -24,7 +24,7 @@ HOSTILE = (
     "</text></svg></style>",
 )
 SECTIONS = (
-    *("in-short", "model", "guarantee", "power", "what-if"),
+    *("reading", "guarantee", "power", "what-if"),
     *("assumptions", "not-protected", "budget", "made-with"),
 )
 LEDGER = {

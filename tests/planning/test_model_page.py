@@ -66,8 +66,9 @@ def page(model_page):
 
 
 def test_every_section_is_there_and_links_lead_somewhere(page):
-    sections = [attrs for tag, attrs in page.tags if tag == "section"]
-    assert [attrs["id"] for attrs in sections] == list(SECTIONS)
+    folded = [attrs for tag, attrs in page.tags if tag == "details"]
+    assert [attrs["id"] for attrs in folded] == list(SECTIONS)
+    assert not any("open" in attrs for attrs in folded)
     links = [attrs["href"] for tag, attrs in page.tags if tag == "a"]
     assert links[0] == "#content"
     assert all(link.startswith("#") and link[1:] in page.ids for link in links)
@@ -145,7 +146,7 @@ def test_a_published_model_is_marked():
 
 def test_too_few_rows_are_told_at_the_top():
     text = render_model_page(fitted(epsilon=0.1), expected=quick(40, epsilon=0.1))
-    assert "Do not rely on this model" in text[: text.index("<nav")]
+    assert "Do not rely on this model" in text[: text.index("<main")]
 
 
 def test_why_there_are_no_intervals_is_told(expected):

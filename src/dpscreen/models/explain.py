@@ -40,10 +40,31 @@ def paragraphs_of(release: Release) -> list[str]:
     """Return findings, how to read the numbers, protection, and what is not protected."""
     statement = release.statement
     findings = [] if statement.holds else [_warning(statement)]
-    found = [[*findings, *_findings(release)], [*reading_of(release)]]
-    if statement.rho is not None:
-        found.append([*_protection(statement, statement.rho)])
-    return [" ".join(one) for one in (*found, [_limits(statement)]) if one]
+    found = ([*findings, *_findings(release)], reading_of(release), protection_of(statement))
+    told = (*(" ".join(one) for one in found), limits_of(statement))
+    return [one for one in told if one]
+
+
+def result_of(release: Release) -> str:
+    """Return the result in one sentence."""
+    if release.fallback is not None or not release.selected:
+        return " ".join(_findings(release))
+    if not release.chosen:
+        return _none_clear(release)
+    target, largest = plain(release.target or "the target"), _effect(release, release.chosen[0])
+    many = f"{len(release.chosen)} of {how_many(release.n_features, 'feature')}"
+    verb = "has an effect" if len(release.chosen) == 1 else "have effects"
+    return f"{many} {verb} of reliable sign on {target}; the largest: {largest}{_span(release)}."
+
+
+def _span(release: Release) -> str:
+    """Return the interval of the largest effect, where it is of that very estimate."""
+    j, scale = release.chosen[0], release.scale_of_effects
+    if release.table is None:
+        return ""
+    ends = (release.intervals[j].low, release.intervals[j].high)
+    low, high = (scale.text(one * float(release.steps[j]), digits=3) for one in ends)
+    return f", 95 % interval {low} to {high}"
 
 
 def chance_of_failure(epsilon: float, rho: float) -> float:
@@ -120,7 +141,11 @@ def _effect(release: Release, j: int) -> str:
     return f"{name} ({step} {way} {what} by {number(size, digits=3)}{scale.sign})"
 
 
-def _protection(statement: PrivacyStatement, rho: float) -> Iterator[str]:
+def protection_of(statement: PrivacyStatement) -> Iterator[str]:
+    """Say what somebody can learn from the model about one row or unit (Lemma 19)."""
+    rho = statement.rho
+    if rho is None:
+        return
     pair = f"With epsilon = {statement.epsilon:g} and delta = {statement.delta:.4g}"
     changing = statement.changing_epsilon
     if not statement.rows_disclosed or changing is None:
@@ -187,7 +212,8 @@ def _several(statement: PrivacyStatement) -> str:
     )
 
 
-def _limits(statement: PrivacyStatement) -> str:
+def limits_of(statement: PrivacyStatement) -> str:
+    """Say what is not protected."""
     counted = "whether a row is there, as it can be counted; " if statement.rows_disclosed else ""
     return (
         "NOT protected: what the model shows about people in general, which applies to those who "

@@ -222,8 +222,10 @@ class Release:
     @property
     def selected(self) -> list[int]:
         """Return the features that the model uses, the largest standardised effect first."""
-        order = np.argsort(-np.abs(self.estimates * self.typical), kind="stable")
-        return [int(j) for j in order if self.coefficients[j] != 0]
+        sizes = np.abs(self.estimates * self.typical)
+        if self.table is not None:  # the table's own first; others only predict
+            sizes = np.where(self.table.given[: self.n_features], sizes, -1 / (1 + sizes))
+        return [int(j) for j in np.argsort(-sizes, kind="stable") if self.coefficients[j] != 0]
 
     @property
     def chosen(self) -> list[int]:

@@ -49,6 +49,7 @@ def write_model_page(
     expected: Expected | ExpectedTable | None = None,
     about: Mapping[str, str] | None = None,
     progress: simulation.Progress | None = None,
+    simulated: bool = False,
 ) -> Path:
     """Write a fitted model's page: one HTML file to show and to hand over, whole or not at all.
 
@@ -74,6 +75,8 @@ def write_model_page(
         the model file says.
     progress : callable, default=None
         Called now and then with the share of the simulation that is done.
+    simulated : bool, default=False
+        Whether the model is of simulated rows: its page says so at the top.
 
     Returns
     -------
@@ -93,8 +96,8 @@ def write_model_page(
     """
     target = Path(path)
     shown = expected_of_model(model, n_rows, progress) if expected is None else expected
-    page = render_model_page(model, schema=schema, ledger=ledger, expected=shown, about=about)
-    write_text(target, page)
+    more: Any = {"schema": schema, "ledger": ledger, "about": about, "simulated": simulated}
+    write_text(target, render_model_page(model, expected=shown, **more))
     return target
 
 

@@ -5,13 +5,16 @@ It needs neither network nor scripts. Whatever was not made here, such as featur
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dpscreen import __version__
 from dpscreen._core.pictures import environment
 from dpscreen._core.words import (
+    NOTHING,
     figure,
     how_many,
     plain,
@@ -19,22 +22,24 @@ from dpscreen._core.words import (
     whole_percent,
     without_towers,
 )
-from dpscreen.models.explain import explanation_of
+from dpscreen.models.explain import limits_of, protection_of, result_of
 from dpscreen.models.page.charts import Expected, ExpectedTable, power_chart
 from dpscreen.models.page.effects import MOST_DRAWN, effects_chart, effects_of
 from dpscreen.models.page.outcomes import quality_charts
 from dpscreen.models.release import (
     Release,
     Summary,
-    about_constant,
+    SummaryRow,
     about_facts,
-    regression_summary_of,
+    marks_of,
+    promise_of,
+    reading_of,
     summary_of,
 )
 from dpscreen.privacy import PrivacyStatement
 
 MOST_LISTED = 200
-"""Rows of the table; what is beyond is in the model file."""
+"""Rows of the whole table; what is beyond is in the model file."""
 
 MOST_BYTES = 500_000
 
@@ -46,12 +51,16 @@ def render_model_page(
     ledger: Mapping[str, Any] | None = None,
     expected: Expected | ExpectedTable | None = None,
     about: Mapping[str, str] | None = None,
+    simulated: bool = False,
 ) -> str:
-    """Return the page of a fitted model as text; without `expected`, nothing is said of power."""
+    """Return the page of a fitted model as text; without `expected`, nothing is said of power.
+
+    A page of `simulated` rows says so at its top.
+    """
     schema = getattr(model, "schema", None) if schema is None else schema
     descriptor = schema.to_dict() if hasattr(schema, "to_dict") else schema
     content = _content(model.described(schema=descriptor, about=about), expected)
-    content["budget"] = budget_facts(ledger)
+    content |= {"budget": budget_facts(ledger), "simulated": simulated}
     return environment(__name__).get_template("model.html").render(content)
 
 
@@ -62,53 +71,120 @@ def _content(release: Release, expected: Expected | ExpectedTable | None) -> dic
     from markupsafe import Markup
 
     statement, summary = release.statement, summary_of(release)
-    table = None if release.table is None else regression_summary_of(release, release.table)
     simulated = expected if isinstance(expected, Expected) else None
-    target = shortened(release.target or "the target", 60)
     drawn, scale = effects_of(release, summary), release.scale_of_target
     predicted = "prediction" if scale is None else f"predicted {scale}"
     return {
         "svg": Markup,
         "summary": summary,
-        "notes": list(map(in_powers, (summary if table is None else table).notes)),
-        "target": target,
-        "method": release.estimator,
+        "reading": list(map(in_powers, reading_of(release))),
+        "target": shortened(release.target or "the target", 60),
         "statement": statement,
         "warnings": list(_warnings(statement, simulated)),
-        "headline": headline(release, summary, target),
+        "result": in_powers(without_towers(result_of(release))),
         "about": about_facts(release)[1 if release.target else 0 :],
         "headline_facts": headline_facts(release, summary),
-        "paragraphs": paragraphs(release),
+        "footnotes": in_powers(marks_of(release)[1]),
+        "promise": in_powers(promise_of(statement, brief=True)),
+        "protection": in_powers(" ".join(protection_of(statement))),
+        "limits": limits_of(statement),
         "facts": statement_facts(statement),
         "assumptions": [_about_units(statement), *ASSUMPTIONS],
         "unprotected": unprotected(statement),
         "effects": effects_chart(drawn),
         "drawn": drawn,
         "outcomes": quality_charts(release),
-        "table": _regression_rows(release),
-        "listed": summary.rows[:MOST_LISTED],
+        "is_table": release.table is not None,
+        "table": feature_table(release, summary),
+        "first": MOST_DRAWN,
+        "listed": MOST_LISTED,
         "changed": release.family.words.predictor or predicted,
         "words": release.family.words,
-        "most_drawn": MOST_DRAWN,
         "expected": simulated,
         "widths": expected if isinstance(expected, ExpectedTable) else None,
         "power": None if simulated is None else power_chart(simulated, release.family),
         "absent": NOT_SIMULATED,
-        "of_all": about_constant(release),
         "made": made_with(release),
         "number": figure,
         "percent": whole_percent,
-        "short": shortened,
     }
 
 
-def _regression_rows(release: Release) -> dict[str, tuple[float, float]] | None:
-    """Return standard error and p-value by name of a regression table; None if it is none."""
-    table = release.table
-    if table is None:
-        return None
-    pairs = zip(table.bse.tolist(), table.pvalues.tolist(), strict=True)
-    return dict(zip(map(plain, table.names), pairs, strict=True))
+# --- the table of features ------------------------------------------------------------------------
+
+Column = tuple[str, Callable[[SummaryRow], str]]
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """Headings, and rows of a name, its footnote letters and cells; the intercept last."""
+
+    headings: list[str]
+    rows: list[tuple[str, str, list[str]]]
+
+
+def feature_table(release: Release, summary: Summary) -> FeatureTable:
+    """Return the features: of ratios the ratio comes first, of others the coefficient."""
+    scale = summary.scale
+
+    def of(row: SummaryRow) -> bool:
+        """Whether the estimate is one of the table, not only of what predicts."""
+        return release.table is None or row.refit is not None
+
+    step: Column = ("Step", lambda row: row.step_words)
+    effect: Column = (
+        scale.heading.capitalize(),
+        lambda row: scale.figure(row.effect) if of(row) else NOTHING,
+    )
+    coefficient: Column = (
+        "Coefficient",
+        lambda row: figure(row.coefficient) if of(row) else NOTHING,
+    )
+    interval: list[Column] = []
+    error: list[Column] = []
+    if summary.has_intervals:
+        shown = summary.shown_interval
+        interval.append(("95 % interval", lambda row: _span(shown(row))))
+        if release.table is None:
+            interval.insert(0, ("Refit", lambda row: _some((shown(row) or (None, None))[1])))
+        else:
+            chances = dict(zip(map(plain, release.names), release.table.pvalues, strict=False))
+            interval.append(("p", lambda row: _chance(chances[row.feature])))
+            error.append(("Standard error", lambda row: _some(row.standard_error)))
+    columns = [coefficient, *interval, *error, step, effect]
+    if scale.ratio:
+        columns = [effect, *interval, step, coefficient, *error]
+    rows = [
+        (shortened(row.feature, 60), mark, [show(row) for _, show in columns])
+        for row, mark in zip(summary.rows, summary.marks, strict=True)
+    ]
+    constant = _constant(release, summary)
+    last = [constant.get(name, NOTHING) for name, _ in columns]
+    return FeatureTable([name for name, _ in columns], [*rows, ("(intercept)", "", last)])
+
+
+def _constant(release: Release, summary: Summary) -> dict[str, str]:
+    """Return the cells of the intercept; its interval where others are of coefficients, too."""
+    found, table = {"Coefficient": figure(summary.intercept)}, release.table
+    if table is None or not table.given[table.n_features :].any():
+        return found
+    low, high = table.conf_int(constant=True).iloc[-1]
+    span = {} if summary.scale.ratio else {"95 % interval": _span((low, 0.0, high))}
+    error, chance = _some(table.bse.iloc[-1]), _chance(table.pvalues.iloc[-1])
+    return found | span | {"Standard error": error, "p": chance}
+
+
+def _some(value: float | None) -> str:
+    return NOTHING if value is None else figure(value)
+
+
+def _span(ends: tuple[float, float, float] | None) -> str:
+    return NOTHING if ends is None else f"{figure(ends[0])} to {figure(ends[2])}"
+
+
+def _chance(value: float) -> str:
+    """Return a p-value, which is never shown as 0."""
+    return NOTHING if math.isnan(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 # --- what it says ---------------------------------------------------------------------------------
@@ -122,7 +198,6 @@ TOO_LITTLE = (
 NOT_SIMULATED = (
     "Not simulated: no number of rows is known, or plans do not simulate fits by this method."
 )
-LIMITS = "NOT protected: "
 ASSUMPTIONS = (
     "Bounds, levels and all settings were chosen from knowledge, not by looking at these data.",
     "The computer that fitted the model, and those who ran it, are trusted with the rows.",
@@ -136,17 +211,6 @@ UNPROTECTED = (
     "What other releases from the same data give away: their costs add to this one.",
     "The rows themselves, against those who can read them or the computer's memory.",
 )
-
-
-def headline(release: Release, summary: Summary, target: str) -> str:
-    """Say in one sentence what this is."""
-    statement = release.statement
-    what = release.words(release.family.words.model, target=target, longest=30)
-    return (
-        f"{what} with {len(summary.rows)} of {how_many(release.n_features, 'feature')}, fitted "
-        f"under differential privacy with ε\u00a0=\u00a0{statement.epsilon:g} and "
-        f"δ\u00a0=\u00a0{in_powers(f'{statement.delta:g}')}."
-    )
 
 
 def in_powers(text: str) -> str:
@@ -163,18 +227,17 @@ def in_powers(text: str) -> str:
 
 def headline_facts(release: Release, summary: Summary) -> Facts:
     """Return the few numbers that everyone asks for."""
-    statement, rows = release.statement, release.n_rows_words
+    statement = release.statement
     used = f"{len(summary.rows)}"
     if release.standing_out is not None:
         used = f"{len(release.chosen)} of {used} used"
-    facts = [
+    measure, value = release.headline
+    return [
+        *([(f"{measure}, as released", value)] if measure else []),
+        ("Features chosen" if release.table is None else "Features", used),
         ("Epsilon", f"{statement.epsilon:g}"),
         ("Delta", in_powers(f"{statement.delta:g}")),
-        ("Features chosen" if release.table is None else "Features", used),
     ]
-    facts += [("Rows", rows.replace(" rows", ""))] if rows else []
-    measure, value = release.headline
-    return [*facts, (f"{measure}, as released", value)] if measure else facts
 
 
 def _warnings(statement: PrivacyStatement, expected: Expected | None) -> Iterator[str]:
@@ -191,12 +254,6 @@ def _warnings(statement: PrivacyStatement, expected: Expected | None) -> Iterato
         )
     if expected is not None and not expected.useful:
         yield TOO_LITTLE
-
-
-def paragraphs(release: Release) -> list[str]:
-    """Return the model's own explanation; what is not protected stands apart."""
-    told, sign, limits = in_powers(without_towers(explanation_of(release))).partition(LIMITS)
-    return [told.strip(), sign + limits] if sign else [told]
 
 
 # --- the statement --------------------------------------------------------------------------------

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
 from dpscreen._core.words import PER_CENT, EffectScale, figure, shortened
-from dpscreen.models.release import Release, Summary, about_effects, summary_of
+from dpscreen.models.release import Release, Summary, summary_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_DRAWN = 30
+MOST_DRAWN = 12
 NAME_CELLS = 20
-WIDTH = 4.6
+WIDTH = 4.1
 MODEL, ESTIMATE, PLAIN = COLOURS[1], COLOURS[0], COLOURS[5]
 LARGEST_EFFECT = 700.0
 
@@ -53,12 +53,15 @@ class EffectLine:
 
 @dataclass(frozen=True)
 class EffectPicture:
-    """All that a picture of effects shows; `changed` is what they are effects on, if named."""
+    """All that a picture of effects shows; `changed` is what they are effects on, if named.
+
+    They are `standardised` where standard deviations are released: else they are of the step.
+    """
 
     lines: tuple[EffectLine, ...]
     scale: EffectScale
     changed: str | None
-    caption: str
+    standardised: bool
 
     @property
     def has_plain(self) -> bool:
@@ -66,14 +69,19 @@ class EffectPicture:
         return any(one.interval and one.plain is not None for one in self.lines)
 
     @property
+    def change(self) -> str:
+        """Return of what change in the feature effects are."""
+        return "one standard deviation" if self.standardised else "the step"
+
+    @property
     def label(self) -> str:
         """Return what the axis shows."""
         if self.scale.ratio:
-            return f"{self.scale.heading} with the step"
+            return f"{self.scale.heading} of {self.change}"
         if self.changed is None:
-            return "effect of the step, in the target's units"
+            return f"effect of {self.change}, in the target's units"
         unit = ", in per cent" if self.scale == PER_CENT else ""
-        return f"effect of the step on {shortened(self.changed, 30)}{unit}"
+        return f"effect of {self.change} on {shortened(self.changed, 24)}{unit}"
 
     def drawn_at(self, effect: float) -> float:
         """Return where an effect is drawn; ratios beyond all reason at the edge."""
@@ -86,14 +94,17 @@ def effects_of(release: Release, summary: Summary | None = None) -> EffectPictur
     half = None if release.table is None else release.table.plain_half_widths()
     lines = []
     for j, row in zip(release.selected, rows, strict=True):
-        plain = None if half is None or not half[j] > 0 else float(half[j]) * row.step
-        ends = row.interval(row.step)
-        predicts = ends is None or release.table is None
-        effect = row.effect if ends is None or predicts else ends[1]
-        lines.append(EffectLine(shortened(row.feature, NAME_CELLS), effect, predicts, ends, plain))
+        size = float(release.typical[j])
+        plain = None if half is None or not half[j] > 0 else float(half[j]) * size
+        ends = row.interval(size)
+        predicts = release.table is None
+        effect = row.coefficient * size if ends is None or predicts else ends[1]
+        if predicts or ends is not None:
+            name = shortened(row.feature, NAME_CELLS)
+            lines.append(EffectLine(name, effect, predicts, ends, plain))
     scale = release.scale_of_effects
     changed = release.changed if scale == PER_CENT else release.target
-    return EffectPicture(tuple(lines), scale, changed, about_effects(release))
+    return EffectPicture(tuple(lines), scale, changed, release.table is not None)
 
 
 def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
@@ -198,6 +209,7 @@ def plot_release(release: Release, axes: Axes | None = None) -> Axes:
     names = draw_effects(axes, shown)
     steps = [row.step_words for row in summary_of(release).rows]
     told = [f"{name}, {step}" for name, step in zip(names, steps, strict=False)]
+    told = names if shown.standardised else told
     axes.set_yticks(range(len(names)), [one.replace("$", r"\$") for one in told])
     axes.set_title(f"{release.estimator}{' of ' + release.target if release.target else ''}")
     return axes
