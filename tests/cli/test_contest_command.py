@@ -9,7 +9,7 @@ import pytest
 
 from dpscreen.planning.standings import CONTESTED
 from tools.browser import browser
-from tools.command import dpscreen, failed, here
+from tools.command import dpscreen, here
 
 contest = partial(here, "contest")
 
@@ -63,27 +63,6 @@ def test_all_methods_play_and_nothing_is_said_to_be_protected(page):
     assert done.stderr == "Page written to contest.html\n"
 
 
-def test_json_has_every_fit_and_can_be_repeated(folder):
-    given = ("tables", "--public", "--json", "--epsilon", 5, "--trials", 2)
-    given += ("--method", "private-lasso", "--method", "adassp", "--method", "private-logistic")
-    output, again = (json.loads(contest(*given, cwd=folder.parent).stdout) for _ in range(2))
-    fits = {(one["table"], one["method"], one["epsilon"], one["trial"]) for one in output["fits"]}
-    expected = {("costs", method, 5, t) for method in ("private-lasso", "adassp") for t in (0, 1)}
-    expected |= {("bills & <b>", "private-logistic", 5, t) for t in (0, 1)}
-    expected |= {
-        (name, "not private", None, t) for name in ("costs", "bills & <b>") for t in (0, 1)
-    }
-    assert fits == expected
-    assert [one["score"] for one in output["fits"]] == [one["score"] for one in again["fits"]]
-    assert all(one["score"] > 0.8 for one in output["fits"] if one["epsilon"] is None)
-    ranks = {one["method"]: one["rank"] for one in output["divisions"]["numbers"]["ranks"]}
-    assert sorted(ranks.values()) == [1, 2]
-    assert [one["ours"] for one in output["divisions"]["numbers"]["lost"]] in (
-        [],
-        ["private-lasso"],
-    )
-
-
 def test_the_page_in_a_browser(page):
     with browser() as tab:
         tab.open(page[0])
@@ -99,12 +78,6 @@ def test_the_page_in_a_browser(page):
         ids = "[...document.querySelectorAll('[id]')].map(e => e.id)"
         assert tab.evaluate(f"new Set({ids}).size === {ids}.length")
         assert tab.messages() == []
-
-
-def test_a_folder_must_be_there(tmp_path):
-    failed(contest("nowhere", "--public"), 1, "There is no folder", stdout="")
-    page = tmp_path / "nowhere/a.html"
-    failed(contest("--simulated", "--page", page), 1, "There is no directory", stdout="")
 
 
 def test_what_cannot_be_played_on_is_named(tmp_path):

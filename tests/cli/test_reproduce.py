@@ -1,6 +1,5 @@
 """`dpscreen reproduce` as a real process."""
 
-import json
 import os
 import signal
 import subprocess
@@ -9,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dpscreen.audit import audit
-from dpscreen.cli import reproduce as command
 from tools.command import command_line, dpscreen, failed, here
 
 
@@ -45,21 +42,6 @@ def test_it_computes_writes_and_says_where(small):
     assert (made / "results.jsonl").read_text().count("\n") == 6
 
 
-def test_redrawing_computes_nothing_and_gives_the_same(small):
-    folder, _ = small
-    made = folder / "dpscreen-study"
-    page, rows = made / "index.html", made / "results.jsonl"
-    before, stored = page.read_bytes(), rows.read_bytes()
-    page.unlink()
-    done = reproduce("--redraw", "--json", cwd=folder, run=here)
-    assert done.returncode == 0, done.stderr
-    assert rows.read_bytes() == stored
-    assert page.read_bytes() == before
-    output = json.loads(done.stdout)
-    assert output["cells"]["run"] == output["narrower_count"]["run"] == 0
-    assert output["claims"]["theorem-2-many-iterations"] == "does not hold"
-
-
 @pytest.fixture
 def _in_this_process(monkeypatch):
     """Put a thread in the place of worker processes, for what does not depend on them."""
@@ -84,19 +66,6 @@ def test_damaged_results_are_set_aside_and_the_rest_is_kept(small, tmp_path):
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "damaged" in page
     assert str(tmp_path) not in page
-
-
-@pytest.mark.usefixtures("_in_this_process")
-def test_missing_data_is_said_and_the_rest_goes_on(tmp_path):
-    asked = ("table2", "theorem2", "--trials", "1", "--jobs", "1", "--out", "out")
-    done = reproduce(*asked, cwd=tmp_path, run=here)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("Left out:") == 8
-    assert "dpscreen datasets fetch abalone" in done.stderr
-    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    assert "dpscreen datasets fetch abalone" in page
-    assert str(tmp_path) not in page
-    assert "d = 600" in page
 
 
 @pytest.mark.usefixtures("_in_this_process")
@@ -144,27 +113,3 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path, arguments, code, message)
     done = reproduce(*arguments, cwd=tmp_path, run=here)
     failed(done, code, message, stdout="")
     assert [path.name for path in tmp_path.iterdir()] == ["in the way"]
-
-
-# --- in this process: what takes a terminal, a whole study or a disk that refuses -----------------
-
-
-def test_damaged_findings_are_told_and_left_out(tmp_path, capsys):
-    (tmp_path / "audit.json").write_text("garbage")
-    assert command._findings(tmp_path) == ()
-    assert "not a file of findings" in capsys.readouterr().err
-
-
-def test_what_the_paper_claims_is_audited_once_and_only_for_the_whole_study(tmp_path, monkeypatch):
-    asked = []
-
-    def quick(names, **settings):
-        asked.extend(names)
-        return audit(["published-noisy-max"], runs=400, **settings)
-
-    monkeypatch.setattr(command, "audit", quick)
-    assert command._findings(tmp_path) == ()
-    first = command._findings(tmp_path, audited=True)
-    assert asked == ["published-dp-fw", "published-screening", "published-noisy-max"]
-    assert command._findings(tmp_path, audited=True) == command._findings(tmp_path) == first
-    assert len(asked) == 3

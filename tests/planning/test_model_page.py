@@ -1,6 +1,5 @@
 """The page of a model, as text: complete, escaped, small, and made of released values alone."""
 
-import copy
 import re
 import stat
 from dataclasses import replace
@@ -8,8 +7,6 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
 from scipy.special import expit
 
@@ -17,7 +14,7 @@ import dpscreen
 from dpscreen import PrivateLogisticLasso
 from dpscreen._core.files import write_text
 from dpscreen._core.words import figure, shortened
-from dpscreen.models.page import MOST_BYTES, in_powers, render_model_page
+from dpscreen.models.page import render_model_page
 from dpscreen.models.page.outcomes import COUNTS, probability_cells, quality_charts
 from dpscreen.planning import model_page as model_page_module
 from dpscreen.planning.model_page import expected_of, expected_of_model
@@ -105,18 +102,6 @@ def test_the_numbers_are_those_of_the_model(split_model, page):
     assert "ε 1.68 at δ 1e-06 (ρ 0.0637966)" in page.words
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("delta = 1e-06 for", "delta = 10⁻⁶ for"),
-        ("3.2e-05.", "3.2\u00a0·\u00a010⁻⁵."),
-        ("0.0001, x1e-06, 1e-06y, 1.5e+07", None),
-    ],
-)
-def test_small_numbers_are_written_as_people_do(text, message):
-    assert in_powers(text) == (message or text)
-
-
 def test_a_seeded_model_is_marked_as_not_private_and_a_secure_one_is_not(page, expected):
     assert "Not private: the noise came from a seed" in page.words
     X, y = table()
@@ -149,19 +134,6 @@ def test_too_few_rows_are_told_at_the_top():
     assert "Do not rely on this model" in text[: text.index("<main")]
 
 
-def test_why_there_are_no_intervals_is_told(expected):
-    model = fitted(500, inference="split")
-    assert not model.inference_.available
-    assert model.inference_.wording in Page(render_model_page(model, expected=expected)).words
-
-
-def test_a_model_without_features_has_a_page(expected):
-    model = copy.deepcopy(fitted())
-    model.coef_[:] = 0
-    words = Page(render_model_page(model, expected=expected)).words
-    assert "All coefficients of the model are 0. That does not show that a feature" in words
-
-
 def test_the_page_needs_no_more_than_the_model_file_holds(
     split_model, model_page, expected, tmp_path
 ):
@@ -170,20 +142,6 @@ def test_the_page_needs_no_more_than_the_model_file_holds(
     loaded = dpscreen.load(tmp_path / "model.json")
     again = render_model_page(loaded, ledger=LEDGER, expected=expected)
     assert again == model_page.read_text(encoding="utf-8")
-
-
-def test_it_stays_small_with_many_features_and_long_names(tmp_path):
-    names = tuple(f"{'<&>' * 400}{j}" for j in range(600))
-    X, y = table(700, names)
-    with pytest.warns(dpscreen.SeededNoiseWarning):
-        model = dpscreen.DPFrankWolfe(
-            **{"radius": 3000, "n_iter": 1200, "epsilon": 1, "delta": 1e-6, "random_state": 1},
-            **{"feature_bounds": (0, 120), "target_bounds": (0, 90_000)},
-        ).fit(X, y)
-    assert np.count_nonzero(model.coef_) > 300
-    path = dpscreen.write_model_page(model, tmp_path / "report.html")
-    assert path.stat().st_size < MOST_BYTES
-    assert "more, with smaller effects, are in the model file" in path.read_text(encoding="utf-8")
 
 
 def test_rows_of_a_unit_and_halves_are_simulated(expected):
@@ -259,14 +217,6 @@ def test_a_write_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         write_text(tmp_path / "report.html", "\ud800")
     assert list(tmp_path.iterdir()) == []
-
-
-@given(st.text(), st.integers(2, 40))
-def test_a_shortened_name_is_one_line_within_its_width(text, cells):
-    short = shortened(text, cells)
-    assert len(short) <= max(cells, len("(no name)"))
-    assert short.isprintable()
-    assert short.strip()
 
 
 def test_towers_of_accents_are_taken_down_and_usual_ones_kept():

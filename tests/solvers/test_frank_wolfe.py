@@ -105,30 +105,6 @@ def test_from_a_zero_start_the_unscaled_weights_are_whole_numbers(kind, seed):
     )
 
 
-def test_each_step_keeps_its_weight():
-    # Unrolled: step t weighs 2(t + 1)/((T + 1)(T + 2)), the start 2/((T + 1)(T + 2)) (E9).
-    d = n_iter = 9
-    steps = iter(Vertex(t, 1) for t in range(d))
-    start = ball_point(3, d, 2.0)
-    w = frank_wolfe(
-        DenseDesign(np.zeros((2, d)), np.zeros(2)),
-        start,
-        radius=2.0,
-        n_iter=n_iter,
-        choose=lambda point: next(steps),
-    )
-    weights = 2 * (np.arange(1, n_iter + 1) + 1) / ((n_iter + 1) * (n_iter + 2))
-    np.testing.assert_allclose(w, 2.0 * weights + start * 2 / ((n_iter + 1) * (n_iter + 2)))
-
-
-@kinds
-def test_the_start_is_left_alone(kind):
-    start = ball_point(1, 5, 1.0)
-    before = start.copy()
-    frank_wolfe(KINDS[kind](*problem(1)), start, radius=1.0, n_iter=5, choose=steepest_vertex)
-    np.testing.assert_array_equal(start, before)
-
-
 def test_screening_comes_after_the_step_and_is_told_which():
     calls = []
     frank_wolfe(
@@ -144,29 +120,7 @@ def test_screening_comes_after_the_step_and_is_told_which():
     assert calls == [call for step in expected for call in step]
 
 
-@kinds
-def test_with_nothing_to_move_to_the_weights_only_shrink(kind):
-    start = ball_point(2, 5, 1.0)
-    w = frank_wolfe(
-        KINDS[kind](*problem(2)), start, radius=1.0, n_iter=8, choose=lambda point: None
-    )
-    np.testing.assert_allclose(w, start * 2 / (9 * 10))
-
-
 # --- vertices -------------------------------------------------------------------------------
-
-
-@given(gradients)
-def test_scores_and_positions_of_vertices_are_inverse(gradient):
-    d = gradient.size
-    scores = vertex_scores(gradient)
-    assert scores.size == 2 * d
-    seen = set()
-    for position in range(2 * d):
-        vertex = vertex_at(position, d)
-        seen.add(vertex)
-        assert scores[position] == -vertex.sign * gradient[vertex.feature]
-    assert seen == {Vertex(feature, sign) for feature in range(d) for sign in (-1, 1)}
 
 
 @given(seeds)
@@ -247,9 +201,3 @@ def test_the_random_start_is_uniform_in_the_ball(d):
     assert stats.ks_1samp(np.abs(draws[:, 0]), stats.beta(1, d + 1).cdf).pvalue < ALARM
     for column in draws.T:
         assert stats.binomtest(int((column > 0).sum()), len(column), 0.5).pvalue > ALARM
-
-
-def test_the_random_start_keeps_its_signs():
-    signs = np.array([1.0, -1.0, 1.0])
-    start = random_start(np.array([1.0, 2.0, 3.0, 4.0]), signs, radius=5.0)
-    np.testing.assert_allclose(start, 5.0 * signs * np.array([1.0, 2.0, 3.0]) / 10)

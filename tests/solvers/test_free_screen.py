@@ -11,8 +11,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from dpscreen import FreeScreen, PrivateLasso
@@ -56,11 +54,6 @@ def path_of(features):
 # --- the rule -------------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 40), st.integers(0, 60))
-def test_screening_needs_three_steps_for_two_features(n_selected, n_steps):
-    assert screens(n_selected, n_steps) == (0 < 3 * n_selected <= 2 * n_steps)
-
-
 @pytest.mark.parametrize(
     ("features", "left"),
     [
@@ -80,10 +73,6 @@ def test_what_is_screened_follows_from_the_first_half(features, left):
         assert set(kept) == left
     later = replace(path, features=np.append(half, 5 - path.features[len(half) :]))
     np.testing.assert_array_equal(screened(later, 6), screened(path, 6))
-
-
-def test_without_a_path_nothing_is_screened():
-    assert not screened(None, 4).any()
 
 
 def test_candidates_that_were_not_selected_are_closed_out_and_constants_are_not():
@@ -117,19 +106,6 @@ def test_outside_the_domain_a_fit_is_that_without_screening_to_the_bit():
     assert not model.screened_.any()
     assert model.coef_.tolist() == plain.coef_.tolist()
     assert model.path_.features.tolist() == plain.path_.features.tolist()
-
-
-@pytest.mark.parametrize("n_iter", [1, 2, 3])
-def test_paths_too_short_to_be_screened_are_fitted(n_iter):
-    model, plain = both(*rows(1), n_iter=n_iter)
-    assert model.path_.features[:1].tolist() == plain.path_.features[:1].tolist()
-    assert (model.released().noise_p_values is None) == (n_iter == 1)
-    assert str(model.summary())
-
-
-def test_max_features_and_screening_go_together():
-    model, _ = both(*rows(2), n_iter=24, max_features=2)
-    assert len(np.unique(model.path_.features)) <= 2
 
 
 # --- it costs nothing -----------------------------------------------------------------------------

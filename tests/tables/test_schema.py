@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from table_oracle import SCHEMA, described, make_schema
 
-from dpscreen.tables import schema as schemas
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema
 
@@ -27,13 +26,6 @@ def test_features_bounds_and_target():
     want = [(0, 100), (0, 1), (0, 1), (0, top), (0, 1), (0, 1)]
     np.testing.assert_allclose(SCHEMA.feature_bounds, want)
     np.testing.assert_allclose(SCHEMA.target_bounds, (0, np.log1p(500)))
-
-
-def test_without_a_unit_a_row_is_the_unit():
-    schema = make_schema(unit=None, rows_per_unit=None, features=["age"])
-    assert schema.problems() == []
-    assert (schema.unit, schema.rows_per_unit) == (None, 1)
-    assert schema.feature_names == ("age",)
 
 
 @pytest.mark.parametrize("word", ["none", "log1p", "sqrt"])
@@ -59,15 +51,6 @@ def test_a_descriptor_survives_the_round_trip():
     assert schema.field("age").name == "age"
     schema.to_dict()["fields"].clear()
     assert schema.to_dict()["fields"]
-
-
-def test_what_was_left_empty_is_left_out():
-    given_ = described()
-    given_["fields"][0]["constraints"] |= {"enum": []}
-    given_["fields"][4]["constraints"] = {"minimum": None, "maximum": None, "enum": []}
-    schema = TableSchema.from_dict(given_)
-    assert schema.problems() == []
-    assert schema.to_dict() == described()
 
 
 # --- problems -------------------------------------------------------------------------------------
@@ -186,19 +169,6 @@ def test_all_problems_are_told_at_once():
     assert all(problem.endswith((".", "?")) for problem in found)
 
 
-def test_a_target_alone_is_no_model():
-    given_ = {"fields": [described()["fields"][5]], "dpscreen": {"target": "cost"}}
-    (found,) = TableSchema.from_dict(given_).problems()
-    assert found.startswith("there is no feature")
-
-
-def test_a_fill_is_not_judged_before_there_are_bounds():
-    given_ = described(fill={"age": 40})
-    del given_["fields"][0]["constraints"]
-    (found,) = TableSchema.from_dict(given_).problems()
-    assert "has no minimum and no maximum" in found
-
-
 def test_what_a_schema_does_not_have_is_not_made_up():
     with pytest.raises(SchemaProblem, match="names no target"):
         _ = make_schema(target=None).target
@@ -274,13 +244,6 @@ def test_a_file_that_is_no_schema(tmp_path, data, told):
         load_schema(path)
     assert isinstance(caught.value, DataError)
     assert caught.value.__context__ is None
-
-
-def test_a_large_file_is_no_schema(tmp_path, monkeypatch):
-    monkeypatch.setattr(schemas, "LARGEST_FILE", 10)
-    (tmp_path / "schema.json").write_text(json.dumps(described()))
-    with pytest.raises(SchemaProblem, match="too large for a schema"):
-        load_schema(tmp_path / "schema.json")
 
 
 def test_a_schema_that_is_not_there(tmp_path):
