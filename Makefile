@@ -12,7 +12,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-data coverage lint docs dist study mutants bench contest clean
+.PHONY: help install run test test-data coverage lint docs dist sbom study mutants bench contest clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,6 +50,13 @@ dist: $(STAMP)  ## wheel and sdist, tried in an empty environment
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 	$(BIN)/pytest -q -m "slow or not slow" tests/test_dist.py
+
+sbom: $(STAMP)  ## the wheel's pinned dependencies as a CycloneDX file, in dist; after `make dist`
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'cyclonedx-bom>=7'
+	$(PYTHON) -m venv --clear build/sbom
+	build/sbom/bin/python -m pip install --quiet --constraint constraints.txt dist/dpscreen-*.whl
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library \
+		--output-reproducible -o dist/sbom.cdx.json build/sbom/bin/python
 
 study: $(STAMP)  ## slow tests, new examples of properties, coverage, the full audit, the paper's study
 	HYPOTHESIS_PROFILE=free $(BIN)/pytest -m "slow or hypothesis" -q

@@ -19,6 +19,7 @@ from benchmarks import (
     free_screen,
     growth,
     heaps,
+    history,
     inference,
     libraries,
     logit,
@@ -49,6 +50,7 @@ BENCHMARKS = {
     "paper-defaults": paper_defaults.main,
     "logit": logit.main,
     "heaps": heaps.main,
+    "history": history.main,
     "scale": scale.main,
     "sparse": sparse.main,
     "libraries": libraries.main,
@@ -70,8 +72,8 @@ LONG = {
     "heaps",
     "inference",
 }
-BY_NAME = {"tables-quality", "quality", "ruler", "studio"} | LONG
-"""Run by name only: the tables or Chromium do not come with the package, or it takes long."""
+BY_NAME = {"history", "tables-quality", "quality", "ruler", "studio"} | LONG
+"""Run by name only: it writes a file, needs tables or Chromium, or takes long."""
 
 
 def main() -> None:

@@ -125,10 +125,10 @@ def _words(text: str) -> list[str]:
     return re.findall(r"[a-z]{3,}", text)
 
 
-def test_readme_shows_the_demo_as_it_is():
+def test_the_page_of_the_papers_methods_shows_the_demo_as_it_is():
     from dpscreen.paper import demo
 
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (DOCS / "paper-methods.md").read_text(encoding="utf-8")
     shown = re.findall(
         r"^(.{27}) *\d* +\d+ %.*  (?:holds|does NOT hold|no privacy)$", page, re.MULTILINE
     )

@@ -49,5 +49,3 @@ def test_the_page_counts_them_by_kind():
     assert {line[0]: (int(line[2]), int(line[4] or 0)) for line in lines} == expected
     assert all(int(line[2]) == int(line[3]) + int(line[4] or 0) for line in lines)
     assert f"broken in {counts.total()} ways" in page
-    killed = counts.total() - equivalent.total()
-    assert f"all of {killed} faults" in (ROOT / "README.md").read_text(encoding="utf-8")
