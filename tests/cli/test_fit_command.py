@@ -178,7 +178,7 @@ def test_a_table_beyond_memory_is_streamed_to_the_same_model(place, monkeypatch,
     write_schema(place, unit="patient", rows_per_unit=1)
     arguments = ("--rows-public", 250, "--no-check", *extra)
     here = fit(*arguments, "-o", "here.json")
-    monkeypatch.setattr(reading, "_memory", lambda: 1000)
+    monkeypatch.setattr(reading, "available_memory", lambda: 1000)
     there = fit(*arguments, "-o", "there.json")
     assert (here.exit_code, there.exit_code) == (0, 0), there.stderr
     assert "read again for every step" in there.stderr

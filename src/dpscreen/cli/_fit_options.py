@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,7 @@ def prepared(given: dict[str, Any]) -> PreparedFit:
     from dpscreen.planning.fitting import request_for
     from dpscreen.planning.methods import estimator
     from dpscreen.privacy import Budget
-    from dpscreen.tables.csv import matched_header
+    from dpscreen.tables.reading import check_columns
 
     settings = {name: given.pop(name) for name in SETTINGS}
     chosen = {name: value for name, value in settings.items() if value is not None}
@@ -104,7 +105,7 @@ def prepared(given: dict[str, Any]) -> PreparedFit:
     except ValueError as error:
         raise click.UsageError(console.sentence(error)) from None
     schema = console.checked_schema(options.schema_file)
-    matched_header(options.data, schema)
+    check_columns(options.data, schema)
     method = _method(options, schema)
     with wrong_usage(ValueError, TypeError):
         request = request_for(
@@ -124,7 +125,8 @@ def _check_files(options: Any) -> None:
     """Refuse outputs that cannot be written, or that would replace an input."""
     if options.output is None and not options.dry_run:
         raise click.UsageError("Give -o, where the model goes, or --dry-run.")
-    taken = {one.resolve() for one in (options.data, options.schema_file)}
+    inputs = (options.data, options.schema_file)
+    taken = {one.resolve() for one in inputs if isinstance(one, Path)}
     ledger = None if options.ledger is None else options.ledger.resolve()
     for name, path in (("-o", options.output), ("--report", options.report)):
         if path is None:

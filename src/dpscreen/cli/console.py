@@ -238,6 +238,38 @@ class Epsilon(NumberWithin):
         return found
 
 
+class TableOrAddress(click.ParamType):  # type: ignore[type-arg]
+    """A file, as a path, or the address of a database, as a text."""
+
+    name = "data"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Tell an address by how it begins."""
+        from dpscreen.tables.databases import is_address
+
+        return value if is_address(str(value)) else FILE.convert(value, param, ctx)
+
+
+def database_options(command: Command) -> Command:
+    """Add the options that say what is read of a database."""
+    table = click.option("--table", help="The table of a database; schema.table if need be.")
+    query = click.option("--query", help="Or what SQL returns there, in place of a table.")
+    return table(query(command))
+
+
+def table_of(data: Path | str, table: str | None, query: str | None) -> Any:
+    """Return the path of a file, or the table of a database."""
+    from dpscreen.tables.databases import DatabaseTable
+    from dpscreen.tables.declaration import TableProblem
+
+    if isinstance(data, Path):
+        if table is not None or query is not None:
+            raise click.UsageError("--table and --query are for databases, and DATA is a file.")
+        return data
+    with wrong_usage(TableProblem):
+        return DatabaseTable(data, table, query)
+
+
 PATH = click.Path(path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -247,6 +279,7 @@ ROWS = WholeWithin(min=2)
 POSITIVE = NumberWithin(0, min_open=True)
 EPSILON = Epsilon(0, min_open=True)
 SHARE = NumberWithin(0, 1, min_open=True, max_open=True)
+DATA = TableOrAddress()
 SEED = click.option("--seed", default="0", help="Of the simulation.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("data", type=FILE)
+@click.argument("data", type=console.DATA)
+@console.database_options
 @click.option("--schema", "schema_file", type=FILE, required=True, help="The filled-in schema.")
 @click.option(
     "--epsilon", type=console.EPSILON, required=True, help="Budget: epsilon, all of which is spent."
@@ -84,12 +86,16 @@ if TYPE_CHECKING:
 )
 @console.JSON(help="Print the summary, or the plan, as JSON.")
 def command(**given: Any) -> None:
-    """Fit a private model to a table: CSV, gzip CSV, Parquet or Excel.
+    """Fit a private model to a table: CSV, gzip CSV, Parquet or Excel, or of a database.
 
     The schema declares columns, bounds, levels, target and privacy unit; `dpscreen schema ask`
     makes one with you. Everything that can be checked is checked before a private cell is read,
     and the ledger, if there is one, is charged before any noise is drawn. Outputs are written whole
     or not at all, and hold released values only.
+
+    DATA is a file, or the address of a database with --table or --query: duckdb:clinic.db,
+    postgresql://…, or any address of SQLAlchemy whose driver is installed. A database is read once;
+    rows beyond a quarter of the memory are kept in a scratch file without a name meanwhile.
 
     Cells that are missing or cannot be read count as the schema's fill; without one, a number
     counts as the middle of its bounds and a category as its first level, which others are compared
@@ -117,9 +123,12 @@ def command(**given: Any) -> None:
           --model ols -o table.json
       dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
           --model rnm-screen --screen-at 10 -o model.json
+      dpscreen fit duckdb:clinic.db --table visits --schema schema.toml \\
+          --epsilon 1 --delta 1e-6 -o model.json
     """
     if given["date"] == "today":
         given["date"] = datetime.date.today().isoformat()
+    given["data"] = console.table_of(given["data"], given.pop("table"), given.pop("query"))
     ready = prepared(given)
     if ready.options.dry_run:
         from dpscreen.cli._fit_dry_run import show_plan
@@ -170,6 +179,10 @@ def _read(ready: PreparedFit) -> EncodedRows | ScannedRows:
     from dpscreen.tables.reading import fits_memory, read_rows
 
     data, schema = ready.options.data, ready.schema
+    if not isinstance(data, Path):
+        from dpscreen.tables.scan import rows_of
+
+        return rows_of(data, schema)
     if not fits_memory(data, schema):
         say("The table is large: it is read again for every step.")
         from dpscreen.tables.scan import scan

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,11 @@ from dpscreen.privacy.budget import ROW, ZCDP, Unit
 from dpscreen.rows.lattice import MOST_ROWS
 from dpscreen.rows.source import ArrayRows, RowSource
 from dpscreen.rows.sparse import SparseRows, without_duplicates
+from dpscreen.rows.spool import Spool
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
 from dpscreen.solvers.family import BINOMIAL
-from dpscreen.tables.reading import EncodedRows
+from dpscreen.tables.reading import EncodedRows, available_memory
+from dpscreen.tables.streams import frames_of, is_stream
 
 STREAMED_BYTES = 2**28
 """From this size on, an array that is mapped from disk is left there."""
@@ -90,18 +93,10 @@ def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
 
 
 def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
-    if isinstance(X, StreamedRows | EncodedRows) and y is not None:
-        raise ValueError("rows from a file bring their target along; y must be None.")
-    if isinstance(X, StreamedRows | EncodedRows) and estimator.categories is not None:
-        raise ValueError("categories: rows that a schema read have theirs from the schema.")
-    if isinstance(X, StreamedRows):
-        return _named(estimator, X, X.reader.feature_names)
-    if isinstance(X, EncodedRows):
-        if not len(X):
-            raise ValueError(NO_ROW_COUNTS)
-        features, target, names = X.named_arrays()
-        rows = ArrayRows(*rows_and_target(estimator, features, target))
-        return _named(estimator, rows, names)
+    if isinstance(X, StreamedRows | EncodedRows):
+        return _schema_rows(estimator, X, y)
+    if is_stream(X):
+        return _streamed_rows(estimator, X, y)
     columns = frame_columns(X, estimator.categories)
     if columns is not None:
         estimator.columns_ = columns
@@ -112,6 +107,42 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     if _is_mapped(X, y):
         return _named(estimator, StreamedRows(MappedArrays(X, y)), None)
     return ArrayRows(*rows_and_target(estimator, X, y))
+
+
+def _schema_rows(estimator: BaseEstimator, X: StreamedRows | EncodedRows, y: Any) -> RowSource:
+    """Return rows that a schema read."""
+    if y is not None:
+        raise ValueError("rows from a file bring their target along; y must be None.")
+    if estimator.categories is not None:
+        raise ValueError("categories: rows that a schema read have theirs from the schema.")
+    if isinstance(X, StreamedRows):
+        return _named(estimator, X, X.reader.feature_names)
+    if not len(X):
+        raise ValueError(NO_ROW_COUNTS)
+    features, target, names = X.named_arrays()
+    return _named(estimator, ArrayRows(*rows_and_target(estimator, features, target)), names)
+
+
+def _streamed_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
+    """Return the rows of a source that exports Arrow, whose columns but the target are features."""
+    frames = frames_of(X)
+    first = next(frames, None)
+    if not isinstance(y, str) or first is None or y not in first.columns:
+        raise ValueError(
+            "rows of a database or a stream: y must be the name of the target's column, as the "
+            "order of rows is not defined. Give a source that has this column and the features."
+        )
+    estimator.columns_ = frame_columns(first.drop(columns=y), estimator.categories)
+    if estimator.columns_ is None:
+        del estimator.columns_
+
+    def arrays(frame: Any) -> tuple[Array, Array]:
+        return rows_and_target(estimator, frame.drop(columns=y), frame[y])
+
+    features, target = arrays(first)
+    parts = chain([(features, target)], map(arrays, frames))
+    spool = Spool(parts, features.shape[1], None, in_memory=available_memory() // 4)
+    return ArrayRows(*spool.arrays()) if spool.fits_memory else StreamedRows(spool)
 
 
 def _dask_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
@@ -221,7 +252,14 @@ def rows_and_target(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Ar
 
 
 def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
-    """Return the rows to predict for, checked like those of the fit."""
+    """Return the rows to predict for, checked like those of the fit.
+
+    Of a source that exports Arrow, the columns of the fit are read.
+    """
+    if is_stream(X):
+        names = [*getattr(estimator, "feature_names_in_", ())] or None
+        parts = [rows_alone(estimator, frame) for frame in frames_of(X, names)]
+        return np.concatenate(parts) if parts else np.empty((0, estimator.n_features_in_))
     columns = _with_levels(estimator)
     if columns is None:
         return np.asarray(_quietly(estimator, X, reset=False), dtype=np.float64)

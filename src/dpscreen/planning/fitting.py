@@ -14,7 +14,6 @@ from dpscreen._core.words import rounded_up, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from dpscreen.planning.methods import FitRequest
     from dpscreen.privacy.budget import ZCDP, Budget
@@ -110,7 +109,7 @@ def request_for(
     )
 
 
-def check_table(table: Path, schema: TableSchema, proceed: str, progress: Any = None) -> None:
+def check_table(table: Any, schema: TableSchema, proceed: str, progress: Any = None) -> None:
     """Raise `FormatFault` if a table does not fit its schema: before anything is booked.
 
     `proceed` is the option with which a person fits it nevertheless.

@@ -33,7 +33,7 @@ class ParquetBatches:
         self.n_rows: int | None = self._file.metadata.num_rows
         self._done = 0
         stored = self._file.schema_arrow
-        check_stored(path, self._wanted, lambda name: stored.field(name).type, _days_of(schema))
+        check_stored(path, self._wanted, lambda name: stored.field(name).type, days_of(schema))
 
     def share(self) -> float:
         """Return how much of the file has been read, from 0 to 1."""
@@ -70,7 +70,8 @@ def check_stored(
             )
 
 
-def _days_of(schema: Declaration) -> Set[str]:
+def days_of(schema: Declaration) -> Set[str]:
+    """Return the columns that hold days."""
     return {column.name for column in schema.fields if "days" in column.roles}
 
 
@@ -91,7 +92,7 @@ class FrameBatches:
         self._columns = {
             name: quietly(partial(_column, table, name), _explained) for name in wanted
         }
-        check_stored(_HERE, wanted, lambda name: self._columns[name].type, _days_of(schema))
+        check_stored(_HERE, wanted, lambda name: self._columns[name].type, days_of(schema))
         self.n_rows: int | None = len(self._columns[wanted[0]])
 
     def share(self) -> float:
@@ -114,6 +115,11 @@ def frame_levels(frame: Any, name: str, levels: Sequence[str]) -> Integers:
 
 def _is_pandas(frame: Any) -> bool:
     return hasattr(frame, "iloc") and hasattr(frame, "columns")
+
+
+def is_in_memory(frame: Any) -> bool:
+    """Whether all rows of a frame are there, in an order that stays."""
+    return _is_pandas(frame) or hasattr(frame, "get_columns") or isinstance(frame, pa.Table)
 
 
 def _names(table: Any) -> Any:

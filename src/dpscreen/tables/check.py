@@ -106,12 +106,7 @@ def check_rows(rows: Any, schema: Declaration, *, progress: Progress | None = No
     """Check a frame, or the table at a path, against its schema; `progress` is told the share."""
     encoder = encoder_of(schema)
     wanted = encoder.columns_of_rows
-    if isinstance(rows, str | Path):
-        source = source_of(Path(rows), schema, wanted)
-    else:
-        from dpscreen.tables.arrow import FrameBatches
-
-        source = FrameBatches(rows, schema, wanted)
+    source = source_of(Path(rows) if isinstance(rows, str) else rows, schema, wanted)
     used = tuple(name for name in wanted if name != schema.unit)
     columns = [_ColumnCount(schema.field(name)) for name in used]
     units = None if schema.unit is None else _UnitCount(schema.rows_per_unit)

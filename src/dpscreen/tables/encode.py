@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -162,6 +163,20 @@ def mixed(values: Sequence[float | str | datetime.date | None]) -> Any:
         for sort, child in zip((float, str, datetime.date), _MIXED, strict=True)
     ]
     return pa.StructArray.from_arrays(parts, fields=list(_MIXED))
+
+
+def unmixed(cells: Any) -> Any:
+    """Return a mixed column as one of numbers if all its cells are, or else of texts."""
+    if cells.type != _MIXED:
+        return cells
+    whole = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+    number, text, day = (pc.struct_field(whole, child.name) for child in _MIXED)
+    if text.null_count == len(text) and day.null_count == len(day):
+        with suppress(pa.ArrowInvalid):
+            return pc.cast(number, pa.int64())
+        return number
+    spelled = _spelled(number.to_numpy(zero_copy_only=False))
+    return pc.coalesce(text, *(pc.cast(one, pa.large_string()) for one in (day, spelled)))
 
 
 def only_days(cells: Any) -> Any:

@@ -26,6 +26,7 @@ from dpscreen.tables.declaration import Declaration
 
 if TYPE_CHECKING:
     from dpscreen.privacy.budget import Unit
+    from dpscreen.rows.spool import Spool
     from dpscreen.tables.encode import Encoder
 
 Pair = tuple[Array, Array]
@@ -107,26 +108,70 @@ def read_features(
     `incomplete` collects the columns with cells that are missing or cannot be read. That is for
     rows that nothing protects.
     """
+    return _features(Path(path), schema, features=features, incomplete=incomplete)
+
+
+def feature_batches(
+    source: Any,
+    schema: Declaration,
+    *,
+    features: Sequence[str] | None = None,
+    ids: Sequence[str] = (),
+    incomplete: set[str] | None = None,
+) -> Iterator[tuple[Any, Array]]:
+    """Yield the columns `ids` as they are, and the features: of every row, some rows at a time.
+
+    The same as `read_features` for a file or a source, from one reading.
+    """
     encoder = encoder_of(schema, features)
-    source = source_of(Path(path), schema, encoder.columns, encoder.other_columns)
-    return _gathered_features(source, encoder, incomplete)
+    wanted = tuple(dict.fromkeys((*encoder.columns, *ids)))
+    for batch in source_of(source, schema, wanted, encoder.other_columns):
+        X = np.empty((len(batch), encoder.width))
+        encoder.features(batch, X)
+        if incomplete is not None:
+            incomplete |= encoder.incomplete(batch)
+        yield batch.select(list(ids)), X
 
 
 def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
     """Return the rows of a frame that count, within the schema's bounds."""
-    from dpscreen.tables.arrow import FrameBatches
+    from dpscreen.tables.streams import batches_of
 
     encoder = encoder_of(schema)
-    return _gathered(FrameBatches(frame, schema, encoder.columns_of_rows), encoder, schema)
+    return _gathered(batches_of(frame, schema, encoder.columns_of_rows), encoder, schema)
 
 
 def frame_features(frame: Any, schema: Declaration) -> Array:
     """Return the features of every row of a frame; other columns may be absent."""
-    from dpscreen.tables.arrow import FrameBatches
+    return _features(frame, schema)
+
+
+def _features(source: Any, schema: Declaration, **options: Any) -> Array:
+    nothing = np.empty((0, encoder_of(schema, options.get("features")).width))
+    return np.concatenate([nothing, *(X for _, X in feature_batches(source, schema, **options))])
+
+
+def spooled_rows(source: Any, schema: Declaration, *, in_memory: int | None = None) -> Spool:
+    """Return the rows of a source that exports Arrow, read once.
+
+    At most a quarter of the memory is filled with them, or so many bytes.
+    """
+    from dpscreen.rows.spool import Spool
+    from dpscreen.tables.streams import batches_of
 
     encoder = encoder_of(schema)
-    batches = FrameBatches(frame, schema, encoder.columns, encoder.other_columns)
-    return _gathered_features(batches, encoder)
+    batches = batches_of(source, schema, encoder.columns_of_rows)
+    chunks = _chunks(_kept_rows(batches, encoder, schema), encoder.width, ROWS_PER_CHUNK)
+    most = available_memory() // 4 if in_memory is None else in_memory
+    return Spool(chunks, encoder.width, encoder.feature_names, in_memory=most)
+
+
+def check_columns(source: Any, schema: Declaration) -> None:
+    """Refuse a file or a source whose columns are not those of the schema; no row is read."""
+    if isinstance(source, Path):
+        matched_header(source, schema)
+    else:
+        source_of(source, schema, encoder_of(schema).columns_of_rows)
 
 
 def fits_memory(path: str | Path, schema: Declaration, memory: int | None = None) -> bool:
@@ -139,10 +184,10 @@ def fits_memory(path: str | Path, schema: Declaration, memory: int | None = None
     unpacked = place.stat().st_size * (_PACKED if is_packed(place) else 1)
     cells = unpacked / _BYTES_PER_CELL
     needed = 8 * cells * len(schema.feature_names) / len(schema.fields)
-    return needed <= (_memory() if memory is None else memory) / 2
+    return needed <= (available_memory() if memory is None else memory) / 2
 
 
-def _memory() -> int:
+def available_memory() -> int:
     """Return the bytes that this process may use: the machine's, or what its container has."""
     with suppress(OSError, ValueError):  # no container, or one without a limit
         return int(Path("/sys/fs/cgroup/memory.max").read_text())
@@ -152,16 +197,6 @@ def _memory() -> int:
 
 
 # --- rows that count ------------------------------------------------------------------------------
-
-
-def _gathered_features(source: Any, encoder: Encoder, incomplete: set[str] | None = None) -> Array:
-    """Collect the features of every row of a source."""
-    grown = GrowingArray(encoder.width, source.n_rows)
-    for batch in source:
-        encoder.features(batch, grown.room_for(len(batch), source.share()))
-        if incomplete is not None:
-            incomplete |= encoder.incomplete(batch)
-    return grown.finished()
 
 
 def _gathered(
@@ -242,9 +277,16 @@ def encoder_of(schema: Declaration, features: Sequence[str] | None = None) -> En
 
 
 def source_of(
-    path: Path, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
+    path: Any, schema: Declaration, wanted: Sequence[str], optional: Sequence[str] = ()
 ) -> Any:
-    """Return batches of the wanted columns of a file, once its names are those of the schema."""
+    """Return batches of the wanted columns, once the names are those of the schema.
+
+    They are of a file, if it is a path, or of a frame or a source that exports Arrow.
+    """
+    if not isinstance(path, Path):
+        from dpscreen.tables.streams import batches_of
+
+        return batches_of(path, schema, wanted, optional)
     header = matched_header(path, schema, optional)
     if is_parquet(path):
         from dpscreen.tables.arrow import ParquetBatches

@@ -1,4 +1,4 @@
-"""Fit a file without loading it: rows are read part by part, once for every step."""
+"""Fit a file, or what a database returns, without loading it: rows are read part by part."""
 
 from __future__ import annotations
 
@@ -12,28 +12,33 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import file_state
 from dpscreen.privacy.budget import Unit
-from dpscreen.rows.streamed import StreamedRows
-from dpscreen.tables.reading import stream_rows
+from dpscreen.rows.streamed import ChunkReader, StreamedRows
+from dpscreen.tables.reading import EncodedRows, spooled_rows, stream_rows
 from dpscreen.tables.schema import TableSchema, load_schema
 
 Watch = Callable[[int, int], None]
 
 
 def scan(
-    path: str | Path,
+    path: Any,
     schema: TableSchema | Mapping[str, Any] | str | Path,
     *,
     progress: bool | Watch = False,
 ) -> ScannedRows:
-    """Return the rows of a CSV, gzip CSV or Parquet file for `fit`, without loading them.
+    """Return the rows of a file, or of a source that exports Arrow, for `fit`.
 
-    Three numbers a row are kept in memory; the features are read again for every step. The
-    coefficients are those of a fit in memory, to the last bit.
+    Of a file three numbers a row are kept in memory; the features are read again for every step. A
+    source is read once, as it may return its rows in another order the next time: what exceeds a
+    quarter of the memory goes to a scratch file without a name. The coefficients are those of a fit
+    in memory, to the last bit.
 
     Parameters
     ----------
-    path : str or Path
-        The file. It must not change while it is being fitted.
+    path : str, Path or source
+        A CSV, gzip CSV or Parquet file, which must not change while it is being fitted. Or what
+        exports Arrow (`__arrow_c_stream__`): a relation of DuckDB, a lazy frame of polars, a table
+        of Ibis, a cursor of ADBC, a dataset or a reader of pyarrow, a `DatabaseTable`. Of its
+        columns those of the schema are read.
     schema : TableSchema, mapping, or path of a schema file
         Types, bounds, levels and target: public knowledge, never taken from the data.
     progress : bool or callable, default=False
@@ -52,7 +57,21 @@ def scan(
     >>> PrivateLasso(epsilon=1, delta=1e-8, ...).fit(rows)                     # doctest: +SKIP
     """
     watch = Bar() if progress is True else progress or None
-    return ScannedRows(FileRows.of(Path(path), _schema(schema)), watch=watch)
+    declared = _schema(schema)
+    reader: ChunkReader = (
+        FileRows.of(Path(path), declared)
+        if isinstance(path, str | Path)
+        else spooled_rows(path, declared)
+    )
+    return ScannedRows(reader, declared.privacy_unit, watch=watch)
+
+
+def rows_of(source: Any, schema: TableSchema) -> EncodedRows | ScannedRows:
+    """Return the rows of a source that exports Arrow: in memory where they fit there."""
+    spool = spooled_rows(source, schema)
+    if not spool.fits_memory:
+        return ScannedRows(spool, schema.privacy_unit)
+    return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit)
 
 
 def _schema(schema: TableSchema | Mapping[str, Any] | str | Path) -> TableSchema:
@@ -104,11 +123,13 @@ class FileRows:
 
 
 class ScannedRows(StreamedRows):
-    """Rows of a file, which know whose they are."""
+    """Rows of a file or a source, which know whose they are."""
 
-    def __init__(self, reader: FileRows, *, watch: Watch | None = None) -> None:
+    def __init__(
+        self, reader: ChunkReader, unit: Unit | None, *, watch: Watch | None = None
+    ) -> None:
         super().__init__(reader, watch=watch)
-        self.unit: Unit | None = reader.schema.privacy_unit
+        self.unit = unit
 
 
 class Bar:

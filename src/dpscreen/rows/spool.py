@@ -1,0 +1,94 @@
+"""Rows that can be read only once, kept for the passes of a fit: in memory or in a scratch file.
+
+A stream may end with its first reading, and a database may return its rows in another order the
+next time, so a source of either kind is read once. The scratch file has no name: it is removed from
+its folder (`TMPDIR`) as soon as it is made, and its space is free when the rows are let go of.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpscreen._core.arrays import Array
+
+
+class Spool:
+    """A `ChunkReader` of rows that came in parts; beyond `in_memory` bytes they are in a file."""
+
+    def __init__(
+        self,
+        parts: Iterable[tuple[Array, Array]],
+        n_features: int,
+        names: tuple[str, ...] | None,
+        *,
+        in_memory: int,
+    ) -> None:
+        self.n_features, self.feature_names = n_features, names
+        self._blocks: list[Array] = []
+        self._lengths: list[int] = []
+        self._file: Any = None
+        targets, held = [np.empty(0)], 0
+        for X, y in parts:
+            self._blocks.append(np.array(X, dtype=np.float64, order="C"))
+            self._lengths.append(len(y))
+            targets.append(np.array(y, dtype=np.float64))
+            held += self._blocks[-1].nbytes
+            if held > in_memory or self._file is not None:
+                self._spill()
+        self._target = np.concatenate(targets)
+
+    @property
+    def fits_memory(self) -> bool:
+        """Whether no row had to go to the scratch file."""
+        return self._file is None
+
+    def arrays(self) -> tuple[Array, Array]:
+        """Return the features and the target of rows that fit in memory, and keep none."""
+        blocks, self._blocks = self._blocks, []
+        return np.concatenate([np.empty((0, self.n_features)), *blocks]), self._target
+
+    def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
+        """Yield the chosen features, or all, of some rows at a time, in the order of arrival."""
+        place = 0
+        for k, length in enumerate(self._lengths):
+            block = self._blocks[k] if self.fits_memory else self._read(place, length)
+            place += length
+            yield block if features is None else np.ascontiguousarray(block[:, list(features)])
+
+    def target(self) -> Array:
+        """Return the target of all rows."""
+        return self._target
+
+    def unchanged(self) -> bool:
+        """Nobody else can reach the rows."""
+        return True
+
+    def _spill(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="dpscreen-", buffering=0)  # noqa: SIM115
+            weakref.finalize(self, self._file.close)
+        for block in self._blocks:
+            rest = _bytes_of(block)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        self._blocks = []
+
+    def _read(self, place: int, length: int) -> Array:
+        block = np.empty((length, self.n_features))
+        rest, at = _bytes_of(block), block.itemsize * self.n_features * place
+        while rest:
+            done = os.preadv(self._file.fileno(), [rest], at)
+            if not done:
+                raise OSError("the scratch file is shorter than its rows.")
+            rest, at = rest[done:], at + done
+        return block
+
+
+def _bytes_of(block: Array) -> memoryview:
+    return memoryview(block.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
