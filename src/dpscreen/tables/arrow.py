@@ -118,8 +118,9 @@ def _is_pandas(frame: Any) -> bool:
 
 
 def is_in_memory(frame: Any) -> bool:
-    """Whether all rows of a frame are there, in an order that stays."""
-    return _is_pandas(frame) or hasattr(frame, "get_columns") or isinstance(frame, pa.Table)
+    """Whether all rows of a frame, or of a series, are there, in an order that stays."""
+    theirs = hasattr(frame, "get_columns") or hasattr(frame, "to_frame")
+    return theirs or _is_pandas(frame) or isinstance(frame, pa.Table)
 
 
 def _names(table: Any) -> Any:
