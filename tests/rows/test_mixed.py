@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpscreen.rows.mixed import MixedRows, capped_middle, capped_products, long_count, size_counts
+from dpscreen.rows.mixed import (
+    MixedRows,
+    capped_middle,
+    capped_products,
+    clipped_directions,
+    long_count,
+    size_counts,
+)
 from dpscreen.rows.sums import LEVELS, squared_lengths
 
 some = settings(max_examples=40, deadline=None)
@@ -82,6 +89,25 @@ def test_lemma_25_one_row_moves_sums_by_no_more_than_the_cap(seed, cap, reach):
         assert np.linalg.norm(moved.astype(float)) <= cap * LEVELS**2
         middle = (whole[1] - capped_middle(*left, cap)).astype(float)
         assert np.sqrt(np.trace(middle @ middle)) <= LEVELS**2  # of rank one: its own trace
+
+
+@given(seeds, st.floats(0.01, 1.0), st.sampled_from([1.0, 3.0]))
+@some
+def test_lemma_69_one_row_moves_directions_by_one_and_only_if_it_is_clipped(seed, cap, reach):
+    columns, residuals, mixed = drawn(seed)
+    rows, factors = mixed.of(columns)
+    residuals = replace(mixed, reach=reach).residuals(residuals, factors)
+    whole = clipped_directions(rows, squared_lengths(rows), residuals, cap)
+    for gone in range(rows.shape[1]):
+        left = np.delete(rows, gone, axis=1), np.delete(residuals, gone)
+        moved = whole - clipped_directions(left[0], squared_lengths(left[0]), left[1], cap)
+        x, r = rows[:, gone].astype(float), float(residuals[gone])
+        size = np.linalg.norm(x)
+        assert np.linalg.norm(moved.astype(float)) <= LEVELS
+        if abs(r) * size < 0.99 * cap * LEVELS**2 and abs(r) < LEVELS:
+            assert not moved.any()
+        elif abs(r) * size > 1.01 * cap * LEVELS**2 and size > 1:
+            np.testing.assert_allclose(moved, np.sign(r) * x / size * LEVELS, atol=1)
 
 
 def test_lemma_25_the_cap_is_reached():

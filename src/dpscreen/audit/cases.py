@@ -272,6 +272,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
     "lasso-fw": ("features: mean square of all", "Frank-Wolfe step"),
     "split": (
         "score: clipped residuals times whitened features",
+        "direction of clipped influences",
         "meat of the sandwich covariance",
     ),
     "ols": (
@@ -280,6 +281,7 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "Gram matrix: whitened",
         "sizes of influences",
         "score: clipped residuals times whitened features",
+        "direction of clipped influences",
         "meat of the sandwich covariance",
         "the number of norm-clipped rows",
     ),

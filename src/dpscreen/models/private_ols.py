@@ -140,9 +140,11 @@ class TableEstimator(TableModel, ScalingModel):
             covariance=np.zeros((size, size)),
             freedom=np.ones(size),
             clip_bias=np.zeros(size),
+            largest_shift=np.zeros(size),
             scales=units.feature_half_widths,
             target_scale=solution.deviation,
             shortened=0.0,
+            undetected=0.0,
             reasons=dict.fromkeys(range(d), "the fit failed numerically."),
             plain_errors=np.zeros(size),
         )
@@ -151,7 +153,9 @@ class TableEstimator(TableModel, ScalingModel):
     def _take(self, wide: WideTask, found: TableRelease) -> None:
         """Hold what was released, in the user's units."""
         units = wide.units
-        check_finite(found.covariance, found.freedom, found.bias, found.plain, wide.scales)
+        check_finite(
+            found.covariance, found.freedom, found.bias, found.plain, found.shift, wide.scales
+        )
         solution = Solution(found.predicting, self._n_steps, None, found.deviation)
         self._keep(MODEL, units, solution)
         names = tuple(map(str, self.feature_names_out_))
@@ -162,9 +166,11 @@ class TableEstimator(TableModel, ScalingModel):
             covariance=found.covariance,
             freedom=found.freedom,
             clip_bias=found.bias,
+            largest_shift=found.shift,
             scales=wide.scales,
             target_scale=found.target_deviation,
             shortened=found.long_rows,
+            undetected=found.undetected,
             reasons=self._reasons(found, names, wide),
             plain_errors=found.plain,
         )

@@ -30,7 +30,14 @@ from dpscreen._core.words import (
     with_marks,
 )
 from dpscreen.solvers.family import GAUSSIAN, Family
-from dpscreen.solvers.results import MEANING, NOTED_BIAS, FeatureInterval, Inference, differences
+from dpscreen.solvers.results import (
+    MEANING,
+    NOTED_BIAS,
+    FeatureInterval,
+    Inference,
+    differences,
+    undetected_group,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,6 +205,13 @@ class TableReadings:
         ordered[:] = np.minimum(np.maximum.accumulate(steps), 1.0)
         return ordered.reindex(raw.index).rename("P>|t|, Holm")
 
+    def undetected_shift(self) -> pd.Series[float]:
+        """Return by how much a group too small to be detected could move each coefficient.
+
+        `table_.undetected` is the number of rows of the smallest group that is detected.
+        """
+        return self._table.series(self._table.largest_shift, "largest shift")
+
     def standardized(self) -> pd.Series[float]:
         """Return coefficients per standard deviation of feature and target, as released."""
         table = self._table
@@ -212,8 +226,9 @@ class RegressionTable(TableReadings):
     `reasons` say of which features there is no interval, and why. `clip_bias` is how far clipped
     influences may have moved a coefficient, by what a lower clip would change. `scales` and
     `target_scale` are released standard deviations, in which effects are compared. `shortened` is
-    the noisy number of high-leverage rows, whose weight is reduced. `plain_errors` are what
-    standard errors would be about without privacy.
+    the noisy number of high-leverage rows, whose weight is reduced. A group of fewer rows than
+    `undetected` is not detectable at the budget, and moves coefficients by at most `largest_shift`.
+    `plain_errors` are what standard errors would be about without privacy.
     """
 
     names: tuple[str, ...]
@@ -221,9 +236,11 @@ class RegressionTable(TableReadings):
     covariance: Array
     freedom: Array
     clip_bias: Array
+    largest_shift: Array
     scales: Array
     target_scale: float
     shortened: float
+    undetected: float
     plain_errors: Array
     reasons: Mapping[int, str] = field(default_factory=dict)
 
@@ -310,6 +327,7 @@ class RegressionTable(TableReadings):
         )
         errors = np.sqrt(np.diag(self.covariance))[self.given]
         yield from differences(self.shortened, self.clip_bias[self.given], errors, words.plain)
+        yield from undetected_group(self.undetected, self.largest_shift[self.given], errors)
 
 
 NOT_KEPT = (
@@ -382,7 +400,10 @@ class OddsTableModel(TableModel):
 
 # --- in a model file ------------------------------------------------------------------------------
 
-_ARRAYS = ("coefficients", "covariance", "freedom", "clip_bias", "scales", "plain_errors")
+_ARRAYS = (
+    *("coefficients", "covariance", "freedom", "clip_bias", "largest_shift"),
+    *("scales", "plain_errors"),
+)
 
 
 def table_fields(table: RegressionTable) -> dict[str, Any]:
@@ -390,6 +411,7 @@ def table_fields(table: RegressionTable) -> dict[str, Any]:
     return {name: getattr(table, name).tolist() for name in _ARRAYS} | {
         "target_scale": table.target_scale,
         "shortened": table.shortened,
+        "undetected": table.undetected,
         "left_out": [{"feature": j, "reason": why} for j, why in table.reasons.items()],
     }
 
@@ -414,6 +436,7 @@ def table_of_fields(found: Mapping[str, Any], names: tuple[str, ...], d: int) ->
         names=names,
         target_scale=float(found["target_scale"]),
         shortened=float(found["shortened"]),
+        undetected=float(found["undetected"]),
         reasons=left_out,
         **arrays,
     )

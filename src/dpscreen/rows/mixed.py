@@ -94,6 +94,17 @@ def capped_products(rows: Narrow, squares: Integers, residuals: Narrow, cap: flo
     return out
 
 
+def clipped_directions(rows: Narrow, squares: Integers, residuals: Narrow, cap: float) -> Integers:
+    """Return Σ sign(ψ)x/‖x‖ over the rows whose residuals are capped, in 1/2^14 (Lemma 69).
+
+    Every term is truncated, so that it is no longer than 1.
+    """
+    cut = np.abs(residuals) > np.abs(capped(squares, residuals, cap))
+    cut |= np.abs(residuals) == LEVELS
+    signs = np.sign(residuals[cut]) * _SAFE * LEVELS / np.maximum(np.sqrt(squares[cut]), 1.0)
+    return np.asarray(np.trunc(rows[:, cut] * signs).sum(axis=1), dtype=np.int64)
+
+
 def capped_middle(rows: Narrow, squares: Integers, residuals: Narrow, cap: float) -> Integers:
     """Return Σzzᵀ in 1/2^28, z = ψx/cap truncated to 1/2^14, each row's residual capped."""
     from dpscreen.rows import kernels

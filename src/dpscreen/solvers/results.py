@@ -287,3 +287,13 @@ def differences(
             f"Large residuals are clipped, mostly on one side: plain {estimator} may differ by "
             "half a standard error or more. The standard errors include that."
         )
+
+
+def undetected_group(undetected: float, shifts: Array, errors: Array) -> Iterator[str]:
+    """Yield how large a group of rows was not detectable, if it could move a coefficient much."""
+    shift = float((shifts / errors).max(initial=0.0))
+    if shift > 1:
+        yield (
+            f"A group of fewer than {undetected:.0f} rows is not detectable at this budget and "
+            f"could move a coefficient by up to {number(shift, digits=2)} standard errors."
+        )

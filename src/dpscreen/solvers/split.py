@@ -22,7 +22,13 @@ from dpscreen.solvers.base import Choices, Spending
 from dpscreen.solvers.family import GAUSSIAN, Family
 from dpscreen.solvers.gram import Unidentified
 from dpscreen.solvers.marginals import Marginals, TargetMarginal, WideTask, standardise_widely
-from dpscreen.solvers.results import MEANING, FeatureInterval, Inference, differences
+from dpscreen.solvers.results import (
+    MEANING,
+    FeatureInterval,
+    Inference,
+    differences,
+    undetected_group,
+)
 from dpscreen.solvers.rules import Regime
 from dpscreen.solvers.table import TableRelease, TableRule
 
@@ -224,7 +230,14 @@ def _intervals(
     biases = found.bias[given], errors[given]
     return Inference(
         True,
-        " ".join((meaning, *reasons, *differences(found.long_rows, *biases, family.words.plain))),
+        " ".join(
+            (
+                meaning,
+                *reasons,
+                *differences(found.long_rows, *biases, family.words.plain),
+                *undetected_group(found.undetected, found.shift[given], errors[given]),
+            )
+        ),
         tuple(
             FeatureInterval.of(int(features[k]), called[k], *(float(one[k]) for one in numbers))
             for k in given

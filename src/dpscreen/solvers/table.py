@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -19,7 +19,14 @@ from dpscreen._core.arrays import Array, Integers, Mask
 from dpscreen.privacy import ZCDP
 from dpscreen.privacy.accountant import release_gram, release_histograms, release_sums
 from dpscreen.rows.lattice import UNITS, ExactPoint
-from dpscreen.rows.mixed import capped_middle, capped_products, long_count, size_counts
+from dpscreen.rows.mixed import (
+    capped_middle,
+    capped_products,
+    clipped_directions,
+    long_count,
+    size_counts,
+)
+from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers.family import Family
 from dpscreen.solvers.gram import (
     DETECTED,
@@ -64,8 +71,9 @@ CURVED = RoundPlan(search=(1,) * 12, curvature=28, last=(8, 12, 20), margin=1.2)
 HISTOGRAM_SHARES, FEW_SHARE = (0.01, 0.04), 0.02
 """Shares of a histogram of influences in search and last rounds; both where rows are few. Tuned."""
 
-MEAT_SHARE, LONG_SHARE = 0.08, 0.005
-"""Shares of the meat (or of the last curvature), and of the number of norm-clipped rows. Tuned."""
+MEAT_SHARE, LONG_SHARE, CUT_SHARE = 0.08, 0.005, 0.05
+"""Shares of the meat (or of the last curvature), of the number of norm-clipped rows, and of the
+direction of clipped influences. Tuned."""
 
 KEPT, REACH = 2.0, 3.0
 """Residuals of high-leverage rows that clips keep, in standard deviations; and the multiple of the
@@ -79,8 +87,9 @@ FAR_CELLS, TAIL_RATES = 6, np.linspace(1.4, 12.0, 54)
 """Half octaves beyond the last clip, three of which make one cell of a histogram; and logarithmic
 slopes of its tail, equally likely at first. Conventional; Lemma 28."""
 
-ONE_SIDED, NEGLIGIBLE, SETTLED = 1 / 3, 0.1, 0.5
-"""Least part of what clips cut off that is taken to be on one side; privacy noise over sampling, as
+ONE_SIDED, UNSURE, NEGLIGIBLE, SETTLED = 1 / 3, 1.0, 0.1, 0.5
+"""Part of what clips cut off that is taken to be on one side where clips are chosen; error of its
+size, as a part; privacy noise over sampling, as
 variances, up to which nothing is clipped for it; and the largest move of a coefficient, per
 standard deviation of its feature and beyond noise, in the last round of a curved loss. Tuned."""
 
@@ -100,7 +109,8 @@ class TableRelease:
     The two differ where features are not identifiable: predictions have posterior means of all.
     Covariance, degrees of freedom, `bias` by clips and `plain` standard errors, those without
     privacy, are of coefficients in the user's units, the constant last if there is one. `deviation`
-    is the standard deviation of residuals, `target_deviation` that of the target.
+    is the standard deviation of residuals, `target_deviation` that of the target. Fewer rows than
+    `undetected` may go undetected, and move coefficients by up to `shift` (Lemma 65).
     """
 
     family: Family
@@ -110,10 +120,12 @@ class TableRelease:
     freedom: Array
     bias: Array
     plain: Array
+    shift: Array
     unidentified: tuple[Unidentified, ...]
     deviation: float
     target_deviation: float
     long_rows: float
+    undetected: float
 
 
 @dataclass(frozen=True)
@@ -185,8 +197,8 @@ class Influences:
         return float(np.interp(half, np.concatenate(([0.0], below)), edges))
 
     @cached_property
-    def _cut_off(self) -> tuple[Array, Array]:
-        """Return sizes C, and Σ(q − C)₊ for each: the integral of the rows beyond C (Lemma 28).
+    def _tail(self) -> tuple[Array, Array, Array]:
+        """Return sizes C, the rows beyond C, and their integral Σ(q − C)₊ (Lemma 28).
 
         From the last detected cell on rows fall by a law, each as far as the counts make it likely;
         before it they are what cells hold.
@@ -203,19 +215,25 @@ class Influences:
         held = np.cumsum(np.maximum(self.counts[last:0:-1], 0.0))[::-1]
         beyond += np.interp(sizes, self.edges[: last + 1], np.append(held, 0.0))
         pieces = (beyond[1:] + beyond[:-1]) / 2 * np.diff(sizes)
-        return sizes, np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
+        return sizes, beyond, np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
 
     def cut_off(self, clip: float) -> float:
-        """Return the one-sided part of Σ(q − C)₊; nothing where most rows are hidden."""
-        return self.one_sided * float(np.interp(clip, *self._cut_off)) if self.detected else 0.0
+        """Return Σ(q − C)₊, what a clip cuts off; nothing where most rows are hidden."""
+        sizes, _, integral = self._tail
+        return float(np.interp(clip, sizes, integral)) if self.detected else 0.0
+
+    def beyond(self, clip: float) -> float:
+        """Return the number of rows beyond a clip."""
+        return float(np.interp(clip, *self._tail[:2]))
 
     def clip(self, rho: float, least: float, room: float) -> float:
         """Return the clip C ≥ `least` with the least C²/2ρ + B², B being what it cuts off.
 
         Up to `room`, where noise is negligible, all of it is taken to be on one side.
         """
-        clips = np.maximum(self._cut_off[0], least)
-        cuts = np.interp(clips, *self._cut_off)
+        sizes, _, integral = self._tail
+        clips = np.maximum(sizes, least)
+        cuts = np.interp(clips, sizes, integral)
         squares = [clips**2 / (2 * rho) + (part * cuts) ** 2 for part in (self.one_sided, 1.0)]
         best, loose = (float(clips[np.argmin(one)]) for one in squares)
         return max(best, min(room, loose))
@@ -254,7 +272,6 @@ class Pooled:
     variance: float
     apart: float
     precision: float
-    cut_off: float
 
     @classmethod
     def of(
@@ -283,8 +300,11 @@ class Pooled:
             float(weights**2 @ noises**2),
             float(noises @ noises + off.sum()),
             float((1 / variances).sum()),
-            float(weights @ extra),
         )
+
+    def moved(self, by: Array) -> Pooled:
+        """Return the estimate moved by what clips cut off (Lemma 69)."""
+        return replace(self, theta=self.theta + by)
 
     def posterior(self, origin: Array, curvature: Curvature, prior: Array) -> tuple[Array, Array]:
         """Return posterior mean and covariance for a prior precision about an origin (Lemma 63)."""
@@ -304,6 +324,36 @@ class Pooled:
         """
         changed = (to_parameters @ self.last) ** 2 - 2 * squares * self.apart
         return np.maximum(changed, 0.0) * ((1 - self.part) ** 2 + 1 / 3)
+
+
+@dataclass(frozen=True, eq=False)
+class CutOff:
+    """What clips cut off the score: its posterior mean, and the standard deviation by noise.
+
+    The direction of clipped influences is released, and their mean `excess` over the clip follows
+    from the histogram; `UNSURE` is the error of that, as a part (Lemma 69).
+    """
+
+    mean: Array
+    noise: float = 0.0
+    excess: float = 0.0
+
+    @classmethod
+    def of(cls, directions: Array, noise: float, one_sided: float, excess: float) -> CutOff:
+        """Return it from a noisy sum of directions, and the mean excess of clipped rows.
+
+        The prior has so many rows `one_sided`, unless the sum is beyond that and its noise.
+        """
+        k, square = len(directions), float(directions @ directions)
+        detected = square / k - noise**2 * (1 + 2 * math.sqrt(2 / k))
+        prior = max(one_sided**2 / k, detected)
+        kept = prior / (prior + noise**2)
+        return cls(excess * kept * directions, excess * noise * math.sqrt(kept), excess)
+
+    def error(self, directions: Array) -> Array:
+        """Return the standard error that it adds along directions of the parameters."""
+        by_noise = self.noise * np.sqrt((directions**2).sum(axis=1))
+        return np.asarray(np.hypot(UNSURE * (directions @ self.mean), by_noise))
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,6 +428,11 @@ class TableRounds:
         curvature = self._last_rounds(self._restricted(theta), curvature, budget)
         estimate = self._pooled(curvature)
         self.move_to(estimate.theta)
+        cut_off = CutOff(np.zeros_like(estimate.theta))
+        if self.family.has_scale:
+            cut_off = self.release_cut_off(self.rounds[-1].clip, estimate.part)
+            estimate = estimate.moved(curvature.inverse @ cut_off.mean)
+            self.move_to(estimate.theta)
         if self.family.quadratic:
             meat = self.release_meat(self.rounds[-1].clip)
         else:
@@ -387,7 +442,7 @@ class TableRounds:
             meat, estimate = Meat(curvature.matrix, curvature.noise), self._pooled(curvature)
             self.move_to(estimate.theta)
         table, explained_by = self.point.weights, self._moved(estimate.theta)
-        known = Answer(self, curvature, doubt, estimate, meat).known()
+        known = Answer(self, curvature, doubt, estimate, meat, cut_off).known()
         hidden = tuple(explained(self.task, self.conditioner, self.without))
         if self.without:
             self.move_to(self._posterior(curvature.without(self.conditioner, ()))[0])
@@ -403,13 +458,21 @@ class TableRounds:
             self.deviation,
             math.hypot(self.deviation, explained_by) if self.family.has_scale else 1.0,
             self.release_long(),
+            self.undetected,
         )
+
+    @property
+    def undetected(self) -> float:
+        """Return how many rows the last histogram of influences, or of norms, could not detect."""
+        share = self._histogram_shares[1] if self.family.has_scale else NORM_SHARE
+        return DETECTED / math.sqrt(2 * float(self.task.share(share)))
 
     def _budget(self) -> ZCDP:
         """Return what rounds and curvature share: what histograms, meat and count leave."""
         search, last = self._histogram_shares
         histograms = len(self.plan.search) * search + len(self.plan.last) * last
-        later = self.task.share(MEAT_SHARE + LONG_SHARE + histograms * self.family.has_scale)
+        scaled = (CUT_SHARE + histograms) * self.family.has_scale
+        later = self.task.share(MEAT_SHARE + LONG_SHARE + scaled)
         return ZCDP(self.task.wide.task.spending.remaining.rho - later.rho)
 
     @property
@@ -498,9 +561,17 @@ class TableRounds:
 
     def _pooled(self, curvature: Curvature) -> Pooled:
         """Return the estimate of the last two rounds."""
+        return Pooled.of(self.rounds[-2:], curvature, self._one_sided * self._cuts, settling=True)
+
+    @property
+    def _one_sided(self) -> float:
+        return self.influences.one_sided if self.influences else 0.0
+
+    @property
+    def _cuts(self) -> Array:
+        """Return what the clips of the last two rounds cut off."""
         found, last = self.influences, self.rounds[-2:]
-        cuts = [0.0 if found is None else found.cut_off(one.clip) for one in last]
-        return Pooled.of(last, curvature, np.array(cuts), settling=True)
+        return np.array([0.0 if found is None else found.cut_off(one.clip) for one in last])
 
     @property
     def deviation(self) -> float:
@@ -575,6 +646,25 @@ class TableRounds:
         size = residual * self.conditioner.row_norm
         return -size * noisy, size * noise
 
+    def release_cut_off(self, influence: float, part: float) -> CutOff:
+        """Release the direction of clipped influences; a row adds a vector of length 1 at most.
+
+        `part` is the weight of the last round in the estimate (Lemma 69).
+        """
+        residual, cap = self._clips(influence)
+        sums = self.point.row_total(clipped_directions, residual, self.conditioner.rows, cap)
+        noisy, noise = release_sums(
+            self.task.accountant,
+            sums,
+            units_per_one=LEVELS,
+            change=1.0,
+            cost=self.task.share(CUT_SHARE),
+            purpose="direction of clipped influences",
+        )
+        found, cuts = self.influences, self._cuts
+        rows, size = found.beyond(influence) if found else 0.0, np.array([1 - part, part]) @ cuts
+        return CutOff.of(-noisy, noise, self._one_sided * rows, float(size) / max(rows, 1.0))
+
     def release_meat(self, influence: float) -> Meat:
         """Release ΣΨΨᵀ of clipped influences Ψ = ψu (docs/inference.md, Lemmas 25 and 26)."""
         residual, cap = self._clips(influence)
@@ -626,6 +716,7 @@ class Answer:
     doubt: Array
     estimate: Pooled
     meat: Meat
+    cut_off: CutOff
 
     @cached_property
     def _users(self) -> Array:
@@ -641,11 +732,11 @@ class Answer:
     def _squares(self) -> Array:
         return np.asarray(np.maximum((self._directions**2).sum(axis=1), 1e-300))
 
-    def known(self) -> tuple[Array, Array, Array, Array]:
+    def known(self) -> tuple[Array, Array, Array, Array, Array]:
         """Return the covariance H⁻¹(M + P)H⁻¹ of all that is counted, and what goes with it."""
         spread, directions, squares = self.fit.conditioner.spread, self._directions, self._squares
         private, family = self._private(), self.fit.family
-        bias = self.estimate.cut_off * np.sqrt(squares / len(squares))
+        bias = self.cut_off.error(directions)
         sampling, error = self.meat.along(directions, spread)
         variances = squares * sampling + private + bias**2
         freedom = 2 * (variances / np.maximum(squares * error, 1e-300)) ** 2
@@ -659,11 +750,13 @@ class Answer:
         covariance = common * np.outer(wider, wider)
         plain = np.sqrt(np.maximum((directions * self._users).sum(axis=1), 0.0))
         self._withhold(np.sqrt(private))
+        largest = self.fit.rounds[-1].clip + self.cut_off.excess
         return (
             (covariance + covariance.T) / 2,
             np.clip(freedom, LEAST_FREEDOM, 1e6),
             bias,
             plain * (self.fit.deviation if family.has_scale else 1.0),
+            self.fit.undetected * largest * np.sqrt(squares),
         )
 
     def _private(self) -> Array:
