@@ -78,35 +78,3 @@ def test_the_page_in_a_browser(page):
         ids = "[...document.querySelectorAll('[id]')].map(e => e.id)"
         assert tab.evaluate(f"new Set({ids}).size === {ids}.length")
         assert tab.messages() == []
-
-
-def test_what_cannot_be_played_on_is_named(tmp_path):
-    frame = pd.DataFrame({"age": np.arange(30.0), "size": 0.0, "cost": 1.0})
-    target = field("cost", 0, 9)
-
-    def message(name, change):
-        write(tmp_path / name, "costs", frame, target)
-        change(tmp_path / name)
-        done = contest(tmp_path / name, "--public")
-        assert (done.returncode, done.stdout) == (1, "")
-        return done.stderr
-
-    assert "no table in" in message("none", lambda at: (at / "costs.csv").unlink())
-    lost = message("bare", lambda at: (at / "costs.json").unlink())
-    assert "costs.csv has no schema: costs.toml, costs.json or" in lost
-    short = message("short", lambda at: write(at, "costs", frame[:5], target))
-    assert "costs.csv: it has fewer than 20 rows" in short
-    whose = frame.rename(columns={"age": "who"}).astype({"who": "int"})
-    who = {"name": "who", "type": "integer"}
-    told_units = {"target": "cost", "features": ["size"], "unit": "who", "rows_per_unit": 3}
-    of_units = {"fields": [who, FEATURES[1], target], "dpscreen": told_units}
-
-    def with_units(at):
-        whose.to_csv(at / "costs.csv", index=False)
-        (at / "costs.json").write_text(json.dumps(of_units))
-
-    assert "protect single rows" in message("units", with_units)
-    no_target = {"fields": FEATURES, "dpscreen": {}}
-    aimless = message("t", lambda at: (at / "costs.json").write_text(json.dumps(no_target)))
-    assert "costs.csv: " in aimless
-    assert "target" in aimless

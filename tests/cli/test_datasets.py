@@ -47,16 +47,3 @@ def test_fetch_keeps_a_right_download(datasets, site, tmp_path, data_folder):
     assert done.stdout == ""
     assert (tmp_path / "dpscreen" / "housing.csv").is_file()
     assert str(tmp_path / "dpscreen" / "housing.csv") in datasets("list").stdout
-
-
-def test_a_failure_is_one_sentence_and_the_others_are_still_tried(datasets, site, tmp_path):
-    address, bodies = site
-    bodies["/~cjlin/libsvmtools/datasets/regression/housing"] = b"1 1:2\n"
-    done = datasets("fetch", "abalone", "housing", "--base-url", address)
-    assert done.returncode == 1
-    errors = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
-    assert len(errors) == 2
-    assert "answered 404" in errors[0]
-    assert "nothing was kept" in errors[1]
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "dpscreen").exists()

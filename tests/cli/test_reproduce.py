@@ -1,14 +1,10 @@
 """`dpscreen reproduce` as a real process."""
 
-import os
-import signal
-import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tools.command import command_line, dpscreen, failed, here
+from tools.command import dpscreen, failed, here
 
 
 def alone(tmp_path):
@@ -66,37 +62,6 @@ def test_damaged_results_are_set_aside_and_the_rest_is_kept(small, tmp_path):
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "damaged" in page
     assert str(tmp_path) not in page
-
-
-@pytest.mark.usefixtures("_in_this_process")
-def test_stopping_says_how_to_go_on(tmp_path):
-    rows = tmp_path / "out" / "results.jsonl"
-    # A file that is just being opened when the signal comes is not closed by anybody.
-    quiet = "import warnings; warnings.simplefilter('ignore', ResourceWarning)"
-    asked = ("reproduce", "theorem2", "--trials", 500, "--jobs", 1, "--out", "out")
-    process = subprocess.Popen(
-        command_line(*asked, before=quiet),
-        cwd=tmp_path,
-        env=os.environ | alone(tmp_path),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 60
-    while not (rows.exists() and rows.read_bytes().count(b"\n") > 2):
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, message = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "run the same command to go on" in message
-    assert "Traceback" not in message
-    stored = rows.read_bytes()
-    asked = ("theorem2", "--trials", "1", "--jobs", "1", "--out", "out")
-    done = reproduce(*asked, cwd=tmp_path, run=here)
-    assert done.returncode == 0
-    assert rows.read_bytes().startswith(stored[: stored.rindex(b"\n") + 1])
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from functools import partial
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tools.command import dpscreen, failed, here, succeeded
@@ -49,15 +46,6 @@ def test_a_new_schema_holds_names_and_nothing_else(folder):
     assert checked.returncode == 1
     assert checked.stdout.count("\n- ") == 2
     assert "column 'age' has no type" in checked.stdout
-
-
-def test_names_come_from_any_table(folder):
-    (folder / "data.gz").write_bytes(gzip.compress(DATA.encode("utf-8-sig")))
-    pq.write_table(pa.table({"age": ["x"], "who": ["Zebedee"], "cost": [1]}), folder / "data.pq")
-    for name in ("data.gz", "data.pq"):
-        done = dpscreen_schema("new", name, cwd=folder)
-        assert done.returncode == 0, done.stderr
-        assert [one["name"] for one in json.loads(done.stdout)["fields"]] == ["age", "who", "cost"]
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from functools import partial
 
 import numpy as np
@@ -85,23 +83,3 @@ def test_what_is_not_private_is_exported_by_force_and_marked(files, language):
     assert (done.exit_code, "NOT PRIVATE" in done.stdout) == (0, True)
     done = show(files / "seeded.json", "--onnx", files / "seeded.onnx")
     assert (done.exit_code, (files / "seeded.onnx").exists()) == (1, False)
-
-
-def test_an_onnx_model(files, monkeypatch):
-    done = show(files / "model.json", "--onnx", files / "model.onnx")
-    written = (files / "model.onnx").read_bytes()
-    assert (done.exit_code, written) == (0, dpscreen.load(files / "model.json").to_onnx())
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    done = show(files / "model.json", "--onnx", files / "model.onnx", "--force")
-    assert (done.exit_code, "pip install 'dpscreen[onnx]'" in done.stderr) == (1, True)
-
-
-def test_two_models_beside_each_other(files):
-    done = show(files / "model.json", files / "seeded.json")
-    assert done.exit_code == 0
-    assert "model" in done.stdout.splitlines()[0]
-    assert "they cost epsilon 1.45 at delta 1e-06 together" in done.stdout.replace("1.451", "1.45")
-    output = json.loads(show(files / "model.json", files / "seeded.json", "--json").stdout)
-    assert output["facts"]["promise holds"] == ["yes", "NO"]
-    done = show(files / "model.json", files / "seeded.json", "--card")
-    assert (done.exit_code, "is for one model" in done.stderr) == (2, True)

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpscreen.tables import dummy as dummies
-from dpscreen.tables.dummy import csv_parts, simulate_table, write_parquet
+from dpscreen.tables.dummy import csv_parts, simulate_table
 from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import TableSchema, load_schema
 from tools.command import dpscreen, failed, here
@@ -85,26 +84,6 @@ def test_every_cell_lies_within_the_schema(tmp_path, seed, n_rows, missing):
     assert None not in columns["who"]
     (tmp_path / "dummy.csv").write_bytes(b"".join(csv_parts([dummy], schema)))
     assert np.array_equal(read_rows(tmp_path / "dummy.csv", schema).X, schema.encode(dummy.table).X)
-
-
-def test_a_table_is_drawn_and_written_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(dummies, "ROWS_TOGETHER", 7)
-    given_ = json.loads(json.dumps(SCHEMA))
-    given_["fields"][2] = {"name": "grade", "type": "number", "constraints": {"enum": [1, 2.5]}}
-    schema = TableSchema.from_dict(given_)
-    drawn = [
-        dummies.simulate_parts(schema, 50, rng=np.random.default_rng(4), missing=0.2)
-        for _ in range(2)
-    ]
-    whole = simulate_table(schema, 50, rng=np.random.default_rng(4), missing=0.2)
-    (tmp_path / "dummy.csv").write_bytes(b"".join(csv_parts(drawn[0], schema)))
-    write_parquet(drawn[1], tmp_path / "dummy.parquet")
-    assert pq.read_table(tmp_path / "dummy.parquet").equals(whole.table)
-    want = schema.encode(whole.table)
-    for form in ("csv", "parquet"):
-        found = read_rows(tmp_path / f"dummy.{form}", schema)
-        assert np.array_equal(found.X, want.X)
-        assert np.array_equal(found.y, want.y)
 
 
 @pytest.mark.parametrize(

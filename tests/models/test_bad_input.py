@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from dpscreen import (
     ADPScreen,
     DPFrankWolfe,
-    PrivateLasso,
     RNMScreen,
     WeakDeltaWarning,
 )
@@ -72,18 +71,6 @@ def test_bad_parameter_of_one_estimator_is_named(rows, kind, name, value):
     with pytest.raises((ValueError, TypeError), match=name):
         model.fit(*rows)
     assert_unfitted(model)
-
-
-@pytest.mark.parametrize(
-    ("pair", "demand"),
-    [((0, np.inf), "be finite"), ((5, 1), "have low < high"), ((0, 1e300), "be between .* wide")],
-)
-def test_bounds_that_cannot_be_are_those_of_a_named_column(rows, pair, demand):
-    X, y = rows
-    bounds = dict.fromkeys("abcdef", (-1, 1)) | {"d": pair}
-    model = PrivateLasso(epsilon=1.0, delta=1e-6, feature_bounds=bounds, target_bounds=(-4, 4))
-    with pytest.raises(ValueError, match=f"^feature_bounds of 'd' must {demand}"):
-        model.fit(pd.DataFrame(X, columns=list("abcdef")), y)
 
 
 SECRET = "Zebedee-8675309"

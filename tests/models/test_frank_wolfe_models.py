@@ -60,29 +60,6 @@ def test_published_noise_is_the_papers(rows):
     assert "NOT PRIVATE" in str(model.privacy_)
 
 
-@pytest.mark.parametrize(
-    ("kind", "share", "delta_share"), [(RNMScreen, 0.02, 0.25), (ADPScreen, 0.5, 0.5)]
-)
-def test_the_published_defaults_are_the_papers(rows, kind, share, delta_share):
-    """No intercept, T = 1000, a random start, and the splits of Table 1 and Appendix C."""
-    X, y = rows
-    public = {name: one for name, one in PUBLIC.items() if name not in ("radius", "n_iter")}
-    model = kind(**public, calibration="published").fit(X, y)
-    assert not model._fits_intercept
-    assert model.intercept_ == pytest.approx(-model.coef_ @ np.zeros(X.shape[1]))
-    step, screening = model.privacy_.mechanisms
-    assert (step.count, screening.count, model.n_iter_) == (1000, 1000, 1000)
-    lam, T, n = 100.0, 1000, len(X)  # half the width of the target's bounds
-    epsilon, delta = public["epsilon"], public["delta"]
-    spent = epsilon * (1 - share), delta * (1 - delta_share)
-    scale = lam * np.sqrt(8 * T * np.log(1 / spent[1])) / (n * spent[0])
-    assert step.scale == pytest.approx(scale, rel=1e-9)
-    assert model.screened_.shape[1] == 2
-    asked = dict(screening_share=share, screening_delta_share=delta_share, screen_at="all")
-    told = kind(**public, **asked, calibration="published", radius=100.0, n_iter=1000)
-    assert told.fit(X, y).privacy_.mechanisms == model.privacy_.mechanisms
-
-
 def test_a_proven_fit_sets_itself_from_bounds_and_a_noisy_count(private_class, rows):
     """The count is booked like any release, and all of the budget is spent."""
     X, y = rows
@@ -184,17 +161,6 @@ def test_units_do_not_matter(scale, shift, target_shift):
     expected = plain.fit(X, y).predict(X) + target_shift
     found = moved.fit(shift + scale * X, y + target_shift).predict(shift + scale * X)
     np.testing.assert_allclose(found, expected, atol=1e-6 * (1 + abs(shift) / scale))
-
-
-def test_gram_and_dense_forms_choose_alike(private_class, rows, monkeypatch):
-    import dpscreen.models.frank_wolfe as home
-
-    X, y = rows
-    setting = PUBLIC | {"n_iter": 40, "random_state": 8, "calibration": "published"}
-    folded = private_class(**setting).fit(X, y)
-    monkeypatch.setattr(home, "gram_pays", lambda *_, **__: False)
-    dense = private_class(**setting).fit(X, y)
-    np.testing.assert_allclose(folded.coef_, dense.coef_, atol=1e-12)
 
 
 def test_the_order_of_the_rows_does_not_matter_to_the_last_bit(private_class, rows):

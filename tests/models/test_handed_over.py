@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from fitted_models import fitted
 from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -14,7 +13,6 @@ from sklearn.model_selection import GridSearchCV
 from dpscreen import PrivateLasso, PrivateLogisticLasso, PrivateOLS
 from dpscreen.models import intake
 from dpscreen.models.intake import RefitWarning
-from dpscreen.models.page.effects import MOST_DRAWN
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.privacy.ledger import PrivacyLedger
 
@@ -28,20 +26,6 @@ def rows(n_rows: int = 6000, n_features: int = 3) -> tuple[np.ndarray, np.ndarra
 
 
 # --- pictures and boxes ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["lasso", "split", "frank-wolfe"])
-def test_a_plot_has_one_line_for_each_feature_and_the_estimate_on_its_interval(kind):
-    model = fitted(kind)
-    axes = model.plot(Figure().subplots())
-    drawn = min(len(model.summary().rows), MOST_DRAWN)
-    assert len(axes.get_yticklabels()) == drawn
-    dots = [line for line in axes.lines if line.get_marker() == "o"]
-    assert len(dots) == sum(row.refit is not None for row in model.summary().rows)
-    for dot in dots:
-        same = [line for line in axes.lines if line.get_ydata()[0] == dot.get_ydata()[0]]
-        ends = next(line.get_xdata() for line in same if len(line.get_xdata()) == 2)
-        assert ends[0] < dot.get_xdata()[0] < ends[1]
 
 
 def test_a_regression_table_is_drawn_beside_least_squares_own_intervals():

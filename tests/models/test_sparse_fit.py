@@ -143,16 +143,6 @@ def test_predictions_are_those_for_dense_rows(form):
         np.testing.assert_allclose(model.predict(sparse), model.predict(dense), rtol=1e-12)
 
 
-def test_predictions_count_duplicates_once():
-    X, y = sparse_data(300, 5, 10)
-    model = lasso().fit(X, y)
-    twice = sp.coo_array(X)
-    twice = sp.coo_array(
-        (np.tile(twice.data / 2, 2), (np.tile(twice.row, 2), np.tile(twice.col, 2))), X.shape
-    )
-    np.testing.assert_allclose(model.predict(twice), model.predict(X), rtol=1e-12)
-
-
 # --- what is refused -------------------------------------------------------------------------
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from fitted_models import KINDS, fitted
 
-from dpscreen import PrivateLogit, PrivateOLS, load
-from dpscreen._core.words import figure, number, plain
+from dpscreen import PrivateLogit, PrivateOLS
+from dpscreen._core.words import plain
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.release import marks_of, summary_of
 
@@ -41,26 +41,6 @@ def declaring(bounds):
 
 
 @pytest.mark.parametrize(
-    ("bounds", "step"),
-    [
-        ((0, 1), 1),  # levels and shares: from none to all
-        ((1, 2), 1),  # whole ends: at least 1
-        ((1, 5), 1),
-        ((0, 120), 10),
-        ((0, 1e6), 100_000),
-        ((-0.05, 0.05), 0.01),
-        ((18.2, 61.3), 5),
-        ((1e-9, 5e-9), 5e-10),
-    ],
-)
-def test_a_typical_step_is_a_round_number_near_a_tenth_of_the_bounds(bounds, step):
-    release = declaring(np.array([bounds] * 6))
-    assert release.steps.tolist() == [step] * 6
-    np.testing.assert_array_equal(release.effects, release.coefficients * step)
-    assert summary_of(release).rows[0].zero_one == (bounds == (0, 1))
-
-
-@pytest.mark.parametrize(
     ("declared", "step"),
     [
         ({"type": "number"}, "+0.1"),  # a share
@@ -78,51 +58,6 @@ def test_a_schema_tells_shares_from_truths(declared, step):
     assert summary_of(release).rows[0].step_words == step
     assert ("1 instead of 0" in explanation_of(release)) == (step == "0→1")
     assert ("of a share" in explanation_of(release)) == (declared is None)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (1950.0, "1 950"),
-        (0.00010756, "0.00010756"),
-        (-1234567.8, "-1 234 570"),
-        (0.1, "0.1"),
-        (0.0, "0"),
-        (100000.0, "100 000"),
-        (1e-12, "1e-12"),
-        (3e17, "3e+17"),
-        (-0.0000123, "-0.0000123"),
-        (float("inf"), "inf"),
-    ],
-)
-def test_numbers_as_people_write_them(value, text):
-    assert number(value).replace("\u00a0", " ") == text
-    assert figure(value, digits=6) == text.replace(" ", "\u202f").replace("-", "−")
-
-
-def test_what_people_say_of_a_model_is_kept_and_shown(tmp_path):
-    about = {"target": "cost\nof stay", "author": "A. B.", "date": "2026-01-31", "purpose": "*x*"}
-    fitted("lasso").save(tmp_path / "model.json", about=about)
-    model = load(tmp_path / "model.json")
-    assert model.released().about == about | {"target": "cost of stay"}
-    assert str(model.summary()).startswith("PrivateLasso of cost of stay: ")
-    assert "The model predicts cost of stay from" in model.explain()
-    assert "* Author: A. B.\n* Date: 2026-01-31\n* Purpose: \\*x\\*" in model.to_model_card()
-    for wrong in ({"colour": "red"}, {"author": "a" * 501}):
-        with pytest.raises(ValueError, match="about"):
-            fitted("lasso").save(tmp_path / "other.json", about=wrong)
-
-
-@every
-def test_one_sentence_says_why_there_are_no_intervals(kind):
-    text = fitted(kind).explain()
-    if kind == "split":
-        assert "no intervals" not in text
-        assert "95 % per coefficient" in text
-    elif kind == "split refused":
-        assert text.count("Intervals are not available: there are too few") == 1
-    else:
-        assert text.count("There are no intervals: ") == 1
 
 
 def test_intervals_are_those_of_the_inference():

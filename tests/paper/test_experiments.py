@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tiny_study import methods, simulation
+from tiny_study import simulation
 
 from dpscreen.paper import metrics
 from dpscreen.paper.data import ABLATION
@@ -12,7 +12,6 @@ from dpscreen.paper.experiments import (
     UniformProcess,
 )
 from dpscreen.paper.methods import Fitted, Method
-from dpscreen.paper.problem import MOST_POINTS
 
 
 def chosen(weights):
@@ -42,21 +41,6 @@ def test_the_metrics_are_those_of_the_coefficients():
     assert row.metrics["r2_missed"] == pytest.approx(
         metrics.explained_r2(moments, found, missed, intercept=True)
     )
-
-
-def test_curves_end_at_the_solution():
-    curves = ("mse", "kept_true", "kept_false", "wolfe_gap")
-    experiment = Regression("real", simulation(n_iter=500), methods("rnm-screen"), curves)
-    (row,) = experiment.run(0, ["rnm-screen"])
-    assert set(row.series) == {"iteration", *curves}
-    assert {len(curve) for curve in row.series.values()} == {MOST_POINTS}
-    assert row.series["iteration"][0] == 1
-    assert row.series["iteration"][-1] == 500
-    last = {name: curve[-1] for name, curve in row.series.items()}
-    assert last["mse"] == pytest.approx(row.metrics["mse"], rel=1e-5)
-    assert last["kept_true"] == pytest.approx(row.metrics["tpr"], rel=1e-5)
-    assert last["kept_false"] == pytest.approx(row.metrics["fpr"], rel=1e-5)
-    assert min(row.series["wolfe_gap"]) >= 0
 
 
 def real_data(name, n_support):

@@ -28,7 +28,6 @@ from dpscreen.paper.data.store import (
 )
 
 NAN = np.nan
-DATES = ("START YEAR", "START QUARTER", "COMPLETION YEAR", "COMPLETION QUARTER")
 URL = "https://archive.invalid/static/tiny"
 FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": [0.25, 0.0], "t": [3.0, 5.5]})
 TEXT = b"1,0.25,3\n2,0.0,5.5\n"
@@ -101,16 +100,6 @@ def test_text_is_converted(converter, text, columns, expected):
     np.testing.assert_array_equal(frame, expected)
 
 
-def test_residential_names_lags_and_drops_dates():
-    header = [*DATES, "V-1", "V-8", "V-11", "V-12", "V-11", "V-12", " V-9 ", "V-10"]
-    titles = ["PROJECT DATES", None, None, None, "VARIABLES"]
-    rows = [titles, header, [81, 1, 85, 1, 1, 1200, 6713, 56.2, 0.1, None, 2200, 410], [None]]
-    columns = ("V-1", "V-8", "V-11_lag1", "V-12_lag1", "V-11_lag2", "V-12_lag2", "V-9", "V-10")
-    frame = residential(sheet_of(rows), columns)
-    assert tuple(frame.columns) == columns
-    np.testing.assert_array_equal(frame, [[1, 1200, 6713, 56.2, 0.1, NAN, 2200, 410]])
-
-
 @pytest.mark.parametrize("name", ["housing", "bodyfat", "pyrim", "triazines"])
 def test_libsvm_text_of_the_checked_copy_converts_to_it(name, data_folder):
     table = load(name)
@@ -121,6 +110,12 @@ def test_libsvm_text_of_the_checked_copy_converts_to_it(name, data_folder):
     )
     (frame,) = convert(text.encode(), dataset(name)).values()
     np.testing.assert_array_equal(frame, np.column_stack([table.X, table.y]))
+
+
+@pytest.mark.parametrize("text", [b"<p>", b"1 0:2\n", b"1 9:2\n", b"1 1:x\n", b"1 2:1 1:1\n"])
+def test_text_that_is_not_libsvms_is_refused(text):
+    with pytest.raises(ValueError, match=r"\w"):
+        libsvm(text, ("a", "b", "y"))
 
 
 # --- downloads ----------------------------------------------------------------------------------
@@ -166,7 +161,6 @@ def test_a_truncated_body_is_one_sentence(site, cache, make_dataset, converter):
 
 DAMAGED_ZIP = bytearray(zipped({"tiny.csv": TEXT * 50}))
 DAMAGED_ZIP[40:50] = bytes(10)
-SHEET = [["V-1", "V-9"], [1, 2]]
 
 
 @pytest.mark.parametrize(
@@ -195,32 +189,11 @@ def test_another_archive_is_not_kept(site, cache, make_dataset, body, message):
     load(entry)
 
 
-@pytest.mark.parametrize(
-    "book",
-    [
-        b"not a workbook",
-        zipped({"a.txt": b"a"}),
-        damaged(sheet_of(SHEET), "xl/worksheets/sheet1.xml"),
-        damaged(sheet_of(SHEET), "xl/workbook.xml"),
-        sheet_of(SHEET, name="Old"),
-        sheet_of([["a", "b"], [1, 2]]),
-        sheet_of([["V-1", "V-9"], [1, 2]]),
-    ],
-    ids=["no zip", "another zip", "half a sheet", "half a list", "no sheet", "no head", "no V-2"],
-)
-def test_another_workbook_is_not_kept(site, cache, make_dataset, book):
-    site.bodies["/static/tiny"] = zipped({"Book.xlsx": book})
-    frame = FRAME.set_axis(["V-1", "V-2", "V-9"], axis=1)
-    entry = make_dataset({"tiny.csv": frame}, Archive(URL, "uci-residential", "Book.xlsx"))
-    with pytest.raises(CorruptDataset, match="is not the Tiny archive"):
-        fetch(entry, base_url=site.base_url)
-    assert left_behind(cache) == []
-
-
 def test_an_extra_that_is_needed_is_named(cache, make_dataset, monkeypatch):
+    sheet = sheet_of([["V-1", "V-9"], [1, 2]])
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(DownloadFailed, match=r"dpscreen\[paper\]"):
-        residential(sheet_of([["V-1", "V-9"], [1, 2]]), ("V-1",))
+        residential(sheet, ("V-1",))
     monkeypatch.setitem(sys.modules, "requests", None)
     with pytest.raises(DownloadFailed, match=r"dpscreen\[paper\]"):
         fetch(tiny(make_dataset))

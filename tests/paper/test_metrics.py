@@ -38,15 +38,6 @@ def test_rates_are_recalls_of_the_two_classes(pair):
     assert metrics.false_positive_rate(found, true) == pytest.approx(fpr, nan_ok=True)
 
 
-def test_zero_over_zero():
-    nothing, everything = np.zeros(4), np.ones(4)
-    assert math.isnan(metrics.true_positive_rate(everything, nothing))
-    assert math.isnan(metrics.false_positive_rate(everything, everything))
-    assert math.isnan(metrics.density([]))
-    assert metrics.f1(nothing, nothing) == 1
-    assert metrics.f1(nothing, everything) == metrics.f1(everything, nothing) == 0
-
-
 # --- R² of the features left out ----------------------------------------------------------------
 
 
@@ -97,16 +88,6 @@ def test_r2_is_scikit_learns(seed, intercept):
     assert r2_unchosen(X, chosen, intercept=intercept) == pytest.approx(
         unchosen, rel=1e-8, abs=1e-8
     )
-
-
-def test_nothing_missed_is_undefined_and_nothing_chosen_predicts_the_mean_or_zero():
-    X, support, nothing = features(2), np.arange(9) < 3, np.zeros(9)
-    for intercept in (True, False):
-        assert math.isnan(r2_unchosen(X, np.ones(9), intercept=intercept))
-        assert math.isnan(r2_missed(X, support, support, intercept=intercept))
-    assert r2_unchosen(X, nothing, intercept=True) == pytest.approx(0)
-    by_zero = np.mean(1 - np.mean(X**2, axis=0) / X.var(axis=0))
-    assert r2_unchosen(X, nothing, intercept=False) == pytest.approx(by_zero)
 
 
 # --- the sign test --------------------------------------------------------------------------

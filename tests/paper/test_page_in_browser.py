@@ -19,15 +19,6 @@ def test_no_console_message_and_no_request_but_for_the_page(tab):
     assert tab.seen("Network.loadingFailed") == []
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_tables_scroll_inside_themselves(tab, width):
-    tab.resize(width)
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    assert tab.evaluate(
-        "[...document.querySelectorAll('table')].every(t => t.closest('.scroll[tabindex=\"0\"]'))"
-    )
-
-
 def test_an_empty_study_is_a_page_too(tmp_path):
     write_report(Report(()), tmp_path)
     with browser() as tab:

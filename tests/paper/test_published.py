@@ -6,7 +6,6 @@ import pytest
 
 from dpscreen.paper.published import (
     CellKey,
-    known_inconsistencies,
     label,
     published_cells,
     published_data,
@@ -105,24 +104,3 @@ def test_no_printed_density_follows_from_the_printed_rates():
                    and cell.table < 3}  # fmt: skip
         implied = implied_density(printed["tpr"], printed["fpr"], data.n_support, data.n_features)
         assert abs(printed["density"] - implied) > 0.001
-
-
-# --- known inconsistencies ----------------------------------------------------------------------
-
-
-def test_a_bold_cell_beside_a_better_one_is_flagged():
-    """In Tables 3 and 5 bold marks the significantly better of Oracle-K FW and RNM-Screen."""
-    rival = {ORACLE: RNM, RNM: ORACLE}
-    wrong = {
-        cell.key
-        for cell in published_cells(3) + published_cells(5)
-        if cell.bold
-        and (published_value(cell.table, cell.data, rival[cell.method], cell.metric) < cell.value)
-        == (cell.metric == "mse")
-    }
-    assert wrong == {
-        CellKey(5, "abalone", ORACLE, "mse"),
-        CellKey(5, "communities", ORACLE, "f1"),
-        CellKey(5, "blogfeedback", ORACLE, "f1"),
-    }
-    assert wrong <= set(known_inconsistencies())

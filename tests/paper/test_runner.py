@@ -91,21 +91,6 @@ def test_a_damaged_file_is_set_aside_and_only_its_bad_rows_recomputed(finished, 
     assert len(kept.rows) == len(done.rows)
 
 
-def test_rows_of_other_settings_or_versions_are_not_mixed_in(finished, monkeypatch):
-    store, _ = finished
-    methods = tiny_study.methods("rnm-screen", "adp-screen")
-    longer = tiny_study.Regression("synthetic", tiny_study.simulation(n_iter=61), methods)
-    found = stored_rows(store, ["figure1"], trials=3, experiments=(longer,))
-    assert found.rows == ()
-    (problem,) = found.problems
-    assert problem.kind == "other settings"
-    assert problem.message.startswith("6 row(s)")
-    monkeypatch.setattr("dpscreen.paper.results.REVISION", -1)
-    found = stored_rows(store, ["theorem2"], trials=3, experiments=experiments())
-    assert found.rows == ()
-    assert [problem.kind for problem in found.problems] == ["other settings"]
-
-
 # --- what can go wrong ------------------------------------------------------------------------
 
 

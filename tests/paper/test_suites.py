@@ -5,7 +5,7 @@ import pytest
 from dpscreen.paper import suites
 from dpscreen.paper.data import ABLATION, PAPER
 from dpscreen.paper.published import published_data, published_figures
-from dpscreen.paper.suites import all_experiments, all_items
+from dpscreen.paper.suites import all_experiments
 
 
 def experiment(suite, data):
@@ -40,13 +40,3 @@ def test_real_settings_are_the_papers(suite, preparation, intercept):
         assert (found.source.epsilon_share, found.source.delta_share) == (0.02, 0.25)
         if suite == "real":
             assert found.source.n_support == printed.n_support
-
-
-def test_every_need_can_be_met_and_every_method_is_needed():
-    items = all_items().values()
-    for item in items:
-        met = {name for e in all_experiments() for name in e.method_names if item.needs(e, name)}
-        assert met == set(item.methods), item
-    for e in all_experiments():
-        for name in e.method_names:
-            assert any(item.needs(e, name) for item in items), (e.suite, e.data, name)

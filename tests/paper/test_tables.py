@@ -1,25 +1,11 @@
 """Every printed number is on the page and in the Markdown, beside ours, and differences show."""
 
-import dataclasses
-
 import pytest
 
 from dpscreen.paper.methods import proven_names
 from dpscreen.paper.published import published_cells
-from dpscreen.paper.report import Report
-from dpscreen.paper.tables import flat_grid, to_markdown
 
 TABLES = range(1, 6)
-
-
-def changed(rows, suite, data, method, **metrics):
-    """Return the rows with some metrics of one method replaced."""
-    return tuple(
-        dataclasses.replace(row, metrics={**row.metrics, **metrics})
-        if (row.suite, row.data, row.method) == (suite, data, method)
-        else row
-        for row in rows
-    )
 
 
 def entries(grid, kind):
@@ -41,26 +27,3 @@ def test_a_table_holds_every_printed_cell_beside_ours_and_the_proven(report, tab
     assert len(lines) - len(metrics) == len(grid.sections)
     assert len(entries(grid, "proven")) == len(metrics) * len(proven_names())
     assert all(len(numbers) == len(grid.headings) for _, numbers in lines)
-
-
-def test_a_cell_that_differs_is_marked_and_explained(rows):
-    report = Report(changed(rows, "synthetic", "uncorrelated", "rnm-screen", f1=0.9, tpr=0.2))
-    grid = report.grids["table1"]
-    assert sum(bool(entry.mark) for entry in entries(grid, "here")) == 2
-    explained, unexplained = sorted(grid.notes, key=lambda note: not note.explained)
-    assert "single run" in explained.reason
-    assert unexplained.reason == "No reason is known."
-    assert [detail.split(":")[0] for detail in unexplained.details] == [
-        "Uncorrelated, F1 of RNM-Screen"
-    ]
-    text = to_markdown("table.md", grid=grid)
-    assert f"0.900 ≠ {unexplained.mark}" in text
-    assert f"**≠ {unexplained.mark}** No reason is known." in text
-
-
-def test_markdown_is_escaped():
-    hostile = "a|b <i>*x*</i>\n_y_"
-    grid = flat_grid("key", hostile, f"{hostile} | {hostile}", [(hostile, hostile)], hostile)
-    shown = to_markdown("table.md", grid=grid)
-    assert hostile not in shown
-    assert shown.count(r"a\|b &lt;i&gt;\*x\*&lt;/i&gt; \_y\_") == 6

@@ -1,27 +1,23 @@
 """The page of a model, as text: complete, escaped, small, and made of released values alone."""
 
 import re
-import stat
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from model_pages import HOSTILE, LEDGER, SCHEMA, SECTIONS, fitted, quick, table
-from scipy.special import expit
 
 import dpscreen
 from dpscreen import PrivateLogisticLasso
 from dpscreen._core.files import write_text
 from dpscreen._core.words import figure, shortened
 from dpscreen.models.page import render_model_page
-from dpscreen.models.page.outcomes import COUNTS, probability_cells, quality_charts
+from dpscreen.models.page.outcomes import COUNTS, quality_charts
 from dpscreen.planning import model_page as model_page_module
 from dpscreen.planning.model_page import expected_of, expected_of_model
 from dpscreen.planning.power import epsilon_of_one_row
-from dpscreen.privacy.budget import Unit
 from dpscreen.solvers.family import BINOMIAL
-from dpscreen.solvers.results import OutcomeQuality
 
 VOID = {"meta", "link", "br", "img", "hr", "input", "path", "use"}
 
@@ -155,18 +151,6 @@ def test_rows_of_a_unit_and_halves_are_simulated(expected):
     assert "left out" not in words
 
 
-@pytest.mark.parametrize(
-    ("k", "message"), [(1, "at most 1 row was used"), (3, "at most 3 rows were")]
-)
-def test_rows_are_said_to_be_left_out_where_a_column_told_units_apart(expected, k, message):
-    model = fitted(rows_per_unit=k)
-    model.privacy_ = replace(model.privacy_, unit=str(Unit(k, column="id")))
-    words = Page(render_model_page(model, expected=expected)).words
-    assert message in words
-    assert "surplus rows, and rows without a value, were left out" in words
-    assert "Every person is in at most one row" not in words
-
-
 def test_shares_of_yes_have_the_noise_of_their_counts_in_a_split_too():
     X, _ = table(6000, HOSTILE[:2])
     y = np.random.default_rng(0).logistic(size=len(X)) < (X.iloc[:, 0] - X.iloc[:, 1]) / 10
@@ -180,18 +164,6 @@ def test_shares_of_yes_have_the_noise_of_their_counts_in_a_split_too():
     assert quality_charts(release)[0].words == plain[0].words
 
 
-def test_a_group_of_probabilities_is_told_as_such_and_its_end_is_not_half_way_to_certainty():
-    """It was drawn at 81 % where no row can have more than 71 %, as if the model were off."""
-    edges = tuple(expit(np.arange(-1.0, 0.6, 0.5)).tolist())
-    no, yes = (900.0, 700.0, 500.0, 400.0, 380.0), (200.0, 250.0, 280.0, 330.0, 640.0)
-    quality = OutcomeQuality(0.7, 0.69, 0.71, 1.0, 0.9, 1.1, 1.3, True, edges, no, yes)
-    first, *_, last = probability_cells(quality, 3.0)
-    assert (first.low, last.high) == (0, 1)
-    assert last.probability == pytest.approx(expit(0.75))
-    assert last.off == 0  # 63 % of those with 62 % and more
-    assert probability_cells(replace(quality, edges=edges[:1], no=no[:2], yes=yes[:2]), 3.0)
-
-
 # --- files and names ------------------------------------------------------------------------------
 
 
@@ -202,15 +174,6 @@ def test_a_page_that_fails_leaves_what_was_there(tmp_path):
         dpscreen.write_model_page(object(), path, expected=None)
     assert path.read_text() == "before"
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
-
-
-def test_a_file_is_replaced_whole_with_the_usual_permissions(tmp_path):
-    path, usual = tmp_path / "report.html", tmp_path / "usual"
-    usual.touch()
-    write_text(path, "ä")
-    write_text(path, "ö")
-    assert path.read_text(encoding="utf-8") == "ö"
-    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path):

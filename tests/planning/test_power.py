@@ -55,12 +55,6 @@ def detection(fits):
     return simulation.detected(("private-lasso", 1.0, 0.1), fits)
 
 
-def scored(share, *, others=(0.0,) * 19 + (1.0,), quality=0.0):
-    """Return a fit that detects such a share of ten features, at a critical size of 0."""
-    effects = np.where(np.arange(10) < round(10 * share), 2.0, 0.0)
-    return simulation.Scored(effects, np.array(others), 3, quality, 1.0)
-
-
 def test_power_is_the_share_above_all_but_five_per_cent_of_the_null_features():
     others = np.arange(1.0, 101.0)
     assert simulation.critical_size(others) == 95.0
@@ -94,18 +88,6 @@ def test_more_budget_and_more_rows_never_detect_less():
     assert by_epsilon[0] > 1.3 * by_epsilon[1]
     by_rows = [by_epsilon[0], smallest(1000, 1)]
     assert by_rows == sorted(by_rows, reverse=True)
-
-
-def test_a_larger_effect_never_looks_harder_to_find():
-    """Means of a dip and its neighbour count tables, of which some sizes have more."""
-    tables = {0.1: (2, 5), 0.2: (9, 9), 0.3: (3, 6)}
-    seen = {
-        ("private-lasso", 1.0, effect): [scored(above / 10, quality=effect)] * count
-        for effect, (count, above) in tables.items()
-    }
-    rows = simulation.power_rows(seen)
-    assert [row.power for row in rows] == pytest.approx([0.5, 0.825, 0.825])
-    assert [row.quality for row in rows] == pytest.approx([0.1, 0.2, 0.3])
 
 
 def binary(n_rows=1500, d=8, epsilon=2.0, rate=0.3):
@@ -188,43 +170,7 @@ def test_crossing_is_read_in_the_logarithm_of_a_monotone_curve():
     assert 4 < simulation.crossing([1, 2, 4, 8], [0.2, 0.75, 0.65, 1.0], power=0.8) < 8
 
 
-# --- what is said ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("public", "words"),
-    [
-        ((200, 20, 1, 1e-6), "Too little signal: do not expect a useful model"),
-        ((500, 20, 1, 1e-6), "Little signal"),
-        ((2000, 20, 1, 1e-6), "A fair signal"),
-        ((20_000, 20, 1, 1e-6), "A strong signal"),
-        ((20_000, 20, 0.01, 1e-6), "do not expect a useful model"),
-        ((500, 200, 1, 0.01), "weak promise"),
-        ((500, 200, 1, 0.01), "The model itself selects up to"),
-        ((500, 200, 1, 0.01), "No effect up to 0.1"),
-        ((300, 200, 1, 1e-6), "give bounds that fit"),
-        ((2000, 1, 1, 1e-6), "All features have an effect here"),
-        ((10**6, 10**4, 1, 1e-6), "which stand for all"),
-    ],
-)
-def test_the_plan_in_words(public, words):
-    short = dpscreen.plan(*public, effects=[0.1], repetitions=2)
-    assert words in " ".join(str(short).split())
-    assert short.useful == ("do not expect a useful model" not in short.words)
-    wanted = public[0] * math.sqrt(2 * short.rho) / math.log(2 * public[1])
-    assert short.signal == pytest.approx(wanted)
-
-
 # --- the inverse ----------------------------------------------------------------------------------
-
-
-def test_the_inverse_finds_rows_that_have_the_power():
-    needed = dpscreen.plan_for(0.2, n_features=20, delta=1e-6, epsilon=1)
-    assert needed.name == "n_rows"
-    at = replace(SMALL, n_rows=math.ceil(needed.value))
-    assert power_of(replace(at, n_rows=at.n_rows * 3 // 4), 0.2, 20) < 0.85
-    assert power_of(replace(at, n_rows=at.n_rows * 4 // 3), 0.2, 20) > 0.75
-    assert "rows are needed" in str(needed)
 
 
 @pytest.mark.parametrize(
@@ -277,12 +223,6 @@ def test_bad_input_is_refused_by_name(changed, message):
     arguments = {"n_rows": 1000, "n_features": 20, "epsilon": 1, "delta": 1e-6} | changed
     with pytest.raises((ValueError, TypeError), match=message):
         dpscreen.plan(**arguments)
-
-
-@pytest.mark.parametrize("given", [{}, {"n_rows": 100, "epsilon": 1}])
-def test_the_inverse_wants_one_of_rows_and_epsilon(given):
-    with pytest.raises(ValueError, match="one of them"):
-        dpscreen.plan_for(0.1, n_features=10, delta=1e-6, **given)
 
 
 def test_rough_noise_has_the_laws_of_the_exact_draws():

@@ -136,15 +136,3 @@ def test_a_failure_in_the_middle_keeps_the_booking_and_releases_nothing(monkeypa
     assert "secret" not in "".join(traceback.format_exception(caught.value))
     assert ledger.spent.rho > 0
     assert not hasattr(model, "coef_")
-
-
-def test_partitions_that_do_not_match_are_refused():
-    X, y = some_rows(300)
-    with pytest.raises(ValueError, match="partitioned alike"):
-        PrivateLasso(**LASSO).fit(da.from_array(X, chunks=(100, 6)), da.from_array(y, chunks=150))
-    with pytest.raises(ValueError, match="2D array"):
-        cluster.cluster_rows(da.from_array(X, chunks=(100, 6))[:, 0], da.from_array(y, chunks=100))
-    with pytest.raises(TypeError, match="both be Dask"):
-        PrivateLasso(**LASSO).fit(da.from_array(X), y)
-    with pytest.raises(ValueError, match="0 sample"):
-        PrivateLasso(**LASSO).fit(da.from_array(X[:0]), da.from_array(y[:0]))

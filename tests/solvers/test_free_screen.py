@@ -87,19 +87,6 @@ def test_candidates_that_were_not_selected_are_closed_out_and_constants_are_not(
 # --- inside the domain ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_inside_the_domain_the_first_half_agrees_and_nothing_new_comes_later(seed):
-    X, y = rows(seed)
-    model, plain = both(X, y, n_iter=24)
-    assert model.screened_.any()
-    first = set(model.path_.features[:12].tolist())
-    np.testing.assert_array_equal(model.path_.features[:12], plain.path_.features[:12])
-    np.testing.assert_array_equal(model.path_.signs[:12], plain.path_.signs[:12])
-    assert set(model.path_.features[12:].tolist()) <= first
-    assert set(np.flatnonzero(~model.screened_).tolist()) == first
-    assert not (model.coef_[model.screened_] != 0).any()
-
-
 def test_outside_the_domain_a_fit_is_that_without_screening_to_the_bit():
     X, y = rows(0, k=40)
     model, plain = both(X, y, n_iter=24, epsilon=20.0)
@@ -162,14 +149,6 @@ def test_sparse_rows_release_what_dense_ones_do(intercept):
 
 
 # --- noise p-values -------------------------------------------------------------------------------
-
-
-def test_noise_p_values_are_those_of_the_steps_before_screening():
-    model, _ = both(*rows(0), n_iter=24)
-    first = before_screening(model.path_)
-    assert len(first) == 12
-    expected = noise_p_values(first, n_features=60, n_constants=0, limit=None)
-    np.testing.assert_array_equal(model.noise_p_values(), expected)
 
 
 RUNS = 600

@@ -241,25 +241,6 @@ def test_scales_are_root_mean_squares_but_for_octaves(seed, share, width):
     assert found.means[0] == pytest.approx(u.mean(), rel=0.5)
 
 
-def test_scales_are_winsorised():
-    """One row in a hundred, 500 scales away, counts as one at five."""
-    u = np.random.default_rng(3).normal(0, 2e-3, 10_000)
-    u[:100] = 1.0
-    assert cells_of(u).scales()[0] == pytest.approx(2e-3 / math.sqrt(1 - 0.25), rel=0.15)
-
-
-def test_released_moments_tell_two_values_and_constants():
-    weights = np.array([2, 1, 1])
-    sums = 1000 * np.array([0.5, 0.25, 0.5, 2 * (0.5 - 0.5), 0.5 * 0.5, 0.5 * 0.5])
-    moments = marginals.NoisyMoments.of(sums, 2.0, 1000, weights)
-    assert moments.means == pytest.approx([0.5, 0.5, 1.0], abs=0.01)
-    assert moments.squares == pytest.approx([0.5, 1.0, 1.0])
-    assert moments.two(np.array([True, True, True])).tolist() == [False, True, True]
-    variances, detected = moments.variances(np.array([False, True, True]))
-    assert variances[:2] == pytest.approx([0.25, 0.75], abs=0.01)
-    assert detected.tolist() == [True, True, False]
-
-
 # --- centres, scales and ranges against the rows --------------------------------------------------
 
 SHAPES = {
@@ -322,14 +303,6 @@ def test_targets_are_located(shape, width):
     else:
         assert abs(found.centre - y.mean()) < min(0.5 * y.std(), 2 * found.centre_error)
         assert abs(math.log(found.scale / y.std())) < math.log(2.5)
-
-
-def test_a_share_is_not_taken_for_two_values():
-    X = np.random.default_rng(5).normal(0.1, 0.014, (12_000, 1))
-    found = features(X, [(0.0, 1.0)], rho=0.02)
-    assert found.centres == pytest.approx(0.1, abs=0.01)
-    assert found.scales < 0.06
-    assert not found.two.any()
 
 
 def test_levels_keep_their_bounds_and_get_scales_of_their_own():

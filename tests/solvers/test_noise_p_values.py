@@ -11,9 +11,7 @@ from scipy import stats
 from dpscreen import PrivateLasso
 from dpscreen.solvers.base import Path
 from dpscreen.solvers.selection import (
-    farther_way,
     noise_p_values,
-    signed_chances,
     step_weights,
     tail_of_sum,
 )
@@ -31,11 +29,6 @@ SETTING = {
 }
 
 
-def path_of(*chosen, steps):
-    features, signs = np.array(chosen, dtype=np.int64).T
-    return Path(features, signs, np.asarray(steps, dtype=float))
-
-
 # --- the law --------------------------------------------------------------------------------------
 
 
@@ -47,18 +40,6 @@ def test_the_tail_is_that_of_all_outcomes():
         probability = np.prod(np.where(drawn, chances, 1 - chances))
         expected[: drawn @ weights + 1] += probability
     np.testing.assert_allclose(tail_of_sum(weights, chances), expected, rtol=1e-12)
-
-
-def test_both_directions_are_counted_apart_and_the_constant_is_no_feature():
-    path = path_of((0, 1), (0, -1), (1, -1), (3, 1), (0, 1), steps=[5, 4, 3, 2, 1])
-    ways = farther_way(path, step_weights(path.steps), 3)
-    assert ways.tolist() == [6, 3, 0]
-
-
-def test_a_door_cannot_close_before_as_many_steps_as_it_admits():
-    assert signed_chances(4, 10, 0, None) == pytest.approx([0.05] * 4)
-    assert signed_chances(4, 9, 1, 2) == pytest.approx([0.05, 0.05, 1 / 6, 1 / 6])
-    assert signed_chances(3, 5, 0, 8) == pytest.approx([0.1] * 3)
 
 
 @pytest.mark.parametrize("n_iter", [1, 2, 200, 5000])

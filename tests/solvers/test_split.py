@@ -361,15 +361,6 @@ def test_a_table_of_some_columns_is_that_of_rows_that_have_no_others(table):
             assert getattr(one, number) == pytest.approx(getattr(other, number), rel=1e-9)
 
 
-def test_it_takes_no_matrix_of_all_features():
-    """With 30 000 of them one would take 7 GB."""
-    X, y = outcomes(2, n_rows=400)
-    weights = np.zeros(30_001)
-    weights[[1, 3, -1]] = 0.5, -0.25, 1.0
-    found = inferred(np.pad(X, ((0, 0), (0, 29_990))), y, weights, SeededNoise(5), of_numbers)
-    assert [one.feature for one in found.intervals] == [1, 3]
-
-
 # --- the result -----------------------------------------------------------------------------------
 
 
@@ -422,41 +413,6 @@ def test_too_few_rows_are_refused_and_not_split(case):
 def test_several_rows_of_a_unit_are_refused(case):
     with pytest.raises(ValueError, match="needs rows_per_unit=1"):
         case.fit(rows_per_unit=2)
-
-
-def test_of_features_that_are_alike_one_gets_an_interval():
-    rng = np.random.default_rng(35)
-    x = rng.normal(size=(3000, 1))
-    X = np.repeat(x, 6, axis=1)
-    setting = SETTING | {"solver": "stagewise"}
-    model = PrivateLasso(**setting, random_state=0).fit(X, x[:, 0] + rng.normal(size=3000))
-    assert len(set(model.path_.features)) > 1
-    (only,) = model.inference_.intervals
-    assert only.coefficient == pytest.approx(1, abs=4 * only.standard_error)
-    assert "not separable from" in model.inference_.wording
-    assert model.privacy_.rho <= float(ZCDP.within(Budget(3.0, 1e-5)))
-
-
-def test_with_a_category_the_slope_is_held_and_not_that_of_clipped_rows():
-    """Features clipped at two deviations had four misses of four: (2.018, 2.031) for 2."""
-    rng = np.random.default_rng(36)
-    n = 60_000
-    ward = rng.choice(["A", "B", "C"], n, p=[0.6, 0.3, 0.1])
-    table = pd.DataFrame({"dose": rng.normal(10, 3, n), "ward": ward})
-    y = 2 * table["dose"] + 3 * (ward == "B") + rng.normal(0, 1, n)
-    model = PrivateLasso(
-        epsilon=3,
-        delta=1e-6,
-        feature_bounds={"dose": (0, 100)},
-        target_bounds=(-100, 300),
-        categories={"ward": ["A", "B", "C"]},
-        inference="split",
-        random_state=1,
-    ).fit(table, y)
-    found = {row.name: row for row in model.inference_.intervals}
-    assert found["dose"].standard_error < 0.01
-    assert found["dose"].coefficient == pytest.approx(2, abs=4 * found["dose"].standard_error)
-    assert found["ward=B"].coefficient == pytest.approx(3, abs=4 * found["ward=B"].standard_error)
 
 
 SOLVERS = ("stagewise", "frank-wolfe")

@@ -1,9 +1,7 @@
 """Columns as they are typed in: kinds, bounds, levels, and tables that are very wide."""
 
 import csv
-import json
 
-import pandas as pd
 import pytest
 
 from dpscreen.studio import steps
@@ -78,46 +76,6 @@ def test_what_cannot_be_used_is_told_and_stays(tmp_path, kind, typed, message):
     assert message in " ".join(line.problems)
     assert (line.low, line.high) == typed[:2]
     assert draft.column_problems()
-
-
-def test_a_schema_that_was_made_elsewhere_keeps_what_the_studio_does_not_show(tmp_path):
-    fields = [
-        {
-            "name": name,
-            "type": "number",
-            "title": "kept",
-            "constraints": {"minimum": 1, "maximum": 9},
-        }
-        for name in ("a", "b", "y")
-    ]
-    block = {"target": "y", "transform": {"y": "log"}, "fill": {"a": 2}}
-    made = {"fields": fields, "missingValues": ["", "NA"], "dpscreen": block}
-    (tmp_path / "schema.json").write_text(json.dumps(made))
-    draft = draft_of(tmp_path, "a", "b", "y")
-    assert draft.problems() == []
-    draft.save(tmp_path / "again.json")
-    found = json.loads((tmp_path / "again.json").read_text())
-    assert found["fields"] == fields
-    assert found["missingValues"] == ["", "NA"]
-    assert found["dpscreen"] == block | {"features": ["a", "b"]}
-
-
-@pytest.mark.parametrize(("decimal", "cells"), [(".", "$1,250.5"), (",", "1.250,5 €")])
-def test_signs_of_numbers_are_typed_and_read(tmp_path, decimal, cells):
-    """In bounds and in the table alike; they would be missing there, and nothing would tell."""
-    draft = draft_of(tmp_path, "age", "y")
-    draft.write_decimals(decimal)
-    other = "," if decimal == "." else "."
-    for name in (0, 1):
-        draft.put(name, "number", f"0{decimal}125", f"20{other}000", "")
-        line = draft.lines([name])[0]
-        assert (line.low, line.high) == (f"0{decimal}125", "20000")
-        draft.put(name, "number", line.low, line.high, "")  # as the page sends it back
-    draft.ask("y", ["age"], "", "")
-    frame = pd.DataFrame({"age": [cells, f"2{decimal}5"], "y": [cells] * 2})
-    rows = draft.checked().encode(frame)
-    assert rows.X[:, 0].tolist() == [1250.5, 2.5]
-    assert draft.schema().field("age").declared_bounds == (0.125, 20_000)
 
 
 @pytest.mark.parametrize(

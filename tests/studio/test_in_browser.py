@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tools.browser import browser
-from tools.studio import SECRET, studio, write_table
+from tools.studio import studio, write_table
 
 NOISE = "status of 422"  # the browser says so of every form that is sent back
 
@@ -71,39 +71,6 @@ def entered(table, width=1280, scheme="light", *, bypass=False):
 def opened(tmp_path_factory):
     with entered(write_table(tmp_path_factory.mktemp("browser") / "survey.csv")) as both:
         yield both
-
-
-def test_the_whole_way_by_mouse(opened):
-    running, tab = opened
-    assert "/enter" not in tab.evaluate("location.href")
-    assert tab.evaluate("document.cookie") == ""  # no script can read it
-    fits(tab, 1280)
-    declare(tab)
-    for target, model in (("1", "private-logistic"), ("3", "private-lasso")):  # sex, then cost
-        fill(tab, target=target, rows="600")
-        assert tab.evaluate("document.querySelector('[name=model]:checked').value") == model
-    fits(tab, 1280)
-    tab.click("#next")
-    at(tab, "budget")
-    tab.click("#next")
-    tab.until("document.querySelector('#slider')")
-    tab.until("document.querySelectorAll('.panels svg').length == 2", 120)
-    before = tab.evaluate("document.querySelector('.mark-now').getAttribute('cx')")
-    fill(tab, epsilon="0.4")
-    moved = f"document.querySelector('.mark-now').getAttribute('cx') != {before!r}"
-    tab.until(moved)
-    assert "59.9 %" in tab.evaluate("document.querySelector('#live').innerText")
-    fits(tab, 1280)
-    tab.click("#next")
-    at(tab, "dry-run")
-    tab.click("#next")
-    at(tab, "release")
-    release(tab, "survey")
-    assert tab.evaluate("document.querySelectorAll('.files li').length") >= 4
-    assert SECRET not in tab.evaluate("document.documentElement.outerHTML")
-    fits(tab, 1280)
-    own = (f"http://{running.host}/", "about:")
-    assert [url for url in tab.asked_for() if not url.startswith(own)] == []
 
 
 FRAME_IS_THERE = "performance.getEntriesByType('resource').some(e => e.initiatorType == 'iframe')"

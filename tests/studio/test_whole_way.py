@@ -62,16 +62,6 @@ def test_a_used_ticket_leads_to_the_result_and_spends_nothing(finished):
     assert len(PrivacyLedger(finished.folder / "budget.ledger").entries()) == 1
 
 
-def test_downloads_are_what_lies_on_the_shelf(finished):
-    for name in ("model.json", "schema.json", "command.txt", "script.py"):
-        answer = finished.get(f"download?file={name}&number=1")
-        assert answer.text == (finished.folder / "release-001" / name).read_text()
-        assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
-    ledger = ("../budget.ledger/ledger.db", "..%2Fbudget.ledger%2Fledger.db")
-    for name in ("release.json", *ledger, "", "/etc/hostname"):
-        assert finished.get(f"download?file={name}").status == 404
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["command", "script"])
 def test_command_and_script_do_the_same(finished, tmp_path, kind):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpscreen.tables.asking import Interview, in_words, new_interview, open_columns, settings_meant
+from dpscreen.tables.asking import Interview, in_words, new_interview, settings_meant
 from dpscreen.tables.schema import toml_schema
 from dpscreen.tables.toml import toml_text
 
@@ -107,28 +107,6 @@ def test_a_whole_interview():
     assert schema.feature_names == ("age", "sex=m", "q1", "q2", "q3", "smoker")
     assert schema.field("q2").declared_bounds == (1, 5)
     assert schema.target_bounds == (0, 1000)
-
-
-def test_what_is_wrong_is_told_and_asked_again():
-    interview, wrong = answered(
-        new_interview(["Rings", "x"]), "", "rings", "RINGS", "x y", "Rings", "Rings", "none"
-    )
-    assert [one.partition(".")[2] for one in wrong[1:3]] == [" Did you mean 'Rings'?"] * 2
-    assert wrong[-1] == "Target and unit cannot be the same column."
-    for text in ("skip", "a, b, c", "5 to 1", "perhaps"):
-        assert interview.answer(text)
-        assert interview.question.title == "Rings (the target)"
-    assert interview.answer("0 to 30") is None
-    assert open_columns(interview.document) == ["x"]
-
-
-def test_it_is_taken_up_where_it_was_left():
-    interview, _ = answered(new_interview(NAMES), "cost", "none", "", "", "f, m")
-    kept = tomllib.loads(toml_text(interview.document))
-    assert Interview(kept).question.title == "q1 … q3, 3 columns"
-    assert Interview(kept, again=True).question.default == "cost"
-    first = tomllib.loads(toml_text(answered(new_interview(NAMES), "cost")[0].document))
-    assert "privacy unit" in Interview(first).question.title
 
 
 @given(

@@ -16,12 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpscreen.tables import csv
 from dpscreen.tables.csv import read_header
 from dpscreen.tables.declaration import TableProblem, is_encoding
 from dpscreen.tables.reading import read_features, read_rows, stream_rows
 from dpscreen.tables.scan import FileRows
-from dpscreen.tables.schema import new_schema, new_toml_schema, toml_schema
+from dpscreen.tables.schema import toml_schema
 
 COLUMNS = {
     "größe": {"bounds": [0, 5000], "decimal": ",", "thousands": "."},
@@ -92,13 +91,6 @@ def test_text_is_read_in_the_declared_encoding(tmp_path, encoding, end, packed):
     np.testing.assert_array_equal(np.vstack([one.X for one in stream_rows(path, declared)]), WANT)
 
 
-def test_blocks_of_a_long_file_are_put_together(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv, "BYTES_PER_BLOCK", 1000)
-    path = tmp_path / "data.csv"
-    path.write_bytes(text(rows=ROWS * 500).encode("utf-16"))
-    np.testing.assert_array_equal(read_rows(path, schema(encoding="utf-16")).X, WANT * 500)
-
-
 def test_what_an_encoding_cannot_tell_is_missing_and_harms_no_other(tmp_path):
     path = tmp_path / "data.csv"
     lines = text().encode("cp1252").replace(b"S\xfcd", b"S\x81d")
@@ -106,19 +98,6 @@ def test_what_an_encoding_cannot_tell_is_missing_and_harms_no_other(tmp_path):
     found = read_rows(path, schema(encoding="cp1252")).X
     np.testing.assert_array_equal(found[:, [0, 2, 3]], np.array(WANT)[:, [0, 2, 3]])
     assert found[0, 1] == 0
-
-
-def test_an_encoding_that_is_not_declared_is_told(tmp_path):
-    path = tmp_path / "data.csv"
-    path.write_bytes(text().encode("latin-1"))
-    with pytest.raises(TableProblem, match='says so, as in encoding = "cp1252"'):
-        new_schema(path)
-    assert schema(encoding="klingon").problems()[0].startswith("encoding must be the name of")
-    from dpscreen.tables.declaration import Dialect
-
-    made = new_schema(path, dialect=Dialect(encoding="latin-1"))
-    assert (made["encoding"], made["dialect"]) == ("latin-1", {"delimiter": ";"})
-    assert 'encoding = "latin-1"' in new_toml_schema(path, dialect=Dialect(encoding="latin-1"))
 
 
 # --- days in every kind of table ------------------------------------------------------------------

@@ -11,7 +11,6 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -338,29 +337,6 @@ def test_parquet_gives_what_the_text_gives(tmp_path, name):
     same(read_rows(tmp_path / "data.bin", SCHEMA), expected(TEXT))
     same(SCHEMA.encode(table), expected(TEXT))
     assert read_features(tmp_path / "data.bin", SCHEMA).shape == (4, 6)
-
-
-def test_frames_give_what_files_give():
-    table = pa.table(TYPED)
-    frame = pd.DataFrame(TYPED)
-    for one in (
-        frame,
-        frame.convert_dtypes(),
-        frame.astype({"smoker": "category", "member": object}),
-        frame.iloc[[3, 2, 1, 0]].iloc[::-1],
-        pl.DataFrame(TYPED),
-        pl.DataFrame(TYPED).with_columns(pl.col("smoker").cast(pl.Categorical)),
-        table,
-        table.to_batches()[0],
-    ):
-        same(SCHEMA.encode(one), expected(TEXT))
-
-
-def test_a_frame_must_fit_the_schema():
-    with pytest.raises(TableProblem, match="column 8"):
-        SCHEMA.encode(pd.DataFrame(TYPED).assign(extra=1))
-    with pytest.raises(TableProblem, match="lacks 'who'"):
-        SCHEMA.encode(pd.DataFrame(TYPED).drop(columns="who"))
 
 
 # --- refusals -------------------------------------------------------------------------------------
