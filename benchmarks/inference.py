@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmarks.markdown import narrow
 from benchmarks.tables_quality import DELTA, harness
 from benchmarks.timing import autoregressive, repeats, report, side_by_side
 from dpscreen import PrivateOLS
@@ -361,6 +362,7 @@ def _misses(found: Found) -> str:
 
 def write(kind: str, text: str) -> None:
     """Print a table, and put it between its markers if a page is named."""
+    text = narrow(text)
     print(f"\n{kind}\n\n{text}", flush=True)
     place = os.environ.get("DPSCREEN_PAGE")
     if place:
