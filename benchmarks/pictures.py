@@ -1,4 +1,4 @@
-"""The pictures of docs/private-lasso.md: `python -m benchmarks.pictures [trials]`.
+"""Pictures of error against ε, rows and bounds: `python -m benchmarks.pictures [trials]`.
 
 Error against ε, against the number of rows and against loose bounds, and one released path. Noise
 is seeded by name; held-out R² is by five folds, drawn anew in every trial. The picture of README
@@ -197,7 +197,7 @@ def _standing_alone(svg: str) -> str:
 
 
 def main(trials: int = 8) -> None:
-    print("Pictures of docs/private-lasso.md")
+    print("Pictures of error against ε, rows and bounds")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         released_path()

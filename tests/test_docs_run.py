@@ -291,7 +291,7 @@ def test_the_pages_make_a_site_without_a_warning(tmp_path):
     (tmp_path / "src").symlink_to(ROOT / "src")
     build = "sphinx-build -W --keep-going -q -D plot_gallery=0 docs site"
     run_shell(f"cd {tmp_path} && python -m sphinx.cmd.build {build.partition(' ')[2]}")
-    page = (tmp_path / "site/privacy.html").read_text(encoding="utf-8")
+    page = (tmp_path / "site/theory/mechanisms.html").read_text(encoding="utf-8")
     assert "<math" in page
     assert "mathjax" not in page.lower()
 

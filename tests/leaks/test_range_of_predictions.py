@@ -1,7 +1,7 @@
 """The range of features in predictions: other rows, neighbouring rows and the budget.
 
 Which of the three ranges is released is forced, so that all of them are attacked, with intervals
-from a second half and on rows from anywhere (docs/private-lasso.md, Lemma 55).
+from a second half and on rows from anywhere (docs/theory/quality.md, Lemma 55).
 """
 
 from __future__ import annotations

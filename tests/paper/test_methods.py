@@ -128,7 +128,7 @@ def test_the_printed_rule_rejects_what_the_optimum_needs(problem):
 
 @pytest.mark.parametrize(("n_rows", "affordable"), [(10, 6), (3000, 131), (10**6, 200)])
 def test_the_steps_that_a_budget_affords(n_rows, affordable):
-    # n = 3000, d = 600, (5, 1/3000): ρ = 0.77054 (docs/privacy.md, Lemma 4), M = 525.
+    # n = 3000, d = 600, (5, 1/3000): ρ = 0.77054 (docs/theory/mechanisms.md, Lemma 4), M = 525.
     size = SimpleNamespace(n_rows=n_rows, n_features=600)
     assert methods.affordable_steps(ZCDP(Fraction("0.77054")), size) == affordable
 

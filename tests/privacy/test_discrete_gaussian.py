@@ -1,4 +1,4 @@
-"""The discrete Gaussian is exact (docs/exactness.md, Lemma 9), and costs what Lemma 3 says.
+"""The discrete Gaussian is exact (docs/theory/exactness.md, Lemma 9), and costs what Lemma 3 says.
 
 Chi-square against the probabilities and against OpenDP's sampler: false-alarm rate 1e-6 for each
 test, and a σ off by 1.2 is rejected. The margin that decides coins in float64 is tested at its

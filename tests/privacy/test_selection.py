@@ -1,4 +1,4 @@
-"""The selection is exactly the exponential mechanism (docs/exactness.md, Lemma 9).
+"""The selection is exactly the exponential mechanism (docs/theory/exactness.md, Lemma 9).
 
 Two kinds of evidence. The bounds on which the proof rests are checked against 60-digit arithmetic,
 for drawn and for worst-case inputs. The law is compared with the softmax and with OpenDP's

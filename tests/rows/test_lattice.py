@@ -1,4 +1,5 @@
-"""Exact sums (docs/exactness.md, Lemma 8): the same in any order, and one row moves them by ≤ c.
+"""Exact sums (docs/theory/exactness.md, Lemma 8): the same in any order, and one row moves them by
+≤ c.
 
 The attacks on float sums are kept beside them: each is shown to work on floats, then to fail here.
 """

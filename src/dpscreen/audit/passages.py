@@ -204,7 +204,9 @@ def gaussian_curve(apart: float) -> Curve:
 
 
 def choice_curve(span: float) -> Curve:
-    """Return the curve of choices whose log-odds move by at most `span` (docs/privacy.md, Lemma 2).
+    """Return the curve of choices whose log-odds move by at most `span`.
+
+    (docs/theory/mechanisms.md, Lemma 2)
 
     The worst is between two candidates: max σ(t + s) − e^ε σ(t), whose derivative is zero where
     (1 + e^t)/(1 + e^(t+s)) = e^((ε−s)/2).
@@ -221,7 +223,10 @@ def choice_curve(span: float) -> Curve:
 
 
 def _charged(mechanism: Any) -> Curve:
-    """Return the curve that the charged cost stands for (docs/privacy.md, Lemmas 2 and 3)."""
+    """Return the curve that the charged cost stands for.
+
+    (docs/theory/mechanisms.md, Lemmas 2 and 3)
+    """
     apart = math.sqrt(2 * float(mechanism.cost))
     if isinstance(mechanism, DiscreteGaussian):
         return gaussian_curve(apart)

@@ -66,7 +66,7 @@ class TableFit:
 
     @property
     def meaning(self) -> str:
-        """Say what epsilon means, in words (docs/privacy.md, Lemma 19)."""
+        """Say what epsilon means, in words (docs/theory/mechanisms.md, Lemma 19)."""
         sure = percent_at_most(posterior(0.5, self.statement.epsilon))
         hardly = percent_at_most(posterior(0.01, self.statement.epsilon))
         return (

@@ -77,7 +77,8 @@ class BoundsWarning(UserWarning):
 class Charges:
     """What a fit has booked of its limit, in a ledger if there is one: before it is spent.
 
-    Parts that are booked one by one add up to the limit, exactly (docs/privacy.md, Lemma 61).
+    Parts that are booked one by one add up to the limit, exactly (docs/theory/mechanisms.md, Lemma
+    61).
     """
 
     def __init__(self, ledger: Any, limit: ZCDP, unit: Unit, purpose: str) -> None:

@@ -128,7 +128,7 @@ class FrameColumns:
     def warn_of_strangers(self, frame: Any) -> None:
         """Say how many cells are none of the levels: of rows to predict for, never of private ones.
 
-        (docs/threat-model.md)
+        (docs/explanation/what-is-protected.md)
         """
         names = (name for name in self.names if name in self.levels)
         for name, (found, _) in zip(names, self._found(frame), strict=True):

@@ -3,8 +3,8 @@
 What is released is held at once, as a whole model in the user's units: at first a constant from the
 declared bounds, then one at the released centre, then the path, then all coefficients. Where what
 follows fails numerically, the last of these stays, and says so. All code that computes on released
-numbers runs through `completed`, and nowhere else is such a failure caught (docs/privacy.md,
-Lemma 7: whether it fails is a function of released numbers).
+numbers runs through `completed`, and nowhere else is such a failure caught
+(docs/theory/mechanisms.md, Lemma 7: whether it fails is a function of released numbers).
 """
 
 from __future__ import annotations

@@ -352,7 +352,7 @@ class RNMScreen(ScreeningFrankWolfe):
     ----------
     clip : float, default=None
         Bound on a row's residual where a step is chosen, as in :class:`DPFrankWolfe`. The rule
-        that screens sees residuals as they are (docs/privacy.md, Lemma 35).
+        that screens sees residuals as they are (docs/theory/selection.md, Lemma 35).
     screening_share : float, default=None
         Part of the budget for screening: of ε when published, where None is the paper's 0.1 of 5;
         of ρ when proven, where None is 0.02 too.

@@ -2,7 +2,7 @@
 
 They share its bounds, its marginals, its exact sums and noise, and its accountant, so that only the
 method differs. Each gives the stated (epsilon, delta) for adding or removing one row, and has one
-public rule for every setting (docs/yes-no.md).
+public rule for every setting (docs/peers.md).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class ClassMeans(OutcomePeer):
     Σ(p̂ − y)x gets Gaussian noise once; it is −np(1 − p) times the difference of the class means,
     and the weights are that difference over the variance, as if features were independent.
 
-    One row of norm at most ν moves the sum by ν (docs/yes-no.md, Lemma 32). Nine tenths of what is
-    left are for the means, the rest for three moves of the intercept; ν as in `AdaSSP`.
+    One row of norm at most ν moves the sum by ν (docs/theory/tables.md, Lemma 32). Nine tenths of
+    what is left are for the means, the rest for three moves of the intercept; ν as in `AdaSSP`.
     """
 
     _method = staticmethod(solvers.solve_class_means)
@@ -40,9 +40,10 @@ class ClassMeans(OutcomePeer):
 class NoisyDescent(OutcomePeer):
     """Gradient descent on the logistic loss, every gradient with Gaussian noise: DP-GD.
 
-    One row of norm at most ν moves the gradient by ν (docs/yes-no.md, Lemma 32); ν as in `AdaSSP`.
-    M/5 steps between 5 and 50, alike in cost; the first is 1.5/√d of the inverse curvature
-    n/4·σ_x², which fades to half and is halved whenever the released gradient points back.
+    One row of norm at most ν moves the gradient by ν (docs/theory/tables.md, Lemma 32); ν as in
+    `AdaSSP`. M/5 steps between 5 and 50, alike in cost; the first is 1.5/√d of the inverse
+    curvature n/4·σ_x², which fades to half and is halved whenever the released gradient points
+    back.
 
     References
     ----------
@@ -56,8 +57,8 @@ class NoisyDescent(OutcomePeer):
 class OutcomeFrankWolfe(OutcomePeer):
     """Frank-Wolfe on the logistic loss in an L1 ball, every vertex by a noisy maximum: DP-FW.
 
-    One row moves each sum by at most the clip (docs/yes-no.md, Lemma 33). As many steps as
-    PrivateLasso's path has; a radius of 2 log-odds for one standard deviation of a feature;
+    One row moves each sum by at most the clip (docs/theory/selection.md, Lemma 33). As many steps
+    as PrivateLasso's path has; a radius of 2 log-odds for one standard deviation of a feature;
     residuals clipped at ½; the constant is one more candidate.
 
     References

@@ -52,8 +52,8 @@ class AdaSSP(Peer):
     Σxxᵀ and Σxy get Gaussian noise, and (Ĝ + λI)w = b̂ is solved. All features get a weight.
 
     One row of norm at most ν moves the triangle of Σxxᵀ by √((ν⁴ + min(ν², ν⁴))/2) and Σψx by ν, in
-    units of the clip (docs/private-lasso.md, Lemma 17). Wang releases the least eigenvalue of the
-    exact matrix; that of the noisy one is free and needs no float eigenvalue of private rows.
+    units of the clip (docs/theory/mechanisms.md, Lemma 17). Wang releases the least eigenvalue of
+    the exact matrix; that of the noisy one is free and needs no float eigenvalue of private rows.
 
     References
     ----------
@@ -72,7 +72,7 @@ class BoostedAdaSSP(Peer):
     then costs no bias: what it holds back in one round comes in the next.
 
     Sensitivities are those of `AdaSSP`; each round's Σψx moves by ν, in units of the clip, with the
-    weights of the rounds before released (docs/private-lasso.md, Lemma 17).
+    weights of the rounds before released (docs/theory/mechanisms.md, Lemma 17).
 
     References
     ----------
@@ -112,7 +112,7 @@ class NoisyIHT(Peer):
     short that this is less noisy (ν² ≤ 2s), the whole gradient gets the noise.
 
     One row moves each moved weight's size by at most c, and the gradient over rows of norm at most
-    ν by cν, in units of the sum (docs/peers.md, Lemma P1; docs/private-lasso.md, Lemma 17). η
+    ν by cν, in units of the sum (docs/peers.md, Lemma P1; docs/theory/mechanisms.md, Lemma 17). η
     fades, and is halved whenever the released gradient points back: the fixed 1/2 of the paper
     diverges on collinear features.
 

@@ -35,7 +35,7 @@ class PrivateLasso(SparseModel):
     to the posterior mean given all scores so far, under a heavy-tailed prior. Where noise hides the
     Gram matrix of all features, a private stagewise path selects features first. Every release is
     charged to the one budget, and every choice left None follows a rule in public and released
-    numbers (docs/private-lasso.md, docs/theory/engine.md).
+    numbers (docs/explanation/how-a-fit-works.md).
 
     Parameters
     ----------
@@ -203,9 +203,9 @@ class FreeScreen(PrivateLasso):
     signed feature, selected by a noisy maximum. After half of the steps, features that were never
     selected stop being candidates, provided that at most two thirds of the steps so far selected a
     new feature; otherwise nothing is screened and the fit is that of the stagewise path. The rule
-    uses released selections only, so it costs no budget (docs/privacy.md, Lemma 7), and later
-    steps look at fewer columns. In simulations with few true features it selects better than the
-    path alone, and about as well as half as many steps; on collinear real tables it does not
+    uses released selections only, so it costs no budget (docs/theory/mechanisms.md, Lemma 7), and
+    later steps look at fewer columns. In simulations with few true features it selects better than
+    the path alone, and about as well as half as many steps; on collinear real tables it does not
     (docs/open-problems.md).
 
     Parameters that are not listed here, and other attributes, are as in :class:`PrivateLasso`.
@@ -224,7 +224,7 @@ class FreeScreen(PrivateLasso):
     Notes
     -----
     `noise_p_values` uses the steps before screening only: how many features compete afterwards
-    depends on the path (docs/private-lasso.md, Lemma 15).
+    depends on the path (docs/theory/selection.md, Lemma 15).
 
     Examples
     --------

@@ -50,8 +50,8 @@ class PrivateLogisticLasso(OutcomeEstimator, SparseModel):  # type: ignore[misc]
     """Sparse logistic regression under differential privacy that needs a budget and bounds only.
 
     `PrivateLasso` for binary outcomes: the same engine with residuals that are outcomes less
-    probabilities, which lie in [−1, 1] whatever the coefficients (docs/yes-no.md,
-    docs/theory/engine.md).
+    probabilities, which lie in [−1, 1] whatever the coefficients (docs/theory/exactness.md, Lemma
+    30, docs/theory/engine.md).
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ class PrivateLogit(OddsTableModel, OutcomeEstimator, TableEstimator):  # type: i
     The sibling of `PrivateOLS` for binary outcomes: all features, all rows, no selection. Noisy
     scores of whitened features lead near the estimate, where the curvature is released, and Newton
     rounds follow. Standard errors are those of the curvature where they end, and count every
-    privacy noise (docs/yes-no.md).
+    privacy noise (docs/explanation/what-an-interval-covers.md).
 
     Parameters
     ----------
@@ -81,7 +81,10 @@ random_state
             charges.book(recount)
 
     def _target(self, start: FitStart) -> TargetMarginal:
-        """Release the share of outcomes; refuse what it excludes (docs/privacy.md, Lemma 61)."""
+        """Release the share of outcomes; refuse what it excludes.
+
+        (docs/theory/mechanisms.md, Lemma 61)
+        """
         charges = start.promise.charges
         charges.book(start.spending.share(rules.CLASS_SHARE))
         target = release_target(start.spending, start.rows, start.bounds[1], family=self.family)

@@ -67,7 +67,7 @@ class TableEstimator(TableModel, ScalingModel):
     def _counted(self, start: FitStart) -> FitStart:
         """Release a noisy count, unless a number of rows is public, and refuse what it rules out.
 
-        Each part is booked before it is released (docs/privacy.md, Lemma 61).
+        Each part is booked before it is released (docs/theory/mechanisms.md, Lemma 61).
         """
         charges, spending = start.promise.charges, start.spending
 
@@ -195,7 +195,8 @@ class PrivateOLS(TableEstimator):
     All features, all rows, no selection. Noisy sums are taken of whitened features, so that
     collinear columns cost no more than others; Newton rounds follow on influences that are clipped
     where a released histogram says; and the meat of the sandwich covariance is released. Standard
-    errors count sampling with unequal variances and every privacy noise (docs/inference.md).
+    errors count sampling with unequal variances and every privacy noise
+    (docs/explanation/what-an-interval-covers.md).
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class TableNeeds:
 
 
 def table_needs(rule: TableRule, asked: RequestedTable) -> TableNeeds | None:
-    """Return what a table would take; None if it is possible (docs/inference.md, Lemma 60)."""
+    """Return what a table would take; None if it is possible (docs/theory/tables.md, Lemma 60)."""
     budget, columns = asked.budget, asked.n_features + asked.constant
     rho = float(ZCDP.within(budget))
     rows = rule.rows_needed(columns, rho)

@@ -122,7 +122,7 @@ _OUTWARDS = 1 + 1e-12
 def triangle_change(row_norm: float) -> float:
     """Return how far a row with ‖x‖₂ ≤ ν, ‖x‖∞ ≤ 1 moves the upper triangle of Σxxᵀ in L2.
 
-    (docs/private-lasso.md, Lemma 17)
+    (docs/theory/mechanisms.md, Lemma 17)
     """
     square = row_norm**2
     return math.sqrt((square**2 + min(square, square**2)) / 2)
@@ -141,7 +141,7 @@ def release_sums(
 
     The sums are whole numbers of 1/units_per_one, and one row moves them by at most `change` in L2.
     They are floored to whole numbers of a coarser unit u; the move is then at most
-    change + u·√d for d sums (docs/private-lasso.md, Lemma 13).
+    change + u·√d for d sums (docs/theory/mechanisms.md, Lemma 13).
     """
     coarse = max(1, math.floor(change * units_per_one / _FINE))
     unit = coarse / units_per_one
@@ -162,7 +162,9 @@ def release_triangle(
     cost: ZCDP,
     purpose: str,
 ) -> tuple[Array, float]:
-    """Release Σxxᵀ of rows with ‖x‖₂ ≤ ν by its upper triangle (docs/private-lasso.md, Lemma 17).
+    """Release Σxxᵀ of rows with ‖x‖₂ ≤ ν by its upper triangle.
+
+    (docs/theory/mechanisms.md, Lemma 17)
 
     Also return the standard deviation of its noise.
     """
@@ -197,7 +199,7 @@ def release_gram(
 
     Also return the standard deviation of the noise on the diagonal; beside it, it is 5/7 of that.
     A row moves the upper triangle, its diagonal times 5 and the rest times 7, by at most 5ν² in L2
-    (docs/inference.md, Lemma 26).
+    (docs/theory/mechanisms.md, Lemma 26).
     """
     upper = np.triu_indices(len(matrix))
     factors = np.where(upper[0] == upper[1], DIAGONAL, BESIDE)

@@ -50,7 +50,10 @@ class Budget:
 
 @dataclass(frozen=True, order=True)
 class ZCDP:
-    """A cost of ρ in zero-concentrated differential privacy (docs/privacy.md, Lemma 4)."""
+    """A cost of ρ in zero-concentrated differential privacy.
+
+    (docs/theory/mechanisms.md, Lemma 4)
+    """
 
     rho: Fraction
 
@@ -179,7 +182,7 @@ class Unit:
 
     Where there is a column, surplus rows of a unit were left out, and rows without a value. A row
     that is added can then take another's place, so even at one row a unit the promise is not one
-    for rows (docs/privacy.md, Lemma 18).
+    for rows (docs/theory/mechanisms.md, Lemma 18).
     """
 
     rows_per_unit: int = 1
@@ -250,7 +253,10 @@ def _column(kind: str) -> str | None:
 
 
 def posterior(prior: float, epsilon: float) -> float:
-    """Return how sure one can become: odds grow by at most e^ε (docs/privacy.md, Lemma 19)."""
+    """Return how sure one can become: odds grow by at most e^ε.
+
+    (docs/theory/mechanisms.md, Lemma 19)
+    """
     if prior in (0.0, 1.0):
         return prior
     log_odds = math.log(prior) - math.log1p(-prior) + epsilon

@@ -66,7 +66,8 @@ class NoisyMax:
     Requires    scores are whole numbers of `unit`; one row changes each score by at most
                 `sensitivity`, and the changes of any two scores differ by at most `score_range`
                 (twice the sensitivity, if nothing better has been proved)
-    Guarantees  range²/(8β²)-zCDP, β the scale                        (docs/privacy.md, Lemma 2)
+    Guarantees  range²/(8β²)-zCDP, β the scale
+                (docs/theory/mechanisms.md, Lemma 2)
     """
 
     sensitivity: float
@@ -104,7 +105,7 @@ class NoisyMax:
 
 @dataclass(frozen=True)
 class HalfSquare:
-    """What mechanisms share that cost Δ²/(2·scale²) (docs/privacy.md, Lemmas 2 and 3)."""
+    """What mechanisms share that cost Δ²/(2·scale²) (docs/theory/mechanisms.md, Lemmas 2 and 3)."""
 
     sensitivity: float
     scale: float
@@ -121,7 +122,7 @@ class SignedNoisyMax(HalfSquare):
 
     Requires    g holds whole numbers of `unit`; one row changes each by at most `sensitivity`
     Guarantees  Δ²/(2β²)-zCDP, β the scale, as ±g_j and ±g_k can move apart by twice Δ
-                                                                      (docs/privacy.md, Lemma 2)
+                (docs/theory/mechanisms.md, Lemma 2)
 
     The law is that of `NoisyMax` on the scores g and −g. It is drawn by classes
     (docs/theory/sparse.md, Lemma 20), so `g` may be an array or anything that keeps count of its
@@ -163,7 +164,8 @@ class DiscreteGaussian(HalfSquare):
     """A vector of whole numbers of `unit`, with discrete Gaussian noise on the same lattice.
 
     Requires    values are whole numbers of `unit`; one row moves them by ≤ `sensitivity` in L2
-    Guarantees  Δ₂²/(2σ²)-zCDP, σ the scale                           (docs/privacy.md, Lemma 3)
+    Guarantees  Δ₂²/(2σ²)-zCDP, σ the scale
+                (docs/theory/mechanisms.md, Lemma 3)
     """
 
     unit: float
@@ -278,7 +280,8 @@ class GaussianVector(HalfSquare):
     """A whole vector with Gaussian noise.
 
     Requires    one row moves the vector by at most `sensitivity` in L2
-    Guarantees  Δ₂²/(2σ²)-zCDP, σ the scale                           (docs/privacy.md, Lemma 3)
+    Guarantees  Δ₂²/(2σ²)-zCDP, σ the scale
+                (docs/theory/mechanisms.md, Lemma 3)
     """
 
     name = "Gaussian vector"

@@ -240,11 +240,12 @@ def class_shift(scale: Fraction) -> int:
     return min(max(doublings - 1, 0), _MOST_SHIFT)
 
 
-# At most e^−256 is the probability of a proposal beyond 64 bits (docs/exactness.md).
+# At most e^−256 is the probability of a proposal beyond 64 bits (docs/theory/exactness.md).
 MOST_VARIANCE = 2**110
 LEAST_VARIANCE = Fraction(1, 10**300)
 _COIN_BITS = 52
-# 2^52·exp(−x) is off by a few units where x comes from a float64 division (docs/exactness.md).
+# 2^52·exp(−x) is off by a few units where x comes from a float64 division
+# (docs/theory/exactness.md).
 _MARGIN = 2.0**12
 
 

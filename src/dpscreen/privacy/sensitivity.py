@@ -1,9 +1,9 @@
 """How far one added or removed row can move what a mechanism sees: one lemma, one function.
 
-Notation (docs/privacy.md): rows with ‖x‖∞ ≤ 1 and |y| ≤ B, weights with ‖w‖₁ ≤ λ (`radius`), so a
-residual is at most R = λ + B. "Sums" are Σ over rows; "means" divide by a constant n. The functions
-named `published_*` are what the paper prints; they are too small (errata E1 and E2) and serve the
-published calibration only.
+Notation (docs/theory/mechanisms.md): rows with ‖x‖∞ ≤ 1 and |y| ≤ B, weights with ‖w‖₁ ≤ λ
+(`radius`), so a residual is at most R = λ + B. "Sums" are Σ over rows; "means" divide by a constant
+n. The functions named `published_*` are what the paper prints; they are too small (errata E1 and
+E2) and serve the published calibration only.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ import math
 
 
 def residual_bound(*, radius: float, target_bound: float) -> float:
-    """Return R = λ + B, the largest |x·w − y|; no clip is needed (docs/privacy.md, Lemma 1)."""
+    """Return R = λ + B, the largest |x·w − y|; no clip is needed.
+
+    (docs/theory/mechanisms.md, Lemma 1)
+    """
     return radius + target_bound
 
 
 def clipped_gradient(*, clip: float, cell_clip: float = 1.0) -> float:
     """Return how far one row moves any coordinate of Σ ψ_c(r_i) x_i: exactly c.
 
-    (docs/privacy.md, Lemma 1.) With cells of size at most κ (`cell_clip`) it is cκ, rounded up.
+    (docs/theory/mechanisms.md, Lemma 1.) With cells of size at most κ (`cell_clip`) it is cκ,
+    rounded up.
     """
     return clip if cell_clip == 1 else math.nextafter(clip * cell_clip, math.inf)
 
@@ -59,9 +63,9 @@ def screening_score(*, radius: float, n_rows: int) -> float:
 def relaxed_screening_score(*, radius: float, target_bound: float, kappa: float) -> float:
     """Return how far one row moves a relaxed score, in sums: 2λR + 2λ²/κ + κλR.
 
-    (docs/privacy.md, Lemma 6.) It also bounds the range of the changes that one row makes over all
-    candidates, "screen nothing" (which never changes) included: two features differ by at most
-    2λR + λ²/κ, a feature and "screen nothing" by at most the whole.
+    (docs/theory/selection.md, Lemma 6.) It also bounds the range of the changes that one row makes
+    over all candidates, "screen nothing" (which never changes) included: two features differ by at
+    most 2λR + λ²/κ, a feature and "screen nothing" by at most the whole.
     """
     residual = residual_bound(radius=radius, target_bound=target_bound)
     return 2 * radius * residual + 2 * radius**2 / kappa + kappa * radius * residual

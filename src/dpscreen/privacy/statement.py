@@ -40,12 +40,12 @@ DISCLOSED = "it was not given, and is hereby disclosed"
 
 COMPOSITION = (
     "adaptive composition in zCDP, in which costs add up; the total is converted to epsilon and "
-    "delta at the end (docs/privacy.md, Lemma 4)"
+    "delta at the end (docs/theory/mechanisms.md, Lemma 4)"
 )
 IN_HALVES = (
     "adaptive composition in zCDP within each of two halves, of which one row touches one only; "
     "the larger of the two sums is converted to epsilon and delta at the end "
-    "(docs/private-lasso.md, Lemma 16)"
+    "(docs/theory/mechanisms.md, Lemma 16)"
 )
 NO_COMPOSITION = "as published, with sensitivities that do not hold; no cost is claimed"
 PREPROCESSING = (
@@ -105,8 +105,8 @@ class PrivacyStatement:
     `holds` is False where the promise is known not to be kept: the published calibration, and
     noise that can be repeated from a seed. ε, δ and ρ are for one unit: one row, or up to
     `rows_per_unit` rows. `rows_disclosed` says that the true number of rows is part of the
-    release; then only what a unit holds is hidden, not whether it is there (docs/privacy.md,
-    Lemma 19).
+    release; then only what a unit holds is hidden, not whether it is there
+    (docs/theory/mechanisms.md, Lemma 19).
     """
 
     epsilon: float
@@ -192,7 +192,7 @@ class PrivacyStatement:
     def changing_epsilon(self) -> float | None:
         """Return ε for changing what one unit holds, at the same δ: removed and added, so at 4ρ.
 
-        (docs/privacy.md, Lemma 19)
+        (docs/theory/mechanisms.md, Lemma 19)
         """
         return None if self.rho is None else ZCDP(Fraction(4 * self.rho)).epsilon(self.delta)
 

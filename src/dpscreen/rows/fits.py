@@ -1,7 +1,7 @@
 """Counts and sums over rows of a fitted value and a target, each of which looks at one row alone.
 
 They use IEEE operations whose result does not depend on where a row stands, so the answers are
-the same in any order and in any number of parts (docs/exactness.md, Lemma 8).
+the same in any order and in any number of parts (docs/theory/exactness.md, Lemma 8).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rows on a lattice of whole numbers: sums that are exact, and the same in any order.
 
 The sum of floats depends on their order, and one row can move it by more than its own size; so
-what a proven method selects on is summed in whole numbers (docs/exactness.md, Lemma 8):
+what a proven method selects on is summed in whole numbers (docs/theory/exactness.md, Lemma 8):
 
 * a feature in [−1, 1] is truncated to k/2^14 and kept as the 16-bit k, a quarter of a float64;
 * weights are scale·v with whole v, so Σ_j k_ij v_j, the fit of a row, is a whole number;
@@ -151,7 +151,7 @@ class ExactPoint(ABC):
     def curved_gram(self, short: ShortRows | MixedRows) -> Integers:
         """Return Σ4p(1 − p)xxᵀ over short rows, in 1/2^28, where a residual is ± p or ± (1 − p).
 
-        (docs/yes-no.md, Lemma 32)
+        (docs/theory/tables.md, Lemma 32)
         """
 
 

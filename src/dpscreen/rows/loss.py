@@ -28,8 +28,8 @@ class Loss:
     `loop(rows, fit, target, *rounding, out)` sets out[a] to the residual of row rows[a] (a, where
     rows is None) in levels, rounded and clipped to ± the most. It looks at that row alone, by IEEE
     operations and tables only, in an order that does not depend on where the row stands
-    (docs/exactness.md, Lemma 8). A module must hold it under its name, so that its compiled form
-    can be kept on disk and workers can find it.
+    (docs/theory/exactness.md, Lemma 8). A module must hold it under its name, so that its compiled
+    form can be kept on disk and workers can find it.
 
     `bound` is the largest |residual| whatever the fitted value; without one it takes a clip.
     `curvature` is the largest second derivative in the fitted value; below 1 it is not the same
@@ -120,7 +120,7 @@ def logistic_residuals(  # pragma: no cover - compiled by numba, so coverage cou
 ) -> None:
     """Set out[a] to σ(scale·fit[i]) − target[i] in levels, i = rows[a]; σ by lines in a table.
 
-    (docs/yes-no.md, Lemma 30)
+    (docs/theory/exactness.md, Lemma 30)
     """
     for a in range(out.size):
         i = a if rows is None else rows[a]

@@ -2,7 +2,7 @@
 
 The effects of collinear columns are poorly separable in sums with noise. Those of whitened columns,
 which are uncorrelated and have equal variance, are not: released numbers say which combinations
-these are. A combination, like a residual, is a function of its row alone (docs/exactness.md,
+these are. A combination, like a residual, is a function of its row alone (docs/theory/exactness.md,
 Lemma 8).
 """
 

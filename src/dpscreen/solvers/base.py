@@ -111,7 +111,7 @@ class Spending:
         """Release a sum of whole numbers, each at most `most` in size, and its noise's deviation.
 
         Both are returned in units in which `most` is `bound`. The sum is first floored to whole
-        numbers of most/2^10, which one row still moves by at most 2^10 (docs/private-lasso.md,
+        numbers of most/2^10, which one row still moves by at most 2^10 (docs/theory/mechanisms.md,
         Lemma 13).
         """
         unit = bound / FINE
@@ -224,7 +224,7 @@ class Task:
         """Return the clip: the user's, or a multiple of the residuals' median size.
 
         It is never above the bound of the loss: that would add noise and nothing else. Where there
-        is a bound it is half of that (docs/yes-no.md, Lemma 33).
+        is a bound it is half of that (docs/theory/selection.md, Lemma 33).
         """
         bound, factor = self.design.loss.bound, rules.clip_factor(self.regime)
         widest = bound if self.choices.clip else bound / 2
@@ -316,7 +316,7 @@ def release_scale(task: Task, point: ExactPoint, scale: float, cost: ZCDP) -> fl
     """Release the residuals' standard deviation, from their mean size; it is only ever lowered.
 
     One row moves the sum of the clipped sizes by at most the clip. Their noise is added, because a
-    clip that is too small does more harm than one that is too large (docs/private-lasso.md,
+    clip that is too small does more harm than one that is too large (docs/theory/mechanisms.md,
     Lemma 13).
     """
     if not cost.rho:
@@ -344,7 +344,7 @@ def intercept_move(task: Task, point: ExactPoint, clip: float, cost: ZCDP) -> fl
     """Release how far to move the intercept: −Σψ_c(r) over n times the mean curvature.
 
     One row moves the sum by at most c. Where the centre of the target is known to some error, no
-    further than that is worth beside the noise (docs/privacy.md, Lemma 1).
+    further than that is worth beside the noise (docs/theory/mechanisms.md, Lemma 1).
     """
     clip = min(clip, task.design.loss.bound)
     noisy, noise = task.spending.release_sum(

@@ -219,7 +219,7 @@ class Engine:
         """Move the constant to where residuals have no mean, up to where they are detected.
 
         Clips that suit most rows leave out rows that are far off on one side, and with them much of
-        what costs or claims add up to (docs/private-lasso.md, Lemma 24).
+        what costs or claims add up to (docs/theory/engine.md, Lemma 23).
         """
         task, cost = self._task, self._costs.centre
         if not cost.rho:
@@ -256,7 +256,7 @@ def release_score(
 ) -> tuple[Array, float]:
     """Release Σψx, which one row moves by at most its norm, in units of the clip, and its noise.
 
-    (docs/private-lasso.md, Lemmas 17 and 23)
+    (docs/theory/engine.md, Lemma 23)
     """
     return release_sums(
         spending.accountant,

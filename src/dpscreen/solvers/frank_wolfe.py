@@ -158,7 +158,7 @@ def published_step_mechanism(
 def proven_choice(accountant: Accountant, cost: ZCDP, *, clip: float) -> Choose[ExactPoint]:
     """Choose a vertex by noisy max on exact clipped sums: c²/(2β²)-zCDP.
 
-    (docs/privacy.md, Lemmas 1 and 2; docs/exactness.md, Lemma 8)
+    (docs/theory/mechanisms.md, Lemmas 1 and 2; docs/theory/exactness.md, Lemma 8)
     """
     mechanism = step_mechanism(cost, clip=clip)
 

@@ -1,7 +1,7 @@
 """Screening from released selections: a stagewise path that halfway drops what it never selected.
 
 The rule sees released selections and public numbers only, so it is charged nothing
-(docs/privacy.md, Lemma 7).
+(docs/theory/mechanisms.md, Lemma 7).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class ScreeningRun(PathRun):
     """A path that halfway drops the candidates that it never selected.
 
     It does so if at most two thirds of the steps so far selected a new feature. The rule sees
-    released selections and public numbers only, so it is charged nothing (docs/privacy.md,
-    Lemma 7).
+    released selections and public numbers only, so it is charged nothing
+    (docs/theory/mechanisms.md, Lemma 7).
     """
 
     def choose(self, t: int, point: ExactPoint) -> Vertex:

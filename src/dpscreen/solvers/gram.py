@@ -142,7 +142,8 @@ def release_conditioner(task: TableTask, margin: float, most: float) -> Conditio
 
     There is none where its noise would exceed the mean eigenvalue. Rows are clipped to `margin`
     times the largest norm that is detected, to `most`, and to what noise permits. A level varies no
-    more than clipped rows let it (docs/inference.md, Lemmas 26 and 36).
+    more than clipped rows let it (docs/theory/mechanisms.md, Lemma 26; docs/theory/tables.md,
+    Lemma 36).
     """
     n, k = task.n_rows, len(task.columns)
     spread = np.append(task.wide.left, 1.0)[task.columns]

@@ -527,7 +527,7 @@ def release_target(
 ) -> TargetMarginal:
     """Release centre and scale of the target, or the mean of outcomes that have no scale.
 
-    (docs/theory/marginals.md, Lemma 22; docs/yes-no.md, Lemma 31)
+    (docs/theory/marginals.md, Lemma 22; docs/theory/marginals.md, Lemma 31)
 
     `even` says that bounds which are even about zero declare a target about zero.
     """
@@ -567,7 +567,7 @@ def release_target(
 def release_share(spending: Spending, rows: RowSource) -> float:
     """Release the share of rows with outcome 1; no rarer, either way, than the noise permits.
 
-    (docs/yes-no.md, Lemma 31)
+    (docs/theory/marginals.md, Lemma 31)
     """
     n_rows = spending.regime.n_rows
     noisy, noise = spending.release_sum(
@@ -708,7 +708,7 @@ def kept_of_level(scale: Array, longest: float) -> Array:
     """Return which part of the scale of 0 and 1 is left if no distance is so many of it.
 
     Rows of a level that a share p has are √(1/p − 1) scales from the mean
-    (docs/inference.md, Lemma 36).
+    (docs/theory/tables.md, Lemma 36).
     """
     rare = np.maximum((1 - np.sqrt(np.maximum(1 - 4 * scale**2, 0.0))) / 2, 1e-12)
     cut = rare * np.minimum(1 / rare - 1, longest**2)
@@ -892,7 +892,7 @@ def standardise(
 def _release_spread(spending: Spending, design: ExactDesign) -> float:
     """Release the features' root mean square; Σ_j x_ij²/d is at most 1 in each row.
 
-    (docs/private-lasso.md, Lemma 13)
+    (docs/theory/mechanisms.md, Lemma 13)
     """
     if not rules.finds_spread(spending.regime):
         return rules.UNKNOWN_SPREAD

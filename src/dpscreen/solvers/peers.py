@@ -1,7 +1,7 @@
 """Methods of other authors, and the public rules by which they are set.
 
 All share the marginals, exact sums, noise and accounting of PrivateLasso. What was measured for
-each is in docs/peers.md, for those of binary outcomes in docs/yes-no.md; constants without another
+each is in docs/peers.md; constants without another
 origin are tuned there.
 """
 
@@ -85,7 +85,7 @@ def row_norm(task: Task, n_columns: int) -> float:
 def _release_products(task: Task, sums: Integers, norm: float, cost: ZCDP, purpose: str) -> Array:
     """Release Σψx, which one row moves by at most ν, in units of the clip.
 
-    (docs/privacy.md, Lemma 1; docs/private-lasso.md, Lemmas 13 and 17)
+    (docs/theory/mechanisms.md, Lemmas 1, 13 and 17)
     """
     noisy, _ = release_sums(
         task.spending.accountant,
@@ -145,7 +145,7 @@ def _solve_ridge(task: Task, chosen: Integers) -> Solution:
     """Release weights of the chosen features, (Ĝ + λI)⁻¹b̂, and an intercept, for all that is left.
 
     Features and target are centred by their bounds, so the intercept can come last
-    (docs/private-lasso.md, Lemmas 13 and 17).
+    (docs/theory/mechanisms.md, Lemmas 13 and 17).
     """
     intercept = task.spending.share(rules.INTERCEPT_SHARE) * int(task.choices.intercept)
     budget = ZCDP(task.spending.remaining.rho - intercept.rho)
@@ -166,7 +166,7 @@ def _solve_ridge(task: Task, chosen: Integers) -> Solution:
 def _release_gram(task: Task, short: ShortRows, cost: ZCDP) -> tuple[Array, float]:
     """Release Σxxᵀ over rows shortened to ν, and the standard deviation of its noise.
 
-    (docs/private-lasso.md, Lemmas 13 and 17)
+    (docs/theory/mechanisms.md, Lemmas 13 and 17)
     """
     return release_triangle(
         task.spending.accountant,
@@ -345,8 +345,8 @@ def _release_largest(walk: MovingPoint, count: int, length: float) -> Integers:
 def _release_way(walk: MovingPoint, kept: Integers | None) -> Array:
     """Release −Σψ_c(r)x/(nσ_x²) of all features, or of the kept ones; zero for the others.
 
-    Rows are shortened to ν, so one row moves the sums by cν in L2 (docs/privacy.md, Lemma 1;
-    docs/private-lasso.md, Lemmas 13 and 17).
+    Rows are shortened to ν, so one row moves the sums by cν in L2
+    (docs/theory/mechanisms.md, Lemmas 1, 13 and 17).
     """
     d, cost, purpose = walk.task.n_features, walk.plan.step, "noisy gradient"
     norm = row_norm(walk.task, d if kept is None else len(kept))

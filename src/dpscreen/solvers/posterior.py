@@ -2,7 +2,8 @@
 
 A score released at b is G(θ − b) plus noise, G the curvature of the loss and θ its minimum. All
 scores together give a normal likelihood of θ, and a heavy-tailed prior shrinks what they do not
-resolve. Nothing here sees a row: inputs are released or public (docs/privacy.md, Lemma 7).
+resolve. Nothing here sees a row: inputs are released or public (docs/theory/mechanisms.md, Lemma
+7).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Coefficients are estimated with features clipped to a narrow range, because the noise of a sum grows
 with its largest cell. A prediction adds no noise, so its range can be chosen by how well it
 predicts: where an effect is linear far into the tails, a narrow range loses most of the fit; where
-it is not, a wide one extrapolates (docs/private-lasso.md, Lemma 55).
+it is not, a wide one extrapolates (docs/theory/quality.md, Lemma 55).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def choose_range(task: Task, rows: RowSource, model: RangedModel, declared: Arra
     """Release which range has the least capped loss, and return the model with that range.
 
     A row adds between 0 and 1 to each loss, so the changes of two losses differ by at most 1
-    (docs/private-lasso.md, Lemma 55). Without a share for it nothing is released.
+    (docs/theory/quality.md, Lemma 55). Without a share for it nothing is released.
     """
     share, spending = range_share(task), task.spending
     if not share:

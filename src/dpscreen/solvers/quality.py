@@ -2,8 +2,8 @@
 
 Every sum is released with clipped terms, and a noisy histogram bounds what lies beyond the clip. An
 interval counts the noise of the sum, the width of cells, and rows that are too few to be detected;
-where that is too much, the measure is not known (docs/private-lasso.md, Lemmas 24 and 45;
-docs/yes-no.md, Lemma 34).
+where that is too much, the measure is not known (docs/theory/quality.md, Lemmas 24 and 45;
+docs/theory/quality.md, Lemma 34).
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class QualityReleases:
     def histogram(
         self, counts: Integers, edges: Array, part: Fraction, purpose: str
     ) -> NoisyHistogram:
-        """Release counts of rows, each in one cell (docs/private-lasso.md, Lemma 24)."""
+        """Release counts of rows, each in one cell (docs/theory/quality.md, Lemma 24)."""
         cost, accountant = self.cost * part, self.spending.accountant
         noisy, noise = release_histograms(accountant, counts[None, :], cost=cost, purpose=purpose)
         return NoisyHistogram(edges, noisy[0], noise)
@@ -142,7 +142,7 @@ class QualityReleases:
         """Release a sum of whole numbers between 0 and `most`, in units of `most`.
 
         Up to a half of the most is subtracted from every term, which makes the largest smaller;
-        what that is in all is known as well as the number of rows (docs/private-lasso.md,
+        what that is in all is known as well as the number of rows (docs/theory/quality.md,
         Lemma 45).
         """
         cost = self.cost * part
@@ -192,7 +192,7 @@ def release_quality(
 ) -> Any:
     """Release the measures that this family has, as its `quality_type`, for a cost.
 
-    (docs/private-lasso.md, Lemmas 24 and 45; docs/yes-no.md, Lemma 34)
+    (docs/theory/quality.md, Lemmas 24 and 45; docs/theory/quality.md, Lemma 34)
     """
     largest = float(np.abs(weights).max(initial=0.0))
     point = design.at(weights, scale=max(ranges.target_scale, largest))
@@ -235,7 +235,7 @@ def _residual_quality(
 ) -> Quality:
     """Release histograms of the magnitudes of residuals and target, and sums of their squares.
 
-    Sums are clipped where histograms detect the last rows (docs/private-lasso.md, Lemmas 24, 45).
+    Sums are clipped where histograms detect the last rows (docs/theory/quality.md, Lemmas 24, 45).
     """
     unit, n_rows = ranges.target_scale, releases.spending.regime.n_rows
     with np.errstate(over="ignore"):
@@ -313,7 +313,7 @@ class SquareSums:
         """Return what rows beyond the clips add to Σr² and, part of that, to Σu², at most.
 
         Any rows; or those far out in the target, and beside them rows within its clip, if
-        r² ≤ u² + f² on the whole (docs/private-lasso.md, Lemma 24).
+        r² ≤ u² + f² on the whole (docs/theory/quality.md, Lemma 24).
         """
         most = math.hypot(self.target_clip, min(self.leverage, self.fitted))
         inside = self.sizes.squares_beyond(self.clip, most)
@@ -408,7 +408,7 @@ def _class_quality(
 ) -> OutcomeQuality:
     """Release how many rows of each class have log-odds in which cell, and the deviance.
 
-    (docs/yes-no.md, Lemma 34)
+    (docs/theory/quality.md, Lemma 34)
     """
     (low, high), null = ranges.fitted, ranges.null
     places = null + clamp(ranges.scale, NARROWEST, WIDEST) * EDGES
@@ -432,7 +432,7 @@ def _class_quality(
 
 
 def _release_table(releases: QualityReleases, counts: Integers, places: Array) -> NoisyHistogram:
-    """Release how many rows of each class are in which cell (docs/yes-no.md, Lemma 34)."""
+    """Release how many rows of each class are in which cell (docs/theory/quality.md, Lemma 34)."""
     inside = np.clip(places, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS) + LARGEST_LOG_ODDS
     starts = np.rint(inside * PER_UNIT).astype(np.int64)
     below = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1)
@@ -468,7 +468,7 @@ def _release_deviance(
     """Release Σ ln(1 + e^∓η), clipped at what a row inside the outermost cells has at most.
 
     Only rows of the second class in the first cell, and of the first class in the last one, are
-    clipped: their released counts bound what that may hide (docs/yes-no.md, Lemma 34).
+    clipped: their released counts bound what that may hide (docs/theory/quality.md, Lemma 34).
     """
     levels = np.arange(N_LEVELS) / PER_UNIT - LARGEST_LOG_ODDS
     clip = float(np.logaddexp(0, max(table.edges[-1], -table.edges[0])))

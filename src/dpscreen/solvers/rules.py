@@ -1,6 +1,6 @@
 """Every choice that PrivateLasso makes by itself, as a function of public and released numbers.
 
-No function here sees a row. The measurement behind each constant is in docs/private-lasso.md. Three
+No function here sees a row. The origin of each constant is in docs/constants.md. Three
 public numbers carry the rules:
 
     M = n√(2ρ)/ln(2d)    how much signal a selection can carry: n against its noise (`signal`)
@@ -194,7 +194,7 @@ INTERCEPT_SHARE = 0.025
 STEPS_PER_FEATURE = 2
 """Steps of a path for each of `max_features`: one that selects it, and one that may repeat another.
 
-Small steps admit features that are correlated with the first ones (docs/private-lasso.md).
+Small steps admit features that are correlated with the first ones.
 Tuned."""
 
 

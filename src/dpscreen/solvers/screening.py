@@ -135,8 +135,8 @@ def proven_rnm(
 ) -> Screen[ExactPoint]:
     """Select one feature, or "screen nothing", by the relaxed rule: Δ²/(8β²)-zCDP.
 
-    (docs/privacy.md, Lemmas 2 and 6.) "Screen nothing" scores 0 plus a public head start of β ln d:
-    against d flat scores it then wins every other time instead of once in d + 1.
+    (docs/theory/selection.md, Lemma 6.) "Screen nothing" scores 0 plus a public head start of β ln
+    d: against d flat scores it then wins every other time instead of once in d + 1.
     """
     unit, bound = _relaxed_unit(rule), _relaxed_bound(rule)
     mechanism = NoisyMax.of_cost(cost, sensitivity=bound, score_range=bound, unit=unit)
@@ -164,7 +164,7 @@ def proven_adp(
 ) -> Screen[ExactPoint]:
     """Zero every feature whose relaxed score, with Gaussian noise, is negative.
 
-    (docs/privacy.md, Lemmas 3 and 6)
+    (docs/theory/selection.md, Lemma 6)
     """
     bound = math.nextafter(math.sqrt(design.n_features) * _relaxed_bound(rule), math.inf)
     mechanism = DiscreteGaussian.of_cost(cost, sensitivity=bound, unit=_relaxed_unit(rule))
@@ -275,7 +275,7 @@ def proven_steps(
 ) -> Steps[ExactPoint]:
     """Return choice and screening whose costs for one row add up to `cost`.
 
-    The choice clips residuals, the rule that screens does not (docs/privacy.md, Lemma 35).
+    The choice clips residuals, the rule that screens does not (docs/theory/selection.md, Lemma 35).
     """
     part, screen, radius, n_iter = settings.screening, None, settings.size, settings.steps
     if part is not None:

@@ -71,8 +71,8 @@ class Admission:
 class Selector:
     """Chooses a signed candidate by noisy max over clipped sums.
 
-    (docs/privacy.md, Lemmas 1 and 2; docs/exactness.md, Lemma 8.) Cells are clipped to ±cell_clip
-    for the choice alone; the point moves along whole columns.
+    (docs/theory/mechanisms.md, Lemmas 1 and 2; docs/theory/exactness.md, Lemma 8.) Cells are
+    clipped to ±cell_clip for the choice alone; the point moves along whole columns.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Intervals of selected features by a split: one half of the rows selects, the other estimates.
 
 A secret coin sends each row to one half, so one row touches one half only and each half may spend
-the whole budget (docs/private-lasso.md, Lemma 16). The second half is a regression table on the
-features that the first half chose (docs/inference.md, docs/yes-no.md).
+the whole budget (docs/theory/mechanisms.md, Lemma 16). The second half is a regression table on the
+features that the first half chose (docs/theory/tables.md).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PARALLEL = (
     "that a secret coin of its own sent each row to one of two halves; one row touches one half "
     "only, so costs add within a half, and rho has the larger of the two sums, not their total, "
     "beside what all rows were asked before "
-    "(docs/private-lasso.md, Lemma 16)"
+    "(docs/theory/mechanisms.md, Lemma 16)"
 )
 
 TRIED = (

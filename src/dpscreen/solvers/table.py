@@ -394,7 +394,7 @@ def release_table(
     """Release a table of some columns, or all features, for what is left of the budget.
 
     `constant` is where the constant starts. The place of a feature is that among the columns
-    (docs/inference.md, Lemma 27).
+    (docs/theory/tables.md, Lemma 27).
     """
     chosen = np.arange(wide.task.design.n_features) if columns is None else columns
     task = TableTask(wide, chosen, wide.task.spending.remaining)
@@ -632,7 +632,7 @@ class TableRounds:
         return Influences(edges[first[1:] - 1], noisy[0], noise, self.task.n_rows, one_sided)
 
     def release_score(self, influence: float, cost: ZCDP) -> tuple[Array, float]:
-        """Release −Σψu, which a row moves by its clip at most (docs/inference.md, Lemma 25)."""
+        """Release −Σψu, which a row moves by its clip at most (docs/theory/tables.md, Lemma 25)."""
         residual, cap = self._clips(influence)
         sums = self.point.row_total(capped_products, residual, self.conditioner.rows, cap)
         noisy, noise = release_sums(
@@ -666,7 +666,10 @@ class TableRounds:
         return CutOff.of(-noisy, noise, self._one_sided * rows, float(size) / max(rows, 1.0))
 
     def release_meat(self, influence: float) -> Meat:
-        """Release ΣΨΨᵀ of clipped influences Ψ = ψu (docs/inference.md, Lemmas 25 and 26)."""
+        """Release ΣΨΨᵀ of clipped influences Ψ = ψu.
+
+        (docs/theory/tables.md, Lemma 25; docs/theory/mechanisms.md, Lemma 26)
+        """
         residual, cap = self._clips(influence)
         matrix, noise = release_gram(
             self.task.accountant,
@@ -678,7 +681,7 @@ class TableRounds:
         return Meat(influence**2 * matrix, influence**2 * noise)
 
     def release_curvature(self, cost: ZCDP) -> Curvature:
-        """Release Σv(μ)uuᵀ, v being the variance function (docs/yes-no.md, Lemma 32)."""
+        """Release Σv(μ)uuᵀ, v being the variance function (docs/theory/tables.md, Lemma 32)."""
         matrix, noise = release_gram(
             self.task.accountant,
             self.point.curved_gram(self.conditioner.rows),
@@ -690,7 +693,7 @@ class TableRounds:
         return Curvature(size * matrix, size * noise, np.eye(len(matrix)))
 
     def release_long(self) -> float:
-        """Release how many rows were norm-clipped (docs/private-lasso.md, Lemma 13), if any."""
+        """Release how many rows were norm-clipped (docs/theory/mechanisms.md, Lemma 13), if any."""
         times = FAR_OUT * self.conditioner.mean_norm / self.conditioner.row_norm
         rows = self.conditioner.rows.smaller(times)
         count = self.point.row_total(long_count, self.task.wide.task.deviation, rows)

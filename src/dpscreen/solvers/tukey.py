@@ -35,7 +35,10 @@ MOST = 2**50
 
 
 class PureSpending:
-    """Books pure ε before noise exists: costs add, adaptively (docs/privacy.md, Lemma 4)."""
+    """Books pure ε before noise exists: costs add, adaptively.
+
+    (docs/theory/mechanisms.md, Lemma 4)
+    """
 
     def __init__(self, noise: Noise, epsilon: float) -> None:
         self.noise, self.left = noise, Fraction(epsilon)

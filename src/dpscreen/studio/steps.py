@@ -279,7 +279,7 @@ def expected(session: Session, ledger: PrivacyLedger) -> list[tuple[str, str]]:
 
 
 def meaning(epsilon: float, delta: float) -> tuple[str, str]:
-    """Say in plain words what ε and δ promise (docs/privacy.md, Lemma 19)."""
+    """Say in plain words what ε and δ promise (docs/theory/mechanisms.md, Lemma 19)."""
     sure = percent_at_most(posterior(0.5, epsilon))
     few = f"{1 / delta:,.0f}".replace(",", "\u202f")
     return (

@@ -5,7 +5,8 @@
 >>> report.stop()                      # raises `FormatFault` where a fit would be of nonsense
 
 Nothing of it enters a fit: a fit reads the same rows by the same rules whether or not they were
-checked. docs/guide/declare-your-data.md shows a report, docs/threat-model.md what an abort reveals.
+checked. docs/guide/declare-your-data.md shows a report; what an abort reveals is in
+docs/explanation/what-is-protected.md.
 """
 
 from __future__ import annotations
