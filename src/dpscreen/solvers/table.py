@@ -649,7 +649,8 @@ class TableRounds:
     def release_cut_off(self, influence: float, part: float) -> CutOff:
         """Release the direction of clipped influences; a row adds a vector of length 1 at most.
 
-        `part` is the weight of the last round in the estimate (Lemma 69).
+        `part` is the weight of the last round in the estimate (docs/theory/tables.md,
+        Lemma 69).
         """
         residual, cap = self._clips(influence)
         sums = self.point.row_total(clipped_directions, residual, self.conditioner.rows, cap)
