@@ -50,7 +50,7 @@ def walk(tab: Browser) -> None:
     shoot(tab, "1-table")
     go_on(tab, "question")
     fill(tab, {"target": "3", "rows": "6000"})
-    tab.click("#intervals")
+    tab.click("#intervals-private-lasso")
     shoot(tab, "2-question")
     go_on(tab, "budget")
     tab.click("#next")

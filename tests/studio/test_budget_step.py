@@ -115,9 +115,9 @@ def asks(session, feature=("0", "1", "2"), **fields):
         ({"model": ODDS, "target": "1"} | TWO_ROWS, "Intervals need one"),
         ({"model": OUTCOMES, "target": "1", "rate": "120"}, "between 0 and 100"),
         ({"model": TABLE} | TWO_ROWS, "Intervals need one row"),
-        ({"model": SELECTION, "intervals": "on"} | TWO_ROWS, "Intervals need one row"),
+        ({"model": SELECTION, "intervals": SELECTION} | TWO_ROWS, "Intervals need one row"),
         (
-            {"model": OUTCOMES, "target": "1", "intervals": "on"} | TWO_ROWS,
+            {"model": OUTCOMES, "target": "1", "intervals": OUTCOMES} | TWO_ROWS,
             "Intervals need one row",
         ),
         ({"rows": "many"}, "The number of rows is no number"),

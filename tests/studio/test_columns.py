@@ -8,7 +8,7 @@ from dpscreen.studio import steps
 from dpscreen.studio.draft import Draft, kind_of
 from dpscreen.studio.questions import OUTCOMES, SELECTION
 from dpscreen.studio.views import StepRequest
-from tools.studio import page_of, session_of
+from tools.studio import page_of, posted, session_of
 
 
 def draft_of(tmp_path, *names):
@@ -76,6 +76,48 @@ def test_what_cannot_be_used_is_told_and_stays(tmp_path, kind, typed, message):
     assert message in " ".join(line.problems)
     assert (line.low, line.high) == typed[:2]
     assert draft.column_problems()
+
+
+def test_fill_and_transform_are_typed_shown_and_taken_back(opened):
+    session = opened("age;score;sex")
+    typed = {"place": "1", "kind_1": "number", "low_1": "1", "high_1": "$100.000"}
+    more = {"transform_1": "log", "fill_1": "2,5"}
+    steps.table(session, posted(decimal=",", **typed, **more))
+    line = session.draft.lines([1])[0]
+    assert (line.high, line.transform, line.fill, line.problems) == ("100000", "log", "2,5", ())
+    block = session.draft.block
+    assert (block["transform"], block["fill"]) == ({"score": "log"}, {"score": 2.5})
+    steps.table(session, posted(**typed, transform_1="none", fill_1="200000"))
+    assert "within its bounds" in " ".join(session.draft.lines([1])[0].problems)
+    steps.table(session, posted(**typed, transform_1="none", fill_1=""))
+    assert (block["transform"], block["fill"]) == ({}, {})
+
+
+def test_columns_that_identify_somebody_are_offered_as_units(tmp_path):
+    draft = draft_of(tmp_path, "patient_id", "visits", "ward", "note", "y")
+    for place, kind in enumerate(("integer", "integer", "category", "text")):
+        draft.put(place, kind, "0", "9", "a, b")
+    assert draft.possible_units() == ["patient_id", "note"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("$100,000", "100000"),
+        ("-$5", "-5"),
+        ("12.5 %", "12.5"),
+        ("EUR 3", "3"),
+        ("1e6", "1000000"),
+        (".5", "0.5"),
+        ("\u22123", "-3"),
+        ("five", "five"),
+        ("5 to 9", "5 to 9"),
+    ],
+)
+def test_signs_around_a_bound_are_left_out(tmp_path, typed, shown):
+    draft = draft_of(tmp_path, "age", "y")
+    draft.put(0, "number", "-1000", typed, "")
+    assert draft.lines([0])[0].high == shown
 
 
 @pytest.mark.parametrize(

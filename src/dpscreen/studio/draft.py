@@ -1,7 +1,7 @@
 """What the person has declared so far: a schema in the making, a question and a budget.
 
 The schema is kept as the descriptor that the command line uses, so that what the studio does not
-show (transforms, fills, words for missing cells) stays as it was. Everything here is public: it is
+show (titles, words for missing cells) stays as it was. Everything here is public: it is
 typed in, or proposed from the names of columns.
 """
 
@@ -85,6 +85,8 @@ class ColumnLine:
     low: str
     high: str
     levels: str
+    transform: str
+    fill: str
     why: str
     problems: tuple[str, ...]
 
@@ -128,12 +130,18 @@ def set_column(entry: dict[str, Any], kind: str, low: str, high: str, levels: st
         entry.pop("falseValues", None)
 
 
-def _pointed(text: str, decimal: str) -> str:
-    """Return a number as typed with a decimal point, and nothing between thousands."""
-    between = BETWEEN[decimal]
+AROUND = re.compile(r"\s*([+-]?)[^\d.,+-]*([+-]?[.,]?\d.*?)[^\d.,]*")
+"""A number with signs or words around it, as in $100,000 or 12 %, which tables may have too."""
+
+
+def _pointed(typed: str, decimal: str) -> str:
+    """Return a number as typed with a decimal point, nothing between thousands or around it."""
+    between, found = BETWEEN[decimal], AROUND.fullmatch(typed.replace("\u2212", "-"))
+    text = typed if found is None else found[1] + found[2]
     grouped = rf"[+-]?[1-9]\d{{0,2}}([{between}]\d{{3}})+([{decimal}]\d*)?"
     plain = text.replace(between, "") if re.fullmatch(grouped, text.strip()) else text
-    return plain.replace(decimal, ".")
+    pointed = plain.replace(decimal, ".")
+    return pointed if isinstance(_number(pointed), int | float) else typed.replace(decimal, ".")
 
 
 def _number(text: str) -> Any:
@@ -144,6 +152,21 @@ def _number(text: str) -> Any:
         return int(value) if value.is_integer() and abs(value) < 1e15 else value
     except (ValueError, OverflowError):
         return text or None
+
+
+TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+
+
+def _fill(text: str, entry: Mapping[str, Any], decimal: str) -> Any:
+    """Return what a missing cell counts as, of the column's kind; None if nothing was typed."""
+    kind = kind_of(entry)
+    if kind in ("number", "integer") or entry["type"] == "integer":
+        return _number(_pointed(text, decimal))
+    return TRUTHS.get(text.lower(), text) if kind == "boolean" and text else text or None
+
+
+def _shown_fill(value: object, decimal: str) -> str:
+    return outcome(value) if isinstance(value, bool) else _shown(value, decimal)
 
 
 def _levels(text: str) -> list[str]:
@@ -242,6 +265,22 @@ class Draft:
         self._mark(entry)
         self.cache.clear()
 
+    def put_more(self, place: int, transform: str, fill: str) -> None:
+        """Take the transform of a column, and what a missing cell counts as; "" for neither."""
+        entry, name = self.entries[place], self.entries[place]["name"]
+        kind = kind_of(entry)
+        transform = transform if kind in ("number", "integer") else "none"
+        value = _fill(fill.strip(), entry, self.decimal) if kind not in (SKIP, TEXT) else None
+        for key, given in (
+            ("transform", transform if transform != "none" else None),
+            ("fill", value),
+        ):
+            if given is not None:
+                self.block[key] = {**(self.block.get(key) or {}), name: given}
+            elif name in (self.block.get(key) or {}):
+                del self.block[key][name]
+        self.cache.clear()
+
     def write_decimals(self, sign: str) -> None:
         """Take the sign that stands before decimals, in all columns."""
         self.decimal = sign
@@ -276,6 +315,8 @@ class Draft:
             low=_shown(constraints.get("minimum"), self.decimal),
             high=_shown(constraints.get("maximum"), self.decimal),
             levels=", ".join(_quoted(str(one)) for one in constraints.get("enum") or ()),
+            transform=(self.block.get("transform") or {}).get(name, "none"),
+            fill=_shown_fill((self.block.get("fill") or {}).get(name), self.decimal),
             why="" if name in self.reviewed else propose(name).why,
             problems=tuple(
                 one.removeprefix(f"column {name!r}").lstrip(": ") for one in self._problems(place)
@@ -296,9 +337,13 @@ class Draft:
         return {one.name for one in self.schema().fields if one.classes is not None}
 
     def possible_units(self) -> list[str]:
-        """Return the columns that could identify the privacy unit."""
-        allowed = (TEXT, "integer", CATEGORY)
-        return [one["name"] for one in self.entries if kind_of(one) in allowed]
+        """Return the columns that could identify the privacy unit: by their kind, or their name."""
+        chosen = self.block.get("unit")
+        return [
+            name
+            for name, kind in ((one["name"], kind_of(one)) for one in self.entries)
+            if kind == TEXT or name == chosen or (kind == "integer" and propose(name).kind == "id")
+        ]
 
     @_once
     def column_problems(self) -> list[tuple[int, str]]:
@@ -311,7 +356,10 @@ class Draft:
         if kind_of(self.entries[place]) in (SKIP, TEXT):
             return []
         column = self.schema().fields[place]
-        found = (*column.faults, *column.needs(as_target=False), *column.problems())
+        found = [*column.faults, *column.needs(as_target=False), *column.problems()]
+        fills = self.block.get("fill") or {}
+        if column.name in fills and (wrong := column.fill_problem(fills[column.name])):
+            found.append(f"column {column.name!r}: what a missing cell counts as {wrong}")
         return [plain_words(one) for one in found]
 
     # --- question -------------------------------------------------------------------------------

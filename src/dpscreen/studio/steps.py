@@ -17,6 +17,7 @@ from dpscreen.studio.questions import CHOICES, choice_of
 from dpscreen.studio.server import framed
 from dpscreen.studio.session import Problems, Session
 from dpscreen.studio.views import Go, StepRequest, View
+from dpscreen.tables.columns.base import TRANSFORMS
 
 if TYPE_CHECKING:
     from dpscreen.privacy.ledger import PrivacyLedger
@@ -87,6 +88,7 @@ def table(session: Session, request: StepRequest) -> View | Go:
         "lines": draft.lines(places[(page - 1) * PER_PAGE : page * PER_PAGE]),
         "judged": request.posted,
         "kinds": KIND_WORDS,
+        "transforms": TRANSFORMS,
         "decimal": draft.decimal,
         "find": find,
         "page": page,
@@ -111,6 +113,9 @@ def _take_columns(session: Session, request: StepRequest) -> None:
             entry = draft.entries[int(text)]
             typed = (request.text(f"{name}-{text}") for name in ("low", "high", "levels"))
             draft.put(int(text), request.text(f"kind-{text}", kind_of(entry)), *typed)
+            more = [request.text(f"{name}-{text}") for name in ("transform", "fill")]
+            if more[0] in TRANSFORMS:  # the form has them
+                draft.put_more(int(text), *more)
             draft.reviewed.add(entry["name"])
     if request.text("action") == "drop":
         for place, _problem in draft.column_problems():
@@ -166,7 +171,8 @@ def _take_question(session: Session, request: StepRequest) -> list[str]:
     )
     known = {one.method for one in CHOICES}
     draft.method = request.text("model") if request.text("model") in known else draft.method
-    draft.intervals = request.text("intervals") == "on" and choice_of(draft.method).offers_intervals
+    offered = choice_of(draft.method).offers_intervals
+    draft.intervals = offered and draft.method in request.all("intervals")
     rows = request.text("rows").strip()
     draft.rows = whole(rows) if rows else None
     draft.rows_public = request.text("rows-public") == "on" and draft.rows is not None

@@ -282,7 +282,8 @@ def dry_run_page(order: FitOrder, rows: int | None) -> str:
         if table_needs(model.table_rule, requested) is not None:  # all rows would be refused, too
             raise
         raise FitFailed(SMALLER.format(n_rows)) from None
-    return _page(model, schema, n_rows=n_rows, expected=_expected(order, schema, n_rows))
+    expected = _expected(order, schema, n_rows)
+    return _page(model, schema, n_rows=n_rows, expected=expected, simulated=True)
 
 
 def _expected(order: FitOrder, schema: Any, n_rows: int) -> Any:

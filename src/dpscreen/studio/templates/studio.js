@@ -53,8 +53,26 @@ function show(text) {
   if (status && next && status.innerHTML === next.innerHTML) next.replaceWith(status);
   old.replaceWith(part);
   if (focused) document.getElementById(focused)?.focus();
+  fitFrame();
   if (part.dataset.go) location.assign(part.dataset.go);
 }
+
+// --- a model's page is as high as what it shows: nothing scrolls within the page -----------------
+
+function fitFrame() {
+  const frame = document.querySelector("iframe.model");
+  const fit = () => {
+    const page = frame.contentDocument?.documentElement;
+    if (page?.offsetHeight > 100) frame.style.height = `${page.offsetHeight + 2}px`;
+  };
+  frame?.addEventListener("load", () => {
+    fit();
+    new ResizeObserver(fit).observe(frame.contentDocument.documentElement);
+  });
+  if (frame) fit();
+}
+
+fitFrame();
 
 let timer = 0;
 
