@@ -157,7 +157,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             are not tightened.
         y : array-like of shape (n_samples,)
             Private targets. Values outside `target_bounds` are clipped. None for rows that were
-            read by a schema, which bring their target along.
+            read by a schema, which bring their target along; the name of the target's column for
+            a source that exports Arrow, whose other columns are the features.
         ledger : PrivacyLedger or path, default=None
             Where to book the budget before anything is released. If it does not fit there,
             nothing is released and `BudgetRefused` says what is left. A regression table books its
@@ -217,7 +218,11 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
 
     def _rows(self, X: Any, y: Any) -> RowSource:
         """Return X and y as private rows, or say what is wrong without quoting them."""
-        return private_rows(self, X, y)
+        return private_rows(self, X, y if isinstance(y, str) else self._as_numbers(y))
+
+    def _as_numbers(self, y: Any) -> Any:
+        """Return the target, or a part of it, as numbers."""
+        return y
 
     def check_parameters(self) -> None:
         """Raise what `fit` would raise because of its parameters, without any rows.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -125,7 +126,11 @@ def _schema_rows(estimator: BaseEstimator, X: StreamedRows | EncodedRows, y: Any
 
 def _streamed_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     """Return the rows of a source that exports Arrow, whose columns but the target are features."""
-    frames = frames_of(X)
+    with closing(frames_of(X)) as frames:
+        return _spooled(estimator, frames, y)
+
+
+def _spooled(estimator: BaseEstimator, frames: Iterator[Any], y: Any) -> RowSource:
     first = next(frames, None)
     if not isinstance(y, str) or first is None or y not in first.columns:
         raise ValueError(
@@ -137,7 +142,7 @@ def _streamed_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
         del estimator.columns_
 
     def arrays(frame: Any) -> tuple[Array, Array]:
-        return rows_and_target(estimator, frame.drop(columns=y), frame[y])
+        return rows_and_target(estimator, frame.drop(columns=y), estimator._as_numbers(frame[y]))
 
     features, target = arrays(first)
     parts = chain([(features, target)], map(arrays, frames))

@@ -31,7 +31,10 @@ class OutcomeEstimator(OutcomeModel, ScalingModel):  # type: ignore[misc]
 
     def _rows(self, X: Any, y: Any) -> RowSource:
         self.classes_ = declared_classes(self.classes)
-        return refuse_strangers(super()._rows(X, as_outcomes(y, self.classes_)))
+        return refuse_strangers(super()._rows(X, y))
+
+    def _as_numbers(self, y: Any) -> Any:
+        return as_outcomes(y, self.classes_)
 
     def _public_facts(self) -> tuple[str, ...]:
         first, second = (plain(str(label)) for label in self.classes_.tolist())

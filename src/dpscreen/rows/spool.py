@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Mask
 
 
 class Spool:
@@ -42,6 +42,11 @@ class Spool:
             if held > in_memory or self._file is not None:
                 self._spill()
         self._target = np.concatenate(targets)
+        self._kept: Mask | None = None
+
+    def keep(self, chosen: Mask) -> None:
+        """Leave out all rows but the chosen, one flag for each."""
+        self._kept, self._target = chosen, self._target[chosen]
 
     @property
     def fits_memory(self) -> bool:
@@ -51,13 +56,16 @@ class Spool:
     def arrays(self) -> tuple[Array, Array]:
         """Return the features and the target of rows that fit in memory, and keep none."""
         blocks, self._blocks = self._blocks, []
-        return np.concatenate([np.empty((0, self.n_features)), *blocks]), self._target
+        rows = np.concatenate([np.empty((0, self.n_features)), *blocks])
+        return rows if self._kept is None else rows[self._kept], self._target
 
     def chunks(self, features: Sequence[int] | None) -> Generator[Array, None, None]:
         """Yield the chosen features, or all, of some rows at a time, in the order of arrival."""
         place = 0
         for k, length in enumerate(self._lengths):
             block = self._blocks[k] if self.fits_memory else self._read(place, length)
+            if self._kept is not None:
+                block = block[self._kept[place : place + length]]
             place += length
             yield block if features is None else np.ascontiguousarray(block[:, list(features)])
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,8 +137,11 @@ def feature_batches(
 
 def frame_rows(frame: Any, schema: Declaration) -> EncodedRows:
     """Return the rows of a frame that count, within the schema's bounds."""
-    from dpscreen.tables.streams import batches_of
+    from dpscreen.tables.streams import batches_of, is_stream
 
+    if is_stream(frame):
+        spool = spooled_rows(frame, schema, in_memory=sys.maxsize)
+        return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit)
     encoder = encoder_of(schema)
     return _gathered(batches_of(frame, schema, encoder.columns_of_rows), encoder, schema)
 
@@ -152,7 +157,7 @@ def _features(source: Any, schema: Declaration, **options: Any) -> Array:
 
 
 def spooled_rows(source: Any, schema: Declaration, *, in_memory: int | None = None) -> Spool:
-    """Return the rows of a source that exports Arrow, read once.
+    """Return the rows of a source that exports Arrow, read once, whatever their order.
 
     At most a quarter of the memory is filled with them, or so many bytes.
     """
@@ -161,9 +166,14 @@ def spooled_rows(source: Any, schema: Declaration, *, in_memory: int | None = No
 
     encoder = encoder_of(schema)
     batches = batches_of(source, schema, encoder.columns_of_rows)
-    chunks = _chunks(_kept_rows(batches, encoder, schema), encoder.width, ROWS_PER_CHUNK)
+    choice = None if schema.unit is None else UnitChoice(schema.rows_per_unit)
+    parts = _kept_rows(batches, encoder, schema, choice)
+    chunks = _chunks(parts, encoder.width, ROWS_PER_CHUNK)
     most = available_memory() // 4 if in_memory is None else in_memory
-    return Spool(chunks, encoder.width, encoder.feature_names, in_memory=most)
+    spool = Spool(chunks, encoder.width, encoder.feature_names, in_memory=most)
+    if choice is not None:
+        spool.keep(choice.chosen())
+    return spool
 
 
 def check_columns(source: Any, schema: Declaration) -> None:
@@ -215,17 +225,29 @@ def _gathered(
     return EncodedRows(X.finished(), y.finished()[:, 0], encoder.feature_names, schema.privacy_unit)
 
 
-def _kept_rows(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Pair]:
-    """Yield the features and the target of the rows that count of each batch."""
-    for keep, target, batch in _kept(source, encoder, schema):
+def _kept_rows(
+    source: Any, encoder: Encoder, schema: Declaration, choice: UnitChoice | None = None
+) -> Iterator[Pair]:
+    """Yield the features and the target of the rows that count of each batch.
+
+    With a choice, all rows with an id count, and it is shown them: it chooses in the end.
+    """
+    for keep, target, batch in _kept(source, encoder, schema, choice):
         features = np.empty((len(batch), encoder.width))
         encoder.features(batch, features)
-        yield (features, target) if keep is None else (features[keep], target[keep])
+        pair = (features, target) if keep is None else (features[keep], target[keep])
+        if choice is not None:
+            choice.look(encoder.unit_ids(batch)[keep], *pair)
+        yield pair
 
 
-def _kept(source: Any, encoder: Encoder, schema: Declaration) -> Iterator[Any]:
+def _kept(
+    source: Any, encoder: Encoder, schema: Declaration, choice: UnitChoice | None = None
+) -> Iterator[Any]:
     """Yield (which rows count or None for all, target, batch)."""
-    counter = UnitCounter(schema.rows_per_unit) if schema.unit is not None else None
+    counter: UnitChoice | UnitCounter | None = choice
+    if choice is None and schema.unit is not None:
+        counter = UnitCounter(schema.rows_per_unit)
     aim = schema.field(schema.target)
     leave_out = leaves_out(schema.block.missing_target, aim.fill, aim.classes)
     for batch in source:
@@ -343,6 +365,47 @@ class UnitCounter:
             table, counts = _empty(needed)
             move_over(self._table, self._counts, table, counts)
             self._table, self._counts = table, counts
+
+
+class UnitChoice:
+    """Chooses k rows of each unit in any order of the rows: those whose hash is the smallest.
+
+    The hash is of what a row holds, so rows that share it are the same row, and which is chosen
+    does not matter. What is chosen of a unit depends on its own rows alone
+    (docs/theory/row-order.md, Lemma 76).
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._keys = most, (secrets.token_hex(8), secrets.token_hex(8))
+        self._hashes: list[Words] = [np.empty((0, 4), dtype=np.uint64)]
+
+    def keep(self, ids: Objects) -> Mask:
+        """Tell which rows may be chosen: those with an id."""
+        return np.asarray(ids != "", dtype=np.bool_)
+
+    def look(self, ids: Objects, X: Array, y: Array) -> None:
+        """Remember whose the next rows are, and a hash of each."""
+        units = [_hashed(ids, key) for key in self._keys]
+        cells = (np.column_stack((X, y)) + 0.0).tobytes()  # minus nought is nought
+        size = 8 * (X.shape[1] + 1)
+        digests = b"".join(
+            blake2b(cells[k : k + size], digest_size=16).digest()
+            for k in range(0, len(cells), size)
+        )
+        hashes = np.frombuffer(digests, dtype=np.uint64).reshape(-1, 2)
+        self._hashes.append(np.column_stack((*units, hashes)))
+
+    def chosen(self) -> Mask:
+        """Return a flag for each row that was looked at."""
+        hashes = np.concatenate(self._hashes)
+        order = np.lexsort(hashes.T[::-1])
+        units = hashes[order, :2]
+        place = np.arange(len(order))
+        first = np.r_[True, (units[1:] != units[:-1]).any(axis=1)][: len(order)]
+        rank = place - np.maximum.accumulate(np.where(first, place, 0))
+        found = np.empty(len(order), dtype=np.bool_)
+        found[order] = rank < self._most
+        return found
 
 
 def _empty(size: int) -> tuple[Words, AnyArray]:

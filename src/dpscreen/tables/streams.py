@@ -10,6 +10,7 @@ not repeated.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -66,14 +67,15 @@ def batches_of(
     return FrameBatches(rows, schema, wanted, optional)
 
 
-def frames_of(rows: Any, names: Sequence[str] | None = None) -> Iterator[Any]:
+def frames_of(rows: Any, names: Sequence[str] | None = None) -> Generator[Any, None, None]:
     """Yield a source as frames of pandas, of some columns or of all."""
     reader = reader_of(rows)
     kept = list(names or reader.schema.names)
     _check_there(kept, reader)
-    for batch in read_batches(reader):
-        table = pa.table({name: unmixed(batch.column(name)) for name in kept})
-        yield quietly(table.to_pandas, _explained)
+    with closing(reader):  # a connection may serve one reader at a time
+        for batch in read_batches(reader):
+            table = pa.table({name: unmixed(batch.column(name)) for name in kept})
+            yield quietly(table.to_pandas, _explained)
 
 
 class StreamBatches:
