@@ -35,15 +35,15 @@ SMALL = {
     "published-dp-fw": 4_000,
     "published-screening": 2_000,
     "published-noisy-max": 6_000,
-    "private-lasso-split": 12,
-    "private-logistic-split": 12,
+    "private-lasso-split": 6,
+    "private-logistic-split": 6,
     "weak-rnm-screen-screening": 16_000,
     "weak-adp-screen-screening": 10_000,
     "weak-privategcd-its-gradient": 6_000,
     "weak-lasso-the-targets-sum": 10_000,
     "weak-lasso-magnitudes-of-the-target": 10_000,
 }
-WEAK, STANDING = 4_000, 20
+WEAK, STANDING = 4_000, 8
 
 
 def runs_of(name):

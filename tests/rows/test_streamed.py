@@ -48,7 +48,7 @@ def test_a_mapped_array_gives_the_same_model_to_the_last_bit(estimator, tmp_path
     assert there.n_features_in_ == 7
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     n_rows=st.integers(2, 300), d=st.integers(1, 8), size=st.integers(1, 301), seed=st.integers()
 )
