@@ -222,6 +222,7 @@ QUICK = [
     "read-a-regression-table",
     "scikit-learn",
     "share-a-budget",
+    "../for-a-statistician",
 ]
 
 
