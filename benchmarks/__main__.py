@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks import (
     contest,
+    databases,
     exactness,
     foundation,
     free_screen,
@@ -52,6 +53,7 @@ BENCHMARKS = {
     "heaps": heaps.main,
     "history": history.main,
     "scale": scale.main,
+    "databases": databases.main,
     "sparse": sparse.main,
     "libraries": libraries.main,
     "free-screen": free_screen.main,

@@ -75,7 +75,7 @@ def _parquet(n_rows: int, d: int) -> tuple[Path, Path]:
     PLACE.mkdir(exist_ok=True)
     path, schema = PLACE / f"rows-{n_rows}x{d}.parquet", PLACE / f"schema-{d}.json"
     names = [f"x{j}" for j in range(d)]
-    schema.write_text(json.dumps(_descriptor(names)), encoding="utf-8")
+    schema.write_text(json.dumps(descriptor(names)), encoding="utf-8")
     if path.exists():
         return path, schema
     part = path.with_suffix(".part")
@@ -90,7 +90,7 @@ def _parquet(n_rows: int, d: int) -> tuple[Path, Path]:
     return path, schema
 
 
-def _descriptor(names: list[str]) -> dict[str, object]:
+def descriptor(names: list[str]) -> dict[str, object]:
     def field(name: str, bound: int) -> dict[str, object]:
         return {
             "name": name,
