@@ -280,16 +280,6 @@ def test_a_dry_run_says_what_its_fit_would(garbage, arguments, words, absent):
     assert untouched(garbage)
 
 
-def test_a_dry_run_tells_what_missing_numbers_count_as_before_they_bend_a_slope(garbage):
-    assert "middle of its bounds, age as 60:" in " ".join(fit("--dry-run").stdout.split())
-    write_schema(garbage, fill={"age": 45})
-    assert "Missing:" not in fit("--dry-run").stdout
-    assert json.loads(fit("--dry-run", "--json").stdout)["missing_numbers"] is None
-    write_schema(garbage, transform={"age": "log1p"})
-    middle = json.loads(fit("--dry-run", "--json").stdout)["missing_numbers"]
-    assert "age as 10:" in middle  # half of log 121, taken back
-
-
 def test_the_real_run_on_garbage_fails_and_repeats_nothing(garbage):
     done = fit("-o", "model.json", "--ledger", "budget.ledger")
     assert done.exit_code == 1

@@ -63,7 +63,7 @@ def test_csv_and_parquet_hold_the_same_rows(folder):
         assert "true effect" in done.stderr
     schema = load_schema(folder / "schema.json")
     text, binary = (read_rows(folder / f"dummy.{form}", schema) for form in ("csv", "parquet"))
-    assert np.array_equal(text.X, binary.X)
+    assert np.array_equal(text.X, binary.X, equal_nan=True)
     assert np.array_equal(text.y, binary.y)
     table = pq.read_table(folder / "dummy.parquet")
     assert 250 < len(text) < 500 == table.num_rows

@@ -350,7 +350,7 @@ def _fitted(folder: Path, table: Path, *options) -> dict:
     """Return the numbers of the model file, as JSON and as loaded, and some predictions."""
     schema, model = folder / "schema.json", folder / "model.json"
     schema.write_text(json.dumps(data.SCHEMA), encoding="utf-8")
-    asked = ("--epsilon", 2, "--delta", "1e-6", "-o", model, "--json", *options)
+    asked = ("--epsilon", 2, "--delta", "1e-6", "-o", model, "--json", "--no-check", *options)
     with seeded_commands():
         told = dpscreen("fit", table, "--schema", schema, *asked, "--no-check")
     written = json.loads(model.read_text(encoding="utf-8"))

@@ -90,9 +90,9 @@ def expected(rows) -> tuple[np.ndarray, np.ndarray]:
         level = "no" if value(level) in map(value, SCHEMA.missing_values) else level
         features.append(
             [
-                number(age, 0, 100, 50.0),
+                number(age, 0, 100, math.nan),
                 *(float(level == one) for one in ("no", "once")),
-                number(income, 1, 1e6, math.log(1e6) / 2, math.log),
+                number(income, 1, 1e6, math.nan, math.log),
                 float(number(grade, -1e9, 1e9, math.nan) == 2),
                 truth(member),
             ]
@@ -109,7 +109,7 @@ def number(text, low, high, fill, transform=float):
 
 
 def truth(text):
-    return {1.0: 1.0, 0.0: 0.0}.get(value(text), 0.5)
+    return {1.0: 1.0, 0.0: 0.0}.get(value(text), math.nan)
 
 
 def value(cell, point="."):
@@ -165,11 +165,9 @@ def day_features(cell, field, missing):
         datetime.date(1970, 1, 1) + datetime.timedelta(one) for one in field.declared_bounds
     )
     since = low if field.since is None else datetime.date(2020, 1, 1)
-    ends = [(end - since).days for end in (low, high)]
     if found is None:
-        made = {"days": [sum(ends) / 2], "weekday": [0] * 6, "month": [0] * 11}
-        middles = {"weekday number": 4, "month number": 6.5, "year": (low.year + high.year) / 2}
-        made |= {part: [middle] for part, middle in middles.items()}
+        numbers = ("days", "weekday number", "month number", "year")
+        made = {key: [math.nan] for key in numbers} | {"weekday": [0] * 6, "month": [0] * 11}
     else:
         made = {"days": [(min(max(found, low), high) - since).days]}
         made["weekday"] = [float(found.weekday() == one) for one in range(1, 7)]
@@ -216,6 +214,6 @@ def meaning(cell, field, missing):
         words = {1.0: 1.0, 0.0: 0.0}
         words |= {value(word): 0.0 for word in field.false_values}
         words |= {value(word): 1.0 for word in field.true_values}
-        return [words.get(read, 0.5)]
+        return [words.get(read, math.nan)]
     low, high = field.declared_bounds
-    return [min(max(read, low), high) if isinstance(read, float) else (low + high) / 2]
+    return [min(max(read, low), high) if isinstance(read, float) else math.nan]

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpscreen import PrivacyLedger, PrivateLasso
+from dpscreen import PrivacyLedger, PrivateLasso, load
+from dpscreen.models.raw import raw_model_of
 from dpscreen.privacy.replay import record, replay
 from dpscreen.tables.check import NOT_PRIVATE, FormatFault
 from dpscreen.tables.reading import read_rows
@@ -156,3 +157,28 @@ def test_a_table_that_fits_gives_no_finding_however_it_is_stored(place):
     emptied = frame.assign(visit=None, age=np.nan, ward=None)
     words = [one.words for one in schema.check(emptied).findings]
     assert words == ["400 of 400 cells (100 %) are missing"] * 3
+
+
+def test_a_missing_number_counts_as_its_released_centre_in_fit_and_prediction(tmp_path):
+    """2 % of the incomes missing in bounds of 0 to 1 000 000 do not bend the slope."""
+    rng, n = np.random.default_rng(0), 20_000
+    income = rng.normal(30_000, 8_000, n)
+    cost = 0.0002 * income + rng.normal(0, 1, n)
+    income[::50] = np.nan
+    rows = pd.DataFrame({"income": income, "cost": cost})
+    (tmp_path / "s.toml").write_text(
+        'target = "cost"\n[columns]\nincome = {bounds = [0, 1000000]}\ncost = {bounds = [0, 100]}\n'
+    )
+    schema = load_schema(tmp_path / "s.toml")
+    bounds = {"feature_bounds": schema.feature_bounds, "target_bounds": schema.target_bounds}
+    model = PrivateLasso(epsilon=2, delta=1e-7, **bounds).fit(schema.encode(rows))
+    assert model.coef_[0] == pytest.approx(0.0002, rel=0.1)
+    assert model.missing_as_[0] == pytest.approx(30_000, rel=0.1)
+    model.save(tmp_path / "m.json", schema=schema.to_dict())
+    both = schema.encode_features(pd.DataFrame({"income": [np.nan, model.missing_as_[0]]}))
+    assert np.isnan(both[0, 0])
+    named = pd.DataFrame(both, columns=["income"])
+    for one in (model, load(tmp_path / "m.json")):
+        assert np.ptp(one.predict(named)) == 0
+    line = raw_model_of(model.described(schema=schema.to_dict())).terms[0]
+    assert line.missing == line.of_number(model.missing_as_[0])

@@ -57,7 +57,6 @@ def _plan(ready: PreparedFit) -> dict[str, Any]:
         "n_features": len(schema.feature_names),
         "unit": "one row" if schema.unit is None else schema.unit,
         "rows_per_unit": schema.rows_per_unit,
-        "missing_numbers": console.unfilled_words(schema) or None,
         "rows_public": options.rows_public,
         "errata": list(ready.model.errata) if published else [],
         "cost": {
@@ -199,8 +198,6 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     several = "" if plan["rows_per_unit"] == 1 else f", at most {plan['rows_per_unit']} rows of it"
     named = unit if unit == "one row" else f"one value of {unit!r}"
     yield f"Protects: {named}{several}"
-    if plan["missing_numbers"]:
-        yield f"Missing:  {plan['missing_numbers']}"
     if plan["errata"]:
         yield (
             f"NOT PRIVATE AS STATED: with the published calibration epsilon {cost['epsilon']:g} "

@@ -25,7 +25,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from dpscreen._core.words import WIDTH, how_many, meant, number, plain, some
+from dpscreen._core.words import WIDTH, how_many, meant, number
 
 if TYPE_CHECKING:
     from dpscreen.models import LoadedModel
@@ -391,15 +391,6 @@ def usable(schema: TableSchema) -> str:
     features = how_many(len(schema.feature_names), "feature")
     return textwrap.fill(
         f"The schema can be used: {columns} and {features}; the target {schema.target!r} {may_be}; "
-        f"the privacy unit is {unit}{most}. {unfilled_words(schema)}".rstrip(),
+        f"the privacy unit is {unit}{most}.",
         WIDTH,
     )
-
-
-def unfilled_words(schema: TableSchema) -> str:
-    """Say what missing numbers count as without a fill, which biases a slope where it is rare."""
-    counts = [f"{plain(name)} as {number(value)}" for name, value in schema.unfilled.items()]
-    if not counts:
-        return ""
-    declare = "give it a typical fill if cells may be missing"
-    return f"A missing number counts as the middle of its bounds, {some(counts)}: {declare}."

@@ -98,10 +98,12 @@ def command(**given: Any) -> None:
     rows beyond a quarter of the memory are kept in a scratch file without a name meanwhile.
 
     Cells that are missing or cannot be read count as the schema's fill; without one, a number
-    counts as the middle of its bounds and a category as its first level, which others are compared
-    with. Before anything is booked the rows are checked, as `dpscreen check` does: where more than
-    5 % of the cells of a column cannot be read, most values are outside the bounds, or somebody has
-    more rows than declared, the fit stops and names the column. With --no-check it never does, for
+    counts as the centre that the fit releases and a category as its first level, which others are
+    compared with.
+
+    Before anything is booked the rows are checked, as `dpscreen check` does: where more than 5 % of
+    the cells of a column cannot be read, most values are outside the bounds, or somebody has more
+    rows than declared, the fit stops and names the column. With --no-check it never does, for
     pipelines whose exit codes others see; whether there are such cells is then not disclosed.
 
     rnm-screen, adp-screen and dp-fw (docs/paper-methods.md) take the options from --calibration to

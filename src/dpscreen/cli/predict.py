@@ -50,7 +50,7 @@ def command(
     keeps, or a table of a database (--table, --query); the target need not be there. Rows of a file
     keep their order. Those of a database have none, so name the columns that identify them (--id).
     Nothing protects these rows: predictions for private rows are as private as the rows. Missing
-    cells count as they did in the fit: as the schema's fill, the middle of the bounds, or the first
+    cells count as they did in the fit: as the schema's fill, the released centre, or the first
     level. Predictions are clipped to the declared bounds of the target, and are in its units if it
     is transformed.
 
@@ -143,5 +143,5 @@ def _say_incomplete(columns: list[str]) -> None:
     if columns:
         console.say(
             f"Note: cells of column {some([repr(name) for name in columns])} are missing or cannot "
-            "be read: counted as the schema's fill, the middle of the bounds, or the first level."
+            "be read: counted as the schema's fill, the released centre, or the first level."
         )

@@ -294,7 +294,10 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         """Return the attributes of a model with these weights, in the user's units."""
         coef, intercept = units.in_users_units(solution.weights)
         check_finite(coef, intercept)
-        return self._line_state(coef, intercept) | {"n_iter_": solution.n_iter}
+        state = self._line_state(coef, intercept) | {"n_iter_": solution.n_iter}
+        if hasattr(self, "missing_as_"):
+            state["missing_as_"] = np.array(units.feature_centres)
+        return state
 
     def _deliver(self, spend: Callable[[], None]) -> None:
         """Release the model; where its numbers fail, what was held last stays."""

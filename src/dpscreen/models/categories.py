@@ -33,9 +33,11 @@ DATES = (
 )
 MISSING_CELLS = (
     "A cell that is missing or cannot be read counts as the fill that the schema declares; without "
-    "one, a number counts as the middle of its bounds, a yes or no as half of each, and a category "
-    "as its first level."
+    "one, a number and a yes or no count as their released centre, and a category as its first "
+    "level."
 )
+LEFT_OUT = "Rows without a target are left out."
+FILLED = "A missing target counts as its fill or as the middle of its bounds."
 _OPEN = "__UNKNOWN_CATEGORIES__"  # what Dask writes for levels that it would have to look for
 _MOST_TOLD = 20
 
@@ -379,7 +381,7 @@ def about_missing(schema: Any, levels: Levels, *, fills_target: bool) -> Iterato
         filled = isinstance(fills, Mapping) and block.get("target") in fills
         kept = filled or (fills_target and declared == "fill")
         left_out = declared == "leave out" or not kept
-        target = "Rows without a target are left out." if left_out else "So does a missing target."
+        target = LEFT_OUT if left_out else FILLED
         yield f"{MISSING_CELLS} {target}"
     elif levels:
         yield "A cell that is missing, or none of the levels, counts as the first level."

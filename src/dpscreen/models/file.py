@@ -110,7 +110,7 @@ def to_dict(release: Release) -> dict[str, Any]:
 def _optional(release: Release) -> tuple[str, ...]:
     """Return the fields that only some files have."""
     there = [name for name in ("categories", "about") if getattr(release, name)]
-    names = ("table", "standing_out", "declared_bounds", "fallback")
+    names = ("table", "standing_out", "declared_bounds", "fallback", "missing_as")
     there += [name for name in names if getattr(release, name) is not None]
     return (*there, *release.family.file_fields)
 
@@ -299,6 +299,7 @@ def _release(found: Mapping[str, Any]) -> Release:
         about=checked_about(model.get("about", {})),
         declared_bounds=optional("declared_bounds", _numbers),
         fallback=model.get("fallback"),
+        missing_as=optional("missing_as", _numbers),
         family=family,
     )
 
@@ -361,6 +362,8 @@ def contradictions(release: Release) -> Iterator[str]:
     """Yield in which ways a release contradicts itself, the first that matters first."""
     if len(release.public_bounds) != release.n_features:
         yield "there must be declared bounds for each feature."
+    if len(release.centres) != release.n_features:
+        yield "missing_as must have a value for each feature."
     pairs = np.vstack((release.feature_bounds, release.target_bounds, release.public_bounds))
     if not (pairs[:, 0] < pairs[:, 1]).all():
         yield "bounds must have low < high in every pair."

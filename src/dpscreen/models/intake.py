@@ -116,6 +116,7 @@ def _schema_rows(estimator: BaseEstimator, X: StreamedRows | EncodedRows, y: Any
         raise ValueError("rows from a file bring their target along; y must be None.")
     if estimator.categories is not None:
         raise ValueError("categories: rows that a schema read have theirs from the schema.")
+    estimator.missing_as_ = None  # they may have missing cells, which get a value
     if isinstance(X, StreamedRows):
         return _named(estimator, X, X.reader.feature_names)
     if not len(X):
@@ -267,7 +268,10 @@ def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
         return np.concatenate(parts) if parts else np.empty((0, estimator.n_features_in_))
     columns = _with_levels(estimator)
     if columns is None:
-        return np.asarray(_quietly(estimator, X, reset=False), dtype=np.float64)
+        found = np.array(_quietly(estimator, X, reset=False), dtype=np.float64)
+        if hasattr(estimator, "missing_as_"):
+            np.copyto(found, estimator.missing_as_, where=np.isnan(found))
+        return found
     frame = X.compute() if hasattr(X, "compute") else X  # Dask's, of which no names are found
     if is_frame(frame) and set(columns.levels) <= set(frame.columns):
         columns.warn_of_strangers(frame)
@@ -298,6 +302,8 @@ def _quietly(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
     if not options.get("skip_check_array"):
         _refuse_text(X, options.get("y"))
     options.setdefault("dtype", np.float64)
+    if hasattr(estimator, "missing_as_"):
+        options.setdefault("ensure_all_finite", "allow-nan")
 
     def look() -> Any:
         found = validate_data(estimator, X, **options)

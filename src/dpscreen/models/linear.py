@@ -371,6 +371,8 @@ columns_
         for name in ("n_iter", "n_rows", "path", "scale", "solver", "fallback"):
             setattr(self, f"{name}_", getattr(release, name))
         self.privacy_, self.fitted_by_ = release.statement, release.estimator
+        if release.schema is not None or release.missing_as is not None:
+            self.missing_as_ = release.centres.copy()
         self.schema = None if release.schema is None else dict(release.schema)
         names = release.names
         if release.categories:

@@ -272,7 +272,8 @@ def _frame_terms(sums: _Sums, columns: FrameColumns) -> Iterator[Term]:
 
 def _schema_terms(sums: _Sums, schema: TableSchema, names: Sequence[str]) -> Iterator[Term]:
     place_of = {name: place for place, name in enumerate(names)}
-    missing = _features_of_nothing(schema, names)
+    nothing = _features_of_nothing(schema, names)
+    missing = np.where(np.isnan(nothing), sums.release.centres, nothing)
     for name in schema.columns:
         column = schema.field(name)
         places = [place_of.get(one) for one in column.every_feature]
@@ -282,7 +283,7 @@ def _schema_terms(sums: _Sums, schema: TableSchema, names: Sequence[str]) -> Ite
 
 
 def _features_of_nothing(schema: TableSchema, names: Sequence[str]) -> Array:
-    """Return the features of a row whose cells are all missing."""
+    """Return the features of a row whose cells are all missing; NaN without a fill."""
     import pyarrow as pa
 
     from dpscreen.tables.encode import Encoder

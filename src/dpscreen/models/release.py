@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 SOME_HAVE = (
     *("n_rows", "solver", "scale", "path", "inference", "quality", "bounds_notes"),
-    *("table", "fallback"),
+    *("table", "fallback", "missing_as"),
 )
 
 
@@ -78,7 +78,8 @@ class Release:
     `standing_out` are the features detected above the noise, where others have a coefficient too;
     None where none has. `about` is what people said of the model: target, author, date and purpose.
     `declared_bounds` are the public bounds of the features, if rows were clipped to others.
-    `fallback` is the stage at which a fit failed numerically; None if it did not.
+    `fallback` is the stage at which a fit failed numerically; None if it did not. `missing_as` is
+    what a missing cell of each feature counts as: its released centre.
     """
 
     estimator: str
@@ -108,6 +109,7 @@ class Release:
     about: Mapping[str, str] = field(default_factory=dict)
     declared_bounds: Array | None = None
     fallback: str | None = None
+    missing_as: Array | None = None
     family: Family = GAUSSIAN
 
     @property
@@ -167,6 +169,12 @@ class Release:
     def public_bounds(self) -> Array:
         """Return the declared bounds of the features."""
         return self.feature_bounds if self.declared_bounds is None else self.declared_bounds
+
+    @property
+    def centres(self) -> Array:
+        """Return what missing cells count as; without released centres, the middle of bounds."""
+        low, high = self.public_bounds.T
+        return low / 2 + high / 2 if self.missing_as is None else self.missing_as
 
     @property
     def scale_of_effects(self) -> EffectScale:

@@ -139,10 +139,15 @@ TILE = 256
 
 @inlined
 def fill_tile(tile, X, j, first, low, high, middle, half_width):
-    """Put column j of some rows into `tile`, clipped and in its units; return their number."""
+    """Put column j of some rows into `tile`, clipped and in its units; return their number.
+
+    A missing cell, NaN, is at the centre: 0.
+    """
     size = min(TILE, X.shape[0] - first)
     for i in range(size):
-        tile[i] = in_units(X[first + i, j], low, high, middle, half_width)
+        value = X[first + i, j]
+        inside = in_units(value, low, high, middle, half_width)
+        tile[i] = inside if value == value else 0.0
     return size
 
 
@@ -155,7 +160,10 @@ def add_up(cells, size, counts):
 
 @compiled
 def uniform_cells(X, chosen, low, high, middle, half_width, origin, per_unit, out):
-    """Count cells floor((u − origin)·per_unit) of chosen columns; beyond, at the ends of out."""
+    """Count cells floor((u − origin)·per_unit) of chosen columns; beyond, at the ends of out.
+
+    Missing cells, NaN, are counted nowhere.
+    """
     tile, cells = np.empty(TILE), np.empty(TILE, dtype=np.uint32)
     last = np.float64(out.shape[1] - 1)
     for first in range(0, X.shape[0], TILE):
@@ -165,6 +173,9 @@ def uniform_cells(X, chosen, low, high, middle, half_width, origin, per_unit, ou
                 place = np.floor((tile[i] - origin[k]) * per_unit[k]) + 1
                 cells[i] = np.uint32(min(max(0.0, place), last))
             add_up(cells, size, out[k])
+            for i in range(size):
+                if X[first + i, chosen[k]] != X[first + i, chosen[k]]:
+                    out[k, cells[i]] -= 1
 
 
 @compiled

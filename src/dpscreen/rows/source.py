@@ -155,6 +155,7 @@ class PublicUnits:
         np.clip(rows, self.feature_bounds[:, 0], self.feature_bounds[:, 1], out=features)
         features -= self.feature_centres
         features /= self.feature_half_widths
+        features[np.isnan(features)] = 0.0  # a missing cell is at the centre
         np.clip(features, -1.0, 1.0, out=features)
         return out
 
@@ -173,7 +174,11 @@ class RowsLost(RuntimeError):
 
 
 class RowSource(ABC):
-    """Private rows with finite numbers in them, d features and a target."""
+    """Private rows of d features and a target: finite numbers, but that NaN is a missing cell.
+
+    It is counted in no cell of a histogram, and is at the centre of a column wherever its cells are
+    mapped, so that a row moves no sum by more than one whose cells are all there.
+    """
 
     keeps_zero: ClassVar[bool] = False
     """Whether features are scaled and never centred, because zeros are not stored."""

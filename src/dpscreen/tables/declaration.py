@@ -198,13 +198,6 @@ class Declaration:
         return np.array([pair for group in groups for pair in group], dtype=np.float64)
 
     @property
-    def unfilled(self) -> dict[str, float]:
-        """What a missing cell of a number counts as where no fill says it, in the user's units."""
-        columns = (self.field(name) for name in self.columns)
-        middles = (one for one in columns if "transformed" in one.roles and one.fill is None)
-        return {one.name: float(one.transform.invert(np.array(one.fill_value))) for one in middles}
-
-    @property
     def target_bounds(self) -> tuple[float, float]:
         """The target's bounds, after its transform."""
         return self.field(self.target).bounds

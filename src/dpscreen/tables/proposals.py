@@ -41,7 +41,7 @@ class Proposal:
     measured_in : the unit of measurement, such as "kg"; "" if the name implies none
     why : one sentence for whoever decides
     sure : whether it can stand without being asked about; else it is a suggestion to confirm
-    typical : what a missing cell had better count as than as the middle of the bounds; or None
+    typical : what a missing cell may count as; or None
     """
 
     name: str

@@ -266,7 +266,7 @@ ABOUT = {
     "target": "the column to be predicted",
     "unit": "identifies the person; without it a row is the unit",
     "rows_per_unit": "the most rows of one unit that are used",
-    "missing": "cells that mean: not known; counted as fill, or as the middle",
+    "missing": "cells that mean: not known; counted as fill, or as the centre",
     "ignore": "columns that are not used; * stands for anything",
 }
 EMPTY = {"target": '""', "unit": '""', "rows_per_unit": "1"}

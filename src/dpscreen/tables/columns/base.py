@@ -355,9 +355,10 @@ class Column:
         return replace(self, missing=()).absent(cells) & ~cells.missing(self.missing)
 
     def write(self, cells: Cells, picks: Picks, out: Array) -> None:
-        """Write the picked features."""
+        """Write the picked features; NaN where a cell is missing and has no fill."""
         values = self.values(cells)
-        values[np.isnan(values)] = self.fill_value
+        if self.fill is not None:
+            values[np.isnan(values)] = self.fill_value
         for place, _ in picks:
             out[:, place] = values
 

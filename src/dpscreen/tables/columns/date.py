@@ -151,7 +151,7 @@ class DateColumn(Column):
         return cells.days(form=self.form, missing=self.missing)
 
     def write(self, cells: Cells, picks: Picks, out: Array) -> None:
-        """Write the picked features; those of a missing day are in the middle, or of no level."""
+        """Write the picked features; those of a missing day are NaN, or of no level."""
         days = self.raw(cells)
         if self.fill is not None:
             days[np.isnan(days)] = day_number(self.fill)
@@ -196,7 +196,7 @@ def _number(name: str, low: float, high: float, part: str, since: float = 0.0) -
     def within(days: Array) -> Array:
         return np.clip(_READ[part](days) - since, low, high)
 
-    return DateFeature(name, (low, high), within, low / 2 + high / 2, part, since=since)
+    return DateFeature(name, (low, high), within, np.nan, part, since=since)
 
 
 def _levels(column: DateColumn, labels: tuple[str, ...], part: str) -> Iterator[DateFeature]:
