@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from dpscreen import PrivateLasso, PrivateLogisticLasso, PrivateOLS
+from dpscreen._core.words import LINEAR
 from dpscreen.models import intake
 from dpscreen.models.intake import RefitWarning
+from dpscreen.models.page.effects import EffectLine, EffectPicture, draw_effects
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.privacy.ledger import PrivacyLedger
 
@@ -26,6 +29,17 @@ def rows(n_rows: int = 6000, n_features: int = 3) -> tuple[np.ndarray, np.ndarra
 
 
 # --- pictures and boxes ---------------------------------------------------------------------------
+
+
+def test_a_dominant_effect_leaves_room_for_the_others():
+    line = EffectLine("a", 1.0, True, None, None)
+    lines = (replace(line, effect=-200.0), *[replace(line, effect=1.0)] * 3)
+    for largest, scale in ((lines, "function"), (lines[1:], "linear")):
+        axes = Figure().subplots()
+        shown = EffectPicture(largest, LINEAR, None, True)
+        draw_effects(axes, shown)
+        assert axes.get_xscale() == scale
+        assert ("square-root" in shown.label) == (scale == "function")
 
 
 def test_a_regression_table_is_drawn_beside_least_squares_own_intervals():

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from dpscreen._core.arrays import Array
 from dpscreen._core.pictures import COLOURS, INK, canvas, plain_axes, themed_svg
-from dpscreen._core.words import PER_CENT, EffectScale, figure, shortened
+from dpscreen._core.words import PER_CENT, EffectScale, figure, nice_step, shortened
 from dpscreen.models.release import Release, Summary, summary_of
 
 if TYPE_CHECKING:
@@ -20,6 +23,8 @@ NAME_CELLS = 20
 WIDTH = 4.1
 MODEL, ESTIMATE, PLAIN = COLOURS[1], COLOURS[0], COLOURS[5]
 LARGEST_EFFECT = 700.0
+DOMINANT = 8.0
+"""Conventional: how many times as large as the median an effect is drawn on a linear axis."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +76,22 @@ class EffectPicture:
     @property
     def change(self) -> str:
         """Return of what change in the feature effects are."""
-        return "one standard deviation" if self.standardised else "the step"
+        return "one SD" if self.standardised else "the step"
+
+    @property
+    def dominated(self) -> bool:
+        """Whether the largest effect would flatten most others on a linear axis."""
+        sizes = sorted(abs(self.drawn_at(line.effect)) for line in self.lines[:MOST_DRAWN])
+        return not self.scale.ratio and sizes[-1] > DOMINANT * sizes[len(sizes) // 2] > 0
 
     @property
     def label(self) -> str:
         """Return what the axis shows."""
         if self.scale.ratio:
             return f"{self.scale.heading} of {self.change}"
-        if self.changed is None:
-            return f"effect of {self.change}, in the target's units"
+        on = "" if self.changed is None else f" on {shortened(self.changed, 20)}"
         unit = ", in per cent" if self.scale == PER_CENT else ""
-        return f"effect of {self.change} on {shortened(self.changed, 24)}{unit}"
+        return f"effect of {self.change}{on}{unit}{' (square-root axis)' * self.dominated}"
 
     def drawn_at(self, effect: float) -> float:
         """Return where an effect is drawn; ratios beyond all reason at the edge."""
@@ -117,6 +127,8 @@ def draw_effects(axes: Axes, shown: EffectPicture) -> list[str]:
     axes.set_ylim(len(lines) - 0.4, -0.6)
     if shown.scale.ratio:
         _ratio_axis(axes, [scale(one) for line in lines for one in line.drawn])
+    elif shown.dominated:
+        _root_axis(axes, [scale(one) for line in lines for one in line.drawn])
     else:
         axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel(shown.label, fontsize=9, color=INK)
@@ -133,6 +145,20 @@ def _ratio_axis(axes: Axes, values: Sequence[float]) -> None:
     ticks = [ratio for ratio in wanted if ratio <= high * 1.3]
     axes.set_xticks(ticks, [figure(tick) for tick in ticks])
     axes.minorticks_off()
+
+
+def _root_axis(axes: Axes, values: Sequence[float]) -> None:
+    """Draw signed square roots, so that effects of very different sizes can be told apart."""
+    axes.set_xscale("function", functions=(_root, lambda x: np.sign(x) * np.square(x)))
+    largest = max(map(abs, values))
+    sizes = [nice_step(share * largest) for share in (0.04, 0.25, 0.8)]
+    low, high = min(*values, 0.0), max(*values, 0.0)
+    ticks = [one for one in (*(-size for size in sizes), 0.0, *sizes) if low <= one <= high]
+    axes.set_xticks(ticks, [figure(tick) for tick in ticks])
+
+
+def _root(x: Array) -> Array:
+    return np.asarray(np.sign(x) * np.sqrt(np.abs(x)))
 
 
 def _draw_line(axes: Axes, place: int, line: EffectLine, scale: Callable[[float], float]) -> None:
