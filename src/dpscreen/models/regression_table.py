@@ -266,6 +266,12 @@ class RegressionTable(TableReadings):
         return bool(self.given[j] and bias > NOTED_BIAS * math.sqrt(self.covariance[j, j]))
 
     @property
+    def is_shiftable(self) -> bool:
+        """Whether undetected rows could move a coefficient by more than its standard error."""
+        errors = np.sqrt(np.diag(self.covariance))
+        return bool((self.largest_shift > errors)[self.given].any())
+
+    @property
     def left_out(self) -> tuple[str, ...]:
         """Return the features that are not in the model; others may have no interval either."""
         return tuple(self.names[j] for j in self.reasons if self.coefficients[j] == 0)

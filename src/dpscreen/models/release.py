@@ -737,7 +737,10 @@ def _how_to_read(release: Release) -> str:
     if not release.selected:
         return about_constant(release)
     if release.intervals:
-        return f"{effects} 95 % intervals{': of the refit' if not table else ', not simultaneous'}."
+        if table is None:
+            return f"{effects} 95 % intervals: of the refit."
+        hidden = f"; a group of fewer than {table.undetected:.0f} rows may go undetected"
+        return f"{effects} 95 % intervals, not simultaneous{hidden * table.is_shiftable}."
     if table is not None and release.inference is not None:
         return prose(release.inference.wording)
     return f"{effects} No intervals; explain() says why."
