@@ -269,7 +269,7 @@ class RegressionTable(TableReadings):
     def is_shiftable(self) -> bool:
         """Whether undetected rows could move a coefficient by more than its standard error."""
         errors = np.sqrt(np.diag(self.covariance))
-        return bool((self.largest_shift > errors)[self.given].any())
+        return bool(((self.largest_shift > errors) & self.given)[: self.n_features].any())
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -722,6 +722,8 @@ def _lines_below(release: Release, marks: str) -> Iterator[str]:
     lines = [marks] * bool(marks) + [f"target: {ONE_VALUE}"] * target
     if release.table is not None and not release.fit_intercept:
         lines.append(f"no constant: predictions add {number(release.intercept, digits=5)}")
+    if release.table is not None and release.table.is_shiftable:
+        lines.append(f"groups under {release.table.undetected:.0f} rows may go undetected")
     told = [*about_failure(release)] + [f"{'; '.join(lines)}."] * bool(lines)
     if told:
         yield " ".join(told)
@@ -737,10 +739,7 @@ def _how_to_read(release: Release) -> str:
     if not release.selected:
         return about_constant(release)
     if release.intervals:
-        if table is None:
-            return f"{effects} 95 % intervals: of the refit."
-        hidden = f"; a group of fewer than {table.undetected:.0f} rows may go undetected"
-        return f"{effects} 95 % intervals, not simultaneous{hidden * table.is_shiftable}."
+        return f"{effects} 95 % intervals{': of the refit' if not table else ', not simultaneous'}."
     if table is not None and release.inference is not None:
         return prose(release.inference.wording)
     return f"{effects} No intervals; explain() says why."
