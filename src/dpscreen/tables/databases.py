@@ -120,7 +120,10 @@ class DatabaseTable:
     def _duckdb(self, *, read_only: bool) -> Any:
         import duckdb
 
-        return closing(duckdb.connect(self.address.partition(":")[2], read_only=read_only))
+        # DuckDB would keep all blocks of a table that it reads; a query may need more to sort.
+        limit: dict[str, Any] = {} if self.table is None else {"memory_limit": "512MB"}
+        place = self.address.partition(":")[2]
+        return closing(duckdb.connect(place, read_only=read_only, config=limit))
 
     def _adbc(self) -> Any:
         from adbc_driver_postgresql import dbapi
