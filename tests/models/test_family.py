@@ -35,7 +35,6 @@ COUNTS = replace(
         effects_are="A rate ratio is what the rate is multiplied by with the step beside it.",
         multiplied="the rate",
         predictor="log-rate",
-        model="A model of the rate of {target}",
         predicted="rate of {target}",
         constant=lambda mean: f"a rate of {number(mean)}",
     ),

@@ -173,7 +173,6 @@ class Words:
     sampling: str
     clipped: tuple[str, ...]
     measure: str
-    model: str
     predicted: str
     constant: Callable[[float], str]
     simulated_effect: str
@@ -371,7 +370,6 @@ GAUSSIAN = Family(
         sampling="with unequal variances",
         clipped=("Predictions are clipped to the declared bounds of the target.",),
         measure="R²",
-        model="A linear model of {target}",
         predicted="prediction of {target}",
         constant=lambda mean: number(mean, digits=4),
         simulated_effect="a coefficient when features and target have variance 1",
@@ -423,7 +421,6 @@ BINOMIAL = Family(
         sampling="as far as chances are those of that model",
         clipped=(),
         measure="AUC",
-        model="A model of how likely {target} is {second},",
         predicted="probability that {target} is {second}",
         constant=lambda mean: f"a probability of {whole_percent(mean)}",
         simulated_effect="what one standard deviation of a feature adds to the log-odds",
