@@ -1,9 +1,6 @@
 """`dpscreen ledger`, as a real process and in this one."""
 
-import csv
-import io
 import json
-from fractions import Fraction
 from functools import partial
 
 import pytest
@@ -46,18 +43,6 @@ def test_create_refuses_to_overwrite(ledger):
     done = dpscreen_ledger("create", ledger.path, *GRANT)
     failed(done, 1, "never overwritten")
     assert database(ledger).read_bytes() == before
-
-
-def test_json_and_csv_parse_back(ledger):
-    for arguments in (("show", ledger.path, "--json"), ("export", ledger.path, "--format", "json")):
-        found = json.loads(dpscreen_ledger(*arguments).stdout)
-        assert found == ledger.document()
-    done = dpscreen_ledger("export", ledger.path)
-    assert done.stderr == ""
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    assert [(row["who"], row["purpose"], Fraction(row["rho_exact"])) for row in rows] == [
-        (entry.who, entry.purpose, entry.cost.rho) for entry in ledger.entries()
-    ]
 
 
 @pytest.mark.parametrize(

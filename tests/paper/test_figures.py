@@ -9,7 +9,6 @@ from study_rows import row
 from dpscreen.paper.figures import (
     NUMBERS,
     figure_panels,
-    write_figure,
 )
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -43,16 +42,3 @@ def test_a_curve_is_the_mean_with_two_standard_errors():
     assert curve.high == pytest.approx((4.0, 3.0))
     (panel,) = figure_panels(curve_rows("real", "housing", "rnm-screen", trials[:1]), 2)
     assert panel.curves[0].low == panel.curves[0].mean == panel.curves[0].high
-
-
-def test_a_file_is_the_same_when_drawn_again_and_pyplot_is_left_alone(rows, written, tmp_path):
-    import matplotlib
-    from matplotlib import _pylab_helpers
-
-    before, managers = dict(matplotlib.rcParams), _pylab_helpers.Gcf.get_all_fig_managers()
-    assert write_figure(1, (), tmp_path) == []
-    for path in write_figure(4, rows, tmp_path):
-        assert path.read_bytes() == (written / "figures" / path.name).read_bytes()
-    assert len(list(tmp_path.iterdir())) == 2
-    assert dict(matplotlib.rcParams) == before
-    assert _pylab_helpers.Gcf.get_all_fig_managers() == managers  # others' figures may be open

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from dpscreen.paper.data import (
-    MissingDataset,
-    available,
     dataset,
     load,
     names,
@@ -167,16 +165,6 @@ def test_directories_are_tried_in_order(cache, monkeypatch, tmp_path, make_datas
         load(tiny)
     write_csv(tiny_frame, stated / "tiny.csv")
     load(tiny)
-
-
-def test_a_missing_set_says_how_to_get_it(cache, make_dataset, tiny_frame):
-    tiny = make_dataset({"tiny.csv": tiny_frame})
-    with pytest.raises(MissingDataset, match=r"cannot be fetched.*set DPSCREEN_DATA") as caught:
-        load(tiny)
-    assert str(cache) in str(caught.value)
-    with pytest.raises(MissingDataset, match="`dpscreen datasets fetch housing`, or set DPSCREEN"):
-        load("housing")
-    assert available() == {}
 
 
 def test_changed_content_is_refused(cache, make_dataset, tiny_frame):

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from dpscreen.cli import _fit_options as fit_options
@@ -13,16 +12,10 @@ from dpscreen.planning.methods import (
     ON_OFFER,
     ON_REQUEST,
     OTHER_QUESTIONS,
-    PEERS,
-    FitRequest,
-    estimator,
 )
 from dpscreen.planning.power import Contest, Setting
-from dpscreen.privacy import Budget
-from dpscreen.solvers.rules import n_steps
 
 SMALL = Setting(n_rows=3000, n_features=15, epsilon=1.0, delta=1e-6, n_effects=3)
-BOUNDS = np.tile((-1.0, 1.0), (15, 1))
 NOT_PRIVATE = "lasso"
 
 
@@ -58,31 +51,6 @@ def test_an_epsilon_too_small_to_divide_up_is_refused():
 
 
 # --- methods on offer -----------------------------------------------------------------------------
-
-
-BALL = ("dp-fw", "rnm-screen", "adp-screen")
-
-
-@pytest.mark.parametrize("method", BALL)
-def test_the_papers_methods_get_the_same_clip_radius_and_steps(method):
-    """Whoever is compared has the same settings: none is left without a clip."""
-    order = FitRequest(Budget(1, 1e-6), BOUNDS, (100, 300), n_rows=3000, rows_per_unit=2)
-    model = estimator(method, order)
-    rng = np.random.default_rng(0)
-    model.fit(rng.uniform(-1, 1, (400, 15)), rng.uniform(100, 300, 400))
-    step = model.privacy_.mechanisms[0]
-    assert step.sensitivity == pytest.approx(2 * 20)  # a tenth of the width, for units of two rows
-    assert model.n_iter_ == n_steps(order.regime)
-    largest = 2 * 100 * (model.n_iter_ + 1) / ((model.n_iter_ + 1) * (model.n_iter_ + 2))
-    assert model.path_.steps.max() == pytest.approx(largest)
-
-
-@pytest.mark.parametrize("method", PEERS)
-def test_peers_set_themselves_and_protect_rows(method):
-    order = FitRequest(Budget(1, 1e-6), BOUNDS, (0, 1), n_rows=100)
-    assert estimator(method, order).n_rows == 100
-    with pytest.raises(ValueError, match="rows_per_unit=1"):
-        estimator(method, replace(order, rows_per_unit=2))
 
 
 def test_the_command_line_offers_the_register():

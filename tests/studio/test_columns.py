@@ -6,7 +6,6 @@ import pytest
 
 from dpscreen.studio import steps
 from dpscreen.studio.draft import Draft, kind_of
-from dpscreen.studio.questions import OUTCOMES, SELECTION
 from dpscreen.studio.views import StepRequest
 from tools.studio import page_of, posted, session_of
 
@@ -118,18 +117,6 @@ def test_signs_around_a_bound_are_left_out(tmp_path, typed, shown):
     draft = draft_of(tmp_path, "age", "y")
     draft.put(0, "number", "-1000", typed, "")
     assert draft.lines([0])[0].high == shown
-
-
-@pytest.mark.parametrize(
-    ("kind", "levels", "method"),
-    [("boolean", "", OUTCOMES), ("category", "a, b", OUTCOMES), ("number", "", SELECTION)],
-)
-def test_what_is_saved_is_gone_on_with_by_the_model_of_its_target(tmp_path, kind, levels, method):
-    draft = draft_of(tmp_path, "age", "y")
-    draft.put(1, kind, "0", "9", levels)
-    draft.ask("y", ["age"], "", "")
-    draft.save(tmp_path / "schema.json")
-    assert draft_of(tmp_path, "age", "y").method == method
 
 
 def test_a_table_that_changed_is_told_at_every_step(opened):
