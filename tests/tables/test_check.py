@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import chdir
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -182,3 +183,22 @@ def test_a_missing_number_counts_as_its_released_centre_in_fit_and_prediction(tm
         assert np.ptp(one.predict(named)) == 0
     line = raw_model_of(model.described(schema=schema.to_dict())).terms[0]
     assert line.missing == line.of_number(model.missing_as_[0])
+
+
+def test_undeclared_levels_are_of_the_level_other_where_it_is_declared(place):
+    written = SCHEMA.replace('["a", "b", "c"]', '["a", "b", "c", "(other)"]')
+    (place / "schema.toml").write_text(written)
+    schema, frame = load_schema(place / "schema.toml"), a_quarter_elsewhere(table())
+    frame.loc[0, "ward"] = "NA"
+    assert [one.words for one in schema.check(frame).findings] == [
+        "1 of 400 cells (< 1 %) is missing"
+    ]
+    column = schema.encode(frame).X[:, schema.feature_names.index("ward=(other)")]
+    assert np.array_equal(column, frame.ward == "d")
+    bounds = {"feature_bounds": schema.feature_bounds, "target_bounds": schema.target_bounds}
+    release = PrivateLasso(epsilon=9, delta=1e-6, **bounds).fit(schema.encode(frame)).released()
+    release = replace(
+        release, schema=schema.to_dict(), coefficients=np.arange(1.0, release.n_features + 1)
+    )
+    (term,) = [one for one in raw_model_of(release).terms if one.cell.column == "ward"]
+    assert term.otherwise == term.values["(other)"] != term.missing

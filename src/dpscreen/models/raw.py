@@ -20,7 +20,7 @@ import numpy as np
 from dpscreen._core.arrays import Array
 from dpscreen.models.categories import FrameColumns
 from dpscreen.models.release import Release, target_transform
-from dpscreen.tables.columns import CategoryColumn, Column
+from dpscreen.tables.columns import OTHER, CategoryColumn, Column
 from dpscreen.tables.columns.base import (
     PLAIN_MARKS,
     TRANSFORMS,
@@ -303,7 +303,7 @@ def _terms(
             cell, adds = _cell(column.of), sums.levels(places)
             values = dict(zip((value_of(str(one)) for one in column.levels), adds, strict=True))
             nothing = sums.levels([*places, None])[-1]
-            yield Lookup(cell, values, missing=gone, otherwise=nothing)
+            yield Lookup(cell, values, missing=gone, otherwise=values.get(OTHER, nothing))
         case BooleanColumn():
             yield _truth(sums, column, next(iter(missing)), gone)
         case DateColumn():

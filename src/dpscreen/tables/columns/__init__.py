@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from dpscreen._core.arrays import Array
+from dpscreen._core.arrays import Array, Integers
 from dpscreen._core.words import listed, mistyped
 from dpscreen.tables.columns.base import (
     MISSING,
+    UNKNOWN,
     Cells,
     Column,
     Entry,
@@ -30,6 +31,9 @@ from dpscreen.tables.columns.date import DateColumn
 from dpscreen.tables.columns.number import BooleanColumn, IntegerColumn, NumberColumn
 
 __all__ = ["KINDS", "CategoryColumn", "Column", "read_column"]
+
+OTHER = "(other)"
+"""The level to which texts belong that are not declared, if a column declares it."""
 
 KINDS: dict[str, type[Column]] = {
     "number": NumberColumn,
@@ -130,12 +134,19 @@ class CategoryColumn(Column):
 
     def raw(self, cells: Cells) -> Array:
         """Return the places of the levels."""
-        places = self.of.places(cells, self.levels)
+        places = self._places(cells)
         return np.where(places < 0, np.nan, places)
+
+    def _places(self, cells: Cells) -> Integers:
+        """Return the place of each cell's level; what is not declared is of the level (other)."""
+        places = self.of.places(cells, self.levels)
+        if OTHER in self.levels:
+            places[places == UNKNOWN] = self.levels.index(OTHER)
+        return places
 
     def write(self, cells: Cells, picks: Picks, out: Array) -> None:
         """Write 1 where the cell is the level, else 0; a missing one is of no level, or filled."""
-        places = self.of.places(cells, self.levels)
+        places = self._places(cells)
         if self.fill is not None:
             places[places == MISSING] = self.levels.index(self.fill)
         for place, level in picks:
