@@ -104,7 +104,7 @@ def prepared(given: dict[str, Any]) -> PreparedFit:
         checked_about(about)
     except ValueError as error:
         raise click.UsageError(console.sentence(error)) from None
-    schema = console.checked_schema(options.schema_file)
+    schema = console.checked_schema(options.schema_file, options.formula)
     check_columns(options.data, schema)
     method = _method(options, schema)
     with wrong_usage(ValueError, TypeError):

@@ -369,11 +369,13 @@ def check_output(output: Path | None, *, force: bool) -> None:
         raise click.ClickException(f"There is no directory {output.parent}.")
 
 
-def checked_schema(path: Path) -> TableSchema:
-    """Read a schema; refuse one that is not filled in."""
+def checked_schema(path: Path, formula: str | None = None) -> TableSchema:
+    """Read a schema, with another formula if one is given; refuse one that is not filled in."""
     from dpscreen.tables.schema import load_schema
 
     schema = load_schema(path)
+    if formula is not None:
+        schema = schema.with_formula(formula)
     schema.check()
     return schema
 

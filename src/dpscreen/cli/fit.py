@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 @console.database_options
 @click.option("--schema", "schema_file", type=FILE, required=True, help="The filled-in schema.")
 @click.option(
+    "--formula",
+    help='Terms of the model, "charges ~ age + I(age**2) + smoker*bmi"; the schema may hold one.',
+)
+@click.option(
     "--epsilon", type=console.EPSILON, required=True, help="Budget: epsilon, all of which is spent."
 )
 @click.option(
@@ -123,6 +127,8 @@ def command(**given: Any) -> None:
           --inference split --ledger budget.ledger -o model.json
       dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
           --model ols -o table.json
+      dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
+          --formula "cost ~ age + bs(hours, knots=[20, 40])" -o table.json
       dpscreen fit data.csv --schema schema.json --epsilon 1 --delta 1e-6 \\
           --model rnm-screen --screen-at 10 -o model.json
       dpscreen fit duckdb:clinic.db --table visits --schema schema.toml \\

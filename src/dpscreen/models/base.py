@@ -63,6 +63,7 @@ from dpscreen.solvers.quality import Ranges, release_quality
 from dpscreen.solvers.results import Inference
 from dpscreen.solvers.split import SecondTable, SplitHalf
 from dpscreen.solvers.table import release_table
+from dpscreen.tables.schema import as_schema
 
 if TYPE_CHECKING:
     from dpscreen.models.release import Release
@@ -138,8 +139,39 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
     fit_intercept: bool | None = True
     n_rows: int | None = None
     random_state: Any = None
+    schema: Any = None
 
     rows_per_unit: ClassVar[int | None] = None
+
+    @classmethod
+    def from_formula(cls, formula: str, schema: Any, **settings: Any) -> Self:
+        """Return a model whose features are the terms of a formula.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"charges ~ age + I(age**2) + smoker*bmi + C(region) + bs(hours,
+            knots=[20, 40])"``. Terms are evaluated row by row, with declared levels, bounds and
+            knots; bounds of terms follow from the declared ones.
+        schema : TableSchema, mapping, or path of a schema file
+            Types, bounds and levels of the table's columns.
+        **settings
+            The other parameters of the model: epsilon, delta and so on.
+
+        Returns
+        -------
+        estimator
+            Not fitted yet. `fit` and `predict` take data frames with the columns of the schema.
+        """
+        declared = as_schema(schema).with_formula(formula)
+        declared.check()
+        if not cls.family.fits(declared.classes):
+            raise ValueError(
+                f"{cls.__name__} needs a target of two outcomes: declare it as boolean, or with "
+                "two levels."
+            )
+        given = {"classes": declared.classes} if cls.family.n_classes else {}
+        return cls(schema=declared, **given | settings)
 
     def fit(self, X: Any, y: Any = None, *, ledger: Any = None, **unknown: Any) -> Self:
         """Fit the model, spending the whole budget.
@@ -148,9 +180,10 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or rows read by a schema
             Private rows. Values outside `feature_bounds` are clipped. Columns of a frame may hold
-            truths, and categories whose levels are declared (`categories`). Rows that were read by
-            a schema (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their privacy unit
-            along. A Dask array or data frame is fitted on its cluster, `dpscreen.scan` reads a file
+            truths, and categories whose levels are declared (`categories`). With a `schema`, a
+            frame is the raw table, target included. Rows that were read by a schema
+            (`read_rows`, `TableSchema.encode`, `dpscreen.scan`) bring their privacy unit along. A
+            Dask array or data frame is fitted on its cluster, `dpscreen.scan` reads a file
             part by part; noise being equal, the coefficients are the same, to the last bit. Where
             the estimator takes sparse rows, a scipy matrix or a frame of sparse columns stays
             sparse: its bounds are taken as ± the larger of their ends, so that zero stays zero, and
@@ -180,7 +213,8 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
         """
         refuse_unknown(unknown)
         with refit(self):
-            promise = self._promise(unit_of_rows(X, self.rows_per_unit), ledger)
+            unit = unit_of_rows(X, self.rows_per_unit, self.schema)
+            promise = self._promise(unit, ledger)
             settings = self._settings(promise.unit)
             self._warn(settings, ledger)
             noise = noise_source(self.random_state)
@@ -245,7 +279,11 @@ class PrivateEstimator(PrivateLinearModel, Generic[Settings]):
             zero_one = np.zeros(self.n_features_in_, dtype=np.bool_)
         else:
             zero_one, names = columns.zero_one, None if names is None else columns.feature_names
-        return check.declared_bounds(self.feature_bounds, self.target_bounds, names, zero_one)
+        features, target = self.feature_bounds, self.target_bounds
+        if self.schema is not None:
+            features = self.schema.feature_bounds if features is None else features
+            target = self.schema.target_bounds if target is None else target
+        return check.declared_bounds(features, target, names, zero_one)
 
     @property
     def _fits_intercept(self) -> bool:

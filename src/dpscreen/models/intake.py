@@ -37,6 +37,7 @@ from dpscreen.rows.spool import Spool
 from dpscreen.rows.streamed import MappedArrays, StreamedRows
 from dpscreen.solvers.family import BINOMIAL
 from dpscreen.tables.reading import EncodedRows, available_memory
+from dpscreen.tables.schema import TableSchema
 from dpscreen.tables.streams import frames_of, is_stream
 
 STREAMED_BYTES = 2**28
@@ -57,13 +58,17 @@ TWO_LABELS = (
 )
 
 
-def unit_of_rows(X: Any, told: int | None) -> Unit:
+def unit_of_rows(X: Any, told: int | None, schema: TableSchema | None = None) -> Unit:
     """Return the unit that a fit is for: what the rows say, or else what the user told, or a row.
+
+    Rows that are not read yet are those of the schema, if there is one.
 
     A number that contradicts the rows is refused. Looks at no row.
     """
     told = None if told is None else rows_per_unit(told)
     carried = getattr(X, "unit", None)  # of a frame, this may be a column
+    if not isinstance(carried, Unit) and schema is not None:
+        carried = schema.privacy_unit
     if not isinstance(carried, Unit):
         return ROW if told is None else Unit(told)
     if told not in (None, carried.rows_per_unit):
@@ -87,10 +92,20 @@ def aligned(y: Any, X: Any) -> Any:
 
 def private_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     """Return X and y as private rows, or say what is wrong without quoting them."""
-    rows = _rows(estimator, X, y)
+    raw = estimator.schema is not None and (is_frame(X) or is_stream(X))
+    rows = (_rows_of_schema if raw else _rows)(estimator, X, y)
     if rows.n_rows > MOST_ROWS:
         raise ValueError(f"exact sums hold at most {MOST_ROWS} rows.")
     return rows
+
+
+def _rows_of_schema(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
+    """Return the rows of a raw table, as the schema of the estimator reads them."""
+    if y is not None:
+        raise ValueError("the schema names the target's column; y must be None.")
+    if _is_dask(X):
+        return _dask_rows_of_schema(estimator, X)
+    return _rows(estimator, estimator.schema.encode(X), None)
 
 
 def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
@@ -103,7 +118,7 @@ def _rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
         estimator.columns_ = columns
     if is_sparse(X, columns) and getattr(estimator, "_takes_sparse", False):
         return sparse_rows(estimator, X, y)
-    if type(X).__module__.split(".")[0].startswith("dask"):
+    if _is_dask(X):
         return _dask_rows(estimator, X, y)
     if _is_mapped(X, y):
         return _named(estimator, StreamedRows(MappedArrays(X, y)), None)
@@ -161,6 +176,49 @@ def _dask_rows(estimator: BaseEstimator, X: Any, y: Any) -> RowSource:
     _named(estimator, rows, columns.names)
     estimator.n_features_in_ = len(columns.names)
     return rows
+
+
+def _is_dask(X: Any) -> bool:
+    return type(X).__module__.split(".")[0].startswith("dask")
+
+
+def _dask_rows_of_schema(estimator: BaseEstimator, X: Any) -> RowSource:
+    """Return the rows of a raw Dask frame, read by the schema where its partitions are."""
+    import pandas as pd
+
+    from dpscreen.rows.cluster import cluster_rows
+
+    schema = estimator.schema
+    if schema.unit is not None:
+        raise ValueError(
+            "rows of one unit may lie in several partitions of a Dask frame: write it as a file, "
+            "for dpscreen.scan, or take the unit out of the schema."
+        )
+    names = schema.feature_names
+    meta = pd.DataFrame(columns=[*names, _TARGET], dtype=np.float64)
+    part = partial(_part_of_schema, schema=schema)
+    read = X.map_partitions(part, meta=meta, enforce_metadata=False)
+    rows, _ = cluster_rows(read[list(names)], read[_TARGET])
+    return _named(estimator, rows, names)
+
+
+_TARGET = "\0 target"
+"""A name that no column of a schema has."""
+
+
+def _part_of_schema(part: Any, schema: TableSchema) -> Any:
+    """Return features and target of a partition; without any column if that fails.
+
+    The log of a worker would show what it raises, and the cells with it.
+    """
+    import pandas as pd
+
+    try:
+        rows = schema.encode(part)
+        found = pd.DataFrame(rows.X, columns=list(schema.feature_names))
+        return found.assign(**{_TARGET: rows.y})
+    except Exception:
+        return pd.DataFrame(index=part.index)
 
 
 def _with_levels(estimator: BaseEstimator) -> FrameColumns | None:
@@ -257,6 +315,17 @@ def rows_and_target(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Array, Ar
     return rows, target
 
 
+def _read_by_schema(estimator: BaseEstimator, X: Any) -> Any:
+    """Return the features of a raw table, if the model has a schema by which to read it."""
+    schema = estimator.table_schema
+    if schema is None or not is_frame(X):
+        return X
+    import pandas as pd
+
+    table = X.compute() if hasattr(X, "compute") else X
+    return pd.DataFrame(schema.encode_features(table), columns=list(schema.feature_names))
+
+
 def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
     """Return the rows to predict for, checked like those of the fit.
 
@@ -266,6 +335,7 @@ def rows_alone(estimator: BaseEstimator, X: Any) -> Array:
         names = [*getattr(estimator, "feature_names_in_", ())] or None
         parts = [rows_alone(estimator, frame) for frame in frames_of(X, names)]
         return np.concatenate(parts) if parts else np.empty((0, estimator.n_features_in_))
+    X = _read_by_schema(estimator, X)
     columns = _with_levels(estimator)
     if columns is None:
         found = np.array(_quietly(estimator, X, reset=False), dtype=np.float64)

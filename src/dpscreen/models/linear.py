@@ -33,6 +33,7 @@ from dpscreen.models.release import (
 from dpscreen.privacy import PrivacyStatement
 from dpscreen.rows.sparse import clipped_product
 from dpscreen.solvers.family import BINOMIAL, GAUSSIAN, Family
+from dpscreen.tables.schema import TableSchema
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,6 +87,12 @@ class LinearModel(RegressorMixin, BaseEstimator):
         if hasattr(self, "feature_names_in_"):
             return np.array(self.feature_names_in_, dtype=np.object_)
         return np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=np.object_)
+
+    @property
+    def table_schema(self) -> TableSchema | None:
+        """Return the schema by which data frames are read; None if they hold the features."""
+        found: TableSchema | None = getattr(self, "schema", None)
+        return found
 
     @property
     def _clips_to(self) -> Array | None:
@@ -334,6 +341,12 @@ columns_
     def family(self) -> Family:  # type: ignore[override]
         """Return the kind of outcome that the model is of."""
         return self.released().family
+
+    @property
+    def table_schema(self) -> TableSchema | None:
+        """Return the schema in the file, if it has a formula."""
+        schema = None if self.schema is None else TableSchema.from_dict(self.schema)
+        return None if schema is None or schema.block.formula is None else schema
 
     def fit(self, _X: Any, _y: Any = None) -> NoReturn:
         """Refuse with a TypeError: a loaded model is as it is."""

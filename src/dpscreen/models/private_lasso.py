@@ -97,6 +97,9 @@ class PrivateLasso(SparseModel):
     random_state : None, int, str or numpy generator, default=None
         None draws noise from a cryptographic stream. Anything else is reproducible, not private,
         and warned about.
+    schema : TableSchema, default=None
+        By which `fit` and `predict` read data frames with the columns of the raw table; bounds
+        that are not given are the schema's. `from_formula` sets it.
 
     Attributes
     ----------

@@ -59,7 +59,7 @@ class PrivateLogisticLasso(OutcomeEstimator, SparseModel):  # type: ignore[misc]
     Parameters
     ----------
     epsilon, delta, feature_bounds, categories, standardize, inference, n_rows, quality, \
-rows_per_unit, random_state
+rows_per_unit, random_state, schema
         As in `PrivateLasso`; intervals are of log-odds, by the table of `PrivateLogit`.
     classes : pair of labels, default=(0, 1)
         The two classes of the target, the reference first: probabilities and odds are those of the

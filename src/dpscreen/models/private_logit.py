@@ -28,7 +28,7 @@ class PrivateLogit(OddsTableModel, OutcomeEstimator, TableEstimator):  # type: i
     Parameters
     ----------
     epsilon, delta, feature_bounds, categories, fit_intercept, n_rows, quality, rows_per_unit, \
-random_state
+random_state, schema
         As in `PrivateOLS`.
     classes : pair of labels, default=(0, 1)
         The two classes of the target, the reference first, as in `PrivateLogisticLasso`: a

@@ -200,7 +200,7 @@ class PrivateOLS(TableEstimator):
 
     Parameters
     ----------
-    epsilon, delta, target_bounds, categories, quality, random_state
+    epsilon, delta, target_bounds, categories, quality, random_state, schema
         As in `PrivateLasso`.
     feature_bounds : pair, list of pairs, or mapping from column name to pair
         Public bounds (low, high), the same for all features or one pair each. They may be wide,

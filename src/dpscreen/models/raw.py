@@ -163,6 +163,8 @@ def raw_model_of(release: Release) -> RawModel:
         terms = tuple(_frame_terms(sums, columns))
         return RawModel(terms=terms, columns=columns.names, inverse=family.inverse, **shared)
     schema, names = _schema_of(release)
+    if schema.block.formula is not None:
+        raise NoFormula("a model with a formula is predicted with dpscreen predict, or in Python.")
     terms = tuple(_schema_terms(sums, schema, names))
     inverse = family.inverse or INVERSES[target_transform(release.schema)[1]]
     return RawModel(terms=terms, columns=schema.columns, inverse=inverse, **shared)

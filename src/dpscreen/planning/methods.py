@@ -213,5 +213,6 @@ def _parameters_of(kind: type[Any]) -> set[str]:
 
 def settings_of(model: Any) -> dict[str, Any]:
     """Return the settings of an estimator that are neither budget nor bounds."""
-    left_out = {"epsilon", "delta", "feature_bounds", "target_bounds", "categories", "random_state"}
+    bounds = {"feature_bounds", "target_bounds", "categories", "schema"}
+    left_out = {"epsilon", "delta", "random_state", *bounds}
     return {name: value for name, value in model.get_params().items() if name not in left_out}

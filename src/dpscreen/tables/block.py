@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpscreen._core.words import mistyped
 from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED, Column, Entry, are_texts
+from dpscreen.tables.formula import Formula, FormulaProblem, read_formula
 
 Pairs = tuple[tuple[str, Any], ...]
 
@@ -27,6 +28,7 @@ class SchemaBlock:
     fill: Pairs = ()
     transform: Pairs = ()
     missing_target: str | None = None
+    formula: Formula | None = None
     faults: tuple[str, ...] = ()
 
     def feature_columns(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -59,13 +61,14 @@ SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "fill": _BY_COLUMN,
     "transform": _BY_COLUMN,
+    "formula": (lambda one: one is None or isinstance(one, str), "a text such as y ~ age + bmi"),
     "missing_target": (lambda one: one in ("fill", "leave out"), '"fill" or "leave out"'),
 }
 """What each setting must be, as a test and in words."""
 
 
-def read_block(given: Any) -> SchemaBlock:
-    """Read the block; anything but an object is a fault."""
+def read_block(given: Any, names: Sequence[str] = ()) -> SchemaBlock:
+    """Read the block of a table with columns of these names; anything but an object is a fault."""
     if not isinstance(given, Mapping):
         return SchemaBlock(faults=("dpscreen must be an object with at least a target.",))
     entry, known = Entry(given, "dpscreen."), tuple(SETTINGS)
@@ -87,7 +90,43 @@ def read_block(given: Any) -> SchemaBlock:
             )
     used["transform"] = tuple(one for one in transform if _is_transform(one[1]))
     used["fill"] = tuple((used["fill"] or {}).items())
-    return SchemaBlock(**used, faults=tuple(entry.faults))
+    block = SchemaBlock(**used | {"formula": None})
+    if used["formula"] is not None:
+        block = _with_formula(block, used["formula"], names, entry)
+    return replace(block, faults=tuple(entry.faults))
+
+
+def _with_formula(block: SchemaBlock, text: str, names: Sequence[str], entry: Entry) -> SchemaBlock:
+    """Return the block with the target and the columns that its formula names."""
+    try:
+        formula = read_formula(text, [one for one in names if one != block.unit])
+    except FormulaProblem as problem:
+        entry.fault(f"formula: {problem}")
+        left = text.partition("~")[0].strip(" `")
+        return replace(block, target=left) if left in names else block
+    if block.target not in (None, formula.target):
+        entry.fault(f"formula: its target is {formula.target!r}, and dpscreen.target differs.")
+    if block.features is not None:
+        entry.fault("features and formula are both given: leave one out.")
+    transforms = dict(block.transform)
+    if formula.target_transform != UNCHANGED.name:
+        transforms[formula.target] = formula.target_transform
+    for name in transforms:
+        if name != formula.target:
+            entry.fault(f"transform of column {name!r}: write {transforms[name]} in the formula.")
+    return replace(
+        block, target=formula.target, formula=formula, transform=tuple(transforms.items())
+    )
+
+
+def with_formula_columns(block: SchemaBlock, columns: Sequence[Column]) -> SchemaBlock:
+    """Return the block with the columns that its formula needs; unknown names stay, as faults."""
+    if block.formula is None:
+        return block
+    known = {column.name for column in columns}
+    parts = {part: column.name for column in columns for part in column.every_feature}
+    used = (one if one in known else parts.get(one, one) for one in block.formula.names)
+    return replace(block, features=tuple(dict.fromkeys(used)))
 
 
 # --- against the columns --------------------------------------------------------------------------
@@ -136,12 +175,13 @@ def _features(
         return
     if not chosen:
         yield "dpscreen.features is empty: name a column, or leave the list out to take all."
+    where = "dpscreen.features" if block.formula is None else "dpscreen.formula"
     for name, count in Counter(chosen).items():
-        yield from _unknown("dpscreen.features", name, known)
+        yield from _unknown(where, name, known)
         if count > 1:
-            yield f"dpscreen.features names column {name!r} {count} times: name it once."
+            yield f"{where} names column {name!r} {count} times: name it once."
         if name in (block.target, block.unit):
-            yield f"dpscreen.features names the target or the unit, {name!r}: leave it out."
+            yield f"{where} names the target or the unit, {name!r}: leave it out."
 
 
 def _unit(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[str]:

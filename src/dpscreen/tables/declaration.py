@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.words import did_you_mean, listed, meant, outcome, some
-from dpscreen.tables.block import SchemaBlock, problems, read_block
+from dpscreen.tables.block import SchemaBlock, problems, read_block, with_formula_columns
 from dpscreen.tables.columns import Column, read_column
 from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED, Entry, are_texts
+from dpscreen.tables.formula import DerivedColumn, FormulaProblem
 from dpscreen.tables.toml import in_toml_words
 
 if TYPE_CHECKING:
@@ -113,10 +114,11 @@ class Declaration:
         faults: list[str] = []
         missing = _missing_values(given, faults)
         dialect = _dialect(given, faults)
-        block = read_block(given.get("dpscreen") or {})
+        block = read_block(given.get("dpscreen") or {}, [one["name"] for one in entries])
+        columns = tuple(_columns(entries, missing, block))
         return cls(
-            tuple(_columns(entries, missing, block)),
-            block,
+            columns,
+            with_formula_columns(block, columns),
             missing,
             dialect,
             tuple(faults),
@@ -131,7 +133,12 @@ class Declaration:
     def problems(self) -> list[str]:
         """List what keeps the schema from being used, each with how to fix it."""
         columns = [fault for column in self.fields for fault in column.faults]
-        found = *columns, *self.block.faults, *problems(self.block, self.fields)
+        found = [*columns, *self.block.faults, *problems(self.block, self.fields)]
+        if not found and self.block.formula is not None:
+            try:
+                _ = self.derived
+            except FormulaProblem as problem:
+                found.append(f"dpscreen.formula: {problem}")
         return [*self.faults, *(map(in_toml_words, found) if self.from_toml else found)]
 
     def check(self) -> None:
@@ -185,15 +192,25 @@ class Declaration:
 
     # --- features -------------------------------------------------------------------------------
 
+    @cached_property
+    def derived(self) -> tuple[DerivedColumn, ...]:
+        """The features that the formula makes; none without a formula."""
+        formula = self.block.formula
+        return () if formula is None else formula.features(self._by_name)
+
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The features of a model; a category has one for each level but the first."""
+        if self.block.formula is not None:
+            return tuple(one.name for one in self.derived)
         names = (self.field(name).feature_names for name in self.columns)
         return tuple(feature for group in names for feature in group)
 
     @property
     def feature_bounds(self) -> Array:
         """Lower and upper bound of each feature, after its transform."""
+        if self.block.formula is not None:
+            return np.array([one.bounds for one in self.derived], dtype=np.float64)
         groups = (self.field(name).feature_bounds for name in self.columns)
         return np.array([pair for group in groups for pair in group], dtype=np.float64)
 

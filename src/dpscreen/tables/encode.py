@@ -34,6 +34,7 @@ from dpscreen.tables.columns.base import (
 )
 from dpscreen.tables.days import is_days, is_digits, stored_days, written_days
 from dpscreen.tables.declaration import Declaration, TableProblem, quietly
+from dpscreen.tables.formula import DerivedColumn
 
 T = TypeVar("T")
 S = TypeVar("S", bound=np.generic)
@@ -57,12 +58,16 @@ class Encoder:
 
     def __init__(self, schema: Declaration, features: Sequence[str] | None = None) -> None:
         self._schema = schema
-        chosen = _chosen(schema, features)
+        self._derived = _derived(schema, features)
+        inputs = dict.fromkeys(name for one in self._derived for name in one.of.occurrences())
+        self._inputs = tuple(inputs)
+        chosen = _chosen(schema, self._inputs if self._derived else features)
         self._picks: dict[str, list[tuple[int, int]]] = {}  # by the column they are made of
         for place, (name, level) in enumerate(chosen):
             self._picks.setdefault(name, []).append((place, level))
-        self.feature_names = tuple(schema.field(name).every_feature[k] for name, k in chosen)
-        self.width = len(chosen)
+        names = [schema.field(name).every_feature[k] for name, k in chosen]
+        self.feature_names = tuple([one.name for one in self._derived] or names)
+        self.width = len(self.feature_names)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -82,6 +87,16 @@ class Encoder:
 
     def features(self, batch: Any, out: Array) -> None:
         """Write the features of a batch into as many rows, which may be part of a larger array."""
+        if not self._derived:
+            self._write(batch, out)
+            return
+        inputs = np.empty((len(out), len(self._inputs)), order="F")
+        self._write(batch, inputs)
+        given = dict(zip(self._inputs, inputs.T, strict=True))
+        for place, one in enumerate(self._derived):
+            np.clip(one.of.values(given), *one.bounds, out=out[:, place])
+
+    def _write(self, batch: Any, out: Array) -> None:
         for name, picks in self._picks.items():
             read_cells(name, batch, partial(self._schema.field(name).write, picks=picks, out=out))
 
@@ -120,6 +135,17 @@ def read_cells(name: str, batch: Any, read: Callable[[Cells], T]) -> T:
         lambda: read(_StoredCells(batch.column(name))),
         lambda error: f"column {name!r} cannot be read; {type(error).__name__} was raised.",
     )
+
+
+def _derived(schema: Declaration, features: Sequence[str] | None) -> list[DerivedColumn]:
+    """Return the chosen features of a formula; none without a formula."""
+    known = {one.name: one for one in schema.derived}
+    if not known or features is None:
+        return list(known.values())
+    for wanted in features:
+        if wanted not in known:
+            raise TableProblem(f"there is no feature {wanted!r} in the formula of the schema.")
+    return [known[wanted] for wanted in features]
 
 
 def _chosen(schema: Declaration, features: Sequence[str] | None) -> list[tuple[str, int]]:

@@ -14,7 +14,7 @@ from dpscreen._core.files import file_state
 from dpscreen.privacy.budget import Unit
 from dpscreen.rows.streamed import ChunkReader, StreamedRows
 from dpscreen.tables.reading import EncodedRows, spooled_rows, stream_rows
-from dpscreen.tables.schema import TableSchema, load_schema
+from dpscreen.tables.schema import TableSchema, as_schema
 
 Watch = Callable[[int, int], None]
 
@@ -57,7 +57,7 @@ def scan(
     >>> PrivateLasso(epsilon=1, delta=1e-8, ...).fit(rows)                     # doctest: +SKIP
     """
     watch = Bar() if progress is True else progress or None
-    declared = _schema(schema)
+    declared = as_schema(schema)
     reader: ChunkReader = (
         FileRows.of(Path(path), declared)
         if isinstance(path, str | Path)
@@ -72,14 +72,6 @@ def rows_of(source: Any, schema: TableSchema) -> EncodedRows | ScannedRows:
     if not spool.fits_memory:
         return ScannedRows(spool, schema.privacy_unit)
     return EncodedRows(*spool.arrays(), spool.feature_names, schema.privacy_unit)
-
-
-def _schema(schema: TableSchema | Mapping[str, Any] | str | Path) -> TableSchema:
-    if isinstance(schema, TableSchema):
-        return schema
-    if isinstance(schema, Mapping):
-        return TableSchema.from_dict(dict(schema))
-    return load_schema(schema)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ entry means.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json
@@ -72,6 +73,14 @@ class TableSchema(Declaration):
 
         return check_rows(rows, self)
 
+    def with_formula(self, formula: str) -> Self:
+        """Return the same columns with a formula, whose left-hand side is the target."""
+        descriptor = self.to_dict()
+        block = descriptor.get("dpscreen") or {}
+        kept = {key: one for key, one in block.items() if key not in ("target", "features")}
+        made = type(self).from_dict(descriptor | {"dpscreen": kept | {"formula": formula}})
+        return replace(made, faults=self.faults, from_toml=self.from_toml)
+
     def encode(self, frame: Any) -> EncodedRows:
         """Return the rows of a pandas, polars or Arrow table, as if read from a file."""
         from dpscreen.tables.reading import frame_rows
@@ -91,6 +100,13 @@ def load_schema(path: str | Path) -> TableSchema:
     if is_toml(place):
         return toml_schema(load_toml(place))
     return TableSchema.from_dict(_parsed(_content(place), place))
+
+
+def as_schema(given: TableSchema | Mapping[str, Any] | str | Path) -> TableSchema:
+    """Return a schema that may be given as a descriptor, or as the path of a file."""
+    if isinstance(given, TableSchema):
+        return given
+    return TableSchema.from_dict(dict(given)) if isinstance(given, Mapping) else load_schema(given)
 
 
 def toml_schema(document: Document) -> TableSchema:

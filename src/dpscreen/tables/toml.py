@@ -32,7 +32,7 @@ from dpscreen.tables.proposals import Proposal, propose
 Document = dict[str, Any]
 """A schema in TOML, as `tomllib` returns it."""
 
-BLOCK = ("target", "unit", "rows_per_unit", "missing_target")
+BLOCK = ("target", "unit", "rows_per_unit", "missing_target", "formula")
 DIALECT = {"delimiter": "delimiter", "quote": "quoteChar", "sheet": "sheetName"}
 FIELD = {
     "decimal": "decimalChar",
@@ -127,7 +127,7 @@ def descriptor_of(document: Document) -> tuple[dict[str, Any], tuple[str, ...]]:
     for key in ("fill", "transform"):
         block[key] = {name: _plain(one[key]) for name, one in columns.items() if key in one}
     ignored = set(ignored_names(document))
-    if ignored:
+    if ignored and "formula" not in block:
         apart = {*ignored, document.get("target"), document.get("unit")}
         block["features"] = [name for name in columns if name not in apart]
     found = {"fields": fields, "missingValues": document.get("missing", [""]), "dpscreen": block}

@@ -108,7 +108,7 @@ def _same(values: Array) -> Array:
     return values
 
 
-def _each(function: str) -> Callable[[Array], Array]:
+def arrow_function(function: str) -> Callable[[Array], Array]:
     """Return one of Arrow's functions of a number, for arrays of any layout."""
 
     def apply(values: Array) -> Array:
@@ -124,9 +124,13 @@ def _each(function: str) -> Callable[[Array], Array]:
 UNCHANGED = Transform("none", _same, _same, lambda _: True, "")
 TRANSFORMS = {
     "none": UNCHANGED,
-    "log": Transform("log", _each("ln"), np.exp, lambda low: low > 0, "above 0"),
-    "log1p": Transform("log1p", _each("log1p"), np.expm1, lambda low: low > -1, "above -1"),
-    "sqrt": Transform("sqrt", _each("sqrt"), np.square, lambda low: low >= 0, "0 or above"),
+    "log": Transform("log", arrow_function("ln"), np.exp, lambda low: low > 0, "above 0"),
+    "log1p": Transform(
+        "log1p", arrow_function("log1p"), np.expm1, lambda low: low > -1, "above -1"
+    ),
+    "sqrt": Transform(
+        "sqrt", arrow_function("sqrt"), np.square, lambda low: low >= 0, "0 or above"
+    ),
 }
 
 

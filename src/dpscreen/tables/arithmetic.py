@@ -1,0 +1,325 @@
+"""Expressions on declared columns: their value in each row, and an interval that encloses it.
+
+`values` is a function of one row, with the same bits wherever the row stands: the four operations
+and the square root are rounded correctly, and other functions are Arrow's. `enclosure` follows from
+declared bounds alone, by interval arithmetic with outward rounding; where a variable occurs more
+than once its range is subdivided, and the union of the parts' enclosures is returned.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpscreen._core.arrays import Array, Mask
+from dpscreen.tables.columns.base import arrow_function
+
+Interval = tuple[Array, Array]
+"""Lower and upper ends: one interval for each box of the variables."""
+N_BOXES = 4096
+"""Most boxes into which the ranges of repeated variables are divided."""
+_ROUNDING = 8 * np.finfo(np.float64).eps
+"""Relative error of a function, several times what the libraries have."""
+
+
+class OutsideDomain(ValueError):
+    """A function is not defined for every value that the declared bounds allow."""
+
+
+def _outward(low: Array, high: Array) -> Interval:
+    return np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
+
+
+def _sum(a: Interval, b: Interval) -> Interval:
+    """Add intervals; an end whose rounding error is 0, by the two-sum identity, stays."""
+    ends = []
+    for one, other, out in zip(a, b, (-np.inf, np.inf), strict=True):
+        total = one + other
+        part = total - one
+        exact = (one - (total - part)) + (other - part) == 0
+        ends.append(np.where(exact, total, np.nextafter(total, out)))
+    return ends[0], ends[1]
+
+
+def _negative(one: Interval) -> Interval:
+    return -one[1], -one[0]
+
+
+def _product(a: Interval, b: Interval) -> Interval:
+    """Multiply intervals; an end that is a product of 0, of ±1 or of small integers is exact."""
+    every = [(one, other, one * other) for one in a for other in b]
+    low, high = (
+        [
+            np.where(_is_exact(one, other, found), found, np.nextafter(found, out))
+            for one, other, found in every
+        ]
+        for out in (-np.inf, np.inf)
+    )
+    return np.minimum.reduce(low), np.maximum.reduce(high)
+
+
+def _is_exact(one: Array, other: Array, found: Array) -> Mask:
+    units = (np.abs(one) == 1) | (np.abs(other) == 1) | (one == 0) | (other == 0)
+    whole = (one == np.floor(one)) & (other == np.floor(other)) & (np.abs(found) < 2.0**53)
+    return np.asarray(units | whole)
+
+
+class Expression(ABC):
+    """A function of the features of one row."""
+
+    @abstractmethod
+    def values(self, given: Mapping[str, Array]) -> Array:
+        """Return the value in each row."""
+
+    @abstractmethod
+    def over(self, boxes: Mapping[str, Interval]) -> Interval:
+        """Return an enclosure of the values in each box; raise `OutsideDomain` if there is none."""
+
+    @abstractmethod
+    def occurrences(self) -> Counter[str]:
+        """Count how often the enclosure uses each variable."""
+
+    def enclosure(self, bounds: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+        """Return an interval that holds every value, as computed, for variables within bounds."""
+        counts = self.occurrences()
+        repeated = [name for name, count in counts.items() if count > 1]
+        n_parts = math.floor(N_BOXES ** (1 / max(len(repeated), 1)) + 1e-9)
+        ends = {name: _parts(*bounds[name], n_parts if name in repeated else 1) for name in counts}
+        grids = {edge: np.meshgrid(*(one[edge] for one in ends.values())) for edge in (0, 1)}
+        boxes = {
+            name: (grids[0][place].ravel(), grids[1][place].ravel())
+            for place, name in enumerate(ends)
+        }
+        with np.errstate(all="ignore"):
+            low, high = self.over(boxes)
+        found = float(np.min(low)), float(np.max(high))
+        if not all(map(math.isfinite, found)):
+            raise OutsideDomain("its values are too large for a number of 64 bits")
+        return found
+
+
+def _parts(low: float, high: float, n: int) -> Interval:
+    edges = np.linspace(low, high, n + 1)
+    edges[0], edges[-1] = low, high
+    return edges[:-1], edges[1:]
+
+
+@dataclass(frozen=True)
+class Constant(Expression):
+    """A number of the formula."""
+
+    value: float
+
+    def values(self, _given: Mapping[str, Array]) -> Array:
+        """Return the number."""
+        return np.array(self.value)
+
+    def over(self, _boxes: Mapping[str, Interval]) -> Interval:
+        """Return the number as an interval."""
+        return np.array(self.value), np.array(self.value)
+
+    def occurrences(self) -> Counter[str]:
+        """Count nothing."""
+        return Counter()
+
+
+@dataclass(frozen=True)
+class Feature(Expression):
+    """A declared column as a number, or one level of it as 0 or 1."""
+
+    name: str
+
+    def values(self, given: Mapping[str, Array]) -> Array:
+        """Return the feature."""
+        return given[self.name]
+
+    def over(self, boxes: Mapping[str, Interval]) -> Interval:
+        """Return its range."""
+        return boxes[self.name]
+
+    def occurrences(self) -> Counter[str]:
+        """Count the feature once."""
+        return Counter([self.name])
+
+
+def _quotient(a: Interval, b: Interval) -> Interval:
+    if np.any((b[0] <= 0) & (b[1] >= 0)):
+        raise OutsideDomain("the denominator may be 0")
+    every = [one / other for one in a for other in b]
+    return _outward(np.minimum.reduce(every), np.maximum.reduce(every))
+
+
+def _truth(certain: Mask, possible: Mask) -> Interval:
+    return certain.astype(np.float64), possible.astype(np.float64)
+
+
+_BINARY: dict[str, tuple[Callable[..., Array], Callable[[Interval, Interval], Interval]]] = {
+    "+": (np.add, _sum),
+    "-": (np.subtract, lambda a, b: _sum(a, _negative(b))),
+    "*": (np.multiply, _product),
+    "/": (np.divide, _quotient),
+    "minimum": (np.minimum, lambda a, b: (np.minimum(a[0], b[0]), np.minimum(a[1], b[1]))),
+    "maximum": (np.maximum, lambda a, b: (np.maximum(a[0], b[0]), np.maximum(a[1], b[1]))),
+    "<": (np.less, lambda a, b: _truth(a[1] < b[0], a[0] < b[1])),
+    "<=": (np.less_equal, lambda a, b: _truth(a[1] <= b[0], a[0] <= b[1])),
+}
+
+
+@dataclass(frozen=True)
+class Operation(Expression):
+    """Two expressions joined by one of `_BINARY`; a comparison is 0 or 1."""
+
+    sign: str
+    left: Expression
+    right: Expression
+
+    def values(self, given: Mapping[str, Array]) -> Array:
+        """Return the operation's result in each row."""
+        found = _BINARY[self.sign][0](self.left.values(given), self.right.values(given))
+        return np.asarray(found, dtype=np.float64)
+
+    def over(self, boxes: Mapping[str, Interval]) -> Interval:
+        """Return the result on intervals."""
+        return _BINARY[self.sign][1](self.left.over(boxes), self.right.over(boxes))
+
+    def occurrences(self) -> Counter[str]:
+        """Count both sides."""
+        return self.left.occurrences() + self.right.occurrences()
+
+
+@dataclass(frozen=True)
+class _Increasing:
+    apply: Callable[[Array], Array]
+    lowest: float
+    open: bool = False
+
+    def covers(self, low: Array) -> bool:
+        return bool(np.all(low > self.lowest if self.open else low >= self.lowest))
+
+
+FUNCTIONS = {
+    "log": _Increasing(arrow_function("ln"), 0.0, open=True),
+    "log2": _Increasing(arrow_function("log2"), 0.0, open=True),
+    "log10": _Increasing(arrow_function("log10"), 0.0, open=True),
+    "log1p": _Increasing(arrow_function("log1p"), -1.0, open=True),
+    "sqrt": _Increasing(arrow_function("sqrt"), 0.0),
+}
+"""The increasing functions that a formula may use, and where they are defined."""
+
+
+@dataclass(frozen=True)
+class Function(Expression):
+    """An increasing function of an expression."""
+
+    name: str
+    of: Expression
+
+    def values(self, given: Mapping[str, Array]) -> Array:
+        """Return the function in each row."""
+        return FUNCTIONS[self.name].apply(np.atleast_1d(self.of.values(given)))
+
+    def over(self, boxes: Mapping[str, Interval]) -> Interval:
+        """Return the function of both ends."""
+        low, high = self.of.over(boxes)
+        function = FUNCTIONS[self.name]
+        if not function.covers(low):
+            relation = "above" if function.open else "at least"
+            raise OutsideDomain(f"{self.name} needs values {relation} {function.lowest:g}")
+        ends = function.apply(np.atleast_1d(low)), function.apply(np.atleast_1d(high))
+        slack = [_ROUNDING * np.abs(one) for one in ends]
+        return _outward(ends[0] - slack[0], ends[1] + slack[1])
+
+    def occurrences(self) -> Counter[str]:
+        """Count what the function is of."""
+        return self.of.occurrences()
+
+
+@dataclass(frozen=True)
+class Power(Expression):
+    """A whole, positive power, by repeated multiplication."""
+
+    of: Expression
+    exponent: int
+
+    def values(self, given: Mapping[str, Array]) -> Array:
+        """Return the power in each row."""
+        return self._of(self.of.values(given))
+
+    def _of(self, base: Array) -> Array:
+        found = base
+        for _ in range(self.exponent - 1):
+            found = found * base
+        return found
+
+    def over(self, boxes: Mapping[str, Interval]) -> Interval:
+        """Return the power of both ends; of an even one, 0 where the base may be 0."""
+        low, high = self.of.over(boxes)
+        first, last = self._end(low), self._end(high)
+        if self.exponent % 2:
+            return first[0], last[1]
+        least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(first[0], last[0]))
+        return np.maximum(least, 0.0), np.maximum(first[1], last[1])
+
+    def _end(self, base: Array) -> Interval:
+        found = one = (base, base)
+        for _ in range(self.exponent - 1):
+            found = _product(found, one)
+        return found
+
+    def occurrences(self) -> Counter[str]:
+        """Count what the power is of."""
+        return self.of.occurrences()
+
+
+@dataclass(frozen=True)
+class Pieces(Expression):
+    """A piecewise polynomial, such as one column of a B-spline basis.
+
+    From `breaks[k]` to `breaks[k + 1]` it is the polynomial in x - breaks[k] whose coefficients are
+    `coefficients[k]`, the highest power first. Columns of a basis are between 0 and 1; rounding
+    that leads beyond is clipped.
+    """
+
+    of: Expression
+    breaks: tuple[float, ...]
+    coefficients: tuple[tuple[float, ...], ...]
+
+    def values(self, given: Mapping[str, Array]) -> Array:
+        """Return the polynomial of each row's piece, by Horner's rule."""
+        x = np.asarray(self.of.values(given))
+        piece = np.clip(np.searchsorted(self.breaks, x, side="right") - 1, 0, self._n - 1)
+        table = np.array(self.coefficients)[piece]
+        moved, found = x - np.array(self.breaks)[piece], np.zeros_like(x)
+        for place in range(table.shape[-1]):
+            found = found * moved + table[..., place]
+        return np.clip(found, 0.0, 1.0)
+
+    @property
+    def _n(self) -> int:
+        return len(self.coefficients)
+
+    def over(self, boxes: Mapping[str, Interval]) -> Interval:
+        """Return the union over the pieces that a box touches."""
+        low, high = (np.atleast_1d(one) for one in self.of.over(boxes))
+        least, most = np.full(low.shape, np.inf), np.full(low.shape, -np.inf)
+        for k, coefficients in enumerate(self.coefficients):
+            start = -np.inf if k == 0 else self.breaks[k]
+            end = np.inf if k == self._n - 1 else self.breaks[k + 1]
+            touched = (low <= end) & (high >= start)
+            a, b = np.maximum(low, start), np.minimum(high, end)
+            moved = _sum((a, b), (np.array(-self.breaks[k]),) * 2)
+            found: Interval = np.zeros(low.shape), np.zeros(low.shape)
+            for one in coefficients:
+                found = _sum(_product(found, moved), (np.array(one),) * 2)
+            least = np.where(touched, np.minimum(least, found[0]), least)
+            most = np.where(touched, np.maximum(most, found[1]), most)
+        return np.clip(least, 0.0, 1.0), np.clip(most, 0.0, 1.0)
+
+    def occurrences(self) -> Counter[str]:
+        """Count the variable twice: Horner's rule on intervals overestimates."""
+        return self.of.occurrences() + self.of.occurrences()
