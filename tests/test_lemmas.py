@@ -96,6 +96,12 @@ def test_a_lemma_without_a_page_is_stated_on_one_page_only():
                 assert sum(number in page for page in pages) == 1, (place, number)
 
 
+def test_every_lemma_is_stated_once():
+    found = [name for page in PAGES.values() for name in re.findall(r"^#+ Lemma (P?\d+)", page, re.M)]
+    assert len(found) > 40
+    assert sorted(found) == sorted(set(found))
+
+
 def test_the_follower_sees_dead_links_in_every_form():
     page = "docs/theory/mechanisms.md"
     assert dead(f"({page}, Lemmas 1,\n    2 and 99)") == [(page, "99")]
