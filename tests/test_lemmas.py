@@ -97,7 +97,8 @@ def test_a_lemma_without_a_page_is_stated_on_one_page_only():
 
 
 def test_every_lemma_is_stated_once():
-    found = [name for page in PAGES.values() for name in re.findall(r"^#+ Lemma (P?\d+)", page, re.M)]
+    heading = re.compile(r"^#+ Lemma (P?\d+)", re.MULTILINE)
+    found = [name for page in PAGES.values() for name in heading.findall(page)]
     assert len(found) > 40
     assert sorted(found) == sorted(set(found))
 
