@@ -77,13 +77,13 @@ def test_columns_span_what_patsy_makes_of_the_same_formula(frame):
 def test_powers_and_products_are_centred_where_lower_terms_are_there(frame):
     age, bmi = frame.age, frame.bmi
     full = encoded(frame, "y ~ age*bmi + I(age**2) + poly(bmi, 2, raw=True)")
-    np.testing.assert_allclose(full["age:bmi"], (age - 54) * (bmi - 35), atol=1e-9)
-    np.testing.assert_allclose(full["I(age ** 2)"], (age - 54) ** 2)
+    np.testing.assert_allclose(full["(age - 54):(bmi - 35)"], (age - 54) * (bmi - 35), atol=1e-9)
+    np.testing.assert_allclose(full["I((age - 54) ** 2)"], (age - 54) ** 2)
     np.testing.assert_allclose(full["poly(bmi, 2, raw=True)[2]"], (bmi - 35) ** 2)
     np.testing.assert_array_equal(full["age"], age)
     alone = encoded(frame, "y ~ I(age**2) + age:bmi + I(bmi**3) + bmi")
     np.testing.assert_allclose(alone["I(age ** 2)"], age**2)
-    np.testing.assert_allclose(alone["age:bmi"], (age - 54) * bmi)
+    np.testing.assert_allclose(alone["(age - 54):bmi"], (age - 54) * bmi)
     np.testing.assert_allclose(alone["I(bmi ** 3)"], bmi**3)
 
 
@@ -166,7 +166,7 @@ def test_enclosures_are_tight_where_a_variable_occurs_twice(frame):
         ("y ~ bs(age, df=4)", "knots that you choose"),
         ("y ~ bs(age, knots=[5])", "between 18 and 90"),
         ("y ~ C(age)", "Declare them in the schema"),
-        ("y ~ C(ward, Sum)", "t_test"),
+        ("y ~ C(ward, Sum)", "cov_params"),
         ("y ~ lag(age, 1)", "other rows"),
         ("y ~ log(age - 18)", "above 0, and age is declared from 18 to 90"),
         ("y ~ I(1 / (age - 50))", "denominator may be 0"),
@@ -208,7 +208,7 @@ def test_one_fit_wherever_the_rows_are_and_predictions_from_raw_frames(frame, tm
     new = frame.drop(columns="y").head(50)
     np.testing.assert_array_equal(again.predict(new), model.predict(new))
     assert abs(model.predict(new) - frame.y.head(50)).mean() < 30
-    low, high = model.conf_int().loc["I(age ** 2)"]
+    low, high = model.conf_int().loc["I((age - 54) ** 2)"]
     assert low < 0.1 < high
 
 
@@ -234,7 +234,7 @@ def test_formulas_in_a_schema_file_and_on_the_command_line(frame, tmp_path):
     done = CliRunner().invoke(fit, [*where, *budget, *terms])
     assert done.exit_code == 0, done.output
     model = load(tmp_path / "m.json")
-    assert model.feature_names_out_.tolist() == ["age", "I(age ** 2)"]
+    assert model.feature_names_out_.tolist() == ["age", "I((age - 54) ** 2)"]
     there = read_features(tmp_path / "rows.csv", TableSchema.from_dict(model.schema))
     np.testing.assert_allclose(there @ model.coef_ + model.intercept_, model.predict(frame))
     refused = CliRunner().invoke(fit, [*where, *budget, "--formula", "y ~ scale(age)", "--dry-run"])

@@ -37,7 +37,7 @@ NOT_PRIVATE = (
 )
 
 
-ADVICE = "`schema.check(rows)` counts the cells, for the curator; check=False fits all the same."
+ADVICE = "`schema.check(rows)` counts the cells, for the curator alone."
 
 
 class FormatFault(TableProblem):

@@ -363,12 +363,15 @@ class _Builder:
             return _Factor(tuple(columns))
         middles = {one: np.array([sum(self.bounds[one]) / 2]) for one in used}
         if power is not None and power[1] > 1:
-            base = Operation("-", Feature(power[0]), Constant(float(middles[power[0]][0])))
-            centred: list[tuple[str, Expression]] = [(text, Power(base, power[1]))]
+            middle = float(middles[power[0]][0])
+            base = Operation("-", Feature(power[0]), Constant(middle))
+            name = f"I(({power[0]} - {middle:g}) ** {power[1]})"
+            centred: list[tuple[str, Expression]] = [(name, Power(base, power[1]))]
         else:
             centred = [
-                (name, Operation("-", one, Constant(float(one.values(middles)[0]))))
+                (f"({name} - {middle:g})", Operation("-", one, Constant(middle)))
                 for name, one in columns
+                for middle in (float(one.values(middles)[0]),)
             ]
         return _Factor(tuple(columns), power=power, centred=tuple(centred))
 
@@ -403,7 +406,7 @@ class _Builder:
                 raise FormulaProblem(f"{text!r} is no declared level of {column.name!r}.")
         raise FormulaProblem(
             f"C({column.name}): levels are compared with a reference, as Treatment('B') names it; "
-            "other codings are contrasts, which t_test computes from the same fit."
+            "other codings are linear combinations of the same coefficients and cov_params()."
         )
 
     def _levels(self, column: CategoryColumn, reference: int) -> _Factor:
