@@ -11,7 +11,9 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import jinja2
 import pytest
+import yaml
 
 from dpscreen import __version__
 
@@ -77,6 +79,27 @@ def test_what_others_read_of_the_project_agrees_with_it():
     assert tried == named
 
 
+def test_the_conda_recipe_is_one_once_its_blanks_are_filled():
+    """As conda-build fills them: from the project's files, before the YAML is read."""
+    place = ROOT / "conda"
+
+    def data(name: str, **_: bool):
+        return tomllib.loads((place / name).read_text(encoding="utf-8"))
+
+    def regex(name: str, form: str, **_: bool):
+        return re.search(form, (place / name).read_text(encoding="utf-8"))
+
+    blanks = {"load_file_data": data, "load_file_regex": regex, "PYTHON": "python"}
+    template = jinja2.Template((place / "meta.yaml").read_text(encoding="utf-8"))
+    recipe = yaml.safe_load(template.render(blanks))
+    project = data("../pyproject.toml")["project"]
+    assert recipe["about"]["summary"] == project["description"]
+    assert recipe["package"]["version"] == __version__
+    needs = recipe["requirements"]["run"]
+    assert needs == ["python >=3.11", *map(str.lower, project["dependencies"])]
+    assert (place / recipe["source"]["path"] / recipe["about"]["license_file"]).exists()
+
+
 @pytest.fixture(scope="module")
 def empty(built, tmp_path_factory) -> Path:
     """Return the programs of an environment that holds the wheel, without any extra."""
@@ -85,6 +108,38 @@ def empty(built, tmp_path_factory) -> Path:
     pip = (place / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet")
     run(*pip, "install", only(built, "*.whl"), PIP_CONSTRAINT=str(ROOT / "constraints.txt"))
     return place / "bin"
+
+
+SIZES = """
+import re
+from importlib.metadata import PackageNotFoundError, distribution, distributions
+
+def size(dist):
+    return sum(path.stat().st_size for file in dist.files if (path := file.locate()).exists())
+
+def with_needs(names, found):
+    for name in names:
+        try:
+            dist = distribution(name)
+        except PackageNotFoundError:  # an extra, or for another system
+            continue
+        if dist.name not in found:
+            found[dist.name] = size(dist)
+            plain = (one for one in dist.requires or () if "extra ==" not in one)
+            with_needs([re.match(r"[\\w.-]+", one)[0] for one in plain], found)
+    return found
+
+tools = {"pip", "setuptools", "wheel"}
+whole = sum(size(dist) for dist in distributions() if dist.name not in tools)
+field = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba")
+print(whole / sum(with_needs(field, {}).values()))
+"""
+
+
+@pytest.mark.slow
+def test_the_wheel_brings_little_more_than_the_field_has_anyway(empty):
+    """Over numpy, scipy, scikit-learn, pandas, pyarrow and numba, with what those need."""
+    assert 1 < float(run(empty / "python", "-c", SIZES)) <= 1.25
 
 
 @pytest.mark.slow

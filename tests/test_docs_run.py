@@ -207,7 +207,7 @@ def test_the_page_of_the_papers_methods_has_every_parameter_and_option():
     from dpscreen.cli._fit_options import PAPER_OPTIONS, paper_options
 
     page = (DOCS / "paper-methods.md").read_text(encoding="utf-8")
-    elsewhere = {"calibration", "categories", "random_state", "rows_per_unit"}
+    elsewhere = {"calibration", "categories", "random_state", "rows_per_unit", "schema"}
     for name in set(ADPScreen().get_params()) - elsewhere:
         assert f"`{name}`" in page
     options = paper_options(lambda: None).__click_params__

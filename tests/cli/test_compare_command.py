@@ -34,6 +34,21 @@ def test_a_table_with_its_picture(tmp_path):
     assert (tmp_path / "compare.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_json_of_a_schema_and_its_unit(tmp_path):
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    done = dpscreen_compare(
+        *("--rows", 500, "--schema", "schema.json", "--repetitions", 2, "--json"),
+        *("--method", "dp-fw", "--method", "lasso", "--epsilon", 2, "--epsilon", 1),
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    output = json.loads(done.stdout)
+    assert output["n_features"] == 3  # two of them are levels, against a third
+    assert output["rows_per_unit"] == 3
+    found = [(one["method"], one["epsilon"]) for one in output["outcomes"]]
+    assert found == [("dp-fw", 1), ("dp-fw", 2), ("lasso", None)]
+
+
 def test_a_target_of_two_levels_leads_to_models_of_outcomes(tmp_path):
     fields = [SCHEMA["fields"][0], {"name": "ill", "type": "boolean"}]
     schema = {"fields": fields, "dpscreen": {"target": "ill", "features": ["age"]}}

@@ -11,7 +11,7 @@ from dpscreen.cli import _demo_table
 from dpscreen.models.explain import posterior
 from dpscreen.paper.demo import FITS
 from tools.browser import browser
-from tools.command import dpscreen
+from tools.command import dpscreen, invoke
 
 METHODS = (
     "RNM-Screen, published",
@@ -94,3 +94,21 @@ def test_the_page_in_a_browser_asks_for_nothing_and_fits_a_phone(demo):
                 "[...document.querySelectorAll('.plot svg')]"
                 ".every(c => c.getBoundingClientRect().width > 280)"
             )
+
+
+def test_statements_and_a_picture_are_written_when_asked_for(tmp_path):
+    files = ("--plot", tmp_path / "all.svg", "--report", tmp_path / "x.html")
+    done = invoke("demo", "--statements", *files)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.count("Treated as public") == len(METHODS)
+    assert done.stdout.count("NOT PRIVATE AS STATED") == 2
+    assert (tmp_path / "all.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert (tmp_path / "x.html").exists()
+
+
+def test_private_effects_are_near_those_of_least_squares():
+    """In a hundred fits at ε = 3 none strayed by more than 20."""
+    block = _demo_table.regression_block()
+    for effect in block.effects:
+        assert effect.effect == pytest.approx(effect.plain, abs=40)
+    assert block.plain_r2 == pytest.approx(0.51, abs=0.01)

@@ -1,5 +1,6 @@
 """`dpscreen fit`: from a table to files, and everything that must not happen on the way."""
 
+import errno
 import json
 import re
 from dataclasses import replace
@@ -140,6 +141,35 @@ def test_methods_by_name_count_the_rows_with_noise_unless_told(place, method, fi
     assert dpscreen.load("second.json").n_rows_ == 500
 
 
+def test_settings_of_the_papers_methods_reach_the_fit(place):
+    asked = ("--radius", 40, "--iterations", 12, "--clip", 3, "--screening-share", 0.1)
+    done = fit("--model", "rnm-screen", *asked, "--screen-at", 5, "-o", "model.json")
+    assert done.exit_code == 0, done.stderr
+    step, screening = dpscreen.load("model.json").privacy_.mechanisms
+    assert (step.count, step.sensitivity, screening.count) == (12, 3.0, 2)
+    assert screening.rho / (step.rho + screening.rho) == pytest.approx(0.1)
+    for wrong in (("--screen-at", "sometimes"), ("--screen-at", "0"), ("--screening-share", 1)):
+        assert fit("--model", "rnm-screen", *wrong, "-o", "x.json").exit_code == 2
+    other = fit("--model", "lasso", "--screen-at", "last", "-o", "x.json")
+    failed(other, 2, "screen_at belongs to rnm-screen and adp-screen")
+
+
+@pytest.mark.parametrize("method", ["dp-fw", "rnm-screen", "adp-screen"])
+def test_a_published_fit_says_everywhere_that_it_is_not_private(place, method):
+    asked = ("--model", method, "--calibration", "published", "--iterations", 20)
+    dry = fit(*asked, "--dry-run")
+    assert "NOT PRIVATE AS STATED" in dry.stdout
+    assert "Costs:" not in dry.stdout
+    done = fit(*asked, "-o", "model.json", "--report", "page.html")
+    assert done.exit_code == 0, done.stderr
+    assert "does not hold (errata E1" in done.stderr
+    assert "NOT PRIVATE" in done.stdout
+    assert "NOT PRIVATE" in (place / "page.html").read_text(encoding="utf-8")
+    assert not dpscreen.load("model.json").privacy_.holds
+    booked = fit(*asked, "-o", "other.json", "--ledger", "budget.db")
+    failed(booked, 2, "no true cost to book")
+
+
 def test_a_unit_is_named_in_the_statement(place):
     write_schema(place, unit="patient", rows_per_unit=2)
     done = fit("-o", "model.json", "--rows-public", 500, "--ledger", "budget.ledger")
@@ -152,21 +182,6 @@ def test_a_unit_is_named_in_the_statement(place):
     assert "rows without one left out" in statement.preprocessing
     assert "disclosed" not in done.stderr
     assert not statement.rows_disclosed
-
-
-def test_compressed_and_parquet_files_give_the_model_of_the_text(place, monkeypatch):
-    monkeypatch.setattr(methods, "FitRequest", partial(methods.FitRequest, random_state=1))
-    text = pd.read_csv("data.csv", dtype=str)
-    text.to_csv("data.csv.gz", index=False)
-    text.to_parquet("data.parquet")
-    found = []
-    for name in ("data.csv", "data.csv.gz", "data.parquet"):
-        done = invoke(
-            "fit", name, "--schema", "schema.json", *BUDGET, "--no-check", "-o", "m.json", "--force"
-        )
-        assert done.exit_code == 0, done.stderr
-        found.append(dpscreen.load("m.json").coef_.tolist())
-    assert found[0] == found[1] == found[2] != [0.0] * len(found[0])
 
 
 @pytest.mark.parametrize("extra", [(), ("--inference", "split"), ("--method", "dp-fw")])
@@ -280,6 +295,25 @@ def test_a_dry_run_says_what_its_fit_would(garbage, arguments, words, absent):
     assert untouched(garbage)
 
 
+def test_a_dry_run_tells_whether_a_split_will_give_intervals(garbage):
+    for rows, message in ((60, "none: there are too few rows"), (50_000, "features at most")):
+        split = ("--inference", "split", "--rows-public", rows)
+        assert message in json.loads(fit("--dry-run", "--json", *split).stdout)["intervals"]
+    assert "Intervals: of " in fit("--dry-run", *split).stdout
+    assert "Intervals:" not in fit("--dry-run", "--rows-public", 500).stdout
+
+
+def test_a_dry_run_as_json_without_a_number_of_rows(garbage):
+    done = fit("--dry-run", "--json", "--max-features", 2)
+    assert done.exit_code == 0, done.stderr
+    output = json.loads(done.stdout)
+    assert output["settings"]["max_features"] == 2
+    assert (output["expected"], output["ledger"], output["would_write"]) == (None, None, [])
+    plain = fit("--dry-run")
+    assert "Give --rows-public" in plain.stdout
+    assert untouched(garbage)
+
+
 def test_the_real_run_on_garbage_fails_and_repeats_nothing(garbage):
     done = fit("-o", "model.json", "--ledger", "budget.ledger")
     assert done.exit_code == 1
@@ -342,6 +376,29 @@ def test_wrong_usage_leaves_no_file(place, arguments, code, message):
     assert untouched(place)
 
 
+def test_a_place_that_cannot_be_written_to_is_told_before_any_row(garbage, monkeypatch):
+    def refuse(**_settings):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
+    done = fit("-o", "model.json", "--ledger", "budget.ledger")
+    failed(done, 1, "Cannot write model.json: Read-only file system.")
+    assert untouched(garbage)
+
+
+def test_a_table_of_no_rows_is_refused(place):
+    (place / "data.csv").write_text(HEADER)
+    done = fit("-o", "model.json", "--ledger", "budget.ledger")
+    failed(done, 1, "No row of the table counts")
+    assert untouched(place)
+
+
+def test_columns_that_differ_are_refused_by_their_names_alone(garbage):
+    (garbage / "data.csv").write_bytes(b"age,smoker,cost\n" + b"\xff" * 99)
+    done = fit("-o", "model.json", "--dry-run")
+    failed(done, 1, "'patient'")
+
+
 def test_what_exists_is_replaced_only_by_force(place):
     (place / "model.json").write_text("mine")
     done = fit("-o", "model.json", "--ledger", "budget.ledger")
@@ -353,6 +410,27 @@ def test_what_exists_is_replaced_only_by_force(place):
 
 
 # --- when something breaks after the budget is spent ----------------------------------------------
+
+
+def full_disk(*_arguments, **_settings):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_the_model_is_safe_when_the_page_fails(place, monkeypatch):
+    monkeypatch.setattr("dpscreen.planning.model_page.write_model_page", full_disk)
+    done = fit("-o", "model.json", "--report", "report.html")
+    failed(done, 1, "The model is in model.json, but the page could not be written")
+    assert dpscreen.load(place / "model.json").n_rows_ == pytest.approx(500, abs=200)
+    assert not (place / "report.html").exists()
+
+
+def test_the_model_is_printed_when_the_disk_is_full(place, monkeypatch):
+    monkeypatch.setattr("dpscreen.models.file.write_bytes", full_disk)
+    done = fit("-o", "model.json", "--ledger", "budget.ledger")
+    failed(done, 1, "was printed instead")
+    (place / "rescued.json").write_text(done.stdout)
+    assert dpscreen.load(place / "rescued.json").schema["dpscreen"]["target"] == "cost"
+    assert not (place / "model.json").exists()
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, MemoryError, KeyboardInterrupt])
@@ -369,6 +447,14 @@ def test_a_fit_that_breaks_says_so_and_repeats_nothing(place, monkeypatch, kind)
     assert "keeps what was booked" in done.stderr
     assert SECRET not in done.output
     assert not (place / "model.json").exists()
+
+
+# --- completion -----------------------------------------------------------------------------------
+
+
+def test_the_shell_completes_commands():
+    request = {"COMP_WORDS": "dpscreen fi", "COMP_CWORD": "1"}
+    assert run(_DPSCREEN_COMPLETE="bash_complete", **request).stdout == "plain,fit\n"
 
 
 # --- outcomes -------------------------------------------------------------------------------------
@@ -439,6 +525,20 @@ def fit_wide(schema, *arguments):
     return invoke("fit", "data.csv", "--schema", schema, *BUDGET, *arguments)
 
 
+def test_a_regression_table(wide):
+    done = fit_wide("cost.json", "--model", "ols", "--rows-public", 5000, "--dry-run")
+    assert "times as wide as those of least squares" in " ".join(done.stdout.split())
+    given = ("--author", "A. B.", "--date", "2026-01-31", "--purpose", "the report")
+    done = fit_wide("cost.json", "--model", "ols", "-o", "table.json", *given)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("PrivateOLS of cost: 4 features, about ")
+    assert "[0.025" in done.stdout
+    model = dpscreen.load(wide / "table.json")
+    about = {"author": "A. B.", "date": "2026-01-31", "purpose": "the report"}
+    assert model.released().about == about
+    assert model.table_.conf_int().loc["age"].between(4, 6).all()
+
+
 @pytest.mark.parametrize(("schema", "model"), [("cost.json", "ols"), ("high.json", "logit")])
 def test_a_refused_table_is_predicted_and_charged_for_its_count_alone(wide, schema, model):
     ledger = PrivacyLedger.create(wide / "b.db", dataset="d", epsilon=1, delta=1e-6)
@@ -464,6 +564,20 @@ def test_a_refused_table_is_predicted_and_charged_for_its_count_alone(wide, sche
     assert f"by private-{model}" in shown
 
 
+def test_a_target_of_truths_is_modelled_by_its_chances(wide):
+    done = fit_wide("high.json", "-o", "yes.json")
+    succeeded(done, "(--model logistic)", "odds ratio")
+    done = fit_wide("high.json", "--model", "logit", "-o", "odds.json")
+    assert done.exit_code == 0, done.stderr
+    assert dpscreen.load(wide / "odds.json").fitted_by_ == "PrivateLogit"
+    assert "[0.025" in done.stdout
+    for model, found in (("logistic", "AUC is"), ("logit", "as wide as those of logistic")):
+        done = fit_wide("high.json", "--rows-public", 5000, "--dry-run", "--model", model)
+        message = " ".join(done.stdout.split())
+        assert found in message
+        assert "where one of the two is rare" in message
+
+
 def test_a_split_of_outcomes_by_a_process_of_its_own(wide):
     table = pd.read_csv("data.csv")  # odds of 180 for a deviation of age had no end in a quarter
     table["high"] = table["cost"] + np.random.default_rng(0).normal(0, 100, len(table)) > 250
@@ -484,3 +598,35 @@ def test_a_split_of_outcomes_by_a_process_of_its_own(wide):
         for more in (asked[8:], ("--model", "logistic", "--rows-public", 5000))
     )
     assert dry["finding"] != whole["finding"]  # half of the rows choose
+
+
+@pytest.mark.parametrize(
+    ("schema", "model"),
+    [
+        ("cost.json", "lasso"),
+        ("cost.json", "ols"),
+        ("high.json", "logistic"),
+        ("high.json", "logit"),
+    ],
+)
+def test_what_is_printed_fits_a_terminal(wide, schema, model):
+    for more in (("--rows-public", 5000, "--dry-run"), ("-o", "model.json")):
+        done = fit_wide(schema, "--model", model, *more)
+        assert max(map(len, done.stdout.splitlines())) < 80, done.stdout
+    shown = invoke("show", "model.json")
+    assert max(map(len, shown.stdout.splitlines())) < 80, shown.stdout
+
+
+def test_compressed_and_parquet_files_give_the_model_of_the_text(place, monkeypatch):
+    monkeypatch.setattr(methods, "FitRequest", partial(methods.FitRequest, random_state=1))
+    text = pd.read_csv("data.csv", dtype=str)
+    text.to_csv("data.csv.gz", index=False)
+    text.to_parquet("data.parquet")
+    found = []
+    for name in ("data.csv", "data.csv.gz", "data.parquet"):
+        done = invoke(
+            "fit", name, "--schema", "schema.json", *BUDGET, "--no-check", "-o", "m.json", "--force"
+        )
+        assert done.exit_code == 0, done.stderr
+        found.append(dpscreen.load("m.json").coef_.tolist())
+    assert found[0] == found[1] == found[2] != [0.0] * len(found[0])

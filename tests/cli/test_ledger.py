@@ -1,12 +1,17 @@
 """`dpscreen ledger`, as a real process and in this one."""
 
+import csv
+import io
 import json
+import os
+import subprocess
+from fractions import Fraction
 from functools import partial
 
 import pytest
 
 from dpscreen.privacy.ledger import PrivacyLedger
-from tools.command import dpscreen, failed, here
+from tools.command import command_line, dpscreen, failed, here, succeeded
 from tools.ledgers import as_single_file, database
 
 GRANT = ("--dataset", "survey 2024", "--epsilon", "2", "--delta", "1e-6")
@@ -43,6 +48,71 @@ def test_create_refuses_to_overwrite(ledger):
     done = dpscreen_ledger("create", ledger.path, *GRANT)
     failed(done, 1, "never overwritten")
     assert database(ledger).read_bytes() == before
+
+
+def test_show_is_plain_off_a_terminal(ledger):
+    done = dpscreen_ledger("show", ledger.path)
+    succeeded(done, stderr="")
+    assert "\x1b" not in done.stdout
+    lines = done.stdout.splitlines()
+    assert "remaining:   rho 0.0440763 (epsilon 1.37494 at delta 1e-06)" in lines
+    (ada,) = (line for line in lines if "Ada" in line)
+    assert ada.split()[0] == "1"
+    assert "income [bold]model[/bold], first try" in ada
+    (emmy,) = (line for line in lines if "Emmy" in line)  # however long, one line
+    assert "größe " + "x" * 120 in emmy
+    assert ledger.head in done.stdout
+
+
+def test_show_an_unused_ledger(tmp_path):
+    given = {"note": "for two years", "declared": {"unit": "one row"}}
+    PrivacyLedger.create(
+        tmp_path / "budget.ledger", dataset="survey", epsilon=2, delta=1e-6, **given
+    )
+    shown = dpscreen_ledger("show", "budget.ledger", cwd=tmp_path).stdout
+    assert "Nothing is booked yet." in shown
+    assert "declared:    unit = one row\nnote:        for two years\n" in shown
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_show_is_a_table_on_a_terminal(ledger):
+    import pty
+
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command_line("ledger", "show", ledger.path),
+        stdout=theirs,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
+    ) as child:
+        os.close(theirs)
+        seen = b""
+        try:
+            while part := os.read(ours, 4096):
+                seen += part
+        except OSError:  # Linux says so when the other end is closed
+            pass
+    os.close(ours)
+    assert child.returncode == 0
+    assert "┃" in seen.decode()
+    assert "at (UTC)" in seen.decode()
+
+
+def test_json_and_csv_parse_back(ledger):
+    for arguments in (("show", ledger.path, "--json"), ("export", ledger.path, "--format", "json")):
+        found = json.loads(dpscreen_ledger(*arguments).stdout)
+        assert found == ledger.document()
+    done = dpscreen_ledger("export", ledger.path)
+    assert done.stderr == ""
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["who"], row["purpose"], Fraction(row["rho_exact"])) for row in rows] == [
+        (entry.who, entry.purpose, entry.cost.rho) for entry in ledger.entries()
+    ]
+
+
+def test_since_wants_an_earlier_hash(ledger):
+    assert dpscreen_ledger("show", ledger.path, "--since", ledger.head).returncode == 0
+    done = dpscreen_ledger("show", ledger.path, "--since", "0" * 64)
+    failed(done, 1, "older copy", stdout="")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from dpscreen.planning import plan as planning
 from dpscreen.planning import power
 from dpscreen.planning.plan import Needed, setting_of
-from tools.command import dpscreen, here, succeeded
+from tools.command import dpscreen, here, invoke, succeeded
 
 dpscreen_plan = partial(here, "plan")
 
@@ -28,6 +28,29 @@ def test_a_plan_with_its_picture(tmp_path):
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_plan_of_a_yes_or_no_has_its_picture_and_correlations(tmp_path, monkeypatch):
+    monkeypatch.setattr(power, "affordable_repetitions", lambda *_, **__: 4)
+    asked = ("--rows", 500, "--features", 8, "--epsilon", 3, "--effect", 0.4)
+    asked += ("--model", "logistic", "--correlation", 0.5)
+    done = dpscreen_plan(*asked, "--rate", 0.2, "--plot", "plan.svg", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "Picture written to plan.svg\n")
+    assert "held-out AUC" in done.stdout
+    assert "500 rows, 20% yes, 8 features" in " ".join(done.stdout.split())
+    assert (tmp_path / "plan.svg").stat().st_size > 0
+    found = json.loads(dpscreen_plan(*asked, "--json").stdout)
+    assert (found["rate"], found["rows"][0]["effect"]) == (0.5, 0.4)
+
+
+def test_a_plan_as_json(monkeypatch):
+    monkeypatch.setattr(power, "affordable_repetitions", lambda *_, **__: 4)
+    done = dpscreen_plan("--rows", 100, "--features", 10, "--epsilon", 1, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    output = json.loads(done.stdout)
+    assert not output["useful"]
+    assert "do not expect a useful model" in output["words"]
+    assert {"effect", "power", "r2", "false_positives"} <= set(output["rows"][0])
+
+
 @pytest.fixture
 def asked(monkeypatch):
     """Put a fixed answer in the place of the search, and return what it was asked for."""
@@ -40,6 +63,36 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(planning, "plan_for", least)
     return asked
+
+
+def test_the_inverse(asked):
+    done = dpscreen_plan("--rows", 500, "--features", 8, "--effect", 0.3, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    output = json.loads(done.stdout)
+    assert output["name"] == "epsilon"
+    assert output["value"] == 0.5
+    assert "Epsilon of about 0.5" in output["words"]
+    assert (asked["n_rows"], asked["n_features"], asked["effect"]) == (500, 8, 0.3)
+    done = invoke("plan", "--epsilon", 1, "--features", 8, "--effect", 0.3)
+    succeeded(done, "rows are needed to detect effects of 0.3")
+
+
+def test_how_wide_a_regression_table_will_be():
+    asked = ("--rows", 1000, "--features", 3, "--epsilon", 1, "--model", "ols")
+    done = invoke("plan", *asked)
+    assert done.exit_code == 0, done.stderr
+    assert "times as wide as those of least squares" in " ".join(done.stdout.split())
+    output = json.loads(invoke("plan", *asked, "--json").stdout)
+    assert output["widths"][0] == {"epsilon": 0.1, "ratio": None}
+
+
+def test_how_wide_odds_ratios_will_be():
+    asked = ("--rows", 3000, "--features", 3, "--epsilon", 2, "--model", "logit", "--json")
+    half, rare = (json.loads(invoke("plan", *asked, "--rate", rate).stdout) for rate in (0.5, 0.05))
+    assert (half["rate"], rare["rate"]) == (0.5, 0.05)
+    ratios = [[one["ratio"] or 99 for one in output["widths"]] for output in (half, rare)]
+    assert ratios[0][3] < ratios[1][3]
+    assert "logistic regression" in half["finding"]
 
 
 SCHEMA = """
@@ -67,3 +120,18 @@ def test_a_schema_shapes_the_plan(tmp_path, monkeypatch):
     done = dpscreen_plan(*asked, cwd=tmp_path)
     assert done.stderr == ""
     assert json.loads(done.stdout)["rate"] == 0.5  # of a yes or no, chances are planned for
+
+
+def test_levels_of_a_schema_are_planned_as_levels(tmp_path, monkeypatch):
+    seen = {}
+
+    def table(**public):
+        seen.update(public)
+        raise ValueError("seen")
+
+    monkeypatch.setattr("dpscreen.planning.regression_plan.expected_table", table)
+    (tmp_path / "s.toml").write_text(SCHEMA + 'y = {type = "boolean"}')
+    asked = ("--rows", 500, "--epsilon", 1, "--model", "logit", "--schema", "s.toml")
+    with pytest.raises(ValueError, match="seen"):
+        dpscreen_plan(*asked, cwd=tmp_path)
+    assert (seen["n_features"], seen["levels"]) == (4, 3)

@@ -115,10 +115,31 @@ def test_failures_in_one_sentence(arguments, code, message):
     failed(done, code, message, stdout="")
 
 
+def test_a_model_that_has_a_feature_for_every_level_predicts_by_them(home):
+    names = ["age", "sex=f", "sex=m"]
+    X = np.random.default_rng(1).uniform(0, [100, 1, 1], (2000, 3))
+    y = 3 * X[:, 1] + X[:, 2]
+    model = dpscreen.PrivateLasso(
+        epsilon=20, delta=1e-6, feature_bounds=[(0, 100), (0, 1), (0, 1)], target_bounds=(0, 7)
+    ).fit(pd.DataFrame(X, columns=names), y)
+    model.save(home / "old.json", schema=DESCRIPTOR, force=True)
+    done = predict("old.json", "new.csv")
+    rows = pd.DataFrame([[40, 1, 0], [50, 0, 1], [0, 0, 1]], columns=names, dtype=float)
+    np.testing.assert_allclose(np.log(read(done.stdout)), np.clip(model.predict(rows), 0, 6.9))
+
+
 def test_a_table_without_rows_is_refused_in_one_sentence(home):
     (home / "empty.csv").write_text("age,sex\n", encoding="utf-8")
     done = predict("model.json", "empty.csv")
     failed(done, 1, "empty.csv has no rows to predict for.", stdout="")
+
+
+def test_columns_with_cells_that_could_not_be_read_are_named_and_not_counted(home):
+    (home / "odd.csv").write_text("age,sex\n40,f\nforty,m\n,\n50,d\nx,f\n", encoding="utf-8")
+    done = predict("model.json", "odd.csv")
+    assert len(read(done.stdout)) == 5
+    assert done.stderr.startswith("Note: cells of column 'age' and 'sex' are missing or cannot be")
+    assert not any(sign.isdigit() for sign in done.stderr)
 
 
 def test_a_cell_is_never_repeated(home):

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from dpscreen.cli.app import dpscreen as app
 from dpscreen.tables import csv
 from dpscreen.tables.schema import load_schema
-from tools.command import command_line, succeeded
+from tools.command import command_line, failed, succeeded
 
 HEADER = b"patient_id,age,sex,income,lunch_pct,cost\n"
 ANSWERS = ("cost", "", "3", "", "f, m", "0 to 1e6", "", "0 to 5000")
@@ -82,3 +82,25 @@ def test_it_is_taken_up_again_after_any_answer(folder, answered):
     succeeded(first, "To go on: dpscreen schema ask data.csv -o schema.toml")
     ask("data.csv", answers=ANSWERS[answered:])
     assert (folder / "schema.toml").read_text() == (folder / "whole.toml").read_text()
+
+
+def test_quick_asks_only_where_a_name_leaves_a_doubt(folder):
+    (folder / "data.csv").write_text("rownames,age,lunch_pct,is_member,cost\n")
+    done = ask("data.csv", "--target", "cost", "--quick", answers=["none", "0 to 9"])
+    assert done.exit_code == 0
+    assert load_schema("schema.toml").columns == ("age", "lunch_pct", "is_member")
+
+
+def test_mistakes_are_told_and_nothing_is_lost(folder):
+    done = ask("data.csv", answers=["Cots", "cost", "none", "", "?", "who knows", "quit"])
+    assert "There is no column 'Cots'. Did you mean 'cost'?" in done.output
+    assert "That is not understood" in done.output
+    assert "the words or codes that can occur" in done.output
+    assert load_schema("schema.toml").target == "cost"
+    kept = (folder / "schema.toml").read_bytes()
+    (folder / "other.csv").write_text("a,b\n")
+    done = ask("other.csv")
+    failed(done, 1, "table with other columns")
+    assert (folder / "schema.toml").read_bytes() == kept
+    assert ask("data.csv", "-o", "schema.json").exit_code == 2
+    assert "Did you mean 'age'?" in ask("data.csv", "-o", "x.toml", "--target", "Age").output

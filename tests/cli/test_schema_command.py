@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from functools import partial
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from dpscreen.tables.schema import load_schema, schema_text
 from tools.command import dpscreen, failed, here, succeeded
 
 DATA = "age;who;cost\n34;Zebedee;5\n"
@@ -30,6 +34,21 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.parametrize("name", ["wide.toml", "wide.json"])
+def test_a_column_is_a_line(tmp_path, name):
+    (tmp_path / "wide.csv").write_text(",".join(f"c{k}" for k in range(3000)) + "\n")
+    done = here("schema", "new", tmp_path / "wide.csv", "-o", tmp_path / name)
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / name).read_text().splitlines()) < 3100
+    assert len(load_schema(tmp_path / name).fields) == 3000
+
+
+def test_odd_names_stay_what_they_are():
+    odd = {"fields": [{"name": '"fields": []'}], "dpscreen": {"target": '"fields": []'}}
+    assert json.loads(schema_text(odd)) == odd
+    assert json.loads(schema_text({"fields": []})) == {"fields": []}
+
+
 def test_a_new_schema_holds_names_and_nothing_else(folder):
     made = ("new", "data.csv", "-o", "schema.json", "--target", "cost", "--unit", "who")
     done = dpscreen("schema", *made, cwd=folder)
@@ -46,6 +65,15 @@ def test_a_new_schema_holds_names_and_nothing_else(folder):
     assert checked.returncode == 1
     assert checked.stdout.count("\n- ") == 2
     assert "column 'age' has no type" in checked.stdout
+
+
+def test_names_come_from_any_table(folder):
+    (folder / "data.gz").write_bytes(gzip.compress(DATA.encode("utf-8-sig")))
+    pq.write_table(pa.table({"age": ["x"], "who": ["Zebedee"], "cost": [1]}), folder / "data.pq")
+    for name in ("data.gz", "data.pq"):
+        done = dpscreen_schema("new", name, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert [one["name"] for one in json.loads(done.stdout)["fields"]] == ["age", "who", "cost"]
 
 
 @pytest.mark.parametrize(
@@ -69,6 +97,13 @@ def test_what_is_no_table_is_told_and_leaves_no_file(folder, data, arguments, me
     assert sorted(folder.iterdir()) == before
 
 
+def test_years_may_be_names(folder):
+    (folder / "data.csv").write_text("2019,2020\n1,2\n")
+    assert "--numeric-names" in dpscreen_schema("new", "data.csv", cwd=folder).stderr
+    done = dpscreen_schema("new", "data.csv", "--numeric-names", cwd=folder)
+    assert [one["name"] for one in json.loads(done.stdout)["fields"]] == ["2019", "2020"]
+
+
 def test_a_schema_is_checked_in_a_sentence_and_as_json(folder):
     done = dpscreen_schema("check", "filled.json", "--data", "data.csv", cwd=folder)
     succeeded(done, "1 column and 1 feature;", "at most 3 rows of each", stderr="")
@@ -87,3 +122,9 @@ def test_a_table_in_place_of_a_schema_is_not_repeated(folder):
     assert done.returncode == 1
     assert "not a schema in JSON" in done.stdout
     assert "Zebedee" not in done.stdout + done.stderr
+
+
+def test_a_table_without_a_header_is_told_in_a_clean_sentence(folder):
+    (folder / "data.csv").write_text("34;Zebedee;5\n")
+    done = dpscreen_schema("check", "filled.json", "--data", "data.csv", cwd=folder)
+    assert "does its first line hold the names?\n" in done.stdout

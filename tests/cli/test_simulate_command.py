@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpscreen.tables.dummy import csv_parts, simulate_table
+from dpscreen.tables import dummy as dummies
+from dpscreen.tables.dummy import csv_parts, simulate_table, write_parquet
 from dpscreen.tables.reading import read_rows
 from dpscreen.tables.schema import TableSchema, load_schema
 from tools.command import dpscreen, failed, here
@@ -72,6 +74,28 @@ def test_csv_and_parquet_hold_the_same_rows(folder):
     assert printed.stdout == (folder / "dummy.csv").read_text()
 
 
+def test_a_target_of_truths_and_a_column_without_bounds():
+    only = [SCHEMA["fields"][0], SCHEMA["fields"][4], {"name": "unused", "type": "number"}]
+    block = {"target": "member", "features": ["age"]}
+    schema = TableSchema.from_dict({"fields": only, "dpscreen": block})
+    table = simulate_table(schema, 400, rng=np.random.default_rng(0)).table
+    assert set(table["member"].to_pylist()) == {True, False}
+    old = np.array(table["age"]) > 54
+    assert np.mean(np.array(table["member"])[old]) > 0.7
+    assert set(table["unused"].to_pylist()) == {"unused"}
+
+
+def test_there_is_a_signal_to_be_found():
+    schema = TableSchema.from_dict(SCHEMA)
+    dummy = simulate_table(schema, 3000, rng=np.random.default_rng(1))
+    rows = schema.encode(dummy.table)
+    design = np.column_stack([np.ones(len(rows)), rows.X])
+    _, _, _, _ = found = np.linalg.lstsq(design, rows.y, rcond=None)
+    explained = 1 - np.var(rows.y - design @ found[0]) / np.var(rows.y)
+    assert 0.3 < explained < 0.95
+    assert set(dummy.effects) <= set(schema.feature_names)
+
+
 @given(st.integers(0, 2**32), st.integers(0, 40), st.floats(0, 1))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_cell_lies_within_the_schema(tmp_path, seed, n_rows, missing):
@@ -83,7 +107,43 @@ def test_every_cell_lies_within_the_schema(tmp_path, seed, n_rows, missing):
     assert set(columns["grade"]) <= {1, 2, 3, None}
     assert None not in columns["who"]
     (tmp_path / "dummy.csv").write_bytes(b"".join(csv_parts([dummy], schema)))
-    assert np.array_equal(read_rows(tmp_path / "dummy.csv", schema).X, schema.encode(dummy.table).X)
+    found, want = read_rows(tmp_path / "dummy.csv", schema).X, schema.encode(dummy.table).X
+    assert np.array_equal(found, want, equal_nan=True)
+
+
+def test_a_table_is_drawn_and_written_in_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(dummies, "ROWS_TOGETHER", 7)
+    given_ = json.loads(json.dumps(SCHEMA))
+    given_["fields"][2] = {"name": "grade", "type": "number", "constraints": {"enum": [1, 2.5]}}
+    schema = TableSchema.from_dict(given_)
+    drawn = [
+        dummies.simulate_parts(schema, 50, rng=np.random.default_rng(4), missing=0.2)
+        for _ in range(2)
+    ]
+    whole = simulate_table(schema, 50, rng=np.random.default_rng(4), missing=0.2)
+    (tmp_path / "dummy.csv").write_bytes(b"".join(csv_parts(drawn[0], schema)))
+    write_parquet(drawn[1], tmp_path / "dummy.parquet")
+    assert pq.read_table(tmp_path / "dummy.parquet").equals(whole.table)
+    want = schema.encode(whole.table)
+    for form in ("csv", "parquet"):
+        found = read_rows(tmp_path / f"dummy.{form}", schema)
+        assert np.array_equal(found.X, want.X, equal_nan=True)
+        assert np.array_equal(found.y, want.y)
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(dummies, "ROWS_TOGETHER", 1000)
+    schema = TableSchema.from_dict(SCHEMA)
+    peaks = []
+    for n_rows in (1000, 1000, 20_000):  # the first loads libraries
+        tracemalloc.start()
+        for _ in csv_parts(
+            dummies.simulate_parts(schema, n_rows, rng=np.random.default_rng(1)), schema
+        ):
+            pass
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 2 * peaks[1]
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,17 @@ def test_a_peer_charges_for_the_unit_of_its_rows(kind, monkeypatch, tmp_path):
     assert scales[0] == scales[1]
 
 
+def test_intervals_are_refused_for_units_of_several_rows_and_named_for_one():
+    frame = some_people(2000, 1)
+    model = PrivateLasso(**LASSO | {"epsilon": 9.0, "n_rows": 2000}, inference="split")
+    with pytest.raises(ValueError, match="not independent"):
+        model.fit(schema_of(2).encode(frame))
+    statement = model.fit(schema_of(1).encode(frame)).privacy_
+    assert model.inference_.available
+    assert statement.unit == "one value of the column 'who' (at most 1 row)"
+    assert statement.surplus_left_out
+
+
 # --- a number of rows that is public --------------------------------------------------------------
 
 

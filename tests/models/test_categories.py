@@ -26,6 +26,9 @@ from dpscreen import (
 )
 from dpscreen.models import peers
 from dpscreen.models.categories import (
+    LearntLevelsWarning,
+    about_levels,
+    about_missing,
     frame_columns,
 )
 from dpscreen.models.explain import explanation_of
@@ -131,6 +134,23 @@ def test_a_schema_means_what_categories_mean(kind):
         assert text.count("A cell that is missing") == 1
 
 
+@pytest.mark.parametrize(
+    ("block", "outcomes", "told"),
+    [
+        ({"target": "y"}, False, "Rows without a target are left out."),
+        ({"target": "y", "fill": {"y": 3.0}}, False, "A missing target counts as its fill"),
+        ({"target": "y", "missing_target": "fill"}, False, "A missing target counts as its fill"),
+        ({"target": "y", "missing_target": "leave out"}, False, "Rows without a target are left"),
+        ({"target": "y"}, True, "Rows without a target are left out."),
+        ({"target": "y", "fill": {"y": True}}, True, "A missing target counts as its fill"),
+    ],
+)
+def test_what_a_missing_target_counts_as_is_told(block, outcomes, told):
+    (text,) = about_missing({"dpscreen": block}, {}, fills_target=not outcomes)
+    assert told in text
+    assert list(about_missing(None, {}, fills_target=not outcomes)) == []
+
+
 @pytest.mark.parametrize(("kind", "more"), EVERY)
 def test_a_frame_releases_what_its_encoded_array_does(kind, more):
     frame, y = table()
@@ -144,6 +164,40 @@ def test_a_frame_releases_what_its_encoded_array_does(kind, more):
     assert found.feature_names_in_.tolist() == list(frame)
     assert found.n_features_in_ == 3
     assert found.coef_.shape == (5,)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_frame_releases_the_same(form):
+    frame, y = table()
+    expected = PrivateLasso(**SETTING, categories=LEVELS).fit(frame, y)
+    found = PrivateLasso(**SETTING, categories=LEVELS).fit(FORMS[form](frame), y)
+    assert released(found) == released(expected)
+    assert found.predict(FORMS[form](frame)).tolist() == expected.predict(frame).tolist()
+
+
+def test_a_coefficient_is_the_effect_against_the_reference():
+    frame, y = table(6000)
+    model = peers.AdaSSP(**SETTING | {"epsilon": 500.0}, standardize=False, categories=LEVELS)
+    design = np.column_stack((np.ones(len(y)), by_hand(frame).drop(columns="ward=D")))
+    ols = np.linalg.lstsq(design, y.to_numpy(), rcond=None)[0]
+    found = dict(zip(NAMES, model.fit(frame, y).coef_, strict=True))
+    assert found["ward=A"] == pytest.approx(ols[2], abs=0.5)
+    assert found["ward=C"] == pytest.approx(ols[3], abs=0.5)
+    assert found["smoker"] == pytest.approx(ols[4], abs=0.5)
+
+
+def test_intervals_of_pandas_are_levels():
+    frame, y = table()
+    edges = [0, 30, 50, 100]
+    frame = frame.assign(age=pd.cut(frame["age"], edges))
+    with pytest.warns(LearntLevelsWarning, match="'age'"):
+        model = PrivateLasso(**SCALES, categories=LEVELS).fit(frame, y)
+    names = ["age=(30, 50]", "age=(50, 100]", *NAMES[1:]]
+    assert model.feature_names_out_.tolist() == names
+    codes = frame["age"].cat.codes.to_numpy()
+    array = np.column_stack((codes == 1, codes == 2, by_hand(table()[0])[NAMES[1:]]))
+    expected = PrivateLasso(**SCALES, feature_bounds=(0, 1)).fit(array, y)
+    assert released(model) == released(expected)
 
 
 # --- bounds ---------------------------------------------------------------------------------------
@@ -166,6 +220,12 @@ def test_bounds_are_for_numbers(bounds):
     model = DPFrankWolfe(**SETTING | {"feature_bounds": bounds}, **WALK, categories=LEVELS)
     assert released(model.fit(frame, y)) == released(expected)
     assert model._public_bounds()[0].tolist() == [[0, 100], *[[0, 1]] * 4]
+
+
+def test_truths_and_levels_alone_need_no_bounds():
+    frame, y = table()
+    model = PrivateLasso(**SCALES, categories=LEVELS).fit(frame[["ward", "smoker"]], y)
+    assert model.feature_names_out_.tolist() == NAMES[1:]
 
 
 @pytest.mark.parametrize(
@@ -226,6 +286,46 @@ def test_one_more_row_moves_no_other(way, kind, cells, one):
     np.testing.assert_array_equal(before, after[:-1])
     assert set(np.unique(after)) <= {0.0, 1.0}
     assert (after.sum(axis=1) <= 1).all()
+
+
+# --- sparse frames --------------------------------------------------------------------------------
+
+
+def sparse_table():
+    frame, y = table()
+    zeros = np.where(frame["age"] > 60, frame["age"], 0.0)
+    ages = pd.arrays.SparseArray(zeros, fill_value=0.0)
+    truths = pd.arrays.SparseArray(frame["smoker"].to_numpy())
+    return frame.assign(age=ages, smoker=truths), by_hand(frame.assign(age=zeros)), y
+
+
+@pytest.mark.parametrize("kind", [PrivateLasso, RNMScreen])
+def test_a_sparse_frame_releases_what_its_encoded_matrix_does(kind):
+    frame, encoded, y = sparse_table()
+    more = {} if kind is PrivateLasso else WALK
+    pairs = [(0, 100), *[(0, 1)] * 4]
+    expected = kind(**SCALES, **more, feature_bounds=pairs).fit(sp.csr_array(encoded), y)
+    found = kind(**SETTING, **more, categories=LEVELS).fit(frame, y)
+    assert released(found) == released(expected)
+    assert "sparse" in str(found.privacy_)
+    assert found.feature_names_in_.tolist() == list(frame)
+    dense = pd.DataFrame({name: np.asarray(frame[name]) for name in frame})
+    np.testing.assert_allclose(found.predict(frame), found.predict(dense), rtol=1e-12)
+
+
+# --- what is told ---------------------------------------------------------------------------------
+
+
+def test_a_type_that_lists_its_levels_declares_them():
+    frame, y = table()
+    expected = PrivateLasso(**SETTING, categories=LEVELS).fit(frame, y)
+    with pytest.warns(LearntLevelsWarning, match="'ward'") as caught:
+        model = PrivateLasso(**SETTING).fit(closed(frame), y)
+    assert caught[-1].filename == __file__
+    assert not any(repr(ward) in str(one.message) for ward in WARDS for one in caught)
+    enum = PrivateLasso(**SETTING).fit(as_polars(frame, pl.Enum(WARDS)), y)  # without a warning
+    assert released(model) == released(enum) == released(expected)
+    assert "the levels of ward: B, the reference, and A, C and D" in model.privacy_.public
 
 
 # --- the model file -------------------------------------------------------------------------------
@@ -347,6 +447,15 @@ def test_bad_frames_are_refused_without_a_cell(case, kind, tmp_path):
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
+def test_notes_on_bounds_name_the_feature_that_stands_behind_a_category():
+    frame, y = table(4000)
+    late = frame.assign(visits=500 - np.random.default_rng(5).poisson(0.05, len(frame)))
+    model = PrivateLasso(**SCALES, feature_bounds={"age": (0, 100), "visits": (0, 500)})
+    with pytest.warns(dpscreen.models.base.BoundsWarning, match="visits"):
+        model.set_params(categories=LEVELS).fit(late, y)
+    assert model.bounds_notes_ == ("visits: declared (0, 500); released centre at the upper end",)
+
+
 @pytest.mark.parametrize("cell", [None, "Z", "a", "", 7])
 def test_a_cell_without_a_level_counts_as_the_reference_and_only_predict_says_so(cell):
     """Rows to predict for are not protected; those of a fit are."""
@@ -359,3 +468,12 @@ def test_a_cell_without_a_level_counts_as_the_reference_and_only_predict_says_so
     with pytest.warns(UserWarning, match=r"'ward': 3 of 3 cells .* as 'B', the reference"):
         found = model.predict(odd[:3])
     assert found.tolist() == model.predict(frame[:3].assign(ward="B")).tolist()
+
+
+def test_weekdays_and_months_are_compared_with_the_first():
+    schema = {"fields": [{"name": "in", "type": "date"}, {"name": "out", "type": "date"}]}
+    told = about_levels(["in", "in=Tuesday", "out=February", "out=Monday"], schema, {})
+    assert list(told) == [
+        "in stands for days since the first.",
+        "Levels are compared with the first declared one: in with Monday and out with January.",
+    ]

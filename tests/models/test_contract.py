@@ -6,6 +6,9 @@ data. `check_array_api_input` is skipped by scikit-learn itself unless SCIPY_ARR
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from estimator_settings import PUBLIC
 from scipy import sparse
@@ -45,6 +48,38 @@ EVERY = [
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_check(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_keep_names_and_give_the_same_model(private_class, calibration, rows, frame):
+    X, y = rows
+    names = [f"f{j}" for j in range(X.shape[1])]
+    make = lambda: private_class(**PUBLIC, calibration=calibration, random_state=3)  # noqa: E731
+    table = frame({name: X[:, j] for j, name in enumerate(names)})
+    named = make().fit(table, frame({"y": y})["y"])
+    assert list(named.feature_names_in_) == names
+    np.testing.assert_array_equal(named.coef_, make().fit(X, y).coef_)
+    np.testing.assert_array_equal(
+        named.predict(table), table.to_numpy() @ named.coef_ + named.intercept_
+    )
+
+
+@pytest.mark.parametrize("kind", [DPFrankWolfe, PrivateLasso])
+def test_bounds_by_name(rows, kind):
+    X, y = rows
+    table = pd.DataFrame(X, columns=list("abcdef"))
+    bounds = {name: (-1 - j, 1 + j) for j, name in enumerate("abcdef")}
+    setting = SETTING | {"feature_bounds": bounds, "random_state": 1}
+    by_name = kind(**setting).fit(table, y)
+    by_position = kind(**setting | {"feature_bounds": list(bounds.values())}).fit(X, y)
+    np.testing.assert_array_equal(by_name.coef_, by_position.coef_)
+    assert list(by_name.feature_names_in_) == list("abcdef")
+    assert clone(by_name).get_params()["feature_bounds"] == bounds
+    renamed = {("z" if name == "f" else name): pair for name, pair in bounds.items()}
+    with pytest.raises(ValueError, match=r"feature_bounds.*missing \['f'\], unknown \['z'\]"):
+        kind(**setting | {"feature_bounds": renamed}).fit(table, y)
+    with pytest.raises(ValueError, match="column names"):
+        kind(**setting).fit(X, y)
 
 
 def test_pipeline_clone_and_grid_search(private_class, rows):

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from dpscreen import (
     ADPScreen,
     DPFrankWolfe,
+    PublishedCalibrationWarning,
     RNMScreen,
+    SeededNoiseWarning,
 )
 from dpscreen.privacy import ZCDP, Budget, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
@@ -58,6 +60,46 @@ def test_published_noise_is_the_papers(rows):
     assert model.privacy_.rho is None
     assert not model.privacy_.holds
     assert "NOT PRIVATE" in str(model.privacy_)
+
+
+@pytest.mark.parametrize(
+    ("screen_at", "count"), [("all", 6), ("last", 1), (2, 3), (4, 1), ([1, 5], 2)]
+)
+def test_adp_screens_when_told_to(rows, screen_at, count):
+    X, y = rows
+    setting = PUBLIC | {"n_iter": 6, "epsilon": 5.0}
+    model = ADPScreen(**setting, screen_at=screen_at, calibration="published").fit(X, y)
+    screening = model.privacy_.mechanisms[1]
+    assert screening.count == count
+    lam, d, n = setting["radius"], X.shape[1], len(X)
+    delta = 0.5 * setting["delta"] / (count + 1)
+    epsilon = 2.5 / (2 * np.sqrt(2 * count * np.log(1 / delta)))
+    bound = np.sqrt(d) * 4 * lam * (1 + lam) / n
+    sigma = np.sqrt(2 * bound**2 * np.log(1.25 / delta) / epsilon**2)
+    assert screening.scale == pytest.approx(sigma, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "share", "delta_share"), [(RNMScreen, 0.02, 0.25), (ADPScreen, 0.5, 0.5)]
+)
+def test_the_published_defaults_are_the_papers(rows, kind, share, delta_share):
+    """No intercept, T = 1000, a random start, and the splits of Table 1 and Appendix C."""
+    X, y = rows
+    public = {name: one for name, one in PUBLIC.items() if name not in ("radius", "n_iter")}
+    model = kind(**public, calibration="published").fit(X, y)
+    assert not model._fits_intercept
+    assert model.intercept_ == pytest.approx(-model.coef_ @ np.zeros(X.shape[1]))
+    step, screening = model.privacy_.mechanisms
+    assert (step.count, screening.count, model.n_iter_) == (1000, 1000, 1000)
+    lam, T, n = 100.0, 1000, len(X)  # half the width of the target's bounds
+    epsilon, delta = public["epsilon"], public["delta"]
+    spent = epsilon * (1 - share), delta * (1 - delta_share)
+    scale = lam * np.sqrt(8 * T * np.log(1 / spent[1])) / (n * spent[0])
+    assert step.scale == pytest.approx(scale, rel=1e-9)
+    assert model.screened_.shape[1] == 2
+    asked = dict(screening_share=share, screening_delta_share=delta_share, screen_at="all")
+    told = kind(**public, **asked, calibration="published", radius=100.0, n_iter=1000)
+    assert told.fit(X, y).privacy_.mechanisms == model.privacy_.mechanisms
 
 
 def test_a_proven_fit_sets_itself_from_bounds_and_a_noisy_count(private_class, rows):
@@ -124,6 +166,25 @@ def test_rnm_screens_when_told_to_and_pays_for_no_more(rows, screen_at, count):
     assert limit * (1 - 1e-9) <= model.privacy_.rho <= limit
 
 
+@pytest.mark.parametrize("kind", [RNMScreen, ADPScreen])
+def test_a_schedule_that_cannot_be_known_is_refused_before_rows_are_read(kind):
+    public = {name: one for name, one in PUBLIC.items() if name != "n_iter"}
+    with pytest.raises(ValueError, match="list of iterations needs n_iter"):
+        kind(**public, screen_at=[1, 2]).check_parameters()
+    kind(**public, screen_at=10_000).check_parameters()  # the last, of however many there are
+
+
+def test_warnings_name_the_errata_and_the_seed(private_class, rows):
+    with pytest.warns(PublishedCalibrationWarning, match=r"does not hold \(errata E1") as told:
+        private_class(**PUBLIC, calibration="published").fit(*rows)
+    assert told[0].filename == __file__
+    with pytest.warns(SeededNoiseWarning, match="not private") as told:
+        seeded = private_class(**PUBLIC, random_state=1).fit(*rows)
+    assert told[0].filename == __file__
+    assert not seeded.privacy_.holds
+    assert not seeded.privacy_.secure_noise
+
+
 # --- what is released -----------------------------------------------------------------------------
 
 
@@ -139,6 +200,12 @@ def test_seeds_repeat(private_class, rows, seed):
     first, second = (private_class(**PUBLIC, random_state=fresh()).fit(*rows) for _ in range(2))
     np.testing.assert_array_equal(first.coef_, second.coef_)
     assert first.intercept_ == second.intercept_
+
+
+def test_generators_are_accepted_and_advance(rows):
+    for generator in (np.random.default_rng(1), np.random.RandomState(1)):
+        model = RNMScreen(**PUBLIC | {"n_iter": 12}, random_state=generator)
+        assert (model.fit(*rows).coef_ != model.fit(*rows).coef_).any()
 
 
 # --- units ----------------------------------------------------------------------------------------
@@ -161,6 +228,34 @@ def test_units_do_not_matter(scale, shift, target_shift):
     expected = plain.fit(X, y).predict(X) + target_shift
     found = moved.fit(shift + scale * X, y + target_shift).predict(shift + scale * X)
     np.testing.assert_allclose(found, expected, atol=1e-6 * (1 + abs(shift) / scale))
+
+
+def test_predictions_stay_within_the_radius_of_the_centre(private_class):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 50, size=(200, 4))
+    setting = PUBLIC | {"feature_bounds": (0, 50), "target_bounds": (10, 30), "radius": 2.5}
+    for intercept in (True, False):
+        model = private_class(**setting, fit_intercept=intercept).fit(X, X[:, 0])
+        assert np.abs(model.predict(X) - 20).max() <= 2.5 * (1 + 1e-9)
+
+
+def test_values_outside_the_bounds_are_clipped(private_class, rows):
+    X, y = rows
+    setting = PUBLIC | {"feature_bounds": (-0.5, 0.5), "target_bounds": (-1, 1), "random_state": 2}
+    wild = private_class(**setting).fit(X, y)
+    tame = private_class(**setting).fit(np.clip(X, -0.5, 0.5), np.clip(y, -1, 1))
+    np.testing.assert_array_equal(wild.coef_, tame.coef_)
+
+
+def test_gram_and_dense_forms_choose_alike(private_class, rows, monkeypatch):
+    import dpscreen.models.frank_wolfe as home
+
+    X, y = rows
+    setting = PUBLIC | {"n_iter": 40, "random_state": 8, "calibration": "published"}
+    folded = private_class(**setting).fit(X, y)
+    monkeypatch.setattr(home, "gram_pays", lambda *_, **__: False)
+    dense = private_class(**setting).fit(X, y)
+    np.testing.assert_allclose(folded.coef_, dense.coef_, atol=1e-12)
 
 
 def test_the_order_of_the_rows_does_not_matter_to_the_last_bit(private_class, rows):

@@ -23,6 +23,10 @@ EXPORTS = {
     "onnx": lambda model, **force: metadata(model.to_onnx(**force))["privacy"],
     "pipeline": lambda model, **force: str(model.to_sklearn(**force)),
 }
+STATEMENTS = {
+    "onnx": lambda model, **force: metadata(model.to_onnx(**force))["privacy_statement"],
+    "pipeline": lambda model, **force: model.to_sklearn(**force).privacy_["statement"],
+}
 
 
 @pytest.mark.parametrize("kind", BROKEN)
@@ -38,6 +42,18 @@ def test_what_does_not_hold_is_refused_unless_forced_and_then_marked(kind, expor
 @pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
 def test_what_holds_is_not_marked(export):
     assert "NOT PRIVATE" not in export(fitted("lasso"))
+
+
+@pytest.mark.parametrize("name", ["sql", "r", "excel", "onnx"])
+def test_the_promise_is_told(name):
+    assert "epsilon = 3, delta = 1e-06" in EXPORTS[name](fitted("lasso"))
+
+
+@pytest.mark.parametrize("export", STATEMENTS.values(), ids=STATEMENTS)
+@pytest.mark.parametrize("kind", ["lasso", *BROKEN])
+def test_the_whole_statement_travels(export, kind):
+    model = fitted(kind)
+    assert export(model, force=True) == model.privacy_.to_dict()
 
 
 @pytest.mark.parametrize("kind", BROKEN)
@@ -72,3 +88,8 @@ def test_a_pickle_keeps_the_statement_and_shows_it(kind, through, tmp_path):
         assert "NOT PRIVATE" in repr(again)
         with pytest.raises(NotPrivate):
             again.to_sklearn()
+
+
+def test_a_model_that_holds_or_is_not_fitted_shows_its_parameters_alone():
+    assert "PRIVATE" not in repr(fitted("lasso"))
+    assert repr(type(fitted("seeded"))()).startswith("PrivateLasso(")

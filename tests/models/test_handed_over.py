@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from fitted_models import fitted
 from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from dpscreen import PrivateLasso, PrivateLogisticLasso, PrivateOLS
-from dpscreen._core.words import LINEAR
+from dpscreen._core.words import LINEAR, number
 from dpscreen.models import intake
+from dpscreen.models.cards import model_card_of
+from dpscreen.models.comparison import compared
 from dpscreen.models.intake import RefitWarning
-from dpscreen.models.page.effects import EffectLine, EffectPicture, draw_effects
+from dpscreen.models.page.effects import MOST_DRAWN, EffectLine, EffectPicture, draw_effects
 from dpscreen.privacy import ZCDP, Budget
 from dpscreen.privacy.ledger import PrivacyLedger
 
@@ -40,6 +44,20 @@ def test_a_dominant_effect_leaves_room_for_the_others():
         draw_effects(axes, shown)
         assert axes.get_xscale() == scale
         assert ("square-root" in shown.label) == (scale == "function")
+
+
+@pytest.mark.parametrize("kind", ["lasso", "split", "frank-wolfe"])
+def test_a_plot_has_one_line_for_each_feature_and_the_estimate_on_its_interval(kind):
+    model = fitted(kind)
+    axes = model.plot(Figure().subplots())
+    drawn = min(len(model.summary().rows), MOST_DRAWN)
+    assert len(axes.get_yticklabels()) == drawn
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    assert len(dots) == sum(row.refit is not None for row in model.summary().rows)
+    for dot in dots:
+        same = [line for line in axes.lines if line.get_ydata()[0] == dot.get_ydata()[0]]
+        ends = next(line.get_xdata() for line in same if len(line.get_xdata()) == 2)
+        assert ends[0] < dot.get_xdata()[0] < ends[1]
 
 
 def test_a_regression_table_is_drawn_beside_least_squares_own_intervals():
@@ -67,6 +85,16 @@ def test_outcomes_are_drawn_as_odds_ratios():
     assert axes.get_xscale() == "log"
     diamonds = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "D"]
     assert diamonds[0] == pytest.approx(shown)
+
+
+def test_a_notebook_shows_a_box_before_the_fit_and_the_summary_after():
+    assert "sk-" in PrivateLasso(**SETTING)._repr_html_()
+    model = fitted("lasso")
+    assert model._repr_html_() == model.summary()._repr_html_()
+    assert model._repr_mimebundle_()["text/html"] == model.summary()._repr_html_()
+    promise = model.privacy_._repr_html_()
+    assert promise.startswith("<details><summary>(epsilon = ")
+    assert html.escape(str(model.privacy_)) in promise
 
 
 # --- fits that add up -----------------------------------------------------------------------------
@@ -109,3 +137,36 @@ def test_what_a_ledger_counts_and_what_is_not_private_are_left_alone(tmp_path):
     seeded = PrivateLasso(**SETTING, random_state=1)
     assert heard(lambda: [seeded.fit(X, y) for _ in range(3)]) == []
     assert clone(model).get_params() == model.get_params()
+
+
+# --- two models -----------------------------------------------------------------------------------
+
+
+def test_models_are_compared_over_the_same_steps():
+    one = replace(fitted("split").released(), inference=None)
+    wider = one.public_bounds * 1000
+    other = replace(one, coefficients=one.coefficients * 2, declared_bounds=wider)
+    assert (other.steps != one.steps).any()
+    told = compared([one, other], ["a", "b\n"])
+    for line in told.features:
+        assert line.effects[1] == 2 * line.effects[0]
+        assert line.step in one.steps
+    sizes = [abs(line.effects[1]) for line in told.features]
+    assert sizes == sorted(sizes, reverse=True)
+    both = ZCDP.within(Budget(one.statement.epsilon, one.statement.delta))
+    rho = ZCDP(both.rho * 2).epsilon(one.statement.delta)
+    assert "they cost epsilon" in told.total
+    assert float(told.total.split("epsilon ")[1].split()[0]) == pytest.approx(rho, rel=0.01)
+    assert "\\n" in str(told).splitlines()[0]
+
+
+def test_an_interval_stands_beside_the_estimate_that_it_is_of():
+    """Half of the coefficients that predict lay outside the intervals that stood beside them."""
+    one = fitted("split").released()
+    told = compared([one, one], ["a", "b"])
+    with_ends = [line for line in told.features if line.intervals[0] is not None]
+    assert with_ends
+    for line in with_ends:
+        assert line.intervals[0][0] < line.effects[0] < line.intervals[0][1]
+    found = next(iter(one.intervals.values()))
+    assert f"(refit {number(found.coefficient, digits=4)})" in model_card_of(one)

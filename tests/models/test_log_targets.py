@@ -18,6 +18,9 @@ from dpscreen.models.linear import shown_summary
 from dpscreen.models.page import render_model_page
 from dpscreen.models.page.effects import effects_of, plot_release
 from dpscreen.models.release import summary_of
+from dpscreen.solvers.results import Quality
+
+QUALITY = Quality(0.632, 0.146, 0.814, 0.26, 0.24, 0.45, True, (1.0,), (1.0,))
 
 
 def schema(transform):
@@ -71,3 +74,13 @@ def test_pictures_and_pages_are_in_per_cent():
     assert "target's units" not in page
     told = dict(compared([release, release], ["a", "b"]).facts)
     assert told["effects are"] == ("changes of log(cost)",) * 2
+
+
+@pytest.mark.parametrize("kind", ["lasso", "ols"])
+def test_quality_says_that_it_is_of_the_transformed_target(kind):
+    """A typical error of 0.26 of log(price) was printed as if it were one of the price."""
+    release = replace(logged(kind), quality=QUALITY)
+    assert "On log(cost): R² 0.632" in words(shown_summary(release))
+    assert "on the scale of log(cost): R² 0.632" in words(explanation_of(release))
+    told = words(shown_summary(replace(release, schema=schema("none"))))
+    assert "On log(cost)" not in told

@@ -1,9 +1,22 @@
 """A name that is none of the public ones gets a guess, by one function wherever it is asked."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from dpscreen import PrivateOLS
 from dpscreen.tables.declaration import SchemaProblem, TableProblem, match_names
 from dpscreen.tables.schema import TableSchema
+from dpscreen.tables.toml import _faults, parsed_toml
+
+NAMES = ("age", "income", "ward")
+COMMON = {"epsilon": 5, "delta": 1e-6, "target_bounds": (0, 10)}
+
+
+def frame(n_rows=60):
+    rng = np.random.default_rng(0)
+    wards = np.array(["A", "B"])[rng.integers(2, size=n_rows)]
+    return pd.DataFrame({"age": rng.random(n_rows), "income": rng.random(n_rows), "ward": wards})
 
 
 def schema():
@@ -41,3 +54,22 @@ def test_names_in_a_declaration(key, value):
     document["dpscreen"] |= {key: value}
     with pytest.raises(SchemaProblem, match=r"did you mean '(cost|age|income)'"):
         TableSchema.from_dict(document).check()
+
+
+def test_patterns_of_a_toml_schema():
+    text = b"[patterns]\nincme = {bounds = [0, 9]}\n[columns]\nincome = {bounds = [0, 9]}\n"
+    assert list(_faults(parsed_toml(text))) == ["no column fits 'incme'. Did you mean 'income'?"]
+
+
+def test_features_of_a_table():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.random((4000, 2)), columns=["age", "income"])
+    model = PrivateOLS(**COMMON, feature_bounds=(0, 1)).fit(X, X["age"] + X["income"])
+    with pytest.raises(ValueError, match=r"called 'incom'.*Did you mean 'income'\?"):
+        model.wald_test(["incom"])
+
+
+def test_what_is_like_nothing_gets_no_guess():
+    with pytest.raises(SchemaProblem) as raised:
+        schema().field("zzzz")
+    assert "mean" not in str(raised.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import re
 from dataclasses import replace
@@ -90,6 +91,33 @@ def test_a_loaded_model_is_a_regressor_that_cannot_be_fitted(tmp_path):
         LoadedModel().summary()
 
 
+def test_what_is_not_known_of_quality_is_null_in_the_file_with_a_reason():
+    release = fitted("lasso").released()
+    missing = dict.fromkeys(("r2", "r2_low", "r2_high"), math.nan)
+    hidden = replace(release.quality, **missing, r2_reason="undetected rows")
+    missing = dict.fromkeys(("typical_error", "error_low", "error_high"), math.nan)
+    neither = replace(hidden, **missing, error_reason="noise")
+    for quality, name in ((hidden, "r2"), (neither, "error_high")):
+        found = encoded(replace(release, quality=quality))
+        assert json.loads(found)["model"]["quality"][name] is None
+        assert json.loads(found)["model"]["quality"]["r2_reason"] == "undetected rows"
+        assert str(decoded(found).quality) == str(quality)
+        assert encoded(decoded(found)) == found
+
+
+def test_files_of_earlier_versions_are_read_without_what_held_for_cut_values():
+    content = json.loads(encoded(fitted("lasso").released()))
+    quality = content["model"]["quality"]
+    del quality["r2_reason"], quality["error_reason"]
+    quality |= {"cut_r2": 0.5, "cut_r2_low": 0.4, "cut_r2_high": 0.6, "cut_error": 7.0}
+    quality |= {"r2": None, "r2_low": None, "r2_high": None}
+    quality |= {"typical_error": None, "error_low": 3.0, "error_high": None}
+    found = decoded(json.dumps(content).encode()).quality
+    assert math.isnan(found.r2)
+    assert math.isnan(found.error_low)
+    assert found.r2_reason == found.error_reason == "noise"
+
+
 TABLE = ("params", "bse", "tvalues", "pvalues", "conf_int", "cov_params", "holm", "standardized")
 
 
@@ -136,6 +164,10 @@ def test_the_file_holds_released_values_only():
     assert not [cell for cell in cells if cell in text]
 
 
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+
+
 # --- writing --------------------------------------------------------------------------------------
 
 
@@ -162,7 +194,38 @@ def test_nothing_is_left_of_a_failed_write(tmp_path, monkeypatch):
         fitted("lasso").save(tmp_path / "nowhere" / "model.json")
 
 
+def deep(levels):
+    found = {}
+    for _ in range(levels):
+        found = {"a": found}
+    return found
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"a": float("nan")}, {"a": {1, 2}}, {"a": b"bytes"}, {"a": "\ud800"}, deep(60), deep(5000)],
+)
+def test_a_schema_that_cannot_be_read_back_is_not_written(schema, tmp_path):
+    with pytest.raises(ModelFileProblem):
+        fitted("lasso").save(tmp_path / "model.json", schema=schema)
+    assert names_in(tmp_path) == []
+
+
 # --- reading what is not a model ------------------------------------------------------------------
+
+
+def test_what_is_not_there_or_not_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "missing.json", tmp_path, tmp_path / "pipe", "a\x00b", "/dev/zero"):
+        with pytest.raises(ModelFileProblem):
+            dpscreen.load(place)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(model_file, "MOST_BYTES", 1000)
+    (tmp_path / "model.json").write_bytes(b" " * 1001)
+    with pytest.raises(ModelFileProblem, match="larger than"):
+        dpscreen.load(tmp_path / "model.json")
 
 
 WRONG = {
@@ -343,12 +406,6 @@ def test_any_bytes_in_any_place_are_read_or_refused(data):
     read_or_refused(bytes(raw))
 
 
-@quick
-@given(st.binary(max_size=200))
-def test_any_bytes_at_all(raw):
-    read_or_refused(raw)
-
-
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=6, max_size=6))
 @settings(max_examples=50)
 def test_every_name_comes_back(names):
@@ -356,6 +413,48 @@ def test_every_name_comes_back(names):
     again = decoded(encoded(release))
     assert again.names == tuple(names)
     still_usable(again)
+
+
+# --- the card and the registry --------------------------------------------------------------------
+
+
+@every
+def test_the_card_is_whole_and_escaped(kind):
+    card = fitted(kind).to_model_card()
+    statement = fitted(kind).privacy_
+    assert ("shrunken" in card) == (not kind.startswith("ols"))
+    for heading in ("# Model card", "## Use", "## Features", "## Privacy stat", "## Mechanisms"):
+        assert heading in card
+    assert "<b>" not in card
+    assert ("**NOT PRIVATE" in card) == (not statement.holds)
+    rows = [line for line in card.splitlines() if line.startswith("|")]
+    widths = [len(line.replace("\\|", "").split("|")) for line in rows]
+    assert set(widths) <= {4, 7, 8}  # three tables, and no name breaks one
+
+
+@every
+def test_an_entry_for_the_registry(kind):
+    model = fitted(kind)
+    if not model.privacy_.holds:
+        with pytest.raises(ValueError, match="does not hold"):
+            model.to_registry_entry()
+        return
+    entry = model.to_registry_entry()
+    json.dumps(entry, allow_nan=False)
+    loss = entry["deployment"]["privacy_loss"]
+    assert loss["privacy_parameters"]["rho"] == model.privacy_.rho
+    assert loss["privacy_unit"] == ("Unit-level" if kind == "units" else "Row-level")
+    assert "first half: " in entry["deployment"]["implementation"]["mechanisms"] or kind != "split"
+
+
+def test_tiers_tell_more_and_more():
+    first, second, third = (fitted("lasso").to_registry_entry(tier=tier) for tier in (1, 2, 3))
+    assert set(first["deployment"]) == {"basic", "administrative"}
+    assert "privacy_unit_details" not in second["deployment"]["privacy_loss"]
+    assert "privacy_unit_details" in third["deployment"]["privacy_loss"]
+    assert set(second["deployment"]) < set(third["deployment"])
+    with pytest.raises(ValueError, match="tier"):
+        fitted("lasso").to_registry_entry(tier=4)
 
 
 # --- the short cut --------------------------------------------------------------------------------
@@ -373,3 +472,22 @@ def test_what_passes_the_quick_check_passes_the_schema(changed, whole):
     item = json_schema()["properties"]["model"]["properties"]["features"]["items"]
     allowed = jsonschema.Draft202012Validator(item).is_valid(feature)
     assert model_file._is_feature(feature) == allowed
+
+
+def test_many_features_are_read_in_time():
+    release = fitted("lasso").released()
+    many = replace(
+        release,
+        names=tuple(f"f{j}" for j in range(5000)),
+        coefficients=np.arange(5000.0),
+        feature_bounds=np.tile([0.0, 1.0], (5000, 1)),
+        declared_bounds=np.tile([0.0, 2.0], (5000, 1)),
+        standing_out=None,
+    )
+    np.testing.assert_array_equal(decoded(encoded(many)).coefficients, many.coefficients)
+
+
+@quick
+@given(st.binary(max_size=200))
+def test_any_bytes_at_all(raw):
+    read_or_refused(raw)

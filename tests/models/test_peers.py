@@ -15,6 +15,7 @@ from dpscreen.models import peers
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
+    Budget,
     NoisyMax,
     SeededNoise,
 )
@@ -22,7 +23,7 @@ from dpscreen.privacy.accountant import release_sums, release_triangle
 from dpscreen.rows.lattice import UNITS
 from dpscreen.solvers import peers as peer_solvers
 from dpscreen.solvers.base import Spending
-from dpscreen.solvers.peers import peel
+from dpscreen.solvers.peers import Ridge, peel
 from dpscreen.solvers.rules import Regime
 
 KINDS = [getattr(peers, name) for name in peers.__all__]
@@ -158,3 +159,42 @@ def test_peeling_follows_the_law_of_successive_maxima():
 
     assert p_value(1.0) > 1e-6  # β = Δ/√(2ρ) with half of ρ = 1 for each
     assert p_value(1.3) < 1e-6
+
+
+# --- the methods ----------------------------------------------------------------------------------
+
+
+def test_the_ridge_lifts_the_least_eigenvalue_and_no_more():
+    gram, moment = np.diag([100.0, 1.0]), np.array([1.0, 1.0])
+    np.testing.assert_allclose(Ridge(gram, 1e-9)(moment), [0.01, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(Ridge(gram, 20.0)(moment), [1 / 119, 1 / 20])
+    assert np.isfinite(Ridge(-gram, 10.0)(moment)).all()
+
+
+def test_rounds_make_up_for_what_a_clip_holds_back(monkeypatch):
+    """Nearly without noise: one round stops short, and all rounds come to least squares."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, size=(3000, 4))
+    y = X @ [2.0, -1.0, 0.5, 0.0] + 0.7 + 0.3 * rng.normal(size=3000)
+    model = peers.BoostedAdaSSP(**SETTING | {"epsilon": 1e4}, standardize=False, random_state=1)
+    truth = np.linalg.lstsq(np.c_[X, np.ones(3000)], y)[0]
+
+    def error():
+        model.fit(X, y)
+        return np.abs(np.append(model.coef_, model.intercept_) - truth).max()
+
+    assert error() < 0.02
+    monkeypatch.setattr(peer_solvers, "ROUNDS", 1)
+    assert error() > 0.5
+
+
+def test_only_so_many_features_are_kept():
+    rng = np.random.default_rng(42)
+    X = rng.uniform(-1, 1, size=(300, 40))
+    y = X[:, 0] + rng.normal(size=300)
+    for kind, part in ((peers.PrivateSIS, 1 / 10), (peers.NoisyIHT, 1 / 5)):
+        for epsilon in (1.0, 3.0):
+            model = kind(**SETTING | {"epsilon": epsilon}, n_rows=300).fit(X, y)
+            rho = float(ZCDP.within(Budget(epsilon, SETTING["delta"])))
+            most = max(1, round(part * Regime(300, 40, rho).signal))
+            assert 1 <= np.count_nonzero(model.coef_) <= most < 40

@@ -35,3 +35,13 @@ def test_safe_screening_leaves_out_only_what_the_optimum_does_not_need():
     assert 0 < screened.screened_.sum() <= 55
     assert not (screened.screened_ & (np.abs(plain.coef_) > 1e-3)).any()
     np.testing.assert_allclose(screened.coef_, plain.coef_, atol=1e-3)
+
+
+def test_the_rule_as_printed_screens_the_true_support_at_a_large_radius():
+    """Erratum E3: with radius 50 the printed rule removes features that the truth needs."""
+    data = synthetic(rng=np.random.default_rng(2))
+    setting = {"radius": 50.0, "n_iter": 1000, "fit_intercept": False}
+    printed = FrankWolfeLasso(**setting, screening="published").fit(data.X, data.y)
+    safe = FrankWolfeLasso(**setting, screening="safe").fit(data.X, data.y)
+    assert printed.screened_[:70].any()
+    assert not safe.screened_[:70].any()

@@ -6,6 +6,7 @@ And one whose coefficients turn out not to be identifiable says which, and claim
 from __future__ import annotations
 
 import pickle
+import re
 from contextlib import suppress
 from fractions import Fraction
 from unittest import mock
@@ -13,21 +14,26 @@ from unittest import mock
 import numpy as np
 import pytest
 
+import dpscreen
 from dpscreen import (
     BudgetRefused,
     PrivacyLedger,
+    PrivateLasso,
+    PrivateLogisticLasso,
     PrivateLogit,
     PrivateOLS,
     TableRefused,
 )
+from dpscreen.models.page import render_model_page
 from dpscreen.models.refusal import RequestedTable, table_needs
 from dpscreen.privacy import ZCDP, Accountant, Budget
 from dpscreen.privacy.replay import record, replay
 from dpscreen.solvers import rules
-from dpscreen.solvers.family import GAUSSIAN
+from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
 from dpscreen.solvers.table import TableRule
 
 PUBLIC = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": (-6, 6)}
+ABSENCE = re.compile(r"stands? out|found no|no feature (has|was)|has no effect\b(?!:)", re.I)
 KINDS = {
     "ols": (PrivateOLS, PUBLIC | {"target_bounds": (-9, 9)}),
     "logit": (PrivateLogit, PUBLIC),
@@ -247,3 +253,66 @@ def test_lemma_60_the_rule_is_where_a_noisy_matrix_stays_positive(k):
     assert np.mean(least(n) > 0) > 0.4
     assert np.mean(least(n / 2) > 0) < 0.25
     assert np.median(least(1.5 * n)) > 0
+
+
+def test_the_rule_is_monotone():
+    rules = TableRule.of(GAUSSIAN), TableRule.of(BINOMIAL), TableRule.of(BINOMIAL, 0.05)
+    for rule in rules:
+        needed = [rule.rows_needed(k, 0.02) for k in range(1, 40)]
+        assert needed == sorted(needed)
+        assert rule.rows_needed(10, 0.04) <= rule.rows_needed(10, 0.02)
+    rare, usual, line = rules[2], rules[1], rules[0]
+    assert rare.rows_needed(10, 0.02) > usual.rows_needed(10, 0.02) > line.rows_needed(10, 0.02)
+
+
+# --- sentences ------------------------------------------------------------------------------------
+
+
+def everything_said(model, tmp_path):
+    path = tmp_path / "model.json"
+    model.save(path, force=True)
+    loaded = dpscreen.load(path)
+    for one in (model, loaded):
+        assert one.explain() == model.explain()
+        assert str(one.summary()) == str(model.summary())
+    texts = (
+        str(model.summary()),
+        model.explain(),
+        model.to_model_card(),
+        re.sub("<[^>]*>", " ", render_model_page(model)),
+    )
+    return [" ".join(one.replace("\\", "").split()) for one in texts]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_of_columns_that_do_not_vary_says_so_and_claims_no_absence(kind, tmp_path):
+    X, y = table(kind, 20_000, 3)
+    estimator, public = KINDS[kind]
+    model = estimator(**public | {"random_state": 1}).fit(0 * X + 1, y)
+    assert np.abs(model.coef_).max() < 0.1
+    for text in everything_said(model, tmp_path):
+        assert not ABSENCE.search(text), ABSENCE.search(text)
+    explained = everything_said(model, tmp_path)[1]
+    assert "nothing was tested and nothing follows about any feature" in explained
+    assert "Intervals are not available: not identifiable at this budget" in explained
+
+
+def test_collinear_columns_are_named_wherever_the_table_is_explained(tmp_path):
+    X, y = table("ols", 20_000, 3)
+    X[:, 2] = X[:, 0]
+    model = PrivateOLS(**KINDS["ols"][1], random_state=1).fit(X, y)
+    assert list(model.table_.reasons) == [2]
+    for text in everything_said(model, tmp_path):
+        assert re.search("not separable from x0", text)
+        assert not ABSENCE.search(text)
+
+
+@pytest.mark.parametrize("estimator", [PrivateLasso, PrivateLogisticLasso])
+def test_a_selection_that_finds_nothing_claims_no_absence(estimator, tmp_path):
+    kind = "ols" if estimator is PrivateLasso else "logit"
+    X, y = table(kind, 60, 6)
+    model = estimator(**KINDS[kind][1] | {"epsilon": 0.3, "random_state": 1}).fit(X, y)
+    model.coef_ = 0 * model.coef_
+    for text in everything_said(model, tmp_path):
+        assert not ABSENCE.search(text), ABSENCE.search(text)
+    assert "effects below the noise level of this budget are not detected" in model.explain()

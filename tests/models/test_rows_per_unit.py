@@ -132,3 +132,25 @@ def test_a_ledger_is_charged_the_budget_of_the_unit(make, private_class, rows, t
     )
     model.fit(*rows, ledger=ledger)
     assert ledger.spent.rho == LIMIT.rho
+
+
+def test_the_statement_names_the_unit(rows):
+    statement = PrivateLasso(**LASSO, rows_per_unit=3, n_rows=500).fit(*rows).privacy_
+    text = " ".join(str(statement).split())
+    assert "for adding or removing one unit (at most 3 rows), all arguments" in text
+    assert "rows, not people" not in text
+
+
+def test_what_is_refused(private_class, rows):
+    for wrong in (0, -1, 2**21):
+        with pytest.raises(ValueError, match="rows_per_unit"):
+            private_class(**PUBLIC, rows_per_unit=wrong).fit(*rows)
+    for wrong in (1.5, True, "two"):
+        with pytest.raises(TypeError, match="rows_per_unit"):
+            private_class(**PUBLIC, rows_per_unit=wrong).fit(*rows)
+    with pytest.raises(ValueError, match="published calibration makes no promise"):
+        private_class(**PUBLIC, rows_per_unit=2, calibration="published").fit(*rows)
+    with pytest.raises(ValueError, match="not independent"):
+        PrivateLasso(**LASSO, rows_per_unit=2, inference="split").fit(*rows)
+    with pytest.raises(ValueError, match="rows_per_unit"):
+        PrivateLasso(**LASSO, rows_per_unit=0).fit(*rows)

@@ -121,6 +121,15 @@ def test_bounds_are_made_symmetric_and_zero_stays_zero():
     assert "sparse" not in str(right.privacy_)
 
 
+def test_bounds_are_not_tightened():
+    X, y = sparse_data(3000, 10, 7)
+    wide = {"feature_bounds": (-100, 100), "standardize": "auto"}
+    model = lasso(**wide).fit(sp.csr_array(X), y)
+    assert model.feature_bounds_.tolist() == [[-100, 100]] * 10
+    with pytest.raises(ValueError, match="standardize=True would centre"):
+        lasso(standardize=True).fit(sp.csr_array(X), y)
+
+
 def test_a_refusal_comes_before_the_ledger_is_charged(tmp_path):
     X, y = sparse_data(50, 3, 8)
     with pytest.raises(ValueError, match="standardize"):
@@ -143,7 +152,30 @@ def test_predictions_are_those_for_dense_rows(form):
         np.testing.assert_allclose(model.predict(sparse), model.predict(dense), rtol=1e-12)
 
 
+def test_predictions_count_duplicates_once():
+    X, y = sparse_data(300, 5, 10)
+    model = lasso().fit(X, y)
+    twice = sp.coo_array(X)
+    twice = sp.coo_array(
+        (np.tile(twice.data / 2, 2), (np.tile(twice.row, 2), np.tile(twice.col, 2))), X.shape
+    )
+    np.testing.assert_allclose(model.predict(twice), model.predict(X), rtol=1e-12)
+
+
 # --- what is refused -------------------------------------------------------------------------
+
+
+def test_a_frame_that_leaves_out_something_else_is_refused():
+    frame = pd.DataFrame({"a": pd.arrays.SparseArray([1.0, np.nan, 2.0])})
+    with pytest.raises(ValueError, match="fill_value must be 0"):
+        lasso().fit(frame, [1.0, 2.0, 3.0])
+
+
+def test_the_published_calibration_needs_dense_rows():
+    X, y = sparse_data(100, 5, 12)
+    model = DPFrankWolfe(**BUDGET, **BOUNDS, radius=1.0, n_iter=3, calibration="published")
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        model.fit(sp.csr_array(X), y)
 
 
 def test_nothing_is_ever_dense():

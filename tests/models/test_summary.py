@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from fitted_models import KINDS, fitted
+from sklearn.exceptions import NotFittedError
 
-from dpscreen import PrivateLogit, PrivateOLS
-from dpscreen._core.words import plain
+from dpscreen import PrivateLasso, PrivateLogit, PrivateOLS, load
+from dpscreen._core.words import figure, markdown, number, percent, plain
 from dpscreen.models.explain import explanation_of
 from dpscreen.models.release import marks_of, summary_of
 
@@ -41,6 +44,35 @@ def declaring(bounds):
 
 
 @pytest.mark.parametrize(
+    ("bounds", "step"),
+    [
+        ((0, 1), 1),  # levels and shares: from none to all
+        ((1, 2), 1),  # whole ends: at least 1
+        ((1, 5), 1),
+        ((0, 120), 10),
+        ((0, 1e6), 100_000),
+        ((-0.05, 0.05), 0.01),
+        ((18.2, 61.3), 5),
+        ((1e-9, 5e-9), 5e-10),
+    ],
+)
+def test_a_typical_step_is_a_round_number_near_a_tenth_of_the_bounds(bounds, step):
+    release = declaring(np.array([bounds] * 6))
+    assert release.steps.tolist() == [step] * 6
+    np.testing.assert_array_equal(release.effects, release.coefficients * step)
+    assert summary_of(release).rows[0].zero_one == (bounds == (0, 1))
+
+
+def test_a_step_of_what_a_schema_calls_whole_is_at_least_1():
+    """Bounds of a count may be no whole numbers: an adult more was half of one."""
+    release = declaring(np.array([(0, 4.7)] * 6))
+    assert release.steps.tolist() == [0.5] * 6
+    for kind, step in (("number", 0.5), ("integer", 1.0)):
+        fields = [{"name": name, "type": kind} for name in release.names]
+        assert replace(release, schema={"fields": fields}).steps.tolist() == [step] * 6
+
+
+@pytest.mark.parametrize(
     ("declared", "step"),
     [
         ({"type": "number"}, "+0.1"),  # a share
@@ -60,6 +92,51 @@ def test_a_schema_tells_shares_from_truths(declared, step):
     assert ("of a share" in explanation_of(release)) == (declared is None)
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1950.0, "1 950"),
+        (0.00010756, "0.00010756"),
+        (-1234567.8, "-1 234 570"),
+        (0.1, "0.1"),
+        (0.0, "0"),
+        (100000.0, "100 000"),
+        (1e-12, "1e-12"),
+        (3e17, "3e+17"),
+        (-0.0000123, "-0.0000123"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_numbers_as_people_write_them(value, text):
+    assert number(value).replace("\u00a0", " ") == text
+    assert figure(value, digits=6) == text.replace(" ", "\u202f").replace("-", "−")
+
+
+def test_what_people_say_of_a_model_is_kept_and_shown(tmp_path):
+    about = {"target": "cost\nof stay", "author": "A. B.", "date": "2026-01-31", "purpose": "*x*"}
+    fitted("lasso").save(tmp_path / "model.json", about=about)
+    model = load(tmp_path / "model.json")
+    assert model.released().about == about | {"target": "cost of stay"}
+    assert str(model.summary()).startswith("PrivateLasso of cost of stay: ")
+    assert "The model predicts cost of stay from" in model.explain()
+    assert "* Author: A. B.\n* Date: 2026-01-31\n* Purpose: \\*x\\*" in model.to_model_card()
+    for wrong in ({"colour": "red"}, {"author": "a" * 501}):
+        with pytest.raises(ValueError, match="about"):
+            fitted("lasso").save(tmp_path / "other.json", about=wrong)
+
+
+@every
+def test_one_sentence_says_why_there_are_no_intervals(kind):
+    text = fitted(kind).explain()
+    if kind == "split":
+        assert "no intervals" not in text
+        assert "95 % per coefficient" in text
+    elif kind == "split refused":
+        assert text.count("Intervals are not available: there are too few") == 1
+    else:
+        assert text.count("There are no intervals: ") == 1
+
+
 def test_intervals_are_those_of_the_inference():
     model = fitted("split")
     frame = model.summary().frame
@@ -69,6 +146,14 @@ def test_intervals_are_those_of_the_inference():
         assert (row["refit"], row["low"], row["high"]) == (one.coefficient, one.low, one.high)
         assert row["standard_error"] == one.standard_error
     assert "[0.025" in str(model.summary())
+
+
+def test_many_bounds_that_cut_rows_off_are_one_sentence():
+    notes = tuple(f"x{j}: declared (0, {j}); released centre at the upper end" for j in range(3))
+    release = replace(fitted("lasso").released(), bounds_notes=notes)
+    told = explanation_of(release)
+    assert told.count("Bounds:") == 1
+    assert "point, in x0, x1 and x2; bounds_notes_ tells" in told
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -126,6 +211,47 @@ def test_names_cannot_move_the_cursor_or_break_a_line():
     assert max(map(len, text.splitlines())) < 120
     assert "\\x1b[2Jage" in text
     assert "é" in text
+
+
+def test_pandas_is_not_needed_to_print():
+    code = (
+        "import sys, numpy as np; sys.modules['pandas'] = None\n"
+        "from dpscreen import DPFrankWolfe\n"
+        "model = DPFrankWolfe(radius=1, n_iter=2, epsilon=1, delta=1e-6, feature_bounds=(0, 1),"
+        " target_bounds=(0, 1)).fit(np.ones((50, 2)), np.ones(50))\n"
+        "print(model.summary(), model.explain())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "features used" in done.stdout
+
+
+def test_before_a_fit():
+    for ask in ("summary", "explain", "to_model_card", "to_registry_entry"):
+        with pytest.raises(NotFittedError):
+            getattr(PrivateLasso(), ask)()
+    with pytest.raises(NotFittedError):
+        PrivateLasso().save("nowhere.json")
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (0.5, "50 %"),
+        (0.7310585, "73 %"),
+        (0.0267, "2.7 %"),
+        (0.99995, "99.995 %"),
+        (0.01, "1 %"),
+        (1.0, "more than 99.9999 %"),
+        (0.0, "less than 0.0001 %"),
+    ],
+)
+def test_percent(share, shown):
+    assert percent(share) == shown
+
+
+def test_text_is_made_safe():
+    assert plain("a\tb\x00") == "a\\tb\\x00"
+    assert markdown("a|b*c_<i>\n# d") == "a\\|b\\*c\\_&lt;i&gt; \\# d"
 
 
 @pytest.mark.parametrize("kind", [PrivateOLS, PrivateLogit])

@@ -1,15 +1,20 @@
 """Claims, the control and Theorem 2, on rows made up to pass or to fail."""
 
+import re
+
 import pytest
-from study_rows import row
+from study_rows import row, rows_as_printed
 
 from dpscreen.paper import claims
 from dpscreen.paper.agreement import Estimate, RowIndex, check_control, check_theorem2
-from dpscreen.paper.claims import BOLD_F1, REAL
+from dpscreen.paper.claims import BOLD_F1, CHECKS, REAL
 from dpscreen.paper.experiments import UniformProcess
+from dpscreen.paper.methods import METHODS
+from dpscreen.paper.published import published_claims, published_data
 from dpscreen.paper.suites import EXPERIMENT_A, EXPERIMENT_B, FIGURE_3, RULES
 
 UNCORRELATED = ("uncorrelated",)
+MATHEMATICS = {"theorem-1", "lipschitz-constant", "rnm-privacy", "adp-privacy"}
 
 
 def check_claims(rows):
@@ -25,6 +30,10 @@ def held(rows, key):
     return [one.outcome.holds for one in claim(rows, key).judged]
 
 
+def finding(rows, key, place=0):
+    return claim(rows, key).judged[place].outcome.finding
+
+
 def made(suite, values, sets=REAL, trials=1):
     """Return rows of some methods, with the same metrics on every set, or by trial."""
     return [
@@ -37,6 +46,57 @@ def made(suite, values, sets=REAL, trials=1):
 
 def on_uncorrelated(suite, values, trials=1):
     return made(suite, values, UNCORRELATED, trials)
+
+
+def test_every_reading_has_a_check_and_says_what_was_run():
+    assert {key: len(checks) for key, checks in CHECKS.items()} == {
+        key: len(one.readings) for key, one in published_claims().items()
+    }
+    for one in published_claims().values():
+        assert all(reading and run for reading, run in one.readings)
+        assert len({reading + run for reading, run in one.readings}) == len(one.readings)
+
+
+def test_without_rows_only_mathematics_is_judged():
+    for check in check_claims([]):
+        if check.key in MATHEMATICS:
+            assert check.verdict == "does not hold"
+        elif check.key != "low-dimensional-data":
+            assert check.verdict == "not run"
+            assert all(one.outcome.finding.startswith("Not run") for one in check.judged)
+    numbers = claim([], "theorem-1").judged[0].outcome.numbers
+    assert numbers["attained"] / numbers["printed"] == pytest.approx((3000**0.5 + 1) / 2)
+
+
+def test_no_code_name_is_in_what_a_claim_says(rows):
+    prose = " ".join(
+        text
+        for check in check_claims(rows)
+        for one in check.judged
+        for text in (one.reading, one.run, one.outcome.finding, *one.outcome.numbers)
+    )
+    plain = {"lasso", "uncorrelated", "correlated"}
+    codes = {method.row_name for method in METHODS.values()} | set(published_data())
+    assert not [name for name in codes - plain if re.search(rf"(?<![\w-]){name}(?![\w-])", prose)]
+    assert not re.search(r"\b[a-z0-9]+_[a-z0-9_]+\b", prose)
+
+
+def test_readings_that_disagree_are_told_to():
+    rows = on_uncorrelated("adp", {name: kept(0.57) for name in RULES})
+    rows += on_uncorrelated("synthetic", {name: kept(1.0) for name in RULES})
+    assert claim(rows, "nonprivate-screening").verdict == "depends on the reading"
+    assert claim(rows[:4], "nonprivate-screening").verdict == "not run"
+
+
+def kept(share):
+    return {"tpr": share, "fpr": 0.0, "screened": 9}
+
+
+def test_the_55_percent_claim_is_judged_by_both_rules_at_both_radii():
+    values = dict(zip(RULES, (kept(0.42), kept(0.30), kept(0.57), kept(0.57)), strict=True))
+    rows = on_uncorrelated("adp", values) + on_uncorrelated("synthetic", values)
+    assert held(rows, "nonprivate-screening") == [False, False, True] * 2
+    assert "leaves out 9 of the 600" in finding(rows, "nonprivate-screening", 2)
 
 
 def like_np_fw(off):
@@ -153,6 +213,37 @@ FIGURE_1 = {
 )
 def test_a_claim_is_judged_reading_by_reading(key, rows, holds):
     assert held(rows, key) == holds
+
+
+def test_the_wolfe_gap_is_compared_at_the_end():
+    rows = [
+        row("adp", "uncorrelated", name, series={"wolfe_gap": [9.0, last]})
+        for name, last in (("dp-fw-rule", 0.2), ("np-fw-rule", 0.07), ("np-fw", 0.001))
+    ]
+    assert held(rows, "wolfe-gap") == [True]
+    assert "0.200 with private optimisation and 0.070 without" in finding(rows, "wolfe-gap")
+
+
+@pytest.mark.parametrize(
+    ("fewest", "holds"), [(100, [True, True]), (99.7, [False, True]), (98, [False, False])]
+)
+def test_always_and_nearly_always_are_two_readings(fewest, holds):
+    rows = [
+        row("real" if data in REAL else "synthetic", data, "rnm-screen",
+            metrics={"screened": facts.n_iter * (fewest / 100 if data == "abalone" else 1)})
+        for data, facts in published_data().items()
+    ]  # fmt: skip
+    assert held(rows, "one-screened-per-iteration") == holds
+
+
+def test_the_papers_own_tables_against_its_claims():
+    """Table 5 contradicts Appendix E on F1; Table 4 bears out what it says of R²."""
+    rows = rows_as_printed()
+    assert held(rows, "ablation-f1")[0] is False
+    assert "Communities and Crime, BlogFeedback" in finding(rows, "ablation-f1")
+    assert held(rows, "ablation-r2") == [True, None]
+    assert held(rows, "np-fw-best") == [True]
+    assert held(rows, "rnm-f1-above-oracle-on-larger-sets")[0] is True
 
 
 # --- the control ------------------------------------------------------------------------------

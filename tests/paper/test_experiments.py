@@ -1,17 +1,34 @@
 """One row, measured: its metrics, curves and settings."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
-from tiny_study import simulation
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_study import methods, simulation
 
-from dpscreen.paper import metrics
-from dpscreen.paper.data import ABLATION
+from dpscreen.paper import experiments, metrics
+from dpscreen.paper.data import ABLATION, DatasetTable
 from dpscreen.paper.experiments import (
     RealData,
     Regression,
     UniformProcess,
+    noise_for,
+    rng_for,
+    seed_name,
 )
 from dpscreen.paper.methods import Fitted, Method
+from dpscreen.paper.problem import MOST_POINTS, Recorder
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_the_seed_is_the_names_in_alphabetical_order(one, other):
+    assert seed_name(trial=3, data="housing") == "data=housing, trial=3"
+    assert np.array_equal(noise_for(a=1, b="x").words(9), noise_for(b="x", a=1).words(9))
+    assert rng_for(a=1, b="x").random() == rng_for(b="x", a=1).random()
+    same = np.array_equal(noise_for(trial=one).words(2), noise_for(trial=other).words(2))
+    assert same == (one == other)
 
 
 def chosen(weights):
@@ -43,6 +60,65 @@ def test_the_metrics_are_those_of_the_coefficients():
     )
 
 
+def test_as_many_random_features_are_the_control_of_r2():
+    """Over all subsets of a size the control's mean is that of drawing one uniformly."""
+    source, weights = simulation(), np.array([1.0] * 3 + [0.0] * 7)
+    experiment = Regression("synthetic", source, (chosen(weights),), r2_intercept=True)
+    found = [next(experiment.run(0, [chosen(weights).row_name])) for _ in range(2)]
+    problem = source.problem(0)
+    gram, size = problem.rows.moments, problem.design.n_features
+    possible = [
+        metrics.explained_r2(gram, basis, ~basis, intercept=True)
+        for places in combinations(range(size), 3)
+        for basis in [np.isin(np.arange(size), places)]
+    ]
+    value = found[0].metrics["r2_unchosen_at_random"]
+    assert value == found[1].metrics["r2_unchosen_at_random"]
+    assert np.isclose(possible, value).any()
+
+
+def test_curves_end_at_the_solution():
+    curves = ("mse", "kept_true", "kept_false", "wolfe_gap")
+    experiment = Regression("real", simulation(n_iter=500), methods("rnm-screen"), curves)
+    (row,) = experiment.run(0, ["rnm-screen"])
+    assert set(row.series) == {"iteration", *curves}
+    assert {len(curve) for curve in row.series.values()} == {MOST_POINTS}
+    assert row.series["iteration"][0] == 1
+    assert row.series["iteration"][-1] == 500
+    last = {name: curve[-1] for name, curve in row.series.items()}
+    assert last["mse"] == pytest.approx(row.metrics["mse"], rel=1e-5)
+    assert last["kept_true"] == pytest.approx(row.metrics["tpr"], rel=1e-5)
+    assert last["kept_false"] == pytest.approx(row.metrics["fpr"], rel=1e-5)
+    assert min(row.series["wolfe_gap"]) >= 0
+
+
+def test_a_row_says_what_was_run_and_what_was_not_private():
+    (row,) = Regression("real", simulation(), methods("proven-dp-fw")).run(0, ["proven-dp-fw"])
+    assert row.seed == "data=uncorrelated, method=proven-dp-fw, suite=real, trial=0"
+    assert row.settings["calibration"] == "proven"
+    assert row.settings["epsilon"] == 5.0
+    assert row.settings["delta"] == 1 / 120
+    assert 6 <= row.settings["n_iter"] <= 200
+    assert "E8" in row.settings["note"]
+    assert "E8" in row.settings["preparation"][-1]
+    assert {"dpscreen", "numpy", "scikit-learn", "python"} <= set(row.versions)
+
+
+def test_the_noise_is_the_one_that_the_seed_names():
+    experiment = Regression("adp", simulation(), methods("dp-fw"))
+    (row,) = experiment.run(2, ["dp-fw"])
+    names = dict(part.split("=") for part in row.seed.split(", "))
+    problem = experiment.source.problem(2)
+    fit = methods("dp-fw")[0].fit(problem, noise_for(**names), Recorder(problem, ()))
+    assert problem.mean_squared_error(fit.weights) == row.metrics["mse"]
+
+
+def test_trials_draw_rows_of_their_own_and_methods_share_them():
+    first, second = (simulation().problem(trial).rows.whole.X for trial in (0, 1))
+    assert not np.array_equal(first, second)
+    assert np.array_equal(first, simulation().problem(0).rows.whole.X)
+
+
 def real_data(name, n_support):
     return RealData(
         name=name,
@@ -65,6 +141,19 @@ def test_real_data_are_prepared_once_and_measured_against_the_lasso():
     assert problem.budget.total.delta == 1 / 506
     assert problem.radius == pytest.approx(0.59, abs=0.03)
     assert any("λ is the middle" in note for note in problem.notes)
+
+
+def test_a_table_is_prepared_once_and_measured_against_the_lasso(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (80, 5))
+    y = 3 * X[:, 0] - 2 * X[:, 3] + 0.1 * rng.standard_normal(80)
+    made = DatasetTable("made", X, y, tuple("abcde"), "t", False)
+    monkeypatch.setattr(experiments, "load", lambda name: made)
+    source = real_data("made", 2)
+    problem = source.problem(0)
+    assert source.problem(7) is problem
+    assert np.flatnonzero(problem.reference).tolist() == [0, 3]
+    assert problem.budget.total.delta == 1 / 80
 
 
 # --- Theorem 2 --------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import socket
 import sys
 import zipfile
 from pathlib import Path
@@ -10,14 +11,16 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
+import requests
 
-from dpscreen.paper.data import dataset, fetch, load
+from dpscreen.paper.data import UnknownDataset, dataset, fetch, load
 from dpscreen.paper.data.fetch import (
     abalone,
     communities,
     convert,
     libsvm,
     residential,
+    zip_member,
 )
 from dpscreen.paper.data.store import (
     Archive,
@@ -28,6 +31,7 @@ from dpscreen.paper.data.store import (
 )
 
 NAN = np.nan
+DATES = ("START YEAR", "START QUARTER", "COMPLETION YEAR", "COMPLETION QUARTER")
 URL = "https://archive.invalid/static/tiny"
 FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": [0.25, 0.0], "t": [3.0, 5.5]})
 TEXT = b"1,0.25,3\n2,0.0,5.5\n"
@@ -100,6 +104,34 @@ def test_text_is_converted(converter, text, columns, expected):
     np.testing.assert_array_equal(frame, expected)
 
 
+def test_residential_names_lags_and_drops_dates():
+    header = [*DATES, "V-1", "V-8", "V-11", "V-12", "V-11", "V-12", " V-9 ", "V-10"]
+    titles = ["PROJECT DATES", None, None, None, "VARIABLES"]
+    rows = [titles, header, [81, 1, 85, 1, 1, 1200, 6713, 56.2, 0.1, None, 2200, 410], [None]]
+    columns = ("V-1", "V-8", "V-11_lag1", "V-12_lag1", "V-11_lag2", "V-12_lag2", "V-9", "V-10")
+    frame = residential(sheet_of(rows), columns)
+    assert tuple(frame.columns) == columns
+    np.testing.assert_array_equal(frame, [[1, 1200, 6713, 56.2, 0.1, NAN, 2200, 410]])
+
+
+def test_residential_gives_the_catalogues_columns():
+    lagged = [f"V-{k}" for k in range(11, 30)] * 5
+    header = [*DATES, *(f"V-{k}" for k in range(1, 9)), *lagged, "V-9", "V-10"]
+    columns = (*dataset("residential").features, "V-9", "V-10")
+    frame = residential(sheet_of([header, list(range(len(header)))]), columns)
+    np.testing.assert_array_equal(frame, [np.arange(4.0, 109.0)])
+
+
+def test_members_are_found_in_folders_and_inner_zips():
+    inner = zipped({"deep/data.csv": b"inner"})
+    assert zip_member(zipped({"a/b/data.csv": b"outer"}), "data.csv") == b"outer"
+    assert zip_member(zipped({"x.txt": b"", "in.zip": inner}), "data.csv") == b"inner"
+    with pytest.raises(ValueError, match=r"does not contain data\.csv"):
+        zip_member(zipped({"x.txt": b""}), "data.csv")
+    with pytest.raises(ValueError, match="not a whole zip"):
+        zip_member(inner[:-30], "data.csv")
+
+
 @pytest.mark.parametrize("name", ["housing", "bodyfat", "pyrim", "triazines"])
 def test_libsvm_text_of_the_checked_copy_converts_to_it(name, data_folder):
     table = load(name)
@@ -110,12 +142,6 @@ def test_libsvm_text_of_the_checked_copy_converts_to_it(name, data_folder):
     )
     (frame,) = convert(text.encode(), dataset(name)).values()
     np.testing.assert_array_equal(frame, np.column_stack([table.X, table.y]))
-
-
-@pytest.mark.parametrize("text", [b"<p>", b"1 0:2\n", b"1 9:2\n", b"1 1:x\n", b"1 2:1 1:1\n"])
-def test_text_that_is_not_libsvms_is_refused(text):
-    with pytest.raises(ValueError, match=r"\w"):
-        libsvm(text, ("a", "b", "y"))
 
 
 # --- downloads ----------------------------------------------------------------------------------
@@ -130,6 +156,20 @@ def test_a_fetched_set_can_be_loaded(site, cache, make_dataset, converter, file)
     table = load(entry)
     np.testing.assert_array_equal(np.column_stack([table.X, table.y]), FRAME)
     assert left_behind(cache) == [cache / file]
+
+
+def test_a_workbook_gives_both_files(site, tmp_path, make_dataset):
+    book = sheet_of([["DATE", "V-1", "V-9", "V-10"], [80, 1.5, 2, 3], [81, 4, 5, 6]])
+    frames = {
+        "sale.csv": pd.DataFrame({"V-1": [1.5, 4.0], "V-9": [2.0, 5.0]}),
+        "cost.csv": pd.DataFrame({"V-1": [1.5, 4.0], "V-10": [3.0, 6.0]}),
+    }
+    site.bodies["/static/tiny"] = zipped({"folder/Book.xlsx": book})
+    entry = make_dataset(frames, Archive(URL, "uci-residential", "Book.xlsx"))
+    paths = fetch(entry, base_url=site.base_url, into=tmp_path / "new" / "place")
+    assert [path.name for path in paths] == ["sale.csv", "cost.csv"]
+    for path in paths:
+        assert content_hash(read_csv(path)) == content_hash(frames[path.name])
 
 
 def test_a_real_entry_asks_for_its_archives_path(site, cache):
@@ -150,6 +190,29 @@ def test_the_checked_copy_passes_through_the_whole_path(site, cache, data_folder
     assert content_hash(read_csv(path)) == entry.files[0].content_hash
 
 
+def test_progress_is_reported(site, cache, make_dataset):
+    frame = pd.DataFrame(np.arange(90_000.0).reshape(-1, 3), columns=list("abt"))
+    rows = frame.to_numpy().tolist()
+    body = "\n".join(f"{t!r} 1:{a!r} 2:{b!r}" for a, b, t in rows).encode()
+    site.bodies["/static/tiny"] = body
+    calls = []
+    fetch(
+        tiny(make_dataset, "libsvm", frame),
+        base_url=site.base_url,
+        progress=lambda done, total: calls.append((done, total)),
+    )
+    received = [done for done, _ in calls]
+    assert received == sorted(received)
+    assert len(received) > 5
+    assert calls[-1] == (len(body), len(body))
+
+
+def test_a_wrong_address_is_one_sentence(site, cache, make_dataset):
+    with pytest.raises(DownloadFailed, match="answered 404 Not Found for http://127"):
+        fetch(tiny(make_dataset), base_url=site.base_url)
+    assert left_behind(cache) == []
+
+
 @pytest.mark.parametrize("converter", ["uci-blogfeedback", "libsvm"])
 def test_a_truncated_body_is_one_sentence(site, cache, make_dataset, converter):
     site.bodies["/static/tiny"] = CASES[converter][0]
@@ -159,8 +222,35 @@ def test_a_truncated_body_is_one_sentence(site, cache, make_dataset, converter):
     assert left_behind(cache) == []
 
 
+def test_a_refused_connection_is_one_sentence(site, cache, make_dataset):
+    with socket.socket() as taken:  # bound, but nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(DownloadFailed, match=f"no connection to {address}"):
+            fetch(tiny(make_dataset), base_url=f"http://{address}")
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        (requests.Timeout(), "did not answer in time"),
+        (requests.TooManyRedirects("Exceeded 30 redirects."), r"failed: Exceeded 30 redirects\.$"),
+    ],
+)
+def test_an_archive_that_does_not_deliver_is_one_sentence(
+    cache, make_dataset, monkeypatch, reason, message
+):
+    def get(*_asked, **_settings):
+        raise reason
+
+    monkeypatch.setattr(requests, "get", get)
+    with pytest.raises(DownloadFailed, match=message):
+        fetch(tiny(make_dataset))
+
+
 DAMAGED_ZIP = bytearray(zipped({"tiny.csv": TEXT * 50}))
 DAMAGED_ZIP[40:50] = bytes(10)
+SHEET = [["V-1", "V-9"], [1, 2]]
 
 
 @pytest.mark.parametrize(
@@ -189,11 +279,52 @@ def test_another_archive_is_not_kept(site, cache, make_dataset, body, message):
     load(entry)
 
 
+@pytest.mark.parametrize(
+    "book",
+    [
+        b"not a workbook",
+        zipped({"a.txt": b"a"}),
+        damaged(sheet_of(SHEET), "xl/worksheets/sheet1.xml"),
+        damaged(sheet_of(SHEET), "xl/workbook.xml"),
+        sheet_of(SHEET, name="Old"),
+        sheet_of([["a", "b"], [1, 2]]),
+        sheet_of([["V-1", "V-9"], [1, 2]]),
+    ],
+    ids=["no zip", "another zip", "half a sheet", "half a list", "no sheet", "no head", "no V-2"],
+)
+def test_another_workbook_is_not_kept(site, cache, make_dataset, book):
+    site.bodies["/static/tiny"] = zipped({"Book.xlsx": book})
+    frame = FRAME.set_axis(["V-1", "V-2", "V-9"], axis=1)
+    entry = make_dataset({"tiny.csv": frame}, Archive(URL, "uci-residential", "Book.xlsx"))
+    with pytest.raises(CorruptDataset, match="is not the Tiny archive"):
+        fetch(entry, base_url=site.base_url)
+    assert left_behind(cache) == []
+
+
 def test_an_extra_that_is_needed_is_named(cache, make_dataset, monkeypatch):
-    sheet = sheet_of([["V-1", "V-9"], [1, 2]])
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(DownloadFailed, match=r"dpscreen\[paper\]"):
-        residential(sheet, ("V-1",))
+        residential(sheet_of([["V-1", "V-9"], [1, 2]]), ("V-1",))
     monkeypatch.setitem(sys.modules, "requests", None)
     with pytest.raises(DownloadFailed, match=r"dpscreen\[paper\]"):
         fetch(tiny(make_dataset))
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(site, tmp_path, make_dataset):
+    site.bodies["/static/tiny"] = CASES["uci-blogfeedback"][0]
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(DownloadFailed, match="could not be written to"):
+        fetch(tiny(make_dataset), base_url=site.base_url, into=tmp_path / "file")
+
+
+def test_sets_without_an_archive_say_so():
+    with pytest.raises(DownloadFailed, match="Riboflavin cannot be fetched: R package hdi"):
+        fetch("riboflavin")
+    with pytest.raises(UnknownDataset, match="known are"):
+        fetch("iris")
+
+
+@pytest.mark.parametrize("text", [b"<p>", b"1 0:2\n", b"1 9:2\n", b"1 1:x\n", b"1 2:1 1:1\n"])
+def test_text_that_is_not_libsvms_is_refused(text):
+    with pytest.raises(ValueError, match=r"\w"):
+        libsvm(text, ("a", "b", "y"))

@@ -11,6 +11,7 @@ from dpscreen.paper.agreement import (
     check_zero_start,
     summarise,
 )
+from dpscreen.paper.claims import check_claims
 from dpscreen.paper.data import names
 from dpscreen.paper.published import published_data
 from dpscreen.paper.results import ResultStore
@@ -35,6 +36,18 @@ def test_four_of_five_cells_match_and_nine_of_ten_of_the_narrower_count(index):
     assert whole.matching == 147  # rows are seeded by name
     assert narrow.share >= 0.9, [c.cell.key for c in compared if c.verdict == "differs"]
     assert all(c.reason and c.detail for c in compared if c.verdict == "differs")
+
+
+def test_table_1_is_in_the_bands_of_the_foundation(index):
+    metrics = ("tpr", "fpr", "f1", "density")
+    bands = {
+        "uncorrelated": ((0.70, 0.86), (0.43, 0.51), (0.26, 0.32), (0.47, 0.54)),
+        "correlated": ((0.87, 0.97), (0.25, 0.34), (0.40, 0.47), (0.34, 0.41)),
+    }
+    for data, limits in bands.items():
+        for metric, (low, high) in zip(metrics, limits, strict=True):
+            found = index.estimate("synthetic", data, "rnm-screen", metric)
+            assert low <= found.mean <= high, (data, metric)
 
 
 def test_proven_methods_find_the_support_that_rnm_screen_misses(index):
@@ -70,3 +83,34 @@ def test_theorem_2_agrees_with_the_corrected_formula(index):
     for found in settled:
         assert found.simulated.mean == pytest.approx(found.corrected_limit, rel=0.02)
         assert found.simulated.mean < 0.6 * found.published_limit
+
+
+def test_claims_come_out_as_replication_found_them(index):
+    found = {check.key: check.verdict for check in check_claims(index)}
+    assert "not run" not in found.values()
+    assert {key for key, verdict in found.items() if verdict == "holds"} >= {
+        "rnm-better-f1-than-adp",
+        "rnm-less-sparse-than-adp",
+        "density-better-than-dp-fw",
+        "learning-on-larger-sets",
+        "adp-overscreens",
+        "experiment-a",
+        "experiment-b",
+        "wolfe-gap",
+    }
+    assert {key for key, verdict in found.items() if verdict == "depends on the reading"} >= {
+        "nonprivate-screening",
+        "rnm-discriminates",
+        "correlated-features-help",
+        "more-iterations-large",
+        "r2-reasonable",
+        "np-fw-unchanged-by-screening",
+        "adp-no-discrimination",
+        "one-screened-per-iteration",
+    }
+    assert {key for key, verdict in found.items() if verdict == "does not hold"} >= {
+        "r2-definition",
+        "theorem-1",
+        "theorem-2-many-iterations",
+        "theorem-2-many-features",
+    }

@@ -15,6 +15,7 @@ from dpscreen.paper.methods import METHODS, keep_largest, of_rows
 from dpscreen.paper.problem import Recorder
 from dpscreen.planning import methods as register
 from dpscreen.privacy import ZCDP, SeededNoise
+from dpscreen.solvers.screening import published_scores
 
 estimators = pytest.mark.filterwarnings(
     "ignore::dpscreen.PublishedCalibrationWarning",
@@ -108,6 +109,12 @@ def test_oracle_k_keeps_the_largest_of_dp_fw(problem):
     assert np.abs(dense[kept]).min() >= np.abs(dense[~kept]).max()
 
 
+def test_preselect_k_uses_the_features_of_largest_l1_norm(problem):
+    used = np.flatnonzero(fit("preselect-k-fw", problem).weights)
+    largest = np.argsort(-np.abs(problem.rows.whole.X).sum(axis=0))[:3]
+    assert set(used) <= set(largest)
+
+
 def test_safe_screening_does_not_change_frank_wolfe(problem):
     assert np.array_equal(fit("np-fw-safe", problem).weights, fit("np-fw", problem).weights)
 
@@ -121,6 +128,60 @@ def test_the_printed_rule_rejects_what_the_optimum_needs(problem):
     safe = fit("np-fw-safe", near)
     assert np.array_equal(safe.weights[problem.support], needed)
     assert safe.counts["screened"] > 0
+
+
+def test_uniform_zeroing_screens_when_rnm_does_but_anywhere():
+    long = simulation(n_iter=3000).problem(0)
+    zeroed = []
+
+    def spy(accountant, given):
+        screen = methods.uniform_zeroing(accountant, given)
+
+        def noting(point, t):
+            found = list(screen(point, t))
+            zeroed.extend(found)
+            return found
+
+        return noting
+
+    methods.FrankWolfe(spy)(long, SeededNoise("control"), Recorder(long, ()))
+    counts = np.bincount(zeroed, minlength=10)
+    expected = fit("rnm-screen", long).counts["screened"]
+    assert counts.sum() == pytest.approx(expected, rel=0.02)
+    # χ² with 9 degrees of freedom passes 39.3 once in 100 000 uniform runs.
+    assert np.sum((counts - counts.mean()) ** 2) / counts.mean() < 39.3
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "change"),
+    [
+        ("rnm-screen-longer", "rnm-screen", {"n_iter": 180}),
+        ("np-fw-200", "np-fw", {"n_iter": 200}),
+        ("np-fw-low", "np-fw", {"radius": 1.0}),
+        ("np-fw-high", "np-fw", {"radius": 2.0}),
+    ],
+)
+def test_a_changed_method_is_the_method_on_the_changed_problem(problem, name, plain, change):
+    found = fit(name, replace(problem, norms=(1.0, 2.0)))
+    assert np.array_equal(found.weights, fit(plain, replace(problem, **change)).weights)
+    assert found.settings.items() >= change.items()
+
+
+def test_experiment_b_starts_at_random_as_algorithm_1_does(problem):
+    """A step from zero leaves one nonzero at most; from a dense start half survive screening."""
+    once = replace(problem, n_iter=1)
+    left = [np.count_nonzero(fit("np-fw-adp-last", once, f"{t}").weights) for t in range(20)]
+    assert np.mean(left) > 2
+    assert np.count_nonzero(fit("np-fw", once).weights) == 1
+
+
+def test_screening_without_noise_follows_eq_1(problem):
+    wide = replace(problem, radius=50.0)
+    screen = methods.WithoutNoise(2)(None, wide)
+    point = wide.design.at(np.full(10, 0.3))
+    scores = published_scores(wide.design, point, radius=50.0)
+    assert list(screen(point, 1)) == []
+    assert list(screen(point, 2)) == np.flatnonzero(scores < 0).tolist()
 
 
 # --- proven -----------------------------------------------------------------------------------

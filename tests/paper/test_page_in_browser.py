@@ -19,6 +19,81 @@ def test_no_console_message_and_no_request_but_for_the_page(tab):
     assert tab.seen("Network.loadingFailed") == []
 
 
+def test_the_watch_would_see_a_request_and_an_error(tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text("<img src='https://example.org/x.png'><script>throw Error('!')</script>")
+    with browser() as tab:
+        tab.open(page)
+        assert any(url.startswith("https://example.org") for url in tab.asked_for())
+        assert tab.seen("Runtime.exceptionThrown")
+
+
+@pytest.mark.parametrize("key", ["summary", "r2", "control", "theorem2", "proven"])
+def test_every_small_table_is_there(tab, key):
+    assert tab.evaluate(f"document.querySelectorAll('table#{key} tbody tr').length") > 1
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+def test_every_table_of_the_paper_is_there_with_all_its_cells(tab, report, number):
+    cells = [found for found in report.cells if found.cell.table == number]
+    for kind in ("printed", "here"):
+        found = tab.evaluate(f"document.querySelectorAll('#table{number} td.{kind}').length")
+        assert found == len(cells)
+    assert tab.evaluate(f"document.querySelectorAll('#table{number} td.proven').length") > 0
+    assert tab.evaluate(f"document.querySelector('#table{number}').checkVisibility()")
+
+
+@pytest.mark.parametrize(("number", "panels"), [(1, 2), (2, 8), (3, 3), (4, 1)])
+def test_every_figure_is_there_and_can_be_seen(tab, number, panels):
+    plots = f"[...document.querySelectorAll('#figure{number} .plot svg')]"
+    assert tab.evaluate(f"{plots}.length") == panels
+    assert tab.evaluate(f"{plots}.every(p => p.getBoundingClientRect().width > 200)")
+    assert tab.evaluate(f"{plots}.every(p => p.querySelectorAll('path').length > 5)")
+
+
+def test_ids_are_unique_and_links_lead_somewhere(tab):
+    assert (
+        tab.evaluate(
+            "(() => { const all = [...document.querySelectorAll('[id]')].map(e => e.id);"
+            " return all.length - new Set(all).size; })()"
+        )
+        == 0
+    )
+    assert tab.evaluate(
+        "[...document.querySelectorAll('a[href^=\"#\"]')].map(a => a.getAttribute('href'))"
+        ".filter(h => !document.getElementById(h.slice(1)))"
+    ) == []  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_tables_scroll_inside_themselves(tab, width):
+    tab.resize(width)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.evaluate(
+        "[...document.querySelectorAll('table')].every(t => t.closest('.scroll[tabindex=\"0\"]'))"
+    )
+
+
+def test_the_dark_theme_turns_text_lines_and_curves(tab):
+    colours = (
+        "[getComputedStyle(document.body).backgroundColor,"
+        " getComputedStyle(document.querySelector('.plot text')).fill,"
+        " getComputedStyle(document.querySelector('.legend line')).stroke]"
+    )
+    tab.prefer("light")
+    light = tab.evaluate(colours)
+    tab.prefer("dark")
+    dark = tab.evaluate(colours)
+    tab.prefer("light")
+    assert all(one != other for one, other in zip(light, dark, strict=True))
+    assert brightness(light[0]) > 200 > brightness(light[1])
+    assert brightness(dark[0]) < 60 < brightness(dark[1])
+
+
+def brightness(colour: str) -> float:
+    return sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(","))) / 3
+
+
 def test_an_empty_study_is_a_page_too(tmp_path):
     write_report(Report(()), tmp_path)
     with browser() as tab:

@@ -1,8 +1,12 @@
+import math
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpscreen.paper.results import (
     ResultStore,
+    StudyError,
     TrialRow,
     fingerprint,
     from_line,
@@ -36,6 +40,16 @@ def test_a_row_survives_its_line(metrics, curve, seed):
     line = to_line(written)
     assert "\n" not in line
     assert from_line(line) == written
+
+
+def test_undefined_metrics_stay_undefined():
+    line = to_line(row(metrics={"r2": math.nan, "f1": 1.0}))
+    assert "NaN" not in line
+    found = from_line(line).metrics
+    assert math.isnan(found["r2"])
+    assert found["f1"] == 1.0
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        to_line(row(metrics={"mse": math.inf}))
 
 
 @given(st.data())
@@ -81,3 +95,24 @@ def test_damaged_lines_are_set_aside_each_time(tmp_path):
         assert f"{number} damaged line(s)" in problem.message
         assert (tmp_path / aside).read_bytes().endswith(damage)
     assert store.open().problems == ()
+
+
+def test_a_place_that_stops_being_writable_is_told(tmp_path):
+    store = ResultStore(tmp_path)
+    store.open()
+    store.path.unlink()
+    store.path.mkdir()
+    with pytest.raises(StudyError, match="cannot write to"):
+        store.append(row())
+
+
+# --- fingerprints -----------------------------------------------------------------------------
+
+
+def test_a_fingerprint_depends_on_settings_and_versions(monkeypatch):
+    before = fingerprint({"radius": 1})
+    assert before == fingerprint({"radius": 1}) != fingerprint({"radius": 2})
+    for name, changes in (("numpy", True), ("machine", False)):
+        other = {**versions(), name: "0.0"}
+        monkeypatch.setattr("dpscreen.paper.results.versions", lambda other=other: other)
+        assert (fingerprint({"radius": 1}) != before) == changes

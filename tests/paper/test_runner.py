@@ -13,9 +13,11 @@ import tiny_study
 from tiny_study import content, experiments, experiments_with
 
 from dpscreen.paper import runner
+from dpscreen.paper.data import MissingDataset
+from dpscreen.paper.experiments import UniformProcess
 from dpscreen.paper.results import ResultStore, StudyError, read_rows
 from dpscreen.paper.runner import jobs_for, run, stored_rows
-from dpscreen.paper.suites import find_items
+from dpscreen.paper.suites import all_experiments, find_items
 
 HERE = Path(__file__).parent
 
@@ -69,6 +71,33 @@ def test_nothing_is_computed_twice(finished, monkeypatch):
     assert content(stored.rows) == content(done.rows)
 
 
+def test_fewer_items_and_trials_need_fewer_rows(finished):
+    store, _ = finished
+    part = stored_rows(store, ["figure1"], trials=1, experiments=experiments())
+    assert {(row.suite, row.method, row.trial) for row in part.rows} == {
+        ("synthetic", "rnm-screen", 0),
+        ("synthetic", "adp-screen", 0),
+    }
+
+
+@pytest.mark.usefixtures("_in_this_process")
+def test_progress_counts_up_to_the_total(tmp_path):
+    seen = []
+    run(
+        ["theorem2"],
+        store=ResultStore(tmp_path),
+        trials=3,
+        jobs=1,
+        on_progress=seen.append,
+        experiments=experiments(),
+    )
+    assert [progress.done for progress in seen] == [0, 1, 2, 3]
+    assert {progress.total for progress in seen} == {3}
+    assert seen[0].seconds_left is None
+    assert seen[-1].seconds_left == 0
+    assert seen[-1].label.startswith("theorem2: d=8, T=40, trial")
+
+
 @pytest.mark.usefixtures("_in_this_process")
 @pytest.mark.parametrize("kind", ["truncated", "corrupt"])
 def test_a_damaged_file_is_set_aside_and_only_its_bad_rows_recomputed(finished, tmp_path, kind):
@@ -91,7 +120,67 @@ def test_a_damaged_file_is_set_aside_and_only_its_bad_rows_recomputed(finished, 
     assert len(kept.rows) == len(done.rows)
 
 
+def test_rows_of_other_settings_or_versions_are_not_mixed_in(finished, monkeypatch):
+    store, _ = finished
+    methods = tiny_study.methods("rnm-screen", "adp-screen")
+    longer = tiny_study.Regression("synthetic", tiny_study.simulation(n_iter=61), methods)
+    found = stored_rows(store, ["figure1"], trials=3, experiments=(longer,))
+    assert found.rows == ()
+    (problem,) = found.problems
+    assert problem.kind == "other settings"
+    assert problem.message.startswith("6 row(s)")
+    monkeypatch.setattr("dpscreen.paper.results.REVISION", -1)
+    found = stored_rows(store, ["theorem2"], trials=3, experiments=experiments())
+    assert found.rows == ()
+    assert [problem.kind for problem in found.problems] == ["other settings"]
+
+
+def test_noise_free_methods_run_once_on_fixed_rows():
+    names = {"np-fw", "np-fw-safe", "np-fw-published-rule", "preselect-k-fw", "lasso"}
+    jobs = jobs_for(find_items(["table3"]), 20)
+    repeated = {name for job in jobs if job.trial for name in job.methods}
+    first = {name for job in jobs if not job.trial for name in job.methods}
+    assert names <= first
+    assert not names & repeated
+
+
 # --- what can go wrong ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("blocked", ["file/below", "."])
+def test_an_unwritable_place_is_told_before_anything_is_computed(tmp_path, monkeypatch, blocked):
+    (tmp_path / "file").touch()
+    (tmp_path / "results.jsonl").mkdir()
+    monkeypatch.setattr(runner, "jobs_for", None)
+    with pytest.raises(StudyError, match=r"cannot write results to .*results\.jsonl"):
+        run(store=ResultStore(tmp_path / blocked))
+
+
+def test_missing_data_are_skipped_and_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "available", dict)
+    monkeypatch.setattr(runner, "how_to_get", lambda entry: f"fetch {entry.name} first")
+    some = [e for e in all_experiments() if e.data in ("housing", "abalone")]
+    done = run(["table2"], store=ResultStore(tmp_path), trials=1, experiments=some)
+    assert done.rows == ()
+    assert {skip.data: skip.message for skip in done.skipped} == {
+        "abalone": "fetch abalone first",
+        "housing": "fetch housing first",
+    }
+
+
+def test_data_that_cannot_be_used_after_all_are_skipped(tmp_path, monkeypatch):
+    def damaged(self, trial, methods):
+        raise MissingDataset("housing is damaged")
+
+    def at_once(todo, workers):
+        return ((job, runner._run_job(job)) for job in todo)
+
+    monkeypatch.setattr(UniformProcess, "run", damaged)
+    monkeypatch.setattr(runner, "compute", at_once)
+    only = [one for one in experiments() if isinstance(one, UniformProcess)]
+    done = run(store=ResultStore(tmp_path), trials=1, experiments=only)
+    assert done.rows == ()
+    assert [skip.message for skip in done.skipped] == ["housing is damaged"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The catalogue, files of numbers and their content hash, and where they are searched for."""
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,19 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from dpscreen.paper.data import (
+    CATALOGUE,
+    MissingDataset,
+    UnknownDataset,
+    available,
     dataset,
     load,
     names,
     search_path,
+    store,
 )
 from dpscreen.paper.data.store import (
     CorruptDataset,
+    TargetColumns,
     content_hash,
     read_csv,
     write_csv,
@@ -51,6 +58,21 @@ def framed(values, names=None):
 # --- the catalogue ------------------------------------------------------------------------------
 
 
+def test_names_follow_the_papers_tables():
+    assert names() == tuple(TARGET_MEANS)
+    assert [entry.name for entry in CATALOGUE if entry.from_libsvm] == list(names()[:5])
+
+
+@BY_NAME
+def test_entries_are_consistent(name):
+    entry = dataset(name)
+    assert len(entry.features) in (0, entry.n_features)
+    assert len(set(entry.features)) == len(entry.features)
+    columns = {file.target for file in entry.files}
+    assert all(column in columns for target in entry.targets for column, _ in target.terms)
+    assert all(len(file.content_hash) == 64 for file in entry.files)
+
+
 @BY_NAME
 def test_every_set_loads_as_described(name, data_folder):
     entry, table = dataset(name), load(name)
@@ -60,6 +82,19 @@ def test_every_set_loads_as_described(name, data_folder):
     assert table.y.mean() == pytest.approx(TARGET_MEANS[name], rel=1e-5)
     assert np.isnan(table.X).any() == (entry.missing != "none")
     assert table.target_name == entry.targets[0].name
+
+
+def test_profit_is_sales_less_cost(data_folder):
+    profit, sales, cost = (load("residential", target=name) for name in ("profit", "sales", "cost"))
+    np.testing.assert_array_equal(profit.y, sales.y - cost.y)
+    np.testing.assert_array_equal(profit.X, cost.X)
+
+
+def test_an_unknown_name_is_answered_with_what_exists():
+    with pytest.raises(UnknownDataset, match="'iris'; known are abalone, housing"):
+        dataset("iris")
+    with pytest.raises(UnknownDataset, match="offers profit, sales, cost"):
+        load("residential", target="rent")
 
 
 # --- the content hash ---------------------------------------------------------------------------
@@ -167,9 +202,64 @@ def test_directories_are_tried_in_order(cache, monkeypatch, tmp_path, make_datas
     load(tiny)
 
 
+@pytest.mark.parametrize("stored", ["tiny.csv", "tiny.csv.gz", "extra/tiny.csv.gz"])
+@pytest.mark.parametrize("listed", ["tiny.csv", "tiny.csv.gz"])
+def test_compression_and_the_extra_folder_do_not_matter(
+    cache, make_dataset, tiny_frame, listed, stored
+):
+    write_csv(tiny_frame, cache / stored)
+    table = load(make_dataset({listed: tiny_frame}))
+    np.testing.assert_array_equal(table.X, tiny_frame.iloc[:, :-1])
+    assert table.X.flags.c_contiguous
+    assert (table.name, table.feature_names, table.target_name) == ("tiny", ("a", "b"), "t")
+
+
+def test_a_missing_set_says_how_to_get_it(cache, make_dataset, tiny_frame):
+    tiny = make_dataset({"tiny.csv": tiny_frame})
+    with pytest.raises(MissingDataset, match=r"cannot be fetched.*set DPSCREEN_DATA") as caught:
+        load(tiny)
+    assert str(cache) in str(caught.value)
+    with pytest.raises(MissingDataset, match="`dpscreen datasets fetch housing`, or set DPSCREEN"):
+        load("housing")
+    assert available() == {}
+
+
 def test_changed_content_is_refused(cache, make_dataset, tiny_frame):
     changed = tiny_frame.copy()
     changed.iloc[0, 0] = np.nextafter(1.0, 2.0)
     write_csv(changed, cache / "tiny.csv")
     with pytest.raises(CorruptDataset, match=r"tiny\.csv does not hold the Tiny data"):
         load(make_dataset({"tiny.csv": tiny_frame}))
+
+
+def test_targets_combine_files_that_must_agree(cache, make_dataset):
+    first = pd.DataFrame({"a": [1.0, 2.0], "p": [5.0, 7.0]})
+    second = pd.DataFrame({"a": [1.0, 2.0], "q": [4.0, 9.0]})
+    other = pd.DataFrame({"a": [1.0, 3.0], "q": [4.0, 9.0]})
+    gain = (TargetColumns("gain", (("p", 1.0), ("q", -1.0))),)
+    write_csv(first, cache / "p.csv")
+    write_csv(second, cache / "q.csv")
+    table = load(replace(make_dataset({"p.csv": first, "q.csv": second}), targets=gain))
+    assert table.y.tolist() == [1.0, -2.0]
+    write_csv(other, cache / "q.csv")
+    with pytest.raises(CorruptDataset, match="do not agree on the features"):
+        load(replace(make_dataset({"p.csv": first, "q.csv": other}), targets=gain))
+
+
+def test_available_lists_what_is_present(data_folder):
+    present = available()
+    assert tuple(present) == names()
+    assert len(present["residential"]) == 2
+    assert all(path.is_file() for paths in present.values() for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("system", "place"),
+    [("win32", "AppData/Local/dpscreen/dpscreen/Cache"), ("darwin", "Library/Caches/dpscreen")],
+)
+def test_downloads_go_where_the_system_wants_them(monkeypatch, system, place):
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.platform", system)
+        found = store.cache_directory()
+    assert found == Path.home() / place

@@ -4,8 +4,12 @@ import pytest
 
 from dpscreen.paper import suites
 from dpscreen.paper.data import ABLATION, PAPER
-from dpscreen.paper.published import published_data, published_figures
-from dpscreen.paper.suites import all_experiments
+from dpscreen.paper.experiments import Regression
+from dpscreen.paper.methods import METHODS, FrankWolfe, Method
+from dpscreen.paper.published import published_data, published_figures, published_value
+from dpscreen.paper.results import StudyError
+from dpscreen.paper.runner import jobs_for
+from dpscreen.paper.suites import all_experiments, all_items, find_items
 
 
 def experiment(suite, data):
@@ -40,3 +44,50 @@ def test_real_settings_are_the_papers(suite, preparation, intercept):
         assert (found.source.epsilon_share, found.source.delta_share) == (0.02, 0.25)
         if suite == "real":
             assert found.source.n_support == printed.n_support
+
+
+@pytest.mark.parametrize(("data", "possible"), [("residential", {32}), ("blogfeedback", {93, 96})])
+def test_the_ablations_supports_follow_from_the_printed_f1(data, possible):
+    printed = published_value(5, data, "np-fw", "f1")
+    fitting = {K for K in range(20, 120) if abs(2 / (1 + K) - printed) <= 0.0005}
+    assert {min(fitting), max(fitting)} == possible
+    assert experiment("ablation", data).source.n_support in fitting
+
+
+def test_every_need_can_be_met_and_every_method_is_needed():
+    items = all_items().values()
+    for item in items:
+        met = {name for e in all_experiments() for name in e.method_names if item.needs(e, name)}
+        assert met == set(item.methods), item
+    for e in all_experiments():
+        for name in e.method_names:
+            assert any(item.needs(e, name) for item in items), (e.suite, e.data, name)
+
+
+def test_declared_settings_tell_rows_apart():
+    declared = [str(e.declared(name)) for e in all_experiments() for name in e.method_names]
+    assert len(declared) == len(set(declared))
+
+
+def test_an_item_runs_only_what_it_needs():
+    jobs = jobs_for(find_items(["table1", "figure2"]), 2)
+    assert {job.experiment.suite for job in jobs} == {"synthetic", "real"}
+    real = {name for job in jobs if job.experiment.suite == "real" for name in job.methods}
+    assert real == {"rnm-screen", "proven-dp-fw", "proven-rnm-screen", "private-lasso"}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("tabel1", "'table1'"), ("Table 1", "'table1'"), ("figure-4", "'figure4'")]
+)
+def test_a_wrong_name_gets_a_hint(name, hint):
+    with pytest.raises(StudyError, match=f"did you mean {hint}"):
+        find_items([name])
+    with pytest.raises(StudyError, match="no item 'zzz'; known are table1, figure1"):
+        find_items(["zzz"])
+
+
+def test_a_new_proven_method_joins_the_suites(monkeypatch):
+    flagship = Method("flagship", "Flagship", FrankWolfe(), "proven", random=True)
+    monkeypatch.setitem(METHODS, "flagship", flagship)
+    for suite in (suites.synthetic_suite, suites.real_suite, suites.ablation_suite):
+        assert all("flagship" in e.method_names for e in suite() if isinstance(e, Regression))

@@ -1,11 +1,29 @@
 """Every printed number is on the page and in the Markdown, beside ours, and differences show."""
 
-import pytest
+import dataclasses
+from types import SimpleNamespace
 
+import pytest
+from study_rows import made_up_rows
+
+from dpscreen.paper import tables
 from dpscreen.paper.methods import proven_names
+from dpscreen.paper.metrics import SignTest
 from dpscreen.paper.published import published_cells
+from dpscreen.paper.report import Report
+from dpscreen.paper.tables import flat_grid, to_markdown
 
 TABLES = range(1, 6)
+
+
+def changed(rows, suite, data, method, **metrics):
+    """Return the rows with some metrics of one method replaced."""
+    return tuple(
+        dataclasses.replace(row, metrics={**row.metrics, **metrics})
+        if (row.suite, row.data, row.method) == (suite, data, method)
+        else row
+        for row in rows
+    )
 
 
 def entries(grid, kind):
@@ -27,3 +45,81 @@ def test_a_table_holds_every_printed_cell_beside_ours_and_the_proven(report, tab
     assert len(lines) - len(metrics) == len(grid.sections)
     assert len(entries(grid, "proven")) == len(metrics) * len(proven_names())
     assert all(len(numbers) == len(grid.headings) for _, numbers in lines)
+
+
+def test_a_cell_that_differs_is_marked_and_explained(rows):
+    report = Report(changed(rows, "synthetic", "uncorrelated", "rnm-screen", f1=0.9, tpr=0.2))
+    grid = report.grids["table1"]
+    assert sum(bool(entry.mark) for entry in entries(grid, "here")) == 2
+    explained, unexplained = sorted(grid.notes, key=lambda note: not note.explained)
+    assert "single run" in explained.reason
+    assert unexplained.reason == "No reason is known."
+    assert [detail.split(":")[0] for detail in unexplained.details] == [
+        "Uncorrelated, F1 of RNM-Screen"
+    ]
+    text = to_markdown("table.md", grid=grid)
+    assert f"0.900 ≠ {unexplained.mark}" in text
+    assert f"**≠ {unexplained.mark}** No reason is known." in text
+
+
+def test_a_missing_data_set_leaves_dashes_and_the_rest(report):
+    partial = Report(made_up_rows(without=("housing",)))
+    grid = partial.grids["table2"]
+    by_title = {section.title: section for section in grid.sections}
+    ours = [numbers[1].text for _, numbers in by_title["Housing"].lines]
+    assert by_title["Housing"].detail.startswith("n = 506, d = 13, K = 4")
+    assert set(ours) == {"–"}
+    assert all("–" not in numbers[1].text for _, numbers in by_title["Abalone"].lines)
+    assert any("Housing" in remark for remark in grid.remarks)
+    assert partial.narrow.not_run == 4 * 3  # three counted cells in each of four tables
+    assert partial.summary.not_run == 5 + 8 + 3 + 6
+    assert report.summary.not_run == 0
+
+
+def test_without_rows_only_the_printed_numbers_are_left():
+    empty = Report(())
+    assert all(
+        entry.text == "–" for grid in empty.grids.values() for entry in entries(grid, "here")
+    )
+    assert len(empty.grids) == 6
+    assert empty.most_trials == 0
+    assert len(empty.errata) == 11
+
+
+def test_the_bold_type_is_compared_only_with_enough_trials(rows, report):
+    assert any("fewer than 6 trials" in remark for remark in report.grids["table2"].remarks)
+    many = Report(made_up_rows(trials=8)).grids["table2"]
+    assert any("agrees with the printed type in" in remark for remark in many.remarks)
+    cell = SimpleNamespace(sign=SignTest(8, 0), cell=SimpleNamespace(bold=True))
+    assert tables._agreement_with_bold([cell] * 3).endswith("printed type in 3 of 3 cells.")
+
+
+def test_every_column_has_its_own_number_of_iterations(rows):
+    other = tuple(
+        dataclasses.replace(row, settings=row.settings | {"n_iter": 131})
+        if row.method == "proven-dp-fw"
+        else row
+        for row in rows
+    )
+    grid = Report(other).grids["table1"]
+    for section in grid.sections:
+        name, numbers = section.lines[0]
+        assert name == "iterations T"
+        assert [number.text for number in numbers[:3]] == ["1000", "1000", "131"]
+        assert "T =" not in section.detail
+
+
+def test_what_is_left_open_stands_beside_its_alternative(report):
+    grid = report.grids["choices"]
+    titles = " ".join(section.title for section in grid.sections)
+    for choice in ("scattered", "½", "start", "K:", "missing cells", "Preselect-K"):
+        assert choice in titles
+    assert all(len(numbers) == 3 for section in grid.sections for _, numbers in section.lines)
+
+
+def test_markdown_is_escaped():
+    hostile = "a|b <i>*x*</i>\n_y_"
+    grid = flat_grid("key", hostile, f"{hostile} | {hostile}", [(hostile, hostile)], hostile)
+    shown = to_markdown("table.md", grid=grid)
+    assert hostile not in shown
+    assert shown.count(r"a\|b &lt;i&gt;\*x\*&lt;/i&gt; \_y\_") == 6

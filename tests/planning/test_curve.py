@@ -4,15 +4,23 @@ import itertools
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import isotonic_regression
 
 from dpscreen.planning import curve_points as module
 from dpscreen.planning.curve import (
+    EPSILONS,
     BudgetCase,
     BudgetCurve,
     BudgetPoint,
+    isotonic,
+    smooth,
 )
-from dpscreen.planning.curve_points import budget_point
+from dpscreen.planning.curve_points import budget_point, setting_at
 
 
 def rising(*values):
@@ -32,6 +40,26 @@ def test_a_curve_goes_through_its_points_and_never_falls():
         assert one["r2"] <= two["r2"] + 1e-12
         assert one["found"] <= two["found"] + 1e-12
         assert one["width"] >= two["width"] - 1e-12
+
+
+def test_chance_dips_are_levelled_and_ends_are_level():
+    curve = rising(0.1, 0.5, 0.4)
+    r2 = {epsilon: curve.at(epsilon).values["r2"] for epsilon in (1e-4, 1.0, 10.0, 1e4)}
+    assert r2 == pytest.approx({1e-4: 0.1, 1.0: 0.45, 10.0: 0.45, 1e4: 0.45})
+    assert "width" not in curve.at(0.01).values  # no interval where none was simulated
+    assert BudgetCurve(curve.case).at(1.0) is None
+
+
+@given(arrays(float, st.integers(1, 12), elements=st.floats(-5, 5, width=16)))
+def test_it_is_isotonic_regression_and_cubics_stay_between_points(values):
+    weights = 1 + np.abs(values[::-1])
+    for given_weights in (None, weights):
+        found = isotonic(values.tolist(), None if given_weights is None else weights.tolist())
+        assert found == pytest.approx(isotonic_regression(values, weights=given_weights).x)
+    x = np.arange(len(values)) ** 1.5
+    read = smooth(x, found)
+    assert np.all(np.diff([read(at) for at in np.linspace(0, x[-1], 50)]) >= -1e-9)
+    assert [read(at) for at in x] == pytest.approx(found, abs=1e-9)
 
 
 def test_reading_a_curve_loads_nothing_that_takes_long():
@@ -86,9 +114,49 @@ def test_between_its_points_the_curve_says_what_a_simulation_says(monkeypatch, c
     agrees(case, (0.18, 0.3, 0.55, 1.0), (at,))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "case",
+    [
+        BudgetCase(440, 10, 1e-4),
+        BudgetCase(5000, 40, 1e-6),
+        BudgetCase(5000, 40, 1e-6, rows_per_unit=4),
+        BudgetCase(200_000, 300, 1e-8),
+        BudgetCase(50_000, 6, 1e-6, method="private-ols"),
+        BudgetCase(400_000, 40, 1e-6, method="private-ols"),
+        BudgetCase(5000, 20, 1e-6, rate=0.2, method="private-logistic"),
+        BudgetCase(50_000, 40, 1e-6, rate=0.1, rows_per_unit=3, method="private-logistic"),
+    ],
+)
+def test_the_whole_curve_says_what_simulations_say(case):
+    agrees(case, EPSILONS, (0.07, 0.24, 0.75, 2.3, 7.5))
+
+
 def test_a_regression_table_says_how_many_rows_it_needs():
     few = budget_point(BudgetCase(300, 20, 1e-6, method="private-ols"), 0.5)
     assert few.values.keys() == {"needed"}
     assert few.values["needed"] > 300
     wide = budget_point(BudgetCase(10**9, 2000, 1e-6, method="private-ols"), 0.5)
     assert wide.values.keys() == {"needed"}  # too large to be simulated while somebody waits
+
+
+def test_a_split_of_outcomes_tells_how_wide_intervals_are_and_selects_with_half():
+    asked = {"rate": 0.4, "method": "private-logistic"}
+    whole = budget_point(BudgetCase(12_000, 8, 1e-6, **asked), 1.0)
+    split = budget_point(BudgetCase(12_000, 8, 1e-6, intervals=True, **asked), 1.0)
+    half = budget_point(BudgetCase(6_000, 8, 1e-6, **asked), 1.0)
+    assert "width" not in whole.values
+    assert 2**0.5 <= split.values["width"] < 4
+    assert split.values["auc"] == half.values["auc"]
+    few = budget_point(BudgetCase(200, 8, 1e-6, intervals=True, **asked), 0.3)
+    assert "width" not in few.values
+
+
+@pytest.mark.slow
+def test_widths_of_thinned_tables_are_those_of_whole_ones(monkeypatch):
+    """A table of 40 000 rows, simulated with a quarter of them and with all."""
+    setting = setting_at(BudgetCase(40_000, 40, 1e-6), 1.0)
+    thinned = module.split_width(setting)
+    monkeypatch.setattr(module.simulation, "MOST_CELLS", 2_000_000)
+    monkeypatch.setattr(module.simulation, "MOST_CELLS_CLIPPED", 2_000_000)
+    assert module.split_width(setting) == pytest.approx(thinned, rel=0.15)

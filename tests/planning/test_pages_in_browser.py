@@ -115,6 +115,19 @@ def test_nothing_serious_no_message_and_no_request_but_for_the_page(tab):
     assert [url[:5] for url in tab.asked_for()] == ["file:"]
 
 
+@hostile_names
+def test_the_check_sees_what_is_wrong(tab):
+    tab.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', '<div id=bad><h4>x</h4><a></a>"
+        "<i id=bad></i><b role=img></b><table></table></div>')"
+    )
+    found = set(tab.evaluate(SERIOUS))
+    tab.evaluate("document.querySelectorAll('#bad').forEach(e => e.remove())")
+    assert {"two of bad", "link without words", "table without headings"} <= found
+    assert {"image: no words", "headings skip"} <= found
+    assert tab.evaluate(SERIOUS) == []
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_it_fits_and_charts_are_legible(unfolded, width):
     tab = unfolded
@@ -224,6 +237,42 @@ def test_no_jargon_above_the_fold_and_numbers_as_people_write_them(tab):
     features = tab.evaluate("document.querySelector('#features').innerText")
     assert re.search(r"\de[+-]\d", features) is None
     assert "0→1" in features
+
+
+@other_models
+def test_what_each_kind_shows(page, unfolded):
+    (kind, _), tab = page, unfolded
+    message = tab.evaluate("document.querySelector('main').innerText")
+    assert "Not simulated" not in message
+    assert "what came" not in message  # nothing is expected by another rule than the fit's
+    assert ("Odds ratio" in message) == (kind != "table")
+    if kind != "table":
+        (share,) = re.findall(r"with a yes in (\d+) % of them", message)  # as released
+        assert abs(int(share) - 100 * (table()[1] > 2500).mean()) < 3
+    assert ("the half that selects" in message) == (kind == "split")
+    if kind in ("outcomes", "split"):
+        assert tab.evaluate("document.querySelectorAll('#quality .plot svg').length") == 2
+        assert "Which effects such a fit detects" in message
+        assert tab.evaluate("document.querySelectorAll('#what-if-table tbody tr').length") == 7
+        head = tab.evaluate("document.querySelector('#features thead').innerText")
+        assert ("Refit" in head) == (kind == "split")
+        return
+    plain = "least squares" if kind == "table" else "logistic regression"
+    assert f"about the interval of {plain}" in message
+    assert "not separable from" in message  # the twin, which has no interval
+    assert tab.evaluate("document.querySelectorAll('#widths tbody tr').length") == 7
+    if kind == "table":
+        return
+    assert "the change of the log-odds for one unit" in message
+    cells = tab.evaluate(
+        "[...document.querySelectorAll('#features tbody tr')].map(r => r.innerText)"
+    )
+    assert sum("–" in row for row in cells[:-1]) <= 1
+    for name, ratio, ends, *_ in (row.split("\t") for row in cells[:-1]):
+        if ends == "–":  # the twin
+            continue
+        low, high = map(float, ends.split(" to "))
+        assert low < float(ratio) < high, name
 
 
 @hostile_names

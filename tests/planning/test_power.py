@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 import dpscreen
 from dpscreen.cli import compare
 from dpscreen.planning import power as simulation
-from dpscreen.planning.plan import setting_of
+from dpscreen.planning.plan import Needed, Recommended, setting_of
 from dpscreen.planning.power import Contest, RoughNoise, Scale, Setting
 from dpscreen.privacy import DiscreteGaussian, NoisyMax, SeededNoise, SignedNoisyMax
 from dpscreen.solvers.family import BINOMIAL
@@ -55,6 +55,19 @@ def detection(fits):
     return simulation.detected(("private-lasso", 1.0, 0.1), fits)
 
 
+def test_no_standard_error_is_zero_where_few_tables_are_alike():
+    fits = [simulation.Scored(np.array([2.0]), np.zeros(15), 0, 0.0, 1.0)] * 4
+    found = detection(fits)
+    assert found.false_positives_se == pytest.approx(15 * math.sqrt(1 / 62 * 61 / 62 / 60))
+    assert found.power_se > 0
+
+
+def scored(share, *, others=(0.0,) * 19 + (1.0,), quality=0.0):
+    """Return a fit that detects such a share of ten features, at a critical size of 0."""
+    effects = np.where(np.arange(10) < round(10 * share), 2.0, 0.0)
+    return simulation.Scored(effects, np.array(others), 3, quality, 1.0)
+
+
 def test_power_is_the_share_above_all_but_five_per_cent_of_the_null_features():
     others = np.arange(1.0, 101.0)
     assert simulation.critical_size(others) == 95.0
@@ -67,6 +80,30 @@ def test_power_is_the_share_above_all_but_five_per_cent_of_the_null_features():
     ]
     found = detection(fits)
     assert (found.power, found.false_positives, found.quality) == (0.5, 100.0, 0.5)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 1.0])
+def test_letting_all_features_in_buys_no_power(share):
+    """Null coefficients as large as those of effects: 5 % are detected, however many enter."""
+    rng = np.random.default_rng(0)
+    fits = []
+    for _ in range(200):
+        sizes = np.abs(rng.normal(size=20)) * (rng.random(20) < share)
+        fits.append(simulation.Scored(sizes[:5], sizes[5:], 15, 0.0, 1.0))
+    assert detection(fits).power == pytest.approx(0.05, abs=0.04)
+
+
+def test_standard_errors_of_power_count_the_critical_size():
+    """They agree with the spread over repeated simulations."""
+    rng = np.random.default_rng(1)
+
+    def simulated():
+        sizes = np.abs(rng.normal(size=(20, 8))) + np.repeat([1.5, 0.0], 4)
+        return detection([simulation.Scored(s[:4], s[4:], 4, 0.0, 1.0) for s in sizes])
+
+    found = [simulated() for _ in range(300)]
+    spread = np.std([one.power for one in found])
+    assert np.sqrt(np.mean([one.power_se**2 for one in found])) == pytest.approx(spread, rel=0.35)
 
 
 GRID_SIZES = (0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6)
@@ -88,6 +125,61 @@ def test_more_budget_and_more_rows_never_detect_less():
     assert by_epsilon[0] > 1.3 * by_epsilon[1]
     by_rows = [by_epsilon[0], smallest(1000, 1)]
     assert by_rows == sorted(by_rows, reverse=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_features", [10, 20])
+def test_power_never_falls_over_a_grid_of_budgets_and_rows(n_features):
+    """5 % for the simulation: where sampling error alone is left, ε changes next to nothing."""
+    grid = np.array(
+        [
+            [smallest(n, epsilon, n_features, 24) for epsilon in (0.3, 1, 2, 3, 5, 10, 30)]
+            for n in (300, 1000, 3000)
+        ]
+    )
+    assert (grid[:, 1:] <= 1.05 * grid[:, :-1]).all()
+    assert (grid[1:] <= 1.05 * grid[:-1]).all()
+    assert (grid[:, -1] < grid[:, 0]).all()
+
+
+def test_the_definition_of_power_is_printed(expected):
+    assert "larger in size than those of 95 % of the features without effect" in expected.finding
+    assert "false-selection rate of 5 %" in expected.finding
+    assert expected.to_dict()["false_selection_rate"] == 0.05
+
+
+def test_a_limit_of_features_is_simulated_as_it_is_fitted():
+    limited = dpscreen.plan(2000, 30, 1, 1e-6, effects=[0.3], repetitions=2, max_features=2)
+    assert limited.setting.n_effects == 2
+    assert limited.rows[0].false_positives <= 2
+
+
+def test_a_larger_effect_never_looks_harder_to_find():
+    """Means of a dip and its neighbour count tables, of which some sizes have more."""
+    tables = {0.1: (2, 5), 0.2: (9, 9), 0.3: (3, 6)}
+    seen = {
+        ("private-lasso", 1.0, effect): [scored(above / 10, quality=effect)] * count
+        for effect, (count, above) in tables.items()
+    }
+    rows = simulation.power_rows(seen)
+    assert [row.power for row in rows] == pytest.approx([0.5, 0.825, 0.825])
+    assert [row.quality for row in rows] == pytest.approx([0.1, 0.2, 0.3])
+
+
+def test_the_same_seed_gives_the_same_plan_and_another_does_not():
+    again = [
+        simulation.simulated_power(SMALL, [0.1], repetitions=3, seed=seed)
+        for seed in ("a", "a", "b")
+    ]
+    assert again[0] == again[1] != again[2]
+
+
+def test_the_simulated_target_has_variance_one_whatever_the_effect():
+    setting = replace(SMALL, n_rows=20_000, correlation=0.5)
+    table = simulation.simulated_table(setting, Scale.of(setting.regime), "variance")
+    assert table.outcomes(0.4).var() == pytest.approx(1, abs=5 * math.sqrt(2 / 20_000))
+    predictors = table.X @ table.truth(0.4)
+    assert setting.explained(0.4) == pytest.approx(predictors.var(), rel=0.05)
 
 
 def binary(n_rows=1500, d=8, epsilon=2.0, rate=0.3):
@@ -131,7 +223,55 @@ def test_that_comparison_would_notice_rows_thinned_without_care(monkeypatch):
     )
 
 
+def test_thinning_leaves_every_number_that_rules_rest_on():
+    regime = Setting(10**6, 100, 1.0, 1e-6, 5).regime
+    scale = Scale.of(regime)
+    small = replace(regime, n_rows=scale.n_rows, rho=scale.rho(regime))
+    assert scale.n_rows < regime.n_rows
+    for name in ("signal", "need"):
+        assert getattr(small, name) == pytest.approx(getattr(regime, name))
+    assert small.counts(20) == pytest.approx(regime.counts(20))
+
+
+def test_few_features_stand_for_many_at_the_same_signal():
+    regime = Setting(2000, 50_000, 1.0, 1e-6, 5).regime
+    scale = Scale.of(regime)
+    small = replace(regime, n_rows=scale.n_rows, n_features=scale.n_features, rho=scale.rho(regime))
+    assert scale.n_features == simulation.MOST_FEATURES
+    assert small.signal == pytest.approx(regime.signal)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_thinned_moments_stray_as_those_of_all_rows(correlation):
+    rng = np.random.default_rng(3)
+    X = simulation._normal_rows(1000, 20, correlation, rng)
+    noise = rng.standard_normal(1000)
+    law = simulation._law(np.arange(20), correlation)
+    closer = simulation._with_moments_of_more(X, correlation, 100)
+    assert closer.T @ closer / 1000 - law == pytest.approx((X.T @ X / 1000 - law) / 10, abs=1e-9)
+    quieter = simulation._less_correlated(noise, closer, 100)
+    assert closer.T @ quieter == pytest.approx(closer.T @ noise / 10, abs=1e-9)
+    assert quieter.var() == pytest.approx(1, abs=0.2)
+
+
+def test_bounds_that_are_too_wide_are_part_of_the_plan():
+    tight, loose = (
+        simulation.simulated_power(replace(SMALL, looseness=width), [0.4], repetitions=6, seed=1)[0]
+        for width in (1.0, 16.0)
+    )
+    assert 0.5 < loose.quality <= tight.quality + 0.01
+
+
 # --- binary outcomes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rate", "effect"), [(0.05, 0.2), (0.5, 2.0), (0.9, 1.0)])
+def test_outcomes_are_as_common_as_supposed(rate, effect):
+    """5 standard deviations of a share: one false alarm in 10^6."""
+    setting = binary(40_000, rate=rate)
+    table = simulation.simulated_table(setting, Scale.of(setting.regime), "share")
+    share = table.outcomes(effect).mean()
+    assert abs(share - rate) < 5 * math.sqrt(rate * (1 - rate) / 40_000)
 
 
 def test_auc_is_the_usual_one():
@@ -149,6 +289,17 @@ def test_more_budget_and_larger_effects_find_more():
     assert large[1].power == 1.0 > small[0].power
     assert large[1].quality > small[1].quality
     assert all(one.quality < one.best_quality + 0.01 for one in found)
+
+
+def test_a_plan_of_binary_outcomes():
+    given = {"effects": [0.02, 0.9], "repetitions": 3, "rate": 0.3, "family": "binomial"}
+    plan = dpscreen.plan(900, 4, 3, 1e-6, **given)
+    assert "900 rows, 30% yes, 4 features" in str(plan)
+    assert "held-out AUC" in str(plan)
+    assert "log-odds for one standard deviation" in plan.finding
+    assert "0.0 ± 0.0" not in str(plan)
+    assert {"auc", "auc_se", "best_auc"} <= set(plan.to_frame())
+    assert plan.settings is None
 
 
 def test_all_methods_are_fitted_to_the_same_tables():
@@ -170,7 +321,107 @@ def test_crossing_is_read_in_the_logarithm_of_a_monotone_curve():
     assert 4 < simulation.crossing([1, 2, 4, 8], [0.2, 0.75, 0.65, 1.0], power=0.8) < 8
 
 
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def test_the_plan_as_data_frame_words_and_dictionary(expected):
+    frame = expected.to_frame()
+    assert list(frame["effect"]) == [0.02, 0.1, 0.2, 0.4]
+    assert ((frame["power"] >= 0) & (frame["power"] <= 1) & (frame["power_se"] > 0)).all()
+    assert (frame["r2"] <= frame["best_r2"] + 3 * frame["r2_se"]).all()
+    assert 0.02 < expected.smallest_effect < 0.4
+    message = str(expected)
+    assert f"{expected.smallest_effect:.2g}" in message
+    assert "2000 rows, 20 features" in message
+    assert expected.to_dict()["setting"]["n_rows"] == 2000
+    assert max(len(line) for line in message.splitlines()) <= 100
+
+
+@pytest.mark.parametrize(
+    ("public", "words"),
+    [
+        ((200, 20, 1, 1e-6), "Too little signal: do not expect a useful model"),
+        ((500, 20, 1, 1e-6), "Little signal"),
+        ((2000, 20, 1, 1e-6), "A fair signal"),
+        ((20_000, 20, 1, 1e-6), "A strong signal"),
+        ((20_000, 20, 0.01, 1e-6), "do not expect a useful model"),
+        ((500, 200, 1, 0.01), "weak promise"),
+        ((500, 200, 1, 0.01), "The model itself selects up to"),
+        ((500, 200, 1, 0.01), "No effect up to 0.1"),
+        ((300, 200, 1, 1e-6), "give bounds that fit"),
+        ((2000, 1, 1, 1e-6), "All features have an effect here"),
+        ((10**6, 10**4, 1, 1e-6), "which stand for all"),
+    ],
+)
+def test_the_plan_in_words(public, words):
+    short = dpscreen.plan(*public, effects=[0.1], repetitions=2)
+    assert words in " ".join(str(short).split())
+    assert short.useful == ("do not expect a useful model" not in short.words)
+    wanted = public[0] * math.sqrt(2 * short.rho) / math.log(2 * public[1])
+    assert short.signal == pytest.approx(wanted)
+
+
+def test_recommended_settings_are_those_of_a_fit():
+    rng = np.random.default_rng(0)
+    model = dpscreen.PrivateLasso(
+        epsilon=1, delta=1e-6, n_rows=2000, feature_bounds=(-3, 3), target_bounds=(-5, 5)
+    ).fit(rng.normal(size=(2000, 20)), rng.normal(size=2000))
+    chosen = Recommended.of(SMALL.regime)
+    assert (chosen.n_iter, chosen.solver) == (model.n_iter_, model.solver_)
+    assert chosen.standardize == model.standardize
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_the_plot_is_a_picture(expected, tmp_path, suffix, start):
+    path = tmp_path / f"plan.{suffix}"
+    expected.plot(path)
+    assert path.read_bytes().startswith(start)
+    assert path.stat().st_size > 5000
+
+
+def test_default_effects_start_where_nothing_is_found_and_end_where_all_is():
+    for n_rows in (50, 5000, 10**7):
+        setting = replace(SMALL, n_rows=n_rows)
+        sizes = setting.usual_effects
+        assert sizes == tuple(sorted(sizes))
+        assert 3 <= len(sizes) <= 10
+        assert setting.explained(sizes[-1]) <= simulation.MOST_EXPLAINED
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [(2, 1, 1e-3), (50, 1, 1.0), (30, 400, 0.5), (10**7, 5, 1.0), (200, 10**5, 1.0)],
+)
+def test_strange_tables_are_planned_too(asked):
+    short = dpscreen.plan(*asked, 1e-8, effects=[0.05], repetitions=2)
+    assert all(math.isfinite(value) for value in short.to_frame().to_numpy().ravel())
+
+
 # --- the inverse ----------------------------------------------------------------------------------
+
+
+def test_the_inverse_finds_rows_that_have_the_power():
+    needed = dpscreen.plan_for(0.2, n_features=20, delta=1e-6, epsilon=1)
+    assert needed.name == "n_rows"
+    at = replace(SMALL, n_rows=math.ceil(needed.value))
+    assert power_of(replace(at, n_rows=at.n_rows * 3 // 4), 0.2, 20) < 0.85
+    assert power_of(replace(at, n_rows=at.n_rows * 4 // 3), 0.2, 20) > 0.75
+    assert "rows are needed" in str(needed)
+
+
+@pytest.mark.slow
+def test_more_rows_need_less_epsilon():
+    few, many = (
+        dpscreen.plan_for(0.3, n_features=10, delta=1e-6, n_rows=n).value for n in (300, 1200)
+    )
+    assert 0.01 < many < few / 2
+
+
+def test_what_no_epsilon_can_find(monkeypatch):
+    monkeypatch.setattr(simulation, "affordable_repetitions", lambda *_, **__: 6)
+    hidden = dpscreen.plan_for(0.02, n_features=10, delta=1e-6, n_rows=100)
+    assert hidden.value is None
+    assert "100 rows are too few" in str(hidden)
 
 
 @pytest.mark.parametrize(
@@ -192,6 +443,18 @@ def test_the_search_reads_off_where_a_known_power_is_reached(monkeypatch, power_
 
     limits = {"low": 20.0, "high": 1e8, "power": 0.8, "seed": 0}
     assert simulation.search(at, 0.4, **limits) == needed
+
+
+def test_words_of_the_inverse():
+    def message(name, value):
+        searched = (20.0, 1e8) if name == "n_rows" else (0.01, 50.0)
+        return str(Needed(name, value, searched, 0.1, 0.8, SMALL))
+
+    assert "About 2700 rows" in message("n_rows", 2612.3)
+    assert "Epsilon of about 0.51" in message("epsilon", 0.5087)
+    assert "20 rows, or less" in message("n_rows", 20.0)
+    assert "Epsilon of 0.01, or less" in message("epsilon", 0.01)
+    assert "fewer features" in message("n_rows", None)
 
 
 # --- bad input ------------------------------------------------------------------------------------
@@ -223,6 +486,12 @@ def test_bad_input_is_refused_by_name(changed, message):
     arguments = {"n_rows": 1000, "n_features": 20, "epsilon": 1, "delta": 1e-6} | changed
     with pytest.raises((ValueError, TypeError), match=message):
         dpscreen.plan(**arguments)
+
+
+@pytest.mark.parametrize("given", [{}, {"n_rows": 100, "epsilon": 1}])
+def test_the_inverse_wants_one_of_rows_and_epsilon(given):
+    with pytest.raises(ValueError, match="one of them"):
+        dpscreen.plan_for(0.1, n_features=10, delta=1e-6, **given)
 
 
 def test_rough_noise_has_the_laws_of_the_exact_draws():

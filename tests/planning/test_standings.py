@@ -10,8 +10,10 @@ from dpscreen.planning.methods import METHODS, ON_REQUEST, OURS
 from dpscreen.planning.standings import (
     CONTESTED,
     NOT_PRIVATE,
+    ContestRules,
     PlayedFit,
     Standings,
+    play,
 )
 from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
 
@@ -45,6 +47,13 @@ def test_ranks_and_gaps_are_means_over_tables():
     assert standings().divisions == ("numbers",)
 
 
+def test_a_defeat_has_the_error_of_the_difference():
+    (lost,) = standings().defeats("numbers", 1.0)
+    assert (lost.table, lost.ours, lost.winner) == ("a", "private-lasso", "adassp")
+    assert lost.difference == pytest.approx(0.15)
+    assert lost.error == pytest.approx(0.05)
+
+
 def test_every_method_has_its_place():
     assert set(CONTESTED) == set(METHODS) - set(ON_REQUEST)
     assert set(OURS) <= set(METHODS)
@@ -73,3 +82,10 @@ def test_rows_are_drawn_and_too_few_are_refused():
         flat.check()
     with pytest.raises(NoArena, match="fewer than 5 rows"):
         replace(flat, y=np.eye(400)[0], family=BINOMIAL).check()
+
+
+def test_a_refusal_has_the_worst_score():
+    arenas = {"few": simulated()["simulated, few rows"]}
+    found = play(arenas, ContestRules((0.5,), 1e-6, 1, ("private-ols",)))
+    (line,) = found.lines("simulated numbers", 0.5)
+    assert (line.score, line.refused) == (GAUSSIAN.simulation.worst, 1)

@@ -1,10 +1,12 @@
 """Another ε, simulated: the power of one effect, which a larger budget never lowers."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from dpscreen.models.page.charts import PowerRow
+from dpscreen.planning import model_page as module
 from dpscreen.planning.model_page import first_detected, nested, what_if
 from dpscreen.planning.power import Setting, around, epsilon_of_one_row, simulated_power
 from dpscreen.privacy import ZCDP, Budget
@@ -48,8 +50,36 @@ def test_the_effect_is_the_smallest_that_has_the_power_or_the_largest():
     assert first_detected(sizes[:1], 0.8).effect == 0.1
 
 
+def test_the_features_explain_half_of_the_variance():
+    for correlation in (0.0, 0.6):
+        setting = replace(SMALL, correlation=correlation)
+        assert setting.explained(setting.usual_effect) == pytest.approx(0.5)
+
+
+def test_epsilons_lie_around_the_one_in_question():
+    found = around(0.7)
+    assert found[0] == 0.07
+    assert 0.7 in found
+    assert found[-1] == 7
+    # Nothing beyond what counts as no noise, but for the one in question.
+    assert around(5000)[-1] == 5000
+    assert around(5e5) == (5e5,)
+
+
 def test_rows_of_a_unit_cost_as_zcdp_says():
     one_row = epsilon_of_one_row(1.0, 1e-6, 3)
     wanted = ZCDP.within(Budget(1.0, 1e-6)).rho / 9
     assert float(ZCDP.within(Budget(one_row, 1e-6)).rho) == pytest.approx(float(wanted), rel=1e-6)
     assert epsilon_of_one_row(1.0, 1e-6, 1) == 1.0
+
+
+def test_rows_of_a_unit_lower_the_power(rows, here):
+    several = what_if(SMALL, here, rows_per_unit=4)
+    assert [one.epsilon for one in several] == [one.epsilon for one in rows]
+    assert sum(one.power for one in several) < sum(one.power for one in rows)
+
+
+def test_what_cannot_be_divided_up_is_left_out(monkeypatch, here):
+    monkeypatch.setattr(module, "around", lambda _: (1e-300, 1.0))
+    found = what_if(replace(SMALL, delta=1e-300), here)
+    assert [one.epsilon for one in found] == [1]

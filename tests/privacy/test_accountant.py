@@ -116,6 +116,21 @@ def test_a_mechanism_that_raises_has_still_been_paid_for():
         book(accountant, failing)
 
 
+def test_uses_are_grouped_by_purpose_and_value_in_order_of_first_use():
+    accountant = Accountant(SeededNoise(0), limit=ZCDP(100))
+    for _ in range(3):
+        book(accountant, NoisyMax(1, 2, 3.0), purpose="step")
+        book(accountant, NoisyMax(1, 2, 3.0), purpose="screening")
+    book(accountant, NoisyMax(1, 2, 4.0), 2, purpose="step")
+    assert accountant.uses == (
+        Use("step", NoisyMax(1, 2, 3.0), 3),
+        Use("screening", NoisyMax(1, 2, 3.0), 3),
+        Use("step", NoisyMax(1, 2, 4.0), 2),
+    )
+    total = sum((use.count * use.mechanism.cost for use in accountant.uses), ZCDP.free())
+    assert total == accountant.spent
+
+
 def test_the_published_calibration_books_and_claims_no_cost():
     accountant = Accountant(SeededNoise(0), limit=None)
     step, screening = LaplaceNoisyMax(1.0, 0.001), ThresholdedNoisyMin(1.0, 0.001)

@@ -12,11 +12,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpscreen.models.tukey import TukeyEM
-from dpscreen.privacy import ZCDP, Budget
+from dpscreen.privacy import ZCDP, Budget, NoisyMax
 from dpscreen.privacy.budget import (
     MOST_EPSILON,
+    ROW,
     Unit,
+    advanced_share,
     advanced_share_approximate,
+    gaussian_sigma,
+    worded,
 )
 
 epsilons = st.floats(1e-9, MOST_EPSILON / 2)
@@ -85,6 +89,24 @@ def test_neither_part_of_a_split_may_be_empty(share, delta_share):
 
 # --- the paper's composition ----------------------------------------------------------------------
 
+usual_budgets = st.builds(Budget, st.floats(1e-3, 50), st.floats(1e-12, 0.5))
+counts = st.integers(1, 10_000)
+
+
+@given(usual_budgets, counts)
+def test_algorithm_2_line_2(budget, count):
+    share = budget.epsilon / sqrt(8 * count * log(1 / budget.delta))
+    assert advanced_share(budget, count=count) == pytest.approx(share, rel=1e-12)
+
+
+@given(usual_budgets, counts)
+def test_algorithm_1_lines_3_and_4(budget, count):
+    step = advanced_share_approximate(budget, count=count)
+    delta = budget.delta / (count + 1)
+    assert step.delta == pytest.approx(delta, rel=1e-12)
+    epsilon = budget.epsilon / (2 * sqrt(2 * count * log(1 / delta)))
+    assert step.epsilon == pytest.approx(epsilon, rel=1e-12)
+
 
 def appendix_b(step, *, count, slack):
     """Return what steps cost together by the theorem that the paper cites, δ' being the slack.
@@ -106,6 +128,21 @@ def test_algorithm_1_spends_no_more_than_it_has(epsilon, delta, count):
     assert total.epsilon <= epsilon
 
 
+def test_algorithm_1_line_5():
+    step = Budget(0.3, 1e-5)
+    sigma = gaussian_sigma(step, sensitivity=7.0)
+    assert sigma**2 == pytest.approx(2 * 7.0**2 * log(1.25 / 1e-5) / 0.3**2)
+
+
+def test_what_zcdp_buys_over_the_papers_formula():
+    # Lemma 5: T = 1000 steps at (4.9, 1/4000). ε₀ of a selection is its range over its scale, 2Δ/β.
+    budget, count = Budget(4.9, 1 / 4000), 1000
+    published = advanced_share(budget, count=count)
+    selection = NoisyMax.of_cost(ZCDP.within(budget) / count, sensitivity=1.0)
+    assert published == pytest.approx(0.0190, abs=5e-5)
+    assert 2 / selection.scale == pytest.approx(0.0760, abs=5e-5)
+
+
 # --- units ----------------------------------------------------------------------------------------
 
 
@@ -113,6 +150,22 @@ def test_algorithm_1_spends_no_more_than_it_has(epsilon, delta, count):
 def test_a_unit_reads_what_it_says(rows, column):
     unit = Unit(rows, column=column)
     assert Unit.of_words(str(unit)) == unit
+
+
+@given(st.text())
+def test_only_its_own_sentences_are_read(text):
+    named = f"one value of the column {text}"
+    for words in (text, f"{text} (at most 3 rows)", f"{named} (at most 3 rows)"):
+        read = Unit.of_words(words)
+        assert read is None or str(read) == words
+
+
+def test_the_sentences():
+    assert str(Unit()) == "one row"
+    assert Unit() == ROW
+    assert str(Unit(3)) == "one unit (at most 3 rows)"
+    assert str(Unit(3, column="id")) == "one value of the column 'id' (at most 3 rows)"
+    assert str(Unit(1, column="id")) == "one value of the column 'id' (at most 1 row)"
 
 
 @pytest.mark.parametrize(
@@ -140,6 +193,11 @@ def test_a_row_is_a_row_only_if_nobody_owns_it():
     assert Unit().is_row
     assert not Unit(1, column="id").is_row
     assert not Unit(2).is_row
+
+
+def test_words_of_others_may_tell_a_number_of_rows():
+    assert worded("one household (at most 12 rows)") == ("one household", "12")
+    assert worded("one household") == ("one household", None)
 
 
 @pytest.mark.parametrize("rows", [0, -1])

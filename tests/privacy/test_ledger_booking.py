@@ -1,17 +1,22 @@
 """What fits is booked, exactly; what does not is refused and says what remains."""
 
+import copy
 import csv
 import io
 import json
+import os
 import pickle
 import re
+import sys
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpscreen import __version__
 from dpscreen.privacy import ZCDP, Budget, BudgetExceeded
 from dpscreen.privacy import ledger as ledgers
 from dpscreen.privacy.ledger import BudgetRefused, PrivacyLedger, WrongUnit
@@ -25,6 +30,7 @@ from dpscreen.privacy.ledger.records import (
     Reservation,
     bookable,
     one_line,
+    os_user,
 )
 from tools.ledgers import database, in_threads, make_ledger
 
@@ -57,6 +63,42 @@ def test_a_new_ledger_grants_what_was_declared(tmp_path):
     assert ledger.fingerprint == ledger.document()["fingerprint"]
     assert sorted(tmp_path.iterdir()) == [ledger.path]
     assert {file.name for file in ledger.path.iterdir()} == {"ledger.db", "lock"}  # at rest
+
+
+def test_the_fingerprint_is_of_the_declaration_alone():
+    same = account(declared={"a": "1", "b": "2"}).fingerprint
+    assert account(declared={"b": "2", "a": "1"}, note="x", who="y").fingerprint == same
+    others = [account(declared={"a": "1"}), account(declared={"a": "12", "b": ""})]
+    others += [account(declared={"a": "1", "b": "2"}, dataset="survey2")]
+    assert len({same, *(other.fingerprint for other in others)}) == 4
+
+
+def test_a_reservation_says_who_what_and_when(ledger):
+    cost = ledger.total / 3
+    booked = ledger.reserve(cost, purpose="income model", detail="DP-FW, 30 steps")
+    assert (booked.number, booked.cost, booked.purpose) == (1, cost, "income model")
+    assert (booked.library, booked.detail) == (__version__, "DP-FW, 30 steps")
+    assert booked.who
+    at = datetime.fromisoformat(booked.at)
+    assert at.utcoffset() == timedelta(0)
+    assert abs(datetime.now(UTC) - at) < timedelta(minutes=5)
+    assert ledger.reserve(cost, purpose="again", who="Ada").who == "Ada"
+    assert ledger.entries()[0] == booked
+    assert ledger.head == ledger.entries()[-1].hash
+
+
+def test_the_user_is_not_taken_from_the_environment(ledger, monkeypatch):
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "somebody-else")
+    if os.name == "posix":
+        assert ledger.reserve(TINY, purpose="test").who != "somebody-else"
+
+
+@pytest.mark.parametrize(("name", "who"), [("ada", "ada"), ("", "unknown")])
+def test_a_system_without_a_list_of_users_says_who_it_is_in_the_environment(monkeypatch, name, who):
+    monkeypatch.setitem(sys.modules, "pwd", None)
+    monkeypatch.setenv("USERNAME", name)
+    assert os_user() == who
 
 
 def test_a_booking_waits_for_the_disk(ledger):
@@ -273,6 +315,16 @@ def test_the_column_that_was_booked_makes_a_declared_unit_definite(tmp_path):
         ledger.reserve(ledger.total / 4, purpose="three", unit=PEOPLE)
 
 
+def test_units_are_listed_and_need_not_be_told(ledger):
+    ledger.reserve(ledger.total / 4, purpose="one", detail="of no unit")
+    ledger.reserve(ledger.total / 4, purpose="two", detail="PrivateLasso", unit=PEOPLE)
+    rows = list(csv.DictReader(io.StringIO(ledger.export("csv"), newline="")))
+    assert [row["unit"] for row in rows] == ["", PEOPLE]
+    assert [line["unit"] for line in ledger.document()["reservations"]] == ["", PEOPLE]
+    assert rows[1]["detail"] == f"PrivateLasso [unit: {PEOPLE}]"
+    assert PrivacyLedger(ledger.path).unit == PEOPLE
+
+
 def test_a_chain_for_two_kinds_of_unit_is_damaged(ledger):
     entry = ledger.reserve(ledger.total / 4, purpose="one", unit=ROWS)
     chain = Chain(entry.number, entry.hash, unit=PEOPLE)
@@ -289,6 +341,14 @@ def test_units_are_text_that_no_spreadsheet_computes(ledger, unit):
     assert entry.unit == ""
     with pytest.raises(ValueError, match="must not hold"):
         ledger.reserve(ledger.total / 4, purpose="one", detail="a [unit: b]", unit=ROWS)
+
+
+def test_copies_and_pickles_are_the_same_ledger(ledger):
+    ledger.reserve(ledger.total / 4, purpose="a secret purpose")
+    for twin in (copy.deepcopy(ledger), pickle.loads(pickle.dumps(ledger))):
+        twin.reserve(ledger.total / 4, purpose="twin")
+    assert ledger.spent == ledger.total * Fraction(3, 4)
+    assert b"secret" not in pickle.dumps(ledger)  # a saved model does not carry the history
 
 
 def test_threads_share_a_ledger(ledger):

@@ -2,16 +2,22 @@
 
 import json
 from dataclasses import asdict, replace
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpscreen import __version__
+from dpscreen._core.words import percent_at_most, rounded_up
 from dpscreen.privacy import (
     ZCDP,
     Accountant,
     Budget,
     LaplaceNoisyMax,
+    MechanismRecord,
     NoisyMax,
     PrivacyStatement,
     SecureNoise,
@@ -75,6 +81,38 @@ def test_the_text_states_the_promise_its_terms_and_whether_it_holds(statement):
         assert getattr(statement, name) in text
     assert f"dpscreen {__version__}" in text
     assert "a curator sees the rows" in text
+
+
+@pytest.mark.parametrize("name", ["published", "published, seeded"])
+def test_the_published_text_names_its_errata_and_states_no_cost(name):
+    statement = STATEMENTS[name]
+    assert "errata E1, E2" in words(statement)
+    assert statement.calibration == "published"
+    assert statement.rho is None
+    assert "rho" not in str(statement)
+    assert [record.rho for record in statement.mechanisms] == [None, None]
+    assert "no cost is claimed" in statement.composition
+
+
+@pytest.mark.parametrize("name", ["proven", "proven, seeded"])
+def test_the_proven_text_prints_rho(name):
+    statement = STATEMENTS[name]
+    rho = ZCDP.within(BUDGET)
+    assert statement.rho <= float(rho)
+    assert statement.rho == pytest.approx(float(rho), rel=1e-9)
+    assert f"rho = {statement.rho:.6g}" in words(statement)
+    assert ZCDP(statement.rho).delta(BUDGET.epsilon) <= BUDGET.delta
+
+
+def test_each_mechanism_has_a_line_with_sensitivity_scale_and_count():
+    statement = STATEMENTS["proven"]
+    (record,) = statement.mechanisms
+    selection = NoisyMax.of_cost(ZCDP.within(BUDGET) / 4, sensitivity=1.5)
+    assert record == MechanismRecord(
+        "a step", selection.name, 1.5, selection.scale, 4, float(4 * selection.cost)
+    )
+    line = f"a step: {selection.name}, 4 times, sensitivity 1.5, noise scale {selection.scale:.4g}"
+    assert line in " ".join(str(statement).split())
 
 
 def leaves(value):
@@ -204,6 +242,27 @@ def test_units_of_a_column_say_what_was_left_out_and_what_is_disclosed(k):
 # --- bounds are rounded up ------------------------------------------------------------------------
 
 
+@given(st.floats(1e-290, 1e6), st.integers(1, 6))
+def test_a_bound_that_is_printed_is_one(bound, digits):
+    shown = Fraction(rounded_up(bound, digits=digits))
+    written = Fraction(repr(bound))
+    assert written <= shown <= written * (1 + Fraction(1, 10 ** (digits - 1)))
+
+
+@given(st.floats(0, 1))
+def test_a_share_that_is_printed_is_a_bound(share):
+    shown = Fraction(percent_at_most(share).removesuffix(" %")) / 100
+    assert Fraction(repr(share)) <= shown <= 1
+    assert shown - Fraction(share) <= Fraction(1, 1000)
+
+
+def test_what_underflows_is_not_nothing():
+    assert rounded_up(0.0, digits=2) == "1e-300"
+    assert rounded_up(1e-6, digits=2) == "1e-06"
+    assert percent_at_most(1 - 1e-12) == "100 %"
+    assert percent_at_most(0.7310585786300049) == "73.2 %"
+
+
 def test_less_noise_than_the_cost_allows_is_refused():
     found = STATEMENTS["proven"].to_dict()
     found["mechanisms"][0]["scale"] /= 3
@@ -224,3 +283,20 @@ def test_units_are_stated_with_their_sensitivity_and_cost(k):
     assert statement.neighbours == f"adding or removing {statement.unit}"
     assert PrivacyStatement.from_dict(statement.to_dict()) == statement
     assert ("rows, not people" in words(statement)) == (k == 1)
+
+
+def test_the_documented_statement_is_the_one_that_is_printed():
+    from dpscreen import DPFrankWolfe
+
+    model = DPFrankWolfe(
+        radius=3,
+        n_iter=30,
+        epsilon=1,
+        delta=1e-6,
+        clip=1,
+        feature_bounds=(-1, 1),
+        target_bounds=(-4, 4),
+    )
+    model.fit(np.zeros((50, 10)), np.zeros(50))
+    page = Path(__file__).parents[2] / "docs/explanation/what-is-protected.md"
+    assert f"```text\n{model.privacy_}\n```" in page.read_text(encoding="utf-8")

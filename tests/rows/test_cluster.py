@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from fitted_rows import LASSO, SPOILED, assert_not_quoted, released, some_rows
 
-from dpscreen import PrivacyLedger, PrivateLasso
+from dpscreen import LearntLevelsWarning, PrivacyLedger, PrivateLasso
 from dpscreen.rows import cluster as cluster_rows
 from dpscreen.rows import worker
 from dpscreen.rows.cluster import ClusterDesign, ClusterFailed
+from dpscreen.rows.worker import _kept
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -90,6 +94,34 @@ def test_categories_and_truths_are_encoded_where_they_are(client):
         np.testing.assert_array_equal(model.predict(rows[0]), model.predict(frame))
 
 
+def test_known_categories_declare_their_levels_and_unknown_ones_do_not(client):
+    frame, y = table_of_wards()
+    rows, target = (dd.from_pandas(one, npartitions=2) for one in (frame, y))
+    model = PrivateLasso(**LASSO, n_iter=5)
+    with pytest.warns(LearntLevelsWarning, match="'ward'"):
+        model.fit(rows, target)
+    assert model.feature_names_out_.tolist() == ["age", "ward=A", "ward=C", "smoker"]
+    unknown = rows.assign(ward=rows["ward"].astype(str).astype("category"))
+    for bad in (unknown, rows.astype({"ward": str})):
+        with pytest.raises(ValueError, match="column ward, must hold numbers"):
+            model.fit(bad, target)
+
+
+def test_a_partition_that_cannot_be_encoded_is_refused_without_a_cell(client):
+    frame, y = table_of_wards(40)
+    secret = "Zebedee-8675309"
+
+    def spoil(part, partition_info=None):
+        return part.assign(age=secret) if partition_info["number"] else part
+
+    rows = dd.from_pandas(frame, npartitions=2).map_partitions(spoil, meta=frame.iloc[:0])
+    model = PrivateLasso(**LASSO, categories={"ward": ["B", "A", "C"]})
+    with pytest.raises(ValueError, match="does not have the 4 columns") as caught:
+        model.fit(rows, dd.from_pandas(y, npartitions=2))
+    assert secret not in str(caught.value)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
 def test_a_worker_lost_in_the_middle_costs_time_only(client, monkeypatch):
     X, y = some_rows()
     model = PrivateLasso(**LASSO, n_iter=12)
@@ -135,6 +167,14 @@ def test_a_worker_without_memory_says_so_and_the_first_failure_is_the_answer():
     assert worker.summed([("a",), ("b",), ("c",)], answers.get, ()) is failed
 
 
+def test_a_connection_that_breaks_is_reported_and_not_quoted():
+    def broken(jobs):
+        raise OSError("rows 4711")
+
+    with pytest.raises(ClusterFailed, match=r"lost the rows or the connection \(OSError\)\.$"):
+        cluster_rows.Crew(SimpleNamespace(gather=broken))._gathered([])
+
+
 def test_a_cluster_without_workers_is_given_up_and_the_booking_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(cluster_rows, "PATIENCE", 1.0)
     X, y = some_rows(100)
@@ -162,3 +202,28 @@ def test_a_cluster_without_workers_is_given_up_and_the_booking_stays(tmp_path, m
             PrivateLasso(**LASSO).fit(*rows, ledger=path)
     assert PrivacyLedger(path).spent.rho > 0
     assert n_kept() == 0
+
+
+def test_threads_of_a_worker_share_a_small_cache(monkeypatch):
+    monkeypatch.setattr(worker, "_KEPT", 3)
+    cache = OrderedDict()
+
+    def ask(k):
+        key = ("run", str(k % 7))
+        return _kept(cache, key, lambda: k % 7) == k % 7
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(ask, range(20_000)))
+    assert len(cache) <= 3
+
+
+def test_what_comes_in_after_a_fit_has_ended_is_not_kept():
+    """A task that the scheduler gave to two workers may be done when all others have forgotten."""
+    X, y = some_rows(10)
+    worker.forget("a fit")
+    given = [(X, y, None, ("a fit", "its first part"))]
+    assert worker.part_length(given, X.shape[1]) == 10
+    assert n_kept() == 0
+    assert worker.part_length([(X, y, None, ("another", "part"))], X.shape[1]) == 10
+    assert n_kept() == 1
+    worker.forget("another")

@@ -8,6 +8,7 @@ import textwrap
 import traceback
 
 import numpy as np
+import pandas as pd
 import pytest
 from fitted_rows import (
     LASSO,
@@ -28,9 +29,11 @@ from dpscreen.rows.worker import _parts, _rows
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
 
+NAMES = list("abcdef")
 MODELS = [
     PrivateLasso(**LASSO),
     PrivateLasso(**LASSO, inference="split"),
@@ -64,6 +67,30 @@ def test_arrays_give_the_same_model_to_the_last_bit(model, monkeypatch):
         model.fit(da.from_array(X, chunks=(chunk, 4)), da.from_array(y, chunks=chunk))
         np.testing.assert_array_equal(released(model), weights)
         assert str(model.privacy_) == statement
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+def test_frames_keep_their_names_and_may_have_an_empty_partition(scheduler):
+    X, y = some_rows(1100)
+    frame = pd.DataFrame(X, columns=NAMES).assign(y=y)
+    table = dd.from_pandas(frame, npartitions=3)
+    table = dd.concat([table, table[table["a"] > 1e9]])
+    model = PrivateLasso(**LASSO)
+    expected = released(model.fit(frame[NAMES], y))
+    with dask.config.set(scheduler=scheduler):
+        model.fit(table[NAMES], table["y"])
+    np.testing.assert_array_equal(released(model), expected)
+    assert model.feature_names_in_.tolist() == NAMES
+
+
+def test_rows_are_computed_once():
+    """What tasks draw or read anew must not change between the questions of one fit."""
+    X, y = some_rows(200)
+    computed = []
+    part = dask.delayed(lambda: computed.append(1) or X)()
+    rows = da.from_delayed(part, shape=X.shape, dtype=float)
+    PrivateLasso(**LASSO).fit(rows, da.from_array(y))
+    assert computed == [1]
 
 
 WITHOUT = """
@@ -136,3 +163,15 @@ def test_a_failure_in_the_middle_keeps_the_booking_and_releases_nothing(monkeypa
     assert "secret" not in "".join(traceback.format_exception(caught.value))
     assert ledger.spent.rho > 0
     assert not hasattr(model, "coef_")
+
+
+def test_partitions_that_do_not_match_are_refused():
+    X, y = some_rows(300)
+    with pytest.raises(ValueError, match="partitioned alike"):
+        PrivateLasso(**LASSO).fit(da.from_array(X, chunks=(100, 6)), da.from_array(y, chunks=150))
+    with pytest.raises(ValueError, match="2D array"):
+        cluster.cluster_rows(da.from_array(X, chunks=(100, 6))[:, 0], da.from_array(y, chunks=100))
+    with pytest.raises(TypeError, match="both be Dask"):
+        PrivateLasso(**LASSO).fit(da.from_array(X), y)
+    with pytest.raises(ValueError, match="0 sample"):
+        PrivateLasso(**LASSO).fit(da.from_array(X[:0]), da.from_array(y[:0]))

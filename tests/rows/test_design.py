@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpscreen.rows.design import DenseDesign, GramDesign
+from dpscreen.rows.design import DenseDesign, GramDesign, choose_design, gram_pays
 
 seeds = st.integers(0, 2**32 - 1)
 moves = st.lists(
@@ -59,6 +59,32 @@ def test_any_sequence_of_moves_leaves_the_point_where_numpy_says(
         assert_describes(point, X, y, scale * v)
 
 
+@kinds
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (1, 5), (7, 1)])
+def test_the_smallest_shapes(kind, n, d):
+    X, y = problem(3, n, d)
+    w, design = np.linspace(-1, 1, d), KINDS[kind](X, y)
+    assert_describes(design.at(w), X, y, w)
+    np.testing.assert_allclose(design.column_norms, np.linalg.norm(X, axis=0))
+    assert (design.n_rows, design.n_features) == X.shape
+
+
+@kinds
+def test_what_is_returned_is_a_copy_and_what_is_given_is_left_alone(kind):
+    X, y = problem(4)
+    start, rows, target = np.ones(4), X.copy(), y.copy()
+    point = KINDS[kind](X, y).at(start)
+    weights, gradient = point.weights, point.gradient()
+    point.add(1, 5.0)
+    assert (weights == 1).all()
+    np.testing.assert_allclose(gradient, X.T @ (X @ start - y))
+    weights[:] = gradient[:] = np.nan
+    assert_describes(point, X, y, np.array([1.0, 6.0, 1.0, 1.0]))
+    assert (start == 1).all()
+    assert (rows == X).all()
+    assert (y == target).all()
+
+
 def test_an_exact_fit_has_no_error_and_no_root_of_a_negative_number():
     # Rounding in wᵀXᵀXw − 2wᵀXᵀy + yᵀy may fall below 0; a norm and an error must not.
     rng = np.random.default_rng(8)
@@ -69,3 +95,12 @@ def test_an_exact_fit_has_no_error_and_no_root_of_a_negative_number():
         opposite = np.array([1.0, 0, 0, -1.0])
         X[:, -1] = X[:, 0]
         assert 0 <= GramDesign.from_rows(X, X @ w).at(opposite).fitted_norm() < 1e-6
+
+
+@given(st.integers(1, 500), st.integers(1, 60), st.integers(1, 100))
+def test_the_chosen_design_is_the_one_that_pays(n, d, n_iter):
+    X, y = np.ones((n, d)), np.ones(n)
+    folded = isinstance(choose_design(X, y, n_iter=n_iter), GramDesign)
+    assert folded == gram_pays(n, d, n_iter=n_iter)
+    if folded:
+        assert d * d <= n * d / 2  # a Gram matrix never takes more memory than the rows

@@ -109,6 +109,26 @@ def test_any_walk_gives_the_same_answers_in_any_parts(seed, n_rows, d, edges, ki
             np.testing.assert_array_equal(ask(here, d), ask(there, d))
 
 
+def test_an_older_question_is_answered_after_a_newer_one():
+    """A cluster may ask again what it asked before: then the walk is followed anew."""
+    rng = np.random.default_rng(3)
+    whole = rows_on_lattice(rng, 30, 4)
+    asked: list[Question] = []
+
+    class Recorded(PartsInMemory):
+        def total(self, question):
+            asked.append(question)
+            return super().total(question)
+
+    design = Recorded(cut(whole, [10]))
+    point, answers = design.start(0.1), []
+    for feature in (0, 2, 4):
+        point.add(feature, 3)
+        answers.append(point.clipped_sums(1.0))
+    for k in (0, 2, 1):
+        np.testing.assert_array_equal(design.total(asked[k]), answers[k])
+
+
 def test_questions_about_residuals_read_only_what_has_moved():
     read: list = []
     design = streamed(cut(rows_on_lattice(np.random.default_rng(4), 20, 5), [7]), read)

@@ -4,6 +4,8 @@ A dense lattice design of the same cells is the oracle: after any moves, at any 
 levels, sums and the candidates counted by class must be equal.
 """
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -118,6 +120,15 @@ def test_sums_of_a_few_candidates_are_those_of_all_wherever_the_point_moves(
         expected = b.clipped_sums(clip, cell_clip)[subset]
         assert sums.tolist() == expected.tolist()
         assert b.signed_scores(clip, subset, cell_clip).tolist() == expected.tolist()
+
+
+@given(shapes, seeds)
+def test_a_start_that_is_not_zero_is_the_same(shape, seed):
+    ours, theirs = both(shape, seed)
+    weights = np.random.default_rng(seed).normal(size=ours.n_features)
+    a, b = ours.at(weights, scale=0.7), theirs.at(weights, scale=0.7)
+    assert a.weights.tolist() == b.weights.tolist()
+    assert a.clipped_sums(1.0).tolist() == b.clipped_sums(1.0).tolist()
 
 
 @given(shapes, seeds, st.sampled_from([0.2, 1.0, 2.0]))
@@ -277,6 +288,14 @@ def test_a_matrix_of_nothing_but_zeros(shape):
     assert point.clipped_sums(1.0)[-1] == -shape[0] * LEVELS**2
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.int64, np.bool_])
+def test_numbers_of_every_type_are_taken(dtype):
+    dense = (np.random.default_rng(0).random((10, 12)) < 0.3).astype(dtype)
+    design = SparseLatticeDesign.from_rows(sp.csr_array(dense), np.zeros(10))
+    levels = np.ones(10, dtype=np.int16)
+    assert design.sums(levels).tolist() == (LEVELS * dense.sum(axis=0, dtype=int)).tolist()
+
+
 def test_cells_are_scaled_by_the_bound_of_their_column():
     dense = np.array([[5.0, -3.0, 0.0], [80.0, 1.0, -1e308]])
     bounds = np.array([10.0, 2.0, 1e-3])
@@ -310,6 +329,22 @@ def test_what_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(sparse, "MOST_COLUMNS", 3)
     with pytest.raises(ValueError, match="at most 3 columns"):
         SparseLatticeDesign.from_rows(matrix, np.zeros(3))
+
+
+def test_building_needs_little_more_than_the_result():
+    rng = np.random.default_rng(0)
+    n_rows, n_columns, per_row = 20_000, 50_000, 50
+    indices = np.sort(rng.integers(0, n_columns, (n_rows, per_row)), axis=1).astype(np.int32)
+    starts = np.arange(0, n_rows * per_row + 1, per_row, dtype=np.int32)
+    matrix = sp.csr_array((rng.random(indices.size), indices.ravel(), starts), (n_rows, n_columns))
+    matrix.sum_duplicates()
+    size = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
+    tracemalloc.start()
+    design = SparseLatticeDesign.from_rows(matrix, np.zeros(n_rows))
+    design.start(1.0).signed_scores(1.0, np.arange(n_columns))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert size + peak < 4 * size
 
 
 @given(shapes, seeds, clips, st.integers(1, LEVELS))

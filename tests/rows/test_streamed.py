@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dpscreen import ADPScreen, DPFrankWolfe, PrivateLasso, PrivateOLS, RNMScreen
 from dpscreen.models import intake
 from dpscreen.rows import streamed
-from dpscreen.rows.streamed import MappedArrays, RowsChanged, StreamedRows
+from dpscreen.rows.streamed import ChosenRows, MappedArrays, RowsChanged, StreamedRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
 
@@ -63,10 +63,32 @@ def test_any_shape_and_any_chunks_give_the_same_model(n_rows, d, size, seed):
         )
 
 
+def test_a_choice_of_rows_keeps_their_names_and_notices_new_ones():
+    X, y = some_rows(50, 2)
+    chosen = np.arange(40) % 2 == 0
+    there = ChosenRows(MappedArrays(X[:40], y[:40], ("a", "b")), chosen)
+    assert (there.n_features, there.feature_names) == (2, ("a", "b"))
+    np.testing.assert_array_equal(np.concatenate(list(there.chunks(None))), X[:40:2])
+    with pytest.raises(RowsChanged):
+        list(ChosenRows(MappedArrays(X, y), chosen).chunks(None))
+
+
 def test_halves_of_rows_in_chunks_have_every_row_once(monkeypatch):
     monkeypatch.setattr(streamed, "ROWS_PER_CHUNK", 16)
     rows, coins = numbered_rows(lambda X, y: StreamedRows(MappedArrays(X, y)))
     assert_halves_have_every_row_once(rows, coins)
+
+
+def test_rows_from_a_file_take_no_second_target_and_no_published_calibration():
+    X, y = some_rows(50, 3)
+    rows = StreamedRows(MappedArrays(X, y))
+    with pytest.raises(ValueError, match="y must be None"):
+        PrivateLasso(**LASSO).fit(rows, y)
+    with (
+        pytest.warns(UserWarning, match="published"),
+        pytest.raises(ValueError, match="needs all rows in memory"),
+    ):
+        DPFrankWolfe(**WALK, calibration="published").fit(rows)
 
 
 def test_more_rows_than_exact_sums_hold_are_refused_wherever_they_are(monkeypatch):

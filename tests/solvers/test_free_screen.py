@@ -11,6 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from dpscreen import FreeScreen, PrivateLasso
@@ -54,6 +56,11 @@ def path_of(features):
 # --- the rule -------------------------------------------------------------------------------------
 
 
+@given(st.integers(0, 40), st.integers(0, 60))
+def test_screening_needs_three_steps_for_two_features(n_selected, n_steps):
+    assert screens(n_selected, n_steps) == (0 < 3 * n_selected <= 2 * n_steps)
+
+
 @pytest.mark.parametrize(
     ("features", "left"),
     [
@@ -75,6 +82,10 @@ def test_what_is_screened_follows_from_the_first_half(features, left):
     np.testing.assert_array_equal(screened(later, 6), screened(path, 6))
 
 
+def test_without_a_path_nothing_is_screened():
+    assert not screened(None, 4).any()
+
+
 def test_candidates_that_were_not_selected_are_closed_out_and_constants_are_not():
     admission = Admission(np.arange(5), constants=[5])
     for candidate in (3, 5, 1, 3):
@@ -87,12 +98,38 @@ def test_candidates_that_were_not_selected_are_closed_out_and_constants_are_not(
 # --- inside the domain ----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_inside_the_domain_the_first_half_agrees_and_nothing_new_comes_later(seed):
+    X, y = rows(seed)
+    model, plain = both(X, y, n_iter=24)
+    assert model.screened_.any()
+    first = set(model.path_.features[:12].tolist())
+    np.testing.assert_array_equal(model.path_.features[:12], plain.path_.features[:12])
+    np.testing.assert_array_equal(model.path_.signs[:12], plain.path_.signs[:12])
+    assert set(model.path_.features[12:].tolist()) <= first
+    assert set(np.flatnonzero(~model.screened_).tolist()) == first
+    assert not (model.coef_[model.screened_] != 0).any()
+
+
 def test_outside_the_domain_a_fit_is_that_without_screening_to_the_bit():
     X, y = rows(0, k=40)
     model, plain = both(X, y, n_iter=24, epsilon=20.0)
     assert not model.screened_.any()
     assert model.coef_.tolist() == plain.coef_.tolist()
     assert model.path_.features.tolist() == plain.path_.features.tolist()
+
+
+@pytest.mark.parametrize("n_iter", [1, 2, 3])
+def test_paths_too_short_to_be_screened_are_fitted(n_iter):
+    model, plain = both(*rows(1), n_iter=n_iter)
+    assert model.path_.features[:1].tolist() == plain.path_.features[:1].tolist()
+    assert (model.released().noise_p_values is None) == (n_iter == 1)
+    assert str(model.summary())
+
+
+def test_max_features_and_screening_go_together():
+    model, _ = both(*rows(2), n_iter=24, max_features=2)
+    assert len(np.unique(model.path_.features)) <= 2
 
 
 # --- it costs nothing -----------------------------------------------------------------------------
@@ -149,6 +186,14 @@ def test_sparse_rows_release_what_dense_ones_do(intercept):
 
 
 # --- noise p-values -------------------------------------------------------------------------------
+
+
+def test_noise_p_values_are_those_of_the_steps_before_screening():
+    model, _ = both(*rows(0), n_iter=24)
+    first = before_screening(model.path_)
+    assert len(first) == 12
+    expected = noise_p_values(first, n_features=60, n_constants=0, limit=None)
+    np.testing.assert_array_equal(model.noise_p_values(), expected)
 
 
 RUNS = 600

@@ -241,6 +241,56 @@ def test_scales_are_root_mean_squares_but_for_octaves(seed, share, width):
     assert found.means[0] == pytest.approx(u.mean(), rel=0.5)
 
 
+def test_scales_are_winsorised():
+    """One row in a hundred, 500 scales away, counts as one at five."""
+    u = np.random.default_rng(3).normal(0, 2e-3, 10_000)
+    u[:100] = 1.0
+    assert cells_of(u).scales()[0] == pytest.approx(2e-3 / math.sqrt(1 - 0.25), rel=0.15)
+
+
+def test_points_are_told_from_two_values():
+    counts = np.zeros((4, 9))
+    counts[0, 3] = 1000  # all in one cell
+    counts[1, 3:5] = 500  # beside an edge
+    counts[2, (2, 6)] = 500  # two values, the centre between
+    counts[3, 3] = 400  # most rows are hidden
+    assert Distances(counts + 1.0, 10.0, 1000).constant.tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("share", [0.5, 0.02, 0.98])
+@pytest.mark.parametrize("longest", [2.0, 30.0])
+def test_what_is_kept_of_a_level_if_rows_are_norm_clipped(share, longest):
+    rows = np.repeat([0.0, 1.0], [round(1000 * (1 - share)), round(1000 * share)])
+    z = (rows - rows.mean()) / rows.std()
+    truth = math.sqrt(float((np.clip(z, -longest, longest) ** 2).mean()))
+    assert marginals.kept_of_level(rows.std(keepdims=True), longest)[0] == pytest.approx(truth)
+
+
+def test_log_scales_are_pooled_as_a_mean_and_a_variance():
+    """Of n columns n/(n + 3) is theirs, and the rest the prior's."""
+    ones = np.ones(9)
+    logs, part = np.linspace(-6, -4, 9), 9 / 12
+    found = marginals.NormalFit(0 * ones, ones, logs, 0.25 * ones, -math.inf * ones)
+    prior = marginals.NormalFit.prior(9, 1.0)
+    pooled = prior.pooled(found)
+    assert pooled.log_scale == pytest.approx(part * -5 + (1 - part) * -2)
+    variance = part * (logs.var() + 0.25) + (1 - part) * 4
+    assert pooled.log_scale_variance == pytest.approx(variance)
+    np.testing.assert_array_equal(pooled.centre, prior.centre)
+
+
+def test_released_moments_tell_two_values_and_constants():
+    weights = np.array([2, 1, 1])
+    sums = 1000 * np.array([0.5, 0.25, 0.5, 2 * (0.5 - 0.5), 0.5 * 0.5, 0.5 * 0.5])
+    moments = marginals.NoisyMoments.of(sums, 2.0, 1000, weights)
+    assert moments.means == pytest.approx([0.5, 0.5, 1.0], abs=0.01)
+    assert moments.squares == pytest.approx([0.5, 1.0, 1.0])
+    assert moments.two(np.array([True, True, True])).tolist() == [False, True, True]
+    variances, detected = moments.variances(np.array([False, True, True]))
+    assert variances[:2] == pytest.approx([0.25, 0.75], abs=0.01)
+    assert detected.tolist() == [True, True, False]
+
+
 # --- centres, scales and ranges against the rows --------------------------------------------------
 
 SHAPES = {
@@ -305,6 +355,32 @@ def test_targets_are_located(shape, width):
         assert abs(math.log(found.scale / y.std())) < math.log(2.5)
 
 
+def test_constants_keep_their_declared_bounds():
+    X = np.column_stack((np.full(5000, 3.0), np.full(5000, -20.0), np.arange(5000) % 3 == 0))
+    bounds = np.array([[-20.0, 100.0], [-20.0, 100.0], [0.0, 1.0]])
+    found = features(X, bounds)
+    assert found.constant.tolist() == [True, True, False]
+    np.testing.assert_array_equal(found.ranges, bounds)
+    assert list(found.at_ends) == [(0, "neither"), (1, "lower")]
+    hidden = np.sqrt(found.distances.undetected)[:2]
+    assert (found.scales[:2] >= 0.999 * 60 * hidden).all()  # as many rows as noise hides, anywhere
+
+
+@pytest.mark.parametrize("end", [0.0, 10.0])
+def test_a_target_that_is_one_value_at_an_end_has_a_point_mass(end):
+    found = target(np.full(3000, end), (0, 10))
+    assert found.point_mass
+    assert found.centre == pytest.approx(end, abs=0.1)
+
+
+def test_a_share_is_not_taken_for_two_values():
+    X = np.random.default_rng(5).normal(0.1, 0.014, (12_000, 1))
+    found = features(X, [(0.0, 1.0)], rho=0.02)
+    assert found.centres == pytest.approx(0.1, abs=0.01)
+    assert found.scales < 0.06
+    assert not found.two.any()
+
+
 def test_levels_keep_their_bounds_and_get_scales_of_their_own():
     rng, shares = np.random.default_rng(6), np.array([0.0, 0.03, 0.5, 1.0])
     X = (rng.random((20_000, 4)) < shares).astype(float)
@@ -316,6 +392,19 @@ def test_levels_keep_their_bounds_and_get_scales_of_their_own():
         assert found.centres == pytest.approx(shares + shift, abs=0.01)
         assert found.scales[1:3] == pytest.approx(X.std(axis=0)[1:3], rel=0.1)
         assert list(found.at_ends) == [(3, "upper")]
+
+
+@pytest.mark.parametrize("factor", [2.0**-9, 1.0, 1e6])
+@pytest.mark.parametrize("shift", [0.0, 77.0])
+def test_units_do_not_matter(factor, shift):
+    rng = np.random.default_rng(8)
+    X = np.column_stack((rng.normal(5, 1, 4000), rng.exponential(2, 4000)))
+    bounds = np.array([[-40.0, 45.0], [-3.0, 90.0]])
+    first = features(X, bounds)
+    other = features(factor * (X + shift), factor * (bounds + shift))
+    np.testing.assert_allclose(other.centres, factor * (first.centres + shift), rtol=1e-3)
+    np.testing.assert_allclose(other.scales, factor * first.scales, rtol=1e-3)
+    np.testing.assert_allclose(other.ranges, factor * (first.ranges + shift), rtol=1e-3)
 
 
 @settings(max_examples=40)

@@ -11,7 +11,9 @@ from scipy import stats
 from dpscreen import PrivateLasso
 from dpscreen.solvers.base import Path
 from dpscreen.solvers.selection import (
+    farther_way,
     noise_p_values,
+    signed_chances,
     step_weights,
     tail_of_sum,
 )
@@ -29,6 +31,11 @@ SETTING = {
 }
 
 
+def path_of(*chosen, steps):
+    features, signs = np.array(chosen, dtype=np.int64).T
+    return Path(features, signs, np.asarray(steps, dtype=float))
+
+
 # --- the law --------------------------------------------------------------------------------------
 
 
@@ -40,6 +47,24 @@ def test_the_tail_is_that_of_all_outcomes():
         probability = np.prod(np.where(drawn, chances, 1 - chances))
         expected[: drawn @ weights + 1] += probability
     np.testing.assert_allclose(tail_of_sum(weights, chances), expected, rtol=1e-12)
+
+
+def test_small_tails_keep_their_precision():
+    tail = tail_of_sum(np.arange(100, 0, -1), np.full(100, 1e-3))
+    assert tail[-1] == pytest.approx(1e-300, rel=1e-9)
+    assert (np.diff(tail) <= 0).all()
+
+
+def test_both_directions_are_counted_apart_and_the_constant_is_no_feature():
+    path = path_of((0, 1), (0, -1), (1, -1), (3, 1), (0, 1), steps=[5, 4, 3, 2, 1])
+    ways = farther_way(path, step_weights(path.steps), 3)
+    assert ways.tolist() == [6, 3, 0]
+
+
+def test_a_door_cannot_close_before_as_many_steps_as_it_admits():
+    assert signed_chances(4, 10, 0, None) == pytest.approx([0.05] * 4)
+    assert signed_chances(4, 9, 1, 2) == pytest.approx([0.05, 0.05, 1 / 6, 1 / 6])
+    assert signed_chances(3, 5, 0, 8) == pytest.approx([0.1] * 3)
 
 
 @pytest.mark.parametrize("n_iter", [1, 2, 200, 5000])
@@ -118,3 +143,20 @@ def test_columns_of_zeros_get_valid_p_values(choices):
         model = PrivateLasso(**walk, **choices).fit(X, y)
         found.append(model.noise_p_values()[2 + seed % 6])
     assert excess(np.array(found)) > 1e-6
+
+
+# --- power and form -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["stagewise", "frank-wolfe"])
+def test_a_strong_feature_is_told_from_noise(solver):
+    rng = np.random.default_rng(22)
+    X = rng.uniform(-1, 1, size=(3000, 30))
+    y = 2 * X[:, 4] + rng.normal(0, 0.5, size=3000)
+    model = PrivateLasso(**SETTING, solver=solver, random_state=0).fit(X, y)
+    p_values = model.noise_p_values()
+    assert p_values.shape == (30,)
+    assert p_values[4] < 1e-6
+    chosen = np.isin(np.arange(30), model.path_.features)
+    assert ((p_values > 0) & (p_values < 1) | np.isnan(p_values)).all()
+    assert np.isnan(p_values[~chosen]).all()  # the path says nothing of them

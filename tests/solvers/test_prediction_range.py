@@ -1,17 +1,19 @@
 """The range in which features enter predictions: what a row can change, and what is chosen."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpscreen import PrivateLasso
+from dpscreen import PrivateLasso, PrivateLogisticLasso
 from dpscreen.rows.loss import LOGISTIC, SQUARED
 from dpscreen.rows.source import ArrayRows, PublicUnits
 from dpscreen.rows.sums import LEVELS
-from dpscreen.solvers.prediction_range import RANGE_SHARE, RangedModel
+from dpscreen.solvers.prediction_range import RANGE_SHARE, RangedModel, range_share
+from dpscreen.solvers.rules import Regime
 
 DECLARED = np.array([[-100.0, 100.0], [0.0, 1.0]])
 RELEASED = np.array([[-3.0, 5.0], [0.0, 1.0]])
@@ -84,6 +86,23 @@ def test_the_comparison_is_booked_at_its_share():
     assert use.rho == pytest.approx(RANGE_SHARE * total, rel=0.02)
 
 
+def test_few_rows_and_declared_bounds_make_no_comparison():
+    def share(n_rows, *, narrowed):
+        return range_share(SimpleNamespace(regime=Regime(n_rows, 10, 0.02), narrowed=narrowed))
+
+    assert share(30_000, narrowed=True) == RANGE_SHARE
+    assert share(300, narrowed=True) == 0
+    assert share(30_000, narrowed=False) == 0
+
+
+@pytest.mark.filterwarnings("ignore:random_state makes the noise")
+def test_binary_outcomes_have_a_range_too():
+    X, y = table(lambda x: x)
+    given = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-500, 500), "random_state": 3}
+    model = PrivateLogisticLasso(**given).fit(X, y > 5)
+    assert PURPOSE in {one.purpose for one in model.privacy_.mechanisms}
+
+
 @pytest.mark.parametrize("unit", [2.0**-40, 2.0**30])
 def test_the_losses_are_the_same_in_all_units_of_the_target(unit):
     rng = np.random.default_rng(3)
@@ -98,6 +117,15 @@ def test_the_losses_are_the_same_in_all_units_of_the_target(unit):
         losses.append([each.capped_loss(7.5 * one) for each in wide])
     assert losses[0] == losses[1]
     assert losses[0][0] != losses[0][1]
+
+
+@pytest.mark.filterwarnings("ignore:random_state makes the noise")
+def test_a_target_of_large_numbers_has_a_range_and_a_quality():
+    X, y = table(lambda x: 3 * x)
+    given = {"epsilon": 2, "delta": 1e-6, "feature_bounds": (-500, 500), "random_state": 3}
+    model = PrivateLasso(**given, target_bounds=(-1e12, 1e12)).fit(X, 1e9 * y)
+    assert model.fallback_ is None
+    assert hasattr(model, "quality_")
 
 
 def test_what_combines_features_has_the_same_deviation_in_every_range():

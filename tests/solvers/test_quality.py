@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.metrics import log_loss, roc_auc_score
 
+from dpscreen import PrivateLasso, PrivateOLS
 from dpscreen.privacy import ZCDP, Accountant, SeededNoise
 from dpscreen.rows.lattice import LatticeDesign
 from dpscreen.rows.loss import LOGISTIC
 from dpscreen.solvers.base import Spending
 from dpscreen.solvers.family import BINOMIAL, GAUSSIAN
 from dpscreen.solvers.quality import NoisyHistogram, Ranges, magnitude_edges, release_quality
-from dpscreen.solvers.results import CONSTANT, NOISE, UNDETECTED
+from dpscreen.solvers.results import CONSTANT, NOISE, UNDETECTED, OutcomeQuality, Quality
 from dpscreen.solvers.rules import QUALITY_SHARE, Regime
 
 pytestmark = [
@@ -158,7 +160,43 @@ def test_what_is_not_known_is_nan_with_a_reason_and_is_not_printed():
         few.residual_size(0.9)
 
 
+def test_a_scale_that_is_that_of_a_point_mass_claims_nothing_wrong():
+    """A quarter of the target lies hundreds of its scales out."""
+    rng = np.random.default_rng(7)
+    fitted = rng.uniform(-0.001, 0.001, 30_000)
+    target = np.where(rng.random(30_000) < 0.25, rng.uniform(0.2, 1, 30_000), 0.0) + fitted
+    found = [measured(fitted, target, seed, bound=1.2) for seed in range(20)]
+    for true, name in zip(truth(fitted, target, 1.2), ("r2", "error"), strict=True):
+        covering(found, true, name)
+
+
 # --- the noisy histogram --------------------------------------------------------------------------
+
+
+def test_edges_reach_the_bound_and_are_an_octave_wide_at_most_beyond_four_scales():
+    for scale, bound in ((1.0, 3.0), (1.0, 100.0), (1.0, 1e100), (1e-8, 1.0)):
+        edges = magnitude_edges(scale, bound)
+        assert edges[0] == 0
+        assert edges[-1] == bound
+        assert (np.diff(edges) > 0).all()
+        assert (edges[2:] / edges[1:-1] <= 2.0001).sum() >= len(edges) - 3
+
+
+def test_the_last_octave_with_rows_is_detected_and_noise_is_not():
+    """3 standard deviations in some 30 places: noise alone is taken for rows in 1 of 25 draws."""
+    edges, rng = magnitude_edges(1.0, 64.0), np.random.default_rng(0)
+    counts = 1e4 * np.diff(stats.chi(1).cdf(edges))
+    far = sum(
+        NoisyHistogram(edges, counts + rng.normal(0, 5, counts.size), 5.0).last_detected() > 8
+        for _ in range(200)
+    )
+    assert far <= 20  # a false alarm in 10 000
+    counts[-1] += 40
+    assert NoisyHistogram(edges, counts, 5.0).last_detected() == 64
+    assert NoisyHistogram(edges, 0 * counts, 5.0).last_detected() == 0
+    squares = NoisyHistogram(edges, counts, 5.0).squares_beyond(8.0)
+    assert squares.value >= 40 * (64**2 - 8**2)
+    assert squares.noise > 0
 
 
 @pytest.mark.parametrize("noise", [2.0, 10.0])
@@ -204,3 +242,60 @@ def test_an_interval_of_the_auc_counts_pairs_within_one_cell():
         found = outcome_measured(line, y, 0, share=0.9)
         low, high = (found.auc_low, found.auc_high)
         assert math.isnan(low) or low <= roc_auc_score(y, line) <= high
+
+
+def test_a_deviance_that_could_be_zero_is_not_known():
+    """Rows of one class to which the model is sure: printed was 0.000 (0.000 to 0.666)."""
+    line = np.full(3000, -7.9)
+    found = outcome_measured(line, np.zeros(3000), 1, log_odds=logit(0.001))
+    assert math.isnan(found.deviance)
+    assert found.deviance_reason in (NOISE, UNDETECTED)
+    assert found.auc_reason == NOISE
+    assert "0." not in str(found)
+
+
+def test_a_measure_is_shown_with_its_interval_or_as_not_known():
+    half = Quality(0.5, 0.4, 0.6, *[math.nan] * 3, False, (1.0,), (0.0,), None, UNDETECTED)
+    assert str(half).startswith("R² 0.500 (0.400 to 0.600), RMSE not")
+    assert "on rows held out" in str(half)
+    counts = (0.5,), (1.0, 2.0), (2.0, 1.0)
+    poor = OutcomeQuality(0.48, 0.44, 0.52, 1.4, 1.3, 1.5, 1.39, True, *counts)
+    assert str(poor).endswith("By its AUC and deviance the model is no better than a constant.")
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [PrivateLasso, PrivateOLS])
+def test_bounds_twice_the_range_are_not_warned_about(kind):
+    """Skewed and zero-inflated columns, none of which lies beyond its bounds: no warning in 10.
+
+    A column whose point mass is within 1 % of the width of the bounds from an end is reported;
+    where bounds are placed at random around the range, that is 2 % of such columns.
+    """
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack(
+            (
+                rng.normal(size=3000),
+                np.exp(rng.normal(0, 1.5, 3000)),
+                np.where(rng.random(3000) < 0.8, 0.0, rng.exponential(size=3000)),
+                rng.poisson(0.3, 3000),
+            )
+        )
+        y = np.exp(X[:, 0] / 2 + rng.normal(size=3000))
+        ends = np.stack((X.min(axis=0), X.max(axis=0)), axis=1)
+        place = rng.uniform(0.05, 0.95, (5, 1))
+        extra = np.ptp(np.vstack((ends, (y.min(), y.max()))), axis=1)[:, None]
+        low_high = np.vstack((ends, (y.min(), y.max()))) + extra * np.hstack((-place, 1 - place))
+        model = kind(
+            epsilon=1,
+            delta=1e-6,
+            feature_bounds=low_high[:4],
+            target_bounds=tuple(low_high[4]),
+            random_state=seed,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, y)
+        assert not any("end" in one for one in model.bounds_notes_)

@@ -112,6 +112,22 @@ def test_the_search_would_see_an_unsafe_rule(make):
     assert caught > 0
 
 
+def test_eq_1_as_printed_rejects_the_true_support_at_a_large_radius():
+    # E3: at the optimum every score is |g_i| − λ‖g‖∞ < 0 for λ > 1.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, 40))
+    truth = np.zeros(40)
+    truth[:5], truth[5:10] = 5.0, -5.0
+    y = X @ truth + 0.1 * rng.normal(size=200)
+    best = Lasso(alpha=0.05, fit_intercept=False, tol=1e-12).fit(X, y).coef_
+    radius = np.abs(best).sum()
+    assert 40 < radius < 50
+    design = DenseDesign(X, y)
+    point = design.at(best)
+    assert (published_scores(design, point, radius=radius) < 0).all()
+    assert (safe_scores(design, point, radius=radius)[:10] > -1e-9).all()
+
+
 # --- the scores themselves ------------------------------------------------------------------
 
 
@@ -132,7 +148,69 @@ def test_scores_are_their_formulas_on_both_designs(seed, radius):
         np.testing.assert_allclose(safe_scores(*at, radius=radius), safe, rtol=1e-7)
 
 
+def test_on_the_unit_ball_the_printed_rule_is_the_safe_one():
+    rng = np.random.default_rng(3)
+    design = DenseDesign(rng.uniform(-1, 1, (9, 3)), rng.uniform(-1, 1, 9))
+    point = design.at(np.array([0.2, -0.3, 0.1]))
+    np.testing.assert_allclose(
+        published_scores(design, point, radius=1.0), safe_scores(design, point, radius=1.0)
+    )
+
+
 # --- elimination ----------------------------------------------------------------------------
+
+
+def run(design, rule, *, radius, n_iter, start=None, watch=None):
+    elimination = Elimination(design, rule, radius=radius)
+    w = frank_wolfe(
+        design,
+        zero_start(design.n_features) if start is None else start,
+        radius=radius,
+        n_iter=n_iter,
+        choose=elimination.choose,
+        screen=elimination.screen,
+        watch=watch,
+    )
+    return w, elimination.active
+
+
+@pytest.mark.parametrize("fold", [False, True])
+def test_when_everything_is_rejected_the_loop_goes_on_with_zero(fold):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(20, 4)), rng.normal(size=20)
+    design = GramDesign.from_rows(X, y) if fold else DenseDesign(X, y)
+    seen = []
+    w, active = run(
+        design,
+        lambda design, point, *, radius: np.full(4, -1.0),
+        radius=1.0,
+        n_iter=6,
+        watch=lambda t, point: seen.append(point.weights.any()),
+    )
+    assert not active.any()
+    assert seen == [False] * 6
+    assert (w == 0).all()
+
+
+def test_what_is_rejected_stays_out():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(20, 4)), rng.normal(size=20)
+    X[:, 2] = y  # the steepest by far
+    steps = iter(range(1, 100))
+
+    def once(design, point, *, radius):
+        return np.where(np.arange(4) == 2, -1.0 if next(steps) == 3 else 1.0, 1.0)
+
+    seen = []
+    _, active = run(
+        DenseDesign(X, y),
+        once,
+        radius=1.0,
+        n_iter=10,
+        watch=lambda t, point: seen.append(point.weights[2] != 0),
+    )
+    assert seen == [True] * 2 + [False] * 8
+    assert active.tolist() == [True, True, False, True]
 
 
 def test_among_those_left_the_steepest_is_chosen():
@@ -148,3 +226,42 @@ def test_among_those_left_the_steepest_is_chosen():
         assert vertex.sign == -np.sign(gradient[feature])
         elimination.active[feature] = False
     assert elimination.choose(point) is None
+
+
+def test_a_feature_left_out_is_not_chosen_even_where_all_others_are_flat():
+    X = np.zeros((3, 2))
+    X[:, 0] = 1.0
+    elimination = Elimination(DenseDesign(X, np.ones(3)), safe_scores, radius=1.0)
+    elimination.active[0] = False
+    assert elimination.choose(DenseDesign(X, np.ones(3)).at(np.zeros(2))).feature == 1
+
+
+@designs
+def test_safe_elimination_reaches_the_same_optimum(make):
+    left_out = 0
+    for seed in range(4):
+        X, y, best, radius = solved(make, seed, n=40, d=12, strength=0.5)
+        design = GramDesign.from_rows(X, y)
+        w, active = run(design, safe_scores, radius=radius, n_iter=1500)
+        plain = frank_wolfe(
+            design, zero_start(12), radius=radius, n_iter=1500, choose=steepest_vertex
+        )
+        least = design.at(best).squared_error() / 2
+        gaps = [design.at(at).squared_error() / 2 - least for at in (w, plain)]
+        assert gaps[0] <= gaps[1] + 1e-3 * (y @ y)
+        assert gaps[0] <= 2e-3 * (y @ y)
+        assert (w[~active] == 0).all()
+        assert active[np.abs(best) > 1e-6 * radius].all()
+        left_out += (~active).sum()
+    assert left_out > 0
+
+
+def test_at_the_optimum_rounding_does_not_reject_the_only_feature():
+    # Started on the vertex that is optimal, every score is 0 up to rounding.
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        x, radius = rng.uniform(-1, 1, (5, 1)), rng.uniform(0.1, 50)
+        design = DenseDesign(x, 2 * radius * x[:, 0])
+        w, active = run(design, safe_scores, radius=radius, n_iter=20, start=np.array([radius]))
+        assert active.all()
+        assert w[0] == pytest.approx(radius)

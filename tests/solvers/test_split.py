@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from types import SimpleNamespace
@@ -17,9 +17,11 @@ import pandas as pd
 import pytest
 from scipy import optimize, stats
 from scipy.special import expit
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import dpscreen
 from dpscreen import PrivateLasso, PrivateLogisticLasso
-from dpscreen.privacy import ZCDP, Accountant, Budget, SeededNoise
+from dpscreen.privacy import ZCDP, Accountant, Budget, SecureNoise, SeededNoise
 from dpscreen.privacy.accountant import release_sums, triangle_change
 from dpscreen.rows.kernels import GRAM_ROWS
 from dpscreen.rows.lattice import UNITS, LatticeDesign
@@ -361,6 +363,33 @@ def test_a_table_of_some_columns_is_that_of_rows_that_have_no_others(table):
             assert getattr(one, number) == pytest.approx(getattr(other, number), rel=1e-9)
 
 
+def test_it_takes_no_matrix_of_all_features():
+    """With 30 000 of them one would take 7 GB."""
+    X, y = outcomes(2, n_rows=400)
+    weights = np.zeros(30_001)
+    weights[[1, 3, -1]] = 0.5, -0.25, 1.0
+    found = inferred(np.pad(X, ((0, 0), (0, 29_990))), y, weights, SeededNoise(5), of_numbers)
+    assert [one.feature for one in found.intervals] == [1, 3]
+
+
+def test_where_the_constant_starts_matters_little():
+    X, y = outcomes(3)
+    weights = [0.5, -0.4, 0.3, 0.2, *[0.0] * 6, 1.0]
+    found = [
+        inferred(
+            X,
+            y,
+            weights,
+            SeededNoise(6),
+            partial(release_table, family=BINOMIAL, constant=float(BINOMIAL.link(share))),
+        )
+        for share in (0.2, 0.4, 0.7)
+    ]
+    for one, middle, other in zip(*(each.intervals for each in found), strict=True):
+        assert one.coefficient == pytest.approx(middle.coefficient, abs=middle.standard_error / 4)
+        assert other.coefficient == pytest.approx(middle.coefficient, abs=middle.standard_error / 4)
+
+
 # --- the result -----------------------------------------------------------------------------------
 
 
@@ -394,6 +423,49 @@ def plain(told):
     return " ".join(str(told).split())
 
 
+def test_units_and_names_are_the_users():
+    X, y = CASES["gaussian"].rows
+    names = [f"column {j}" for j in range(8)]
+    same = PrivateLasso(**SETTING, random_state=1).fit(X, y)
+    setting = SETTING | {"feature_bounds": (-50, 50), "target_bounds": (-24, 24)}
+    scaled = PrivateLasso(**setting, random_state=1).fit(pd.DataFrame(10 * X, columns=names), 2 * y)
+    pairs = zip(same.inference_.intervals, scaled.inference_.intervals, strict=True)
+    for before, after in pairs:
+        assert after.name == names[before.feature]
+        assert after.coefficient == pytest.approx(before.coefficient / 5, rel=1e-6)
+        assert after.standard_error == pytest.approx(before.standard_error / 5, rel=1e-6)
+
+
+@pytest.fixture(scope="module")
+def odds_model():
+    return CASES["binomial"].fit()
+
+
+def test_a_file_and_the_summary_tell_odds_ratios(odds_model, tmp_path):
+    odds_model.save(tmp_path / "model.json")
+    loaded = dpscreen.load(tmp_path / "model.json")
+    assert loaded.inference_ == odds_model.inference_
+    assert str(loaded.summary()) == str(odds_model.summary())
+    row = next(one for one in odds_model.summary().rows if one.feature == "x0")
+    low, refit, high = odds_model.summary().shown_interval(row)
+    assert refit == pytest.approx(math.exp(row.refit * row.step))
+    assert low < refit < high
+    (line,) = (one for one in str(odds_model.summary()).splitlines() if one.startswith("x0 "))
+    assert [float(cell) for cell in line.split()[-3:]] == pytest.approx(
+        [refit, low, high], rel=1e-3
+    )
+    told = odds_model.explain()
+    assert "is what the interval is for, both as odds ratios with the step" in told
+    assert {"refit", "low", "high", "odds_ratio"} <= set(odds_model.summary().frame)
+
+
+def test_the_page_tells_them(odds_model, tmp_path):
+    path = dpscreen.write_model_page(odds_model, tmp_path / "page.html", n_rows=300)
+    text = path.read_text(encoding="utf-8")
+    assert "95 % interval" in text
+    assert "the half that selects" in text
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 
@@ -413,6 +485,92 @@ def test_too_few_rows_are_refused_and_not_split(case):
 def test_several_rows_of_a_unit_are_refused(case):
     with pytest.raises(ValueError, match="needs rows_per_unit=1"):
         case.fit(rows_per_unit=2)
+
+
+def test_too_few_rows_for_one_coefficient_are_refused():
+    regime = Regime(30, 1, 10.0)
+    assert regime.signal > split.LEAST_SIGNAL
+    assert "cannot carry one coefficient" in split.refusal(regime)
+    assert split.refusal(replace(regime, n_rows=40)) is None
+
+
+def test_of_features_that_are_alike_one_gets_an_interval():
+    rng = np.random.default_rng(35)
+    x = rng.normal(size=(3000, 1))
+    X = np.repeat(x, 6, axis=1)
+    setting = SETTING | {"solver": "stagewise"}
+    model = PrivateLasso(**setting, random_state=0).fit(X, x[:, 0] + rng.normal(size=3000))
+    assert len(set(model.path_.features)) > 1
+    (only,) = model.inference_.intervals
+    assert only.coefficient == pytest.approx(1, abs=4 * only.standard_error)
+    assert "not separable from" in model.inference_.wording
+    assert model.privacy_.rho <= float(ZCDP.within(Budget(3.0, 1e-5)))
+
+
+def test_with_a_category_the_slope_is_held_and_not_that_of_clipped_rows():
+    """Features clipped at two deviations had four misses of four: (2.018, 2.031) for 2."""
+    rng = np.random.default_rng(36)
+    n = 60_000
+    ward = rng.choice(["A", "B", "C"], n, p=[0.6, 0.3, 0.1])
+    table = pd.DataFrame({"dose": rng.normal(10, 3, n), "ward": ward})
+    y = 2 * table["dose"] + 3 * (ward == "B") + rng.normal(0, 1, n)
+    model = PrivateLasso(
+        epsilon=3,
+        delta=1e-6,
+        feature_bounds={"dose": (0, 100)},
+        target_bounds=(-100, 300),
+        categories={"ward": ["A", "B", "C"]},
+        inference="split",
+        random_state=1,
+    ).fit(table, y)
+    found = {row.name: row for row in model.inference_.intervals}
+    assert found["dose"].standard_error < 0.01
+    assert found["dose"].coefficient == pytest.approx(2, abs=4 * found["dose"].standard_error)
+    assert found["ward=B"].coefficient == pytest.approx(3, abs=4 * found["ward=B"].standard_error)
+
+
+def test_why_other_features_have_no_interval_is_said():
+    rng = np.random.default_rng(37)
+    X = rng.normal(size=(2000, 12))
+    setting = SETTING | {"epsilon": 1.0}
+    model = PrivateLasso(**setting, random_state=0).fit(X, X.sum(axis=1) + rng.normal(size=2000))
+    tried = len(model.inference_.intervals)
+    assert 1 < tried < np.count_nonzero(model.coef_)
+    assert f"Intervals were sought for {tried} features" in model.inference_.wording
+
+
+def test_why_odds_have_no_interval_is_told_by_name():
+    """A level of which all rows say yes stays in the model, and the others are told beside it."""
+    rng = np.random.default_rng(7)
+    n = 20_000
+    level = rng.random(n) < 0.2
+    x = rng.normal(size=n)
+    sure = (rng.random(n) < expit(x)) | level
+    model = PrivateLogisticLasso(
+        **OUTCOME_SETTING | {"feature_bounds": {"x": (-6, 6), "level": (0, 1)}}, random_state=1
+    ).fit(pd.DataFrame({"x": x, "level": level.astype(float)}), sure.astype(int))
+    found = model.inference_
+    assert [one.name for one in found.intervals] == ["x"]
+    assert "of log-odds of the features with an interval and of level, and a const" in found.wording
+    assert "level: " in found.wording
+    (only,) = found.intervals
+    assert only.coefficient == pytest.approx(1, abs=4 * only.standard_error)
+
+
+def test_nothing_selected_is_said():
+    units = PublicUnits(np.array([[-1.0, 1.0]] * 2), np.array([-2.0, 2.0]), constant=True)
+    selected = split.Selected(np.array([0.0, 0.0, 1.0]), units, deviation=1.0, marginals=None)
+    spending = Spending(Accountant(SecureNoise(), limit=ZCDP(1)), ZCDP(1), Regime(500, 2, 1.0))
+    found = split.infer(
+        split.SplitHalf(spending, ArrayRows(np.zeros((3, 2)), np.zeros(3))),
+        selected,
+        units.feature_bounds,
+        Choices(),
+        "ab",
+        SecondTable(partial(release_table, family=GAUSSIAN)),
+    )
+    assert "the first half selected no feature at this budget" in found.wording
+    assert spending.accountant.spent == ZCDP.free()
 
 
 SOLVERS = ("stagewise", "frank-wolfe")
@@ -442,6 +600,12 @@ def test_odd_data_and_empty_halves_do_not_stop_a_fit(name, solver, shape, interc
             for row in model.inference_.intervals:
                 assert np.isfinite([row.low, row.high]).all()
             assert model.privacy_.rho <= float(ZCDP.within(Budget(epsilon, DELTA)))
+
+
+@parametrize_with_checks([PrivateLasso(**SETTING, n_rows=100_000)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_check_of_a_split(estimator, check):
+    check(estimator)
 
 
 # --- coverage -------------------------------------------------------------------------------------

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
-from dpscreen.models.tukey import KendallTukeyEM
-from dpscreen.privacy import NoisyMax, SeededNoise
+from dpscreen.models.tukey import KendallTukeyEM, TukeyEM
+from dpscreen.privacy import BudgetExceeded, NoisyMax, SeededNoise
 from dpscreen.solvers import tukey
 from tools.laws import chi_square
 
@@ -148,6 +149,19 @@ def test_a_verdict_passes_as_often_as_it_should():
 # --- rank correlations ----------------------------------------------------------------------------
 
 
+def slow_concordance(x, y):
+    pairs = itertools.combinations(range(len(x)), 2)
+    return int(sum(np.sign(x[a] - x[b]) * np.sign(y[a] - y[b]) for a, b in pairs))
+
+
+def test_concordance_counts_pairs():
+    rng = np.random.default_rng(4)
+    for levels in (2, 5, 1000):
+        x, y = rng.integers(0, levels, (2, 60)).astype(float)
+        assert tukey.concordance(x, y) == slow_concordance(x, y)
+    assert tukey.concordance(np.zeros(9), np.arange(9.0)) == 0
+
+
 def test_one_row_moves_a_score_by_three_halves_at_most():
     """Lemma 44: all tables of up to three rows on a grid, and every row that may join them."""
     cells = list(itertools.product((0.0, 1.0, 2.0), repeat=2))
@@ -165,6 +179,35 @@ def test_one_row_moves_a_score_by_three_halves_at_most():
     y = np.append(x[:-1], -1.0)
     met = tukey.kendall_score(x[:n], y[:n]) - tukey.kendall_score(x, y)
     assert abs(met - 1.5 * unit) <= 1
+
+
+def test_the_other_kind_of_tau_has_no_such_bound():
+    n = 1000
+    x, y = np.zeros(n), np.arange(n, dtype=float)
+    x[-1] = 1.0
+    assert n / 2 * kendalltau(x, y).statistic > 20  # and 0 without that row
+
+
+def test_features_are_chosen_by_what_they_add():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1500, 6))
+    X[:, 1] = X[:, 0] + 0.01 * rng.normal(size=1500)
+    y = 2 * X[:, 0] + X[:, 4] + 0.1 * rng.normal(size=1500)
+    spending = tukey.PureSpending(SeededNoise(1), 50.0)
+    chosen = tukey.release_features(spending, X, y, 2, epsilon=Fraction(50))
+    assert 4 in chosen
+    assert len(set(chosen) & {0, 1}) == 1
+    assert spending.left == 0
+
+
+def test_centres_are_where_features_lie():
+    rng = np.random.default_rng(9)
+    X = np.column_stack((rng.normal(0.6, 0.05, 2000), rng.random(2000) < 0.2, np.full(2000, -1.0)))
+    spending = tukey.PureSpending(SeededNoise(4), 20.0)
+    np.testing.assert_allclose(
+        tukey.release_centres(spending, X), (0.6, 0.0, -1.0), atol=2 / tukey.CELLS + 0.01
+    )
+    assert spending.left == 20 * (1 - tukey.CENTRE_SHARE)
 
 
 class Watched(SeededNoise):
@@ -271,6 +314,28 @@ def rows(n=12_000, d=4):
 SETTING = {"delta": 1e-6, "feature_bounds": np.tile((-3.0, 2.0), (4, 1)), "target_bounds": (-5, 9)}
 
 
+@pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
+@pytest.mark.parametrize("kind", [TukeyEM, KendallTukeyEM])
+def test_it_learns_and_spends_no_more_than_was_granted(kind):
+    """Measured: .97 and more."""
+    X, y = rows()
+    noise = Watched()
+    model = kind(epsilon=2.0, n_rows=len(X), random_state=noise, **SETTING).fit(X, y)
+    assert model.passed_
+    assert noise.left[-1] == 0
+    missed = ((y - model.predict(X)) ** 2).mean() / y.var()
+    assert missed < 0.1
+
+
+@pytest.mark.filterwarnings("ignore::dpscreen.SeededNoiseWarning")
+def test_too_few_rows_give_a_constant():
+    X, y = rows(200)
+    model = TukeyEM(epsilon=1.0, n_rows=200, random_state=1, **SETTING).fit(X, y)
+    assert not model.passed_
+    assert not model.coef_.any()
+    assert model.intercept_ == 2.0  # the middle of the target's bounds
+
+
 def test_the_part_of_a_row_is_secret_and_depends_on_no_other_row():
     """Lemma 43: a row that comes or goes must not send others elsewhere."""
     for n_rows in (1, 7, 299):
@@ -328,3 +393,9 @@ def test_no_mechanism_of_a_fit_is_moved_further_than_it_asks_for(monkeypatch):
 
     assert too_far(5999) == []
     assert "NoisyMax" in too_far(5997)
+
+
+def test_what_is_left_is_a_limit():
+    spending = tukey.PureSpending(SeededNoise(1), 1.0)
+    with pytest.raises(BudgetExceeded, match="does not fit"):
+        spending.release(lambda _v, _n: 0, 0, epsilon=Fraction(11, 10), purpose="too much")

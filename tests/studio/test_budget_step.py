@@ -9,8 +9,9 @@ from dpscreen.studio.charts import panels
 from dpscreen.studio.questions import CHOICES, ODDS, OUTCOMES, SELECTION, TABLE
 from dpscreen.studio.releasing import release
 from dpscreen.studio.runs import Simulations
-from dpscreen.studio.steps import budget, question
-from dpscreen.studio.views import StepRequest
+from dpscreen.studio.steps import budget, live, question
+from dpscreen.studio.views import Go, StepRequest
+from dpscreen.tables.schema import load_schema
 from tools.studio import declare_columns, page_of, posted, session_of, write_table
 
 
@@ -146,6 +147,28 @@ def test_no_budget_that_hides_nothing_is_granted_or_spent(session, epsilon, delt
     assert message in " ".join(shown.content["problems"])
     assert session.draft.epsilon == 1.0
     assert (session.ledger is None) == bool(action)
+
+
+def test_rows_without_a_target_are_left_out_unless_they_shall_be_filled(session):
+    assert session.draft.schema().block.missing_target == "leave out"
+    for message, kept in (("on", "leave out"), ("", "fill")):
+        asks(session, **{"leave-out": message})
+        assert load_schema(session.shelf.schema_file).block.missing_target == kept
+
+
+def test_the_share_of_yes_is_simulated_with(session):
+    assert asks(session, model=OUTCOMES, target="1", rate="12,5") == Go("budget")
+    assert session.draft.in_words == "how likely sex is m, from 2 features"
+    case = session.case(1e-6)
+    assert (case.method, case.rate, case.n_rows) == (OUTCOMES, 0.125, 600)
+    session.grant("survey", 3.0, 1e-6)
+    session.simulations.curve = lambda asked: (
+        curve_of(OUTCOMES, {"auc": 0.71, "found": 3.0}),
+        4,
+    )
+    shown = page_of(session, live(session, StepRequest({"epsilon": "0.5"})))
+    for word in ("AUC on new rows", "a yes in 12 %", "4 points are still", "62.3 %"):
+        assert word in shown
 
 
 def test_the_release_repeats_what_is_to_be_expected_and_simulates_nothing(session):

@@ -155,6 +155,18 @@ def test_nothing_tells_a_cell_a_path_or_a_trace(open_studio):
     assert "Use the address" in words(open_studio.ask("GET", "/"))
 
 
+def test_a_port_that_is_taken_and_an_open_folder_are_told(open_studio, tmp_path):
+    port = open_studio.host.split(":")[1]
+    table = write_table(tmp_path / "another.csv", 5)
+    taken = invoke("studio", table, "--no-browser", "--port", port)
+    assert (taken.exit_code, taken.output.strip()[:11]) == (1, "Error: Port")
+    again = invoke("studio", open_studio.folder.with_name("survey.csv"), "--no-browser")
+    failed(again, 1, "Another studio")
+    missing = invoke("studio", tmp_path / "nothing.csv", "--no-browser")
+    assert missing.exit_code == 1
+    assert not (tmp_path / "nothing-studio").exists()
+
+
 @pytest.mark.parametrize(
     ("written", "message"),
     [

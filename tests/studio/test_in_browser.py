@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tools.browser import browser
-from tools.studio import studio, write_table
+from tools.studio import SECRET, studio, write_table
 
 NOISE = "status of 422"  # the browser says so of every form that is sent back
 
@@ -86,6 +86,75 @@ def shows_the_page_itself(tab):
         "document.querySelector('iframe.model').compareDocumentPosition("
         "document.querySelector('#files')) & Node.DOCUMENT_POSITION_FOLLOWING"
     )
+
+
+def test_the_whole_way_by_mouse(opened):
+    running, tab = opened
+    assert "/enter" not in tab.evaluate("location.href")
+    assert tab.evaluate("document.cookie") == ""  # no script can read it
+    fits(tab, 1280)
+    declare(tab)
+    for target, model in (("1", "private-logistic"), ("3", "private-lasso")):  # sex, then cost
+        fill(tab, target=target, rows="600")
+        assert tab.evaluate("document.querySelector('[name=model]:checked').value") == model
+    fits(tab, 1280)
+    tab.click("#next")
+    at(tab, "budget")
+    tab.click("#next")
+    tab.until("document.querySelector('#slider')")
+    tab.until("document.querySelectorAll('.panels svg').length == 2", 120)
+    before = tab.evaluate("document.querySelector('.mark-now').getAttribute('cx')")
+    fill(tab, epsilon="0.4")
+    moved = f"document.querySelector('.mark-now').getAttribute('cx') != {before!r}"
+    tab.until(moved)
+    assert "59.9 %" in tab.evaluate("document.querySelector('#live').innerText")
+    fits(tab, 1280)
+    tab.click("#next")
+    at(tab, "dry-run")
+    tab.click("#next")
+    at(tab, "release")
+    release(tab, "survey")
+    assert tab.evaluate("document.querySelectorAll('.files li').length") >= 4
+    assert SECRET not in tab.evaluate("document.documentElement.outerHTML")
+    fits(tab, 1280)
+    own = (f"http://{running.host}/", "about:")
+    assert [url for url in tab.asked_for() if not url.startswith(own)] == []
+
+
+def test_odds_ratios_by_mouse(tmp_path):
+    with entered(write_table(tmp_path / "odds.csv", 4000)) as (running, tab):
+        declare(tab)
+        rate = "document.querySelector('#rate').checkVisibility()"
+        assert not tab.evaluate(rate)
+        tab.click("#model-private-logit")
+        assert tab.evaluate(rate)
+        fill(tab, target="1", rows="4000", rate="50")  # a yes or no, so the model stays
+        assert tab.evaluate("document.querySelector('[name=model]:checked').value") == (
+            "private-logit"
+        )
+        tab.click("#next")
+        at(tab, "budget")
+        fill(tab, epsilon="3")
+        tab.click("#next")
+        tab.until("document.querySelector('.mark-now')", 120)
+        shown = tab.evaluate("document.querySelector('#live').innerText")
+        assert "Width of intervals over those without privacy" in shown
+        assert "with a yes in 50 % of rows" in shown
+        tab.click("#next")
+        at(tab, "dry-run")
+        tab.until("document.querySelector('iframe')", 120)
+        tab.click("#next")
+        at(tab, "release")
+        assert "Odds ratios of a yes: how likely sex is m, from 3 features" in tab.evaluate(
+            "document.querySelector('main').innerText"
+        )
+        release(tab, "odds")
+        fits(tab, 1280)
+        assert "PrivateLogit" in (running.folder / "release-001/script.py").read_text()
+        assert "--method private-logit" in (running.folder / "release-001/command.txt").read_text()
+
+
+FRAME_IS_THERE = "performance.getEntriesByType('resource').some(e => e.initiatorType == 'iframe')"
 
 
 def tab_to(tab, selector, most=60):
@@ -313,3 +382,27 @@ def serious(tab):
     )
     found = answer["result"]["value"]
     assert [one for one in found if one[0] in ("serious", "critical")] == []
+
+
+@pytest.mark.slow
+def test_two_thousand_columns_can_be_gone_through(tmp_path):
+    table = tmp_path / "wide.csv"
+    table.write_text(",".join(f"column_{k}" for k in range(2000)) + "\n")
+    with entered(table, 360) as (_, tab):
+        fill(tab, all_kind="number", all_low="0", all_high="1")
+        tab.click("button[value=all]")
+        tab.until("document.body?.innerText.includes('2000 of 2000 columns are used')")
+        tab.click("button[name=to]")
+        tab.until("document.body?.innerText.includes('Page 2 of 20')")
+        fits(tab, 360)
+        start = time.monotonic()
+        tab.click("#next")
+        at(tab, "question")
+        assert tab.evaluate("document.querySelectorAll('[name=feature]').length") == 2000
+        assert time.monotonic() - start < 60
+        for button, count in (("", 0), ("yes", 2000)):
+            tab.click(f"[data-all='{button}']")
+            assert (
+                tab.evaluate("document.querySelectorAll('[name=feature]:checked').length") == count
+            )
+        fits(tab, 360)

@@ -1,5 +1,7 @@
 """The whole way without any script: what is asked, what is read, and what comes out."""
 
+import base64
+import hashlib
 import json
 import subprocess
 import sys
@@ -13,8 +15,9 @@ from dpscreen.privacy import ZCDP, Budget
 from dpscreen.studio import releasing, steps
 from dpscreen.studio.app import _rendered
 from dpscreen.studio.draft import Draft
+from dpscreen.studio.server import framed
 from dpscreen.studio.shelf import ReleaseRecord
-from tools.command import dpscreen, succeeded
+from tools.command import dpscreen, invoke, succeeded
 from tools.studio import (
     DECLARED,
     NAMES,
@@ -60,6 +63,36 @@ def test_a_used_ticket_leads_to_the_result_and_spends_nothing(finished):
     assert again.headers["location"] == "progress"
     assert 'data-go="result"' in finished.get("progress?part=1").text
     assert len(PrivacyLedger(finished.folder / "budget.ledger").entries()) == 1
+
+
+def test_downloads_are_what_lies_on_the_shelf(finished):
+    for name in ("model.json", "schema.json", "command.txt", "script.py"):
+        answer = finished.get(f"download?file={name}&number=1")
+        assert answer.text == (finished.folder / "release-001" / name).read_text()
+        assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
+    ledger = ("../budget.ledger/ledger.db", "..%2Fbudget.ledger%2Fledger.db")
+    for name in ("release.json", *ledger, "", "/etc/hostname"):
+        assert finished.get(f"download?file={name}").status == 404
+
+
+@pytest.mark.slow
+def test_the_page_is_made_when_it_is_looked_at(finished):
+    finished.wait("result", "<iframe", 170)
+    kept = (finished.folder / "release-001/page.html").read_text()
+    assert finished.get("download?file=page.html&number=1").text == kept
+    policy = finished.get("result/page?number=1").headers["content-security-policy"]
+    assert "unsafe-inline" not in policy
+    assert policy.count("sha256-") > 3
+
+
+def test_the_frame_allows_its_own_styles_and_nothing_else():
+    page = framed('<style>p > a { color: red }</style><p style="fill: &quot;x&quot;">')
+    policy = page.headers["content-security-policy"]
+    for style in ("p > a { color: red }", 'fill: "x"'):
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert "unsafe-inline" not in policy
+    assert policy.endswith("; sandbox allow-same-origin")
 
 
 @pytest.mark.slow
@@ -128,6 +161,12 @@ def test_planted_secrets_are_nowhere(finished):
         assert "8675309" not in message
     assert str(finished.folder.parent) not in finished.everything()
     assert "Traceback" not in finished.everything()
+
+
+def test_what_was_declared_serves_the_command_line(finished):
+    table = finished.folder.with_name("survey.csv")
+    checked = invoke("schema", "check", finished.folder / "schema.json", "--data", table)
+    assert checked.exit_code == 0, checked.output
 
 
 def test_another_release_is_compared_and_a_smaller_budget_refused(finished):

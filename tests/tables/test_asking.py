@@ -5,11 +5,13 @@ from __future__ import annotations
 import tomllib
 from datetime import date as day
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpscreen.tables.asking import Interview, in_words, new_interview, settings_meant
+from dpscreen.tables import asking
+from dpscreen.tables.asking import Interview, in_words, new_interview, open_columns, settings_meant
 from dpscreen.tables.schema import toml_schema
 from dpscreen.tables.toml import toml_text
 
@@ -94,6 +96,16 @@ def test_numbers_are_answered_as_the_table_writes_them(text, decimal, settings):
     assert settings_meant(text, decimal=decimal) == settings
 
 
+def test_what_stands_is_kept_by_an_empty_answer():
+    document = new_interview(["pay", "y"], target="y", unit="")
+    _, wrong = answered(document, "0 to 1.200", "$0 to $1,200", "0 to 1")
+    assert wrong == ["Is 1.200 a large number or a small one? Write 1200, or 1.2."]
+    told = dict(document["columns"])
+    assert told["pay"] == {"bounds": [0, 1200], "thousands": ",", "bare": False}
+    answered(document, *[""] * 4, again=True)
+    assert document["columns"] == told
+
+
 def test_a_whole_interview():
     interview, wrong = answered(
         new_interview(NAMES), "cost", "", "2", "", "f, m", "1 to 5", "yes/no", "0 to 1000"
@@ -109,6 +121,66 @@ def test_a_whole_interview():
     assert schema.target_bounds == (0, 1000)
 
 
+def test_what_is_wrong_is_told_and_asked_again():
+    interview, wrong = answered(
+        new_interview(["Rings", "x"]), "", "rings", "RINGS", "x y", "Rings", "Rings", "none"
+    )
+    assert [one.partition(".")[2] for one in wrong[1:3]] == [" Did you mean 'Rings'?"] * 2
+    assert wrong[-1] == "Target and unit cannot be the same column."
+    for text in ("skip", "a, b, c", "5 to 1", "perhaps"):
+        assert interview.answer(text)
+        assert interview.question.title == "Rings (the target)"
+    assert interview.answer("0 to 30") is None
+    assert open_columns(interview.document) == ["x"]
+
+
+def test_one_can_go_back_and_change_ones_mind():
+    interview, _ = answered(new_interview(["x", "age", "y"]), "y", "none", "skip", "18 to 90")
+    assert interview.document["ignore"] == ["x"]
+    assert interview.answer("back") is None
+    assert interview.question.default == "18 to 90"
+    assert interview.answer("<") is None
+    assert interview.question.default == "skip"
+    assert interview.answer("0 to 1") is None
+    assert interview.document["ignore"] == []
+    assert [interview.answer("back") for _ in range(4)][-1] == "This is the first question."
+    assert interview.question.default == "y"
+
+
+def test_it_is_taken_up_where_it_was_left():
+    interview, _ = answered(new_interview(NAMES), "cost", "none", "", "", "f, m")
+    kept = tomllib.loads(toml_text(interview.document))
+    assert Interview(kept).question.title == "q1 … q3, 3 columns"
+    assert Interview(kept, again=True).question.default == "cost"
+    first = tomllib.loads(toml_text(answered(new_interview(NAMES), "cost")[0].document))
+    assert "privacy unit" in Interview(first).question.title
+
+
+def test_semicolons_hint_at_a_decimal_comma():
+    document = new_interview(["price", "age"], target="price", delimiter=";")
+    interview, wrong = answered(document, "none", "x", "", "0 to 9000", "")
+    assert wrong == ["Type a comma or a point."]
+    assert interview.finished
+    schema = toml_schema(interview.document)
+    frame = pd.DataFrame({"age": ["1,5"], "price": ["1.002,5"]})
+    rows = schema.encode(frame)
+    assert (rows.X.tolist(), rows.y.tolist()) == ([[1.5]], [1002.5])
+    assert Interview(interview.document).finished
+    assert "decimal" in toml_text(new_interview(["age"], delimiter=";"))
+
+
+def test_columns_that_are_alike_are_asked_about_once_or_each():
+    names = [f"x{number}" for number in range(5000)]
+    interview, _ = answered(new_interview(names), "x7", "none")
+    assert interview.left == 2
+    interview.answer("each")
+    assert interview.left == 5000
+    interview, _ = answered(new_interview(names), "x7", "none", "0 to 1", "0 to 9")
+    schema = toml_schema(interview.document)
+    assert schema.problems() == []
+    assert (schema.target_bounds, schema.field("x8").declared_bounds) == ((0, 9), (0, 1))
+
+
 @given(
     st.lists(st.text(max_size=12) | st.sampled_from(["back", "", "skip", "0 1", "x"]), max_size=12)
 )
@@ -120,3 +192,22 @@ def test_no_answer_breaks_it(answers):
             interview.answer(text)
         tomllib.loads(toml_text(interview.document))
     toml_schema(interview.document).problems()
+
+
+def test_where_nothing_is_proposed_it_says_what_to_type():
+    interview, _ = answered(new_interview(["sex", "when_date", "income", "q", "y"]), "y", "")
+    for kind in ("category", "date", "number", "unknown"):
+        assert interview.question.default == ""  # words of others would make every cell a stranger
+        assert interview.question.why.endswith(asking.HINTS[kind])
+        assert interview.answer("") is None
+
+
+def test_what_is_typical_fills_missing_cells_where_the_proposal_is_taken():
+    document = new_interview(["weight_kg", "age", "cost"], target="cost")
+    interview, wrong = answered(document, "", "", "18 to 90", "0 to 9")
+    assert wrong == []
+    assert interview.document["columns"] == {
+        "weight_kg": {"bounds": [0, 300], "fill": 75},
+        "age": {"bounds": [18, 90]},  # what was typed is not what was proposed
+        "cost": {"bounds": [0, 9]},
+    }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import datetime
 import gzip
+import subprocess
+import sys
 import warnings
 from encodings import aliases
 
@@ -16,11 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpscreen.tables import csv
 from dpscreen.tables.csv import read_header
 from dpscreen.tables.declaration import TableProblem, is_encoding
 from dpscreen.tables.reading import read_features, read_rows, stream_rows
 from dpscreen.tables.scan import FileRows
-from dpscreen.tables.schema import toml_schema
+from dpscreen.tables.schema import load_schema, new_schema, new_toml_schema, toml_schema
 
 COLUMNS = {
     "größe": {"bounds": [0, 5000], "decimal": ",", "thousands": "."},
@@ -91,6 +94,13 @@ def test_text_is_read_in_the_declared_encoding(tmp_path, encoding, end, packed):
     np.testing.assert_array_equal(np.vstack([one.X for one in stream_rows(path, declared)]), WANT)
 
 
+def test_blocks_of_a_long_file_are_put_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv, "BYTES_PER_BLOCK", 1000)
+    path = tmp_path / "data.csv"
+    path.write_bytes(text(rows=ROWS * 500).encode("utf-16"))
+    np.testing.assert_array_equal(read_rows(path, schema(encoding="utf-16")).X, WANT * 500)
+
+
 def test_what_an_encoding_cannot_tell_is_missing_and_harms_no_other(tmp_path):
     path = tmp_path / "data.csv"
     lines = text().encode("cp1252").replace(b"S\xfcd", b"S\x81d")
@@ -98,6 +108,19 @@ def test_what_an_encoding_cannot_tell_is_missing_and_harms_no_other(tmp_path):
     found = read_rows(path, schema(encoding="cp1252")).X
     np.testing.assert_array_equal(found[:, [0, 2, 3]], np.array(WANT)[:, [0, 2, 3]])
     assert found[0, 1] == 0
+
+
+def test_an_encoding_that_is_not_declared_is_told(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(text().encode("latin-1"))
+    with pytest.raises(TableProblem, match='says so, as in encoding = "cp1252"'):
+        new_schema(path)
+    assert schema(encoding="klingon").problems()[0].startswith("encoding must be the name of")
+    from dpscreen.tables.declaration import Dialect
+
+    made = new_schema(path, dialect=Dialect(encoding="latin-1"))
+    assert (made["encoding"], made["dialect"]) == ("latin-1", {"delimiter": ";"})
+    assert 'encoding = "latin-1"' in new_toml_schema(path, dialect=Dialect(encoding="latin-1"))
 
 
 # --- days in every kind of table ------------------------------------------------------------------
@@ -151,6 +174,16 @@ def test_problems_of_days_are_told(settings, told):
         "column 'am' is the target, so it must be a number with a minimum and a maximum, or an "
         "outcome: a boolean, or two levels."
     ]
+
+
+def test_a_missing_day_is_filled_by_the_declared_one():
+    columns = COLUMNS | {"am": COLUMNS["am"] | {"fill": datetime.date(2020, 3, 1)}}
+    declared = toml_schema(
+        {"target": "y", "columns": columns, "missing": ["", "31.01.2020"], "missing_target": "fill"}
+    )
+    frame = pd.DataFrame(dict(zip(COLUMNS, zip(*ROWS, strict=True), strict=True)))
+    assert declared.problems() == []
+    assert declared.encode(frame).X[:, 2].tolist() == [60, 59, 60]
 
 
 def test_days_beyond_their_bounds_count_as_the_bounds():
@@ -209,6 +242,19 @@ def test_a_sheet_means_what_a_csv_file_means(workbook, sheet):
     np.testing.assert_array_equal(found, WANT)
 
 
+def test_sheets_and_names_of_a_workbook_are_told(workbook, tmp_path):
+    with pytest.raises(
+        TableProblem, match="has no sheet '2024'; its sheets are 'Notes' and '2023'"
+    ):
+        read_rows(workbook, schema(sheet="2024"))
+    with pytest.raises(TableProblem, match="does not fit the schema"):
+        read_rows(workbook, schema())
+    (tmp_path / "broken.xlsx").write_bytes(workbook.read_bytes()[:300])
+    with pytest.raises(TableProblem, match="damaged Excel workbook") as told:
+        read_rows(tmp_path / "broken.xlsx", schema())
+    assert told.value.__context__ is None
+
+
 def test_a_day_that_excel_cannot_have_is_missing_and_nothing_quotes_it(workbook):
     """openpyxl warns of such a cell, with its number; of the second row while it reads the first.
 
@@ -229,3 +275,24 @@ def test_a_day_that_excel_cannot_have_is_missing_and_nothing_quotes_it(workbook)
     wanted = [[*one[:2], *WANT[2][2:]] for one in WANT]  # as a day that is missing
     np.testing.assert_array_equal(rows.X, wanted)
     np.testing.assert_array_equal(streamed, wanted)
+
+
+def test_without_openpyxl_it_is_said_what_to_install(workbook):
+    code = (
+        "import sys; sys.modules['openpyxl'] = None\n"
+        "from dpscreen.tables.schema import new_schema, TableProblem\n"
+        f"try: new_schema({str(workbook)!r})\n"
+        "except TableProblem as told: print(told)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'dpscreen[excel]'" in done.stdout
+
+
+def test_a_schema_of_a_workbook_can_be_made(workbook):
+    from dpscreen.tables.declaration import Dialect
+
+    text = new_toml_schema(workbook, target="y", dialect=Dialect(sheet="2023"))
+    assert 'sheet = "2023"' in text
+    assert "Süd" not in text
+    (workbook.parent / "schema.toml").write_text(text, encoding="utf-8")
+    assert load_schema(workbook.parent / "schema.toml").dialect.sheet == "2023"

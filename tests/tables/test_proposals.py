@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpscreen.tables import asking, proposals
 from dpscreen.tables.columns import KINDS
 from dpscreen.tables.proposals import name_rules, propose
 from dpscreen.tables.schema import TableSchema
@@ -70,6 +72,12 @@ def test_names_that_people_use(name, kind, bounds, sure):
     assert len(found.why) < 80
 
 
+def test_units_of_measurement_are_told():
+    names = ("age", "weight_kg", "glucose (mg/dL)", "cholesterol_mmol_l", "pay_usd", "x")
+    told = [one.measured_in for one in map(propose, names)]
+    assert told == ["years", "kg", "mg/dl", "mmol/l", "USD", ""]
+
+
 @given(st.text(max_size=60))
 def test_any_name_has_a_proposal_that_a_schema_takes(name):
     found = propose(name)
@@ -99,3 +107,17 @@ def test_every_rule_can_be_reached():
         for words, unit, rule in examples
     ]
     assert reached == list(rules)
+
+
+@pytest.mark.parametrize("module", [proposals, asking])
+def test_the_examples_of_a_module_hold(module):
+    assert doctest.testmod(module).failed == 0
+
+
+def test_what_is_typical_lies_within_bounds_and_off_their_middle():
+    told = [rule.holds for rule in name_rules() if rule.holds.typical is not None]
+    assert len(told) > 20
+    for one in told:
+        low, high = one.bounds
+        assert low < one.typical < high, one
+        assert abs(one.typical - (low + high) / 2) > 0.02 * (high - low), one

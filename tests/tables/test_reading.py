@@ -11,6 +11,7 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -30,7 +31,7 @@ from table_oracle import (
 
 from dpscreen.tables import csv as csv_files
 from dpscreen.tables.columns.base import TRANSFORMS
-from dpscreen.tables.declaration import TableProblem
+from dpscreen.tables.declaration import TableProblem, quietly
 from dpscreen.tables.reading import read_features, read_rows, stream_rows
 from dpscreen.tables.schema import SchemaProblem, TableSchema
 
@@ -159,6 +160,12 @@ def test_rows_of_neither_outcome_are_left_out_unless_filled(write, declared):
     assert read_rows(path, schema).y.tolist() == [1, 1, 0, 1, 1]
 
 
+def test_missing_numbers_are_filled_as_declared_and_then_transformed(write):
+    schema = make_schema(fill={"age": 40, "income": 100.0})
+    rows = read_rows(write(as_csv([("NA", "yes", "", "1", "true", "10", "a")])), schema)
+    np.testing.assert_allclose(rows.X[0, [0, 3]], [40, np.log(100)])
+
+
 def with_incomes(missing=("", "NA", "-99"), **settings):
     """Return a schema of which incomes are written otherwise."""
     given_ = described(**ROW_IS_UNIT, transform={}) | {"missingValues": [*missing]}
@@ -176,6 +183,11 @@ def incomes(write, schema, cells):
 def without_fills(schema, found):
     place = schema.feature_names.index("income")
     return [None if np.isnan(one) else one for one in found[:, place].tolist()]
+
+
+def test_decimal_commas_are_declared(write):
+    schema = with_incomes(decimalChar=",")
+    assert incomes(write, schema, ("12,5", "1.234", "1.234,5", "7")) == [12.5, None, None, 7]
 
 
 AROUND = {"$1,200.50": 1200.5, "$ 12": 12, "12 %": 12, "1.5e2 EUR": 150, "US$ 0.5e1": 5, "-$3": 1}
@@ -240,6 +252,18 @@ def test_a_row_does_not_depend_on_the_others_to_the_last_bit(rows, data):
     assert whole.y[place] == alone.y[0]
 
 
+def test_a_choice_of_columns(write):
+    path = write(as_csv(ROWS))
+    whole = read_rows(path, SCHEMA)
+    (chunk,) = stream_rows(path, SCHEMA, columns=["smoker=no", "age", "grade"])
+    places = [SCHEMA.feature_names.index(n) for n in ("smoker=no", "age", "grade=2")]
+    assert np.array_equal(chunk.X, whole.X[:, places], equal_nan=True)
+    (chunk,) = stream_rows(path, SCHEMA, columns=["smoker=yes"])  # the reference, by its name
+    assert chunk.X[:, 0].tolist() == [1, 0, 0, 0, 1]
+    with pytest.raises(TableProblem, match="no feature 'smoker=maybe'"):
+        stream_rows(path, SCHEMA, columns=["smoker=maybe"])
+
+
 def wide_table(path, n_rows, form):
     """Write numbers with no surprise in them and return their schema."""
     names = [f"x{place}" for place in range(10)]
@@ -296,6 +320,45 @@ def test_files_of_the_real_world_are_read(write, form):
     same(read_rows(write(FORMS[form](), "any.name"), SCHEMA), expected(rows))
 
 
+def test_columns_may_stand_in_any_order_and_names_hold_line_ends(write):
+    given_ = described()
+    given_["fields"][0]["name"] = "age\nin years"
+    schema = TableSchema.from_dict(given_)
+    order = [6, 2, 0, 1, 3, 5, 4]
+    names = ["age\nin years", *NAMES[1:]]
+    data = as_csv([[row[i] for i in order] for row in ROWS], names=[names[i] for i in order])
+    same(read_rows(write(data), schema), expected(ROWS))
+
+
+def test_a_header_alone_is_a_table_of_no_rows(write):
+    for data in (as_csv([]), as_csv([]).rstrip(b"\n")):
+        rows = read_rows(write(data), SCHEMA)
+        assert rows.X.shape == (0, 6)
+        assert list(stream_rows(write(data), SCHEMA)) == []
+
+
+def test_the_declared_delimiter_wins(write):
+    given_ = described() | {"dialect": {"delimiter": ";", "quoteChar": "'"}}
+    schema = TableSchema.from_dict(given_)
+    data = as_csv(ROWS, delimiter=";").replace(b'"', b"'")
+    same(read_rows(write(data), schema), expected(ROWS))
+
+
+def test_features_alone(write):
+    full = read_features(write(as_csv(ROWS)), SCHEMA)
+    assert full.shape == (8, 6)  # every row, also those beyond a unit's second
+    short = as_csv([row[:5] for row in ROWS], names=NAMES[:5])
+    assert np.array_equal(read_features(write(short), SCHEMA), full, equal_nan=True)
+    with pytest.raises(TableProblem, match="it lacks 'age'"):
+        read_features(write(as_csv([row[1:] for row in ROWS], names=NAMES[1:])), SCHEMA)
+
+
+def test_one_column_keeps_its_empty_lines(write):
+    schema = schema_of_fields(number_field("a", 0, 2), {"name": "y", "type": "boolean"})
+    found = read_features(write(b"a\n0\n\n2\n"), schema)
+    np.testing.assert_array_equal(found, [[0], [np.nan], [2]])
+
+
 # --- Parquet and frames ---------------------------------------------------------------------------
 
 TYPED = {
@@ -339,6 +402,44 @@ def test_parquet_gives_what_the_text_gives(tmp_path, name):
     same(read_rows(tmp_path / "data.bin", SCHEMA), expected(TEXT))
     same(SCHEMA.encode(table), expected(TEXT))
     assert read_features(tmp_path / "data.bin", SCHEMA).shape == (4, 6)
+
+
+def test_frames_give_what_files_give():
+    table = pa.table(TYPED)
+    frame = pd.DataFrame(TYPED)
+    for one in (
+        frame,
+        frame.convert_dtypes(),
+        frame.astype({"smoker": "category", "member": object}),
+        frame.iloc[[3, 2, 1, 0]].iloc[::-1],
+        pl.DataFrame(TYPED),
+        pl.DataFrame(TYPED).with_columns(pl.col("smoker").cast(pl.Categorical)),
+        table,
+        table.to_batches()[0],
+    ):
+        same(SCHEMA.encode(one), expected(TEXT))
+
+
+def test_features_of_a_frame_need_no_target(write):
+    frame = pd.DataFrame(ROWS, columns=list(NAMES))
+    want = read_features(write(as_csv(ROWS)), SCHEMA)
+    for one in (frame, frame[list(NAMES[:5])]):
+        assert np.array_equal(SCHEMA.encode_features(one), want, equal_nan=True)
+    with pytest.raises(TableProblem, match="lacks 'age'"):
+        SCHEMA.encode_features(frame.drop(columns="age"))
+
+
+@pytest.mark.parametrize("frame", [None, 5, "text", [[1, 2]], np.zeros((2, 2))])
+def test_what_is_no_frame_is_refused(frame):
+    with pytest.raises(TableProblem, match="pandas or polars"):
+        SCHEMA.encode(frame)
+
+
+def test_a_frame_must_fit_the_schema():
+    with pytest.raises(TableProblem, match="column 8"):
+        SCHEMA.encode(pd.DataFrame(TYPED).assign(extra=1))
+    with pytest.raises(TableProblem, match="lacks 'who'"):
+        SCHEMA.encode(pd.DataFrame(TYPED).drop(columns="who"))
 
 
 # --- refusals -------------------------------------------------------------------------------------
@@ -420,6 +521,14 @@ def test_a_parquet_file_with_damaged_pages_is_refused(write, tmp_path):
     image = (tmp_path / "whole.parquet").read_bytes()
     with pytest.raises(TableProblem, match="damaged Parquet file, or one of an unknown kind"):
         read_rows(write(image[:4] + b"\xff" * 40 + image[44:]), SCHEMA)
+
+
+def test_a_reason_that_cannot_be_found_is_not_told():
+    def stumble(_error=None):
+        raise ValueError("cell 34")
+
+    with pytest.raises(TableProblem, match=r"^the table cannot be read; ValueError was raised\.$"):
+        quietly(stumble, stumble)
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -117,6 +117,14 @@ def test_a_file_that_changes_on_the_way_stops_the_fit_and_the_booking_stays(path
     assert PrivacyLedger(ledger).spent.rho > 0
 
 
+def test_a_bar_shows_the_time_left_on_stderr(path, capfd):
+    schema = TableSchema.from_dict(DESCRIPTOR)
+    model(schema, n_iter=5).fit(scan(path, schema, progress=True))
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "passes over the file" in shown.err
+
+
 def test_a_schema_may_be_a_file_and_rows_that_are_gone_have_changed(frame, tmp_path):
     (tmp_path / "schema.json").write_text(json.dumps(DESCRIPTOR))
     frame.to_csv(tmp_path / "rows.csv", index=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from table_oracle import SCHEMA, described, make_schema
 
+from dpscreen.tables import schema as schemas
 from dpscreen.tables.declaration import DataError
 from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema
 
@@ -27,6 +29,13 @@ def test_features_bounds_and_target():
     np.testing.assert_allclose(SCHEMA.target_bounds, (0, np.log1p(500)))
 
 
+def test_without_a_unit_a_row_is_the_unit():
+    schema = make_schema(unit=None, rows_per_unit=None, features=["age"])
+    assert schema.problems() == []
+    assert (schema.unit, schema.rows_per_unit) == (None, 1)
+    assert schema.feature_names == ("age",)
+
+
 @pytest.mark.parametrize("word", ["none", "log1p", "sqrt"])
 def test_predictions_come_back_in_the_users_units(word):
     schema = make_schema(transform={"cost": word})
@@ -37,6 +46,28 @@ def test_predictions_come_back_in_the_users_units(word):
     if word != "none":
         far = schema.untransform_target([-1e9, 1e9])
         np.testing.assert_allclose(far, [0, 500], atol=1e-9)
+
+
+def test_a_descriptor_survives_the_round_trip():
+    given_ = described() | {"title": "A survey", "custom": {"kept": [1, None]}}
+    given_["fields"][0] |= {"title": "Age", "description": "in years"}
+    schema = TableSchema.from_dict(given_)
+    assert schema.to_dict() == given_
+    assert TableSchema.from_dict(schema.to_dict()) == schema
+    assert hash(schema) == hash(TableSchema.from_dict(copy.deepcopy(given_)))
+    given_["fields"][0]["name"] = "changed"
+    assert schema.field("age").name == "age"
+    schema.to_dict()["fields"].clear()
+    assert schema.to_dict()["fields"]
+
+
+def test_what_was_left_empty_is_left_out():
+    given_ = described()
+    given_["fields"][0]["constraints"] |= {"enum": []}
+    given_["fields"][4]["constraints"] = {"minimum": None, "maximum": None, "enum": []}
+    schema = TableSchema.from_dict(given_)
+    assert schema.problems() == []
+    assert schema.to_dict() == described()
 
 
 # --- problems -------------------------------------------------------------------------------------
@@ -155,6 +186,31 @@ def test_all_problems_are_told_at_once():
     assert all(problem.endswith((".", "?")) for problem in found)
 
 
+def test_a_target_alone_is_no_model():
+    given_ = {"fields": [described()["fields"][5]], "dpscreen": {"target": "cost"}}
+    (found,) = TableSchema.from_dict(given_).problems()
+    assert found.startswith("there is no feature")
+
+
+def test_a_fill_is_not_judged_before_there_are_bounds():
+    given_ = described(fill={"age": 40})
+    del given_["fields"][0]["constraints"]
+    (found,) = TableSchema.from_dict(given_).problems()
+    assert "has no minimum and no maximum" in found
+
+
+def test_what_a_schema_does_not_have_is_not_made_up():
+    with pytest.raises(SchemaProblem, match="names no target"):
+        _ = make_schema(target=None).target
+    with pytest.raises(SchemaProblem, match="no column 'agee'"):
+        SCHEMA.field("agee")
+    ids = SCHEMA.field("who")
+    with pytest.raises(ValueError, match="column 'who' has no bounds"):
+        _ = ids.declared_bounds
+    with pytest.raises(NotImplementedError, match="does not hold numbers"):
+        ids.values(None)
+
+
 def test_a_schema_is_something_that_json_can_hold():
     with pytest.raises(SchemaProblem, match="JSON cannot hold"):
         TableSchema.from_dict(described() | {"custom": {1, 2}})
@@ -218,6 +274,13 @@ def test_a_file_that_is_no_schema(tmp_path, data, told):
         load_schema(path)
     assert isinstance(caught.value, DataError)
     assert caught.value.__context__ is None
+
+
+def test_a_large_file_is_no_schema(tmp_path, monkeypatch):
+    monkeypatch.setattr(schemas, "LARGEST_FILE", 10)
+    (tmp_path / "schema.json").write_text(json.dumps(described()))
+    with pytest.raises(SchemaProblem, match="too large for a schema"):
+        load_schema(tmp_path / "schema.json")
 
 
 def test_a_schema_that_is_not_there(tmp_path):

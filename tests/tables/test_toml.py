@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import tomllib
 
@@ -10,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema
-from dpscreen.tables.toml import new_document, toml_text
+from dpscreen.tables.proposals import propose
+from dpscreen.tables.schema import SchemaProblem, TableSchema, load_schema, new_toml_schema
+from dpscreen.tables.toml import descriptor_of, new_document, toml_text
 
 WHOLE = """
 target = "cost"
@@ -74,6 +76,17 @@ def test_it_means_what_a_json_schema_means(written):
     assert rows[0].tolist() == [9, 9, 0, 0, 0, 0, 1, 1]
 
 
+def test_days_are_written_as_toml_has_them():
+    day = datetime.date(2020, 1, 31)
+    found, _ = descriptor_of({"columns": {"d": {"bounds": [day, day], "since": day}}})
+    assert found["fields"][0] == {
+        "name": "d",
+        "type": "date",
+        "since": "2020-01-31",
+        "constraints": {"minimum": "2020-01-31", "maximum": "2020-01-31"},
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -105,6 +118,17 @@ def test_problems_are_told_in_the_words_of_the_file(written, text, told):
         assert word not in found
 
 
+@pytest.mark.parametrize(
+    "text", ["Zebedee\n1,2", "x = [" * 3000, "x = " + "9" * 5000, "x = 1\nx = 2", "a\0b"]
+)
+def test_a_file_that_is_no_schema_is_not_repeated(written, text):
+    with pytest.raises(SchemaProblem, match="not a schema in TOML") as told:
+        written(text)
+    assert told.value.__cause__ is None
+    assert told.value.__context__ is None
+    assert "Zebedee" not in str(told.value)
+
+
 def test_a_schema_without_columns_is_none(written):
     with pytest.raises(SchemaProblem, match=r"needs \[columns\]"):
         written("target = 'x'")
@@ -126,3 +150,37 @@ def test_what_is_written_is_read_back(names, data):
     document["patterns"] = {data.draw(st.sampled_from(names)): {"fill": data.draw(VALUES)}}
     back = tomllib.loads(toml_text(document, table="a\nb.csv"))
     assert back == document | {"defaults": {}}
+
+
+def test_five_thousand_columns_take_a_line_each(tmp_path):
+    names = [f"x{number}" for number in range(4990)] + [f"s{number}_pct" for number in range(10)]
+    (tmp_path / "wide.csv").write_text(",".join(names) + "\n", encoding="utf-8")
+    text = new_toml_schema(tmp_path / "wide.csv", target="x0")
+    assert text.count("\n") < 5050
+    assert max(map(len, text.splitlines())) <= 100
+    filled = text.replace("# bounds = [0, 1]", "bounds = [-9, 9]")
+    (tmp_path / "schema.toml").write_text(filled, encoding="utf-8")
+    schema = load_schema(tmp_path / "schema.toml")
+    assert schema.problems() == []
+    assert schema.field("x7").declared_bounds == (-9, 9)
+    assert schema.field("s7_pct").declared_bounds == (0, 100)
+
+
+def test_telling_names_need_no_filling_in(tmp_path):
+    names = "rownames,age,bmi,is_smoker,share_of_fat,lunch_pct,weight_kg,patient_id,hour"
+    (tmp_path / "data.csv").write_text(names + "\nZebedee" + "," * 8, encoding="utf-8")
+    text = new_toml_schema(tmp_path / "data.csv", target="bmi")
+    (tmp_path / "schema.toml").write_text(text, encoding="utf-8")
+    schema = load_schema(tmp_path / "schema.toml")
+    assert schema.problems() == []
+    assert schema.columns == ("age", "is_smoker", "share_of_fat", "lunch_pct", "weight_kg", "hour")
+    assert "Zebedee" not in text
+    assert f"# {propose('age').why}" in text
+
+
+def test_guesses_are_comments(tmp_path):
+    (tmp_path / "data.csv").write_text("tenure,income\n", encoding="utf-8")
+    text = new_toml_schema(tmp_path / "data.csv", target="income")
+    lines = {line.partition(" ")[0]: line for line in text.splitlines()}
+    assert lines["tenure"].startswith("tenure = {} ")
+    assert "# ? perhaps bounds = [0, 60]? Years, if not months." in lines["tenure"]

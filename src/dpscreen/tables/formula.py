@@ -337,7 +337,7 @@ class _Builder:
         name = self._name_of(node)
         if name is not None:
             return self._plain(name)
-        return self._numeric([(text, self._expression(_inside(node)))], text)
+        return self._numeric([(text, self._expression(_inside(node)))])
 
     def _plain(self, name: str) -> _Factor:
         """Return a column, or a part of a date, by its name."""
@@ -355,7 +355,7 @@ class _Builder:
                 return name
         return None
 
-    def _numeric(self, columns: list[tuple[str, Expression]], text: str = "") -> _Factor:
+    def _numeric(self, columns: list[tuple[str, Expression]]) -> _Factor:
         """Return a factor of numbers, with its centred form unless it is 0 or 1."""
         used = {name for _, one in columns for name in one.occurrences()}
         power = _power_of(columns[0][1]) if len(columns) == 1 else None
