@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from scipy.stats import binom
+from sklearn.base import clone
 from sklearn.metrics import log_loss, roc_auc_score
 
 from dpscreen import PrivateLogit, PrivateOLS, TableRefused, load
 from dpscreen.models import intake
 from dpscreen.privacy import Accountant, DiscreteGaussian
 from dpscreen.privacy.accountant import BESIDE, DIAGONAL
+from dpscreen.privacy.replay import record, replay
 from dpscreen.rows import streamed
 from dpscreen.rows.lattice import UNITS, LatticeDesign
 from dpscreen.rows.loss import LOGISTIC
@@ -379,6 +381,27 @@ def test_lemma_69_what_clips_cut_off_is_added_where_it_is_detected():
     hidden = CutOff.of(np.array([30.0, -10, 5]), 500.0, 10.0, excess)
     assert np.abs(hidden.mean).max() < 0.1  # noise alone moves nothing, and adds what the prior has
     assert hidden.noise == pytest.approx(excess * 10 / math.sqrt(3), rel=0.01)
+
+
+def test_lemma_69_other_clipped_rows_move_nothing_but_through_the_release():
+    """Skewed noise on either side: the same releases give the same table, to the bit."""
+    rng, n = np.random.default_rng(5), 4000
+    X = rng.exponential(size=(n, 2))
+    skewed = X[:, 0] * (rng.lognormal(0, 1, n) - 1.6)
+    setting = {"feature_bounds": (0, 50), "target_bounds": (-500, 500), "delta": 1e-6}
+    model = PrivateOLS(epsilon=5, quality=False, n_rows=n, random_state="skew", **setting)
+    with record() as transcript:
+        there = clone(model).fit(X, skewed)
+    with replay(transcript) as again:
+        here = clone(model).fit(X[::-1].copy(), -skewed)
+    given = [
+        next(one.given for one in of.passages if one.purpose == "direction of clipped influences")
+        for of in (transcript, again)
+    ]
+    assert np.abs(given[0] - given[1]).max() > 0.01 * np.abs(given[0]).max() > 0
+    assert (there.table_.clip_bias > 0.1 * there.bse).all()
+    np.testing.assert_array_equal(here.table_.coefficients, there.table_.coefficients)
+    np.testing.assert_array_equal(here.table_.covariance, there.table_.covariance)
 
 
 def test_lemma_65_the_shift_by_undetected_rows_is_a_bound():
