@@ -12,7 +12,9 @@ LATER = {"evidence"}
 PAGES = sorted(
     path
     for path in ROOT.rglob("*.md")
-    if not MADE & set(path.relative_to(ROOT).parts) and path.stem not in LATER
+    if not MADE & set(path.relative_to(ROOT).parts)
+    and not path.relative_to(ROOT).parts[0].startswith("dpscreen-")  # what commands write
+    and path.stem not in LATER
 )
 WIDTH = 100
 BARE = re.compile(r"(?<![\w.:\])}`\\/])\.\d")

@@ -65,7 +65,7 @@ def test_effects_are_per_cent(kind, transform, what):
 def test_pictures_and_pages_are_in_per_cent():
     model, release = fitted("lasso"), logged("lasso")
     drawn = effects_of(release)
-    assert drawn.label == "effect of the step on cost, in per cent"
+    assert drawn.label.startswith("effect of the step on cost, in per cent")
     axes = plot_release(release)
     diamonds = [float(line.get_xdata()[0]) for line in axes.lines if line.get_marker() == "D"]
     assert diamonds[0] == pytest.approx(100 * math.expm1(summary_of(release).rows[0].effect))
