@@ -33,7 +33,7 @@ GUESTS_OF_THE_PAPER = {"paper", "cli"}
 ROOT_EXPORTS = "planning"  # the highest room that `from dpscreen import …` brings in
 FREE = {"__init__.py", "__main__.py"}  # of the root; they may name any room
 
-MOST_FILES, MOST_LINES = 192, 45_600
+MOST_FILES, MOST_LINES = 210, 50_000
 MEDIAN_FUNCTION, LONGEST_FUNCTION = 6, 45
 
 
