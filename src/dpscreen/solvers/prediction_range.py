@@ -20,10 +20,10 @@ from dpscreen.rows.source import PublicUnits, RowSource
 from dpscreen.rows.sums import LEVELS
 from dpscreen.solvers.base import Task
 
-RANGE_SHARE = 0.04
+RANGE_SHARE = 0.1
 """Share of the budget for the comparison. Tuned."""
 
-RESOLVED = 0.01
+RESOLVED = 0.006
 """Largest noise of the comparison, as a share of the rows: with more noise there is none. Tuned."""
 
 FACTORS = (1.0, 4.0, 16.0)
