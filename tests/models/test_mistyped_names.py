@@ -58,7 +58,7 @@ def test_names_in_a_declaration(key, value):
 
 def test_patterns_of_a_toml_schema():
     text = b"[patterns]\nincme = {bounds = [0, 9]}\n[columns]\nincome = {bounds = [0, 9]}\n"
-    assert list(_faults(parsed_toml(text))) == ["no column fits 'incme'. Did you mean 'income'?"]
+    assert list(_faults(parsed_toml(text))) == ["no column matches 'incme'. Did you mean 'income'?"]
 
 
 def test_features_of_a_table():

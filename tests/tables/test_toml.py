@@ -102,13 +102,13 @@ def test_days_are_written_as_toml_has_them():
         ("target = 'X'\n[columns]\nx = {}", "target: there is no column 'X'; did you mean 'x'?"),
         ("[columns]\nx = {}", "the target is not named: set target to"),
         ("ignore = 'x'\n[columns]\nx = {}", "ignore must be a list of names"),
-        ("ignore = ['q*']\n[columns]\nx = {}", "no column fits 'q*'"),
+        ("ignore = ['q*']\n[columns]\nx = {}", "no column matches 'q*'"),
         ("columns = 3\nignore = ['x']", "[columns] must be a table"),
         ("[patterns]\n'*' = 1\n[columns]\nx = {}", "pattern '*' must be in braces"),
         ("defaults = 1\n[columns]\nx = {}", "[defaults] must be in braces"),
         ("missing = 'NA'\n[columns]\nx = {}", "missing must be a list of texts"),
         ("delimiter = '~'\n[columns]\nx = {}", "delimiter must be"),
-        ("unit = 'x'\n[columns]\nx = {}", "unit needs rows_per_unit"),
+        ("unit = 'x'\n[columns]\nx = {}", "unit requires rows_per_unit"),
     ],
 )
 def test_problems_are_told_in_the_words_of_the_file(written, text, told):

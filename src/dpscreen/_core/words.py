@@ -94,13 +94,6 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     return f" Did you mean '{close}'?" if close else ""
 
 
-def mistyped(what: str, given: object, known: Sequence[str]) -> str:
-    """Say that a word is not known, and which one may have been meant."""
-    close = meant(str(given), known)
-    guess = f"did you mean {close!r}?" if close else f"known are {some(known)}."
-    return f"there is no {what} {str(given)[:40]!r}; {guess}"
-
-
 # --- text from files ------------------------------------------------------------------------------
 
 

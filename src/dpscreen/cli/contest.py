@@ -11,7 +11,8 @@ import click
 from rich.table import Table
 
 from dpscreen._core.files import write_text
-from dpscreen._core.words import how_many, mistyped
+from dpscreen._core.messages import unknown
+from dpscreen._core.words import how_many
 from dpscreen.cli import console
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def command(folder: Path | None, page: Path | None, as_json: bool, **given: Any)
 
     for one in given["methods"]:
         if one not in CONTESTED:
-            problem = mistyped("method", one, CONTESTED)
+            problem = unknown("method", one, CONTESTED)
             raise click.BadParameter(problem, param_hint="--method")
     epsilons = tuple(sorted(set(given["epsilons"] or EPSILONS)))
     shared = {name: given[name] for name in ("delta", "trials", "methods", "seed")}

@@ -6,7 +6,8 @@ import textwrap
 
 import click
 
-from dpscreen._core.words import WIDTH, mistyped
+from dpscreen._core.messages import unknown
+from dpscreen._core.words import WIDTH
 
 
 @click.command()
@@ -28,7 +29,7 @@ def command(keys: tuple[str, ...]) -> None:
     known = {one.key: one for one in errata(RowIndex(()))}
     for key in keys:
         if key.upper() not in known:
-            raise click.UsageError(mistyped("erratum", key, tuple(known)))
+            raise click.UsageError(unknown("erratum", key, tuple(known)))
     for key in keys or known:
         one = known[key.upper()]
         click.echo(f"{one.key}: {one.title} ({one.kind})")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import shlex
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from dpscreen._core.files import write_text
+from dpscreen._core.messages import message
 from dpscreen._core.words import WIDTH, how_many
 from dpscreen.cli import console
 from dpscreen.cli.console import PATH, say, usable
 from dpscreen.tables import asking, schema, toml
 from dpscreen.tables.csv import matched_header
-from dpscreen.tables.declaration import ENCODINGS, UTF8, DataError, Dialect, is_encoding
+from dpscreen.tables.declaration import UTF8, DataError, Dialect, is_encoding
 from dpscreen.tables.proposals import propose
 
 WHY = """\
@@ -85,7 +87,7 @@ def with_dialect(given: dict[str, Any]) -> dict[str, Any]:
     """Return the options with how the table is written in one."""
     encoding, sheet = given.pop("encoding") or UTF8, given.pop("sheet")
     if not is_encoding(encoding):
-        raise click.BadParameter(f"must be {ENCODINGS}.", param_hint="--encoding")
+        raise click.BadParameter(f"must {message('must.encoding')}.", param_hint="--encoding")
     number = int(sheet) if sheet is not None and sheet.isdecimal() else sheet
     return given | {"dialect": Dialect(encoding=encoding, sheet=number)}
 
@@ -178,7 +180,7 @@ def _problems(path: Path, data: Path | None) -> tuple[schema.TableSchema | None,
         found = schema.load_schema(path)
     except schema.SchemaProblem as problem:
         return None, list(problem.problems)
-    problems = found.problems()
+    problems: list[str] = [*found.problems()]
     if data is not None:
         try:
             matched_header(data, found)
@@ -187,7 +189,7 @@ def _problems(path: Path, data: Path | None) -> tuple[schema.TableSchema | None,
     return found, problems
 
 
-def _show_problems(found: schema.TableSchema | None, problems: list[str]) -> None:
+def _show_problems(found: schema.TableSchema | None, problems: Sequence[str]) -> None:
     for problem in problems:
         click.echo(f"- {problem}")
     if found is not None and not problems:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpscreen._core.files import write_text
+from dpscreen._core.messages import Message, message
 from dpscreen._core.words import how_many, outcome
 from dpscreen.solvers.family import family_of
 from dpscreen.studio.questions import SELECTION, choice_of
@@ -26,50 +27,24 @@ from dpscreen.tables.proposals import propose
 from dpscreen.tables.schema import TableSchema, load_schema, new_schema, schema_text
 
 T = TypeVar("T")
+VOICE = "studio"
+"""In which messages call settings as the page does."""
 SKIP, TEXT, CATEGORY = "skip", "text", "category"
 KIND_WORDS = {
     SKIP: "not used",
     "number": "number",
-    "integer": "whole number",
-    "boolean": "yes or no",
+    "integer": "integer",
+    "boolean": "binary (yes/no)",
     CATEGORY: "category",
     "date": "date",
     TEXT: "text, such as an id",
 }
 """What a column can be said to hold."""
 
-PLAIN_WORDS = {
-    "the target is not named: set dpscreen.target to the column to be predicted": (
-        "Choose a target: the column to be predicted"
-    ),
-    "dpscreen.features is empty: name a column, or leave the list out to take all": (
-        "Choose at least one column to predict from"
-    ),
-    "an outcome: a boolean, or two levels": "an outcome: yes or no, or a category of two levels",
-    " must be a finite number, without quotes": " must be a number",
-    ", from what you know, not from the data": "",
-    " from what you know, not from the data": "",
-    ": list the texts that may occur in constraints.enum": "",
-    "constraints.minimum": "the lowest value",
-    "constraints.maximum": "the highest value",
-    "constraints.enum": "the levels",
-    "dpscreen.rows_per_unit": "the number of rows of one person or unit",
-    "dpscreen.target": "the target",
-    "dpscreen.features": "the features",
-    "dpscreen.unit": "the unit",
-    "set `type` to": "choose a kind, ",
-}
 MOST_ROWS = 10**9
 LEAVE_OUT, MARK, GROUPS, BARE = "leave out", "decimalChar", "groupChar", "bareNumber"
 BETWEEN = {".": ",", ",": "."}
 """What stands between thousands, if anything does, by the sign of decimals."""
-
-
-def plain_words(problem: str) -> str:
-    """Say a problem of the schema as the page names things."""
-    for schema_words, page_words in PLAIN_WORDS.items():
-        problem = problem.replace(schema_words, page_words)
-    return problem
 
 
 # --- one column -----------------------------------------------------------------------------------
@@ -318,9 +293,7 @@ class Draft:
             transform=(self.block.get("transform") or {}).get(name, "none"),
             fill=_shown_fill((self.block.get("fill") or {}).get(name), self.decimal),
             why="" if name in self.reviewed else propose(name).why,
-            problems=tuple(
-                one.removeprefix(f"column {name!r}").lstrip(": ") for one in self._problems(place)
-            ),
+            problems=tuple(one.said(VOICE, located=False) for one in self._problems(place)),
         )
 
     def find(self, word: str) -> list[int]:
@@ -333,7 +306,7 @@ class Draft:
         return [one["name"] for one in self.entries if kind_of(one) not in (SKIP, TEXT)]
 
     def outcomes(self) -> set[str]:
-        """Return the columns with two classes: a yes or no, or two levels."""
+        """Return the columns with two classes: booleans, or two levels."""
         return {one.name for one in self.schema().fields if one.classes is not None}
 
     def possible_units(self) -> list[str]:
@@ -346,21 +319,21 @@ class Draft:
         ]
 
     @_once
-    def column_problems(self) -> list[tuple[int, str]]:
+    def column_problems(self) -> list[tuple[int, Message]]:
         """Return what keeps the columns that are used from being used, with their places."""
         places = range(len(self.entries))
         return [(place, problem) for place in places for problem in self._problems(place)]
 
-    def _problems(self, place: int) -> list[str]:
+    def _problems(self, place: int) -> list[Message]:
         """Return what keeps a column from being used, in the page's words."""
         if kind_of(self.entries[place]) in (SKIP, TEXT):
             return []
         column = self.schema().fields[place]
         found = [*column.faults, *column.needs(as_target=False), *column.problems()]
         fills = self.block.get("fill") or {}
-        if column.name in fills and (wrong := column.fill_problem(fills[column.name])):
-            found.append(f"column {column.name!r}: what a missing cell counts as {wrong}")
-        return [plain_words(one) for one in found]
+        if column.name in fills and (must := column.fill_problem(fills[column.name])):
+            found.append(message("column.fill", column=column.name, must=must))
+        return [one.said(VOICE) for one in found]
 
     # --- question -------------------------------------------------------------------------------
 
@@ -394,21 +367,15 @@ class Draft:
         self.block["features"] = self.features
         self.cache.clear()
 
-    def problems(self) -> list[str]:
+    def problems(self) -> list[Message]:
         """Return what keeps the question from being asked, in the page's words."""
         found = self._schema_problems()
-        messages = [plain_words(one) for one in found]
+        messages = [one.said(VOICE) for one in found]
         if (self.block.get("rows_per_unit") or 1) > 1 and self.has_intervals:
-            messages.append(
-                "Intervals need one row of each person or unit: keep one, or choose a model that "
-                "has no intervals."
-            )
+            messages.append(message("studio.intervals-need-one-row"))
         choice = choice_of(self.method)
         if not found and not choice.family.fits(self.classes):
-            messages.append(
-                f"{choice.title} needs a target with two outcomes: a column that is "
-                "yes or no, or a category of two levels."
-            )
+            messages.append(message("studio.target-not-binary", model=choice.title))
         return messages
 
     @property
@@ -423,7 +390,7 @@ class Draft:
         return TableSchema.from_dict(self.descriptor | {"dpscreen": block})
 
     @_once
-    def _schema_problems(self) -> list[str]:
+    def _schema_problems(self) -> list[Message]:
         return self._completed().problems()
 
     # --- what comes of it -----------------------------------------------------------------------

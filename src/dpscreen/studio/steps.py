@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
+from dpscreen._core.messages import Message, message
 from dpscreen._core.words import how_many, number, percent, percent_at_most
 from dpscreen.privacy.budget import Budget, posterior
 from dpscreen.studio import work
@@ -83,7 +84,7 @@ def table(session: Session, request: StepRequest) -> View | Go:
     problems = draft.column_problems()
     messages = [text for _, text in problems]
     if action in ("next", "drop") and len(draft.usable()) < 2:
-        messages = ["Say what at least two columns hold: a target and a feature."]
+        messages = [message("studio.two-columns")]
     content = {
         "lines": draft.lines(places[(page - 1) * PER_PAGE : page * PER_PAGE]),
         "judged": request.posted,
@@ -158,7 +159,7 @@ def question(session: Session, request: StepRequest) -> View | Go:
     return View("question.html", content, 422 if problems else 200)
 
 
-def _take_question(session: Session, request: StepRequest) -> list[str]:
+def _take_question(session: Session, request: StepRequest) -> list[Message]:
     draft = session.draft
     usable = draft.usable()
     places = {int(one) for one in request.all("feature") if one.isdecimal()}
@@ -178,12 +179,12 @@ def _take_question(session: Session, request: StepRequest) -> list[str]:
     draft.rows_public = request.text("rows-public") == "on" and draft.rows is not None
     problems = draft.problems()
     if rows and not draft.rows:
-        problems = [*problems, "The number of rows is no number."]
+        problems = [*problems, message("studio.rows-not-a-number")]
     has_rate = choice_of(draft.method).family.supposed_rate is not None
     if has_rate and request.text("rate").strip():
         percent = request.number("rate")
         if percent is None or not 0 < percent < 100:
-            return [*problems, "The share of yes must be a number between 0 and 100 %."]
+            return [*problems, message("studio.rate-not-a-share")]
         draft.rate = percent / 100
     return problems
 

@@ -27,7 +27,6 @@ from dpscreen.tables.toml import (
     Document,
     column_names,
     ignored_names,
-    in_toml_words,
     settings_of,
     settings_proposed,
 )
@@ -365,7 +364,7 @@ class _ColumnStep(_Step):
         column = toml_schema({"columns": {name: settings}}).field(name)
         needs = column.needs(as_target=document.get("target") in self.names)
         problems = [*column.faults, *needs, *column.problems()]
-        return in_toml_words(problems[0]).removeprefix(f"column {name!r}: ") if problems else None
+        return problems[0].said("toml", located=False) if problems else None
 
 
 def _use(document: Document, name: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpscreen._core.words import mistyped
+from dpscreen._core.messages import Message, SchemaKey, message, unknown
 from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED, Column, Entry, are_texts
 from dpscreen.tables.formula import Formula, FormulaProblem, read_formula
 
@@ -29,7 +29,7 @@ class SchemaBlock:
     transform: Pairs = ()
     missing_target: str | None = None
     formula: Formula | None = None
-    faults: tuple[str, ...] = ()
+    faults: tuple[Message, ...] = ()
 
     def feature_columns(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return which of these columns features are made of."""
@@ -46,38 +46,33 @@ def _is_transform(word: Any) -> bool:
     return isinstance(word, str) and word in TRANSFORMS
 
 
-_NAME = (lambda one: one is None or isinstance(one, str)), "the name of a column"
-_BY_COLUMN = (
-    lambda one: not one or isinstance(one, Mapping),
-    "an object with one entry for a column",
-)
+_NAME = (lambda one: one is None or isinstance(one, str)), "column"
+_BY_COLUMN = (lambda one: not one or isinstance(one, Mapping)), "by-column"
 SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "target": _NAME,
-    "features": (lambda one: one is None or are_texts(one), "a list of names of columns"),
+    "features": (lambda one: one is None or are_texts(one), "columns"),
     "unit": _NAME,
-    "rows_per_unit": (
-        lambda one: one is None or _is_count(one),
-        "a whole number from 1 to 1000000",
-    ),
+    "rows_per_unit": (lambda one: one is None or _is_count(one), "count"),
     "fill": _BY_COLUMN,
     "transform": _BY_COLUMN,
-    "formula": (lambda one: one is None or isinstance(one, str), "a text such as y ~ age + bmi"),
-    "missing_target": (lambda one: one in ("fill", "leave out"), '"fill" or "leave out"'),
+    "formula": (lambda one: one is None or isinstance(one, str), "formula"),
+    "missing_target": (lambda one: one in ("fill", "leave out"), "missing-target"),
 }
-"""What each setting must be, as a test and in words."""
+"""What each setting must be, as a test and by the code of a message."""
 
 
 def read_block(given: Any, names: Sequence[str] = ()) -> SchemaBlock:
     """Read the block of a table with columns of these names; anything but an object is a fault."""
     if not isinstance(given, Mapping):
-        return SchemaBlock(faults=("dpscreen must be an object with at least a target.",))
+        wrong = Entry({})
+        wrong.must("dpscreen", "block")
+        return SchemaBlock(faults=tuple(wrong.faults))
     entry, known = Entry(given, "dpscreen."), tuple(SETTINGS)
-    entry.faults += [
-        f"dpscreen: {mistyped('setting', key, known)}" for key in given if key not in known
-    ]
-    used = {
-        key: entry.setting(key, None, fits, f"be {what}") for key, (fits, what) in SETTINGS.items()
-    }
+    for key in given:
+        if key not in known:
+            reason = unknown("setting", key, known)
+            entry.fault("setting.in-block", setting=SchemaKey("dpscreen"), reason=reason)
+    used = {key: entry.setting(key, None, fits, must) for key, (fits, must) in SETTINGS.items()}
     if used["features"] is not None:
         used["features"] = tuple(used["features"])
     if used["rows_per_unit"] is None and given.get("rows_per_unit") is not None:
@@ -85,9 +80,8 @@ def read_block(given: Any, names: Sequence[str] = ()) -> SchemaBlock:
     transform = (used["transform"] or {}).items()
     for column, word in transform:
         if not _is_transform(word):
-            entry.fault(
-                f"transform of column {column!r}: {mistyped('transform', word, tuple(TRANSFORMS))}"
-            )
+            reason = unknown("transform", word, tuple(TRANSFORMS))
+            entry.fault("schema.transform-unknown", name=column, reason=reason)
     used["transform"] = tuple(one for one in transform if _is_transform(one[1]))
     used["fill"] = tuple((used["fill"] or {}).items())
     block = SchemaBlock(**used | {"formula": None})
@@ -101,19 +95,20 @@ def _with_formula(block: SchemaBlock, text: str, names: Sequence[str], entry: En
     try:
         formula = read_formula(text, [one for one in names if one != block.unit])
     except FormulaProblem as problem:
-        entry.fault(f"formula: {problem}")
+        reason = str(problem)
+        entry.fault("setting.in-block", setting=SchemaKey("dpscreen.formula"), reason=reason)
         left = text.partition("~")[0].strip(" `")
         return replace(block, target=left) if left in names else block
     if block.target not in (None, formula.target):
-        entry.fault(f"formula: its target is {formula.target!r}, and dpscreen.target differs.")
+        entry.fault("schema.formula-target", target=formula.target)
     if block.features is not None:
-        entry.fault("features and formula are both given: leave one out.")
+        entry.fault("schema.formula-and-features")
     transforms = dict(block.transform)
     if formula.target_transform != UNCHANGED.name:
         transforms[formula.target] = formula.target_transform
-    for name in transforms:
+    for name, word in transforms.items():
         if name != formula.target:
-            entry.fault(f"transform of column {name!r}: write {transforms[name]} in the formula.")
+            entry.fault("schema.transform-in-formula", name=name, transform=word)
     return replace(
         block, target=formula.target, formula=formula, transform=tuple(transforms.items())
     )
@@ -132,15 +127,15 @@ def with_formula_columns(block: SchemaBlock, columns: Sequence[Column]) -> Schem
 # --- against the columns --------------------------------------------------------------------------
 
 
-def problems(block: SchemaBlock, columns: Sequence[Column]) -> Iterator[str]:
+def problems(block: SchemaBlock, columns: Sequence[Column]) -> Iterator[Message]:
     """Yield what is wrong with a block and the columns together, in the order of fixing."""
     known = {column.name: column for column in columns}
     chosen = block.feature_columns(column.name for column in columns)
     yield from _repeated(columns)
     if block.target is None:
-        yield "the target is not named: set dpscreen.target to the column to be predicted."
+        yield message("schema.no-target")
     else:
-        yield from _unknown("dpscreen.target", block.target, known)
+        yield from _unknown(SchemaKey("dpscreen.target"), block.target, known)
     yield from _features(block, known, chosen)
     yield from _unit(block, known)
     used = {*chosen, block.target}
@@ -153,79 +148,73 @@ def problems(block: SchemaBlock, columns: Sequence[Column]) -> Iterator[str]:
     yield from _feature_names([known[name] for name in dict.fromkeys(chosen) if name in known])
 
 
-def _repeated(columns: Sequence[Column]) -> Iterator[str]:
+def _repeated(columns: Sequence[Column]) -> Iterator[Message]:
     for name, count in Counter(column.name for column in columns).items():
         if count > 1:
-            yield f"column {name!r} is declared {count} times: keep one."
+            yield message("column.repeated", name=name, count=count)
         if not name.strip():
-            yield "a column has an empty name: give it one, in the table and here."
+            yield message("column.empty-name")
 
 
-def _unknown(where: str, name: str, known: Mapping[str, Column]) -> Iterator[str]:
+def _unknown(where: SchemaKey, name: str, known: Mapping[str, Column]) -> Iterator[Message]:
     if name not in known:
-        yield f"{where}: {mistyped('column', name, list(known))}"
+        reason = unknown("column", name, list(known))
+        yield message("setting.in-block", setting=where, reason=reason)
 
 
 def _features(
     block: SchemaBlock, known: Mapping[str, Column], chosen: Sequence[str]
-) -> Iterator[str]:
+) -> Iterator[Message]:
     if block.features is None:
         if block.target is not None and not chosen:
-            yield "there is no feature: declare at least one column beside the target."
+            yield message("schema.no-features")
         return
     if not chosen:
-        yield "dpscreen.features is empty: name a column, or leave the list out to take all."
-    where = "dpscreen.features" if block.formula is None else "dpscreen.formula"
+        yield message("schema.features-empty")
+    where = SchemaKey("dpscreen.features" if block.formula is None else "dpscreen.formula")
     for name, count in Counter(chosen).items():
         yield from _unknown(where, name, known)
         if count > 1:
-            yield f"{where} names column {name!r} {count} times: name it once."
+            yield message("schema.feature-repeated", setting=where, name=name, count=count)
         if name in (block.target, block.unit):
-            yield f"{where} names the target or the unit, {name!r}: leave it out."
+            yield message("schema.feature-is-target", setting=where, name=name)
 
 
-def _unit(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[str]:
+def _unit(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[Message]:
     unit, most = block.unit, block.rows_per_unit
     if unit is None:
         if most is not None:
-            yield (
-                "dpscreen.rows_per_unit needs dpscreen.unit, the column that identifies the "
-                "person; leave both out if a row is the unit."
-            )
+            yield message("schema.rows-without-unit")
         return
-    yield from _unknown("dpscreen.unit", unit, known)
+    yield from _unknown(SchemaKey("dpscreen.unit"), unit, known)
     if unit == block.target:
-        yield "dpscreen.unit and dpscreen.target name the same column."
+        yield message("schema.unit-is-target")
     if most is None:
-        yield (
-            "dpscreen.unit needs dpscreen.rows_per_unit, the most rows of one unit that are used: "
-            "choose it from what you know; noise grows with it."
-        )
+        yield message("schema.unit-without-rows")
     if unit in known and "unit" not in known[unit].roles:
-        yield f"column {unit!r} is the unit: set its type to string or integer."
+        yield message("schema.unit-type", name=unit)
 
 
-def _fills(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[str]:
+def _fills(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[Message]:
     for name, value in block.fill:
-        yield from _unknown("dpscreen.fill", name, known)
-        here = f"dpscreen.fill of column {name!r}"
+        yield from _unknown(SchemaKey("dpscreen.fill"), name, known)
         if name == block.unit:
-            yield f"{here}: rows without a unit count as one unit."
-        elif name in known and (problem := known[name].fill_problem(value)):
-            yield f"{here} {problem}"
+            yield message("schema.unit-fill", name=name)
+        elif name in known and (must := known[name].fill_problem(value)):
+            yield message("column.fill", column=name, must=must)
 
 
-def _transformed(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[str]:
+def _transformed(block: SchemaBlock, known: Mapping[str, Column]) -> Iterator[Message]:
     for name, word in block.transform:
-        yield from _unknown("dpscreen.transform", name, known)
+        yield from _unknown(SchemaKey("dpscreen.transform"), name, known)
         if word == UNCHANGED.name or name not in known:
             continue
         if not {"transformed", "untyped"} & known[name].roles:
-            yield f"dpscreen.transform of column {name!r}: only numbers with bounds have one."
+            yield message("schema.transform-not-number", name=name)
 
 
-def _feature_names(columns: Iterable[Column]) -> Iterator[str]:
+def _feature_names(columns: Iterable[Column]) -> Iterator[Message]:
     counts = Counter(name for column in columns for name in column.every_feature)
     for name, count in counts.items():
         if count > 1:
-            yield f"{count} features would be called {name!r}: rename a column or a level."
+            yield message("schema.feature-name-repeated", count=count, name=name)

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import did_you_mean, listed, meant, outcome, some
+from dpscreen._core.messages import Message, SchemaKey, message
+from dpscreen._core.words import did_you_mean, meant, outcome, some
 from dpscreen.tables.block import SchemaBlock, problems, read_block, with_formula_columns
 from dpscreen.tables.columns import Column, read_column
 from dpscreen.tables.columns.base import TRANSFORMS, UNCHANGED, Entry, are_texts
 from dpscreen.tables.formula import DerivedColumn, FormulaProblem
-from dpscreen.tables.toml import in_toml_words
 
 if TYPE_CHECKING:
     from dpscreen.privacy.budget import Unit
@@ -52,9 +52,10 @@ def first_line(reason: BaseException) -> str:
 class SchemaProblem(DataError, ValueError):
     """The schema cannot be used. `problems` lists why, each with how to fix it."""
 
-    def __init__(self, message: str, problems: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
-        self.problems = problems or (message,)
+    def __init__(self, reason: Message, problems: tuple[Message, ...] = ()) -> None:
+        super().__init__(reason)
+        self.message = reason
+        self.problems = problems or (reason,)
 
 
 class TableProblem(DataError, ValueError):
@@ -103,7 +104,7 @@ class Declaration:
     block: SchemaBlock
     missing_values: tuple[str, ...] = ("",)
     dialect: Dialect = USUAL
-    faults: tuple[str, ...] = described(default=(), repr=False)
+    faults: tuple[Message, ...] = described(default=(), repr=False)
     text: str = described(default="", repr=False)
     from_toml: bool = described(default=False, repr=False, compare=False)
 
@@ -111,7 +112,7 @@ class Declaration:
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
         """Read a descriptor; refuse what is no Table Schema at all."""
         entries = _entries(given)
-        faults: list[str] = []
+        faults: list[Message] = []
         missing = _missing_values(given, faults)
         dialect = _dialect(given, faults)
         block = read_block(given.get("dpscreen") or {}, [one["name"] for one in entries])
@@ -130,7 +131,7 @@ class Declaration:
         descriptor: dict[str, Any] = json.loads(self.text)
         return descriptor
 
-    def problems(self) -> list[str]:
+    def problems(self) -> list[Message]:
         """List what keeps the schema from being used, each with how to fix it."""
         columns = [fault for column in self.fields for fault in column.faults]
         found = [*columns, *self.block.faults, *problems(self.block, self.fields)]
@@ -138,15 +139,17 @@ class Declaration:
             try:
                 _ = self.derived
             except FormulaProblem as problem:
-                found.append(f"dpscreen.formula: {problem}")
-        return [*self.faults, *(map(in_toml_words, found) if self.from_toml else found)]
+                formula = SchemaKey("dpscreen.formula")
+                found.append(message("setting.in-block", setting=formula, reason=str(problem)))
+        found = [*self.faults, *found]
+        return [one.said("toml") for one in found] if self.from_toml else found
 
     def check(self) -> None:
         """Refuse a schema that cannot be used."""
         found = tuple(self.problems())
         if found:
             lines = "".join(f"\n  - {problem}" for problem in found)
-            raise SchemaProblem(f"the schema cannot be used yet:{lines}", found)
+            raise SchemaProblem(message("schema.unusable", problems=lines), found)
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -154,7 +157,7 @@ class Declaration:
     def target(self) -> str:
         """The column to be predicted."""
         if self.block.target is None:
-            raise SchemaProblem("the schema names no target: set dpscreen.target.")
+            raise SchemaProblem(message("schema.no-target"))
         return self.block.target
 
     @property
@@ -183,7 +186,7 @@ class Declaration:
         """Return the column of that name."""
         if name not in self._by_name:
             guess = did_you_mean(name, self._by_name)
-            raise SchemaProblem(f"the schema has no column {name!r}.{guess}")
+            raise SchemaProblem(message("schema.no-column", name=name, guess=guess))
         return self._by_name[name]
 
     @cached_property
@@ -300,60 +303,53 @@ def _columns(
 def _entries(given: Any) -> list[Mapping[str, Any]]:
     fields = given.get("fields") if isinstance(given, Mapping) else None
     if not isinstance(fields, list) or not fields:
-        raise SchemaProblem(
-            "this is no Table Schema: it needs `fields`, a list with one entry for each column."
-        )
+        raise SchemaProblem(message("schema.not-a-schema"))
     for place, entry in enumerate(fields, start=1):
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
-            raise SchemaProblem(f"entry {place} of `fields` needs a name in quotes.")
+            raise SchemaProblem(message("schema.entry-without-name", place=place))
     return fields
 
 
-def _missing_values(given: Mapping[str, Any], faults: list[str]) -> tuple[str, ...]:
+def _missing_values(given: Mapping[str, Any], faults: list[Message]) -> tuple[str, ...]:
     values = given.get("missingValues", [""])
     given_texts = values if isinstance(values, list) else [None]
     texts = [one.get("value") if isinstance(one, Mapping) else one for one in given_texts]
     if are_texts(texts):
         return tuple(map(str, texts))
-    faults.append('missingValues must be a list of texts, such as ["", "NA"].')
+    Entry(given, "", faults).must("missingValues", "missing-values")
     return ("",)
 
 
-def _dialect(given: Mapping[str, Any], faults: list[str]) -> Dialect:
-    encoding = Entry(given, "", faults).setting("encoding", UTF8, is_encoding, f"be {ENCODINGS}")
+def _dialect(given: Mapping[str, Any], faults: list[Message]) -> Dialect:
+    whole = Entry(given, "", faults)
+    encoding = whole.setting("encoding", UTF8, is_encoding, "encoding")
     dialect = given.get("dialect") or {}
     if not isinstance(dialect, Mapping):
-        faults.append('dialect must be an object, such as {"delimiter": ";"}.')
+        whole.must("dialect", "dialect")
         dialect = {}
     entry = Entry(dialect, "dialect.", faults)
     for key, usual in {"header": True, "doubleQuote": True, "headerRows": [1]}.items():
-        only = f"be {json.dumps(usual)}: other tables are not read"
-        entry.setting(key, usual, partial(operator.eq, usual), only)
+        entry.setting(key, usual, partial(operator.eq, usual), "only", value=json.dumps(usual))
     for key in ("escapeChar", "commentChar", "commentRows"):
         if dialect.get(key):
-            entry.fault(f"{key} is not read: leave it out, and write the table without.")
-    signs = listed(map(json.dumps, DELIMITERS), "or")
-    name = entry.setting(
-        "sheetName", None, lambda one: isinstance(one, str | None), "be the name of a sheet"
-    )
+            entry.ignored(key, "dialect")
+    name = entry.setting("sheetName", None, lambda one: isinstance(one, str | None), "sheet")
     number = entry.setting(
         "sheetNumber",
         None,
         lambda one: one is None or (type(one) is int and one >= 1),
-        "be a whole number from 1",
+        "sheet-number",
+    )
+    signs = tuple(map(json.dumps, DELIMITERS))
+    delimiter = entry.setting(
+        "delimiter", None, lambda one: one in (None, *DELIMITERS), "delimiter", delimiters=signs
     )
     return Dialect(
-        entry.setting("delimiter", None, lambda one: one in (None, *DELIMITERS), f"be {signs}"),
-        entry.setting("quoteChar", '"', lambda one: one in QUOTES, "be a double or a single quote"),
+        delimiter,
+        entry.setting("quoteChar", '"', lambda one: one in QUOTES, "quote"),
         codecs.lookup(encoding).name,
         number if name is None else name,
     )
-
-
-ENCODINGS = (
-    'the name of a text encoding, such as "utf-8", "cp1252", "latin-1" or "utf-16", and none in '
-    "which signs switch how later lines are read, as in ISO 2022"
-)
 
 
 _SWITCHING = ("iso2022", "hz", "utf-7", "unicode-escape", "raw-unicode-escape", "punycode", "idna")
@@ -383,4 +379,4 @@ def _as_text(given: Mapping[str, Any]) -> str:
     try:
         return json.dumps({**given, "fields": fields})
     except (TypeError, ValueError, RecursionError):
-        raise SchemaProblem("the schema holds something that JSON cannot hold.") from None
+        raise SchemaProblem(message("schema.not-json")) from None

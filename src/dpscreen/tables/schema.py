@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from dpscreen._core.arrays import Array
 from dpscreen._core.files import NotStrictJson, strict_json
+from dpscreen._core.messages import message
 from dpscreen._core.words import did_you_mean, plain, some
 from dpscreen.tables.csv import Header, is_excel, is_parquet, looks_like_data, read_header
 from dpscreen.tables.declaration import (
@@ -31,7 +32,7 @@ from dpscreen.tables.declaration import (
     TableProblem,
     check_names,
 )
-from dpscreen.tables.toml import Document, NotToml, descriptor_of, in_toml_words, parsed_toml
+from dpscreen.tables.toml import Document, NotToml, descriptor_of, parsed_toml
 
 if TYPE_CHECKING:
     from dpscreen.tables.check import RowsReport
@@ -113,10 +114,9 @@ def toml_schema(document: Document) -> TableSchema:
     """Return the schema that a document in TOML declares."""
     descriptor, faults = descriptor_of(document)
     if not descriptor["fields"]:
-        raise SchemaProblem("this is no schema: it needs [columns], with a line for each column.")
+        raise SchemaProblem(message("schema.no-columns"))
     found = TableSchema.from_dict(descriptor)
-    problems = (*faults, *map(in_toml_words, found.faults))
-    return replace(found, faults=problems, from_toml=True)
+    return replace(found, faults=(*faults, *found.faults), from_toml=True)
 
 
 def load_toml(place: Path) -> Document:
@@ -139,9 +139,9 @@ def _content(place: Path) -> bytes:
             data = file.read(LARGEST_FILE + 1)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise SchemaProblem(f"the schema {place} cannot be read: {reason}.") from None
+        raise SchemaProblem(message("schema.unreadable", path=place, reason=reason)) from None
     if len(data) > LARGEST_FILE:
-        raise SchemaProblem(f"the file {place} is too large for a schema.")
+        raise SchemaProblem(message("schema.too-large", path=place))
     return data
 
 
@@ -155,10 +155,7 @@ def _parsed(data: bytes, place: Path) -> Any:
 
 
 def _no_schema(place: Path, form: str, why: str) -> SchemaProblem:
-    return SchemaProblem(
-        f"the file {place} is not a schema in {form} ({why}); `dpscreen schema new` makes one to "
-        "fill in."
-    )
+    return SchemaProblem(message("schema.not-in-form", path=place, form=form, reason=why))
 
 
 # --- a schema to fill in --------------------------------------------------------------------------

@@ -25,7 +25,8 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dpscreen._core.words import did_you_mean, mistyped, plain
+from dpscreen._core.messages import Message, message, unknown
+from dpscreen._core.words import did_you_mean, plain
 from dpscreen.tables.columns.number import NO, YES
 from dpscreen.tables.proposals import Proposal, propose
 
@@ -63,29 +64,6 @@ TOP = (
     "columns",
     "title",
 )
-WORDS = (
-    ("constraints.minimum and constraints.maximum", "bounds = [low, high]"),
-    ("constraints.minimum", "the lower of the bounds"),
-    ("constraints.maximum", "the upper of the bounds"),
-    ("constraints.enum", "categories"),
-    ("missingValues", "missing"),
-    ("dialect.quoteChar", "quote"),
-    ("dialect.sheetName", "sheet"),
-    ("dialect.sheetNumber", "sheet"),
-    ("dialect.", ""),
-    ("dpscreen.", ""),
-    ("decimalChar", "decimal"),
-    ("groupChar", "thousands"),
-    ("bareNumber", "bare"),
-    ("trueValues", "true"),
-    ("falseValues", "false"),
-)
-"""What entries are called here, for the problems of a schema."""
-_UNTYPED = r"has no type: set `type` to .*"
-_TYPED = (
-    'is not declared yet: give it bounds = [low, high], categories = ["a", "b"] or '
-    'type = "boolean", or put it into ignore.'
-)
 
 
 class NotToml(ValueError):
@@ -106,17 +84,10 @@ def parsed_toml(content: bytes) -> Document:
     raise NotToml(why)  # out here, because such errors hold the whole text
 
 
-def in_toml_words(problem: str) -> str:
-    """Return a problem with entries called as they are here."""
-    for json_word, word in WORDS:
-        problem = problem.replace(json_word, word)
-    return re.sub(_UNTYPED, _TYPED, problem)
-
-
 # --- to a descriptor ------------------------------------------------------------------------------
 
 
-def descriptor_of(document: Document) -> tuple[dict[str, Any], tuple[str, ...]]:
+def descriptor_of(document: Document) -> tuple[dict[str, Any], tuple[Message, ...]]:
     """Return the descriptor that a JSON schema would be, and what could not be used of it."""
     faults = list(_faults(document))
     columns = {name: settings_of(document, name) for name in column_names(document)}
@@ -175,14 +146,14 @@ def _fits(form: str, name: str) -> bool:
     return re.fullmatch(re.escape(form).replace(r"\*", ".*"), name, re.DOTALL) is not None
 
 
-def _field(name: str, settings: Mapping[str, Any], faults: list[str]) -> dict[str, Any]:
+def _field(name: str, settings: Mapping[str, Any], faults: list[Message]) -> dict[str, Any]:
     bounds, levels = settings.get("bounds"), settings.get("categories")
     found: dict[str, Any] = {"name": name, "type": settings.get("type", _type(bounds, levels))}
     if found["type"] == "boolean":
         found |= {"trueValues": list(YES), "falseValues": list(NO)}
     found |= {FIELD[key]: _plain(settings[key]) for key in FIELD if key in settings}
     if bounds is not None and not (isinstance(bounds, list) and len(bounds) == 2):
-        faults.append(f"column {name!r}: bounds must be two, as in bounds = [0, 120].")
+        faults.append(message("toml.bounds", column=name))
     elif bounds is not None:
         found["constraints"] = dict(zip(("minimum", "maximum"), map(_plain, bounds), strict=True))
     if levels is not None:
@@ -228,30 +199,31 @@ def _texts(value: Any) -> list[str]:
 # --- what is wrong with it ------------------------------------------------------------------------
 
 
-def _faults(document: Document) -> Iterator[str]:
-    yield from (mistyped("entry", key, TOP) for key in document if key not in TOP)
+def _faults(document: Document) -> Iterator[Message]:
+    yield from (unknown("entry", key, TOP) for key in document if key not in TOP)
     ignored = document.get("ignore", [])
     if len(_texts(ignored)) != len(ignored if isinstance(ignored, list) else [None]):
-        yield 'ignore must be a list of names, such as ["id", "note_*"].'
+        yield message("toml.ignore")
     for key in ("columns", "patterns"):
         if not isinstance(document.get(key, {}), Mapping):
-            yield f"[{key}] must be a table with a line for each."
+            yield message("toml.section", section=key)
         for name, settings in _table(document, key).items():
             yield from _unknown(f"{key[:-1]} {name!r}", settings)
     yield from _unknown("[defaults]", document.get("defaults", {}))
     known = column_names(document)
     for form in (*_table(document, "patterns"), *_texts(ignored)):
         if not any(_fits(form, name) for name in known):
-            yield f"no column fits {form!r}.{did_you_mean(form, known)}"
+            yield message("toml.no-match", pattern=form, guess=did_you_mean(form, known))
 
 
-def _unknown(here: str, settings: Any) -> Iterator[str]:
+def _unknown(here: str, settings: Any) -> Iterator[Message]:
     if not isinstance(settings, Mapping):
-        yield f"{here} must be in braces, as in {{bounds = [0, 120]}}."
+        yield message("toml.braces", place=here)
         return
     for key in settings:
         if key not in SETTINGS:
-            yield f"{here}: {mistyped('setting', key, SETTINGS)}"
+            reason = unknown("setting", key, SETTINGS)
+            yield message("toml.setting", place=here, reason=reason)
 
 
 # --- written out ----------------------------------------------------------------------------------

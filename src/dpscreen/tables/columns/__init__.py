@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers
-from dpscreen._core.words import listed, mistyped
+from dpscreen._core.messages import Message, message, unknown
 from dpscreen.tables.columns.base import (
     MISSING,
     UNKNOWN,
@@ -50,9 +50,9 @@ class UntypedColumn(Column):
 
     roles = frozenset({"unit", "untyped"})
 
-    def lacks(self) -> Iterator[str]:
+    def lacks(self) -> Iterator[Message]:
         """Yield that there is no type."""
-        yield f"column {self.name!r} has no type: set `type` to {listed(KINDS, 'or')}."
+        yield message("column.untyped", column=self.name, kinds=tuple(KINDS))
 
 
 @dataclass(frozen=True)
@@ -98,24 +98,21 @@ class CategoryColumn(Column):
         """Return levels, each as likely; of two, the second above 0."""
         return self.of.drawn_levels(self.levels, chosen(within, len(self.levels)))
 
-    def lacks(self) -> Iterator[str]:
+    def lacks(self) -> Iterator[Message]:
         """Yield what the levels' kind lacks, which is a type if anything."""
         yield from self.of.lacks()
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[Message]:
         """Yield levels that are declared to be missing."""
         missing = {value_of(text) for text in self.missing}
         clash = [text for text in map(level_text, self.levels) if value_of(text) in missing]
         if clash:
-            yield (
-                f"column {self.name!r}: {listed(map(repr, clash))} is a level and one of "
-                "missingValues: take it out of one of them."
-            )
+            yield message("column.level-missing", column=self.name, levels=tuple(clash))
 
-    def fill_problem(self, value: Any, /) -> str | None:
-        """Say that a fill must be a level."""
+    def fill_problem(self, value: Any, /) -> Message | None:
+        """Return that a fill must be a level."""
         known = value in self.levels and not isinstance(value, bool)
-        return None if known else "must be one of its levels."
+        return None if known else message("must.level")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -161,7 +158,7 @@ def read_column(
     given: Mapping[str, Any], *, missing: tuple[str, ...], fill: Any, transform: Transform
 ) -> Column:
     """Read a declaration whose name is known to be text."""
-    entry = Entry(given, f"column {given['name']!r}: ")
+    entry = Entry(given, column=given["name"])
     kind = _kind(entry)
     constraints = entry.constraints()
     shared: dict[str, Any] = {
@@ -183,7 +180,7 @@ def read_column(
 def _bound(kind: type[Column], entry: Entry, name: str, given: Any) -> float | None:
     bound: float | None = kind.read_bound(given)
     if bound is None and given is not None:
-        entry.fault(f"constraints.{name} must be {kind.bound_sort}.")
+        entry.must(f"constraints.{name}", kind.bound_sort)
     return bound
 
 
@@ -192,7 +189,7 @@ def _kind(entry: Entry) -> type[Column]:
     if word == "any":
         return UntypedColumn
     if not isinstance(word, str) or word not in KINDS:
-        entry.fault(mistyped("type", word, tuple(KINDS)))
+        entry.fault("setting.name", reason=unknown("type", word, tuple(KINDS)))
         return UntypedColumn
     return KINDS[word]
 
@@ -202,13 +199,13 @@ def _levels(kind: type[Column], entry: Entry, given: Any) -> tuple[Level, ...] |
     if given is None or given == []:  # as a new schema leaves it
         return None
     if kind.level_sort is None:
-        entry.fault(f"a {entry.given['type']} needs no enum; leave it out.")
+        entry.fault("column.no-enum", kind=entry.given["type"])
         return None
     found = [kind.read_level(one) for one in given] if isinstance(given, list) else [None]
     levels = tuple(level for level in found if level is not None)
     if len(set(levels)) < len(found):
-        entry.fault(f"constraints.enum must be a list of {kind.level_sort}, each level once.")
+        entry.fault("column.levels", sort=kind.level_sort)
         return None
     if len({value_of(str(level)) for level in levels}) < len(levels):
-        entry.fault("constraints.enum holds one number or boolean in two spellings.")
+        entry.fault("column.levels-spelled-twice")
     return levels

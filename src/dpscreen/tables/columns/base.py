@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from dpscreen._core.arrays import Array, Integers, Mask, Objects
-from dpscreen._core.words import mistyped
+from dpscreen._core.messages import Message, SchemaKey, message, unknown
 
 TRUE_VALUES = ("true", "True", "TRUE", "1")
 FALSE_VALUES = ("false", "False", "FALSE", "0")
@@ -34,10 +34,7 @@ CONSTRAINTS = (
     *("minimum", "maximum", "enum", "required", "unique", "pattern"),
     *("minLength", "maxLength", "jsonSchema", "exclusiveMinimum", "exclusiveMaximum"),
 )
-_UNREADABLE = {
-    "missingValues": "put missingValues beside `fields`: they hold for all columns",
-    "categories": "list the levels in constraints.enum",
-}
+_UNREADABLE = {"missingValues": "missing-values", "categories": "categories"}
 
 
 # --- what a text or a JSON value stands for -------------------------------------------------------
@@ -183,43 +180,57 @@ class Cells(Protocol):
 class Entry:
     """Settings while they are read; `faults` says what is wrong with them so far.
 
-    `here` stands before the name of a setting in a sentence.
+    They are those of a `column`, or of a part of the schema whose name is their `prefix`.
     """
 
     given: Mapping[str, Any]
-    here: str = ""
-    faults: list[str] = field(default_factory=list)
+    prefix: str = ""
+    faults: list[Message] = field(default_factory=list)
+    column: str | None = None
 
-    def fault(self, problem: str) -> None:
+    def fault(self, code: str, **fields: Any) -> None:
         """Report one more fault."""
-        self.faults.append(f"{self.here}{problem}")
+        here = {} if self.column is None else {"column": self.column}
+        self.faults.append(message(code, **here, **fields))
 
-    def setting(self, name: str, usual: Any, fits: Callable[[Any], bool], must: str) -> Any:
-        """Return a setting; the usual one where it is not given, or not what it must be."""
+    def must(self, name: str, code: str, **fields: Any) -> None:
+        """Report that a setting is not what it must be."""
+        required = message(f"must.{code}", **fields)
+        self.fault("setting.must", setting=SchemaKey(f"{self.prefix}{name}"), must=required)
+
+    def ignored(self, name: str, instead: str) -> None:
+        """Report that a setting is not supported, and what to do instead."""
+        way = message(f"instead.{instead}")
+        self.fault("setting.ignored", setting=SchemaKey(f"{self.prefix}{name}"), instead=way)
+
+    def setting(
+        self, name: str, usual: Any, fits: Callable[[Any], bool], must: str, **fields: Any
+    ) -> Any:
+        """Return a setting; the usual one where it is not given, or not what it `must` be."""
         value = self.given.get(name, usual)
         if name not in self.given or fits(value):
             return value
-        self.fault(f"{name} must {must}.")
+        self.must(name, must, **fields)
         return usual
 
     def words(self, name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
         """Return a list of texts that may be given."""
-        return tuple(self.setting(name, usual, _are_words, "be a list of texts"))
+        return tuple(self.setting(name, usual, _are_words, "texts"))
 
     def constraints(self) -> Mapping[str, Any]:
         """Return the constraints; report what would change the meaning of cells and is not read."""
         constraints = self.given.get("constraints") or {}
         if not isinstance(constraints, Mapping):
-            self.fault('constraints must be an object, such as {"minimum": 0}.')
+            self.must("constraints", "constraints")
             constraints = {}
         for name, way in _UNREADABLE.items():
             if name in self.given:
-                self.fault(f"{name} is not read; {way}.")
+                self.ignored(name, way)
         for name in constraints:
             if name not in CONSTRAINTS:
-                self.fault(mistyped("constraint", name, CONSTRAINTS[:3]))
+                self.fault("setting.name", reason=unknown("constraint", name, CONSTRAINTS[:3]))
             elif name.startswith("exclusive"):
-                self.fault(f"constraints.{name} is not read; use minimum and maximum.")
+                self.ignored(f"constraints.{name}", "exclusive")
         return constraints
 
 
@@ -238,11 +249,12 @@ class Column:
     missing: tuple[str, ...] = ()
     fill: Any = None
     transform: Transform = UNCHANGED
-    faults: tuple[str, ...] = ()
+    faults: tuple[Message, ...] = ()
 
     level_sort: ClassVar[str | None] = "texts that are not empty"
     """What levels must be; None if the kind cannot have any."""
-    bound_sort: ClassVar[str] = "a finite number, without quotes"
+    bound_sort: ClassVar[str] = "bound-number"
+    """What bounds must be, by the code of a message."""
     misfit: ClassVar[str] = "not one of the declared levels"
     """What is said of cells that the kind cannot read."""
     read_level: ClassVar[Any] = staticmethod(plain_text)
@@ -262,39 +274,30 @@ class Column:
         """What it may be: "target", "unit", "transformed"; and if "whole", "days" or "untyped"."""
         return frozenset({"unit"})
 
-    def needs(self, *, as_target: bool) -> Iterator[str]:
+    def needs(self, *, as_target: bool) -> Iterator[Message]:
         """Yield what is not declared yet, and how to declare it."""
-        here = f"column {self.name!r}"
         if as_target and not {"target", "untyped"} & self.roles:
-            yield (
-                f"{here} is the target, so it must be a number with a minimum and a maximum, or an "
-                "outcome: a boolean, or two levels."
-            )
+            yield message("column.not-a-target", column=self.name)
         elif "enum" not in self.declared or "untyped" in self.roles:
             yield from self.lacks()  # an enum that cannot be used is a fault already
 
-    def lacks(self) -> Iterator[str]:
+    def lacks(self) -> Iterator[Message]:
         """Yield which constraints the kind needs and does not have."""
-        yield (
-            f"column {self.name!r} has no levels: list the texts that may occur in "
-            "constraints.enum, from what you know, not from the data."
-        )
+        yield message("column.no-levels", column=self.name)
 
-    def lacks_bounds(self, whence: str) -> Iterator[str]:
-        """Yield which bounds are not given, with where to take them from."""
-        missing = [name for name in ("minimum", "maximum") if name not in self.declared]
+    def lacks_bounds(self) -> Iterator[Message]:
+        """Yield which bounds are not given."""
+        missing = tuple(name for name in ("minimum", "maximum") if name not in self.declared)
         if missing:
-            yield (
-                f"column {self.name!r} has no {' and no '.join(missing)}: set constraints."
-                f"{' and constraints.'.join(missing)} {whence}"
-            )
+            settings = tuple(SchemaKey(f"constraints.{name}") for name in missing)
+            yield message("column.no-bounds", column=self.name, missing=missing, settings=settings)
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[Message]:
         """Yield what is wrong with a declaration that has all it needs."""
         yield from ()
 
-    def fill_problem(self, _value: Any, /) -> str | None:
-        """Say what a fill must be, if this is none."""
+    def fill_problem(self, _value: Any, /) -> Message | None:
+        """Return what a fill must be, if this is none."""
         return None
 
     @property

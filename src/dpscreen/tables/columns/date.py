@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import Array
-from dpscreen._core.words import mistyped
+from dpscreen._core.messages import Message, message, unknown
 from dpscreen.tables.columns.base import Cells, Column, Entry, Picks, chosen
 
 ISO = "%Y-%m-%d"
@@ -75,7 +75,7 @@ class DateColumn(Column):
     since: float | None = None
 
     level_sort = None
-    bound_sort = "a day, such as 2020-01-31"
+    bound_sort = "bound-day"
     misfit = "not a date in the declared format"
     roles = frozenset({"days"})
     read_bound = staticmethod(day_number)
@@ -85,19 +85,17 @@ class DateColumn(Column):
     @classmethod
     def own(cls, entry: Entry) -> dict[str, Any]:
         """Read how days are written, what is read off them, and from which one is counted."""
-        where = 'tell where %Y, %m and %d stand, such as "%d.%m.%Y"'
-        form = entry.setting("format", ISO, lambda one: one in _AS_ISO or is_format(one), where)
+        form = entry.setting(
+            "format", ISO, lambda one: one in _AS_ISO or is_format(one), "date-format"
+        )
         parts = entry.setting(
-            "parts",
-            ["days"],
-            lambda one: isinstance(one, list) and one != [],
-            'be a list, such as ["days", "weekday", "month"]',
+            "parts", ["days"], lambda one: isinstance(one, list) and one != [], "parts"
         )
         for part in parts:
             if part not in PARTS:
-                entry.fault(mistyped("part of a day", part, PARTS))
+                entry.fault("setting.name", reason=unknown("part of a day", part, PARTS))
         since = entry.setting(
-            "since", None, lambda one: day_number(one) is not None, f"be {cls.bound_sort}"
+            "since", None, lambda one: day_number(one) is not None, cls.bound_sort
         )
         return super().own(entry) | {
             "form": ISO if form in _AS_ISO else form,
@@ -105,18 +103,16 @@ class DateColumn(Column):
             "since": day_number(since),
         }
 
-    def lacks(self) -> Iterator[str]:
-        """Yield that bounds are not given."""
-        yield from self.lacks_bounds("to a day, from what you know.")
+    lacks = Column.lacks_bounds
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[Message]:
         """Yield that the bounds are no interval."""
         if self.minimum is not None and self.maximum is not None and self.minimum >= self.maximum:
-            yield f"column {self.name!r}: the minimum must be before the maximum."
+            yield message("column.order-days", column=self.name)
 
-    def fill_problem(self, value: Any, /) -> str | None:
-        """Say that a fill must be a day."""
-        return None if day_number(value) is not None else f"must be {self.bound_sort}."
+    def fill_problem(self, value: Any, /) -> Message | None:
+        """Return that a fill must be a day."""
+        return None if day_number(value) is not None else message("must.bound-day")
 
     # --- features -------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpscreen._core.arrays import AnyArray, Array, Integers
+from dpscreen._core.messages import Message, message
 from dpscreen.tables.columns.base import (
     FALSE_VALUES,
     PLAIN_MARKS,
@@ -45,45 +46,40 @@ class NumberColumn(Column):
     @classmethod
     def own(cls, entry: Entry) -> dict[str, Any]:
         """Read which signs stand in numbers, and around them."""
-        sign = entry.setting("decimalChar", ".", lambda one: one in (".", ","), 'be "." or ","')
+        sign = entry.setting("decimalChar", ".", lambda one: one in (".", ","), "decimal")
         thousands = entry.setting(
             "groupChar",
             "",
             lambda one: one in ("", *THOUSANDS) and one != sign,
-            "be a comma, point, blank or ', and not decimalChar",
+            "thousands",
         )
-        bare = entry.setting(
-            "bareNumber", True, lambda one: isinstance(one, bool), "be true or false"
-        )
+        bare = entry.setting("bareNumber", True, lambda one: isinstance(one, bool), "boolean")
         return super().own(entry) | {"marks": NumberMarks(sign, thousands, bare)}
 
-    def lacks(self) -> Iterator[str]:
-        """Yield that bounds are not given."""
-        yield from self.lacks_bounds("from what you know, not from the data.")
+    lacks = Column.lacks_bounds
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[Message]:
         """Yield what is wrong with the bounds."""
         low, high = self.minimum, self.maximum
         if low is None or high is None:
             return
-        here = f"column {self.name!r}"
+        here, transform = self.name, self.transform
         if not low < high:
-            yield f"{here}: the minimum must be below the maximum."
-        elif not self.transform.allows(low):
-            yield (
-                f"{here}: its transform {self.transform.name} needs a minimum "
-                f"{self.transform.needs}; raise the minimum or drop the transform."
+            yield message("column.order", column=here)
+        elif not transform.allows(low):
+            yield message(
+                "column.transform", column=here, transform=transform.name, needs=transform.needs
             )
         elif not NARROWEST <= self.bounds[1] - self.bounds[0] <= WIDEST:
-            yield f"{here}: bounds must be between {NARROWEST:g} and {WIDEST:g} apart."
+            yield message("column.width", column=here, narrowest=NARROWEST, widest=WIDEST)
 
-    def fill_problem(self, value: Any, /) -> str | None:
-        """Say that a fill must lie within the bounds."""
+    def fill_problem(self, value: Any, /) -> Message | None:
+        """Return that a fill must lie within the bounds."""
         if self.minimum is None or self.maximum is None:
             return None
         number = finite(value)
         within = number is not None and self.minimum <= number <= self.maximum
-        return None if within else "must be a number within its bounds."
+        return None if within else message("must.within-bounds")
 
     def values(self, cells: Cells) -> Array:
         """Return numbers clipped to the declared bounds, then transformed; NaN stays."""
@@ -165,7 +161,7 @@ class BooleanColumn(Column):
             "false_values": entry.words("falseValues", FALSE_VALUES),
         }
 
-    def lacks(self) -> Iterator[str]:
+    def lacks(self) -> Iterator[Message]:
         """Yield nothing: bounds and levels are known."""
         yield from ()
 
@@ -179,9 +175,9 @@ class BooleanColumn(Column):
         """False is 0 and true is 1."""
         return 0.0, 1.0
 
-    def fill_problem(self, value: Any, /) -> str | None:
-        """Say that a fill must be a boolean."""
-        return None if isinstance(value, bool) else "must be true or false."
+    def fill_problem(self, value: Any, /) -> Message | None:
+        """Return that a fill must be a boolean."""
+        return None if isinstance(value, bool) else message("must.boolean")
 
     def values(self, cells: Cells) -> Array:
         """Return 1 for true, 0 for false, NaN for anything else."""
