@@ -1,4 +1,4 @@
-"""Sparse linear regression under differential privacy.
+"""Regression under differential privacy.
 
 Estimators follow scikit-learn's interface. Names are imported on first use, so that
 ``import dpscreen`` stays cheap.

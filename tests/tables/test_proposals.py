@@ -53,6 +53,8 @@ YEAR, SHARE, PERCENT = (0, 120), (0, 1), (0, 100)
         ("number_of_visits", "integer", (0, 50), False),
         ("is_member", "boolean", None, True),
         ("HasCar", "boolean", None, True),
+        ("married", "boolean", None, True),
+        ("yrs_married", "number", None, False),
         ("income", "number", None, False),
         ("income_eur", "number", None, False),
         ("total_day_minutes", "number", None, False),

@@ -97,7 +97,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 @click.group(cls=LazyGroup, context_settings=SETTINGS)
 @click.version_option(__version__, package_name="dpscreen", prog_name="dpscreen")
 def dpscreen() -> None:
-    """Sparse linear regression under differential privacy.
+    """Regression under differential privacy.
 
     \b
     Try:
