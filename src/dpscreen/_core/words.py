@@ -320,6 +320,24 @@ class PrintedTable(ABC):
             f"<tbody>{rows}</tbody></table>{notes}"
         )
 
+    def to_latex(self) -> str:
+        """Return the table in LaTeX, with the rules of the booktabs package, and its notes."""
+        head, *body = ([_latex(one) for one in row] for row in self._cells())
+        lines = [
+            r"\begin{table}",
+            rf"\caption{{{_latex(self.title)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+            r"\toprule",
+            " & ".join(head) + r" \\",
+            r"\midrule",
+            *(" & ".join(row) + r" \\" for row in body),
+            r"\bottomrule",
+            r"\end{tabular}",
+            *(rf"\par {_latex(note)}" for note in self.notes),
+            r"\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
     def _lines(self) -> Iterator[str]:
         cells = self._cells()
         widths = column_widths(cells)
@@ -327,6 +345,29 @@ class PrintedTable(ABC):
         across = max(sum(widths) + 2 * (len(widths) - 1), len(self.title))
         yield from (self.title, "=" * across, head, "-" * across, *body, "=" * across)
         yield from (textwrap.fill(note, WIDTH, break_on_hyphens=False) for note in self.notes)
+
+
+_LATEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "|": "$|$",
+    "<": "$<$",
+    ">": "$>$",
+    "→": r"$\to$",
+    "−": "$-$",
+    "²": "$^2$",
+    "ε": r"$\varepsilon$",
+    "δ": r"$\delta$",
+    "≥": r"$\ge$",
+    "≤": r"$\le$",
+    "\u00a0": "~",
+}
+
+
+def _latex(text: str) -> str:
+    """Return a text in LaTeX, its signs escaped."""
+    return "".join(_LATEX.get(sign, sign) for sign in text)
 
 
 def column_widths(cells: Sequence[Sequence[str]]) -> list[int]:

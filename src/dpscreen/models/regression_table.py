@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 import numpy as np
 from scipy.special import fdtrc, ndtri, stdtr, stdtrit
@@ -29,6 +29,14 @@ from dpscreen._core.words import (
     step_words,
     with_marks,
 )
+from dpscreen.models.contrasts import (
+    Baseline,
+    Combinations,
+    ContrastResults,
+    PredictionResults,
+    linear_hypotheses,
+)
+from dpscreen.models.intake import rows_alone
 from dpscreen.solvers.family import GAUSSIAN, Family
 from dpscreen.solvers.results import (
     MEANING,
@@ -192,6 +200,52 @@ class TableReadings:
             left_out=tuple(name for name in untested if name in table.left_out),
         )
 
+    def t_test(self, hypotheses: Any) -> ContrastResults:
+        """Test linear hypotheses about coefficients, each by itself.
+
+        Parameters
+        ----------
+        hypotheses : str, list of str, or array-like of shape (n_hypotheses, n_coefficients)
+            Such as ``"ward[B] - ward[C] = 0, age = 2"``, with names as the table prints them
+            (``ward=B`` may be written ``ward[B]``, any name in backticks); or a matrix L with a
+            column for each entry of `params`, for the hypotheses Lβ = 0.
+
+        Returns
+        -------
+        ContrastResults
+            With `effect`, `sd`, `tvalue`, `pvalue`, `conf_int()` and `summary_frame()`, as in
+            statsmodels. Print it. NaN where a coefficient has no interval; `reasons` says which.
+        """
+        table = self._table
+        if isinstance(hypotheses, str) or all(isinstance(one, str) for one in hypotheses):
+            text = hypotheses if isinstance(hypotheses, str) else ", ".join(hypotheses)
+            weights, values, names = linear_hypotheses(text, table.names)
+        else:
+            weights = np.atleast_2d(np.asarray(hypotheses, dtype=np.float64))
+            values, names = np.zeros(len(weights)), tuple(f"c{j}" for j in range(len(weights)))
+        if weights.ndim != 2 or weights.shape[1] != len(table.names):
+            raise ValueError(f"L must have {len(table.names)} columns, one for each coefficient.")
+        return ContrastResults("Linear hypotheses", names, values, Combinations.of(table, weights))
+
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """Return the table in the layout of R's broom: a row for each term, the constant last.
+
+        Columns are term, estimate, std_error, statistic, p_value, conf_low and conf_high.
+        """
+        import pandas as pd
+
+        ends = self.conf_int(level, constant=True)
+        columns = {
+            "term": list(self._table.names),
+            "estimate": self.params.to_numpy(),
+            "std_error": self.bse.to_numpy(),
+            "statistic": self.tvalues.to_numpy(),
+            "p_value": self.pvalues.to_numpy(),
+            "conf_low": ends["low"].to_numpy(),
+            "conf_high": ends["high"].to_numpy(),
+        }
+        return pd.DataFrame(columns)
+
     def holm(self) -> pd.Series[float]:
         """Return the features' p-values adjusted by Holm's rule: all of them may be looked at.
 
@@ -349,6 +403,7 @@ class TableModel(TableReadings):
     table_: RegressionTable
     quality_: Any
     n_rows_: Any
+    feature_bounds_: Array
 
     @property
     def rsquared(self) -> float:
@@ -379,6 +434,86 @@ class TableModel(TableReadings):
     def _table(self) -> RegressionTable:
         check_is_fitted(self)
         return self.table_
+
+    def get_prediction(self, rows: Any) -> PredictionResults:
+        """Return the mean prediction of each row with its standard error and interval.
+
+        Parameters
+        ----------
+        rows : as in `predict`
+            Features are clipped to `feature_bounds_`, as those of the fit were.
+
+        Returns
+        -------
+        PredictionResults
+            `summary_frame()` has mean, mean_se, mean_ci_lower and mean_ci_upper; of outcomes they
+            are probabilities. Intervals are of the mean: `predict(X, interval=0.9)` is about new
+            outcomes. NaN where a coefficient that counts has no interval; `reasons` says which.
+        """
+        table = self._table
+        if len(table.names) == table.n_features:
+            raise ValueError("mean predictions need a constant: fit with fit_intercept=True.")
+        design = self._design(rows)
+        weights = np.column_stack((design, np.ones(len(design))))
+        index = getattr(rows, "index", None)
+        return PredictionResults(self.family, Combinations.of(table, weights), index)
+
+    def effect(
+        self, variable: str, start: Any, stop: Any, *, at: Mapping[str, Any] | None = None
+    ) -> ContrastResults:
+        """Return the effect of moving one variable, in all terms that it is part of.
+
+        Parameters
+        ----------
+        variable : str
+            A column of the table, as it was declared.
+        start, stop : number, or level of a category
+            From where to where it moves, within its declared bounds.
+        at : mapping from column to value, default=None
+            Where the others are: it matters with interactions and, elsewhere, not at all. Those
+            that are not named are in the middles of their declared bounds, or at the first level.
+
+        Returns
+        -------
+        ContrastResults
+            The change of the linear predictor; of odds, rates and per cent also on that scale.
+        """
+        table, model = self._table, cast(Any, self)
+        moved = Baseline.of(model).rows(variable, (start, stop), at or {})
+        design = self._design(self._as_given(moved))
+        weights = np.zeros((1, len(table.names)))
+        weights[0, : table.n_features] = design[1] - design[0]
+        return ContrastResults(
+            "Effect",
+            (f"{variable}: {start} to {stop}",),
+            np.zeros(1),
+            Combinations.of(table, weights),
+            model.released().scale_of_effects,
+        )
+
+    def marginal_means(
+        self, variable: str, values: Sequence[Any] = (), *, at: Mapping[str, Any] | None = None
+    ) -> pd.DataFrame:
+        """Return mean predictions at values of one variable, others as in `effect`.
+
+        Without `values`, at all levels of a category. Columns are those of
+        `get_prediction(rows).summary_frame()`.
+        """
+        check_is_fitted(self)
+        baseline = Baseline.of(self)
+        values = list(values) or list(baseline.levels.get(variable, (0, 1)))
+        rows = self._as_given(baseline.rows(variable, values, at or {}))
+        found = self.get_prediction(rows).summary_frame()
+        return found.set_axis([f"{variable}={value}" for value in values])
+
+    def _design(self, rows: Any) -> Array:
+        """Return the features of rows, clipped as those of the fit were."""
+        bounds = self.feature_bounds_
+        return np.clip(rows_alone(self, rows), *bounds.T)
+
+    def _as_given(self, rows: pd.DataFrame) -> Any:
+        """Return rows as the fit took them: an array, if columns had no names."""
+        return rows if hasattr(self, "feature_names_in_") else rows.to_numpy()
 
 
 class OddsTableModel(TableModel):

@@ -1,0 +1,338 @@
+"""Linear hypotheses, mean predictions and effects of variables, from a released regression table.
+
+Everything is a linear combination of released coefficients, with the released covariance, so it
+costs no budget. A combination that needs a coefficient without an interval is NaN, with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from dpscreen._core.arrays import Array
+from dpscreen._core.words import (
+    LINEAR,
+    EffectScale,
+    PrintedTable,
+    cell,
+    did_you_mean,
+    plain,
+    short_name,
+    some,
+)
+from dpscreen.solvers.family import Family
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpscreen.tables.schema import TableSchema
+
+_LEVEL = re.compile("(?P<column>.*?)=(?P<level>.*)", re.DOTALL)
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+# --- hypotheses as texts --------------------------------------------------------------------------
+
+
+def linear_hypotheses(text: str, names: Sequence[str]) -> tuple[Array, Array, tuple[str, ...]]:
+    """Return the matrix L and the values q of hypotheses Lβ = q, and each as text.
+
+    Names are those of the table. A level may also be written as ward[B], and any name in backticks.
+    """
+    from formulaic.utils.constraints import LinearConstraints  # type: ignore[import-untyped]
+
+    spelled = {spelling: j for j, name in enumerate(names) for spelling in _spellings(name)}
+    pattern = re.compile("|".join(map(_whole, sorted(spelled, key=len, reverse=True))))
+    if unknown := _WORD.search(pattern.sub(" ", text)):
+        guess = did_you_mean(unknown[0], names)
+        raise ValueError(f"no coefficient is called {unknown[0]!r}: {some(names)}.{guess}")
+    rows, values, shown = [], [], []
+    for one in pattern.sub(lambda found: f"c{spelled[found[0]]}", text).split(","):
+        shown.append(re.sub(r"c(\d+)", lambda found: names[int(found[1])], one.strip()))
+        try:
+            found = LinearConstraints.from_spec(
+                one, variable_names=[f"c{j}" for j in range(len(names))]
+            )
+        except Exception:  # whatever the parser raises
+            raise ValueError(
+                f"{plain(shown[-1])!r} is not a linear hypothesis, as in 'age = 0' or "
+                "'ward[B] - ward[C] = 0'."
+            ) from None
+        rows += list(found.constraint_matrix)
+        values += list(found.constraint_values)
+    return np.array(rows, dtype=np.float64), np.array(values, dtype=np.float64), tuple(shown)
+
+
+def _spellings(name: str) -> Iterator[str]:
+    yield from (name, f"`{name}`")
+    if level := _LEVEL.fullmatch(name):
+        yield f"{level['column']}[{level['level']}]"
+        yield f"{level['column']}[T.{level['level']}]"
+
+
+def _whole(name: str) -> str:
+    """Return a pattern of the name that does not begin or end inside a longer word."""
+    before = r"(?<!\w)" if re.match(r"\w", name) else ""
+    after = r"(?!\w)" if re.search(r"\w$", name) else ""
+    return before + re.escape(name) + after
+
+
+# --- combinations of coefficients -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Combinations:
+    """Linear combinations Lβ with their standard errors and degrees of freedom.
+
+    NaN where a coefficient that counts has no interval; `reasons` says which, "" where none lacks.
+    The degrees of freedom are the least of the coefficients that count.
+    """
+
+    estimate: Array
+    error: Array
+    freedom: Array
+    reasons: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Any, weights: Array) -> Combinations:
+        """Return combinations of a table's coefficients, a column of weights for each of them."""
+        known = np.where(table.given, weights, 0.0)
+        variances = ((known @ table.covariance) * known).sum(axis=1)
+        lacking = (weights != 0) & ~table.given
+        hidden = lacking.any(axis=1)
+        freedom = np.where(weights != 0, table.freedom, np.inf).min(axis=1, initial=np.inf)
+        reasons = tuple(
+            f"no interval for {some([plain(table.names[j]) for j in np.flatnonzero(row)])}"
+            if row.any()
+            else ""
+            for row in lacking
+        )
+        return cls(
+            np.where(hidden, np.nan, known @ table.coefficients),
+            np.where(hidden, np.nan, np.sqrt(np.maximum(variances, 0.0))),
+            freedom,
+            reasons,
+        )
+
+    def half_widths(self, alpha: float) -> Array:
+        """Return how far intervals at 1 − alpha reach."""
+        if not 0 < alpha < 0.5:
+            raise ValueError("alpha must lie between 0 and 0.5; 0.05 is an interval at 95 %.")
+        return np.asarray(stdtrit(self.freedom, 1 - alpha / 2) * self.error)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ContrastResults(PrintedTable):
+    """Tests of linear hypotheses, or effects of variables. Print it, or use `summary_frame()`.
+
+    Attributes
+    ----------
+    effect, sd, tvalue, pvalue, df_denom : ndarray
+        As statsmodels calls them: Lβ, its standard error, the t statistic of Lβ − q, the two-sided
+        p-value, and the degrees of freedom. NaN where there is no interval.
+    reasons : tuple of str
+        Why there is none; "" where there is one.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    values: Array
+    found: Combinations
+    scale: EffectScale = LINEAR
+
+    @property
+    def effect(self) -> Array:
+        """Return the estimates of Lβ."""
+        return self.found.estimate
+
+    @property
+    def sd(self) -> Array:
+        """Return the standard errors."""
+        return self.found.error
+
+    @property
+    def df_denom(self) -> Array:
+        """Return the degrees of freedom of the t distributions."""
+        return self.found.freedom
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Return why there is no interval; "" where there is one."""
+        return self.found.reasons
+
+    @property
+    def tvalue(self) -> Array:
+        """Return the t statistics; NaN where the standard error is 0."""
+        with np.errstate(all="ignore"):
+            return np.where(self.sd > 0, (self.effect - self.values) / self.sd, np.nan)
+
+    @property
+    def pvalue(self) -> Array:
+        """Return two-sided p-values."""
+        return np.asarray(2 * stdtr(self.df_denom, -np.abs(self.tvalue)))
+
+    def conf_int(self, alpha: float = 0.05) -> Array:
+        """Return intervals at 1 − alpha, low and high in columns."""
+        half = self.found.half_widths(alpha)
+        return np.column_stack((self.effect - half, self.effect + half))
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return all of it; of odds or per cent also the effects on that scale."""
+        import pandas as pd
+
+        ends = self.conf_int(alpha)
+        numbers = {"coef": self.effect, "std err": self.sd, "t": self.tvalue, "P>|t|": self.pvalue}
+        numbers |= {"low": ends[:, 0], "high": ends[:, 1]}
+        if self.scale != LINEAR:
+            shown = {"": self.effect, "_low": ends[:, 0], "_high": ends[:, 1]}
+            for ending, one in shown.items():
+                numbers[self.scale.column + ending] = np.array(list(map(self.scale.shown, one)))
+        return pd.DataFrame(numbers, index=pd.Index(self.names))
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Return why there is no interval, where there is none."""
+        pairs = zip(self.names, self.reasons, strict=True)
+        return tuple(f"{plain(name)}: {why}." for name, why in pairs if why)
+
+    def _cells(self) -> list[list[str]]:
+        frame = self.summary_frame()
+        body = [
+            [short_name(str(name)), *self._row(*row)]
+            for name, row in zip(frame.index, frame.to_numpy().tolist(), strict=True)
+        ]
+        return [["", *frame.columns], *body]
+
+    def _row(self, coef: float, error: float, t: float, p: float, *ends: float) -> list[str]:
+        told = [cell(coef, digits=5), cell(error, digits=3), f"{t:.2f}", f"{p:.3f}"]
+        told += [cell(one, digits=4) for one in ends]
+        return ["–"] * len(told) if np.isnan(coef) else told
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionResults:
+    """Mean predictions of rows, with standard errors: of the mean, not of single outcomes.
+
+    `reasons` says why a row has none; "" where it has one.
+    """
+
+    family: Family
+    predictor: Combinations
+    index: Any = None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Return why a row has no prediction; "" where it has one."""
+        return self.predictor.reasons
+
+    @property
+    def predicted_mean(self) -> Array:
+        """Return the predicted means."""
+        return np.asarray(self.family.inverse_link(self.predictor.estimate))
+
+    @property
+    def se_mean(self) -> Array:
+        """Return standard errors of the means; through a link by the delta method.
+
+        Links are canonical, so the derivative of the inverse link is the variance function.
+        """
+        return np.asarray(self.family.variance(self.predicted_mean) * self.predictor.error)
+
+    def conf_int(self, alpha: float = 0.05) -> Array:
+        """Return intervals of the means at 1 − alpha: the ends of the predictor's, transformed."""
+        half = self.predictor.half_widths(alpha)
+        ends = np.column_stack((self.predictor.estimate - half, self.predictor.estimate + half))
+        return np.asarray(self.family.inverse_link(ends))
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return mean, mean_se, mean_ci_lower and mean_ci_upper of every row."""
+        import pandas as pd
+
+        low, high = self.conf_int(alpha).T
+        numbers = {"mean": self.predicted_mean, "mean_se": self.se_mean}
+        ends = {"mean_ci_lower": low, "mean_ci_upper": high}
+        return pd.DataFrame(numbers | ends, index=self.index)
+
+
+# --- rows at declared middles ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The row at which variables are moved: declared middles, reference levels, and 0 of yes or no.
+
+    `bounds` has the declared bounds of numbers, `levels` the levels of categories.
+    """
+
+    row: Mapping[str, Any]
+    bounds: Mapping[str, tuple[float, float]]
+    levels: Mapping[str, tuple[Any, ...]]
+
+    @classmethod
+    def of(cls, model: Any) -> Baseline:
+        """Return the baseline of a fitted model's columns, as its rows are given."""
+        if model.table_schema is not None:
+            return cls.of_schema(model.table_schema)
+        names = [str(name) for name in model.feature_names_out_]
+        ends = model.released().public_bounds.tolist()
+        bounds = {name: (low, high) for name, (low, high) in zip(names, ends, strict=True)}
+        columns = getattr(model, "columns_", None)
+        if columns is None:
+            return cls.of_columns(names, bounds, {})
+        return cls.of_columns(columns.names, bounds, columns.levels)
+
+    @classmethod
+    def of_schema(cls, schema: TableSchema) -> Baseline:
+        """Return the baseline of the columns that a schema declares."""
+        columns = {name: schema.field(name) for name in schema.columns}
+        levels: dict[str, Any] = {name: getattr(one, "levels", ()) for name, one in columns.items()}
+        bounds = {
+            name: one.declared_bounds for name, one in columns.items() if "transformed" in one.roles
+        }
+        row = {
+            name: levels[name][0] if levels[name] else np.asarray(one.placed(np.zeros(1)))[0]
+            for name, one in columns.items()
+        }
+        middles = {name: sum(ends) / 2 for name, ends in bounds.items()}
+        return cls(row | middles, bounds, {name: one for name, one in levels.items() if one})
+
+    @classmethod
+    def of_columns(
+        cls,
+        names: Sequence[str],
+        bounds: Mapping[str, tuple[float, float]],
+        levels: Mapping[str, tuple[Any, ...]],
+    ) -> Baseline:
+        """Return the baseline of columns of numbers, and of categories with their levels."""
+        middles = {name: 0.0 if ends == (0, 1) else sum(ends) / 2 for name, ends in bounds.items()}
+        row = {name: levels[name][0] if name in levels else middles[name] for name in names}
+        return cls(row, bounds, levels)
+
+    def rows(self, variable: str, values: Sequence[Any], at: Mapping[str, Any]) -> pd.DataFrame:
+        """Return a row for each value of a variable, the others as `at` says or at the baseline."""
+        import pandas as pd
+
+        for name, one in [(variable, value) for value in values] + list(at.items()):
+            self._check(name, one)
+        moved = [{**self.row, **at, variable: value} for value in values]
+        return pd.DataFrame(moved, columns=list(self.row))
+
+    def _check(self, name: str, value: Any) -> None:
+        if name not in self.row:
+            guess = did_you_mean(name, list(self.row))
+            raise ValueError(f"no variable is called {name!r}: {some(list(self.row))}.{guess}")
+        if name in self.levels:
+            if str(value) not in map(str, self.levels[name]):
+                raise ValueError(f"{name!r} has no level {value!r}: {some(self.levels[name])}.")
+        elif isinstance(value, int | float | np.number) and name in self.bounds:
+            low, high = self.bounds[name]
+            if not low <= value <= high:
+                raise ValueError(
+                    f"{name!r} is declared from {low:g} to {high:g}; {value:g} lies outside, where "
+                    "the model clips."
+                )
